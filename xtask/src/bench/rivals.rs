@@ -1,0 +1,237 @@
+//! How long the questions that other tools answer about traces of other profilers take them, and us.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::peak::Peak;
+use super::runs::{built, scratch};
+use super::samples::Samples;
+use crate::{command, packages, target};
+
+const SCRIPTS: &str = "tests/rivals";
+/// The folder with real traces that nobody here made: `kineto/*.json.gz` and `nsys/*.sqlite`. They are too large for the repository.
+const TRACES: &str = "GAPSCOPE_TRACES";
+/// How many times over the trace of PyTorch is written, and whether the other tool can have it: of a hundred it would take some 26 GB.
+const SIZES: [(u32, bool); 3] = [(1, true), (10, true), (100, false)];
+/// So often written over, the export of Nsight Systems has 2.5 million rows.
+const NSYS_TIMES: u32 = 90;
+
+/// One command, or several one after the other: how long, and the greatest memory of one.
+#[derive(Default)]
+struct Cost {
+    seconds: Samples,
+    mib: Samples,
+}
+
+impl Cost {
+    fn push(&mut self, (seconds, mib): (f64, f64)) {
+        self.seconds.push(seconds);
+        self.mib.push(mib);
+    }
+}
+
+pub fn measure(repetitions: u32) -> Result<String> {
+    let repetitions = repetitions.min(5);
+    let python = python()?;
+    let traces = PathBuf::from(std::env::var_os(TRACES).with_context(|| {
+        format!("{TRACES} does not name a folder with real traces: see tests/rivals/README.md")
+    })?);
+    let mut table = String::from("| input | | wall, s | peak memory, MiB |\n|---|---|---|---|\n");
+    let kineto = traces.join("kineto/h100_owlv2.json.gz");
+    for (times, rival) in SIZES {
+        let json = replicated(&python, times, &kineto, "json")?;
+        let name = format!("PyTorch, {}", size(&json)?);
+        table += &rows(&name, &json, repetitions, || {
+            rival
+                .then(|| asked(&python, &["with_hta.py"], &[&json]))
+                .transpose()
+        })?;
+    }
+    let nsys = replicated(
+        &python,
+        NSYS_TIMES,
+        &traces.join("nsys/h100_2gpu_1s.sqlite"),
+        "sqlite",
+    )?;
+    let program = python.with_file_name("nsys-ai");
+    table += &rows(
+        &format!("Nsight Systems, {}", size(&nsys)?),
+        &nsys,
+        repetitions,
+        || {
+            asked(
+                &python,
+                &["with_nsys_ai.py", &program.to_string_lossy()],
+                &[&nsys],
+            )
+            .map(Some)
+        },
+    )?;
+    let pair = ["diff_control_a100", "diff_test_v100"]
+        .map(|name| traces.join(format!("kineto/{name}.json.gz")));
+    table += &comparison(&python, &pair, repetitions)?;
+    Ok(table)
+}
+
+/// Ours and another tool's on one input, in turn.
+fn rows(
+    name: &str,
+    input: &Path,
+    repetitions: u32,
+    rival: impl Fn() -> Result<Option<(f64, f64)>>,
+) -> Result<String> {
+    let [mut imported, mut reported, mut both, mut other] =
+        [const { None }; 4].map(|_: Option<()>| Cost::default());
+    let mut has_rival = true;
+    for _ in 0..repetitions {
+        let trace = fresh("rivals.gapscope")?;
+        let import = run(gapscope()?.arg("import").arg("-o").arg(&trace).arg(input))?;
+        let report = run(gapscope()?.args(["report", "--json"]).arg(&trace))?;
+        imported.push(import);
+        reported.push(report);
+        both.push((import.0 + report.0, import.1.max(report.1)));
+        match rival()? {
+            Some(cost) => other.push(cost),
+            None => has_rival = false,
+        }
+    }
+    let row = |what: &str, cost: &Cost| {
+        format!(
+            "| {name} | {what} | {} | {} |\n",
+            cost.seconds.shown(2),
+            cost.mib.shown(0)
+        )
+    };
+    let mut text = row("`gapscope import` and `report`", &both);
+    text += &row("of that the import", &imported);
+    text += &row("of that the report, as on any trace", &reported);
+    if has_rival {
+        let other_name = match input.extension().is_some_and(|of| of == "sqlite") {
+            true => "nsys-ai: cache and eight skills",
+            false => "HTA: five analyses, without its start",
+        };
+        text += &row(other_name, &other);
+    }
+    Ok(text)
+}
+
+/// Two traces compared.
+fn comparison(python: &Path, pair: &[PathBuf; 2], repetitions: u32) -> Result<String> {
+    let [mut ours, mut theirs] = [(); 2].map(|()| Cost::default());
+    for _ in 0..repetitions {
+        let mut sum = (0.0, 0.0_f64);
+        let mut traces = Vec::new();
+        for (number, input) in pair.iter().enumerate() {
+            let trace = fresh(&format!("rivals-{number}.gapscope"))?;
+            let (seconds, mib) = run(gapscope()?.arg("import").arg("-o").arg(&trace).arg(input))?;
+            sum = (sum.0 + seconds, sum.1.max(mib));
+            traces.push(trace);
+        }
+        let (seconds, mib) = run(gapscope()?.args(["diff", "--json"]).args(&traces))?;
+        ours.push((sum.0 + seconds, sum.1.max(mib)));
+        theirs.push(asked(python, &["with_hta.py"], &[&pair[0], &pair[1]])?);
+    }
+    let row = |what: &str, cost: &Cost| {
+        format!(
+            "| PyTorch, two traces | {what} | {} | {} |\n",
+            cost.seconds.shown(2),
+            cost.mib.shown(0)
+        )
+    };
+    Ok(row("`gapscope import` of both and `diff`", &ours)
+        + &row(
+            "HTA: five analyses of the first and `compare_traces`",
+            &theirs,
+        ))
+}
+
+fn gapscope() -> Result<Command> {
+    Ok(Command::new(built("gapscope")?))
+}
+
+/// Runs a command: how long it took, and its greatest memory in MiB.
+fn run(command: &mut Command) -> Result<(f64, f64)> {
+    let start = Instant::now();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .with_context(|| format!("{command:?} does not start"))?;
+    let peak = Peak::watch(child.id());
+    let status = child.wait()?;
+    let seconds = start.elapsed().as_secs_f64();
+    if !status.success() {
+        bail!("{command:?} ended with {status}");
+    }
+    Ok((seconds, peak.mib().unwrap_or(f64::NAN)))
+}
+
+/// Asks another tool, through a script that tells what it took.
+fn asked(python: &Path, script: &[&str], inputs: &[&Path]) -> Result<(f64, f64)> {
+    let mut asking = Command::new(python);
+    asking.arg(Path::new(SCRIPTS).join(script[0]));
+    asking.args(&script[1..]).args(inputs);
+    let stdout = command::output(&mut asking)?;
+    let said: Value = serde_json::from_str(stdout.lines().last().unwrap_or_default())
+        .context("the script printed no JSON")?;
+    let number = |name: &str| said[name].as_f64().with_context(|| format!("no {name}"));
+    Ok((number("seconds")?, number("peak_mb")?))
+}
+
+/// A Python with the other tools.
+fn python() -> Result<PathBuf> {
+    let venv = target("rivals");
+    let python = venv.join("bin/python");
+    if !python.exists() {
+        if !command::succeeds("python3", &["-c", "import ensurepip, venv"]) {
+            packages::install(&["python3-venv"], false)?;
+        }
+        command::run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    }
+    eprintln!("installing the other tools");
+    let mut pip = Command::new(&python);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--requirement",
+    ]);
+    command::output(pip.arg(Path::new(SCRIPTS).join("requirements.txt")))?;
+    Ok(python)
+}
+
+/// A trace so many times over, made once.
+fn replicated(python: &Path, times: u32, source: &Path, extension: &str) -> Result<PathBuf> {
+    let out = target("rivals").join(format!("{times}.{extension}"));
+    if !out.exists() {
+        eprintln!("writing {} {times} times over", source.display());
+        let mut writing = Command::new(python);
+        writing
+            .arg(Path::new(SCRIPTS).join("replicate.py"))
+            .arg(times.to_string());
+        command::run(writing.arg(source).arg(&out))?;
+    }
+    Ok(out)
+}
+
+fn size(path: &Path) -> Result<String> {
+    let bytes = fs::metadata(path)
+        .with_context(|| format!("no {}", path.display()))?
+        .len();
+    Ok(format!("{:.0} MB", bytes as f64 / 1e6))
+}
+
+fn fresh(name: &str) -> Result<PathBuf> {
+    let trace = scratch()?.join(name);
+    if trace.exists() {
+        fs::remove_dir_all(&trace)?;
+    }
+    Ok(trace)
+}
