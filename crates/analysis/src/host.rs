@@ -14,7 +14,7 @@ use crate::intervals::Interval;
 use functions::Functions;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{ProcessId, ThreadId};
-use gapscope_trace::tables::{HostCallKind, Table};
+use gapscope_trace::tables::{HostCallKind, Table, UNKNOWN_RESULT};
 use returned::Returns;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub(crate) enum Found {
 impl Found {
     fn of(call: HostCallKind, result: i32) -> Found {
         match (call, result) {
-            (HostCallKind::PollSemaphore, _) => Found::Unknown,
+            (HostCallKind::PollSemaphore, _) | (_, UNKNOWN_RESULT) => Found::Unknown,
             (_, 0) => Found::Done,
             (_, _) => Found::NotDone,
         }

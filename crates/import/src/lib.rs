@@ -9,6 +9,7 @@
 
 mod error;
 mod importer;
+pub mod kineto;
 mod output;
 pub mod xctrace;
 
@@ -17,4 +18,4 @@ pub use importer::{Importer, Options, import};
 pub use output::{Imported, NewTrace, Output, Progress};
 
 /// All importers, in the order in which they are asked whose files these are.
-pub const IMPORTERS: &[Importer] = &[xctrace::IMPORTER];
+pub const IMPORTERS: &[Importer] = &[xctrace::IMPORTER, kineto::IMPORTER];

@@ -313,6 +313,9 @@ kind! {
     }
 }
 
+/// What stands for the result of a host call where it is not known, as in imports of tools that do not record it.
+pub const UNKNOWN_RESULT: i32 = i32::MIN;
+
 #[cfg(test)]
 mod tests {
     use super::*;

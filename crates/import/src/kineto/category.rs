@@ -1,0 +1,66 @@
+//! What an event is, by its category.
+
+/// What an event of PyTorch's profiler is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Category {
+    /// A kernel on a device.
+    Kernel,
+    /// A copy by a device.
+    Copy,
+    /// A fill by a device.
+    Fill,
+    /// A call of a runtime or a driver.
+    Call,
+    /// A call that the host waited in, or a wait of a stream, as the device's tracing says it.
+    Synchronisation,
+    /// Time that the tracing or the driver took.
+    Overhead,
+    /// A range that the program or PyTorch set on a thread.
+    Annotation,
+    /// The same on a device, made by the profiler of the work that was launched in it.
+    DeviceAnnotation,
+    /// An operator.
+    Operator,
+    /// A function of Python.
+    Python,
+    /// The profiler's own span.
+    Span,
+    /// The arrows from calls to their work.
+    LaunchFlow,
+    /// Anything else.
+    Other,
+}
+
+impl Category {
+    /// By its text, of any version: `Kernel` and `kernel`, `Memcpy` and `gpu_memcpy`.
+    pub(super) fn of(text: &[u8]) -> Category {
+        match text {
+            b"cpu_op" | b"Operator" | b"operator" => Category::Operator,
+            b"python_function" | b"Python" => Category::Python,
+            b"kernel" | b"Kernel" | b"concurrent_kernel" | b"gpu_kernel" => Category::Kernel,
+            b"gpu_memcpy" | b"Memcpy" | b"memcpy" => Category::Copy,
+            b"gpu_memset" | b"Memset" | b"memset" => Category::Fill,
+            b"cuda_runtime"
+            | b"cuda_driver"
+            | b"Runtime"
+            | b"runtime"
+            | b"hip_runtime"
+            | b"hip_driver"
+            | b"xpu_runtime"
+            | b"xpu_driver"
+            | b"mtia_runtime"
+            | b"mtia_ccp_events"
+            | b"privateuse1_runtime"
+            | b"privateuse1_driver"
+            | b"glow_runtime"
+            | b"hpu_runtime" => Category::Call,
+            b"cuda_sync" => Category::Synchronisation,
+            b"overhead" | b"Overhead" => Category::Overhead,
+            b"user_annotation" | b"cpu_user_annotation" => Category::Annotation,
+            b"gpu_user_annotation" => Category::DeviceAnnotation,
+            b"Trace" => Category::Span,
+            b"ac2g" | b"async_cpu_to_gpu" | b"async_gpu" => Category::LaunchFlow,
+            _ => Category::Other,
+        }
+    }
+}

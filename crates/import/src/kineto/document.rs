@@ -1,0 +1,323 @@
+//! From a file's bytes to its events: `{"traceEvents": [EVENT, …], …}`, or the array alone.
+
+use super::event::Event;
+use super::json::{Stop, byte, skip_space, skip_string, skip_value};
+use super::source::{Ending, Source};
+
+/// A longer event or value of the object around them is not read.
+const LONGEST_BYTES: usize = 64 << 20;
+
+/// What takes the parts of a document.
+pub(super) trait Sink {
+    /// Why it takes no more.
+    type Error;
+    /// Takes an event.
+    fn event(&mut self, event: &Event) -> Result<(), Self::Error>;
+    /// Takes a member of the object that holds the events.
+    fn member(&mut self, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
+    /// Some more bytes of the file are done.
+    fn progress(&mut self, source: &Source) -> Result<(), Self::Error>;
+}
+
+/// How a document was read.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Summary {
+    /// Events in it.
+    pub(super) events: u64,
+    /// Values among the events that are none.
+    pub(super) odd: u64,
+    /// Events and other values that are too long to be read.
+    pub(super) too_long: u64,
+    /// Why the rest of it was not read.
+    pub(super) cut: Option<String>,
+    /// It is no JSON of any kind: what it begins with.
+    pub(super) foreign: Option<String>,
+}
+
+/// A document that is being read.
+pub(super) struct Document {
+    source: Source,
+    buffer: Vec<u8>,
+    at: usize,
+    /// Bytes of the document that are no longer in the buffer.
+    before: u64,
+    summary: Summary,
+}
+
+/// The end of the file.
+struct Ended;
+
+impl Document {
+    pub(super) fn of(source: Source) -> Document {
+        Document {
+            source,
+            buffer: Vec::new(),
+            at: 0,
+            before: 0,
+            summary: Summary::default(),
+        }
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub(super) fn read<S: Sink>(mut self, sink: &mut S) -> Result<Summary, S::Error> {
+        self.start();
+        match self.next_byte() {
+            Some(b'[') => {
+                self.at += 1;
+                let closed = self.events(sink)?;
+                // A writer that is killed leaves the bracket out.
+                if !closed && self.summary.cut.is_none() {
+                    self.summary.cut = self.broken();
+                }
+            }
+            Some(b'{') => {
+                self.at += 1;
+                self.object(sink)?;
+            }
+            Some(_) => self.summary.foreign = Some(self.beginning()),
+            None => {
+                self.summary.foreign = Some(self.broken().unwrap_or("nothing".to_owned()));
+            }
+        }
+        Ok(self.summary)
+    }
+
+    /// Skips the mark that some writers put before a document.
+    fn start(&mut self) {
+        while self.buffer.len() < 3 && self.more().is_ok() {}
+        if self.buffer.starts_with(b"\xef\xbb\xbf") {
+            self.at = 3;
+        }
+    }
+
+    fn beginning(&self) -> String {
+        let rest = &self.buffer[self.at..];
+        let text = String::from_utf8_lossy(&rest[..rest.len().min(32)]);
+        format!("it begins with {:?}", &*text)
+    }
+
+    /// Takes more of the file into the buffer, what was used goes out.
+    fn more(&mut self) -> Result<(), Ended> {
+        let rest = self.buffer.len() - self.at;
+        self.buffer.copy_within(self.at.., 0);
+        self.buffer.truncate(rest);
+        self.before += self.at as u64;
+        self.at = 0;
+        // What is long is looked at again and again: each time twice as much of it.
+        let enough = rest.saturating_mul(2);
+        loop {
+            if !self.source.next(&mut self.buffer) {
+                let grew = self.buffer.len() > rest;
+                return if grew { Ok(()) } else { Err(Ended) };
+            }
+            if self.buffer.len() > enough {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next byte that is not white space.
+    fn next_byte(&mut self) -> Option<u8> {
+        loop {
+            self.at = skip_space(&self.buffer, self.at);
+            match self.buffer.get(self.at) {
+                Some(byte) => return Some(*byte),
+                None => self.more().ok()?,
+            }
+        }
+    }
+
+    /// Why the file ends where it does, if not because it is at its end.
+    fn broken(&self) -> Option<String> {
+        match self.source.ending() {
+            Some(Ending::Broken(why)) => Some(format!("the file cannot be read further: {why}")),
+            _ => None,
+        }
+    }
+
+    fn cut(&mut self) {
+        let why = self.broken();
+        self.summary.cut = Some(why.unwrap_or_else(|| "the file ends in the middle".to_owned()));
+    }
+
+    fn malformed(&mut self) {
+        let at = self.before + self.at as u64;
+        self.summary.cut = Some(format!("it is not JSON at byte {at} and behind"));
+    }
+
+    fn object<S: Sink>(&mut self, sink: &mut S) -> Result<(), S::Error> {
+        loop {
+            match self.next_byte() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => return Ok(()),
+                Some(b'"') => {
+                    let Some(key) = self.key() else { return Ok(()) };
+                    if key == b"traceEvents" && self.next_byte() == Some(b'[') {
+                        self.at += 1;
+                        let closed = self.events(sink)?;
+                        if !closed && self.summary.cut.is_none() {
+                            self.cut();
+                        }
+                    } else {
+                        self.value(&key, sink)?;
+                    }
+                    if self.summary.cut.is_some() {
+                        return Ok(());
+                    }
+                }
+                Some(_) => {
+                    self.malformed();
+                    return Ok(());
+                }
+                None => {
+                    self.cut();
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// The key at the place, which is then behind its colon. `None`: there is no more.
+    fn key(&mut self) -> Option<Vec<u8>> {
+        let end = self.whole(|bytes, at| skip_string(bytes, at))?;
+        let key = self.buffer[self.at + 1..end - 1].to_vec();
+        self.at = end;
+        match self.next_byte() {
+            Some(b':') => {
+                self.at += 1;
+                Some(key)
+            }
+            Some(_) => {
+                self.malformed();
+                None
+            }
+            None => {
+                self.cut();
+                None
+            }
+        }
+    }
+
+    /// Where something ends that begins at the place; takes more of the file until it is whole. `None`: it never is, and the summary
+    /// says why, or it is too long and skipped.
+    fn whole(&mut self, end: impl Fn(&[u8], usize) -> Result<usize, Stop>) -> Option<usize> {
+        loop {
+            match end(&self.buffer, self.at) {
+                Ok(end) => return Some(end),
+                Err(Stop::Bad) => {
+                    self.malformed();
+                    return None;
+                }
+                Err(Stop::More) if self.buffer.len() - self.at > LONGEST_BYTES => {
+                    self.skip();
+                    return None;
+                }
+                Err(Stop::More) => {
+                    if self.more().is_err() {
+                        self.cut();
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    fn value<S: Sink>(&mut self, key: &[u8], sink: &mut S) -> Result<(), S::Error> {
+        if self.next_byte().is_none() {
+            self.cut();
+            return Ok(());
+        }
+        if let Some(end) = self.whole(skip_value) {
+            sink.member(key, &self.buffer[self.at..end])?;
+            self.at = end;
+        }
+        Ok(())
+    }
+
+    /// Reads events up to the end of their array. False: the file ends before it.
+    fn events<S: Sink>(&mut self, sink: &mut S) -> Result<bool, S::Error> {
+        loop {
+            self.at = skip_space(&self.buffer, self.at);
+            match self.buffer.get(self.at) {
+                Some(b'{') => {}
+                Some(b',') => {
+                    self.at += 1;
+                    continue;
+                }
+                Some(b']') => {
+                    self.at += 1;
+                    return Ok(true);
+                }
+                Some(_) => {
+                    let Some(end) = self.whole(skip_value) else {
+                        if self.summary.cut.is_some() {
+                            return Ok(false);
+                        }
+                        continue;
+                    };
+                    self.summary.odd += 1;
+                    self.at = end;
+                    continue;
+                }
+                None => {
+                    sink.progress(&self.source)?;
+                    match self.more() {
+                        Ok(()) => continue,
+                        Err(Ended) => return Ok(false),
+                    }
+                }
+            }
+            match Event::read(&self.buffer, self.at) {
+                Ok((event, end)) => {
+                    self.summary.events += 1;
+                    sink.event(&event)?;
+                    self.at = end;
+                }
+                Err(Stop::More) => {
+                    sink.progress(&self.source)?;
+                    if self.buffer.len() - self.at > LONGEST_BYTES {
+                        self.skip();
+                        continue;
+                    }
+                    if self.more().is_err() {
+                        self.cut();
+                        return Ok(false);
+                    }
+                }
+                Err(Stop::Bad) => {
+                    self.malformed();
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Goes behind a value that is longer than what is kept of the file.
+    fn skip(&mut self) {
+        self.summary.too_long += 1;
+        let (mut depth, mut in_string, mut escaped) = (0u64, false, false);
+        loop {
+            while let Ok(next) = byte(&self.buffer, self.at) {
+                self.at += 1;
+                match (in_string, next) {
+                    (true, _) if escaped => escaped = false,
+                    (true, b'\\') => escaped = true,
+                    (_, b'"') => in_string = !in_string,
+                    (false, b'{' | b'[') => depth += 1,
+                    (false, b'}' | b']') => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                if depth == 0 && !in_string {
+                    return;
+                }
+            }
+            if self.more().is_err() {
+                self.cut();
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! One event, as it is written.
+
+use super::json::{Stop, bare, member};
+use super::number::nanoseconds;
+
+/// An event. Texts are without their quotes, escapes are not undone; what is absent is empty.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Event<'a> {
+    /// What kind of event it is: `X` for a complete one, `B` and `E` for the ends of one, and so on. 0 where that is absent.
+    pub(super) phase: u8,
+    /// Its category.
+    pub(super) category: &'a [u8],
+    /// Its name.
+    pub(super) name: &'a [u8],
+    /// Its process, or what stands there instead.
+    pub(super) pid: &'a [u8],
+    /// Its thread, or what stands there instead.
+    pub(super) tid: &'a [u8],
+    /// When it began. Absent too where it is impossible.
+    pub(super) start_ns: Option<i64>,
+    /// How long it took.
+    pub(super) duration_ns: Option<i64>,
+    /// What joins the parts of asynchronous events and of flows.
+    pub(super) id: &'a [u8],
+    /// The object of its arguments, with its brackets.
+    pub(super) args: &'a [u8],
+}
+
+impl<'a> Event<'a> {
+    /// Reads the event that begins at `at` with its bracket. Gives it, and the place behind it.
+    pub(super) fn read(bytes: &'a [u8], at: usize) -> Result<(Event<'a>, usize), Stop> {
+        let mut event = Event::default();
+        let mut at = at + 1;
+        loop {
+            let (found, next) = member(bytes, at)?;
+            at = next;
+            let Some((key, value)) = found else {
+                return Ok((event, at));
+            };
+            match key {
+                b"ph" => event.phase = bare(value).first().copied().unwrap_or(0),
+                b"cat" => event.category = bare(value),
+                b"name" => event.name = bare(value),
+                b"pid" => event.pid = bare(value),
+                b"tid" => event.tid = bare(value),
+                b"ts" => event.start_ns = nanoseconds(bare(value)),
+                b"dur" => event.duration_ns = nanoseconds(bare(value)),
+                b"id" | b"id2" => event.id = bare(value),
+                b"args" => event.args = value,
+                _ => {}
+            }
+        }
+    }
+
+    /// When it ended. `None` where a time is absent or impossible.
+    pub(super) fn end_ns(&self) -> Option<i64> {
+        let duration_ns = self.duration_ns.filter(|ns| *ns >= 0)?;
+        self.start_ns?.checked_add(duration_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_may_stand_in_any_order() {
+        let text = br#"x{"args": {"a": {"ph": "Q"}}, "dur": "1.5", "ts":2, "tid":"main", "pid":7,"name":"a\"b","cat":"c","ph":"X"}y"#;
+        let (event, end) = Event::read(text, 1).unwrap();
+        assert_eq!(text[end], b'y');
+        assert_eq!(
+            (event.phase, event.category, event.pid),
+            (b'X', &b"c"[..], &b"7"[..])
+        );
+        assert_eq!((event.tid, event.name), (&b"main"[..], &br#"a\"b"#[..]));
+        assert_eq!((event.start_ns, event.end_ns()), (Some(2000), Some(3500)));
+        assert_eq!(event.args, br#"{"a": {"ph": "Q"}}"#);
+        assert_eq!(Event::read(&text[..end - 1], 1).unwrap_err(), Stop::More);
+        assert_eq!(Event::read(b"{1}", 0).unwrap_err(), Stop::Bad);
+    }
+}

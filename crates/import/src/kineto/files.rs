@@ -1,0 +1,180 @@
+//! Which files are read, and how those of several ranks become one trace.
+
+use super::document::{Document, Sink};
+use super::event::Event;
+use super::metadata::Metadata;
+use super::source::{self, Source};
+use super::{import, json};
+use crate::{Error, Options, Output};
+use gapscope_trace::manifest::{FORMAT_VERSION, Manifest};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a document in which its events must begin for it to be recognised.
+const LOOKED_AT: usize = 4 << 20;
+
+/// Whether a file is Chrome's JSON, or a folder holds one.
+pub(super) fn recognises(path: &Path) -> bool {
+    match path.is_dir() {
+        true => json_files(path)
+            .iter()
+            .take(16)
+            .any(|path| is_document(path)),
+        false => is_document(path),
+    }
+}
+
+fn json_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            (name.ends_with(".json") || name.ends_with(".json.gz")) && path.is_file()
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+fn is_document(path: &Path) -> bool {
+    let Ok(mut file) = source::open(path) else {
+        return false;
+    };
+    let mut bytes = vec![0; 1 << 12];
+    // What is read before a file breaks off may be enough.
+    let mut filled = fill(&mut *file, &mut bytes, 0);
+    let from = match bytes[..filled].starts_with(b"\xef\xbb\xbf") {
+        true => 3,
+        false => 0,
+    };
+    let at = json::skip_space(&bytes[..filled], from);
+    match bytes[..filled].get(at) {
+        Some(b'[') => {
+            let inside = json::skip_space(&bytes[..filled], at + 1);
+            let has = |key: &[u8]| memchr::memmem::find(&bytes[..filled], key).is_some();
+            bytes[..filled].get(inside) == Some(&b'{') && has(b"\"ph\"")
+        }
+        Some(b'{') => loop {
+            if memchr::memmem::find(&bytes[..filled], b"\"traceEvents\"").is_some() {
+                return true;
+            }
+            if filled < bytes.len() || filled >= LOOKED_AT {
+                return false;
+            }
+            bytes.resize(filled * 4, 0);
+            filled = fill(&mut *file, &mut bytes, filled);
+        },
+        _ => false,
+    }
+}
+
+fn fill(file: &mut dyn std::io::Read, bytes: &mut [u8], mut filled: usize) -> usize {
+    while filled < bytes.len() {
+        match source::read_full(file, &mut bytes[filled..][..1]) {
+            Ok(1) => filled += 1,
+            _ => break,
+        }
+        filled += source::read_full(file, &mut bytes[filled..]).unwrap_or(0);
+    }
+    filled
+}
+
+/// The files of inputs, of which folders give all theirs.
+pub(super) fn of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    for input in inputs {
+        if !input.is_dir() {
+            files.push(input.clone());
+            continue;
+        }
+        let found = json_files(input);
+        if found.is_empty() {
+            return Err(Error::NoFiles {
+                path: input.clone(),
+                wanted: "files of Chrome's JSON (.json, .json.gz)",
+            });
+        }
+        files.extend(found);
+    }
+    Ok(files)
+}
+
+/// The size of a file; 0 where it is not known.
+pub(super) fn bytes(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |facts| facts.len())
+}
+
+/// Reads what stands beside the events.
+struct Aside(Metadata);
+
+impl Sink for Aside {
+    type Error = Error;
+
+    fn event(&mut self, _: &Event) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn member(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.0.member(key, value);
+        Ok(())
+    }
+
+    fn progress(&mut self, _: &Source) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Imports the files of several ranks: each has a trace of its own.
+pub(super) fn ranks(
+    files: &[PathBuf],
+    all_bytes: u64,
+    options: &Options,
+    output: &mut Output,
+) -> Result<(), Error> {
+    let mut by_rank: BTreeMap<u32, (&Path, Metadata)> = BTreeMap::new();
+    for path in files {
+        let mut aside = Aside(Metadata::default());
+        Document::of(Source::of(path)?).read(&mut aside)?;
+        let Some(rank) = aside.0.rank else {
+            return Err(Error::Foreign {
+                path: path.clone(),
+                wanted: "a file of one rank, which several files together must be",
+                found: "it has no distributedInfo with rank and world_size; import it alone"
+                    .to_owned(),
+            });
+        };
+        if let Some((other, _)) = by_rank.get(&rank.rank) {
+            return Err(Error::Foreign {
+                path: path.clone(),
+                wanted: "the only file of its rank",
+                found: format!("{} is of rank {} too", other.display(), rank.rank),
+            });
+        }
+        by_rank.insert(rank.rank, (path, aside.0));
+    }
+    let new = output.trace()?;
+    let base_ns = by_rank.values().find_map(|(_, metadata)| metadata.base_ns);
+    let mut before = 0;
+    for (rank, (path, metadata)) in &by_rank {
+        // Times of all ranks count from one moment.
+        let shift_ns =
+            (metadata.base_ns.zip(base_ns)).map_or(0, |(own, first)| own.saturating_sub(first));
+        let trace = output.rank(*rank)?;
+        import(path, trace, (before, all_bytes), shift_ns, options, output)?;
+        before += bytes(path);
+    }
+    let manifest = Manifest {
+        format_version: FORMAT_VERSION,
+        gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
+        complete: true,
+        command: options.command.clone().unwrap_or_default(),
+        ranks: by_rank.into_keys().collect(),
+        notes: vec![format!(
+            "Imported from {} files of PyTorch's profiler (Kineto), one for each rank.",
+            files.len()
+        )],
+        ..Manifest::default()
+    };
+    new.finish(&manifest, output)
+}

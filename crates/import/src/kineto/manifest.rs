@@ -1,0 +1,225 @@
+//! The manifest of an imported trace, and the tables of what has names.
+
+use super::assemble::Assembly;
+use super::collect::Collector;
+use super::document::Summary;
+use crate::{Error, Options};
+use gapscope_model::LossKind;
+use gapscope_trace::ids::{DeviceId, KernelId, ProcessId, QueueId};
+use gapscope_trace::manifest::{
+    Api, Clock, ClockMethod, Device, FORMAT_VERSION, Host, Manifest, Process, Queue, SamplingMode,
+    Thread,
+};
+use gapscope_trace::tables::{Kernel, NameSource, Table};
+
+/// Times from here to there are nanoseconds since 1970, and not since a machine's start: 2001 to 2128.
+const UNIX_NS: std::ops::Range<i64> = 978_307_200_000_000_000..5_000_000_000_000_000_000;
+
+/// Writes the tables of kernels, counters and labels, and gives the manifest.
+pub(super) fn finish(
+    found: &mut Collector,
+    assembly: &Assembly,
+    summary: &Summary,
+    file: &str,
+    options: &Options,
+) -> Result<Manifest, Error> {
+    kernels(found, assembly);
+    losses(found, assembly, summary);
+    let main = assembly.main;
+    let device = |number| assembly.queues.device_of(main, number);
+    found.counters.push_into(device, found.new.tables_mut());
+    found.labels.push_into(&mut found.new.tables_mut().labels);
+    let (start_ns, end_ns) = found.extent.unwrap_or_default();
+    let unshifted_ns = start_ns - found.shift_ns;
+    let start_unix_ns = match found.metadata.base_ns {
+        Some(base_ns) => base_ns.checked_add(unshifted_ns),
+        None => Some(unshifted_ns).filter(|ns| UNIX_NS.contains(ns)),
+    };
+    let (tool, hook) = match found.metadata.is_kineto {
+        true => ("PyTorch's profiler (Kineto)", "Kineto"),
+        false => ("a profiler that writes Chrome's JSON", "Chrome JSON"),
+    };
+    let name = |id: ProcessId| {
+        let process = &found.lanes.processes[id.0 as usize - 1];
+        process.name.clone().unwrap_or_default()
+    };
+    let command = options.command.clone().unwrap_or_else(|| {
+        let name = name(main);
+        Vec::from_iter((!name.is_empty()).then_some(name))
+    });
+    let processes = (1..=found.lanes.processes.len() as u32).map(ProcessId);
+    let processes = processes.map(|id| Process {
+        id,
+        pid: found.lanes.processes[id.0 as usize - 1].pid,
+        parent_pid: None,
+        executable: name(id),
+        arguments: Vec::new(),
+        hook: hook.to_owned(),
+        start_ns,
+        end_ns: None,
+    });
+    let threads = found.lanes.all.iter().filter_map(|lane| {
+        Some(Thread {
+            process: lane.process,
+            thread: lane.thread,
+            name: lane.name.as_deref()?.to_owned(),
+        })
+    });
+    let (processes, threads) = (processes.collect(), threads.collect());
+    Ok(Manifest {
+        format_version: FORMAT_VERSION,
+        gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
+        complete: true,
+        command,
+        exit: None,
+        sampling_mode: SamplingMode::Dispatch,
+        start_ns,
+        end_ns,
+        start_unix_ns,
+        host: Host {
+            system: found.metadata.host_name.clone().unwrap_or_default(),
+            ..Host::default()
+        },
+        processes,
+        threads,
+        devices: devices(found, assembly),
+        queues: queues(assembly),
+        rank: found.metadata.rank,
+        ranks: Vec::new(),
+        losses: found.ledger.losses(),
+        notes: notes(found, summary, file, tool, options),
+        unmeasured: Vec::new(),
+        altered: false,
+    })
+}
+
+fn kernels(found: &mut Collector, assembly: &Assembly) {
+    let mut rows: Vec<(KernelId, u32, ProcessId)> = (assembly.kernels.iter())
+        .map(|((shape, process), id)| (*id, *shape, *process))
+        .collect();
+    rows.sort_unstable();
+    for (id, shape, process) in rows {
+        let shape = found.shapes.all[shape as usize];
+        let name = found.texts.get(shape.name).clone();
+        let [local_x, local_y, local_z] = shape.block.map(|b| Some(b).filter(|b| *b > 0));
+        found.new.tables_mut().kernels.push(Kernel {
+            id,
+            process,
+            name: name.clone(),
+            name_source: NameSource::EntryPoint,
+            entry_point: Some(name),
+            source: None,
+            specialisation: None,
+            local_x,
+            local_y,
+            local_z,
+            full_name: None,
+            source_file: None,
+            source_file_hash: None,
+            registers: shape.registers,
+            local_bytes: None,
+            static_shared_bytes: shape.static_shared_bytes.or(shape.shared_bytes),
+            dynamic_shared_bytes: shape.dynamic_shared_bytes,
+        });
+    }
+}
+
+fn losses(found: &mut Collector, assembly: &Assembly, summary: &Summary) {
+    found.finish_ranges();
+    let ledger = &mut found.ledger;
+    let reason = "the work seems to begin before the call that launched it";
+    ledger.add(LossKind::PlausibleDeviceTimes, assembly.early, reason);
+    let values = LossKind::Other("values of counters".into());
+    ledger.add(values, found.counters.lost, "they are not numbers");
+    let events = || LossKind::Other("events".into());
+    let reason = "they are not objects";
+    ledger.add(events(), summary.odd, reason);
+    let reason = "they are longer than 64 MiB";
+    ledger.add(events(), summary.too_long, reason);
+    if let Some(why) = &summary.cut {
+        let files = LossKind::Other("rests of files".into());
+        ledger.add(files, 1, why.clone());
+    }
+    let reason = "the profiler's log says that they were outside of what it was to record";
+    let lost = found.metadata.out_of_range.unwrap_or(0);
+    ledger.add(LossKind::CudaActivities, lost, reason);
+}
+
+fn notes(
+    found: &Collector,
+    summary: &Summary,
+    file: &str,
+    tool: &str,
+    options: &Options,
+) -> Vec<String> {
+    let mut notes = vec![format!("Imported from {file}, which {tool} wrote.")];
+    if let Some(why) = &summary.cut {
+        notes.push(format!("{file} is not whole: {why}."));
+    }
+    if found.python_functions > 0 {
+        notes.push(
+            "The profiler recorded Python's functions: the host's code took longer than it does without that, and so do gaps in which the GPU waits for it.".to_owned(),
+        );
+    }
+    notes.extend(options.notes.iter().cloned());
+    notes
+}
+
+fn devices(found: &Collector, assembly: &Assembly) -> Vec<Device> {
+    let api = api(found);
+    let devices = assembly.queues.devices.iter().enumerate();
+    devices
+        .map(|(index, (process, number))| {
+            let own = found.metadata.devices.iter().find(|d| d.id == *number);
+            Device {
+                id: DeviceId(index as u32 + 1),
+                process: *process,
+                api,
+                name: own.map_or_else(
+                    || format!("unknown GPU {number}"),
+                    |device| device.name.clone(),
+                ),
+                driver: found.metadata.driver.clone().unwrap_or_default(),
+                uuid: String::new(),
+                heaps: Vec::from_iter(own.and_then(|device| device.memory_bytes)),
+                limits: own.map(|device| device.limits.clone()),
+                lost: false,
+                // The profiler has put the device's times on the host's clock, and does not say how well.
+                clock: Clock {
+                    method: ClockMethod::Calibrated,
+                    error_ns: None,
+                    samples: 0,
+                    drift_ppm: None,
+                    nanoseconds_per_tick: 1.0,
+                },
+            }
+        })
+        .collect()
+}
+
+/// The interface that the devices were used through, by the names of its functions and devices.
+fn api(found: &Collector) -> Api {
+    let is_amd = |name: &str| name.contains("AMD") || name.contains("Instinct");
+    let hip = found.uses_hip || found.metadata.devices.iter().any(|d| is_amd(&d.name));
+    match Api::of("hip") {
+        known if hip && known != Api::Unknown => known,
+        _ => Api::Cuda,
+    }
+}
+
+fn queues(assembly: &Assembly) -> Vec<Queue> {
+    let queues = assembly.queues.queues.iter().enumerate();
+    queues
+        .map(|(index, (device, stream))| Queue {
+            id: QueueId(index as u32 + 1),
+            device: *device,
+            family: stream.context,
+            index: stream.stream,
+            capabilities: vec!["compute".to_owned(), "transfer".to_owned()],
+            timestamp_bits: 64,
+            name: None,
+            kind: None,
+            priority: None,
+        })
+        .collect()
+}

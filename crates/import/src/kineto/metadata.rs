@@ -1,0 +1,138 @@
+//! What stands beside the events: the machine's devices, the rank, the epoch of the times.
+
+use super::json::{self, bare, elements, members};
+use super::number::whole;
+use gapscope_trace::manifest::{DeviceLimits, Rank};
+
+/// What the profiler says of a device.
+#[derive(Debug, Default, Clone)]
+pub(super) struct DeviceProperties {
+    /// Its number.
+    pub(super) id: u32,
+    /// Its name.
+    pub(super) name: String,
+    /// Bytes of its memory.
+    pub(super) memory_bytes: Option<u64>,
+    /// What it can do.
+    pub(super) limits: DeviceLimits,
+}
+
+/// All of it that is used.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Metadata {
+    /// The file is of PyTorch's profiler.
+    pub(super) is_kineto: bool,
+    pub(super) devices: Vec<DeviceProperties>,
+    pub(super) rank: Option<Rank>,
+    /// Nanoseconds since 1970 that times count from.
+    pub(super) base_ns: Option<i64>,
+    pub(super) host_name: Option<String>,
+    /// `CUDA 12.9`, as the driver says.
+    pub(super) driver: Option<String>,
+    /// Sentences of the profiler's log on what it left out.
+    pub(super) out_of_range: Option<u64>,
+}
+
+impl Metadata {
+    /// Takes a member of the object around the events.
+    pub(super) fn member(&mut self, key: &[u8], value: &[u8]) {
+        match key {
+            b"schemaVersion" => self.is_kineto = true,
+            b"deviceProperties" => {
+                self.is_kineto = true;
+                self.devices.extend(elements(value).map(device));
+            }
+            b"distributedInfo" => self.rank = rank(value),
+            b"baseTimeNanoseconds" => self.base_ns = whole(value),
+            b"host_name" => self.host_name = Some(text(value)),
+            b"cuda_driver_version" => self.driver = whole(value).and_then(|n| version("CUDA", n)),
+            b"hip_driver_version" => self.driver = Some(format!("HIP {}", text(value))),
+            b"INFO" | b"WARNING" => self.log(value),
+            _ => {}
+        }
+    }
+
+    /// `Record counts: Out-of-range = 3829, …`.
+    fn log(&mut self, lines: &[u8]) {
+        for line in elements(lines) {
+            let line = String::from_utf8_lossy(line);
+            if let Some((_, rest)) = line.split_once("Out-of-range = ") {
+                let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+                self.out_of_range = digits.and_then(|digits| digits.parse().ok());
+            }
+        }
+    }
+}
+
+fn text(value: &[u8]) -> String {
+    json::text(bare(value)).into_owned()
+}
+
+/// CUDA's way to write versions: 12040 is 12.4.
+fn version(of: &str, number: i64) -> Option<String> {
+    (number > 0).then(|| format!("{of} {}.{}", number / 1000, number % 1000 / 10))
+}
+
+fn device(value: &[u8]) -> DeviceProperties {
+    let mut device = DeviceProperties::default();
+    let (mut major, mut minor) = (None, None);
+    for (key, value) in members(value) {
+        let number = whole(value).and_then(|n| u64::try_from(n).ok());
+        let small = number.and_then(|n| u32::try_from(n).ok());
+        let limits = &mut device.limits;
+        match key {
+            b"id" => device.id = small.unwrap_or(0),
+            b"name" => device.name = text(value),
+            b"totalGlobalMem" => device.memory_bytes = number,
+            b"computeMajor" => major = number,
+            b"computeMinor" => minor = number,
+            b"maxThreadsPerMultiprocessor" => limits.threads_per_multiprocessor = small,
+            b"regsPerMultiprocessor" => limits.registers_per_multiprocessor = small,
+            b"sharedMemPerMultiprocessor" => limits.shared_bytes_per_multiprocessor = number,
+            b"numSms" => limits.multiprocessors = small,
+            _ => {}
+        }
+    }
+    device.limits.compute_capability = (major.zip(minor)).map(|(a, b)| format!("{a}.{b}"));
+    device
+}
+
+fn rank(value: &[u8]) -> Option<Rank> {
+    let number = |name: &[u8]| {
+        let (_, value) = members(value).find(|(key, _)| *key == name)?;
+        whole(value).and_then(|n| u32::try_from(n).ok())
+    };
+    Some(Rank {
+        rank: number(b"rank")?,
+        local_rank: None,
+        world_size: number(b"world_size")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_ranks_and_epochs_are_read() {
+        let mut metadata = Metadata::default();
+        metadata.member(
+            b"deviceProperties",
+            br#"[{"id": 1, "name": "H100", "totalGlobalMem": 85018279936, "computeMajor": 9, "computeMinor": 0, "numSms": 132}]"#,
+        );
+        metadata.member(
+            b"distributedInfo",
+            br#"{"backend": "nccl", "rank": 3, "world_size": 8}"#,
+        );
+        metadata.member(b"baseTimeNanoseconds", b"1751410836000000000");
+        metadata.member(b"cuda_driver_version", b"12090");
+        metadata.member(b"INFO", br#"["x Out-of-range = 3829, Blocklisted"]"#);
+        let device = &metadata.devices[0];
+        assert_eq!((device.id, &*device.name), (1, "H100"));
+        assert_eq!(device.limits.compute_capability.as_deref(), Some("9.0"));
+        assert_eq!(metadata.rank.map(|r| (r.rank, r.world_size)), Some((3, 8)));
+        assert_eq!(metadata.base_ns, Some(1_751_410_836_000_000_000));
+        assert_eq!(metadata.driver.as_deref(), Some("CUDA 12.9"));
+        assert_eq!(metadata.out_of_range, Some(3829));
+    }
+}

@@ -1,0 +1,200 @@
+//! The bytes of a file, whether compressed or not, a block at a time.
+
+use crate::{Error, Output};
+use flate2::bufread::MultiGzDecoder;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+/// Bytes of a block: small enough to stay in a core's cache on their way from one thread to the other.
+const BLOCK_BYTES: usize = 1 << 18;
+/// Blocks that are on their way.
+const BLOCKS: usize = 8;
+/// What a file that gzip made begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// How the bytes of a file ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The file was read to its end.
+    Complete,
+    /// It cannot be read further; why.
+    Broken(String),
+}
+
+/// Opens a file for reading, uncompressed if need be.
+///
+/// # Errors
+/// The system refuses.
+pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    Ok(open_counted(path, Arc::default())?.0)
+}
+
+fn open_counted(path: &Path, count: Arc<AtomicU64>) -> io::Result<(Box<dyn Read + Send>, u64)> {
+    let mut file = File::open(path)?;
+    let bytes = file.metadata()?.len();
+    let mut magic = [0; 2];
+    let is_gzip = read_full(&mut file, &mut magic)? == 2 && magic == GZIP;
+    let file = Counted {
+        file: File::open(path)?,
+        count,
+    };
+    Ok(match is_gzip {
+        true => {
+            let file = BufReader::with_capacity(BLOCK_BYTES, file);
+            (Box::new(MultiGzDecoder::new(file)), bytes)
+        }
+        false => (Box::new(file), bytes),
+    })
+}
+
+/// Fills a buffer as far as there is something; how far.
+pub(super) fn read_full(from: &mut dyn Read, to: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < to.len() {
+        match from.read(&mut to[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+struct Counted {
+    file: File,
+    count: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(to)?;
+        self.count.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// A file that another thread reads.
+pub(super) struct Source {
+    blocks: Receiver<Result<Vec<u8>, String>>,
+    spent: SyncSender<Vec<u8>>,
+    thread: Option<JoinHandle<()>>,
+    count: Arc<AtomicU64>,
+    file_bytes: u64,
+    /// Why there is no more.
+    ending: Option<Ending>,
+}
+
+impl Source {
+    /// Starts to read a file.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(super) fn of(path: &Path) -> Result<Source, Error> {
+        let failed = |source| Error::Read {
+            path: PathBuf::from(path),
+            source,
+        };
+        let count = Arc::new(AtomicU64::new(0));
+        let (file, file_bytes) = open_counted(path, count.clone()).map_err(failed)?;
+        let (to, blocks) = sync_channel(BLOCKS);
+        let (spent, from) = sync_channel(BLOCKS + 2);
+        let thread = std::thread::Builder::new()
+            .name("gapscope-read".to_owned())
+            .spawn(move || read_blocks(file, &to, &from))
+            .map_err(failed)?;
+        Ok(Source {
+            blocks,
+            spent,
+            thread: Some(thread),
+            count,
+            file_bytes,
+            ending: None,
+        })
+    }
+
+    /// Appends the next block. False: there is no more.
+    pub(super) fn next(&mut self, to: &mut Vec<u8>) -> bool {
+        if self.ending.is_some() {
+            return false;
+        }
+        match self.blocks.recv() {
+            Ok(Ok(block)) => {
+                to.extend_from_slice(&block);
+                // It is used again, if there is a need of it.
+                let _ = self.spent.try_send(block);
+                true
+            }
+            Ok(Err(why)) => {
+                self.ending = Some(Ending::Broken(why));
+                false
+            }
+            Err(_) => {
+                self.ending = Some(Ending::Complete);
+                false
+            }
+        }
+    }
+
+    /// How the file ended, once there is no more.
+    pub(super) fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    /// Says how far the file was read, on top of files before.
+    pub(super) fn progress(&self, output: &Output, before: u64, all: u64) {
+        let read = self.count.load(Ordering::Relaxed).min(self.file_bytes);
+        output.progress(before + read, all);
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        // The thread ends when nobody takes its blocks.
+        let (_, nothing) = sync_channel(0);
+        self.blocks = nothing;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn read_blocks(
+    mut file: Box<dyn Read + Send>,
+    to: &SyncSender<Result<Vec<u8>, String>>,
+    spent: &Receiver<Vec<u8>>,
+) {
+    loop {
+        let mut block = spent.try_recv().unwrap_or_default();
+        block.resize(BLOCK_BYTES, 0);
+        // What came before an error counts.
+        let mut filled = 0;
+        let failed = loop {
+            match file.read(&mut block[filled..]) {
+                Ok(0) => break None,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break Some(error),
+            }
+            if filled == BLOCK_BYTES {
+                break None;
+            }
+        };
+        let is_last = filled < BLOCK_BYTES;
+        block.truncate(filled);
+        if filled > 0 && to.send(Ok(block)).is_err() {
+            return;
+        }
+        if let Some(error) = failed {
+            let _ = to.send(Err(error.to_string()));
+        }
+        if is_last {
+            return;
+        }
+    }
+}

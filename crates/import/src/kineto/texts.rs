@@ -1,0 +1,35 @@
+//! Texts that come again and again, by their bytes in the file.
+
+use super::json;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// A text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct TextId(pub(super) u32);
+
+/// All texts.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    ids: FxHashMap<Box<[u8]>, TextId>,
+    texts: Vec<Arc<str>>,
+}
+
+impl Texts {
+    /// The id of a text, from what is between its quotes.
+    #[inline]
+    pub(super) fn id(&mut self, written: &[u8]) -> TextId {
+        if let Some(id) = self.ids.get(written) {
+            return *id;
+        }
+        let id = TextId(self.texts.len() as u32);
+        self.texts.push(Arc::from(&*json::text(written)));
+        self.ids.insert(Box::from(written), id);
+        id
+    }
+
+    /// The text of an id.
+    pub(super) fn get(&self, id: TextId) -> &Arc<str> {
+        &self.texts[id.0 as usize]
+    }
+}

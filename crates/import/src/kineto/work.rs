@@ -1,0 +1,190 @@
+//! What the arguments of a device's events say.
+
+use super::facts::{Correlation, KernelShape, Stream, WorkKind};
+use super::json::{bare, elements, members};
+use super::number::whole;
+use super::texts::TextId;
+use gapscope_trace::tables::{MemoryPlace, TransferKind};
+
+/// Arguments of a piece of work. What is not said is absent.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct WorkArgs<'a> {
+    pub(super) correlation: Correlation,
+    device: Option<u32>,
+    context: Option<u32>,
+    stream: Option<u32>,
+    grid: [u32; 3],
+    block: [u32; 3],
+    registers: Option<u32>,
+    shared_bytes: Option<u32>,
+    bytes: Option<u64>,
+    pub(super) of_graph: bool,
+    /// What PyTorch says of a collective that the kernel is.
+    pub(super) collective: Option<&'a [u8]>,
+}
+
+impl<'a> WorkArgs<'a> {
+    pub(super) fn of(args: &'a [u8]) -> WorkArgs<'a> {
+        let mut found = WorkArgs::default();
+        let small = |value| whole(value).and_then(|n| u32::try_from(n).ok());
+        for (key, value) in members(args) {
+            match key {
+                b"correlation" => found.correlation = correlation(value),
+                b"device" => found.device = small(value),
+                b"context" => found.context = small(value),
+                b"stream" | b"queue" => found.stream = small(value),
+                b"grid" => found.grid = triple(value),
+                b"block" => found.block = triple(value),
+                b"registers per thread" => found.registers = small(value),
+                b"shared memory" => found.shared_bytes = small(value),
+                b"bytes" => found.bytes = whole(value).and_then(|n| u64::try_from(n).ok()),
+                b"graph node id" => found.of_graph = whole(value).is_some_and(|id| id != 0),
+                b"Collective name" => found.collective = Some(bare(value)),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Its stream: where the arguments do not say it, the event's process is the device and its thread the stream.
+    pub(super) fn stream(&self, pid: &[u8], tid: &[u8]) -> Stream {
+        let small = |value| whole(value).and_then(|n| u32::try_from(n).ok());
+        Stream {
+            device: self.device.or_else(|| small(pid)).unwrap_or(0),
+            context: self.context.unwrap_or(0),
+            stream: self.stream.or_else(|| small(tid)).unwrap_or(0),
+        }
+    }
+
+    /// Another stream of the same device and context.
+    pub(super) fn other_stream(&self, stream: &[u8]) -> Option<Stream> {
+        let stream = whole(stream).and_then(|n| u32::try_from(n).ok())?;
+        Some(Stream {
+            stream,
+            ..self.stream(b"", b"")
+        })
+    }
+
+    pub(super) fn shape(&self, name: TextId) -> KernelShape {
+        KernelShape {
+            name,
+            block: self.block,
+            registers: self.registers.filter(|r| *r > 0),
+            static_shared_bytes: None,
+            dynamic_shared_bytes: None,
+            shared_bytes: self.shared_bytes,
+        }
+    }
+
+    pub(super) fn groups(&self) -> [u32; 3] {
+        self.grid
+    }
+
+    pub(super) fn copy(&self, name: &str) -> WorkKind {
+        let (kind, host_memory) = route(name);
+        WorkKind::Transfer {
+            kind,
+            bytes: self.bytes,
+            host_memory,
+        }
+    }
+
+    pub(super) fn fill(&self) -> WorkKind {
+        WorkKind::Transfer {
+            kind: TransferKind::Fill,
+            bytes: self.bytes,
+            host_memory: None,
+        }
+    }
+}
+
+/// A number that joins calls and work. Some versions write it as a text.
+pub(super) fn correlation(value: &[u8]) -> Correlation {
+    Correlation(whole(value).map_or(0, |n| n as u64))
+}
+
+/// Three numbers: `[1, 2, 3]`.
+fn triple(value: &[u8]) -> [u32; 3] {
+    let mut found = [0; 3];
+    for (to, value) in found.iter_mut().zip(elements(value)) {
+        *to = whole(value)
+            .and_then(|n| u32::try_from(n).ok())
+            .unwrap_or(0);
+    }
+    found
+}
+
+/// What a copy does, by its name: `Memcpy HtoD (Pageable -> Device)`, on AMD `CopyHostToDevice`.
+fn route(name: &str) -> (TransferKind, Option<MemoryPlace>) {
+    let place = |word: &str| match word {
+        "Pageable" => Some(MemoryPlace::Pageable),
+        "Pinned" => Some(MemoryPlace::Pinned),
+        "Managed" => Some(MemoryPlace::Managed),
+        _ => None,
+    };
+    let inside = name.split_once('(').map_or("", |(_, rest)| rest);
+    let (from, to) = inside
+        .trim_end_matches(')')
+        .split_once(" -> ")
+        .unwrap_or_default();
+    let has = |word: &str| name.contains(word);
+    if has("HtoD") || has("HtoA") || has("HostToDevice") {
+        (TransferKind::HostToDevice, place(from))
+    } else if has("DtoH") || has("AtoH") || has("DeviceToHost") {
+        (TransferKind::DeviceToHost, place(to))
+    } else if has("PtoP") || has("PeerToPeer") {
+        (TransferKind::PeerToPeer, None)
+    } else if has("HtoH") || has("HostToHost") {
+        (TransferKind::HostToHost, place(from))
+    } else if has("DtoD") || has("AtoA") || has("AtoD") || has("DtoA") || has("DeviceToDevice") {
+        (TransferKind::Copy, None)
+    } else {
+        (TransferKind::Unknown, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_known_by_their_names() {
+        use TransferKind::*;
+        for (name, kind, memory) in [
+            (
+                "Memcpy HtoD (Pageable -> Device)",
+                HostToDevice,
+                Some(MemoryPlace::Pageable),
+            ),
+            (
+                "Memcpy DtoH (Device -> Pinned)",
+                DeviceToHost,
+                Some(MemoryPlace::Pinned),
+            ),
+            ("Memcpy DtoD (Device -> Device)", Copy, None),
+            ("Memcpy PtoP (Device -> Device)", PeerToPeer, None),
+            ("CopyHostToDevice", HostToDevice, None),
+            ("CopyDeviceToDevice", Copy, None),
+            ("Memcpy ? (? -> ?)", Unknown, None),
+            ("", Unknown, None),
+        ] {
+            assert_eq!(route(name), (kind, memory), "{name}");
+        }
+    }
+
+    #[test]
+    fn launches_are_read_whatever_their_numbers_are_written_as() {
+        let args = WorkArgs::of(
+            br#"{"device": 3, "stream": "7", "correlation": "12", "grid": [64, 2, 1], "block": [128,1,1], "registers per thread": 0, "shared memory": 49152}"#,
+        );
+        assert_eq!(
+            (args.correlation, args.groups()),
+            (Correlation(12), [64, 2, 1])
+        );
+        let stream = args.stream(b"1", b"1");
+        assert_eq!((stream.device, stream.context, stream.stream), (3, 0, 7));
+        let shape = args.shape(TextId(0));
+        assert_eq!((shape.block, shape.registers), ([128, 1, 1], None));
+        assert_eq!(shape.shared_bytes, Some(49152));
+    }
+}
