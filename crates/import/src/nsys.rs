@@ -28,8 +28,9 @@ use crate::profile::{About, Profile};
 use crate::sqlite::{self, Damage, Database, is_database};
 use crate::{Error, Importer, Options};
 use gapscope_trace::Ledger;
-use gapscope_trace::ids::{ProcessId, ThreadId};
+use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::Api;
+use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use strings::Strings;
 
@@ -124,6 +125,8 @@ struct Import {
     pid: Option<u32>,
     /// Of rows that do not name one.
     only_process: Option<ProcessId>,
+    /// Queues by process, context and number, once all work is read.
+    queues: FxHashMap<(ProcessId, u32, u32), Option<QueueId>>,
     damage: Damage,
     notes: Vec<String>,
     /// Tables that were read, or say nothing of events.
@@ -139,6 +142,7 @@ impl Import {
             strings: Strings::default(),
             pid: options.pid,
             only_process: None,
+            queues: FxHashMap::default(),
             damage,
             notes: Vec::new(),
             used: Vec::new(),

@@ -295,6 +295,19 @@ impl Profile {
         })
     }
 
+    /// The queue of a process by its context and its number, if a row of work has named it.
+    pub fn queue_in_context(
+        &self,
+        process: ProcessId,
+        context: u32,
+        number: u32,
+    ) -> Option<QueueId> {
+        let same = |queue: &(QueueId, ProcessId, u32, u32)| {
+            (queue.1, queue.2, queue.3) == (process, context, number)
+        };
+        self.queues().find(same).map(|queue| queue.0)
+    }
+
     /// Says what a queue is: its name, kind and priority count.
     pub fn describe_queue(&mut self, queue: QueueId, facts: Queue) {
         self.queue_facts.insert(queue, facts);

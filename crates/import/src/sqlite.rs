@@ -53,13 +53,6 @@ pub(crate) struct TableFacts {
     root: u32,
 }
 
-impl TableFacts {
-    /// Whether there is a column of this name.
-    pub fn has(&self, column: &str) -> bool {
-        self.columns.place(column).is_some()
-    }
-}
-
 /// A database that can be scanned.
 #[derive(Debug)]
 pub(crate) struct Database {
@@ -124,20 +117,6 @@ impl Database {
         self.tables.iter().find(|table| table.name == name)
     }
 
-    /// Gives each row of a table to `take`, in the order of row ids, with the values of `columns` in their order; a column that
-    /// the table lacks is [`Value::Null`] in all rows. At most [`record::MOST_VALUES`] columns.
-    ///
-    /// # Errors
-    /// The file cannot be opened any more.
-    pub fn scan(
-        &self,
-        table: &TableFacts,
-        columns: &[&str],
-        take: impl FnMut(&Row),
-    ) -> Result<Damage, Error> {
-        scan(&self.path, table, columns, take)
-    }
-
     /// Counts the rows of a table.
     ///
     /// # Errors
@@ -148,7 +127,8 @@ impl Database {
     }
 }
 
-/// As [`Database::scan`], of the database at a path.
+/// Gives each row of a table of the database at `path` to `take`, in the order of row ids, with the values of `columns` in their
+/// order; a column that the table lacks is null in all rows. At most [`record::MOST_VALUES`] columns.
 ///
 /// # Errors
 /// The file cannot be opened any more.

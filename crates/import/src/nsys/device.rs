@@ -131,6 +131,15 @@ impl Import {
         Some((process, self.profile.queue(device, context, stream)))
     }
 
+    /// The same of a row that names no work. Its device is not to be relied on: it may be 0 in a process that uses another one.
+    fn known_place(&mut self, row: &Row) -> Option<(ProcessId, QueueId)> {
+        let process = self.process(row.integer(2))?;
+        let (context, stream) = (row.small(4)?, row.small(5)?);
+        let queue = *(self.queues.entry((process, context, stream)))
+            .or_insert_with(|| self.profile.queue_in_context(process, context, stream));
+        Some((process, queue?))
+    }
+
     /// Which queues calls waited for, and which queues waited for which events.
     fn read_order(&mut self) -> Result<(), Error> {
         let on_stream = |row: &Row| row.integer(5).is_some_and(|stream| stream != NO_STREAM);
@@ -170,7 +179,7 @@ impl Import {
             else {
                 return;
             };
-            if let Some((process, queue)) = import.place(row) {
+            if let Some((process, queue)) = import.known_place(row) {
                 import.profile.add_event(EventOnQueue {
                     process,
                     queue,
