@@ -10,7 +10,10 @@
 mod error;
 mod importer;
 pub mod kineto;
+pub mod nsys;
 mod output;
+mod profile;
+mod sqlite;
 pub mod xctrace;
 
 pub use error::Error;
@@ -18,4 +21,4 @@ pub use importer::{Importer, Options, import};
 pub use output::{Imported, NewTrace, Output, Progress};
 
 /// All importers, in the order in which they are asked whose files these are.
-pub const IMPORTERS: &[Importer] = &[xctrace::IMPORTER, kineto::IMPORTER];
+pub const IMPORTERS: &[Importer] = &[xctrace::IMPORTER, kineto::IMPORTER, nsys::IMPORTER];

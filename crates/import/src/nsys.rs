@@ -1,0 +1,225 @@
+//! Nsight Systems: the SQLite database that `nsys export --type sqlite` writes of a report.
+//!
+//! | in the export | in the trace |
+//! |---|---|
+//! | `CUPTI_ACTIVITY_KIND_KERNEL` | dispatches, with launch shape; kernels |
+//! | `CUPTI_ACTIVITY_KIND_MEMCPY`, `…_MEMSET` | transfers |
+//! | `CUPTI_ACTIVITY_KIND_GRAPH_TRACE`, and rows with a `graphNodeId` | opaque work of kind `graph`, and command buffers |
+//! | `CUPTI_ACTIVITY_KIND_RUNTIME`, `…_DRIVER` | submissions where a row of work has the same correlation; host calls |
+//! | `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`, `…_CUDA_EVENT` | queues of waits, dependencies |
+//! | `CUPTI_ACTIVITY_KIND_OVERHEAD`, `PROFILER_OVERHEAD` | host calls: `queue-full`, `load-module`, `recording` |
+//! | `NVTX_EVENTS` | markers and labels, with domain, category and payload |
+//! | `OSRT_API`, `CUBLAS_EVENTS`, `CUDNN_EVENTS` | markers of a domain of their own, which label no work |
+//! | `GPU_METRICS` | counters |
+//! | `DIAGNOSTIC_EVENT` | notes, and losses where events were lost |
+//!
+//! Rows of other tables are counted in the ledger. Versions of nsys have different tables and columns: what is missing is
+//! unknown. Times count from the start of the session, as in the file.
+
+mod device;
+mod facts;
+mod host;
+mod markers;
+mod metrics;
+mod strings;
+
+use crate::output::Output;
+use crate::profile::{About, Profile};
+use crate::sqlite::{self, Damage, Database, is_database};
+use crate::{Error, Importer, Options};
+use gapscope_trace::Ledger;
+use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
+use gapscope_trace::manifest::Api;
+use rustc_hash::FxHashMap;
+use std::path::{Path, PathBuf};
+use strings::Strings;
+
+/// Imports exports of Nsight Systems.
+pub const IMPORTER: Importer = Importer {
+    name: "nsys",
+    reads: "exports of Nsight Systems (`nsys export --type sqlite`)",
+    recognises,
+    read,
+};
+
+/// A table that nsys writes into each export, and one that it writes of each recording with something in it.
+const OWN_TABLES: [&str; 4] = [
+    "META_DATA_EXPORT",
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    "NVTX_EVENTS",
+];
+
+fn recognises(path: &Path) -> bool {
+    is_report(path)
+        || is_database(path)
+            && Database::open(path).is_ok_and(|database| {
+                database.table("StringIds").is_some()
+                    && OWN_TABLES
+                        .iter()
+                        .any(|table| database.table(table).is_some())
+            })
+}
+
+/// Whether a path names a report of nsys itself.
+fn is_report(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "nsys-rep" || extension == "qdrep")
+}
+
+fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
+    if let Some(report) = inputs.iter().find(|input| is_report(input)) {
+        return Err(Error::ToolOnly {
+            path: report.clone(),
+            form: "a report of Nsight Systems, which only nsys can read: run `nsys export --type sqlite` on it and import the database that it writes",
+        });
+    }
+    let [input] = inputs else {
+        return Err(Error::NothingRecorded {
+            reason:
+                "exports of Nsight Systems are imported one at a time: each has a clock of its own"
+                    .to_owned(),
+        });
+    };
+    let mut import = Import::of(Database::open(input)?, options);
+    import.read_strings()?;
+    let about = import.read_about()?;
+    import.read_host()?;
+    import.read_device_work()?;
+    import.read_markers()?;
+    import.name_things()?;
+    if !import.profile.has_work() && !import.profile.has_host_rows() {
+        return Err(Error::NothingRecorded {
+            reason: match options.pid {
+                Some(pid) => format!(
+                    "{} has no CUDA work, calls or labels of process {pid}",
+                    input.display()
+                ),
+                None => format!(
+                    "{} has no CUDA work, calls or labels: record with `nsys profile --trace=cuda,nvtx`",
+                    input.display()
+                ),
+            },
+        });
+    }
+    let mut new = output.trace()?;
+    import.read_metrics(&mut new)?;
+    import.count_the_rest()?;
+    let Import {
+        profile,
+        notes,
+        database,
+        ..
+    } = import;
+    output.progress(database.bytes, database.bytes);
+    let about = About { notes, ..about };
+    profile.write(about, options, new, output)
+}
+
+/// An import on its way.
+struct Import {
+    database: Database,
+    profile: Profile,
+    strings: Strings,
+    /// Only this process counts.
+    pid: Option<u32>,
+    /// Of rows that do not name one.
+    only_process: Option<ProcessId>,
+    /// Queues by process, context and number, once all work is read.
+    queues: FxHashMap<(ProcessId, u32, u32), Option<QueueId>>,
+    damage: Damage,
+    notes: Vec<String>,
+    /// Tables that were read, or say nothing of events.
+    used: Vec<&'static str>,
+}
+
+impl Import {
+    fn of(database: Database, options: &Options) -> Import {
+        let damage = database.damage;
+        Import {
+            database,
+            profile: Profile::new(Api::Cuda),
+            strings: Strings::default(),
+            pid: options.pid,
+            only_process: None,
+            queues: FxHashMap::default(),
+            damage,
+            notes: Vec::new(),
+            used: Vec::new(),
+        }
+    }
+
+    /// Scans a table, if it is there. Gives whether it is.
+    fn scan(
+        &mut self,
+        table: &'static str,
+        columns: &[&str],
+        mut take: impl FnMut(&mut Import, &crate::sqlite::Row),
+    ) -> Result<bool, Error> {
+        self.used.push(table);
+        let Some(facts) = self.database.table(table).cloned() else {
+            return Ok(false);
+        };
+        let path = self.database.path.clone();
+        let damage = sqlite::scan(&path, &facts, columns, |row| take(self, row))?;
+        self.damage.add(damage);
+        Ok(true)
+    }
+
+    /// The process of a global id of a process or thread; `None` where it is not wanted.
+    fn process(&mut self, global: Option<i64>) -> Option<ProcessId> {
+        match global {
+            Some(global) => {
+                let pid = pid_of(global);
+                if self.pid.is_some_and(|wanted| wanted != pid) {
+                    return None;
+                }
+                let process = self.profile.process(pid);
+                self.only_process.get_or_insert(process);
+                Some(process)
+            }
+            // Before 2021 rows did not say it, nor do those of some converters.
+            None => {
+                let known = self.only_process;
+                Some(known.unwrap_or_else(|| self.profile.process(self.pid.unwrap_or(0))))
+            }
+        }
+    }
+
+    fn count_the_rest(&mut self) -> Result<(), Error> {
+        let names: Vec<String> = (self.database.tables.iter())
+            .map(|table| table.name.clone())
+            .filter(|name| {
+                !self.used.contains(&name.as_str()) && !facts::says_nothing_of_events(name)
+            })
+            .collect();
+        for name in names {
+            let rows = match self.database.table(&name) {
+                Some(table) => self.database.count(table)?,
+                None => 0,
+            };
+            let kind = format!("rows of {name}");
+            let reason = "a trace has no place for them, or gapscope does not import them yet";
+            self.profile.ledger.add(kind.into(), rows, reason);
+        }
+        add_damage(&mut self.profile.ledger, self.damage);
+        Ok(())
+    }
+}
+
+/// What could not be read of a database.
+pub(crate) fn add_damage(ledger: &mut Ledger, damage: Damage) {
+    let reason = "the file is cut or damaged: they cannot be read";
+    ledger.add("pages of the database".into(), damage.pages, reason);
+    ledger.add("rows of the database".into(), damage.rows, reason);
+}
+
+/// The pid in a global id: bits 24 to 47.
+fn pid_of(global: i64) -> u32 {
+    ((global >> 24) & 0xff_ffff) as u32
+}
+
+/// The system's id of the thread in a global id: the lowest 24 bits.
+fn thread_of(global: i64) -> ThreadId {
+    ThreadId((global & 0xff_ffff) as u32)
+}

@@ -1,0 +1,224 @@
+//! Work of devices, and what orders it.
+
+use super::Import;
+use crate::Error;
+use crate::profile::{Correlation, EventOnQueue, KernelShape, Span, TextId, Work, WorkKind};
+use crate::sqlite::Row;
+use gapscope_trace::ids::{ProcessId, QueueId};
+use gapscope_trace::tables::{MemoryPlace, TransferKind};
+use rustc_hash::FxHashMap;
+
+/// The columns that all tables of work have, first.
+macro_rules! columns {
+    ($($more:literal),* $(,)?) => {
+        ["start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId", $($more),*]
+    };
+}
+/// The place of the first column that is a table's own.
+const OWN: usize = 7;
+/// What CUPTI says where there is no stream.
+const NO_STREAM: i64 = u32::MAX as i64;
+
+/// The kinds of `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`.
+const STREAM_WAITS_FOR_EVENT: i64 = 2;
+const WAIT_FOR_STREAM: i64 = 3;
+
+impl Import {
+    pub(super) fn read_device_work(&mut self) -> Result<(), Error> {
+        self.read_kernels()?;
+        let columns = columns!["graphNodeId", "bytes", "copyKind", "srcKind", "dstKind"];
+        self.scan("CUPTI_ACTIVITY_KIND_MEMCPY", &columns, |import, row| {
+            let (kind, host_end) = transfer_kind(row.integer(OWN + 2));
+            let host_end = host_end.and_then(|end| row.integer(OWN + end));
+            let managed = matches!(row.integer(OWN + 2), Some(11..=13));
+            let work = WorkKind::Transfer {
+                kind,
+                bytes: row.small(OWN + 1),
+                host_memory: match managed {
+                    true => Some(MemoryPlace::Managed),
+                    false => host_end.and_then(memory_place),
+                },
+            };
+            import.add_work(row, row.integer(OWN), work);
+        })?;
+        let columns = columns!["graphNodeId", "bytes"];
+        self.scan("CUPTI_ACTIVITY_KIND_MEMSET", &columns, |import, row| {
+            let work = WorkKind::Transfer {
+                kind: TransferKind::Fill,
+                bytes: row.small(OWN + 1),
+                host_memory: None,
+            };
+            import.add_work(row, row.integer(OWN), work);
+        })?;
+        self.scan(
+            "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+            &columns![],
+            |import, row| {
+                import.add_work(row, Some(1), WorkKind::Graph);
+            },
+        )?;
+        self.read_order()
+    }
+
+    fn read_kernels(&mut self) -> Result<(), Error> {
+        let columns = columns![
+            "graphNodeId",
+            "demangledName",
+            "shortName",
+            "mangledName",
+            "gridX",
+            "gridY",
+            "gridZ",
+            "blockX",
+            "blockY",
+            "blockZ",
+            "registersPerThread",
+            "localMemoryPerThread",
+            "staticSharedMemory",
+            "dynamicSharedMemory",
+        ];
+        let mut texts: FxHashMap<i64, Option<TextId>> = FxHashMap::default();
+        self.scan("CUPTI_ACTIVITY_KIND_KERNEL", &columns, |import, row| {
+            let Some(process) = import.process(row.integer(2)) else {
+                return;
+            };
+            let mut text = |at: usize| {
+                let id = row.integer(OWN + at)?;
+                *texts.entry(id).or_insert_with(|| {
+                    let text = import.strings.get(id).filter(|text| !text.is_empty())?;
+                    Some(import.profile.text(&text))
+                })
+            };
+            let mangled = text(3);
+            let name = text(1).or_else(|| text(2)).or(mangled);
+            let name = name.unwrap_or_else(|| import.profile.text("unknown kernel"));
+            let kernel = import.profile.kernel(KernelShape {
+                process,
+                name,
+                mangled: mangled.filter(|mangled| *mangled != name),
+                block: std::array::from_fn(|at| row.small(OWN + 7 + at)),
+                registers: row.small(OWN + 10),
+                local_bytes: row.small(OWN + 11),
+                static_shared_bytes: row.small(OWN + 12),
+                dynamic_shared_bytes: row.small(OWN + 13),
+            });
+            let groups = std::array::from_fn(|at| row.small(OWN + 4 + at));
+            import.add_work(row, row.integer(OWN), WorkKind::Kernel { kernel, groups });
+        })?;
+        Ok(())
+    }
+
+    fn add_work(&mut self, row: &Row, graph_node: Option<i64>, kind: WorkKind) {
+        let Some((process, queue)) = self.place(row) else {
+            return;
+        };
+        let times = row.integer(0).zip(row.integer(1));
+        self.profile.add_work(Work {
+            process,
+            queue,
+            correlation: correlation(row),
+            span: times.and_then(|(start_ns, end_ns)| Span::between(start_ns, end_ns)),
+            of_graph: graph_node.is_some_and(|node| node != 0),
+            kind,
+        });
+    }
+
+    /// The process and the queue of a row; `None` where the process is not wanted.
+    fn place(&mut self, row: &Row) -> Option<(ProcessId, QueueId)> {
+        let process = self.process(row.integer(2))?;
+        let device = self.profile.device(process, row.small(3).unwrap_or(0));
+        let (context, stream) = (row.small(4).unwrap_or(0), row.small(5).unwrap_or(0));
+        Some((process, self.profile.queue(device, context, stream)))
+    }
+
+    /// The same of a row that names no work. Its device is not to be relied on: it may be 0 in a process that uses another one.
+    fn known_place(&mut self, row: &Row) -> Option<(ProcessId, QueueId)> {
+        let process = self.process(row.integer(2))?;
+        let (context, stream) = (row.small(4)?, row.small(5)?);
+        let queue = *(self.queues.entry((process, context, stream)))
+            .or_insert_with(|| self.profile.queue_in_context(process, context, stream));
+        Some((process, queue?))
+    }
+
+    /// Which queues calls waited for, and which queues waited for which events.
+    fn read_order(&mut self) -> Result<(), Error> {
+        let on_stream = |row: &Row| row.integer(5).is_some_and(|stream| stream != NO_STREAM);
+        let columns = columns!["syncType", "eventId"];
+        self.scan(
+            "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+            &columns,
+            |import, row| {
+                let kind = row.integer(OWN);
+                let (Some(correlation), true) = (correlation(row), on_stream(row)) else {
+                    return;
+                };
+                if ![Some(STREAM_WAITS_FOR_EVENT), Some(WAIT_FOR_STREAM)].contains(&kind) {
+                    return;
+                }
+                let Some((process, queue)) = import.place(row) else {
+                    return;
+                };
+                match (kind, row.small(OWN + 1)) {
+                    (Some(WAIT_FOR_STREAM), _) => {
+                        import.profile.add_awaited(process, correlation, queue)
+                    }
+                    (_, Some(event)) => import.profile.add_wait(EventOnQueue {
+                        process,
+                        queue,
+                        correlation,
+                        event,
+                    }),
+                    _ => {}
+                }
+            },
+        )?;
+        let columns = columns!["eventId"];
+        self.scan("CUPTI_ACTIVITY_KIND_CUDA_EVENT", &columns, |import, row| {
+            let (Some(correlation), Some(event), true) =
+                (correlation(row), row.small(OWN), on_stream(row))
+            else {
+                return;
+            };
+            if let Some((process, queue)) = import.known_place(row) {
+                import.profile.add_event(EventOnQueue {
+                    process,
+                    queue,
+                    correlation,
+                    event,
+                });
+            }
+        })?;
+        Ok(())
+    }
+}
+
+/// 0 is none.
+fn correlation(row: &Row) -> Option<Correlation> {
+    row.small(6)
+        .filter(|correlation| *correlation != 0)
+        .map(Correlation)
+}
+
+/// What a copy does, and which of its ends is on the host: the place of that column behind the first of the table's own.
+fn transfer_kind(kind: Option<i64>) -> (TransferKind, Option<usize>) {
+    match kind {
+        Some(1 | 3 | 11) => (TransferKind::HostToDevice, Some(3)),
+        Some(2 | 4 | 12) => (TransferKind::DeviceToHost, Some(4)),
+        Some(5..=8) => (TransferKind::Copy, None),
+        Some(9) => (TransferKind::HostToHost, Some(3)),
+        Some(10 | 13) => (TransferKind::PeerToPeer, None),
+        _ => (TransferKind::Unknown, None),
+    }
+}
+
+/// As `ENUM_CUDA_MEM_KIND` counts them.
+fn memory_place(kind: i64) -> Option<MemoryPlace> {
+    match kind {
+        0 => Some(MemoryPlace::Pageable),
+        1 => Some(MemoryPlace::Pinned),
+        2 | 5 => Some(MemoryPlace::Device),
+        3 => Some(MemoryPlace::Array),
+        4 | 6 => Some(MemoryPlace::Managed),
+        _ => None,
+    }
+}

@@ -1,0 +1,127 @@
+//! Calls of CUDA, and time that the driver and the tracing took.
+
+use super::{Import, thread_of};
+use crate::Error;
+use crate::profile::{Call, Correlation, FunctionId, Overhead, Span};
+use gapscope_trace::LossKind;
+use gapscope_trace::tables::HostCallKind;
+use rustc_hash::FxHashMap;
+
+const CALLS: [&str; 6] = [
+    "start",
+    "end",
+    "globalTid",
+    "correlationId",
+    "nameId",
+    "returnValue",
+];
+
+impl Import {
+    pub(super) fn read_host(&mut self) -> Result<(), Error> {
+        let mut functions: FxHashMap<i64, FunctionId> = FxHashMap::default();
+        let mut refused = 0;
+        for table in ["CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"] {
+            self.scan(table, &CALLS, |import, row| {
+                let Some(process) = import.process(row.integer(2)) else {
+                    return;
+                };
+                let name = row.integer(4).unwrap_or(-1);
+                let function = *functions.entry(name).or_insert_with(|| {
+                    let name = import.strings.get(name);
+                    import
+                        .profile
+                        .function(&name.unwrap_or("unknown function".into()))
+                });
+                let (Some(start_ns), Some(end_ns)) = (row.integer(0), row.integer(1)) else {
+                    refused += 1;
+                    return;
+                };
+                let Some(span) = Span::between(start_ns, end_ns) else {
+                    refused += 1;
+                    return;
+                };
+                import.profile.add_call(Call {
+                    process,
+                    thread: row.integer(2).map(thread_of),
+                    correlation: row.small(3).map(Correlation),
+                    span,
+                    function,
+                    result: row.small(5).unwrap_or(0),
+                });
+            })?;
+        }
+        let reason = "the file has no times of them, or impossible ones";
+        self.profile
+            .ledger
+            .add(LossKind::HostCalls, refused, reason);
+        self.read_overheads()
+    }
+
+    fn read_overheads(&mut self) -> Result<(), Error> {
+        let mut kinds: FxHashMap<i64, (HostCallKind, &'static str)> = FxHashMap::default();
+        self.scan("ENUM_CUPTI_OVERHEAD_TYPE", &["id", "name"], |_, row| {
+            if let (Some(id), Some(name)) = (row.integer(0), row.string(1)) {
+                kinds.insert(id, overhead(&name));
+            }
+        })?;
+        let columns = ["start", "end", "globalTid", "overheadType"];
+        let mut refused = 0;
+        self.scan("CUPTI_ACTIVITY_KIND_OVERHEAD", &columns, |import, row| {
+            let known = row.integer(3).and_then(|kind| kinds.get(&kind)).copied();
+            let (kind, name) = known.unwrap_or(overhead(""));
+            refused += import.overhead(row, kind, name);
+        })?;
+        self.scan("PROFILER_OVERHEAD", &columns, |import, row| {
+            refused += import.overhead(row, HostCallKind::Recording, "Nsight Systems");
+        })?;
+        let reason = "the file has no times of them, or impossible ones";
+        self.profile
+            .ledger
+            .add(LossKind::Overheads, refused, reason);
+        Ok(())
+    }
+
+    /// 1 where the row has no times.
+    fn overhead(
+        &mut self,
+        row: &crate::sqlite::Row,
+        kind: HostCallKind,
+        name: &'static str,
+    ) -> u64 {
+        let Some(process) = self.process(row.integer(2)) else {
+            return 0;
+        };
+        let (Some(start_ns), Some(end_ns)) = (row.integer(0), row.integer(1)) else {
+            return 1;
+        };
+        let Some(span) = Span::between(start_ns, end_ns) else {
+            return 1;
+        };
+        self.profile.add_overhead(Overhead {
+            process,
+            thread: row.integer(2).map(thread_of),
+            span,
+            kind,
+            name,
+        });
+        0
+    }
+}
+
+/// What an overhead of CUPTI is, as a recording of gapscope has it.
+fn overhead(name: &str) -> (HostCallKind, &'static str) {
+    let has = |word: &str| name.contains(word);
+    if has("COMPILER") {
+        (HostCallKind::LoadModule, "driver compiler")
+    } else if has("MODULE_LOADING") {
+        (HostCallKind::LoadModule, "lazy module loading")
+    } else if has("FUNCTION_LOADING") {
+        (HostCallKind::LoadModule, "lazy function loading")
+    } else if has("COMMAND_BUFFER_FULL") {
+        (HostCallKind::QueueFull, "driver queue full")
+    } else if has("CUPTI") {
+        (HostCallKind::Recording, "CUPTI")
+    } else {
+        (HostCallKind::OtherCall, "unknown overhead")
+    }
+}

@@ -1,0 +1,253 @@
+//! NVTX, and calls of libraries that are shown as markers.
+
+use super::{Import, thread_of};
+use crate::Error;
+use crate::profile::{Range, Span, TextId};
+use crate::sqlite::Row;
+use gapscope_trace::LossKind;
+use rustc_hash::FxHashMap;
+
+/// Kinds of `NVTX_EVENTS`.
+mod kind {
+    pub const CATEGORY: i64 = 33;
+    pub const MARK: i64 = 34;
+    pub const PUSH_POP: i64 = 59;
+    pub const START_END: i64 = 60;
+    /// The same, from files of text.
+    pub const TEXT_MARK: i64 = 65;
+    pub const TEXT_PUSH_POP: i64 = 70;
+    pub const TEXT_START_END: i64 = 71;
+    pub const DOMAIN: i64 = 75;
+}
+
+/// Where PyTorch's details begin, which make each text of an operator another one.
+const DETAILS_OF_PYTORCH: [&str; 4] = [", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = "];
+
+/// Names of domains and categories.
+#[derive(Default)]
+struct Names {
+    domains: FxHashMap<(u32, i64), TextId>,
+    categories: FxHashMap<(u32, i64, i64), TextId>,
+}
+
+/// Texts that ranges have by id: the label, and its details.
+type Texts = FxHashMap<i64, (TextId, Option<TextId>)>;
+
+impl Import {
+    pub(super) fn read_markers(&mut self) -> Result<(), Error> {
+        let names = self.read_names()?;
+        let columns = [
+            "start",
+            "end",
+            "eventType",
+            "category",
+            "text",
+            "globalTid",
+            "textId",
+            "domainId",
+            "uint64Value",
+            "int64Value",
+            "uint32Value",
+            "int32Value",
+            "doubleValue",
+            "floatValue",
+            "jsonTextId",
+            "jsonText",
+        ];
+        let mut texts = Texts::default();
+        let (mut refused, mut others) = (0, 0);
+        self.scan("NVTX_EVENTS", &columns, |import, row| {
+            use kind::*;
+            let (of_process, instant) = match row.integer(2) {
+                Some(PUSH_POP | TEXT_PUSH_POP) => (false, false),
+                Some(START_END | TEXT_START_END) => (true, false),
+                Some(MARK | TEXT_MARK) => (false, true),
+                Some(DOMAIN | CATEGORY) => return,
+                _ => {
+                    others += 1;
+                    return;
+                }
+            };
+            let global = row.integer(5);
+            let Some(process) = import.process(global) else {
+                return;
+            };
+            let Some(start_ns) = row.integer(0) else {
+                refused += 1;
+                return;
+            };
+            let (text, details) = import.label(row, &mut texts);
+            let (pid, domain) = (global.map_or(0, super::pid_of), row.integer(7).unwrap_or(0));
+            let category = row.integer(3).unwrap_or(0);
+            let payload = import.payload(row).or(details);
+            import.profile.add_range(Range {
+                process,
+                thread: global.map(thread_of),
+                of_process,
+                text,
+                domain: names.domains.get(&(pid, domain)).copied(),
+                category: names.categories.get(&(pid, domain, category)).copied(),
+                payload,
+                start_ns,
+                end_ns: match instant {
+                    true => Some(start_ns),
+                    false => row.integer(1),
+                },
+                labels_work: true,
+            });
+        })?;
+        let ledger = &mut self.profile.ledger;
+        ledger.add(LossKind::Labels, refused, "the file has no times of them");
+        let reason = "they are of a kind that gapscope does not know";
+        ledger.add("rows of NVTX_EVENTS".into(), others, reason);
+        self.read_calls_of_libraries()
+    }
+
+    /// Domains and categories have names in rows of their own.
+    fn read_names(&mut self) -> Result<Names, Error> {
+        let mut names = Names::default();
+        let columns = [
+            "eventType",
+            "domainId",
+            "category",
+            "text",
+            "textId",
+            "globalTid",
+        ];
+        self.scan("NVTX_EVENTS", &columns, |import, row| {
+            let kind = row.integer(0);
+            if ![Some(kind::DOMAIN), Some(kind::CATEGORY)].contains(&kind) {
+                return;
+            }
+            let text = match (row.string(3), row.integer(4)) {
+                (Some(text), _) => text,
+                (None, Some(id)) => import.strings.get(id).unwrap_or_default().into_owned(),
+                _ => return,
+            };
+            let text = import.profile.text(&text);
+            let pid = row.integer(5).map_or(0, super::pid_of);
+            let domain = row.integer(1).unwrap_or(0);
+            match kind {
+                Some(kind::DOMAIN) => names.domains.insert((pid, domain), text),
+                _ => {
+                    let category = row.integer(2).unwrap_or(0);
+                    names.categories.insert((pid, domain, category), text)
+                }
+            };
+        })?;
+        Ok(names)
+    }
+
+    /// The text of a row without PyTorch's details, and those.
+    fn label(&mut self, row: &Row, texts: &mut Texts) -> (TextId, Option<TextId>) {
+        if let Some(text) = row.text(4) {
+            return self.split(&String::from_utf8_lossy(text));
+        }
+        let id = row.integer(6).unwrap_or(-1);
+        if let Some(known) = texts.get(&id) {
+            return *known;
+        }
+        let text = self.strings.get(id).unwrap_or_default().into_owned();
+        let split = self.split(&text);
+        texts.insert(id, split);
+        split
+    }
+
+    fn split(&mut self, text: &str) -> (TextId, Option<TextId>) {
+        // `, ` is in all of them.
+        let starts = text.contains(", ").then(|| {
+            let starts = DETAILS_OF_PYTORCH.iter();
+            starts.filter_map(|start| text.find(start)).min()
+        });
+        match starts.flatten() {
+            Some(at) => {
+                let details = text[at + 2..].replace(" = ", "=");
+                (
+                    self.profile.text(&text[..at]),
+                    Some(self.profile.text(&details)),
+                )
+            }
+            None => (self.profile.text(text), None),
+        }
+    }
+
+    /// The value that the program gave a range.
+    fn payload(&mut self, row: &Row) -> Option<TextId> {
+        let json = match (row.text(15), row.integer(14)) {
+            (Some(text), _) => Some(String::from_utf8_lossy(text).into_owned()),
+            (None, Some(id)) => self.strings.get(id).map(|text| text.into_owned()),
+            _ => None,
+        };
+        if let Some(json) = json {
+            return Some(self.profile.text(&fields(&json)));
+        }
+        let whole = (8..12).find_map(|at| row.integer(at));
+        // Nanoseconds, sizes and ids beyond 2^63 are written as negative numbers.
+        let text = match (whole, row.integer(8)) {
+            (_, Some(unsigned)) => (unsigned as u64).to_string(),
+            (Some(whole), None) => whole.to_string(),
+            _ => (12..14).find_map(|at| row.real(at))?.to_string(),
+        };
+        Some(self.profile.text(&text))
+    }
+
+    /// Calls of the operating system and of libraries on CUDA: on their threads, and no label of work.
+    fn read_calls_of_libraries(&mut self) -> Result<(), Error> {
+        let columns = ["start", "end", "globalTid", "nameId"];
+        for (table, domain) in [
+            ("OSRT_API", "OS runtime"),
+            ("CUBLAS_EVENTS", "cuBLAS"),
+            ("CUDNN_EVENTS", "cuDNN"),
+        ] {
+            let domain = self.profile.text(domain);
+            let mut texts: FxHashMap<i64, TextId> = FxHashMap::default();
+            let mut refused = 0;
+            self.scan(table, &columns, |import, row| {
+                let Some(process) = import.process(row.integer(2)) else {
+                    return;
+                };
+                let times = row.integer(0).zip(row.integer(1));
+                let Some(span) = times.and_then(|(start, end)| Span::between(start, end)) else {
+                    refused += 1;
+                    return;
+                };
+                let name = row.integer(3).unwrap_or(-1);
+                let text = *texts.entry(name).or_insert_with(|| {
+                    let text = import
+                        .strings
+                        .get(name)
+                        .unwrap_or("unknown function".into());
+                    import.profile.text(&text)
+                });
+                import.profile.add_range(Range {
+                    process,
+                    thread: row.integer(2).map(thread_of),
+                    of_process: false,
+                    text,
+                    domain: Some(domain),
+                    category: None,
+                    payload: None,
+                    start_ns: span.start_ns,
+                    end_ns: Some(span.end_ns()),
+                    labels_work: false,
+                });
+            })?;
+            let reason = "the file has no times of them, or impossible ones";
+            let kind = format!("rows of {table}");
+            self.profile.ledger.add(kind.into(), refused, reason);
+        }
+        Ok(())
+    }
+}
+
+/// `{"a": 1, "b": "x"}` as a trace has it: `a=1, b=x`. What is no such object stays as it is.
+fn fields(json: &str) -> String {
+    let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(json) else {
+        return json.to_owned();
+    };
+    let shown = fields.iter().map(|(name, value)| match value {
+        serde_json::Value::String(text) => format!("{name}={text}"),
+        value => format!("{name}={value}"),
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,35 @@
+//! The texts of an export, each once.
+
+use super::Import;
+use crate::Error;
+use rustc_hash::FxHashMap;
+
+/// Texts by their ids.
+#[derive(Debug, Default)]
+pub(super) struct Strings {
+    bytes: Vec<u8>,
+    /// Start and end.
+    places: FxHashMap<i64, (usize, usize)>,
+}
+
+impl Strings {
+    /// The text of an id; what is not UTF-8 in it is replaced.
+    pub fn get(&self, id: i64) -> Option<std::borrow::Cow<'_, str>> {
+        let (start, end) = *self.places.get(&id)?;
+        Some(String::from_utf8_lossy(self.bytes.get(start..end)?))
+    }
+}
+
+impl Import {
+    pub(super) fn read_strings(&mut self) -> Result<(), Error> {
+        self.scan("StringIds", &["id", "value"], |import, row| {
+            if let (Some(id), Some(text)) = (row.integer(0), row.text(1)) {
+                let strings = &mut import.strings;
+                let start = strings.bytes.len();
+                strings.bytes.extend_from_slice(text);
+                strings.places.insert(id, (start, strings.bytes.len()));
+            }
+        })?;
+        Ok(())
+    }
+}

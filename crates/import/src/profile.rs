@@ -1,0 +1,466 @@
+//! What profilers of CUDA and HIP record: calls of threads, the work that each launched by their correlation, and labels.
+//!
+//! A reader of a format puts its rows in, in any order; [`Profile::write`] joins them and writes the tables of a trace as a
+//! recording of CUDA has them. What does not fit together is counted in the ledger.
+
+mod dependencies;
+mod host;
+mod labels;
+mod manifest;
+mod work;
+
+pub(crate) use manifest::About;
+
+use crate::output::NewTrace;
+use crate::{Error, Options};
+use gapscope_trace::build::{Interner, Labels};
+use gapscope_trace::cuda::{FunctionClass, base_name};
+use gapscope_trace::ids::*;
+use gapscope_trace::manifest::{Api, DeviceLimits, Queue};
+use gapscope_trace::tables::{HostCallKind, MemoryPlace, TransferKind};
+use gapscope_trace::{Ledger, LossKind};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Ties a call to its work, inside a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Correlation(pub u64);
+
+/// A function that threads call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct FunctionId(u32);
+
+/// A text, kept once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TextId(u32);
+
+impl gapscope_trace::build::CountedId for TextId {
+    fn counted(index: usize) -> Self {
+        TextId(index as u32)
+    }
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// From when to when, nanoseconds of the file's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub start_ns: i64,
+    pub duration_ns: i64,
+}
+
+impl Span {
+    /// Times beyond this are none: 292 years in both directions are what nanoseconds can hold, and differences must fit too.
+    const LATEST_NS: i64 = i64::MAX / 4;
+
+    /// `None` where the times are impossible: the end is before the start, or one is absurd.
+    pub fn between(start_ns: i64, end_ns: i64) -> Option<Span> {
+        let sane = |ns: i64| (-Self::LATEST_NS..=Self::LATEST_NS).contains(&ns);
+        (sane(start_ns) && sane(end_ns) && start_ns <= end_ns).then(|| Span {
+            start_ns,
+            duration_ns: end_ns - start_ns,
+        })
+    }
+
+    /// Its end.
+    pub fn end_ns(self) -> i64 {
+        self.start_ns + self.duration_ns
+    }
+}
+
+/// A call of a function.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call {
+    pub process: ProcessId,
+    pub thread: Option<ThreadId>,
+    pub correlation: Option<Correlation>,
+    pub span: Span,
+    pub function: FunctionId,
+    /// What it returned; 0 is success.
+    pub result: i32,
+}
+
+/// A piece of work on a device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Work {
+    pub process: ProcessId,
+    pub queue: QueueId,
+    pub correlation: Option<Correlation>,
+    /// `None` where its times are impossible.
+    pub span: Option<Span>,
+    /// It is a node of a graph, or a whole one.
+    pub of_graph: bool,
+    pub kind: WorkKind,
+}
+
+/// What a piece of work is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum WorkKind {
+    Kernel {
+        kernel: KernelId,
+        groups: [Option<u32>; 3],
+    },
+    Transfer {
+        kind: TransferKind,
+        bytes: Option<u64>,
+        host_memory: Option<MemoryPlace>,
+    },
+    Graph,
+}
+
+/// A label that was set on a thread or a process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Range {
+    pub process: ProcessId,
+    pub thread: Option<ThreadId>,
+    /// It may end on another thread.
+    pub of_process: bool,
+    pub text: TextId,
+    pub domain: Option<TextId>,
+    pub category: Option<TextId>,
+    pub payload: Option<TextId>,
+    pub start_ns: i64,
+    /// Absent where it was open at the end.
+    pub end_ns: Option<i64>,
+    /// It labels the work that its thread launches inside it.
+    pub labels_work: bool,
+}
+
+/// Time on a thread that is no call: waits for a full queue, the tracing itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Overhead {
+    pub process: ProcessId,
+    pub thread: Option<ThreadId>,
+    pub span: Span,
+    pub kind: HostCallKind,
+    pub name: &'static str,
+}
+
+/// An event, or a wait for one, that a call put on a queue.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EventOnQueue {
+    pub process: ProcessId,
+    pub queue: QueueId,
+    pub correlation: Correlation,
+    pub event: u64,
+}
+
+/// A kernel: what was launched with which shape.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct KernelShape {
+    pub process: ProcessId,
+    /// As people may read it, with parameters where it is C++.
+    pub name: TextId,
+    /// As the compiler named it.
+    pub mangled: Option<TextId>,
+    pub block: [Option<u32>; 3],
+    pub registers: Option<u32>,
+    pub local_bytes: Option<u32>,
+    pub static_shared_bytes: Option<u32>,
+    pub dynamic_shared_bytes: Option<u32>,
+}
+
+/// What is known of a device.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DeviceFacts {
+    pub name: String,
+    pub uuid: String,
+    pub memory_bytes: Option<u64>,
+    pub limits: Option<DeviceLimits>,
+}
+
+/// A function, and what it does.
+#[derive(Debug, Clone)]
+struct Function {
+    /// Without suffixes for versions.
+    name: Arc<str>,
+    class: Option<FunctionClass>,
+}
+
+/// The rows of a profile.
+pub(crate) struct Profile {
+    api: Api,
+    driver: String,
+    processes: Interner<u32, ProcessId>,
+    process_names: FxHashMap<ProcessId, String>,
+    thread_names: BTreeMap<(ProcessId, ThreadId), String>,
+    /// Of a process, by number there.
+    devices: Interner<(ProcessId, u32), DeviceId>,
+    device_facts: FxHashMap<DeviceId, DeviceFacts>,
+    /// Of a device: context and number.
+    queues: Interner<(DeviceId, u32, u32), QueueId>,
+    queue_facts: FxHashMap<QueueId, Queue>,
+    texts: Interner<Arc<str>, TextId>,
+    kernels: Interner<KernelShape, KernelId>,
+    functions: Vec<Function>,
+    function_ids: FxHashMap<Arc<str>, FunctionId>,
+    calls: Vec<Call>,
+    work: Vec<Work>,
+    ranges: Vec<Range>,
+    overheads: Vec<Overhead>,
+    /// Queues that calls waited for.
+    awaited: FxHashMap<(ProcessId, Correlation), QueueId>,
+    events: Vec<EventOnQueue>,
+    waits: Vec<EventOnQueue>,
+    labels: Labels,
+    /// What is missing.
+    pub ledger: Ledger,
+}
+
+impl Profile {
+    /// Without rows, of devices that are used through `api`.
+    pub fn new(api: Api) -> Profile {
+        Profile {
+            api,
+            driver: String::new(),
+            processes: Interner::default(),
+            process_names: FxHashMap::default(),
+            thread_names: BTreeMap::new(),
+            devices: Interner::default(),
+            device_facts: FxHashMap::default(),
+            queues: Interner::default(),
+            queue_facts: FxHashMap::default(),
+            texts: Interner::default(),
+            kernels: Interner::default(),
+            functions: Vec::new(),
+            function_ids: FxHashMap::default(),
+            calls: Vec::new(),
+            work: Vec::new(),
+            ranges: Vec::new(),
+            overheads: Vec::new(),
+            awaited: FxHashMap::default(),
+            events: Vec::new(),
+            waits: Vec::new(),
+            labels: Labels::default(),
+            ledger: Ledger::default(),
+        }
+    }
+
+    /// The driver of all devices.
+    pub fn set_driver(&mut self, driver: String) {
+        self.driver = driver;
+    }
+
+    /// A process by its pid.
+    pub fn process(&mut self, pid: u32) -> ProcessId {
+        self.processes.id(pid)
+    }
+
+    /// Names a process.
+    pub fn name_process(&mut self, process: ProcessId, name: String) {
+        self.process_names.insert(process, name);
+    }
+
+    /// Names a thread.
+    pub fn name_thread(&mut self, process: ProcessId, thread: ThreadId, name: String) {
+        self.thread_names.insert((process, thread), name);
+    }
+
+    /// The processes that the rows name, with their pids.
+    pub fn processes(&self) -> impl Iterator<Item = (ProcessId, u32)> {
+        self.processes.iter().map(|(id, pid)| (id, *pid))
+    }
+
+    /// A device of a process, by its number there.
+    pub fn device(&mut self, process: ProcessId, number: u32) -> DeviceId {
+        self.devices.id((process, number))
+    }
+
+    /// The devices that the rows name: each with its process and its number there.
+    pub fn devices(&self) -> impl Iterator<Item = (DeviceId, ProcessId, u32)> {
+        self.devices
+            .iter()
+            .map(|(id, (process, number))| (id, *process, *number))
+    }
+
+    /// Says what a device is.
+    pub fn describe_device(&mut self, device: DeviceId, facts: DeviceFacts) {
+        self.device_facts.insert(device, facts);
+    }
+
+    /// A queue of a device: its context and its number.
+    #[inline]
+    pub fn queue(&mut self, device: DeviceId, context: u32, number: u32) -> QueueId {
+        self.queues.id((device, context, number))
+    }
+
+    /// The queues that the rows name: each with the process of its device, its context and its number.
+    pub fn queues(&self) -> impl Iterator<Item = (QueueId, ProcessId, u32, u32)> {
+        self.queues.iter().map(|(id, (device, context, number))| {
+            let owner = self.devices.get(*device);
+            let process = owner.map_or_else(ProcessId::default, |(process, _)| *process);
+            (id, process, *context, *number)
+        })
+    }
+
+    /// The queue of a process by its context and its number, if a row of work has named it.
+    pub fn queue_in_context(
+        &self,
+        process: ProcessId,
+        context: u32,
+        number: u32,
+    ) -> Option<QueueId> {
+        let same = |queue: &(QueueId, ProcessId, u32, u32)| {
+            (queue.1, queue.2, queue.3) == (process, context, number)
+        };
+        self.queues().find(same).map(|queue| queue.0)
+    }
+
+    /// Says what a queue is: its name, kind and priority count.
+    pub fn describe_queue(&mut self, queue: QueueId, facts: Queue) {
+        self.queue_facts.insert(queue, facts);
+    }
+
+    /// A text.
+    pub fn text(&mut self, text: &str) -> TextId {
+        match self.texts.known(text) {
+            Some(id) => id,
+            None => self.texts.id(Arc::from(text)),
+        }
+    }
+
+    fn shared(&self, id: TextId) -> Arc<str> {
+        self.texts.get(id).cloned().unwrap_or_default()
+    }
+
+    /// A kernel.
+    pub fn kernel(&mut self, shape: KernelShape) -> KernelId {
+        self.kernels.id(shape)
+    }
+
+    /// A function by its name; suffixes for versions do not count.
+    pub fn function(&mut self, name: &str) -> FunctionId {
+        if let Some(id) = self.function_ids.get(name) {
+            return *id;
+        }
+        let base = base_name(name);
+        let class = FunctionClass::of_function(name);
+        let known = self
+            .functions
+            .iter()
+            .position(|f| &*f.name == base && f.class == class);
+        let id = FunctionId(known.unwrap_or(self.functions.len()) as u32);
+        if known.is_none() {
+            let name = Arc::from(base);
+            self.functions.push(Function { name, class });
+        }
+        self.function_ids.insert(Arc::from(name), id);
+        id
+    }
+
+    fn class(&self, call: &Call) -> Option<FunctionClass> {
+        self.functions.get(call.function.0 as usize)?.class
+    }
+
+    /// Adds a call.
+    pub fn add_call(&mut self, call: Call) {
+        self.calls.push(call);
+    }
+
+    /// Adds a piece of work.
+    pub fn add_work(&mut self, work: Work) {
+        self.work.push(work);
+    }
+
+    /// Adds a label.
+    pub fn add_range(&mut self, range: Range) {
+        self.ranges.push(range);
+    }
+
+    /// Adds time of a thread that is no call.
+    pub fn add_overhead(&mut self, overhead: Overhead) {
+        self.overheads.push(overhead);
+    }
+
+    /// A call waited for a queue.
+    pub fn add_awaited(&mut self, process: ProcessId, call: Correlation, queue: QueueId) {
+        self.awaited.insert((process, call), queue);
+    }
+
+    /// A call recorded an event on a queue.
+    pub fn add_event(&mut self, event: EventOnQueue) {
+        self.events.push(event);
+    }
+
+    /// A call let a queue wait for an event.
+    pub fn add_wait(&mut self, wait: EventOnQueue) {
+        self.waits.push(wait);
+    }
+
+    /// Whether there is any work of a device.
+    pub fn has_work(&self) -> bool {
+        !self.work.is_empty()
+    }
+
+    /// Whether there is anything of a host.
+    pub fn has_host_rows(&self) -> bool {
+        !self.calls.is_empty() || !self.ranges.is_empty()
+    }
+
+    /// Joins the rows and writes them. The trace then lacks only its manifest.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn write(
+        mut self,
+        about: About,
+        options: &Options,
+        mut new: NewTrace,
+        output: &mut crate::output::Output,
+    ) -> Result<(), Error> {
+        self.calls.sort_by_key(|call| call.span.start_ns);
+        self.work
+            .sort_by_key(|work| work.span.map(|span| span.start_ns));
+        let extent = self.extent();
+        let (by_correlation, doubles) = self.launches();
+        self.ledger.add(
+            LossKind::HostCallsOfWork,
+            doubles,
+            "another call of the process has the same correlation",
+        );
+        let in_label = self.write_ranges(&mut new)?;
+        let submissions = self.write_work(&by_correlation, &in_label, &mut new)?;
+        self.write_calls(&submissions, &mut new)?;
+        self.write_dependencies(&submissions, &mut new)?;
+        self.write_kernels(&mut new)?;
+        self.labels.push_into(&mut new.tables_mut().labels);
+        let manifest = self.manifest(about, options, extent);
+        new.finish(&manifest, output)
+    }
+
+    /// The calls that may have launched something, by their correlations; and how many correlations two of them have.
+    fn launches(&self) -> (FxHashMap<(ProcessId, Correlation), u32>, u64) {
+        let launching = |call: &Call| {
+            self.class(call)
+                .is_some_and(|c| c.submission_kind().is_some())
+        };
+        let mut launches = FxHashMap::default();
+        launches.reserve(self.work.len());
+        let mut doubles = 0;
+        for (index, call) in (0u32..).zip(&self.calls) {
+            let Some(correlation) = call.correlation.filter(|_| launching(call)) else {
+                continue;
+            };
+            let before = launches.insert((call.process, correlation), index);
+            doubles += u64::from(before.is_some());
+        }
+        (launches, doubles)
+    }
+
+    /// From the first to the last time of all rows.
+    fn extent(&self) -> Option<Span> {
+        let calls = self.calls.iter().map(|call| call.span);
+        let work = self.work.iter().filter_map(|work| work.span);
+        let ranges = self.ranges.iter();
+        let ranges =
+            ranges.filter_map(|r| Span::between(r.start_ns, r.end_ns.unwrap_or(r.start_ns)));
+        let ends = calls
+            .chain(work)
+            .chain(ranges)
+            .map(|span| (span.start_ns, span.end_ns()));
+        let whole = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        whole.and_then(|(start_ns, end_ns)| Span::between(start_ns, end_ns))
+    }
+}

@@ -1,0 +1,136 @@
+//! The manifest of an imported profile.
+
+use super::{Profile, Span};
+use crate::Options;
+use gapscope_trace::manifest::{
+    Clock, ClockMethod, Device, FORMAT_VERSION, Host, Manifest, Process, Queue, SamplingMode,
+    Thread,
+};
+use std::collections::BTreeSet;
+
+/// What a file says of its recording as a whole.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct About {
+    /// What recorded it, with its version.
+    pub tool: String,
+    /// The command that was recorded.
+    pub command: Vec<String>,
+    /// The clock's zero on the wall clock, nanoseconds since 1970.
+    pub zero_unix_ns: Option<i64>,
+    /// The machine.
+    pub host: Host,
+    /// Sentences for every report.
+    pub notes: Vec<String>,
+}
+
+impl Profile {
+    pub(super) fn manifest(
+        &self,
+        about: About,
+        options: &Options,
+        extent: Option<Span>,
+    ) -> Manifest {
+        // Not from when to when the tool ran: files are cut, and recorded in windows.
+        let start_ns = extent.map_or(0, |extent| extent.start_ns);
+        let end_ns = extent.map_or(0, Span::end_ns);
+        let command = options.command.clone().unwrap_or(about.command);
+        let mut notes = about.notes;
+        notes.extend(options.notes.iter().cloned());
+        Manifest {
+            format_version: FORMAT_VERSION,
+            gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
+            complete: true,
+            command: command.clone(),
+            exit: None,
+            sampling_mode: SamplingMode::Dispatch,
+            start_ns,
+            end_ns,
+            start_unix_ns: about
+                .zero_unix_ns
+                .and_then(|zero| zero.checked_add(start_ns))
+                .filter(|ns| *ns > 0),
+            host: about.host,
+            processes: (self.processes.iter())
+                .map(|(id, pid)| Process {
+                    id,
+                    pid: *pid,
+                    parent_pid: None,
+                    executable: self.process_names.get(&id).cloned().unwrap_or_default(),
+                    arguments: Vec::new(),
+                    hook: about.tool.clone(),
+                    start_ns,
+                    end_ns: None,
+                })
+                .collect(),
+            threads: self.threads(),
+            devices: self.listed_devices(),
+            queues: self.listed_queues(),
+            rank: None,
+            ranks: Vec::new(),
+            losses: self.ledger.losses(),
+            notes,
+            unmeasured: Vec::new(),
+            altered: false,
+        }
+    }
+
+    /// Threads that called something, by their names where they have any.
+    fn threads(&self) -> Vec<Thread> {
+        let called: BTreeSet<_> = (self.calls.iter())
+            .filter_map(|call| Some((call.process, call.thread?)))
+            .collect();
+        let named = self.thread_names.keys().copied();
+        let all: BTreeSet<_> = called.into_iter().chain(named).collect();
+        all.into_iter()
+            .map(|of| Thread {
+                process: of.0,
+                thread: of.1,
+                name: self.thread_names.get(&of).cloned().unwrap_or_default(),
+            })
+            .collect()
+    }
+
+    fn listed_devices(&self) -> Vec<Device> {
+        (self.devices.iter())
+            .map(|(id, (process, _))| {
+                let facts = self.device_facts.get(&id).cloned().unwrap_or_default();
+                Device {
+                    id,
+                    process: *process,
+                    api: self.api,
+                    name: facts.name,
+                    driver: self.driver.clone(),
+                    uuid: facts.uuid,
+                    heaps: facts.memory_bytes.into_iter().collect(),
+                    limits: facts.limits,
+                    lost: false,
+                    // The profiler mapped the times itself, and states no error.
+                    clock: Clock {
+                        method: ClockMethod::Calibrated,
+                        error_ns: None,
+                        samples: 0,
+                        drift_ppm: None,
+                        nanoseconds_per_tick: 1.0,
+                    },
+                }
+            })
+            .collect()
+    }
+
+    fn listed_queues(&self) -> Vec<Queue> {
+        (self.queues.iter())
+            .map(|(id, (device, context, number))| {
+                let facts = self.queue_facts.get(&id).cloned().unwrap_or_default();
+                Queue {
+                    id,
+                    device: *device,
+                    family: *context,
+                    index: *number,
+                    capabilities: vec!["compute".to_owned(), "transfer".to_owned()],
+                    timestamp_bits: 64,
+                    ..facts
+                }
+            })
+            .collect()
+    }
+}

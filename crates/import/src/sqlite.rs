@@ -1,0 +1,169 @@
+//! Database files of SQLite, read as plain tables.
+//!
+//! An import scans tables from their first row to their last and joins them itself, so the engine of SQLite would only
+//! stand in the way: this reads the pages of tables by the documented [file format](https://sqlite.org/fileformat2.html) and
+//! knows neither SQL, indexes, views nor triggers. Nothing of the file is executed and nothing is written beside it. Each page
+//! is read at most once in a scan, whatever the file says, so a hostile file costs no more than its size; what cannot be read
+//! is counted in [`Damage`].
+
+mod btree;
+mod pages;
+mod record;
+mod schema;
+
+pub(crate) use record::Row;
+
+use crate::Error;
+use pages::Pages;
+use schema::Columns;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The first bytes of a database.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// The first bytes of the journal of a transaction that was not finished.
+const HOT_JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+/// Bytes of the header of a log of changes (WAL): one that is no longer holds no changes.
+const WAL_HEADER: u64 = 32;
+
+/// What could not be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Damage {
+    /// Pages that are missing, or are not what the pages above them say.
+    pub pages: u64,
+    /// Rows that are no rows.
+    pub rows: u64,
+}
+
+impl Damage {
+    /// Adds what another scan could not read.
+    pub fn add(&mut self, other: Damage) {
+        self.pages += other.pages;
+        self.rows += other.rows;
+    }
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TableFacts {
+    /// Its name.
+    pub name: String,
+    columns: Columns,
+    root: u32,
+}
+
+/// A database that can be scanned.
+#[derive(Debug)]
+pub(crate) struct Database {
+    /// Its file.
+    pub path: PathBuf,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Its tables, in the order in which they were made.
+    pub tables: Vec<TableFacts>,
+    /// What could not be read of the list of tables, and pages that the file is short of.
+    pub damage: Damage,
+}
+
+/// Whether a file begins as a database does.
+pub(crate) fn is_database(path: &Path) -> bool {
+    let mut start = [0; 16];
+    path.is_file()
+        && File::open(path).is_ok_and(|mut file| file.read_exact(&mut start).is_ok())
+        && start == *MAGIC
+}
+
+impl Database {
+    /// Opens a database and lists its tables.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no database, or has changes beside it that are not in it yet.
+    pub fn open(path: &Path) -> Result<Database, Error> {
+        let mut pages = Pages::open(path)?;
+        refuse_changes_beside(path)?;
+        let mut tables = Vec::new();
+        let mut damage = Damage {
+            pages: pages.missing(),
+            rows: 0,
+        };
+        let wanted = Columns::of_schema().wanted(&["type", "name", "rootpage", "sql"]);
+        damage.add(btree::scan(&mut pages, 1, &wanted, &mut |row| {
+            let (Some(kind), Some(name)) = (row.text(0), row.text(1)) else {
+                return;
+            };
+            let root = row.integer(2).and_then(|root| u32::try_from(root).ok());
+            if let (b"table", Some(root), Some(sql)) = (kind, root.filter(|r| *r > 0), row.text(3))
+                && let Some(columns) = Columns::of_table(&String::from_utf8_lossy(sql))
+            {
+                let name = String::from_utf8_lossy(name).into_owned();
+                tables.push(TableFacts {
+                    name,
+                    columns,
+                    root,
+                });
+            }
+        }));
+        Ok(Database {
+            path: path.to_owned(),
+            bytes: pages.file_bytes(),
+            tables,
+            damage,
+        })
+    }
+
+    /// The table of a name.
+    pub fn table(&self, name: &str) -> Option<&TableFacts> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// Counts the rows of a table.
+    ///
+    /// # Errors
+    /// The file cannot be opened any more.
+    pub fn count(&self, table: &TableFacts) -> Result<u64, Error> {
+        let mut pages = Pages::open(&self.path)?;
+        Ok(btree::count(&mut pages, table.root))
+    }
+}
+
+/// Gives each row of a table of the database at `path` to `take`, in the order of row ids, with the values of `columns` in their
+/// order; a column that the table lacks is null in all rows. At most [`record::MOST_VALUES`] columns.
+///
+/// # Errors
+/// The file cannot be opened any more.
+pub(crate) fn scan(
+    path: &Path,
+    table: &TableFacts,
+    columns: &[&str],
+    mut take: impl FnMut(&Row),
+) -> Result<Damage, Error> {
+    let mut pages = Pages::open(path)?;
+    let wanted = table.columns.wanted(columns);
+    Ok(btree::scan(&mut pages, table.root, &wanted, &mut take))
+}
+
+/// Changes that SQLite has not moved into the file yet would be missing without a word.
+fn refuse_changes_beside(path: &Path) -> Result<(), Error> {
+    let beside = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let log = std::fs::metadata(beside("-wal")).map_or(0, |file| file.len());
+    if log > WAL_HEADER {
+        return Err(Error::ToolOnly {
+            path: path.to_owned(),
+            form: "a database with changes beside it, in its -wal file: close what writes it, or run `sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)'`, and import it again",
+        });
+    }
+    let mut start = [0; 8];
+    let journal = File::open(beside("-journal"));
+    if journal.is_ok_and(|mut file| file.read_exact(&mut start).is_ok()) && start == HOT_JOURNAL {
+        return Err(Error::ToolOnly {
+            path: path.to_owned(),
+            form: "a database in the middle of a change, as the -journal file beside it says: run `sqlite3 FILE 'PRAGMA integrity_check'`, which takes the change back, and import it again",
+        });
+    }
+    Ok(())
+}

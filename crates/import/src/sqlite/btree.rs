@@ -1,0 +1,126 @@
+//! Walking the tree of a table.
+
+use super::Damage;
+use super::pages::Pages;
+use super::record::{Row, Wanted, varint};
+
+/// Kinds of pages.
+const INTERIOR: u8 = 0x05;
+const LEAF: u8 = 0x0d;
+/// The database's header stands in front of the first page's own.
+const FIRST_PAGE_SKIPS: usize = 100;
+
+/// Gives each row to `take`.
+pub(super) fn scan(
+    pages: &mut Pages,
+    root: u32,
+    wanted: &Wanted,
+    take: &mut impl FnMut(&Row),
+) -> Damage {
+    let mut whole = Vec::new();
+    walk(pages, root, |pages, page, cell, damage| {
+        if read_row(pages, page, cell, wanted, &mut whole, take).is_none() {
+            damage.rows += 1;
+        }
+    })
+}
+
+/// Counts the rows.
+pub(super) fn count(pages: &mut Pages, root: u32) -> u64 {
+    let mut rows = 0;
+    walk(pages, root, |_, _, _, _| rows += 1);
+    rows
+}
+
+/// Gives each cell of the leaves to `take`, with its page.
+fn walk(
+    pages: &mut Pages,
+    root: u32,
+    mut take: impl FnMut(&mut Pages, &[u8], usize, &mut Damage),
+) -> Damage {
+    let mut damage = Damage::default();
+    let mut waiting = vec![root];
+    let mut page = Vec::new();
+    while let Some(number) = waiting.pop() {
+        let header = if number == 1 { FIRST_PAGE_SKIPS } else { 0 };
+        if !pages.read(number, &mut page) {
+            damage.pages += 1;
+            continue;
+        }
+        let cells = usize::from(two(&page, header + 3).unwrap_or(0));
+        match page.get(header) {
+            Some(&LEAF) => {
+                for cell in 0..cells {
+                    match two(&page, header + 8 + 2 * cell) {
+                        Some(at) => take(pages, &page, usize::from(at), &mut damage),
+                        None => damage.rows += 1,
+                    }
+                }
+            }
+            Some(&INTERIOR) => {
+                // The last one to come first, so that the first one is on top.
+                waiting.extend(four(&page, header + 8));
+                for cell in (0..cells).rev() {
+                    let child = two(&page, header + 12 + 2 * cell)
+                        .and_then(|at| four(&page, usize::from(at)));
+                    match child {
+                        Some(child) => waiting.push(child),
+                        None => damage.pages += 1,
+                    }
+                }
+            }
+            _ => damage.pages += 1,
+        }
+    }
+    damage
+}
+
+/// Reads one row; `None` where it is none.
+fn read_row(
+    pages: &mut Pages,
+    page: &[u8],
+    cell: usize,
+    wanted: &Wanted,
+    whole: &mut Vec<u8>,
+    take: &mut impl FnMut(&Row),
+) -> Option<()> {
+    let rest = page.get(cell..)?;
+    let (bytes, rest) = varint(rest)?;
+    let (row_id, rest) = varint(rest)?;
+    let bytes = usize::try_from(bytes).ok()?;
+    let usable = pages.usable();
+    let most_here = usable - 35;
+    if bytes <= most_here {
+        return wanted.read(rest.get(..bytes)?, row_id as i64, take);
+    }
+    let least_here = (usable - 12) * 32 / 255 - 23;
+    let here = least_here + (bytes - least_here) % (usable - 4);
+    let here = if here <= most_here { here } else { least_here };
+    let start = rest.get(..here)?;
+    // What is wanted mostly stands in front of long texts.
+    if wanted.read(start, row_id as i64, take).is_some() {
+        return Some(());
+    }
+    whole.clear();
+    whole.extend_from_slice(start);
+    let mut next = four(rest, here)?;
+    let mut overflow = Vec::new();
+    while whole.len() < bytes {
+        if !pages.read(next, &mut overflow) {
+            return None;
+        }
+        next = four(&overflow, 0)?;
+        let part = overflow.get(4..)?;
+        let length = part.len().min(bytes - whole.len());
+        whole.extend_from_slice(&part[..length]);
+    }
+    wanted.read(whole, row_id as i64, take)
+}
+
+fn two(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn four(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}

@@ -1,0 +1,175 @@
+//! The pages of a file.
+
+use super::MAGIC;
+use crate::Error;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Bytes that are read at once: tables that were written one after the other lie together.
+const BLOCK_BYTES: usize = 1 << 18;
+/// Blocks that are kept: tables that were written together lie in each other's gaps.
+const BLOCKS: usize = 8;
+
+/// The pages of a database, read as they are asked for.
+pub(super) struct Pages {
+    file: File,
+    file_bytes: u64,
+    page_bytes: usize,
+    /// Bytes of a page that are used.
+    usable: usize,
+    count: u32,
+    missing: u64,
+    blocks: Vec<Block>,
+    clock: u64,
+    seen: Vec<u64>,
+}
+
+struct Block {
+    number: u64,
+    bytes: Vec<u8>,
+    used: u64,
+}
+
+impl Pages {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no database that this can read.
+    pub fn open(path: &Path) -> Result<Pages, Error> {
+        let refused = |source| Error::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let foreign = |found: &str| Error::Foreign {
+            path: path.to_owned(),
+            wanted: "a database of SQLite",
+            found: found.to_owned(),
+        };
+        let mut file = File::open(path).map_err(refused)?;
+        let file_bytes = file.metadata().map_err(refused)?.len();
+        let mut header = [0; 100];
+        file.read_exact(&mut header)
+            .map_err(|source| match source.kind() {
+                ErrorKind::UnexpectedEof => foreign("it is shorter than a database's header"),
+                _ => refused(source),
+            })?;
+        if &header[..16] != MAGIC {
+            return Err(foreign("it does not begin as one"));
+        }
+        let number = |at: usize| u32::from_be_bytes(std::array::from_fn(|i| header[at + i]));
+        let page_bytes = match u16::from_be_bytes([header[16], header[17]]) {
+            1 => 65_536,
+            bytes => usize::from(bytes),
+        };
+        let usable = page_bytes.saturating_sub(usize::from(header[20]));
+        if !page_bytes.is_power_of_two() || page_bytes < 512 || usable < 480 {
+            return Err(foreign("its header has an impossible size of pages"));
+        }
+        // 0 is a database without a table.
+        if number(56) > 1 {
+            return Err(foreign(
+                "its texts are UTF-16, which gapscope does not read",
+            ));
+        }
+        let whole = u32::try_from(file_bytes / page_bytes as u64).unwrap_or(u32::MAX);
+        // Versions of SQLite before 3.7.0 do not keep the count.
+        let told = Some(number(28)).filter(|count| *count > 0 && number(24) == number(92));
+        Ok(Pages {
+            file,
+            file_bytes,
+            page_bytes,
+            usable,
+            count: whole,
+            missing: u64::from(told.unwrap_or(whole).saturating_sub(whole)),
+            blocks: Vec::new(),
+            clock: 0,
+            seen: vec![0; whole as usize / 64 + 1],
+        })
+    }
+
+    /// Bytes of the file.
+    pub fn file_bytes(&self) -> u64 {
+        self.file_bytes
+    }
+
+    /// Pages that the header promises and the file has not.
+    pub fn missing(&self) -> u64 {
+        self.missing
+    }
+
+    /// Bytes of a page that are used.
+    pub fn usable(&self) -> usize {
+        self.usable
+    }
+
+    /// Reads a page, from 1, into `page`. False where there is none, or it was read before: pages belong to one place.
+    pub fn read(&mut self, number: u32, page: &mut Vec<u8>) -> bool {
+        page.clear();
+        if number == 0 || number > self.count {
+            return false;
+        }
+        let (word, bit) = (number as usize / 64, 1u64 << (number % 64));
+        if self.seen[word] & bit != 0 {
+            return false;
+        }
+        self.seen[word] |= bit;
+        let start = u64::from(number - 1) * self.page_bytes as u64;
+        let (block, offset) = (
+            start / BLOCK_BYTES as u64,
+            (start % BLOCK_BYTES as u64) as usize,
+        );
+        let usable = self.usable;
+        let Some(block) = self.block(block) else {
+            return false;
+        };
+        match block.get(offset..offset + usable) {
+            Some(bytes) => {
+                page.extend_from_slice(bytes);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn block(&mut self, number: u64) -> Option<&[u8]> {
+        self.clock += 1;
+        let at = match self.blocks.iter().position(|block| block.number == number) {
+            Some(at) => at,
+            None => {
+                let at = self.place();
+                let block = &mut self.blocks[at];
+                block.number = number;
+                block.bytes.clear();
+                let read = self
+                    .file
+                    .seek(SeekFrom::Start(number * BLOCK_BYTES as u64))
+                    .and_then(|_| {
+                        let mut part = (&mut self.file).take(BLOCK_BYTES as u64);
+                        part.read_to_end(&mut block.bytes)
+                    });
+                if read.is_err() {
+                    block.number = u64::MAX;
+                    return None;
+                }
+                at
+            }
+        };
+        self.blocks[at].used = self.clock;
+        Some(&self.blocks[at].bytes)
+    }
+
+    /// A new block, or the one that was not used for longest.
+    fn place(&mut self) -> usize {
+        if self.blocks.len() < BLOCKS {
+            self.blocks.push(Block {
+                number: u64::MAX,
+                bytes: Vec::with_capacity(BLOCK_BYTES),
+                used: 0,
+            });
+            return self.blocks.len() - 1;
+        }
+        let oldest = (0..BLOCKS).min_by_key(|at| self.blocks[*at].used);
+        oldest.unwrap_or(0)
+    }
+}

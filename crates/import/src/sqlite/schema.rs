@@ -1,0 +1,254 @@
+//! The columns of a table, from the SQL that made it.
+
+use super::record::{MOST_VALUES, Wanted};
+
+/// The columns of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Columns {
+    columns: Vec<Column>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Column {
+    name: String,
+    kept: Kept,
+}
+
+/// Where its values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    InRecord,
+    /// It is the id of the row.
+    RowId,
+    /// It is computed.
+    Nowhere,
+}
+
+impl Columns {
+    /// Those of the list of tables.
+    pub fn of_schema() -> Columns {
+        let names = ["type", "name", "tbl_name", "rootpage", "sql"];
+        let column = |name: &str| Column {
+            name: name.to_owned(),
+            kept: Kept::InRecord,
+        };
+        Columns {
+            columns: names.map(column).to_vec(),
+        }
+    }
+
+    /// Those of the table that `sql` makes; `None` where it makes none that can be scanned.
+    pub fn of_table(sql: &str) -> Option<Columns> {
+        let tokens = tokens(sql);
+        let is = |token: Option<&Token>, word: &str| token.is_some_and(|t| t.is(word));
+        if !is(tokens.first(), "create") || !is(tokens.get(1), "table") {
+            return None;
+        }
+        let open = tokens.iter().position(|token| token.is("("))?;
+        let mut depth = 0;
+        let mut columns = Vec::new();
+        let mut keys = Vec::new();
+        let mut start = open + 1;
+        for (at, token) in tokens.iter().enumerate().skip(open) {
+            depth += i32::from(token.is("(")) - i32::from(token.is(")"));
+            let ends = depth == 0;
+            if ends || (depth == 1 && token.is(",")) {
+                match definition(&tokens[start..at]) {
+                    Some(Definition::Column(column)) => columns.push(column),
+                    Some(Definition::Key(name)) => keys.push(name),
+                    None => {}
+                }
+                start = at + 1;
+            }
+            if ends {
+                // Such a table is kept as an index.
+                let rest = &tokens[at + 1..];
+                if rest.iter().any(|token| token.is("without")) {
+                    return None;
+                }
+                break;
+            }
+        }
+        for column in &mut columns {
+            if column.is_integer && keys.contains(&column.column.name.to_ascii_lowercase()) {
+                column.column.kept = Kept::RowId;
+            }
+        }
+        Some(Columns {
+            columns: columns.into_iter().map(|typed| typed.column).collect(),
+        })
+    }
+
+    /// The place of a column.
+    pub fn place(&self, name: &str) -> Option<usize> {
+        let same = |column: &Column| column.name.eq_ignore_ascii_case(name);
+        self.columns.iter().position(same)
+    }
+
+    /// Where the values of columns stand in the table's records.
+    pub fn wanted(&self, names: &[&str]) -> Wanted {
+        debug_assert!(names.len() <= MOST_VALUES);
+        let mut wanted = Wanted::default();
+        for (slot, name) in names.iter().enumerate().take(MOST_VALUES) {
+            let Some(place) = self.place(name) else {
+                continue;
+            };
+            match self.columns[place].kept {
+                Kept::RowId => wanted.want_row_id(slot),
+                Kept::Nowhere => {}
+                Kept::InRecord => {
+                    let before = &self.columns[..place];
+                    let computed = before.iter().filter(|c| c.kept == Kept::Nowhere).count();
+                    wanted.want(place - computed, slot);
+                }
+            }
+        }
+        wanted
+    }
+}
+
+struct TypedColumn {
+    column: Column,
+    is_integer: bool,
+}
+
+enum Definition {
+    Column(TypedColumn),
+    /// One column is the table's key.
+    Key(String),
+}
+
+fn definition(tokens: &[Token]) -> Option<Definition> {
+    let first = tokens.first()?;
+    let is_key = tokens
+        .windows(2)
+        .any(|pair| pair[0].is("primary") && pair[1].is("key"));
+    let of_table = ["constraint", "primary", "unique", "check", "foreign"];
+    if of_table.iter().any(|word| first.is(word)) {
+        let inside = tokens.iter().skip_while(|token| !token.is("(")).skip(1);
+        let inside: Vec<&Token> = inside.take_while(|token| !token.is(")")).collect();
+        let several = inside.iter().any(|token| token.is(","));
+        let name = inside.first().filter(|_| is_key && !several)?;
+        return Some(Definition::Key(name.text.to_ascii_lowercase()));
+    }
+    let is_integer = tokens.get(1).is_some_and(|token| token.is("integer"));
+    let has = |word: &str| tokens.iter().skip(1).any(|token| token.is(word));
+    let kept = if is_integer && is_key {
+        Kept::RowId
+    } else if has("as") && !has("stored") {
+        Kept::Nowhere
+    } else {
+        Kept::InRecord
+    };
+    Some(Definition::Column(TypedColumn {
+        column: Column {
+            name: first.text.clone(),
+            kept,
+        },
+        is_integer,
+    }))
+}
+
+/// A word, a name, or a sign of SQL.
+#[derive(Debug)]
+struct Token {
+    text: String,
+    quoted: bool,
+}
+
+impl Token {
+    /// Whether it is a keyword or a sign.
+    fn is(&self, word: &str) -> bool {
+        !self.quoted && self.text.eq_ignore_ascii_case(word)
+    }
+}
+
+fn tokens(sql: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut rest = sql;
+    while let Some(first) = rest.chars().next() {
+        let close = match first {
+            '"' | '\'' | '`' => Some(first),
+            '[' => Some(']'),
+            _ => None,
+        };
+        if let Some(close) = close {
+            let (text, after) = quoted(&rest[1..], close);
+            tokens.push(Token { text, quoted: true });
+            rest = after;
+        } else if let Some(comment) = rest.strip_prefix("--") {
+            rest = comment.find('\n').map_or("", |end| &comment[end..]);
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            rest = comment.find("*/").map_or("", |end| &comment[end + 2..]);
+        } else {
+            let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
+            let end = match is_word(first) {
+                true => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+                false => first.len_utf8(),
+            };
+            if !first.is_whitespace() {
+                let text = rest[..end].to_owned();
+                tokens.push(Token {
+                    text,
+                    quoted: false,
+                });
+            }
+            rest = &rest[end..];
+        }
+    }
+    tokens
+}
+
+/// What stands before the quote that closes; a double one stands for itself. And what is behind it.
+fn quoted(text: &str, close: char) -> (String, &str) {
+    let mut out = String::new();
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if c != close {
+            out.push(c);
+        } else if chars.next_if(|(_, next)| *next == close).is_some() {
+            out.push(c);
+        } else {
+            return (out, &text[at + c.len_utf8()..]);
+        }
+    }
+    (out, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(sql: &str) -> Option<String> {
+        let columns = Columns::of_table(sql)?;
+        let shown = columns.columns.iter().map(|column| {
+            let kept = match column.kept {
+                Kept::InRecord => "",
+                Kept::RowId => "=rowid",
+                Kept::Nowhere => "=computed",
+            };
+            format!("{}{kept}", column.name)
+        });
+        Some(shown.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn columns_are_read_from_what_tools_write() {
+        let nsys = "CREATE TABLE StringIds (\n -- it's a comment, (with a bracket\n id INTEGER NOT NULL PRIMARY KEY, -- x\n value TEXT)";
+        assert_eq!(names(nsys).unwrap(), "id=rowid value");
+        let rocpd = "CREATE TABLE `rocpd_x_1` (\"id\" INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, \"end\" BIGINT, \"type\" TEXT CHECK (\"type\" IN ('A', 'B')), FOREIGN KEY (id) REFERENCES `y` (id))";
+        assert_eq!(names(rocpd).unwrap(), "id=rowid end type");
+        let key = "create table t (a int, b integer, primary key (b), constraint c unique (a, b))";
+        assert_eq!(names(key).unwrap(), "a b=rowid");
+        let computed = "CREATE TABLE t (a, b AS (a + 1), c GENERATED ALWAYS AS (a) STORED)";
+        assert_eq!(names(computed).unwrap(), "a b=computed c");
+    }
+
+    #[test]
+    fn what_is_no_table_of_rows_is_left() {
+        assert_eq!(names("CREATE TABLE t (a PRIMARY KEY) WITHOUT ROWID"), None);
+        assert_eq!(names("CREATE VIRTUAL TABLE t USING fts5(a)"), None);
+        assert_eq!(names("CREATE TABLE t AS SELECT 1"), None);
+        assert_eq!(names("\"((("), None);
+    }
+}
