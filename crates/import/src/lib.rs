@@ -9,7 +9,12 @@
 
 mod error;
 mod importer;
+mod inventory;
 mod output;
+pub mod perfetto;
+mod protobuf;
+mod runtime_call;
+mod transfer_name;
 pub mod xctrace;
 
 pub use error::Error;
@@ -17,4 +22,4 @@ pub use importer::{Importer, Options, import};
 pub use output::{Imported, NewTrace, Output, Progress};
 
 /// All importers, in the order in which they are asked whose files these are.
-pub const IMPORTERS: &[Importer] = &[xctrace::IMPORTER];
+pub const IMPORTERS: &[Importer] = &[xctrace::IMPORTER, perfetto::IMPORTER];
