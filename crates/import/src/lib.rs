@@ -9,11 +9,16 @@
 
 mod error;
 mod importer;
+mod inventory;
 pub mod kineto;
 pub mod nsys;
 mod output;
+pub mod perfetto;
 mod profile;
+mod protobuf;
+mod runtime_call;
 mod sqlite;
+mod transfer_name;
 pub mod xctrace;
 
 pub use error::Error;
@@ -21,4 +26,9 @@ pub use importer::{Importer, Options, import};
 pub use output::{Imported, NewTrace, Output, Progress};
 
 /// All importers, in the order in which they are asked whose files these are.
-pub const IMPORTERS: &[Importer] = &[xctrace::IMPORTER, kineto::IMPORTER, nsys::IMPORTER];
+pub const IMPORTERS: &[Importer] = &[
+    xctrace::IMPORTER,
+    kineto::IMPORTER,
+    nsys::IMPORTER,
+    perfetto::IMPORTER,
+];

@@ -1,0 +1,321 @@
+//! What the rows of an imported trace name: processes, threads, devices, queues, kernels, labels, counters; and the
+//! manifest that says so.
+
+use crate::output::{NewTrace, Output};
+use crate::{Error, Options};
+use gapscope_trace::build::{Interner, Labels};
+use gapscope_trace::ids::*;
+use gapscope_trace::manifest::*;
+use gapscope_trace::tables::{Counter, CounterUnit, Kernel, NameSource, Table};
+use gapscope_trace::{Ledger, LossKind};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Code as a tool knows it: one row of `kernels` for each that differs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct KernelFacts {
+    pub process: ProcessId,
+    pub name: Arc<str>,
+    pub full_name: Option<Arc<str>>,
+    pub entry_point: Option<Arc<str>>,
+    /// Threads of a workgroup.
+    pub local: [Option<u32>; 3],
+    pub registers: Option<u32>,
+    pub local_bytes: Option<u32>,
+    pub static_shared_bytes: Option<u32>,
+    pub dynamic_shared_bytes: Option<u32>,
+}
+
+/// A counter as a tool knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct CounterFacts {
+    name: Arc<str>,
+    unit: CounterUnit,
+    device: Option<DeviceId>,
+    queue: Option<QueueId>,
+}
+
+/// Everything that rows name, in the order in which it was met.
+pub(crate) struct Inventory {
+    /// What made the files: the hook of its processes, the source of its counters.
+    tool: String,
+    processes: Vec<Process>,
+    by_pid: FxHashMap<u32, ProcessId>,
+    threads: BTreeMap<(ProcessId, ThreadId), String>,
+    devices: Vec<Device>,
+    /// By process and whatever tells devices apart in the tool.
+    by_device: FxHashMap<(ProcessId, u64), DeviceId>,
+    queues: Vec<Queue>,
+    kernels: Interner<KernelFacts, KernelId>,
+    counters: FxHashMap<CounterFacts, CounterId>,
+    counter_rows: Vec<CounterFacts>,
+    /// The labels.
+    pub labels: Labels,
+    /// What is missing.
+    pub losses: Ledger,
+    notes: Vec<String>,
+    span_ns: Option<(i64, i64)>,
+    /// What is known of the recording as a whole; the lists are filled at the end.
+    pub manifest: Manifest,
+}
+
+impl Inventory {
+    /// Of a trace whose files `tool` made.
+    pub fn new(tool: &str) -> Inventory {
+        Inventory {
+            tool: tool.to_owned(),
+            processes: Vec::new(),
+            by_pid: FxHashMap::default(),
+            threads: BTreeMap::new(),
+            devices: Vec::new(),
+            by_device: FxHashMap::default(),
+            queues: Vec::new(),
+            kernels: Interner::default(),
+            counters: FxHashMap::default(),
+            counter_rows: Vec::new(),
+            labels: Labels::default(),
+            losses: Ledger::default(),
+            notes: Vec::new(),
+            span_ns: None,
+            manifest: Manifest::default(),
+        }
+    }
+
+    /// The process with a system's id; 0 stands for one that the tool does not name.
+    pub fn process(&mut self, pid: u32) -> ProcessId {
+        if let Some(id) = self.by_pid.get(&pid) {
+            return *id;
+        }
+        let id = ProcessId(self.processes.len() as u32 + 1);
+        self.by_pid.insert(pid, id);
+        let executable = if pid == 0 { "unknown process" } else { "" };
+        self.processes.push(Process {
+            id,
+            pid,
+            executable: executable.to_owned(),
+            hook: self.tool.clone(),
+            ..Process::default()
+        });
+        id
+    }
+
+    /// Says what a process is called.
+    pub fn name_process(&mut self, process: ProcessId, executable: &str, arguments: Vec<String>) {
+        if let Some(known) = self.processes.iter_mut().find(|known| known.id == process)
+            && !executable.is_empty()
+        {
+            known.executable = executable.to_owned();
+            known.arguments = arguments;
+        }
+    }
+
+    /// The systems' ids of the processes so far.
+    pub fn pids(&self) -> Vec<u32> {
+        self.processes.iter().map(|process| process.pid).collect()
+    }
+
+    /// A thread, with its name where that is known.
+    pub fn thread(&mut self, process: ProcessId, thread: ThreadId, name: &str) {
+        let known = self.threads.entry((process, thread)).or_default();
+        if known.is_empty() && !name.is_empty() {
+            known.push_str(name);
+        }
+    }
+
+    /// The device that `key` tells apart in a process. What is new about it is what `describe` says.
+    pub fn device(
+        &mut self,
+        process: ProcessId,
+        key: u64,
+        describe: impl FnOnce(&mut Device),
+    ) -> DeviceId {
+        if let Some(id) = self.by_device.get(&(process, key)) {
+            return *id;
+        }
+        let id = DeviceId(self.devices.len() as u32 + 1);
+        let mut device = Device {
+            id,
+            process,
+            name: "unknown GPU".to_owned(),
+            clock: Clock {
+                nanoseconds_per_tick: 1.0,
+                ..Clock::default()
+            },
+            ..Device::default()
+        };
+        describe(&mut device);
+        device.id = id;
+        self.devices.push(device);
+        self.by_device.insert((process, key), id);
+        id
+    }
+
+    /// The first device that `key` tells apart, of whichever process.
+    pub fn any_device(&self, key: u64) -> Option<DeviceId> {
+        let known = self
+            .by_device
+            .iter()
+            .filter(|((_, other), _)| *other == key);
+        known.map(|(_, device)| *device).min()
+    }
+
+    /// The process of a device.
+    pub fn process_of(&self, device: DeviceId) -> ProcessId {
+        let known = self.devices.get((device.0 as usize).wrapping_sub(1));
+        known.map_or(ProcessId(0), |device| device.process)
+    }
+
+    /// The device of a queue.
+    pub fn device_of(&self, queue: QueueId) -> DeviceId {
+        let known = self.queues.get((queue.0 as usize).wrapping_sub(1));
+        known.map_or(DeviceId(0), |queue| queue.device)
+    }
+
+    /// A new queue of a device.
+    pub fn add_queue(&mut self, device: DeviceId, name: Option<String>) -> QueueId {
+        let id = QueueId(self.queues.len() as u32 + 1);
+        let index = self.queues.iter().filter(|queue| queue.device == device);
+        self.queues.push(Queue {
+            id,
+            device,
+            index: index.count() as u32,
+            timestamp_bits: 64,
+            name,
+            ..Queue::default()
+        });
+        id
+    }
+
+    /// The kernel of a piece of work.
+    pub fn kernel(&mut self, facts: KernelFacts) -> KernelId {
+        KernelId(self.kernels.id(facts).0 + 1)
+    }
+
+    /// A counter.
+    pub fn counter(
+        &mut self,
+        name: &str,
+        unit: CounterUnit,
+        device: Option<DeviceId>,
+        queue: Option<QueueId>,
+    ) -> CounterId {
+        let facts = CounterFacts {
+            name: name.into(),
+            unit,
+            device,
+            queue,
+        };
+        let next = CounterId(self.counter_rows.len() as u32 + 1);
+        let id = *self.counters.entry(facts.clone()).or_insert(next);
+        if id == next {
+            self.counter_rows.push(facts);
+        }
+        id
+    }
+
+    /// Counts what is missing.
+    pub fn lose(&mut self, kind: impl Into<LossKind>, count: u64, reason: &'static str) {
+        self.losses.add(kind.into(), count, reason);
+    }
+
+    /// Adds a sentence for every report.
+    pub fn note(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// Something happened then.
+    pub fn spans(&mut self, start_ns: i64, end_ns: i64) {
+        let (first, last) = self.span_ns.unwrap_or((start_ns, end_ns));
+        self.span_ns = Some((first.min(start_ns), last.max(end_ns)));
+    }
+
+    /// From the first thing that happened to the last.
+    pub fn span_ns(&self) -> Option<(i64, i64)> {
+        self.span_ns
+    }
+
+    /// Writes what was named, and completes the trace.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn finish(
+        mut self,
+        mut trace: NewTrace,
+        options: &Options,
+        output: &mut Output,
+    ) -> Result<(), Error> {
+        let tables = trace.tables_mut();
+        self.labels.push_into(&mut tables.labels);
+        for (id, facts) in self.kernels.iter() {
+            let [local_x, local_y, local_z] = facts.local;
+            tables.kernels.push(Kernel {
+                id: KernelId(id.0 + 1),
+                process: facts.process,
+                name: facts.name.clone(),
+                name_source: NameSource::EntryPoint,
+                entry_point: facts.entry_point.clone(),
+                source: None,
+                specialisation: None,
+                local_x,
+                local_y,
+                local_z,
+                full_name: facts.full_name.clone(),
+                source_file: None,
+                source_file_hash: None,
+                registers: facts.registers,
+                local_bytes: facts.local_bytes,
+                static_shared_bytes: facts.static_shared_bytes,
+                dynamic_shared_bytes: facts.dynamic_shared_bytes,
+            });
+        }
+        for (index, facts) in self.counter_rows.iter().enumerate() {
+            tables.counters.push(Counter {
+                id: CounterId(index as u32 + 1),
+                name: facts.name.clone(),
+                unit: facts.unit,
+                device: facts.device,
+                queue: facts.queue,
+                source: self.tool.as_str().into(),
+            });
+        }
+        self.notes.extend(options.notes.iter().cloned());
+        let (start_ns, end_ns) = self.span_ns.unwrap_or_default();
+        let command = options.command.clone();
+        let threads = std::mem::take(&mut self.threads).into_iter();
+        let processes = std::mem::take(&mut self.processes).into_iter();
+        let mut manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
+            complete: true,
+            start_ns: self.manifest.start_ns,
+            end_ns,
+            processes: processes
+                .map(|process| Process {
+                    start_ns,
+                    ..process
+                })
+                .collect(),
+            threads: threads
+                .map(|((process, thread), name)| Thread {
+                    process,
+                    thread,
+                    name,
+                })
+                .collect(),
+            devices: self.devices,
+            queues: self.queues,
+            losses: self.losses.losses(),
+            notes: self.notes,
+            ..self.manifest
+        };
+        manifest.start_at(start_ns);
+        if let Some(command) = command {
+            manifest.command = command;
+        }
+        trace.finish(&manifest, output)
+    }
+}

@@ -1,0 +1,348 @@
+//! Perfetto's traces: protobuf, as its tools, Android, rocprofv3 and gapscope itself write them.
+//!
+//! A file is read twice: clocks, tracks, processes and what submits what may stand behind that which refers to them.
+//!
+//! | in the file | in the trace |
+//! |---|---|
+//! | render stages (`GpuRenderStageEvent`): with a kernel or a launch, or of a compute queue | dispatches |
+//! | … with the names that profilers give copies and fills | transfers |
+//! | … all others | opaque work with the stage's name as its label |
+//! | `command_buffer_handle` with `submission_id` | command buffers, from the first of their work to the last |
+//! | `vkQueueSubmit`; calls that `gpu_correlation` or a flow leads from | submissions |
+//! | slices of threads: functions of CUDA, HIP and Vulkan | host calls |
+//! | slices of threads and processes: all others | markers, in their nesting |
+//! | slices of GPUs: by category (`kernel`, `gpu_memcpy`, `kernel_dispatch`, …) or by the track's name | dispatches, transfers |
+//! | counters of GPUs and of tracks; memory totals; clocks | counters |
+//! | allocations of Vulkan's device memory | memory |
+//!
+//! **Traps.** Ids mean something in one sequence only, until its state is cleared, and nothing after packets were lost.
+//! A packet's time may be of any clock, or count on from the packet before. Values of counters are of the time before
+//! them, if they do not say otherwise. A track may be written by several sequences, whose packets stand in no order.
+
+mod build;
+mod clocks;
+mod counters;
+mod packets;
+mod preface;
+mod sequence;
+mod slices;
+mod stages;
+mod track_event;
+
+use crate::inventory::Inventory;
+use crate::protobuf::{Message, Value};
+use crate::{Error, Importer, Options, Output};
+use build::Builder;
+use clocks::{ClockId, MONOTONIC, REALTIME};
+use counters::GpuCounters;
+use gapscope_trace::LossKind;
+use gapscope_trace::tables::{Marker, MarkerScope, Table};
+use packets::Damage;
+use preface::Preface;
+use sequence::{CLOCK_SNAPSHOT, Header, Sequences};
+use slices::Slices;
+use stages::OldSpecifications;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Imports Perfetto's traces.
+pub const IMPORTER: Importer = Importer {
+    name: "Perfetto",
+    reads: "Perfetto traces (protobuf)",
+    recognises,
+    read,
+};
+
+/// How many of a file's first bytes tell what it is.
+const FIRST_BYTES: u64 = 1 << 16;
+
+fn recognises(path: &Path) -> bool {
+    first_bytes(path).is_some_and(|bytes| packets::recognises(&bytes))
+}
+
+/// The first bytes of a file, decompressed if it is compressed as a whole.
+pub(crate) fn first_bytes(path: &Path) -> Option<Vec<u8>> {
+    if !path.is_file() {
+        return None;
+    }
+    let mut file = BufReader::new(std::fs::File::open(path).ok()?);
+    let gzip = file.fill_buf().ok()?.starts_with(&[0x1f, 0x8b]);
+    let mut bytes = Vec::new();
+    // What can be read of a damaged file may tell enough.
+    let _ = match gzip {
+        true => flate2::bufread::MultiGzDecoder::new(file)
+            .take(FIRST_BYTES)
+            .read_to_end(&mut bytes),
+        false => file.take(FIRST_BYTES).read_to_end(&mut bytes),
+    };
+    Some(bytes)
+}
+
+fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
+    let [path] = inputs else {
+        return Err(Error::NothingRecorded {
+            reason: "each trace of Perfetto is imported by itself: give one file".to_owned(),
+        });
+    };
+    let size = packets::size(path);
+    let mut inventory = Inventory::new("Perfetto");
+    let mut preface = Preface::default();
+    let damage = {
+        let mut progress = every_mebibyte(|at| output.progress(at / 2, size));
+        packets::read(path, &mut progress, &mut |packet| {
+            preface.add(packet);
+            Ok(())
+        })?
+    };
+    preface.complete(&mut inventory);
+    note_damage(&damage, size, &mut inventory);
+    let start = preface.clocks.both(REALTIME);
+    let clock = preface.clocks.trace_clock();
+    let trace = output.trace()?;
+    let mut events = Events {
+        builder: Builder::new(preface, inventory, trace, options.pid),
+        sequences: Sequences::default(),
+        slices: Slices::default(),
+        counters: GpuCounters::default(),
+        old: OldSpecifications::default(),
+        ignored: 0,
+    };
+    {
+        let mut progress =
+            every_mebibyte(|at| output.progress((size / 2).saturating_add(at / 2), size));
+        packets::read(path, &mut progress, &mut |packet| {
+            events.add(packet);
+            events.builder.trace.flush()
+        })?;
+    }
+    let Events {
+        mut builder,
+        mut slices,
+        ignored,
+        ..
+    } = events;
+    slices.complete(&mut builder);
+    builder.complete();
+    let Builder {
+        mut inventory,
+        trace,
+        ..
+    } = builder;
+    if inventory.span_ns().is_none() {
+        return Err(Error::NothingRecorded {
+            reason: format!(
+                "{} has no GPU work, track events or counters that gapscope reads: record with a data source that has render stages or with a profiler that writes track events",
+                path.display()
+            ),
+        });
+    }
+    inventory.lose(
+        "packets",
+        ignored,
+        "they are of kinds that are not imported, such as the kernel's scheduler, logs and stacks",
+    );
+    if clock != MONOTONIC {
+        inventory.note(format!(
+            "Times are of the clock that the file's times are of, {}.",
+            clock.name()
+        ));
+    }
+    inventory.note("Perfetto does not say how well times of the GPU agree with those of the host.");
+    // Unix time is only known relative to what the snapshot says.
+    if let Some((at_ns, unix_ns)) = start {
+        inventory.manifest.start_ns = at_ns;
+        inventory.manifest.start_unix_ns = Some(unix_ns);
+    }
+    inventory.finish(trace, options, output)
+}
+
+/// Calls only where a mebibyte was passed.
+fn every_mebibyte(mut say: impl FnMut(u64)) -> impl FnMut(u64) {
+    let mut next = 0;
+    move |at| {
+        if at >= next {
+            next = at + (1 << 20);
+            say(at);
+        }
+    }
+}
+
+fn note_damage(damage: &Damage, size: u64, inventory: &mut Inventory) {
+    if let Some(at) = damage.cut_at {
+        inventory.lose(
+            LossKind::Records,
+            1,
+            "the file is cut or damaged there, and what follows is not read",
+        );
+        inventory.note(format!(
+            "The file is cut or damaged near byte {at} of {size}: what follows is missing."
+        ));
+    }
+    let reason = "they are longer than any tool writes";
+    inventory.lose("packets", damage.too_long, reason);
+    let reason = "they cannot be decompressed to their end";
+    inventory.lose("bundles of compressed packets", damage.compressed, reason);
+    let reason = "they are malformed";
+    inventory.lose(LossKind::Records, damage.torn, reason);
+}
+
+/// The second pass.
+struct Events {
+    builder: Builder,
+    sequences: Sequences,
+    slices: Slices,
+    counters: GpuCounters,
+    old: OldSpecifications,
+    ignored: u64,
+}
+
+impl Events {
+    fn add(&mut self, packet: Message) {
+        let header = self.sequences.advance(packet);
+        if header.follows_loss {
+            self.builder.inventory.lose(
+                "runs of packets",
+                1,
+                "Perfetto's buffers were full when they were written",
+            );
+        }
+        if header.undecodable {
+            self.builder.inventory.lose(
+                "packets",
+                1,
+                "what they refer to was in packets that are lost",
+            );
+            return;
+        }
+        // The time is asked for once: it may count on from the packet before.
+        let mut at_ns = None;
+        let mut asked = false;
+        for (number, value) in packet.fields() {
+            let Some(message) = value.message() else {
+                continue;
+            };
+            let mut at = |builder: &mut Builder| {
+                if !std::mem::replace(&mut asked, true) {
+                    at_ns = time(header, builder);
+                }
+                at_ns
+            };
+            let builder = &mut self.builder;
+            match number {
+                CLOCK_SNAPSHOT => {
+                    let (readings, _) = preface::snapshot(message, header.sequence);
+                    builder.preface.clocks.restart(&readings);
+                }
+                11 => {
+                    let at_ns = at(builder);
+                    let sequence = self.sequences.of(header.sequence);
+                    match track_event::decode(message, at_ns, sequence) {
+                        Some(event) => self.slices.add(event, builder),
+                        None => builder.inventory.lose(
+                            "track events",
+                            1,
+                            "they have no time on the trace's clock, or no track",
+                        ),
+                    }
+                }
+                44 => {
+                    let (pid, tid, _) = preface::thread(message);
+                    let sequence = self.sequences.of(header.sequence);
+                    sequence.thread = Some((pid, tid));
+                    let reference = message.field(6).map_or(0, Value::signed);
+                    sequence.reference_us = reference;
+                }
+                52 => {
+                    let at_ns = at(builder);
+                    let sequence = self.sequences.of(header.sequence);
+                    let id = header.sequence;
+                    self.counters.event(message, at_ns, id, sequence, builder);
+                }
+                53 => {
+                    let at_ns = at(builder);
+                    let sequence = self.sequences.of(header.sequence);
+                    builder.render_stage(message, at_ns, sequence, &mut self.old);
+                }
+                62 => {
+                    let at_ns = at(builder);
+                    let clock = |builder: &mut Builder, time| absolute(header, time, builder);
+                    self.counters.vulkan_memory(message, at_ns, clock, builder);
+                }
+                63 => {
+                    let at_ns = at(builder);
+                    builder.gpu_log(message, at_ns);
+                }
+                65 => {
+                    let at_ns = at(builder);
+                    builder.vulkan_api(message, at_ns);
+                }
+                71 => {
+                    let at_ns = at(builder);
+                    self.counters.memory_total(message, at_ns, builder);
+                }
+                129 => {
+                    let at_ns = at(builder);
+                    self.counters.frequency(message, at_ns, builder);
+                }
+                _ => self.ignored += u64::from(!is_about_the_trace(number)),
+            }
+        }
+    }
+}
+
+/// When a packet is of, on the clock of the trace.
+fn time(header: Header, builder: &mut Builder) -> Option<i64> {
+    absolute(header, header.timestamp?, builder)
+}
+
+fn absolute(header: Header, time: u64, builder: &mut Builder) -> Option<i64> {
+    let clock = header.clock.filter(|clock| *clock != 0);
+    let clock = clock.map(|clock| ClockId::of(clock, header.sequence));
+    builder.preface.clocks.at(clock, time)
+}
+
+/// Packets that describe the trace, or what the first pass reads.
+fn is_about_the_trace(field: u32) -> bool {
+    // Process tree, interned data, configuration, statistics, markers, descriptors, defaults, service's events, system.
+    matches!(
+        field,
+        2 | 12 | 33 | 35 | 36 | 43 | 45 | 46 | 59 | 60 | 64 | 69 | 88 | 89 | 108 | 109 | 116 | 128
+    )
+}
+
+impl Builder {
+    /// A line of a GPU's log: an instant.
+    fn gpu_log(&mut self, log: Message, at_ns: Option<i64>) {
+        let severities = ["", "verbose", "debug", "info", "warning", "error"];
+        let (mut severity, mut tag, mut text) = ("", None, String::new());
+        for (number, value) in log.fields() {
+            match number {
+                1 => {
+                    let number = value.number() as usize;
+                    severity = severities.get(number).copied().unwrap_or("");
+                }
+                2 => tag = Some(value.text().into()),
+                3 => text = value.text().into_owned(),
+                _ => {}
+            }
+        }
+        let (Some(at_ns), Some(process)) = (at_ns, self.process(0)) else {
+            return;
+        };
+        self.inventory.spans(at_ns, at_ns);
+        let label = self.inventory.labels.named(None, &text);
+        self.trace.tables_mut().markers.push(Marker {
+            process,
+            scope: MarkerScope::Process,
+            label,
+            queue: None,
+            thread: None,
+            command_buffer: None,
+            start_ns: Some(at_ns),
+            duration_ns: Some(0),
+            domain: Some("GPU log".into()),
+            category: tag,
+            payload: (!severity.is_empty()).then(|| format!("severity={severity}").into()),
+        });
+    }
+}

@@ -1,0 +1,242 @@
+//! The clocks of a trace: each time on the one clock of all.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A clock: one of the system's, or one that a sequence of packets has for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct ClockId {
+    /// 0 for clocks of all sequences.
+    sequence: u32,
+    id: u32,
+}
+
+pub(super) const REALTIME: ClockId = ClockId::system(1);
+pub(super) const MONOTONIC: ClockId = ClockId::system(3);
+const BOOTTIME: ClockId = ClockId::system(6);
+
+impl ClockId {
+    const fn system(id: u32) -> ClockId {
+        ClockId { sequence: 0, id }
+    }
+
+    /// The clock that a packet of a sequence means by a number: 64 to 127 are the sequence's own.
+    pub fn of(id: u64, sequence: u32) -> ClockId {
+        let id = u32::try_from(id).unwrap_or(u32::MAX);
+        ClockId {
+            sequence: if (64..128).contains(&id) { sequence } else { 0 },
+            id,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> String {
+        match self.id {
+            1 => "REALTIME".to_owned(),
+            2 => "REALTIME_COARSE".to_owned(),
+            3 => "MONOTONIC".to_owned(),
+            4 => "MONOTONIC_COARSE".to_owned(),
+            5 => "MONOTONIC_RAW".to_owned(),
+            6 => "BOOTTIME".to_owned(),
+            id => format!("number {id}"),
+        }
+    }
+}
+
+/// What a snapshot says of one clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading {
+    pub clock: ClockId,
+    /// In the clock's own unit.
+    pub time: u64,
+    pub incremental: bool,
+    /// Nanoseconds of its unit.
+    pub unit_ns: u64,
+}
+
+/// The clocks and what relates them.
+#[derive(Debug, Default)]
+pub(super) struct Clocks {
+    /// By two clocks: what both showed at once, in order of the first.
+    pairs: FxHashMap<(ClockId, ClockId), Vec<(i64, i64)>>,
+    neighbours: FxHashMap<ClockId, Vec<ClockId>>,
+    trace: Option<ClockId>,
+    units_ns: FxHashMap<ClockId, u64>,
+    /// Where incremental clocks stand.
+    incremental: FxHashMap<ClockId, i64>,
+    routes: FxHashMap<ClockId, Option<Vec<ClockId>>>,
+}
+
+/// Snapshots hold a handful of clocks; of more, the first count.
+const MOST_CLOCKS: usize = 16;
+
+impl Clocks {
+    /// Learns a snapshot. `primary` is the clock of the trace, if the snapshot names it.
+    pub fn add(&mut self, readings: &[Reading], primary: Option<ClockId>) {
+        self.trace = self.trace.or(primary);
+        let readings = &readings[..readings.len().min(MOST_CLOCKS)];
+        for reading in readings {
+            if reading.unit_ns > 1 {
+                self.units_ns.insert(reading.clock, reading.unit_ns);
+            }
+        }
+        for from in readings {
+            for to in readings.iter().filter(|to| to.clock != from.clock) {
+                let (Some(from_ns), Some(to_ns)) = (nanoseconds(from), nanoseconds(to)) else {
+                    continue;
+                };
+                let pairs = self.pairs.entry((from.clock, to.clock)).or_default();
+                if pairs.is_empty() {
+                    let neighbours = self.neighbours.entry(from.clock).or_default();
+                    neighbours.push(to.clock);
+                }
+                pairs.push((from_ns, to_ns));
+            }
+        }
+    }
+
+    /// All snapshots are known.
+    pub fn complete(&mut self) {
+        for pairs in self.pairs.values_mut() {
+            pairs.sort_unstable();
+        }
+    }
+
+    /// The clock of all times.
+    pub fn trace_clock(&self) -> ClockId {
+        self.trace.unwrap_or(BOOTTIME)
+    }
+
+    /// From here on incremental clocks count on from these.
+    pub fn restart(&mut self, readings: &[Reading]) {
+        for reading in readings.iter().filter(|reading| reading.incremental) {
+            let at_ns = nanoseconds(reading).unwrap_or_default();
+            self.incremental.insert(reading.clock, at_ns);
+        }
+    }
+
+    /// A packet's time on the clock of all; `None` if nothing relates its clock to that, or if it is beyond all
+    /// clocks. `clock` is absent where the packet names none.
+    pub fn at(&mut self, clock: Option<ClockId>, time: u64) -> Option<i64> {
+        let Some(clock) = clock else {
+            return i64::try_from(time).ok();
+        };
+        let unit_ns = self.units_ns.get(&clock).copied().unwrap_or(1);
+        let mut at_ns = i64::try_from(time.checked_mul(unit_ns)?).ok()?;
+        if let Some(standing) = self.incremental.get_mut(&clock) {
+            at_ns = standing.checked_add(at_ns)?;
+            *standing = at_ns;
+        }
+        self.convert(clock, at_ns)
+    }
+
+    /// The time `at_ns` of a clock on the clock of all.
+    pub fn convert(&mut self, clock: ClockId, mut at_ns: i64) -> Option<i64> {
+        if clock == self.trace_clock() {
+            return Some(at_ns);
+        }
+        if !self.routes.contains_key(&clock) {
+            let route = self.route(clock);
+            self.routes.insert(clock, route);
+        }
+        let route = self.routes.get(&clock)?.as_ref()?;
+        let mut from = clock;
+        for to in route {
+            let pairs = self.pairs.get(&(from, *to))?;
+            let after = pairs.partition_point(|(from_ns, _)| *from_ns <= at_ns);
+            let (from_ns, to_ns) = *pairs.get(after.saturating_sub(1))?;
+            at_ns = to_ns.checked_add(at_ns.checked_sub(from_ns)?)?;
+            from = *to;
+        }
+        Some(at_ns)
+    }
+
+    /// What the clock of all showed when `clock` showed something, with that: the first time that both are known.
+    pub fn both(&self, clock: ClockId) -> Option<(i64, i64)> {
+        self.pairs
+            .get(&(self.trace_clock(), clock))?
+            .first()
+            .copied()
+    }
+
+    /// The clocks on the shortest way to the clock of all.
+    fn route(&self, from: ClockId) -> Option<Vec<ClockId>> {
+        let goal = self.trace_clock();
+        let mut before: FxHashMap<ClockId, ClockId> = FxHashMap::default();
+        let mut seen: FxHashSet<ClockId> = [from].into_iter().collect();
+        let mut next = std::collections::VecDeque::from([from]);
+        while let Some(clock) = next.pop_front() {
+            if clock == goal {
+                let mut route = vec![goal];
+                let mut place = goal;
+                while let Some(earlier) = before.get(&place).filter(|earlier| **earlier != from) {
+                    route.push(*earlier);
+                    place = *earlier;
+                }
+                route.reverse();
+                return Some(route);
+            }
+            for neighbour in self.neighbours.get(&clock).into_iter().flatten() {
+                if seen.insert(*neighbour) {
+                    before.insert(*neighbour, clock);
+                    next.push_back(*neighbour);
+                }
+            }
+        }
+        None
+    }
+}
+
+fn nanoseconds(reading: &Reading) -> Option<i64> {
+    i64::try_from(reading.time.checked_mul(reading.unit_ns)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(clock: ClockId, time: u64) -> Reading {
+        Reading {
+            clock,
+            time,
+            incremental: false,
+            unit_ns: 1,
+        }
+    }
+
+    #[test]
+    fn times_go_the_shortest_way_over_the_latest_snapshot_before_them() {
+        let mut clocks = Clocks::default();
+        let own = ClockId::of(64, 7);
+        clocks.add(&[reading(BOOTTIME, 1000), reading(MONOTONIC, 100)], None);
+        clocks.add(&[reading(MONOTONIC, 200), reading(own, 5)], None);
+        clocks.add(&[reading(BOOTTIME, 3000), reading(MONOTONIC, 500)], None);
+        clocks.complete();
+        assert_eq!(clocks.trace_clock(), BOOTTIME);
+        assert_eq!(clocks.at(Some(MONOTONIC), 90), Some(990));
+        assert_eq!(clocks.at(Some(MONOTONIC), 499), Some(1399));
+        assert_eq!(clocks.at(Some(MONOTONIC), 500), Some(3000));
+        // 5 is MONOTONIC's 200, which is BOOTTIME's 1100.
+        assert_eq!(clocks.at(Some(own), 6), Some(1101));
+        assert_eq!(clocks.at(Some(ClockId::of(64, 8)), 6), None);
+        assert_eq!(clocks.at(None, 6), Some(6));
+        assert_eq!(clocks.at(None, u64::MAX), None);
+    }
+
+    #[test]
+    fn incremental_clocks_count_on_in_their_unit() {
+        let mut clocks = Clocks::default();
+        let own = ClockId::of(65, 1);
+        let start = Reading {
+            clock: own,
+            time: 10,
+            incremental: true,
+            unit_ns: 1000,
+        };
+        let readings = [reading(BOOTTIME, 50_000), start];
+        clocks.add(&readings, Some(BOOTTIME));
+        clocks.complete();
+        clocks.restart(&readings);
+        assert_eq!(clocks.at(Some(own), 2), Some(52_000));
+        assert_eq!(clocks.at(Some(own), 3), Some(55_000));
+    }
+}

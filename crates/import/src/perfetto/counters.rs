@@ -1,0 +1,385 @@
+//! Counters and memory of GPUs.
+
+use super::build::Builder;
+use super::sequence::Sequence;
+use crate::protobuf::{Message, Packed, Value};
+use gapscope_trace::LossKind;
+use gapscope_trace::ids::{AllocationId, DeviceId};
+use gapscope_trace::manifest::Api;
+use gapscope_trace::tables::{CounterUnit, MemoryEvent, MemoryRow, Table};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// A counter as a descriptor has it.
+#[derive(Debug, Clone)]
+struct Described {
+    name: Arc<str>,
+    unit: CounterUnit,
+    /// What values are multiplied by to be in the unit, and what is added then.
+    scale: (f64, f64),
+    /// A value holds from its time on; otherwise it is of the time before.
+    forwards: bool,
+    gpu: u32,
+    /// When its last value came.
+    last_ns: Option<i64>,
+}
+
+/// What is known of counters while values come.
+#[derive(Default)]
+pub(super) struct GpuCounters {
+    /// Those that events describe, which hold for the whole file.
+    global: FxHashMap<u64, Described>,
+    /// By sequence, descriptor and counter.
+    interned: FxHashMap<(u32, u64, u64), Described>,
+    /// Allocations by device memory: the id and the size.
+    allocations: FxHashMap<(u32, u64), (AllocationId, u64)>,
+    next_allocation: u32,
+}
+
+impl GpuCounters {
+    /// A packet with descriptions or values of counters.
+    pub fn event(
+        &mut self,
+        event: Message,
+        at_ns: Option<i64>,
+        id: u32,
+        sequence: &Sequence,
+        builder: &mut Builder,
+    ) {
+        let (mut gpu, mut descriptor, mut iid) = (0, None, None);
+        for (number, value) in event.fields() {
+            match number {
+                1 => descriptor = value.message(),
+                3 => gpu = value.number() as u32,
+                4 => iid = Some(value.number()),
+                _ => {}
+            }
+        }
+        if let Some(descriptor) = descriptor {
+            for (counter, described) in descriptions(descriptor, gpu) {
+                // The first description of a number holds.
+                self.global.entry(counter).or_insert(described);
+            }
+        }
+        for (number, value) in event.fields() {
+            let (2, Some(sample)) = (number, value.message()) else {
+                continue;
+            };
+            let (mut counter, mut number) = (0, f64::NAN);
+            for (field, value) in sample.fields() {
+                match field {
+                    1 => counter = value.number(),
+                    2 => number = value.signed() as f64,
+                    3 => number = value.double(),
+                    _ => {}
+                }
+            }
+            let described = match iid {
+                Some(iid) => self.interned(id, iid, counter, sequence),
+                None => self.global.get_mut(&counter),
+            };
+            let (Some(described), Some(at_ns)) = (described, at_ns) else {
+                let reason = match at_ns {
+                    Some(_) => "nothing describes their counters",
+                    None => "they have no time on the trace's clock",
+                };
+                builder.inventory.lose("values of counters", 1, reason);
+                continue;
+            };
+            sample_of(described, at_ns, number, builder);
+        }
+    }
+
+    fn interned(
+        &mut self,
+        id: u32,
+        iid: u64,
+        counter: u64,
+        sequence: &Sequence,
+    ) -> Option<&mut Described> {
+        let key = (id, iid, counter);
+        if !self.interned.contains_key(&key) {
+            let (gpu, bytes) = sequence.interned.counter_descriptors.get(&iid)?;
+            let torn = std::cell::Cell::new(0);
+            for (counter, described) in descriptions(Message::new(bytes, &torn), *gpu) {
+                self.interned.entry((id, iid, counter)).or_insert(described);
+            }
+        }
+        self.interned.get_mut(&key)
+    }
+
+    /// How much memory of a GPU is in use, in all or by a process.
+    pub fn memory_total(&mut self, event: Message, at_ns: Option<i64>, builder: &mut Builder) {
+        let field = |number| event.field(number).map_or(0, Value::number);
+        let (gpu, pid, bytes) = (field(1) as u32, field(2) as u32, field(3));
+        let Some(at_ns) = at_ns else {
+            let reason = "they have no time on the trace's clock";
+            builder.inventory.lose("values of counters", 1, reason);
+            return;
+        };
+        let name = match pid {
+            0 => "GPU memory in use by all".to_owned(),
+            pid => format!("GPU memory in use by process {pid}"),
+        };
+        let Some(device) = builder.gpu(gpu) else {
+            return;
+        };
+        let (unit, value) = (CounterUnit::Bytes, bytes as f64);
+        builder.counter_value(&name, unit, Some(device), at_ns, None, value);
+    }
+
+    /// The clock of a GPU.
+    pub fn frequency(&mut self, event: Message, at_ns: Option<i64>, builder: &mut Builder) {
+        let field = |number| event.field(number).map_or(0, Value::number);
+        let (gpu, khz) = (field(1) as u32, field(2));
+        let (Some(at_ns), Some(device)) = (at_ns, builder.gpu(gpu)) else {
+            return;
+        };
+        let value = khz as f64 * 1000.0;
+        let unit = CounterUnit::Hertz;
+        builder.counter_value("GPU clock", unit, Some(device), at_ns, None, value);
+    }
+
+    /// What Vulkan's layer says of memory: allocations of device memory become rows.
+    pub fn vulkan_memory(
+        &mut self,
+        event: Message,
+        packet_ns: Option<i64>,
+        clock: impl FnOnce(&mut Builder, u64) -> Option<i64>,
+        builder: &mut Builder,
+    ) {
+        let (mut source, mut operation, mut time) = (0, 0, None);
+        let (mut pid, mut bytes, mut heap) = (0, None, 0);
+        let (mut address, mut memory) = (0, 0);
+        for (number, value) in event.fields() {
+            match number {
+                1 => source = value.number(),
+                2 => operation = value.number(),
+                3 => time = Some(value.number()),
+                4 => pid = value.number() as u32,
+                5 => address = value.number(),
+                6 => bytes = Some(value.number()),
+                17 => memory = value.number(),
+                19 => heap = value.number() as u32,
+                _ => {}
+            }
+        }
+        const DEVICE_MEMORY: u64 = 3;
+        const CREATE: u64 = 1;
+        const DESTROY: u64 = 2;
+        let at_ns = match time {
+            Some(time) => clock(builder, time),
+            None => packet_ns,
+        };
+        let (true, Some(at_ns)) = (source == DEVICE_MEMORY, at_ns) else {
+            let reason = "they are of the driver or of objects in memory, or have no time";
+            builder.inventory.lose(LossKind::MemoryEvents, 1, reason);
+            return;
+        };
+        let Some(process) = builder.process(pid) else {
+            return;
+        };
+        let device = builder.device(process, 0, Api::Vulkan);
+        let key = (pid, if memory == 0 { address } else { memory });
+        let (event, allocation, bytes) = match operation {
+            CREATE => {
+                self.next_allocation += 1;
+                let allocation = AllocationId(self.next_allocation);
+                let bytes = bytes.unwrap_or(0);
+                self.allocations.insert(key, (allocation, bytes));
+                (MemoryEvent::Allocate, allocation, bytes)
+            }
+            DESTROY => match self.allocations.remove(&key) {
+                Some((allocation, bytes)) => (MemoryEvent::Free, allocation, bytes),
+                None => {
+                    let reason = "they free what was allocated before the trace";
+                    builder.inventory.lose(LossKind::MemoryEvents, 1, reason);
+                    return;
+                }
+            },
+            _ => {
+                let reason = "they bind or annotate memory";
+                builder.inventory.lose(LossKind::MemoryEvents, 1, reason);
+                return;
+            }
+        };
+        builder.inventory.spans(at_ns, at_ns);
+        builder.trace.tables_mut().memory.push(MemoryRow {
+            process,
+            device,
+            at_ns,
+            event,
+            allocation,
+            bytes,
+            heap,
+        });
+    }
+}
+
+impl Builder {
+    /// A GPU that a figure is of, by its number: of the process that uses one, if there is only one.
+    fn gpu(&mut self, gpu: u32) -> Option<DeviceId> {
+        if let Some(device) = self.inventory.any_device(gpu.into()) {
+            return Some(device);
+        }
+        let pid = match self.inventory.pids().as_slice() {
+            [pid] => *pid,
+            _ => 0,
+        };
+        let process = self.inventory.process(pid);
+        Some(self.device(process, gpu, Api::Unknown))
+    }
+}
+
+fn sample_of(described: &mut Described, at_ns: i64, number: f64, builder: &mut Builder) {
+    let value = number * described.scale.0 + described.scale.1;
+    if !value.is_finite() {
+        let reason = "they are not numbers";
+        builder.inventory.lose("values of counters", 1, reason);
+        return;
+    }
+    let before_ns = described.last_ns.replace(at_ns);
+    let (start_ns, duration_ns) = match (described.forwards, before_ns) {
+        (true, _) => (at_ns, None),
+        (false, Some(before_ns)) if before_ns < at_ns => {
+            (before_ns, Some(at_ns.saturating_sub(before_ns)))
+        }
+        (false, Some(_)) => {
+            let reason = "they are not in order of time, or several are of one time";
+            builder.inventory.lose("values of counters", 1, reason);
+            return;
+        }
+        (false, None) => {
+            let reason = "they are the first of a counter, each of a time whose start is not known";
+            builder.inventory.lose("values of counters", 1, reason);
+            return;
+        }
+    };
+    let Some(device) = builder.gpu(described.gpu) else {
+        return;
+    };
+    let (name, unit) = (&*described.name, described.unit);
+    builder.counter_value(name, unit, Some(device), start_ns, duration_ns, value);
+}
+
+fn descriptions(descriptor: Message, gpu: u32) -> Vec<(u64, Described)> {
+    let specs = descriptor.fields().filter(|(number, _)| *number == 1);
+    let specs = specs.filter_map(|(_, value)| value.message());
+    specs
+        .map(|spec| {
+            let (mut id, mut name, mut forwards) = (0, Arc::default(), false);
+            let (mut above, mut below) = (Vec::new(), Vec::new());
+            for (number, value) in spec.fields() {
+                match number {
+                    1 => id = value.number(),
+                    2 => name = value.text().into(),
+                    7 => above.extend(value.numbers(Packed::Varint)),
+                    8 => below.extend(value.numbers(Packed::Varint)),
+                    11 => forwards = value.number() == 2,
+                    _ => {}
+                }
+            }
+            let (unit, scale, rest) = unit(&above, &below);
+            let described = Described {
+                name: match rest {
+                    Some(unit) => format!("{name} [{unit}]").into(),
+                    None => name,
+                },
+                unit,
+                scale,
+                forwards,
+                gpu,
+                last_ns: None,
+            };
+            (id, described)
+        })
+        .collect()
+}
+
+/// The unit of Perfetto's units above and below the line, what brings values into it, and the text of a unit that
+/// traces do not have.
+fn unit(above: &[u64], below: &[u64]) -> (CounterUnit, (f64, f64), Option<String>) {
+    let above: Vec<u64> = above.iter().copied().filter(|unit| *unit != 0).collect();
+    let below: Vec<u64> = below.iter().copied().filter(|unit| *unit != 0).collect();
+    let times = |scale: f64| (scale, 0.0);
+    let bytes = |unit: u64| 1024f64.powi(unit as i32 - 7);
+    let known = match (above.as_slice(), below.as_slice()) {
+        ([], []) => Some((CounterUnit::Count, times(1.0))),
+        ([unit @ 7..=12], []) => Some((CounterUnit::Bytes, times(bytes(*unit)))),
+        ([unit @ 7..=12], [22]) => Some((CounterUnit::BytesPerSecond, times(bytes(*unit)))),
+        ([unit @ 13..=18], []) => {
+            Some((CounterUnit::Hertz, times(1000f64.powi(*unit as i32 - 13))))
+        }
+        ([], [22]) => Some((CounterUnit::Hertz, times(1.0))),
+        ([28], []) => Some((CounterUnit::Watts, times(0.001))),
+        ([29], []) => Some((CounterUnit::Watts, times(1.0))),
+        ([30], []) => Some((CounterUnit::Watts, times(1000.0))),
+        ([34], []) => Some((CounterUnit::Celsius, times(1.0))),
+        ([35], []) => Some((CounterUnit::Celsius, (5.0 / 9.0, -160.0 / 9.0))),
+        ([36], []) => Some((CounterUnit::Celsius, (1.0, -273.15))),
+        ([37], []) => Some((CounterUnit::Percent, times(1.0))),
+        _ => None,
+    };
+    if let Some((unit, scale)) = known {
+        return (unit, scale, None);
+    }
+    let text = |units: &[u64]| {
+        units
+            .iter()
+            .map(|unit| symbol(*unit))
+            .collect::<Vec<_>>()
+            .join(":")
+    };
+    let rest = match below.is_empty() {
+        true => text(&above),
+        false => format!("{}/{}", text(&above), text(&below)),
+    };
+    (CounterUnit::Unknown, times(1.0), Some(rest))
+}
+
+/// How Perfetto abbreviates a unit.
+fn symbol(unit: u64) -> &'static str {
+    match unit {
+        1 => "b",
+        2 => "kb",
+        3 => "mb",
+        4 => "gb",
+        5 => "tb",
+        6 => "pb",
+        7 => "B",
+        8 => "kB",
+        9 => "MB",
+        10 => "GB",
+        11 => "TB",
+        12 => "PB",
+        13 => "Hz",
+        14 => "kHz",
+        15 => "MHz",
+        16 => "GHz",
+        17 => "THz",
+        18 => "PHz",
+        19 => "ns",
+        20 => "us",
+        21 => "ms",
+        22 => "s",
+        23 => "min",
+        24 => "hr",
+        25 => "Vertex",
+        26 => "Pixel",
+        27 => "Triangle",
+        28 => "mW",
+        29 => "W",
+        30 => "kW",
+        31 => "J",
+        32 => "V",
+        33 => "A",
+        34 => "C",
+        35 => "F",
+        36 => "K",
+        37 => "%",
+        38 => "Primitive",
+        39 => "Fragment",
+        40 => "Instruction",
+        _ => "?",
+    }
+}

@@ -1,0 +1,286 @@
+//! A file as a stream of packets.
+
+use crate::protobuf::{Message, varint};
+use crate::{Error, Output};
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::rc::Rc;
+
+/// Packets that are longer are passed over: the tools write none of that size.
+const LONGEST_PACKET: u64 = 256 << 20;
+/// What compressed packets may hold, in times their size: no compressor of honest packets does better.
+const MOST_COMPRESSION: u64 = 2048;
+
+// Fields of Trace and TracePacket.
+const PACKET: u64 = 1;
+const COMPRESSED_PACKETS: u32 = 50;
+const ZSTD_COMPRESSED_PACKETS: u32 = 133;
+
+/// What is wrong with a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Damage {
+    /// Where reading ended, in bytes of the file, if not at its end.
+    pub cut_at: Option<u64>,
+    /// Packets that were passed over because of their size.
+    pub too_long: u64,
+    /// Bundles of compressed packets that cannot be decompressed to their end.
+    pub compressed: u64,
+    /// Messages that are malformed.
+    pub torn: u64,
+}
+
+/// Reads a file, also one that is compressed as a whole (gzip), and hands over every packet.
+///
+/// # Errors
+/// The file cannot be opened or read, or those of `take`.
+pub(super) fn read(
+    path: &Path,
+    progress: &mut dyn FnMut(u64),
+    take: &mut dyn FnMut(Message) -> Result<(), Error>,
+) -> Result<Damage, Error> {
+    let failed = |source| Error::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let place = Rc::new(Cell::new(0));
+    let counted = Counted {
+        file: File::open(path).map_err(failed)?,
+        place: place.clone(),
+    };
+    let mut file = BufReader::with_capacity(1 << 20, counted);
+    let gzip = file.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
+    let mut damage = Damage::default();
+    let failure = RefCell::new(None);
+    let torn = Cell::new(0);
+    let mut reader = Stream {
+        buffer: Vec::new(),
+        torn: &torn,
+        damage: &mut damage,
+        failure: &failure,
+    };
+    let mut each = |message: Message| {
+        progress(place.get());
+        take(message)
+    };
+    let whole = if gzip {
+        let decoder = flate2::bufread::MultiGzDecoder::new(file);
+        reader.packets(
+            &mut BufReader::with_capacity(1 << 18, decoder),
+            true,
+            &mut each,
+        )?
+    } else {
+        reader.packets(&mut file, true, &mut each)?
+    };
+    // What cannot be decompressed is the file's fault, what cannot be read the system's.
+    if let Some(source) = failure.into_inner().filter(|_| !gzip) {
+        return Err(failed(source));
+    }
+    if !whole {
+        damage.cut_at = Some(place.get());
+    }
+    damage.torn = torn.get();
+    Ok(damage)
+}
+
+/// How many bytes of an input there are to read.
+pub(super) fn size(path: &Path) -> u64 {
+    path.metadata().map_or(0, |metadata| metadata.len())
+}
+
+struct Counted {
+    file: File,
+    place: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.place.set(self.place.get() + read as u64);
+        Ok(read)
+    }
+}
+
+type Take<'a> = &'a mut dyn FnMut(Message) -> Result<(), Error>;
+
+struct Stream<'a> {
+    buffer: Vec<u8>,
+    torn: &'a Cell<u64>,
+    damage: &'a mut Damage,
+    /// What the system said.
+    failure: &'a RefCell<Option<io::Error>>,
+}
+
+impl Stream<'_> {
+    /// Hands over all packets of a stream. False: it is cut or damaged.
+    fn packets(
+        &mut self,
+        from: &mut dyn BufRead,
+        outermost: bool,
+        take: Take,
+    ) -> Result<bool, Error> {
+        loop {
+            let tag = match self.varint(from) {
+                Ok(Some(tag)) => tag,
+                Ok(None) => return Ok(true),
+                Err(()) => return Ok(false),
+            };
+            let length = match tag & 7 {
+                0 => match self.varint(from) {
+                    Ok(Some(_)) => continue,
+                    _ => return Ok(false),
+                },
+                1 => 8,
+                2 => match self.varint(from) {
+                    Ok(Some(length)) => length,
+                    _ => return Ok(false),
+                },
+                5 => 4,
+                _ => return Ok(false),
+            };
+            let is_packet = tag == PACKET << 3 | 2;
+            if !is_packet || length > LONGEST_PACKET {
+                self.damage.too_long += u64::from(is_packet);
+                let skipped = io::copy(&mut from.take(length), &mut io::sink());
+                match skipped {
+                    Ok(skipped) if skipped == length => continue,
+                    Ok(_) => return Ok(false),
+                    Err(error) => {
+                        self.failure.replace(Some(error));
+                        return Ok(false);
+                    }
+                }
+            }
+            let mut buffer = std::mem::take(&mut self.buffer);
+            buffer.clear();
+            // It grows with what is there, not with what the length says.
+            let read = from.take(length).read_to_end(&mut buffer);
+            let whole = match read {
+                Ok(read) => read as u64 == length,
+                Err(error) => {
+                    self.failure.replace(Some(error));
+                    false
+                }
+            };
+            if whole {
+                self.packet(&buffer, outermost, take)?;
+            }
+            if buffer.capacity() > 1 << 22 {
+                buffer = Vec::new();
+            }
+            self.buffer = buffer;
+            if !whole {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn packet(&mut self, bytes: &[u8], outermost: bool, take: Take) -> Result<(), Error> {
+        // The first bytes tell bundles, which have no other field, from all else.
+        let torn = Cell::new(0);
+        let first = Message::new(bytes, &torn).fields().next();
+        let Some((number @ (COMPRESSED_PACKETS | ZSTD_COMPRESSED_PACKETS), value)) = first else {
+            return take(Message::new(bytes, self.torn));
+        };
+        let inner = value.message().map_or(&[][..], Message::bytes);
+        // A bundle inside of a bundle is written by nobody.
+        if !outermost {
+            self.damage.compressed += 1;
+            return Ok(());
+        }
+        let most = (inner.len() as u64 + 64) * MOST_COMPRESSION;
+        let failure = RefCell::new(None);
+        let mut nested = Stream {
+            buffer: Vec::new(),
+            torn: self.torn,
+            damage: &mut *self.damage,
+            failure: &failure,
+        };
+        let decoder: Box<dyn Read> = if number == COMPRESSED_PACKETS {
+            Box::new(flate2::bufread::ZlibDecoder::new(inner))
+        } else {
+            match zstd::Decoder::with_buffer(inner) {
+                Ok(decoder) => Box::new(decoder),
+                Err(_) => {
+                    self.damage.compressed += 1;
+                    return Ok(());
+                }
+            }
+        };
+        let mut decoded = BufReader::with_capacity(1 << 16, decoder.take(most));
+        let whole = nested.packets(&mut decoded, false, take)?;
+        let spent = decoded.into_inner().limit() == 0;
+        if !whole || spent || failure.into_inner().is_some() {
+            self.damage.compressed += 1;
+        }
+        Ok(())
+    }
+
+    /// `None`: the stream has ended. `Err`: in the midst of it, or it is none.
+    fn varint(&mut self, from: &mut dyn BufRead) -> Result<Option<u64>, ()> {
+        let mut bytes = [0; 10];
+        for place in 0..bytes.len() {
+            let next = match from.fill_buf() {
+                Ok(buffer) => buffer.first().copied(),
+                Err(error) => {
+                    self.failure.replace(Some(error));
+                    return Err(());
+                }
+            };
+            let Some(byte) = next else {
+                return if place == 0 { Ok(None) } else { Err(()) };
+            };
+            from.consume(1);
+            bytes[place] = byte;
+            if byte & 0x80 == 0 {
+                return Ok(varint(&mut &bytes[..=place]));
+            }
+        }
+        Err(())
+    }
+}
+
+/// Whether bytes, the first of a file, are packets.
+pub(super) fn recognises(mut bytes: &[u8]) -> bool {
+    let torn = Cell::new(0);
+    let mut known = 0;
+    while !bytes.is_empty() {
+        let Some(tag) = varint(&mut bytes) else {
+            break;
+        };
+        let Some(length) = varint(&mut bytes).and_then(|length| usize::try_from(length).ok())
+        else {
+            break;
+        };
+        if tag != PACKET << 3 | 2 {
+            return false;
+        }
+        let whole = length <= bytes.len();
+        let (packet, rest) = bytes.split_at(length.min(bytes.len()));
+        bytes = rest;
+        torn.set(0);
+        let fields = Message::new(packet, &torn).fields();
+        let plausible = fields
+            .map(|(number, value)| plausibility(number, value.message().is_some()))
+            .try_fold(0, |sum, one| one.map(|one| sum + one));
+        match plausible {
+            Some(found) if torn.get() == 0 || !whole => known += found,
+            _ => return false,
+        }
+    }
+    known > 0
+}
+
+/// Whether a packet may have a field: 1 if it is one that tells packets from other messages, `None` if it may not.
+fn plausibility(number: u32, is_bytes: bool) -> Option<u32> {
+    let told = match number {
+        // Numbers: uid, timestamp, sequence, flags, state, clock.
+        3 | 8 | 10 | 13 | 41 | 42 | 58 | 79 => !is_bytes,
+        6 | 11 | 12 | 50 | 52 | 53 | 59 | 60 | 133 => is_bytes,
+        1..=999 => return Some(0),
+        _ => return None,
+    };
+    told.then_some(1)
+}

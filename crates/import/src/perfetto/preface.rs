@@ -1,0 +1,460 @@
+//! What must be known before the events: clocks, tracks, processes, GPUs, and which call submitted which work.
+//!
+//! Packets of several sequences stand in a file in no common order, so that a first pass collects what others refer to.
+
+use super::clocks::{ClockId, Clocks, Reading};
+use super::sequence::{CLOCK_SNAPSHOT, Header, Sequences};
+use super::track_event::{self, gpu_category};
+use crate::inventory::Inventory;
+use crate::protobuf::{Message, Packed, Value};
+use gapscope_trace::LossKind;
+use gapscope_trace::ids::SubmissionId;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+// Fields of TracePacket.
+const PROCESS_TREE: u32 = 2;
+const TRACK_EVENT: u32 = 11;
+const TRACE_STATS: u32 = 35;
+const PROCESS: u32 = 43;
+const THREAD: u32 = 44;
+const TRACK: u32 = 60;
+const GPU_INFO: u32 = 128;
+
+/// Longer chains of tracks are circles, or of nobody.
+const MOST_PARENTS: usize = 64;
+
+/// A counter's track.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CounterTrack {
+    pub unit_name: Option<Arc<str>>,
+    /// 1: nanoseconds, 2: things, 3: bytes.
+    pub unit: u64,
+    pub multiplier: Option<i64>,
+    pub incremental: bool,
+}
+
+/// A track as its descriptors have it.
+#[derive(Debug, Clone, Default)]
+struct Track {
+    parent: Option<u64>,
+    name: Arc<str>,
+    pid: Option<u32>,
+    thread: Option<(u32, u32)>,
+    counter: Option<CounterTrack>,
+}
+
+/// Where the events of a track belong.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Place {
+    /// 0: no process is named.
+    pub pid: u32,
+    pub tid: Option<u32>,
+    pub name: Arc<str>,
+    /// The name of the track around it.
+    pub around: Arc<str>,
+    /// Its slices are GPU work by their track's name.
+    pub is_gpu: bool,
+    pub counter: Option<CounterTrack>,
+}
+
+/// A GPU as the file describes it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gpu {
+    pub name: String,
+    pub uuid: String,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Preface {
+    pub clocks: Clocks,
+    pub gpus: Vec<Gpu>,
+    /// Processes by id: the name and the arguments.
+    pub processes: FxHashMap<u32, (String, Vec<String>)>,
+    pub thread_names: FxHashMap<(u32, u32), String>,
+    tracks: FxHashMap<u64, Track>,
+    places: FxHashMap<u64, Place>,
+    /// Tracks with the only sequence that writes them, or none if several do.
+    writers: FxHashMap<u64, Option<u32>>,
+    /// Render stages by id: the call that submitted them.
+    pub launched: FxHashMap<u64, SubmissionId>,
+    /// Flows from calls to GPU work.
+    pub flows: FxHashMap<u64, SubmissionId>,
+    ends_of_flows: Vec<FlowEnd>,
+    next_submission: u64,
+    sequences: Sequences,
+    lost_chunks: u64,
+    lost_packets: u64,
+    invalid_packets: u64,
+}
+
+/// A slice that a flow starts or ends at.
+struct FlowEnd {
+    flow: u64,
+    track: u64,
+    by_category: bool,
+}
+
+impl Preface {
+    /// Takes in a packet of the first pass.
+    pub fn add(&mut self, packet: Message) {
+        let header = self.sequences.advance(packet);
+        for (number, value) in packet.fields() {
+            let Some(message) = value.message() else {
+                continue;
+            };
+            match number {
+                CLOCK_SNAPSHOT => {
+                    let (readings, primary) = snapshot(message, header.sequence);
+                    self.clocks.add(&readings, primary);
+                }
+                PROCESS_TREE => self.add_processes(message),
+                TRACK_EVENT if !header.undecodable => self.add_event(message, header),
+                TRACE_STATS => self.add_statistics(message),
+                PROCESS => {
+                    let (pid, name, arguments) = process(message);
+                    self.name_process(pid, name, arguments);
+                }
+                THREAD => self.add_thread(message, header.sequence),
+                TRACK => self.add_track(message),
+                GPU_INFO => self.add_gpus(message),
+                _ => {}
+            }
+        }
+    }
+
+    /// All packets were taken in.
+    pub fn complete(&mut self, inventory: &mut Inventory) {
+        self.clocks.complete();
+        let mut circles = 0;
+        let ids: Vec<u64> = self.tracks.keys().copied().collect();
+        for id in ids {
+            let (place, circular) = self.resolve(id);
+            circles += u64::from(circular);
+            self.places.insert(id, place);
+        }
+        inventory.lose("tracks", circles, "they are inside of themselves");
+        let ends = std::mem::take(&mut self.ends_of_flows);
+        let is_gpu = |end: &FlowEnd| end.by_category || self.place(end.track).is_gpu;
+        let to_gpu: FxHashSet<u64> = ends
+            .iter()
+            .filter(|end| is_gpu(end))
+            .map(|end| end.flow)
+            .collect();
+        let mut next = self.next_submission;
+        let mut flows = FxHashMap::default();
+        for end in ends
+            .iter()
+            .filter(|end| to_gpu.contains(&end.flow) && !is_gpu(end))
+        {
+            flows.entry(end.flow).or_insert_with(|| {
+                next += 1;
+                SubmissionId(next)
+            });
+        }
+        (self.flows, self.next_submission) = (flows, next);
+        self.sequences = Sequences::default();
+        inventory.lose(
+            "packets",
+            self.lost_packets,
+            "the tools that wrote the trace had no room for them",
+        );
+        inventory.lose(
+            "chunks of packets",
+            self.lost_chunks,
+            "Perfetto's buffers were full, so that they were overwritten or discarded",
+        );
+        inventory.lose(
+            LossKind::Records,
+            self.invalid_packets,
+            "Perfetto found packets invalid",
+        );
+    }
+
+    /// The next number of a submission.
+    pub fn new_submission(&mut self) -> SubmissionId {
+        self.next_submission += 1;
+        SubmissionId(self.next_submission)
+    }
+
+    /// Where a track belongs.
+    pub fn place(&self, track: u64) -> Place {
+        self.places.get(&track).cloned().unwrap_or_default()
+    }
+
+    /// Whether several sequences write a track, so that the order in the file says nothing.
+    pub fn has_many_writers(&self, track: u64) -> bool {
+        self.writers.get(&track).is_some_and(Option::is_none)
+    }
+
+    fn resolve(&self, id: u64) -> (Place, bool) {
+        let mut place = Place::default();
+        let (mut next, mut pid, mut depth) = (Some(id), None, 0);
+        while let Some(track) = next.and_then(|id| self.tracks.get(&id)) {
+            if depth == 0 {
+                place.name = track.name.clone();
+                place.counter = track.counter.clone();
+            } else if place.around.is_empty() {
+                place.around = track.name.clone();
+            }
+            if place.tid.is_none()
+                && let Some((_, tid)) = track.thread
+            {
+                place.tid = Some(tid);
+            }
+            pid = pid.or(track.thread.map(|(pid, _)| pid)).or(track.pid);
+            place.is_gpu |= is_gpu_name(&track.name);
+            depth += 1;
+            if depth > MOST_PARENTS {
+                return (place, true);
+            }
+            next = track.parent;
+        }
+        place.pid = pid.unwrap_or(0);
+        (place, false)
+    }
+
+    fn add_event(&mut self, event: Message, header: Header) {
+        let sequence = self.sequences.of(header.sequence);
+        let links = track_event::links(event, sequence);
+        let Some(track) = links.track else { return };
+        let writer = self.writers.entry(track).or_insert(Some(header.sequence));
+        if writer.is_some_and(|writer| writer != header.sequence) {
+            *writer = None;
+        }
+        if !links.submitted.is_empty() {
+            self.next_submission += 1;
+            for stage in links.submitted {
+                let submission = SubmissionId(self.next_submission);
+                self.launched.entry(stage).or_insert(submission);
+            }
+        }
+        let by_category = !links.flows.is_empty() && gpu_category(&links.category).is_some();
+        for flow in links.flows {
+            self.ends_of_flows.push(FlowEnd {
+                flow,
+                track,
+                by_category,
+            });
+        }
+    }
+
+    fn add_track(&mut self, descriptor: Message) {
+        let mut id = 0;
+        let mut track = Track::default();
+        for (number, value) in descriptor.fields() {
+            match (number, value.message()) {
+                (1, _) => id = value.number(),
+                (5, _) => track.parent = Some(value.number()).filter(|parent| *parent != 0),
+                (2 | 10 | 13, _) => track.name = value.text().into(),
+                (3, Some(message)) => {
+                    let (pid, name, arguments) = process(message);
+                    track.pid = Some(pid);
+                    if track.name.is_empty() {
+                        track.name = name.as_str().into();
+                    }
+                    self.name_process(pid, name, arguments);
+                }
+                (4, Some(message)) => {
+                    let (pid, tid, name) = thread(message);
+                    track.thread = Some((pid, tid));
+                    if track.name.is_empty() {
+                        track.name = name.as_str().into();
+                    }
+                    self.name_thread(pid, tid, name);
+                }
+                (8, Some(message)) => track.counter = Some(counter(message)),
+                _ => {}
+            }
+        }
+        // A later descriptor adds to an earlier one.
+        let known = self.tracks.entry(id).or_default();
+        known.parent = track.parent.or(known.parent);
+        known.pid = track.pid.or(known.pid);
+        known.thread = track.thread.or(known.thread);
+        known.counter = track.counter.or(known.counter.take());
+        if !track.name.is_empty() {
+            known.name = track.name;
+        }
+    }
+
+    fn add_thread(&mut self, descriptor: Message, sequence: u32) {
+        let (pid, tid, name) = thread(descriptor);
+        self.name_thread(pid, tid, name);
+        let id = track_event::thread_track(pid, tid);
+        let known = self.tracks.entry(id).or_default();
+        known.thread = Some((pid, tid));
+        self.sequences.of(sequence).thread = Some((pid, tid));
+    }
+
+    fn name_process(&mut self, pid: u32, name: String, arguments: Vec<String>) {
+        let known = self.processes.entry(pid).or_default();
+        if !name.is_empty() {
+            *known = (name, arguments);
+        }
+    }
+
+    fn name_thread(&mut self, pid: u32, tid: u32, name: String) {
+        let known = self.thread_names.entry((pid, tid)).or_default();
+        if !name.is_empty() {
+            *known = name;
+        }
+    }
+
+    fn add_processes(&mut self, tree: Message) {
+        for (number, value) in tree.fields() {
+            let Some(entry) = value.message() else {
+                continue;
+            };
+            match number {
+                1 => {
+                    let (mut pid, mut words) = (0, Vec::new());
+                    for (number, value) in entry.fields() {
+                        match number {
+                            1 => pid = value.number() as u32,
+                            3 => words.push(value.text().into_owned()),
+                            _ => {}
+                        }
+                    }
+                    if !words.is_empty() {
+                        let name = words.remove(0);
+                        self.name_process(pid, name, words);
+                    }
+                }
+                2 => {
+                    let field = |number| entry.field(number).map_or(0, Value::number) as u32;
+                    let name = entry.field(2).map(Value::text).unwrap_or_default();
+                    self.name_thread(field(3), field(1), name.into_owned());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn add_gpus(&mut self, info: Message) {
+        for (number, value) in info.fields() {
+            let (1, Some(message)) = (number, value.message()) else {
+                continue;
+            };
+            let mut gpu = Gpu::default();
+            for (number, value) in message.fields() {
+                match (number, value.message()) {
+                    (1, _) => gpu.name = value.text().into_owned(),
+                    (5, Some(uuid)) => {
+                        gpu.uuid = uuid.bytes().iter().map(|b| format!("{b:02x}")).collect();
+                    }
+                    _ => {}
+                }
+            }
+            self.gpus.push(gpu);
+        }
+    }
+
+    fn add_statistics(&mut self, statistics: Message) {
+        // Of several, the last counts: they add up.
+        let (mut chunks, mut packets, mut invalid) = (0u64, 0u64, 0u64);
+        for (number, value) in statistics.fields() {
+            match (number, value.message()) {
+                (1, Some(buffer)) => {
+                    for (number, value) in buffer.fields() {
+                        match number {
+                            3 | 18 => chunks = chunks.saturating_add(value.number()),
+                            19 | 22 => packets = packets.saturating_add(value.number()),
+                            _ => {}
+                        }
+                    }
+                }
+                (8, _) => chunks = chunks.saturating_add(value.number()),
+                (10, _) => invalid = value.number(),
+                _ => {}
+            }
+        }
+        self.lost_chunks = chunks;
+        self.lost_packets = packets;
+        self.invalid_packets = invalid;
+    }
+}
+
+/// Tracks that hold GPU work, by the names that profilers give them.
+fn is_gpu_name(name: &str) -> bool {
+    name.starts_with("/device:GPU:") || name.ends_with("(GPU)") || name.starts_with("GPU stream")
+}
+
+/// The readings of a snapshot, and the clock of the trace, if it names that.
+pub(super) fn snapshot(snapshot: Message, sequence: u32) -> (Vec<Reading>, Option<ClockId>) {
+    let (mut readings, mut primary) = (Vec::new(), None);
+    for (number, value) in snapshot.fields() {
+        match (number, value.message()) {
+            (1, Some(clock)) => {
+                let mut id = 0;
+                let mut reading = Reading {
+                    clock: ClockId::of(0, 0),
+                    time: 0,
+                    incremental: false,
+                    unit_ns: 1,
+                };
+                for (number, value) in clock.fields() {
+                    match number {
+                        1 => id = value.number(),
+                        2 => reading.time = value.number(),
+                        3 => reading.incremental = value.number() != 0,
+                        4 => reading.unit_ns = value.number().max(1),
+                        _ => {}
+                    }
+                }
+                reading.clock = ClockId::of(id, sequence);
+                readings.push(reading);
+            }
+            (2, None) => primary = Some(ClockId::of(value.number(), 0)),
+            _ => {}
+        }
+    }
+    (readings, primary)
+}
+
+fn process(descriptor: Message) -> (u32, String, Vec<String>) {
+    let (mut pid, mut name, mut words) = (0, String::new(), Vec::new());
+    for (number, value) in descriptor.fields() {
+        match number {
+            1 => pid = value.number() as u32,
+            2 => words.push(value.text().into_owned()),
+            6 => name = value.text().into_owned(),
+            _ => {}
+        }
+    }
+    if !words.is_empty() {
+        let first = words.remove(0);
+        if name.is_empty() {
+            name = first;
+        }
+    }
+    (pid, name, words)
+}
+
+pub(super) fn thread(descriptor: Message) -> (u32, u32, String) {
+    let (mut pid, mut tid, mut name) = (0, 0, String::new());
+    for (number, value) in descriptor.fields() {
+        match number {
+            1 => pid = value.number() as u32,
+            2 => tid = value.number() as u32,
+            5 => name = value.text().into_owned(),
+            _ => {}
+        }
+    }
+    (pid, tid, name)
+}
+
+fn counter(descriptor: Message) -> CounterTrack {
+    let mut counter = CounterTrack::default();
+    for (number, value) in descriptor.fields() {
+        match number {
+            3 => counter.unit = value.numbers(Packed::Varint).next().unwrap_or(0),
+            4 => counter.multiplier = Some(value.signed()),
+            5 => counter.incremental = value.number() != 0,
+            6 => counter.unit_name = Some(value.text().into()),
+            _ => {}
+        }
+    }
+    counter
+}

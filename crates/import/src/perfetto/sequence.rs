@@ -1,0 +1,265 @@
+//! Sequences of packets: what one packet says of those that follow it.
+
+use crate::protobuf::{Message, Value};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+// Fields of TracePacket.
+pub(super) const CLOCK_SNAPSHOT: u32 = 6;
+const TIMESTAMP: u32 = 8;
+const SEQUENCE: u32 = 10;
+const INTERNED_DATA: u32 = 12;
+const SEQUENCE_FLAGS: u32 = 13;
+const STATE_CLEARED: u32 = 41;
+const PREVIOUS_DROPPED: u32 = 42;
+const CLOCK: u32 = 58;
+const DEFAULTS: u32 = 59;
+const FLAG_CLEARED: u64 = 1;
+const FLAG_NEEDS_STATE: u64 = 2;
+
+/// A packet's place in its sequence.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Header {
+    pub sequence: u32,
+    pub timestamp: Option<u64>,
+    /// The number of the clock of `timestamp`, with the sequence's default.
+    pub clock: Option<u64>,
+    /// It needs what was interned before, and that is lost.
+    pub undecodable: bool,
+    /// Packets of the sequence before it were lost.
+    pub follows_loss: bool,
+}
+
+/// What a stage or a queue is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Specification {
+    pub name: Arc<str>,
+    pub description: Arc<str>,
+    pub category: u64,
+}
+
+/// Whose work a context's is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Context {
+    pub pid: u32,
+    pub api: u64,
+}
+
+/// Code, as packets name it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ComputeKernel {
+    pub name: Arc<str>,
+    pub demangled_name: Option<Arc<str>>,
+    pub arguments: Vec<(Arc<str>, u64)>,
+}
+
+/// What the ids of a sequence mean.
+#[derive(Debug, Default)]
+pub(super) struct Interned {
+    pub categories: FxHashMap<u64, Arc<str>>,
+    pub event_names: FxHashMap<u64, Arc<str>>,
+    pub annotation_names: FxHashMap<u64, Arc<str>>,
+    pub texts: FxHashMap<u64, Arc<str>>,
+    pub specifications: FxHashMap<u64, Specification>,
+    pub contexts: FxHashMap<u64, Context>,
+    pub kernels: FxHashMap<u64, ComputeKernel>,
+    argument_names: FxHashMap<u64, Arc<str>>,
+    /// By id of a descriptor of counters: the GPU, and the counters' meanings as they stand there.
+    pub counter_descriptors: FxHashMap<u64, (u32, Vec<u8>)>,
+}
+
+/// One sequence.
+#[derive(Debug, Default)]
+pub(super) struct Sequence {
+    seen: bool,
+    /// What was interned since then is whole.
+    valid: bool,
+    default_clock: Option<u64>,
+    pub default_track: Option<u64>,
+    /// The process and thread of all its events, in old traces.
+    pub thread: Option<(u32, u32)>,
+    /// Where delta times of old traces stand, in microseconds.
+    pub reference_us: i64,
+    pub interned: Interned,
+}
+
+/// All sequences.
+#[derive(Debug, Default)]
+pub(super) struct Sequences {
+    sequences: FxHashMap<u32, Sequence>,
+}
+
+impl Sequences {
+    /// The sequence of a packet.
+    pub fn of(&mut self, sequence: u32) -> &mut Sequence {
+        self.sequences.entry(sequence).or_default()
+    }
+
+    /// Takes in what a packet says of its sequence.
+    pub fn advance(&mut self, packet: Message) -> Header {
+        let mut header = Header::default();
+        let (mut flags, mut dropped) = (0, false);
+        let (mut interned, mut defaults) = (None, None);
+        for (number, value) in packet.fields() {
+            match number {
+                TIMESTAMP => header.timestamp = Some(value.number()),
+                SEQUENCE => header.sequence = value.number() as u32,
+                CLOCK => header.clock = Some(value.number()),
+                SEQUENCE_FLAGS => flags |= value.number(),
+                STATE_CLEARED if value.number() != 0 => flags |= FLAG_CLEARED,
+                PREVIOUS_DROPPED => dropped = value.number() != 0,
+                INTERNED_DATA => interned = value.message(),
+                DEFAULTS => defaults = value.message(),
+                _ => {}
+            }
+        }
+        let sequence = self.of(header.sequence);
+        // The first packet of a sequence always says so.
+        header.follows_loss = dropped && sequence.seen;
+        if header.follows_loss {
+            sequence.valid = false;
+        }
+        sequence.seen = true;
+        if flags & FLAG_CLEARED != 0 {
+            sequence.valid = true;
+            sequence.interned = Interned::default();
+            sequence.default_clock = None;
+            sequence.default_track = None;
+        }
+        if let Some(defaults) = defaults {
+            sequence.set_defaults(defaults);
+        }
+        if let Some(interned) = interned {
+            sequence.interned.add(interned);
+        }
+        header.clock = header.clock.or(sequence.default_clock);
+        header.undecodable = flags & FLAG_NEEDS_STATE != 0 && !sequence.valid;
+        header
+    }
+}
+
+impl Sequence {
+    fn set_defaults(&mut self, defaults: Message) {
+        for (number, value) in defaults.fields() {
+            match number {
+                58 => self.default_clock = Some(value.number()),
+                11 => {
+                    let track = value.message().and_then(|event| event.field(11));
+                    self.default_track = track.map(Value::number).or(self.default_track);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Interned {
+    fn add(&mut self, data: Message) {
+        for (number, value) in data.fields() {
+            let Some(entry) = value.message() else {
+                continue;
+            };
+            let texts = match number {
+                1 => &mut self.categories,
+                2 => &mut self.event_names,
+                3 => &mut self.annotation_names,
+                29 => &mut self.texts,
+                1001 => &mut self.argument_names,
+                23 => {
+                    self.add_context(entry);
+                    continue;
+                }
+                24 => {
+                    self.add_specification(entry);
+                    continue;
+                }
+                47 => {
+                    self.add_counters(entry);
+                    continue;
+                }
+                1000 => {
+                    self.add_kernel(entry);
+                    continue;
+                }
+                _ => continue,
+            };
+            let (mut id, mut text) = (0, None);
+            for (number, value) in entry.fields() {
+                match number {
+                    1 => id = value.number(),
+                    2 => text = Some(value.text()),
+                    _ => {}
+                }
+            }
+            texts.insert(id, text.unwrap_or_default().into());
+        }
+    }
+
+    fn add_context(&mut self, entry: Message) {
+        let (mut id, mut context) = (0, Context::default());
+        for (number, value) in entry.fields() {
+            match number {
+                1 => id = value.number(),
+                2 => context.pid = value.number() as u32,
+                3 => context.api = value.number(),
+                _ => {}
+            }
+        }
+        self.contexts.insert(id, context);
+    }
+
+    fn add_specification(&mut self, entry: Message) {
+        let (mut id, mut specification) = (0, Specification::default());
+        for (number, value) in entry.fields() {
+            match number {
+                1 => id = value.number(),
+                2 => specification.name = value.text().into(),
+                3 => specification.description = value.text().into(),
+                4 => specification.category = value.number(),
+                _ => {}
+            }
+        }
+        self.specifications.insert(id, specification);
+    }
+
+    fn add_counters(&mut self, entry: Message) {
+        let (mut id, mut gpu, mut descriptor) = (0, 0, Vec::new());
+        for (number, value) in entry.fields() {
+            match (number, value.message()) {
+                (1, _) => id = value.number(),
+                (2, Some(message)) => descriptor = message.bytes().to_vec(),
+                (3, _) => gpu = value.number() as u32,
+                _ => {}
+            }
+        }
+        self.counter_descriptors.insert(id, (gpu, descriptor));
+    }
+
+    fn add_kernel(&mut self, entry: Message) {
+        let (mut id, mut kernel) = (0, ComputeKernel::default());
+        for (number, value) in entry.fields() {
+            match (number, value.message()) {
+                (1, _) => id = value.number(),
+                (2, _) => kernel.name = value.text().into(),
+                (3, _) => kernel.demangled_name = Some(value.text().into()),
+                (5, Some(argument)) => kernel.arguments.extend(self.argument(argument)),
+                _ => {}
+            }
+        }
+        self.kernels.insert(id, kernel);
+    }
+
+    /// A named integer of a kernel or a launch; `None` for other values.
+    pub fn argument(&self, argument: Message) -> Option<(Arc<str>, u64)> {
+        let (mut name, mut number) = (None, None);
+        for (field, value) in argument.fields() {
+            match field {
+                1 => name = self.argument_names.get(&value.number()).cloned(),
+                2 => name = Some(value.text().into()),
+                3 | 4 => number = Some(value.number()),
+                _ => {}
+            }
+        }
+        Some((name?, number?))
+    }
+}

@@ -1,0 +1,459 @@
+//! Track events: slices of host threads, of GPUs where a profiler draws them so, and counters.
+
+use super::build::{Builder, CommandBufferKey};
+use super::preface::Place;
+use super::track_event::{Event, GpuCategory, Step, gpu_category};
+use crate::inventory::KernelFacts;
+use crate::runtime_call::RuntimeCall;
+use crate::transfer_name;
+use gapscope_trace::LossKind;
+use gapscope_trace::ids::*;
+use gapscope_trace::manifest::Api;
+use gapscope_trace::tables::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A slice that has begun.
+struct Open {
+    event: Event,
+    /// Its label, inside of those of the slices around it.
+    label: Option<LabelId>,
+    /// The id of one that overlaps others in any way.
+    id: Option<u64>,
+}
+
+/// The tracks while their events come.
+#[derive(Default)]
+pub(super) struct Slices {
+    open: FxHashMap<u64, Vec<Open>>,
+    /// Events of tracks that several sequences write, which are put in order first.
+    waiting: Vec<Event>,
+    places: FxHashMap<u64, Place>,
+    /// Submissions of flows whose call was met.
+    taken: FxHashSet<SubmissionId>,
+    /// Sums of counters that are written as differences.
+    sums: FxHashMap<u64, f64>,
+}
+
+impl Slices {
+    /// Takes in an event.
+    pub fn add(&mut self, event: Event, builder: &mut Builder) {
+        if builder.preface.has_many_writers(event.track) {
+            self.waiting.push(event);
+        } else {
+            self.apply(event, builder);
+        }
+    }
+
+    /// No more events come.
+    pub fn complete(&mut self, builder: &mut Builder) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.sort_by_key(|event| event.at_ns);
+        for event in waiting {
+            self.apply(event, builder);
+        }
+        let open: usize = self.open.values().map(Vec::len).sum();
+        let reason = "the file ends before they do";
+        builder.inventory.lose("slices", open as u64, reason);
+    }
+
+    fn apply(&mut self, event: Event, builder: &mut Builder) {
+        let reason = "values beside those of the event's own counter are not read";
+        let extra = event.extra_values;
+        builder.inventory.lose("values of counters", extra, reason);
+        match event.step {
+            Step::Begin => self.begin(event, None, builder),
+            Step::BeginAsync(id) => self.begin(event, Some(id), builder),
+            Step::End => self.end(event.track, None, event.at_ns, builder),
+            Step::EndAsync(id) => self.end(event.track, Some(id), event.at_ns, builder),
+            Step::Instant => self.whole(event, 0, builder),
+            Step::Complete(duration_ns) => self.whole(event, duration_ns, builder),
+            Step::Counter(value) => self.counter(&event, value, builder),
+            Step::Other => {
+                let reason = "they are of a kind that gapscope does not know";
+                builder.inventory.lose("track events", 1, reason);
+            }
+        }
+    }
+
+    fn place(&mut self, track: u64, builder: &Builder) -> &Place {
+        let place = self.places.entry(track);
+        place.or_insert_with(|| builder.preface.place(track))
+    }
+
+    fn begin(&mut self, event: Event, id: Option<u64>, builder: &mut Builder) {
+        let label = self.label(&event, builder);
+        let open = self.open.entry(event.track).or_default();
+        open.push(Open { event, label, id });
+    }
+
+    /// The label of a slice, if it is one that becomes a marker.
+    fn label(&mut self, event: &Event, builder: &mut Builder) -> Option<LabelId> {
+        let open = self.open.get(&event.track);
+        let around = open.and_then(|open| open.iter().rev().find_map(|open| open.label));
+        let around = around.filter(|_| !matches!(event.step, Step::BeginAsync(_)));
+        let is_call = event.category.as_ref() == "host call"
+            || event.category.as_ref() == "gap"
+            || event.category.as_ref() == "command buffer"
+            || gpu_category(&event.category).is_some()
+            || self.place(event.track, builder).is_gpu
+            || RuntimeCall::of(&event.name).is_some();
+        if is_call {
+            return None;
+        }
+        // Our own exports say the whole path.
+        match event.text("label").filter(|_| &*event.category == "label") {
+            Some(path) => Some(builder.label_of_path(&path.clone())),
+            None => Some(builder.inventory.labels.named(around, &event.name)),
+        }
+    }
+
+    fn end(&mut self, track: u64, id: Option<u64>, end_ns: i64, builder: &mut Builder) {
+        let open = self.open.entry(track).or_default();
+        let found = open.iter().rposition(|open| open.id == id);
+        let Some(found) = found else {
+            let reason = "the file has no start of them";
+            builder.inventory.lose("slices", 1, reason);
+            return;
+        };
+        let open = open.remove(found);
+        if end_ns < open.event.at_ns {
+            let reason = "they end before they start";
+            builder.inventory.lose("slices", 1, reason);
+            return;
+        }
+        self.slice(open.event, open.label, end_ns, builder);
+    }
+
+    fn whole(&mut self, event: Event, duration_ns: i64, builder: &mut Builder) {
+        let label = self.label(&event, builder);
+        match event.at_ns.checked_add(duration_ns) {
+            Some(end_ns) if duration_ns >= 0 => self.slice(event, label, end_ns, builder),
+            _ => builder
+                .inventory
+                .lose("slices", 1, "they end before they start"),
+        }
+    }
+
+    fn slice(&mut self, event: Event, label: Option<LabelId>, end_ns: i64, builder: &mut Builder) {
+        // Gaps are what gapscope finds, not what was measured.
+        if &*event.category == "gap" {
+            return;
+        }
+        let place = self.place(event.track, builder).clone();
+        let Some(process) = builder.process(place.pid) else {
+            return;
+        };
+        builder.inventory.spans(event.at_ns, end_ns);
+        let category = gpu_category(&event.category);
+        if category.is_some() || place.is_gpu {
+            return builder.gpu_slice(&event, end_ns, process, &place, category);
+        }
+        let thread = place.tid.map(|tid| builder.thread(process, place.pid, tid));
+        match &*event.category {
+            "command buffer" if event.unsigned("command_buffer").is_some() => {
+                return builder.own_command_buffer(&event, end_ns, process, &place);
+            }
+            "host call" => {
+                self.submission(&event, end_ns, process, thread, None, builder);
+                return builder.own_host_call(&event, end_ns, process, thread);
+            }
+            _ => {}
+        }
+        if let Some(label) = label {
+            return builder.marker(&event, end_ns, process, thread, label);
+        }
+        let function = Some(event.name.clone());
+        let kind = match RuntimeCall::of(&event.name) {
+            Some(RuntimeCall::Launch) => {
+                if self.submission(&event, end_ns, process, thread, function.clone(), builder) {
+                    return;
+                }
+                HostCallKind::Launch
+            }
+            Some(RuntimeCall::Call(kind)) => {
+                self.submission(&event, end_ns, process, thread, function.clone(), builder);
+                kind
+            }
+            None => HostCallKind::OtherCall,
+        };
+        builder.host_call(HostCall {
+            process,
+            thread,
+            call: kind,
+            start_ns: event.at_ns,
+            duration_ns: end_ns - event.at_ns,
+            count: 1,
+            busy_ns: end_ns - event.at_ns,
+            queue: None,
+            bytes: event.unsigned("bytes"),
+            result: 0,
+            function,
+        });
+    }
+
+    /// A call that submitted work, if it did.
+    fn submission(
+        &mut self,
+        event: &Event,
+        end_ns: i64,
+        process: ProcessId,
+        thread: Option<ThreadId>,
+        function: Option<std::sync::Arc<str>>,
+        builder: &mut Builder,
+    ) -> bool {
+        let stage = event.submitted.first();
+        let launched = stage.and_then(|stage| builder.preface.launched.get(stage));
+        let launched = launched.copied().or_else(|| {
+            let mut flows = event.flows.iter();
+            let flow = flows.find_map(|flow| builder.preface.flows.get(flow))?;
+            self.taken.insert(*flow).then_some(*flow)
+        });
+        let Some(id) = launched else { return false };
+        let command_buffers = event.submitted.len() as u32;
+        builder.submitted_by_call(Submission {
+            id,
+            process,
+            queue: QueueId(0),
+            kind: SubmissionKind::Unknown,
+            thread,
+            start_ns: event.at_ns,
+            duration_ns: end_ns - event.at_ns,
+            command_buffers: if function.is_none() {
+                command_buffers
+            } else {
+                0
+            },
+            function,
+        });
+        true
+    }
+
+    fn counter(&mut self, event: &Event, value: f64, builder: &mut Builder) {
+        let place = self.place(event.track, builder).clone();
+        let track = place.counter.unwrap_or_default();
+        let value = match track.incremental {
+            true => {
+                let sum = self.sums.entry(event.track).or_default();
+                *sum += value;
+                *sum
+            }
+            false => value,
+        };
+        let value = value * track.multiplier.unwrap_or(1) as f64;
+        if !value.is_finite() {
+            let reason = "they are not numbers";
+            builder.inventory.lose("values of counters", 1, reason);
+            return;
+        }
+        let unit = track.unit_name.as_deref().map(CounterUnit::of);
+        let unit = unit.unwrap_or(match track.unit {
+            2 => CounterUnit::Count,
+            3 => CounterUnit::Bytes,
+            _ => CounterUnit::Unknown,
+        });
+        let name = match &track.unit_name {
+            Some(name) if unit == CounterUnit::Unknown => format!("{} [{name}]", place.name),
+            _ => place.name.to_string(),
+        };
+        builder.counter_value(&name, unit, None, event.at_ns, None, value);
+    }
+}
+
+impl Builder {
+    /// A value of a counter, from `start_ns` on, or the mean of so long.
+    pub(super) fn counter_value(
+        &mut self,
+        name: &str,
+        unit: CounterUnit,
+        device: Option<DeviceId>,
+        start_ns: i64,
+        duration_ns: Option<i64>,
+        value: f64,
+    ) {
+        let counter = self.inventory.counter(name, unit, device, None);
+        let end_ns = start_ns.saturating_add(duration_ns.unwrap_or(0));
+        self.inventory.spans(start_ns, end_ns);
+        self.trace.tables_mut().counter_values.push(CounterValue {
+            counter,
+            start_ns,
+            duration_ns,
+            value,
+        });
+    }
+
+    fn host_call(&mut self, call: HostCall) {
+        self.trace.tables_mut().host_calls.push(call);
+    }
+
+    fn marker(
+        &mut self,
+        event: &Event,
+        end_ns: i64,
+        process: ProcessId,
+        thread: Option<ThreadId>,
+        label: LabelId,
+    ) {
+        let own = event.text("scope").filter(|_| &*event.category == "label");
+        let scope = match own {
+            Some(scope) => MarkerScope::of(scope),
+            None if thread.is_some() => MarkerScope::Thread,
+            None => MarkerScope::Process,
+        };
+        let payload = if own.is_some() { None } else { event.payload() };
+        let domain = Some(event.category.clone()).filter(|c| !c.is_empty() && own.is_none());
+        self.trace.tables_mut().markers.push(Marker {
+            process,
+            scope,
+            label,
+            queue: None,
+            thread,
+            command_buffer: None,
+            start_ns: Some(event.at_ns),
+            duration_ns: Some(end_ns - event.at_ns),
+            domain,
+            category: None,
+            payload,
+        });
+    }
+
+    /// A command buffer as our own exports draw it.
+    fn own_command_buffer(
+        &mut self,
+        event: &Event,
+        end_ns: i64,
+        process: ProcessId,
+        place: &Place,
+    ) {
+        let key = CommandBufferKey {
+            pid: place.pid,
+            submission: event.unsigned("submission").map(|number| number as u32),
+            handle: event.unsigned("command_buffer").unwrap_or(0),
+        };
+        let label = event.text("label").cloned();
+        let label = label.map(|path| self.label_of_path(&path));
+        let name = (&*event.name != "command buffer").then(|| event.name.clone());
+        let queue = |builder: &mut Builder| {
+            let device = builder.device(process, 0, Api::Unknown);
+            builder.queue(device, event.track, &place.name)
+        };
+        self.timed_command_buffer(key, queue, (event.at_ns, end_ns), name, label);
+    }
+
+    /// A host call as our own exports draw it.
+    fn own_host_call(
+        &mut self,
+        event: &Event,
+        end_ns: i64,
+        process: ProcessId,
+        thread: Option<ThreadId>,
+    ) {
+        let duration_ns = end_ns - event.at_ns;
+        let number = |name| match event.detail(name) {
+            Some(super::track_event::Detail::Integer(number)) => Some(*number),
+            _ => None,
+        };
+        let count = event.unsigned("count");
+        self.host_call(HostCall {
+            process,
+            thread,
+            call: HostCallKind::of(&event.name),
+            start_ns: event.at_ns,
+            duration_ns,
+            count: count
+                .and_then(|count| u32::try_from(count).ok())
+                .unwrap_or(1),
+            busy_ns: number("busy_ns").unwrap_or(duration_ns),
+            queue: None,
+            bytes: event.unsigned("bytes"),
+            result: number("result").map_or(0, |result| result as i32),
+            function: None,
+        });
+    }
+
+    /// GPU work that a profiler draws as a slice of a track.
+    fn gpu_slice(
+        &mut self,
+        event: &Event,
+        end_ns: i64,
+        process: ProcessId,
+        place: &Place,
+        category: Option<GpuCategory>,
+    ) {
+        let number = ["device", "agent", "gpu"];
+        let gpu = number.iter().find_map(|name| event.unsigned(name));
+        let gpu = gpu.and_then(|gpu| u32::try_from(gpu).ok()).unwrap_or(0);
+        let device = self.device(process, gpu, Api::Unknown);
+        let queue = self.queue(device, event.track, &place.name);
+        let mut flows = event.flows.iter();
+        let submission = flows.find_map(|flow| self.preface.flows.get(flow)).copied();
+        let transfer = match category {
+            Some(category) => category == GpuCategory::Transfer,
+            None => transfer_name::is_transfer(&event.name),
+        };
+        if let Some(submission) = submission {
+            let kind = match transfer {
+                true => SubmissionKind::Transfer,
+                false => SubmissionKind::Kernel,
+            };
+            self.submitted_work(submission, queue, kind);
+        } else {
+            let reason = "the file does not say which calls submitted them";
+            self.inventory.lose(LossKind::HostCallsOfWork, 1, reason);
+        }
+        let start_ns = Some(event.at_ns);
+        let duration_ns = Some(end_ns - event.at_ns);
+        if transfer {
+            let bytes = event.unsigned("bytes").or(event.unsigned("copy_bytes"));
+            self.trace.tables_mut().transfers.push(Transfer {
+                command_buffer: None,
+                position: 0,
+                queue,
+                kind: transfer_name::kind(&event.name),
+                bytes,
+                start_ns,
+                duration_ns,
+                source: None,
+                destination: None,
+                label: None,
+                submission,
+                host_memory: None,
+            });
+            return;
+        }
+        let list = |name| match event.detail(name) {
+            Some(super::track_event::Detail::List(sizes)) => {
+                let size = |axis: usize| u32::try_from(*sizes.get(axis)?).ok();
+                [size(0), size(1), size(2)]
+            }
+            _ => [None; 3],
+        };
+        let number = |names: &[&str]| {
+            let found = names.iter().find_map(|name| event.unsigned(name))?;
+            u32::try_from(found).ok()
+        };
+        let kernel = self.inventory.kernel(KernelFacts {
+            process,
+            name: event.name.clone(),
+            local: list("block"),
+            registers: number(&["registers per thread"]),
+            local_bytes: number(&["private_segment_size"]),
+            // Static and dynamic memory together: which is which is not told.
+            ..KernelFacts::default()
+        });
+        let [groups_x, groups_y, groups_z] = list("grid");
+        self.trace.tables_mut().dispatches.push(Dispatch {
+            command_buffer: None,
+            position: 0,
+            queue,
+            kernel,
+            start_ns,
+            duration_ns,
+            groups_x,
+            groups_y,
+            groups_z,
+            bindings: None,
+            label: None,
+            submission,
+        });
+    }
+}

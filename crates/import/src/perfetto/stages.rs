@@ -1,0 +1,504 @@
+//! Render stages: what GPUs ran; and what Vulkan's layer says of submissions and memory.
+
+use super::build::{Builder, CommandBufferKey, Work};
+use super::sequence::{Sequence, Specification};
+use crate::inventory::KernelFacts;
+use crate::protobuf::{Message, Packed, Value};
+use crate::transfer_name;
+use gapscope_trace::LossKind;
+use gapscope_trace::ids::*;
+use gapscope_trace::manifest::Api;
+use gapscope_trace::tables::*;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+const GRAPHICS: u64 = 1;
+const COMPUTE: u64 = 2;
+
+/// What files say of stages and queues in their old way: once, in order, by place.
+#[derive(Debug, Default)]
+pub(super) struct OldSpecifications {
+    queues: Vec<Specification>,
+    stages: Vec<Specification>,
+    contexts: FxHashMap<u64, u32>,
+}
+
+/// One event, as it is written.
+#[derive(Default)]
+struct Stage<'a> {
+    id: u64,
+    duration_ns: u64,
+    gpu: u32,
+    context: u64,
+    command_buffer: Option<u64>,
+    submission: Option<u32>,
+    queue_iid: Option<u64>,
+    stage_iid: Option<u64>,
+    old_queue: Option<i32>,
+    old_stage: Option<i32>,
+    name: Option<Arc<str>>,
+    kernel_iid: Option<u64>,
+    grid: [Option<u32>; 3],
+    local: [Option<u32>; 3],
+    has_launch: bool,
+    arguments: Vec<(Arc<str>, u64)>,
+    waits: Vec<u64>,
+    label: Option<Arc<str>>,
+    position: Option<u32>,
+    bytes: Option<u64>,
+    specifications: Option<Message<'a>>,
+}
+
+impl Builder {
+    /// A render stage that began at `start_ns`.
+    pub(super) fn render_stage(
+        &mut self,
+        event: Message,
+        start_ns: Option<i64>,
+        sequence: &Sequence,
+        old: &mut OldSpecifications,
+    ) {
+        let stage = Stage::of(event, sequence);
+        if let Some(specifications) = stage.specifications {
+            old.add(specifications);
+            // A packet with these alone is no event.
+            if stage.duration_ns == 0 && stage.stage_iid.is_none() && stage.old_stage.is_none() {
+                return;
+            }
+        }
+        let Some(start_ns) = start_ns else {
+            self.inventory.lose(
+                LossKind::DispatchTimes,
+                1,
+                "nothing relates the clock of the packets to that of the trace",
+            );
+            return;
+        };
+        let Ok(duration_ns) = i64::try_from(stage.duration_ns) else {
+            let reason = "their times are impossible";
+            self.inventory.lose(LossKind::GpuIntervals, 1, reason);
+            return;
+        };
+        let Some(end_ns) = start_ns.checked_add(duration_ns) else {
+            let reason = "their times are impossible";
+            self.inventory.lose(LossKind::GpuIntervals, 1, reason);
+            return;
+        };
+        let context = sequence.interned.contexts.get(&stage.context).copied();
+        let old_pid = old.contexts.get(&stage.context).copied();
+        let pid = context.map_or(old_pid.unwrap_or(0), |context| context.pid);
+        let (queue_key, queue_name, queue_category) = match stage.queue_iid {
+            Some(iid) => match sequence.interned.specifications.get(&iid) {
+                Some(queue) => (iid, queue.name.clone(), queue.category),
+                None => {
+                    let reason =
+                        "their queue is not described, as where a file is cut at its start";
+                    self.inventory.lose(LossKind::GpuIntervals, 1, reason);
+                    return;
+                }
+            },
+            None => {
+                let number = stage.old_queue.unwrap_or(0);
+                let known = usize::try_from(number).ok();
+                let known = known.and_then(|number| old.queues.get(number));
+                let unknown = || format!("unknown queue {}", number as u32).into();
+                let name = known.map_or_else(unknown, |queue| queue.name.clone());
+                (u64::from(number as u32) | 1 << 40, name, 0)
+            }
+        };
+        let specification = match (stage.stage_iid, stage.old_stage) {
+            (Some(iid), _) => sequence.interned.specifications.get(&iid).cloned(),
+            (None, Some(number)) => {
+                let number = usize::try_from(number).ok();
+                number.and_then(|number| old.stages.get(number).cloned())
+            }
+            (None, None) => None,
+        };
+        let specification = specification.unwrap_or_else(|| Specification {
+            name: "unknown stage".into(),
+            category: queue_category,
+            ..Specification::default()
+        });
+        let Some(process) = self.process(pid) else {
+            return;
+        };
+        let api = match context.map(|context| context.api) {
+            Some(2) => Api::Vulkan,
+            Some(4) => Api::Cuda,
+            _ => Api::Unknown,
+        };
+        let device = self.device(process, stage.gpu, api);
+        let queue = self.queue(device, queue_key, &queue_name);
+        self.inventory.spans(start_ns, end_ns);
+        self.push(
+            stage,
+            specification,
+            sequence,
+            Placed {
+                pid,
+                process,
+                queue,
+                start_ns,
+                end_ns,
+            },
+        );
+    }
+
+    fn push(
+        &mut self,
+        stage: Stage,
+        specification: Specification,
+        sequence: &Sequence,
+        at: Placed,
+    ) {
+        let kernel = stage.kernel_iid;
+        let kernel = kernel.and_then(|iid| sequence.interned.kernels.get(&iid));
+        let name = stage.name.clone().or_else(|| {
+            let kernel = kernel?;
+            kernel.demangled_name.clone().or(Some(kernel.name.clone()))
+        });
+        let name = name.unwrap_or_else(|| specification.name.clone());
+        // Our own exports say in the description what a stage is.
+        let own = specification.description.split(';').next();
+        let work = match own {
+            Some("dispatch") => Work::Dispatch,
+            Some("transfer") => Work::Transfer,
+            Some("opaque work") => Work::Opaque,
+            _ if kernel.is_some() || stage.has_launch => Work::Dispatch,
+            _ if transfer_name::is_transfer(&name) => Work::Transfer,
+            _ if specification.category == COMPUTE => Work::Dispatch,
+            _ => Work::Opaque,
+        };
+        let own = matches!(own, Some("dispatch" | "transfer" | "opaque work"));
+        let submission = match stage.submission {
+            Some(number) if self.has_numbered(at.pid, number) => {
+                Some(self.numbered(at.pid, number))
+            }
+            _ => None,
+        };
+        let launched = self.preface.launched.get(&stage.id).copied();
+        let submission = submission.or(launched);
+        let span_ns = (at.start_ns, at.end_ns);
+        let (command_buffer, position) = match stage.command_buffer.filter(|handle| *handle != 0) {
+            Some(handle) => {
+                let key = CommandBufferKey {
+                    pid: at.pid,
+                    submission: stage.submission,
+                    handle,
+                };
+                let (id, position) = self.command(key, at.queue, submission, span_ns, work);
+                (Some(id), stage.position.unwrap_or(position))
+            }
+            None => (None, stage.position.unwrap_or(0)),
+        };
+        let named = match command_buffer {
+            Some(_) => None,
+            None => submission.or_else(|| {
+                let number = stage.submission?;
+                Some(self.numbered(at.pid, number))
+            }),
+        };
+        if let Some(submission) = named {
+            let kind = match work {
+                Work::Dispatch => SubmissionKind::Kernel,
+                Work::Transfer => SubmissionKind::Transfer,
+                Work::Opaque => SubmissionKind::CommandBuffers,
+            };
+            self.submitted_work(submission, at.queue, kind);
+            self.depend(submission, &stage.waits);
+        } else if !stage.waits.is_empty() {
+            self.inventory.lose(
+                LossKind::Waits,
+                stage.waits.len() as u64,
+                "the file does not have the calls of the work that waits",
+            );
+        }
+        let label = stage.label.as_deref().map(|path| self.label_of_path(path));
+        let start_ns = Some(at.start_ns);
+        let duration_ns = Some(at.end_ns - at.start_ns);
+        match work {
+            Work::Dispatch => {
+                let kernel = self.kernel(&stage, kernel, name, at.process);
+                let [groups_x, groups_y, groups_z] = stage.grid;
+                self.trace.tables_mut().dispatches.push(Dispatch {
+                    command_buffer,
+                    position,
+                    queue: at.queue,
+                    kernel,
+                    start_ns,
+                    duration_ns,
+                    groups_x,
+                    groups_y,
+                    groups_z,
+                    bindings: None,
+                    label,
+                    submission: named,
+                });
+            }
+            Work::Transfer => self.trace.tables_mut().transfers.push(Transfer {
+                command_buffer,
+                position,
+                queue: at.queue,
+                kind: transfer_name::kind(&name),
+                bytes: stage.bytes,
+                start_ns,
+                duration_ns,
+                source: None,
+                destination: None,
+                label,
+                submission: named,
+                host_memory: None,
+            }),
+            Work::Opaque => {
+                let kind = match (own, specification.category) {
+                    (true, _) => OpaqueWorkKind::of(&name),
+                    (false, GRAPHICS) => OpaqueWorkKind::RenderPass,
+                    (false, _) => OpaqueWorkKind::Other,
+                };
+                // There is no place for the name of a stage but its label.
+                let label = match own {
+                    true => label,
+                    false => Some(self.inventory.labels.named(label, &name)),
+                };
+                self.trace.tables_mut().opaque_work.push(OpaqueWorkRow {
+                    command_buffer,
+                    position,
+                    queue: at.queue,
+                    kind,
+                    start_ns,
+                    duration_ns,
+                    label,
+                    submission: named,
+                });
+            }
+        }
+    }
+
+    /// A label from its path, as our own exports write it.
+    pub(super) fn label_of_path(&mut self, path: &str) -> LabelId {
+        let labels = &mut self.inventory.labels;
+        let mut parent = None;
+        let mut texts = path.split(" / ");
+        let first = texts.next().unwrap_or_default();
+        let mut label = labels.named(parent, first);
+        for text in texts {
+            parent = Some(label);
+            label = labels.named(parent, text);
+        }
+        label
+    }
+
+    fn depend(&mut self, submission: SubmissionId, waits: &[u64]) {
+        let mut unknown = 0;
+        for stage in waits {
+            match self.preface.launched.get(stage) {
+                Some(waits_for) => self.trace.tables_mut().dependencies.push(Dependency {
+                    submission,
+                    waits_for: Some(*waits_for),
+                    host_signal_ns: None,
+                }),
+                None => unknown += 1,
+            }
+        }
+        self.inventory.lose(
+            LossKind::Waits,
+            unknown,
+            "the file does not have the calls of the work that is waited for",
+        );
+    }
+
+    fn kernel(
+        &mut self,
+        stage: &Stage,
+        kernel: Option<&super::sequence::ComputeKernel>,
+        name: Arc<str>,
+        process: ProcessId,
+    ) -> KernelId {
+        let arguments = || {
+            let of_kernel = kernel.into_iter().flat_map(|kernel| &kernel.arguments);
+            stage.arguments.iter().chain(of_kernel)
+        };
+        let argument = |names: &[&str]| {
+            let mut found = arguments();
+            let found = found.find(|(name, _)| names.contains(&&**name))?;
+            u32::try_from(found.1).ok()
+        };
+        self.inventory.kernel(KernelFacts {
+            process,
+            name,
+            full_name: kernel.and_then(|kernel| kernel.demangled_name.clone()),
+            entry_point: kernel.map(|kernel| kernel.name.clone()),
+            local: stage.local,
+            registers: argument(&["registers_per_thread", "registers"]),
+            local_bytes: argument(&["local_mem_per_thread", "private_segment_size"]),
+            static_shared_bytes: argument(&["shared_mem_static"]),
+            dynamic_shared_bytes: argument(&["shared_mem_dynamic"]),
+        })
+    }
+
+    /// What Vulkan's layer says: names of objects, submissions.
+    pub(super) fn vulkan_api(&mut self, event: Message, start_ns: Option<i64>) {
+        for (number, value) in event.fields() {
+            match (number, value.message()) {
+                (1, Some(named)) => {
+                    let field = |number| named.field(number).map_or(0, Value::number);
+                    let name = named.field(5).map(Value::text).unwrap_or_default();
+                    let key = (field(3), field(4));
+                    self.object_names.insert(key, name.into());
+                }
+                (2, Some(submit)) => self.queue_submit(submit, start_ns),
+                _ => {}
+            }
+        }
+    }
+
+    fn queue_submit(&mut self, submit: Message, start_ns: Option<i64>) {
+        let (mut duration_ns, mut pid, mut tid, mut number) = (0, 0, None, None);
+        let mut command_buffers = 0u32;
+        for (field, value) in submit.fields() {
+            match field {
+                1 => duration_ns = value.number(),
+                2 => pid = value.number() as u32,
+                3 => tid = Some(value.number() as u32),
+                5 => {
+                    let more = value.numbers(Packed::Varint).count();
+                    command_buffers = command_buffers.saturating_add(more as u32);
+                }
+                6 => number = Some(value.number() as u32),
+                _ => {}
+            }
+        }
+        let (Some(start_ns), Ok(duration_ns)) = (start_ns, i64::try_from(duration_ns)) else {
+            let reason = "their times are unknown";
+            self.inventory.lose(LossKind::Submissions, 1, reason);
+            return;
+        };
+        let Some(process) = self.process(pid) else {
+            return;
+        };
+        let thread = tid.map(|tid| self.thread(process, pid, tid));
+        self.inventory
+            .spans(start_ns, start_ns.saturating_add(duration_ns));
+        let id = match number {
+            Some(number) => self.numbered(pid, number),
+            None => self.preface.new_submission(),
+        };
+        self.submitted_by_call(Submission {
+            id,
+            process,
+            queue: QueueId(0),
+            kind: SubmissionKind::CommandBuffers,
+            thread,
+            start_ns,
+            duration_ns,
+            command_buffers,
+            function: Some("vkQueueSubmit".into()),
+        });
+    }
+}
+
+/// Where and when a stage ran.
+struct Placed {
+    pid: u32,
+    process: ProcessId,
+    queue: QueueId,
+    start_ns: i64,
+    end_ns: i64,
+}
+
+impl OldSpecifications {
+    fn add(&mut self, specifications: Message) {
+        for (number, value) in specifications.fields() {
+            let Some(entry) = value.message() else {
+                continue;
+            };
+            let field = |number| entry.field(number);
+            match number {
+                1 => {
+                    let context = field(1).map_or(0, Value::number);
+                    let pid = field(2).map_or(0, Value::number) as u32;
+                    self.contexts.insert(context, pid);
+                }
+                2 | 3 => {
+                    let text = |number| field(number).map(Value::text).unwrap_or_default();
+                    let specification = Specification {
+                        name: text(1).into(),
+                        description: text(2).into(),
+                        category: 0,
+                    };
+                    match number {
+                        2 => self.queues.push(specification),
+                        _ => self.stages.push(specification),
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<'a> Stage<'a> {
+    fn of(event: Message<'a>, sequence: &Sequence) -> Stage<'a> {
+        let mut stage = Stage::default();
+        for (number, value) in event.fields() {
+            match (number, value.message()) {
+                (1, _) => stage.id = value.number(),
+                (2, _) => stage.duration_ns = value.number(),
+                (3, _) => stage.old_queue = Some(value.number() as i32),
+                (4, _) => stage.old_stage = Some(value.number() as i32),
+                (5, _) => stage.context = value.number(),
+                (6, Some(extra)) => stage.add_extra(extra),
+                (7, Some(specifications)) => stage.specifications = Some(specifications),
+                (10, _) => stage.submission = Some(value.number() as u32),
+                (11, _) => stage.gpu = value.number() as u32,
+                (12, _) => stage.command_buffer = Some(value.number()),
+                (13, _) => stage.queue_iid = Some(value.number()),
+                (14, _) => stage.stage_iid = Some(value.number()),
+                (17, _) => stage.name = Some(value.text().into()),
+                (20, _) => {
+                    let name = sequence.interned.event_names.get(&value.number());
+                    stage.name = name.cloned();
+                }
+                (18, _) => stage.waits.extend(value.numbers(Packed::Varint)),
+                (19, _) => stage.kernel_iid = Some(value.number()),
+                (21, Some(launch)) => stage.add_launch(launch, sequence),
+                _ => {}
+            }
+        }
+        stage
+    }
+
+    fn add_launch(&mut self, launch: Message, sequence: &Sequence) {
+        self.has_launch = true;
+        for (number, value) in launch.fields() {
+            let Some(message) = value.message() else {
+                continue;
+            };
+            let dimensions = match number {
+                1 => &mut self.grid,
+                2 => &mut self.local,
+                3 => {
+                    self.arguments.extend(sequence.interned.argument(message));
+                    continue;
+                }
+                _ => continue,
+            };
+            for (axis, value) in message.fields() {
+                if let Some(size) = dimensions.get_mut((axis as usize).wrapping_sub(1)) {
+                    *size = u32::try_from(value.number()).ok();
+                }
+            }
+        }
+    }
+
+    fn add_extra(&mut self, extra: Message) {
+        let name = extra.field(1).map(Value::text).unwrap_or_default();
+        let value = extra.field(2).map(Value::text).unwrap_or_default();
+        match &*name {
+            "label" => self.label = Some(value.into()),
+            "position" => self.position = value.parse().ok(),
+            "bytes" => self.bytes = value.parse().ok(),
+            _ => {}
+        }
+    }
+}

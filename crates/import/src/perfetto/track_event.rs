@@ -1,0 +1,323 @@
+//! Track events, decoded.
+
+use super::sequence::Sequence;
+use crate::protobuf::{Message, Packed, Value};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// What an event does to its track.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Step {
+    Begin,
+    End,
+    Instant,
+    /// A slice as a whole, with its duration.
+    Complete(i64),
+    /// A slice that overlaps others on its track in any way, by its id.
+    BeginAsync(u64),
+    EndAsync(u64),
+    Counter(f64),
+    /// Of a kind that is not known here.
+    Other,
+}
+
+/// What an event says beside its name.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Detail {
+    Integer(i64),
+    Unsigned(u64),
+    Real(f64),
+    Text(Arc<str>),
+    List(Vec<u64>),
+}
+
+impl Detail {
+    /// As an integer that is not negative.
+    pub fn unsigned(&self) -> Option<u64> {
+        match self {
+            Detail::Integer(number) => u64::try_from(*number).ok(),
+            Detail::Unsigned(number) => Some(*number),
+            // Some writers have no integers.
+            Detail::Real(number) if number.fract() == 0.0 && (0.0..9e15).contains(number) => {
+                Some(*number as u64)
+            }
+            Detail::Real(_) | Detail::List(_) => None,
+            Detail::Text(text) => text.parse().ok(),
+        }
+    }
+}
+
+/// An event.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    pub at_ns: i64,
+    pub track: u64,
+    pub step: Step,
+    pub name: Arc<str>,
+    /// Its first category.
+    pub category: Arc<str>,
+    pub details: Vec<(Arc<str>, Detail)>,
+    pub flows: Vec<u64>,
+    /// Render stages that it submitted.
+    pub submitted: Vec<u64>,
+    /// Values of other counters that it has and that are not read.
+    pub extra_values: u64,
+}
+
+impl Event {
+    /// A detail by its name.
+    pub fn detail(&self, name: &str) -> Option<&Detail> {
+        let found = self.details.iter().find(|(key, _)| &**key == name)?;
+        Some(&found.1)
+    }
+
+    /// A detail that is a text.
+    pub fn text(&self, name: &str) -> Option<&Arc<str>> {
+        match self.detail(name)? {
+            Detail::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A detail that is an integer, not negative.
+    pub fn unsigned(&self, name: &str) -> Option<u64> {
+        self.detail(name)?.unsigned()
+    }
+
+    /// Its details as a marker's payload: `bytes=4096, root=0`.
+    pub fn payload(&self) -> Option<Arc<str>> {
+        let mut text = String::new();
+        for (name, detail) in &self.details {
+            if !text.is_empty() {
+                text.push_str(", ");
+            }
+            // Writing to a text does not fail.
+            let _ = match detail {
+                Detail::Integer(number) => write!(text, "{name}={number}"),
+                Detail::Unsigned(number) => write!(text, "{name}={number}"),
+                Detail::Real(number) => write!(text, "{name}={number}"),
+                Detail::Text(value) => write!(text, "{name}={value}"),
+                Detail::List(numbers) => write!(text, "{name}={numbers:?}"),
+            };
+        }
+        (!text.is_empty()).then(|| text.into())
+    }
+}
+
+/// What GPU work a category of events is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GpuCategory {
+    Kernel,
+    Transfer,
+}
+
+/// The categories of GPU work: those of Kineto, of rocprofv3.
+pub(super) fn gpu_category(category: &str) -> Option<GpuCategory> {
+    match category {
+        "kernel" | "kernel_dispatch" | "concurrent_kernel" => Some(GpuCategory::Kernel),
+        "gpu_memcpy" | "gpu_memset" | "memory_copy" => Some(GpuCategory::Transfer),
+        _ => None,
+    }
+}
+
+/// The track of a thread that has no descriptor of a track, as in old traces.
+pub(super) fn thread_track(pid: u32, tid: u32) -> u64 {
+    // Ids of tracks are random numbers, or pointers.
+    (0x7468_7264 << 32) ^ (u64::from(pid) << 24) ^ u64::from(tid)
+}
+
+/// What an event is linked to.
+#[derive(Default)]
+pub(super) struct Links {
+    pub track: Option<u64>,
+    pub category: Arc<str>,
+    pub flows: Vec<u64>,
+    pub submitted: Vec<u64>,
+}
+
+/// Reads what an event is linked to, and nothing else of it.
+pub(super) fn links(event: Message, sequence: &Sequence) -> Links {
+    let mut links = Links {
+        track: default_track(sequence),
+        ..Links::default()
+    };
+    for (number, value) in event.fields() {
+        match number {
+            11 => links.track = Some(value.number()),
+            3 if links.category.is_empty() => {
+                links.category = first_category(value, sequence);
+            }
+            22 if links.category.is_empty() => links.category = value.text().into(),
+            36 | 42 => links.flows.extend(value.numbers(Packed::Varint)),
+            47 | 48 => links.flows.extend(value.numbers(Packed::Fixed64)),
+            3000 => links.submitted = submitted(value),
+            _ => {}
+        }
+    }
+    links
+}
+
+fn default_track(sequence: &Sequence) -> Option<u64> {
+    let thread = sequence.thread.map(|(pid, tid)| thread_track(pid, tid));
+    sequence.default_track.or(thread)
+}
+
+fn first_category(value: Value, sequence: &Sequence) -> Arc<str> {
+    let first = value.numbers(Packed::Varint).next();
+    let text = first.and_then(|id| sequence.interned.categories.get(&id));
+    text.cloned().unwrap_or_default()
+}
+
+fn submitted(correlation: Value) -> Vec<u64> {
+    let fields = correlation.message().into_iter().flat_map(Message::fields);
+    let of = fields.filter(|(number, _)| *number == 1);
+    of.flat_map(|(_, value)| value.numbers(Packed::Varint))
+        .collect()
+}
+
+/// Decodes an event of a packet at `at_ns`, if that is known. `None`: there is no time for it, or no track.
+pub(super) fn decode(
+    message: Message,
+    at_ns: Option<i64>,
+    sequence: &mut Sequence,
+) -> Option<Event> {
+    let mut event = Event {
+        at_ns: at_ns.unwrap_or(0),
+        track: default_track(sequence).unwrap_or(0),
+        step: Step::Other,
+        name: Arc::default(),
+        category: Arc::default(),
+        details: Vec::new(),
+        flows: Vec::new(),
+        submitted: Vec::new(),
+        extra_values: 0,
+    };
+    let (mut tracked, mut timed) = (default_track(sequence).is_some(), at_ns.is_some());
+    let (mut kind, mut value_of_counter, mut legacy) = (0, None, None);
+    for (number, value) in message.fields() {
+        match number {
+            1 | 16 => {
+                let us = value.signed();
+                let us = match number {
+                    1 => sequence.reference_us.wrapping_add(us),
+                    _ => us,
+                };
+                if number == 1 {
+                    sequence.reference_us = us;
+                }
+                event.at_ns = us.checked_mul(1000)?;
+                timed = true;
+            }
+            3 if event.category.is_empty() => event.category = first_category(value, sequence),
+            22 if event.category.is_empty() => event.category = value.text().into(),
+            4 => event.details.extend(
+                value
+                    .message()
+                    .and_then(|annotation| detail(annotation, sequence)),
+            ),
+            6 => legacy = value.message(),
+            9 => kind = value.number(),
+            10 => {
+                let name = sequence.interned.event_names.get(&value.number());
+                event.name = name.cloned().unwrap_or_default();
+            }
+            23 => event.name = value.text().into(),
+            11 => {
+                event.track = value.number();
+                tracked = true;
+            }
+            12 | 46 => event.extra_values += 1,
+            30 => value_of_counter = Some(value.signed() as f64),
+            44 => value_of_counter = Some(value.double()),
+            36 | 42 => event.flows.extend(value.numbers(Packed::Varint)),
+            47 | 48 => event.flows.extend(value.numbers(Packed::Fixed64)),
+            3000 => event.submitted = submitted(value),
+            _ => {}
+        }
+    }
+    event.step = match (kind, value_of_counter) {
+        (1, _) => Step::Begin,
+        (2, _) => Step::End,
+        (3, _) => Step::Instant,
+        (4, Some(value)) => Step::Counter(value),
+        _ => Step::Other,
+    };
+    if let Some(legacy) = legacy.filter(|_| kind == 0) {
+        tracked |= apply_legacy(legacy, &mut event, sequence)?;
+    }
+    (tracked && timed).then_some(event)
+}
+
+/// An event in the manner of Chrome's JSON. True: it names its own thread.
+fn apply_legacy(legacy: Message, event: &mut Event, sequence: &Sequence) -> Option<bool> {
+    let (mut phase, mut duration_us, mut id) = (0, 0i64, 0);
+    let (mut pid, mut tid) = (None, None);
+    for (number, value) in legacy.fields() {
+        match number {
+            1 if event.name.is_empty() => {
+                let name = sequence.interned.event_names.get(&value.number());
+                event.name = name.cloned().unwrap_or_default();
+            }
+            2 => phase = value.number(),
+            3 => duration_us = value.signed(),
+            6 | 10 | 11 => id = value.number(),
+            18 => pid = Some(value.number() as u32),
+            19 => tid = Some(value.number() as u32),
+            _ => {}
+        }
+    }
+    let phase = u8::try_from(phase).unwrap_or(0);
+    event.step = match phase {
+        b'B' => Step::Begin,
+        b'E' => Step::End,
+        b'X' => Step::Complete(duration_us.checked_mul(1000)?),
+        b'i' | b'I' | b'n' => Step::Instant,
+        b'b' | b'S' => Step::BeginAsync(id),
+        b'e' | b'F' => Step::EndAsync(id),
+        _ => Step::Other,
+    };
+    let known = sequence.thread.unwrap_or_default();
+    let named = pid.is_some() || tid.is_some();
+    if named {
+        event.track = thread_track(pid.unwrap_or(known.0), tid.unwrap_or(known.1));
+    }
+    Some(named)
+}
+
+fn detail(annotation: Message, sequence: &Sequence) -> Option<(Arc<str>, Detail)> {
+    let (mut name, mut detail) = (None, None);
+    for (number, value) in annotation.fields() {
+        match number {
+            1 => {
+                name = sequence
+                    .interned
+                    .annotation_names
+                    .get(&value.number())
+                    .cloned()
+            }
+            10 => name = Some(value.text().into()),
+            2 | 3 | 7 => detail = Some(Detail::Unsigned(value.number())),
+            4 => detail = Some(Detail::Integer(value.signed())),
+            5 => detail = Some(Detail::Real(value.double())),
+            6 | 9 => detail = Some(Detail::Text(value.text().into())),
+            17 => {
+                let text = sequence.interned.texts.get(&value.number());
+                detail = text.cloned().map(Detail::Text);
+            }
+            // Lists of numbers alone: shapes of launches.
+            12 => {
+                let inner = value.message();
+                let mut fields = inner.into_iter().flat_map(Message::fields);
+                let number = fields.find(|(number, _)| matches!(number, 3 | 4));
+                if let Some((_, value)) = number {
+                    match &mut detail {
+                        Some(Detail::List(list)) => list.push(value.number()),
+                        _ => detail = Some(Detail::List(vec![value.number()])),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Some((name?, detail?))
+}
