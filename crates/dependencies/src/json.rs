@@ -19,8 +19,8 @@ pub struct Json<'a> {
     edges: Vec<JsonEdge<'a>>,
     hazards: Vec<JsonEdge<'a>>,
     possible_hazards: Vec<JsonEdge<'a>>,
-    needless_barriers: Vec<JsonBarrier>,
-    barriers: Vec<JsonBarrier>,
+    needless_barriers: Vec<JsonBarrier<'a>>,
+    barriers: Vec<JsonBarrier<'a>>,
     critical_path: Option<JsonPath>,
     fusion: Vec<JsonFusion>,
     unknown: Vec<Unknown<'a>>,
@@ -83,9 +83,11 @@ struct JsonEdge<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct JsonBarrier {
+struct JsonBarrier<'a> {
     barrier: usize,
     need: &'static str,
+    /// Why that is not known.
+    reason: Option<&'a str>,
     submission: usize,
     commands: u32,
     index: usize,
@@ -119,6 +121,7 @@ impl Dependencies {
             let each = some.map(|(number, barrier)| JsonBarrier {
                 barrier: number,
                 need: barrier.need.as_str(),
+                reason: barrier.reason.as_deref(),
                 submission: barrier.submission,
                 commands: barrier.commands.0,
                 index: barrier.index,

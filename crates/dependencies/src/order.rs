@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::graph::{Edge, EdgeKind, Node, Part};
-use crate::scope::Stages;
+use crate::scope::{Scope, Stages};
 use crate::window::{Barrier, OfBatch};
 
 /// Barriers that are looked at for all edges together.
@@ -85,7 +85,7 @@ impl<'a> Barriers<'a> {
                 let mut way = Way::default();
                 let mut is_covered = false;
                 for number in &between {
-                    self.looks_left = self.looks_left.checked_sub(1)?;
+                    self.look()?;
                     way.pass(&self.all[*number], part, &piece);
                     is_covered = match edge.kind {
                         EdgeKind::WriteAfterRead => way.stages.contain(part.to),
@@ -101,6 +101,81 @@ impl<'a> Barriers<'a> {
             }
         }
         Some(true)
+    }
+
+    /// Each piece of an edge as an edge of its own, and whether the barriers between its ends order it; none: too much was looked at.
+    pub fn split(&mut self, queue: u32, edge: &Edge) -> Option<Vec<(Edge, bool)>> {
+        let between = self.between(queue, edge.from, edge.to).to_vec();
+        let mut found = Vec::new();
+        for part in &edge.parts {
+            let pieces = match edge.kind {
+                EdgeKind::WriteAfterRead => vec![part.ranges.clone()],
+                _ => (self.pieces(part, &between).into_iter())
+                    .map(|piece| vec![piece])
+                    .collect(),
+            };
+            for ranges in pieces {
+                self.look()?;
+                let one = Edge {
+                    buffers: Vec::new(),
+                    parts: vec![Part { ranges, ..*part }],
+                    ..*edge
+                };
+                let is_covered = self.cover(queue, &one, &|_| true, &|_| true)?;
+                found.push((one, is_covered));
+            }
+        }
+        Some(found)
+    }
+
+    /// Barriers of a queue that bring the end of a node farther, as far as others have not: without those that are not among them,
+    /// what comes after the node is ordered as before. `part` says how the node reaches what; its other end counts no matter which it
+    /// is, up to the node `to`. None: too much was looked at.
+    pub fn leading(
+        &mut self,
+        queue: u32,
+        (from, to): (usize, usize),
+        part: &Part,
+    ) -> Option<Vec<usize>> {
+        let after = self.between(queue, from, to).to_vec();
+        let mut leading = Vec::new();
+        for piece in self.pieces(part, &after) {
+            for to in Scope::ALL {
+                let part = Part {
+                    to,
+                    ranges: Vec::new(),
+                    ..*part
+                };
+                let mut way = Way::default();
+                for number in &after {
+                    self.look()?;
+                    let before = way;
+                    way.pass(&self.all[*number], &part, &piece);
+                    if way != before {
+                        leading.push(*number);
+                    }
+                }
+            }
+        }
+        Some(leading)
+    }
+
+    /// Counts; none: that was too much, from here on.
+    fn look(&mut self) -> Option<()> {
+        self.looks_left = self.looks_left.saturating_sub(1);
+        (self.looks_left > 0).then_some(())
+    }
+
+    /// As much may be looked at again, unless it was too much.
+    pub fn renew(&mut self) {
+        if !self.is_spent() {
+            self.looks_left = LOOKS_AT_MOST;
+        }
+    }
+
+    /// More was to be looked at than is.
+    pub fn is_spent(&self) -> bool {
+        self.looks_left == 0
     }
 
     /// The ranges of a part, cut where a barrier's range begins or ends in them.
@@ -132,7 +207,7 @@ impl<'a> Barriers<'a> {
 }
 
 /// How far barriers have brought the end of the first command.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Way {
     /// Stages that wait for it.
     stages: Stages,
@@ -164,6 +239,10 @@ impl Way {
 /// Which batches are ordered by semaphores: of each, the last one of each queue that comes before it.
 pub(crate) struct Batches {
     before: Vec<HashMap<u32, usize>>,
+    /// Stages that every wait holds back.
+    waiting: Stages,
+    /// Stages that every signal comes after.
+    signalled: Stages,
 }
 
 impl Batches {
@@ -203,7 +282,23 @@ impl Batches {
                     .push((*value, number));
             }
         }
-        Batches { before }
+        let common = |of: &dyn Fn(&OfBatch) -> Stages| {
+            batches
+                .iter()
+                .map(of)
+                .fold(Stages::ALL, |all, one| all.both(one))
+        };
+        Batches {
+            before,
+            waiting: common(&|batch| batch.waiting),
+            signalled: common(&|batch| batch.signalled),
+        }
+    }
+
+    /// True when semaphores alone order the ends of an edge between batches that they order, without a barrier that goes on from them.
+    pub fn suffice(&self, edge: &Edge) -> bool {
+        let of = |part: &Part| self.signalled.contain(part.from) && self.waiting.contain(part.to);
+        edge.parts.iter().all(of)
     }
 
     /// True when semaphores order two batches.

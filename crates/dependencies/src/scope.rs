@@ -47,6 +47,17 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// Each.
+    pub(crate) const ALL: [Scope; 7] = [
+        Scope::IndirectRead,
+        Scope::UniformRead,
+        Scope::StorageRead,
+        Scope::StorageWrite,
+        Scope::CopyRead,
+        Scope::CopyWrite,
+        Scope::ClearWrite,
+    ];
+
     /// The stage in which this happens.
     fn stage(self) -> u64 {
         match self {
@@ -129,6 +140,23 @@ impl Scopes {
 pub(crate) struct Stages(u64);
 
 impl Stages {
+    /// Every stage.
+    pub const ALL: Stages = Stages(u64::MAX);
+
+    /// Stages that all waits hold back.
+    pub fn waiting(masks: impl Iterator<Item = u64>) -> Stages {
+        Stages(masks.map(second).fold(u64::MAX, |all, of| all & of))
+    }
+
+    /// Stages that all signals come after.
+    pub fn signalled(masks: impl Iterator<Item = u64>) -> Stages {
+        Stages(masks.map(first).fold(u64::MAX, |all, of| all & of))
+    }
+
+    pub fn both(self, other: Stages) -> Stages {
+        Stages(self.0 & other.0)
+    }
+
     pub fn and(self, other: Stages) -> Stages {
         Stages(self.0 | other.0)
     }

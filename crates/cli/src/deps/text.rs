@@ -188,10 +188,15 @@ impl Page<'_> {
             }
         }
         blocks.push(Block::Sentence(text.and(".")));
-        if count(Need::Unknown) > 0
-            && let Some(reason) = &found.unknown
-        {
-            blocks.push(Block::Sentence(format!("Unknown since {reason}.").into()));
+        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+        for reason in found.barriers.iter().filter_map(|b| b.reason.as_deref()) {
+            *reasons.entry(reason).or_default() += 1;
+        }
+        for (reason, count) in reasons {
+            let text = Text::new()
+                .strong(number::of(count as u64, "barrier", "barriers"))
+                .and(format!(" unknown: {reason}."));
+            blocks.push(Block::Item(text));
         }
         if needless > 0 {
             let mut table = Table::new([
