@@ -11,6 +11,7 @@ use crate::bytes::ByteSet;
 use crate::footprint::Limits;
 use crate::graph::{Edge, Graph, Node, Part};
 use crate::order::{Barriers, Batches, Order};
+use crate::traffic::Bandwidth;
 use crate::window::{Barrier, Window};
 
 /// The dependencies of a window of work.
@@ -28,6 +29,8 @@ pub struct Dependencies {
     pub barriers: Vec<BarrierUse>,
     /// Why hazards and barriers are not known; none: they are.
     pub unknown: Option<String>,
+    /// How fast the device moves bytes, or why that is not known: nothing here measures it.
+    pub bandwidth: Result<Bandwidth, String>,
 }
 
 /// A barrier, and whether something needs it.
@@ -121,6 +124,7 @@ impl Dependencies {
             possible_hazards,
             barriers,
             unknown,
+            bandwidth: Err(NOT_MEASURED.to_owned()),
         }
     }
 
@@ -134,6 +138,7 @@ impl Dependencies {
             possible_hazards: Vec::new(),
             barriers: Vec::new(),
             unknown: Some(reason.to_owned()),
+            bandwidth: Err(NOT_MEASURED.to_owned()),
         }
     }
 }
@@ -152,6 +157,7 @@ fn unknown(graph: &Graph) -> Option<String> {
     })
 }
 
+const NOT_MEASURED: &str = "the device's bandwidth has not been measured";
 /// Why barriers cannot be judged.
 const MANY_BARRIERS: &str = "there are too many barriers to look at";
 const IN_PART: &str = "a dependency inside of a submission may rely on it, though by Vulkan's rules it does not order it";

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::findings::{Dependencies, Need};
 use crate::fusion::{Fusion, Refusal};
 use crate::graph::{Access, Edge, Node, NodeKind};
+use crate::traffic::Bandwidth;
 
 /// Ranges that are written of a set of bytes.
 const RANGES_AT_MOST: usize = 64;
@@ -23,6 +24,7 @@ pub struct Json<'a> {
     barriers: Vec<JsonBarrier<'a>>,
     critical_path: Option<JsonPath>,
     fusion: Vec<JsonFusion>,
+    bandwidth: Option<&'a Bandwidth>,
     unknown: Vec<Unknown<'a>>,
 }
 
@@ -50,6 +52,12 @@ struct JsonNode<'a> {
     written_bytes: u64,
     exact: bool,
     duration_ns: Option<u64>,
+    /// Bytes that it certainly reads and writes; all of them, where they are exact.
+    least_bytes: Option<u64>,
+    /// What these take at the device's bandwidth.
+    least_time_ns: Option<f64>,
+    /// That, of its time.
+    bandwidth_share: Option<f64>,
     accesses: Vec<JsonAccess<'a>>,
     /// It may reach memory that is not among its accesses: why.
     beyond: Option<&'a str>,
@@ -142,9 +150,15 @@ impl Dependencies {
                 unknown.push(Unknown { what, reason });
             }
         }
+        if let Err(reason) = &self.bandwidth {
+            for what in ["bandwidth", "least_time_ns", "bandwidth_share"] {
+                unknown.push(Unknown { what, reason });
+            }
+        }
+        let bandwidth = self.bandwidth.as_ref().ok();
         Json {
             nodes: (self.graph.nodes.iter().enumerate())
-                .map(|(id, node)| json_node(id, node))
+                .map(|(id, node)| json_node(id, node, bandwidth))
                 .collect(),
             edges: (0..self.graph.edges.len())
                 .map(|n| self.json_edge(n))
@@ -161,6 +175,7 @@ impl Dependencies {
                 nodes: path.nodes,
             }),
             fusion: self.graph.fusions().into_iter().map(json_fusion).collect(),
+            bandwidth,
             unknown,
         }
     }
@@ -230,7 +245,7 @@ fn json_fusion(fusion: Fusion) -> JsonFusion {
     }
 }
 
-fn json_node(id: usize, node: &Node) -> JsonNode<'_> {
+fn json_node<'a>(id: usize, node: &'a Node, bandwidth: Option<&Bandwidth>) -> JsonNode<'a> {
     let (read_bytes, written_bytes) = node.bytes();
     JsonNode {
         id,
@@ -243,6 +258,9 @@ fn json_node(id: usize, node: &Node) -> JsonNode<'_> {
         written_bytes,
         exact: node.is_exact(),
         duration_ns: node.duration_ns,
+        least_bytes: node.least_bytes(),
+        least_time_ns: (node.least_bytes().zip(bandwidth)).map(|(bytes, of)| of.time_ns(bytes)),
+        bandwidth_share: bandwidth.and_then(|of| node.bandwidth_share(of)),
         accesses: node.accesses.iter().map(json_access).collect(),
         beyond: node.beyond.as_deref(),
     }

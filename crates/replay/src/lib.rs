@@ -22,6 +22,7 @@ mod alone;
 mod barriers;
 mod check;
 mod clock;
+mod command_times;
 mod comparison;
 mod descriptors;
 mod dump;
@@ -45,6 +46,7 @@ mod trace;
 mod values;
 
 pub use adapter::DeviceChoice;
+pub use command_times::{CommandTimes, command_times};
 pub use comparison::{BufferPart, Difference, Writer};
 pub use dump::{Dumped, dump};
 pub use error::{Error, Unfit};
