@@ -176,6 +176,51 @@ fn what_nothing_needs_is_left_out() {
     assert_eq!(answer["equal"], false);
 }
 
+#[test]
+fn bytes_are_held_against_the_bandwidth_that_is_measured() {
+    let (_folder, path) = barriers(true, false);
+    let deps = |options: &[&str]| {
+        Command::new(product::built("gapscope"))
+            .arg("deps")
+            .args(options)
+            .arg(&path)
+            .envs(Lavapipe.variables())
+            .output()
+            .expect("gapscope starts")
+    };
+    let output = deps(&["--measure", "--json", "--repeat", "3"]);
+    let answer = json(&output);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let speed = answer["bandwidth"]["bytes_per_s"].as_f64().expect("known");
+    // Between 0.1 GB/s and 1,000 GB/s: a CPU's memory.
+    assert!((1e8..1e12).contains(&speed), "{speed}");
+    let nodes = answer["nodes"].as_array().expect("nodes");
+    assert_eq!(nodes.len(), 5);
+    for node in nodes {
+        // 64 words are read, and 64 written.
+        assert_eq!(node["least_bytes"], 512, "{node:#}");
+        let least = node["least_time_ns"].as_f64().expect("known");
+        assert!((least - 512.0 / speed * 1e9).abs() < 1e-6 * least);
+        let took = node["duration_ns"].as_f64().expect("it is timed");
+        let share = node["bandwidth_share"].as_f64().expect("known");
+        assert!(took > 0.0 && (share - least / took).abs() < 1e-6 * share);
+    }
+    assert_eq!(answer["critical_path"]["unit"], "ns");
+    let said = text(&deps(&["--measure"]).stdout);
+    assert!(said.contains("Bytes against bandwidth"), "{said}");
+    // Nothing is measured unasked.
+    let answer = json(&deps(&["--json"]));
+    assert_eq!(answer["bandwidth"], Value::Null);
+    let node = &answer["nodes"][0];
+    assert_eq!(
+        (&node["least_bytes"], &node["bandwidth_share"]),
+        (&Value::from(512), &Value::Null)
+    );
+    let unknown = answer["unknown"].to_string();
+    assert!(unknown.contains("bandwidth_share"), "{unknown}");
+    assert!(text(&deps(&[]).stdout).contains("gapscope deps --measure"));
+}
+
 /// The recorder counts what reaches the driver.
 #[test]
 fn what_is_left_out_does_not_reach_the_driver() {

@@ -1,5 +1,7 @@
 //! Dependencies as a page of text.
 
+mod traffic;
+
 use gapscope_analysis::quantity as number;
 use gapscope_dependencies::{Dependencies, Edge, Need, Node, NodeKind, Order};
 use gapscope_report::document::{Block, Column, Table, Text, Tone};
@@ -32,7 +34,7 @@ pub fn document(
     blocks.extend(page.critical_path());
     blocks.extend(page.barriers());
     blocks.extend(page.edges());
-    blocks.extend(page.bytes());
+    blocks.extend(page.traffic());
     blocks.extend(page.fusions());
     blocks.extend(page.bounds());
     Document { blocks }
@@ -277,42 +279,6 @@ impl Page<'_> {
                 .push(gapscope_report::document::Row { cells, note: None });
         }
         table
-    }
-
-    fn bytes(&self) -> Vec<Block> {
-        let mut sizes: Vec<(u64, u64, usize)> = (self.nodes().iter().enumerate())
-            .map(|(id, node)| {
-                let (read, written) = node.bytes();
-                (read, written, id)
-            })
-            .collect();
-        sizes.sort_by_key(|(read, written, id)| {
-            (std::cmp::Reverse(read.saturating_add(*written)), *id)
-        });
-        let mut table = Table::new([
-            Column::word("command"),
-            Column::number("reads"),
-            Column::number("writes"),
-        ]);
-        for (read, written, id) in sizes.iter().take(self.top) {
-            let mark = if self.nodes()[*id].is_exact() {
-                ""
-            } else {
-                "~ "
-            };
-            table.row([
-                self.called(*id).into(),
-                format!("{mark}{}", number::bytes(*read)).into(),
-                format!("{mark}{}", number::bytes(*written)).into(),
-            ]);
-        }
-        vec![
-            Block::Heading(
-                "Bytes that commands must move at least".to_owned(),
-                "~ at most".to_owned(),
-            ),
-            Block::Table(table),
-        ]
     }
 
     fn fusions(&self) -> Vec<Block> {
