@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::graph::{Edge, EdgeKind, Node, Part};
-use crate::scope::{Scope, Stages};
+use crate::scope::{Scope, Scopes, Stages};
 use crate::window::{Barrier, OfBatch};
 
 /// Barriers that are looked at for all edges together.
@@ -39,25 +39,46 @@ impl Order {
 pub(crate) struct Barriers<'a> {
     all: &'a [Barrier],
     by_queue: HashMap<u32, Vec<usize>>,
+    /// Those that are for a part of an allocation, by queue and allocation.
+    in_part: HashMap<(u32, u64), Vec<usize>>,
+    /// All scopes of a queue's barriers together.
+    scopes: HashMap<u32, Scopes>,
     looks_left: u64,
 }
 
 impl<'a> Barriers<'a> {
     pub fn new(all: &'a [Barrier]) -> Barriers<'a> {
         let mut by_queue: HashMap<u32, Vec<usize>> = HashMap::new();
+        let mut scopes: HashMap<u32, Scopes> = HashMap::new();
+        let mut in_part: HashMap<(u32, u64), Vec<usize>> = HashMap::new();
         for (number, barrier) in all.iter().enumerate() {
             by_queue.entry(barrier.queue).or_default().push(number);
+            let of = scopes.entry(barrier.queue).or_default();
+            *of = (barrier.parts.iter()).fold(*of, |all, (scopes, _)| all.and(*scopes));
+            for (memory, _) in barrier.parts.iter().filter_map(|(_, range)| range.as_ref()) {
+                let of = in_part.entry((barrier.queue, *memory)).or_default();
+                if of.last() != Some(&number) {
+                    of.push(number);
+                }
+            }
         }
         Barriers {
             all,
             by_queue,
+            in_part,
+            scopes,
             looks_left: LOOKS_AT_MOST,
         }
     }
 
     /// The barriers between two nodes of a queue.
     pub fn between(&self, queue: u32, from: usize, to: usize) -> &[usize] {
-        let of = self.by_queue.get(&queue).map_or(&[][..], Vec::as_slice);
+        self.within(self.by_queue.get(&queue), from, to)
+    }
+
+    /// Those of some that are between two nodes.
+    fn within<'s>(&self, of: Option<&'s Vec<usize>>, from: usize, to: usize) -> &'s [usize] {
+        let of = of.map_or(&[][..], Vec::as_slice);
         let begin = of.partition_point(|number| self.all[*number].position <= from);
         let end = of.partition_point(|number| self.all[*number].position <= to);
         &of[begin..end.max(begin)]
@@ -137,25 +158,44 @@ impl<'a> Barriers<'a> {
         (from, to): (usize, usize),
         part: &Part,
     ) -> Option<Vec<usize>> {
-        let after = self.between(queue, from, to).to_vec();
+        let all = self.all;
+        let in_part = self.in_part.get(&(queue, part.memory));
+        let pieces = self.pieces(part, self.within(in_part, from, to));
+        let most = self.scopes.get(&queue).copied().unwrap_or_default();
+        let is_available = most.makes_available(part.from);
         let mut leading = Vec::new();
-        for piece in self.pieces(part, &after) {
-            for to in Scope::ALL {
-                let part = Part {
-                    to,
-                    ranges: Vec::new(),
-                    ..*part
-                };
-                let mut way = Way::default();
-                for number in &after {
-                    self.look()?;
-                    let before = way;
-                    way.pass(&self.all[*number], &part, &piece);
-                    if way != before {
-                        leading.push(*number);
-                    }
+        let mut looks = 0;
+        for (piece, to_scope) in pieces
+            .iter()
+            .flat_map(|piece| Scope::ALL.map(|to| (piece, to)))
+        {
+            // No barrier of the queue brings it farther than this.
+            let end = Way {
+                stages: most.before(),
+                available: is_available,
+                visible: is_available && most.makes_visible(to_scope),
+            };
+            let part = Part {
+                to: to_scope,
+                ranges: Vec::new(),
+                ..*part
+            };
+            let mut way = Way::default();
+            for number in self.between(queue, from, to) {
+                looks += 1;
+                let before = way;
+                way.pass(&all[*number], &part, piece);
+                if way != before {
+                    leading.push(*number);
+                }
+                if way == end || looks >= self.looks_left {
+                    break;
                 }
             }
+        }
+        self.looks_left = self.looks_left.saturating_sub(looks);
+        if self.is_spent() {
+            return None;
         }
         Some(leading)
     }

@@ -86,7 +86,7 @@ impl Scope {
 }
 
 /// The scopes of a part of a barrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Scopes {
     after_stages: u64,
     after_access: u64,
@@ -101,6 +101,16 @@ impl Scopes {
             after_access: dependency.after_access,
             before_stages: second(dependency.before_stages),
             before_access: dependency.before_access,
+        }
+    }
+
+    /// What either has.
+    pub fn and(self, other: Scopes) -> Scopes {
+        Scopes {
+            after_stages: self.after_stages | other.after_stages,
+            after_access: self.after_access | other.after_access,
+            before_stages: self.before_stages | other.before_stages,
+            before_access: self.before_access | other.before_access,
         }
     }
 

@@ -475,3 +475,24 @@ fn what_goes_on_from_a_semaphore_is_not_called_needless() {
     assert_eq!(of(COMPUTE), [Need::Needless]);
     assert_eq!(of(TRANSFER), [Need::Unknown]);
 }
+
+/// One hazard does not make a long window too much to look at.
+#[test]
+fn a_long_window_with_a_hazard_is_judged() {
+    const DISPATCHES: usize = 20_000;
+    let found = in_one(|copies| {
+        let mut commands = vec![copies.between(0, 1), copies.between(1, 2)];
+        for number in 0..DISPATCHES as u32 {
+            commands.push(barrier());
+            commands.push(copies.between(number % 2 + 1, 2 - number % 2));
+        }
+        // On the side, of memory that is not in the hazard.
+        commands.extend([copies.between(3, 4), compute(), copies.between(3, 5)]);
+        commands
+    });
+    assert_eq!(found.hazards.len(), 1);
+    assert_eq!(found.unknown, None);
+    let count = |need: Need| needs(&found).iter().filter(|of| **of == need).count();
+    assert_eq!(count(Need::Needed), DISPATCHES);
+    assert_eq!(needs(&found).len(), DISPATCHES + 1);
+}

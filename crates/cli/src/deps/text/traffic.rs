@@ -7,18 +7,12 @@ use gapscope_report::document::{Block, Column, Table, Text};
 
 impl Page<'_> {
     pub(super) fn traffic(&self) -> Vec<Block> {
-        let is_timed = self.nodes().iter().any(|node| node.duration_ns.is_some());
         match &self.found.bandwidth {
             Ok(bandwidth) => self.speeds(bandwidth),
             Err(reason) => {
                 let mut blocks = self.bytes();
-                let advice = match is_timed {
-                    true => String::new(),
-                    false => ": `gapscope deps --measure CAPTURE` runs a capture and measures both"
-                        .to_owned(),
-                };
                 let text = format!(
-                    "What they take at the device's bandwidth is unknown, since {reason}{advice}."
+                    "What they take at the device's bandwidth is unknown, since {reason}: `gapscope deps --measure CAPTURE` times commands and measures it."
                 );
                 blocks.push(Block::Item(text.into()));
                 blocks
