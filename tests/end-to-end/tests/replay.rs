@@ -206,8 +206,6 @@ fn bytes_are_held_against_the_bandwidth_that_is_measured() {
         assert!(took > 0.0 && (share - least / took).abs() < 1e-6 * share);
     }
     assert_eq!(answer["critical_path"]["unit"], "ns");
-    let said = text(&deps(&["--measure"]).stdout);
-    assert!(said.contains("Bytes against bandwidth"), "{said}");
     // Nothing is measured unasked.
     let answer = json(&deps(&["--json"]));
     assert_eq!(answer["bandwidth"], Value::Null);
