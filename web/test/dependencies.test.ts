@@ -25,7 +25,7 @@ function edge(from: number, to: number, kind: EdgeKind = "RAW", bytes = 64, more
 }
 
 function barrier(position: number, need: Need = "needed", submission = 0): BarrierAnswer {
-  return { position, submission, command: position, need };
+  return { position, submission, command: position, need, reason: null };
 }
 
 function answer(nodes: NodeAnswer[], edges: EdgeAnswer[], barriers: BarrierAnswer[] = [], more: Partial<DependenciesAnswer> = {}): DependenciesAnswer {

@@ -1,5 +1,6 @@
 //! `gapscope deps`.
 
+mod measure;
 mod text;
 mod work;
 
@@ -25,6 +26,7 @@ Exit status:
 Examples:
   gapscope deps run.gapcapture
   gapscope deps --json run.gapcapture | jq '.hazards[]'
+  gapscope deps --measure run.gapcapture       times, against the device's bandwidth
   gapscope deps --dot run.gapcapture | dot -Tsvg > run.svg
   gapscope deps run.gapscope")]
 pub struct Deps {
@@ -35,6 +37,20 @@ pub struct Deps {
     /// Print a graph for graphviz
     #[arg(long)]
     pub dot: bool,
+
+    /// Run the window of a capture on a device, one command after the other, and say how near each comes to the device's
+    /// bandwidth, which is measured too
+    #[arg(long, conflicts_with = "dot")]
+    pub measure: bool,
+
+    /// With --measure: the device, by its number, from 0, or a part of its name [default: the one with the captured
+    /// device's name, else the first]
+    #[arg(long, value_name = "N|NAME", requires = "measure")]
+    pub device: Option<String>,
+
+    /// With --measure: timed runs, after one that is not; the median of each command counts [default: 5]
+    #[arg(long, value_name = "N", requires = "measure", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: Option<u32>,
 
     #[command(flatten)]
     pub width: crate::args::Width,
@@ -52,7 +68,13 @@ pub struct Deps {
 pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
     let path = &arguments.path;
     let (found, remarks) = match path.join(gapscope_capture::RECORDS).exists() {
-        true => of_capture(path)?,
+        true => of_capture(arguments)?,
+        false if arguments.measure && path.exists() => {
+            return Err(Failure::new(format!(
+                "{} is not a capture: --measure runs the window, and only a capture can be run",
+                path.display()
+            )));
+        }
         false => of_trace(path)?,
     };
     let text = match (arguments.json, arguments.dot) {
@@ -86,16 +108,20 @@ pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
     Ok(exit::of_reading(remarks.is_empty()))
 }
 
-fn of_capture(path: &Path) -> Result<(Dependencies, Vec<String>), Failure> {
+fn of_capture(arguments: &Deps) -> Result<(Dependencies, Vec<String>), Failure> {
+    let path = &arguments.path;
     let (capture, problem) = Capture::open(path)
         .map_err(|error| Failure::new(crate::failure::without_number(&error.to_string())))?;
     let count = capture.executed().count();
-    let found = progress::while_counting("commands", count, |done| {
+    let mut found = progress::while_counting("commands", count, |done| {
         Dependencies::of_capture(&capture, Limits::default(), &mut |at| done.set(at))
     });
     let mut remarks: Vec<String> = problem.iter().map(ToString::to_string).collect();
     if problem.is_none() && capture.end.is_none() {
         remarks.push("The capture was cut off: it is read as far as it goes.".to_owned());
+    }
+    if arguments.measure {
+        measure::add(arguments, &capture, &mut found, &mut remarks)?;
     }
     Ok((found, remarks))
 }

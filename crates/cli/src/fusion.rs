@@ -25,7 +25,7 @@ pub fn run(
     let options = FuseOptions {
         device: arguments.device.as_deref().map(DeviceChoice::of),
         robust: arguments.robust,
-        repeat: arguments.repeat,
+        repeat: arguments.runs(),
     };
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {

@@ -15,6 +15,7 @@ mod import;
 mod info;
 #[cfg(target_os = "linux")]
 mod layer;
+mod needed_barriers;
 mod output;
 mod page;
 mod progress;

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Differences and missing things that a person wants to see.
-const MOST_LINES: usize = 10;
+pub const MOST_LINES: usize = 10;
 
 /// Runs a capture.
 pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
@@ -33,6 +33,10 @@ pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
     }
     if arguments.fuse {
         return crate::fusion::run(arguments, &capture, &remarks);
+    }
+    if arguments.needed_barriers {
+        let is_whole = problem.is_none();
+        return crate::needed_barriers::run(arguments, &capture, &remarks, is_whole);
     }
     let options = options(arguments);
     let result = match progress::while_running("replaying", || {
@@ -52,7 +56,7 @@ pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
     })
 }
 
-fn options(arguments: &args::Replay) -> Options {
+pub fn options(arguments: &args::Replay) -> Options {
     Options {
         device: arguments.device.as_deref().map(DeviceChoice::of),
         schedule: match (arguments.serialised, arguments.tight) {
@@ -61,8 +65,8 @@ fn options(arguments: &args::Replay) -> Options {
             (false, false) => Schedule::AsCaptured,
         },
         extent: arguments.until.map_or(Extent::Whole, Extent::Until),
-        repeat: arguments.repeat,
-        warm_up: arguments.warm_up,
+        repeat: arguments.runs(),
+        warm_up: arguments.runs_before(),
         trace: arguments.output.clone(),
         only: arguments.dispatch,
         tolerance: arguments.tolerance,
@@ -174,7 +178,7 @@ fn find_nan(
 }
 
 /// A capture that cannot be run here.
-fn refused(arguments: &args::Replay, error: Error) -> Result<ExitCode, Failure> {
+pub fn refused(arguments: &args::Replay, error: Error) -> Result<ExitCode, Failure> {
     if let (Error::Unfit(missing), true) = (&error, arguments.json) {
         let answer = json!({
             "dispatch_count": 0,
@@ -320,7 +324,7 @@ fn outputs(result: &Replay) -> Text {
 }
 
 /// Where a piece differs, and what wrote it.
-fn describe(difference: &Difference) -> String {
+pub fn describe(difference: &Difference) -> String {
     let Difference {
         offset,
         bytes,

@@ -1,11 +1,17 @@
 //! What the dependencies of a capture say: hazards, barriers that nothing needs, the critical path.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+
 use gapscope_capture::Capture;
 use gapscope_capture::model::CommandsId;
 
+use crate::bytes::ByteSet;
 use crate::footprint::Limits;
 use crate::graph::{Edge, Graph, Node, Part};
 use crate::order::{Barriers, Batches, Order};
+use crate::traffic::Bandwidth;
 use crate::window::{Barrier, Window};
 
 /// The dependencies of a window of work.
@@ -23,6 +29,8 @@ pub struct Dependencies {
     pub barriers: Vec<BarrierUse>,
     /// Why hazards and barriers are not known; none: they are.
     pub unknown: Option<String>,
+    /// How fast the device moves bytes, or why that is not known: nothing here measures it.
+    pub bandwidth: Result<Bandwidth, String>,
 }
 
 /// A barrier, and whether something needs it.
@@ -40,6 +48,8 @@ pub struct BarrierUse {
     pub executed: usize,
     /// Whether something needs it.
     pub need: Need,
+    /// Why that is not known, of [`Need::Unknown`].
+    pub reason: Option<String>,
 }
 
 /// Whether something needs a barrier.
@@ -53,7 +63,7 @@ pub enum Need {
     Outside,
     /// Not known: it is for the host.
     Host,
-    /// Not known, as [`Dependencies::unknown`] says.
+    /// Not known, as [`BarrierUse::reason`] says.
     Unknown,
 }
 
@@ -84,7 +94,7 @@ impl Dependencies {
             batches,
         } = window;
         let graph = Graph::of(nodes);
-        let unknown = unknown(&graph);
+        let mut unknown = unknown(&graph);
         let mut finder = Finder {
             batches: Batches::new(&batches),
             covers: Barriers::new(&barriers),
@@ -103,7 +113,10 @@ impl Dependencies {
                 false => {}
             }
         }
-        let barriers = finder.needs(&barriers, &orders, unknown.is_some());
+        if unknown.is_none() && finder.covers.is_spent() {
+            unknown = Some(MANY_BARRIERS.to_owned());
+        }
+        let barriers = finder.needs(&barriers, &orders, unknown.as_deref());
         Dependencies {
             graph,
             orders,
@@ -111,6 +124,7 @@ impl Dependencies {
             possible_hazards,
             barriers,
             unknown,
+            bandwidth: Err(NOT_MEASURED.to_owned()),
         }
     }
 
@@ -124,6 +138,7 @@ impl Dependencies {
             possible_hazards: Vec::new(),
             barriers: Vec::new(),
             unknown: Some(reason.to_owned()),
+            bandwidth: Err(NOT_MEASURED.to_owned()),
         }
     }
 }
@@ -141,6 +156,13 @@ fn unknown(graph: &Graph) -> Option<String> {
         ))
     })
 }
+
+const NOT_MEASURED: &str = "the device's bandwidth has not been measured";
+/// Why barriers cannot be judged.
+const MANY_BARRIERS: &str = "there are too many barriers to look at";
+const IN_PART: &str = "a dependency inside of a submission may rely on it, though by Vulkan's rules it does not order it";
+const MAYBE_WAITED: &str = "a dependency between submissions may rely on it: what orders that is not known, for the host may have waited or not";
+const BEYOND_SEMAPHORES: &str = "a dependency between batches may rely on it: the stages of semaphores are not all that it needs";
 
 struct Finder<'a> {
     graph: &'a Graph,
@@ -184,22 +206,21 @@ impl Finder<'_> {
         self.covers.cover(queue, edge, &certain, &|_| true) == Some(false)
     }
 
-    /// Which barriers are needed: enough of them to cover every edge that barriers cover, the shortest edges first.
-    fn needs(&mut self, barriers: &[Barrier], orders: &[Order], unknown: bool) -> Vec<BarrierUse> {
+    /// Which barriers are needed: enough of them to cover every edge, and every piece of one, that barriers cover, the shortest edges
+    /// first.
+    fn needs(
+        &mut self,
+        barriers: &[Barrier],
+        orders: &[Order],
+        unknown: Option<&str>,
+    ) -> Vec<BarrierUse> {
         let mut needed = vec![false; barriers.len()];
-        let mut covered: Vec<(usize, usize)> = (self.graph.edges.iter().enumerate())
-            .filter(|(number, _)| orders[*number] == Order::Barrier)
-            .map(|(number, edge)| (edge.to - edge.from, number))
-            .collect();
-        covered.sort_unstable();
-        let mut complete = !unknown;
-        for (_, number) in covered {
-            if !complete {
-                break;
-            }
-            let edge = &self.graph.edges[number];
-            complete = self.keep(edge, &mut needed).is_some();
-        }
+        let mut reasons: Vec<Option<&str>> = vec![None; barriers.len()];
+        let unknown = match unknown {
+            Some(reason) => Some(reason),
+            None if self.judge(orders, &mut needed, &mut reasons).is_none() => Some(MANY_BARRIERS),
+            None => None,
+        };
         let nodes = &self.graph.nodes;
         let uses = barriers.iter().enumerate().map(|(number, barrier)| {
             let inside = |node: Option<&Node>| {
@@ -210,12 +231,15 @@ impl Finder<'_> {
             let before = barrier.position.checked_sub(1);
             let has_both = inside(before.and_then(|before| nodes.get(before)))
                 && inside(nodes.get(barrier.position));
-            let need = match () {
-                () if !complete => Need::Unknown,
-                () if needed[number] => Need::Needed,
-                () if barrier.parts.iter().any(|(scopes, _)| scopes.is_for_host()) => Need::Host,
-                () if !has_both => Need::Outside,
-                () => Need::Needless,
+            let (need, reason) = match () {
+                () if unknown.is_some() => (Need::Unknown, unknown),
+                () if needed[number] => (Need::Needed, None),
+                () if barrier.parts.iter().any(|(scopes, _)| scopes.is_for_host()) => {
+                    (Need::Host, None)
+                }
+                () if !has_both => (Need::Outside, None),
+                () if reasons[number].is_some() => (Need::Unknown, reasons[number]),
+                () => (Need::Needless, None),
             };
             BarrierUse {
                 position: barrier.position,
@@ -224,9 +248,117 @@ impl Finder<'_> {
                 index: barrier.index,
                 executed: barrier.executed,
                 need,
+                reason: reason.map(str::to_owned),
             }
         });
         uses.collect()
+    }
+
+    /// Finds needed barriers, and why of others it is not known; none: there is too much to look at.
+    fn judge(
+        &mut self,
+        orders: &[Order],
+        needed: &mut [bool],
+        reasons: &mut [Option<&'static str>],
+    ) -> Option<()> {
+        self.covers.renew();
+        let graph = self.graph;
+        // Bytes of dependencies that are not ordered or that there may not be: others do not follow from those.
+        let mut loose: HashMap<u64, Vec<Range<u64>>> = HashMap::new();
+        let mut covered: Vec<Cow<'_, Edge>> = Vec::new();
+        for (edge, order) in graph.edges.iter().zip(orders) {
+            match order {
+                Order::Barrier => covered.push(Cow::Borrowed(edge)),
+                Order::Semaphore if self.batches.suffice(edge) => {}
+                Order::Semaphore => self.around(edge, BEYOND_SEMAPHORES, reasons),
+                Order::Nothing | Order::Unknown => {
+                    let (from, to) = self.ends(edge);
+                    let queue = from.queue;
+                    let reason = match from.submission == to.submission {
+                        true => IN_PART,
+                        false => MAYBE_WAITED,
+                    };
+                    if queue != to.queue {
+                        self.around(edge, reason, reasons);
+                        continue;
+                    }
+                    // What is covered of it stays so.
+                    for (piece, is_covered) in self.covers.split(queue, edge)? {
+                        match is_covered {
+                            true => covered.push(Cow::Owned(piece)),
+                            false => {
+                                for part in &piece.parts {
+                                    let ends = (piece.from, piece.to);
+                                    for number in self.covers.leading(queue, ends, part)? {
+                                        reasons[number] = Some(reason);
+                                    }
+                                    if *order == Order::Nothing || !part.exact {
+                                        let ranges = loose.entry(part.memory).or_default();
+                                        ranges.extend(part.ranges.iter().cloned());
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        self.beyond(loose, reasons)?;
+        covered.sort_by_key(|edge| edge.to - edge.from);
+        for edge in &covered {
+            self.keep(edge, needed)?;
+        }
+        Some(())
+    }
+
+    /// What reaches these bytes may depend on what no edge goes to: on a write before the last one, if that is none. Barriers that
+    /// could order that are not known to be needless. None: there is too much to look at.
+    fn beyond(
+        &mut self,
+        loose: HashMap<u64, Vec<Range<u64>>>,
+        reasons: &mut [Option<&'static str>],
+    ) -> Option<()> {
+        if loose.is_empty() {
+            return Some(());
+        }
+        let loose: HashMap<u64, ByteSet> = (loose.into_iter())
+            .map(|(memory, ranges)| (memory, ByteSet::of_unsorted(ranges)))
+            .collect();
+        let nodes = &self.graph.nodes;
+        for (number, node) in nodes.iter().enumerate() {
+            for access in &node.accesses {
+                let Some(set) = loose.get(&access.memory) else {
+                    continue;
+                };
+                let reached = access.set.shifted(access.offset);
+                let part = Part {
+                    memory: access.memory,
+                    ranges: reached.flat_map(|range| set.within(range)).collect(),
+                    from: access.scope,
+                    to: access.scope,
+                    exact: false,
+                    atomic: false,
+                };
+                if part.ranges.is_empty() {
+                    continue;
+                }
+                let ends = (number, nodes.len());
+                for barrier in self.covers.leading(node.queue, ends, &part)? {
+                    reasons[barrier] = reasons[barrier].or(Some(IN_PART));
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Of all barriers between the ends of an edge, on either queue, it is not known whether they are needed.
+    fn around(&self, edge: &Edge, reason: &'static str, reasons: &mut [Option<&'static str>]) {
+        let (from, to) = self.ends(edge);
+        for queue in [from.queue, to.queue] {
+            for number in self.covers.between(queue, edge.from, edge.to) {
+                reasons[*number] = Some(reason);
+            }
+        }
     }
 
     /// Makes barriers needed until an edge is covered; none: there is too much to look at.

@@ -109,20 +109,6 @@ impl Node {
     pub fn is_exact(&self) -> bool {
         self.beyond.is_none() && self.accesses.iter().all(|access| access.bound.is_none())
     }
-
-    /// Different bytes that it reads, and writes: exactly, or at most.
-    pub fn bytes(&self) -> (u64, u64) {
-        let sum = |writes: bool| {
-            let mut by_memory: HashMap<u64, Vec<Range<u64>>> = HashMap::new();
-            for access in self.accesses.iter().filter(|a| a.writes() == writes) {
-                let ranges = by_memory.entry(access.memory).or_default();
-                ranges.extend(access.set.shifted(access.offset));
-            }
-            let sets = by_memory.into_values().map(ByteSet::of_unsorted);
-            sets.map(|set| set.bytes()).fold(0, u64::saturating_add)
-        };
-        (sum(false), sum(true))
-    }
 }
 
 /// Why one command must come after another.

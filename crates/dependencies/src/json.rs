@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::findings::{Dependencies, Need};
 use crate::fusion::{Fusion, Refusal};
 use crate::graph::{Access, Edge, Node, NodeKind};
+use crate::traffic::Bandwidth;
 
 /// Ranges that are written of a set of bytes.
 const RANGES_AT_MOST: usize = 64;
@@ -19,10 +20,11 @@ pub struct Json<'a> {
     edges: Vec<JsonEdge<'a>>,
     hazards: Vec<JsonEdge<'a>>,
     possible_hazards: Vec<JsonEdge<'a>>,
-    needless_barriers: Vec<JsonBarrier>,
-    barriers: Vec<JsonBarrier>,
+    needless_barriers: Vec<JsonBarrier<'a>>,
+    barriers: Vec<JsonBarrier<'a>>,
     critical_path: Option<JsonPath>,
     fusion: Vec<JsonFusion>,
+    bandwidth: Option<&'a Bandwidth>,
     unknown: Vec<Unknown<'a>>,
 }
 
@@ -50,6 +52,12 @@ struct JsonNode<'a> {
     written_bytes: u64,
     exact: bool,
     duration_ns: Option<u64>,
+    /// Bytes that it certainly reads and writes; all of them, where they are exact.
+    least_bytes: Option<u64>,
+    /// What these take at the device's bandwidth.
+    least_time_ns: Option<f64>,
+    /// That, of its time.
+    bandwidth_share: Option<f64>,
     accesses: Vec<JsonAccess<'a>>,
     /// It may reach memory that is not among its accesses: why.
     beyond: Option<&'a str>,
@@ -83,9 +91,11 @@ struct JsonEdge<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct JsonBarrier {
+struct JsonBarrier<'a> {
     barrier: usize,
     need: &'static str,
+    /// Why that is not known.
+    reason: Option<&'a str>,
     submission: usize,
     commands: u32,
     index: usize,
@@ -119,6 +129,7 @@ impl Dependencies {
             let each = some.map(|(number, barrier)| JsonBarrier {
                 barrier: number,
                 need: barrier.need.as_str(),
+                reason: barrier.reason.as_deref(),
                 submission: barrier.submission,
                 commands: barrier.commands.0,
                 index: barrier.index,
@@ -139,9 +150,15 @@ impl Dependencies {
                 unknown.push(Unknown { what, reason });
             }
         }
+        if let Err(reason) = &self.bandwidth {
+            for what in ["bandwidth", "least_time_ns", "bandwidth_share"] {
+                unknown.push(Unknown { what, reason });
+            }
+        }
+        let bandwidth = self.bandwidth.as_ref().ok();
         Json {
             nodes: (self.graph.nodes.iter().enumerate())
-                .map(|(id, node)| json_node(id, node))
+                .map(|(id, node)| json_node(id, node, bandwidth))
                 .collect(),
             edges: (0..self.graph.edges.len())
                 .map(|n| self.json_edge(n))
@@ -158,6 +175,7 @@ impl Dependencies {
                 nodes: path.nodes,
             }),
             fusion: self.graph.fusions().into_iter().map(json_fusion).collect(),
+            bandwidth,
             unknown,
         }
     }
@@ -227,7 +245,7 @@ fn json_fusion(fusion: Fusion) -> JsonFusion {
     }
 }
 
-fn json_node(id: usize, node: &Node) -> JsonNode<'_> {
+fn json_node<'a>(id: usize, node: &'a Node, bandwidth: Option<&Bandwidth>) -> JsonNode<'a> {
     let (read_bytes, written_bytes) = node.bytes();
     JsonNode {
         id,
@@ -240,6 +258,9 @@ fn json_node(id: usize, node: &Node) -> JsonNode<'_> {
         written_bytes,
         exact: node.is_exact(),
         duration_ns: node.duration_ns,
+        least_bytes: node.least_bytes(),
+        least_time_ns: (node.least_bytes().zip(bandwidth)).map(|(bytes, of)| of.time_ns(bytes)),
+        bandwidth_share: bandwidth.and_then(|of| node.bandwidth_share(of)),
         accesses: node.accesses.iter().map(json_access).collect(),
         beyond: node.beyond.as_deref(),
     }

@@ -23,6 +23,7 @@ mod order;
 mod path;
 mod scope;
 mod spirv;
+mod traffic;
 mod trail;
 mod window;
 
@@ -35,4 +36,5 @@ pub use json::Json;
 pub use order::Order;
 pub use path::CriticalPath;
 pub use scope::Scope;
+pub use traffic::Bandwidth;
 pub use trail::{BindingTrail, Run, Trail, trails};

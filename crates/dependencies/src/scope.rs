@@ -47,6 +47,17 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// Each.
+    pub(crate) const ALL: [Scope; 7] = [
+        Scope::IndirectRead,
+        Scope::UniformRead,
+        Scope::StorageRead,
+        Scope::StorageWrite,
+        Scope::CopyRead,
+        Scope::CopyWrite,
+        Scope::ClearWrite,
+    ];
+
     /// The stage in which this happens.
     fn stage(self) -> u64 {
         match self {
@@ -75,7 +86,7 @@ impl Scope {
 }
 
 /// The scopes of a part of a barrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Scopes {
     after_stages: u64,
     after_access: u64,
@@ -90,6 +101,16 @@ impl Scopes {
             after_access: dependency.after_access,
             before_stages: second(dependency.before_stages),
             before_access: dependency.before_access,
+        }
+    }
+
+    /// What either has.
+    pub fn and(self, other: Scopes) -> Scopes {
+        Scopes {
+            after_stages: self.after_stages | other.after_stages,
+            after_access: self.after_access | other.after_access,
+            before_stages: self.before_stages | other.before_stages,
+            before_access: self.before_access | other.before_access,
         }
     }
 
@@ -129,6 +150,23 @@ impl Scopes {
 pub(crate) struct Stages(u64);
 
 impl Stages {
+    /// Every stage.
+    pub const ALL: Stages = Stages(u64::MAX);
+
+    /// Stages that all waits hold back.
+    pub fn waiting(masks: impl Iterator<Item = u64>) -> Stages {
+        Stages(masks.map(second).fold(u64::MAX, |all, of| all & of))
+    }
+
+    /// Stages that all signals come after.
+    pub fn signalled(masks: impl Iterator<Item = u64>) -> Stages {
+        Stages(masks.map(first).fold(u64::MAX, |all, of| all & of))
+    }
+
+    pub fn both(self, other: Stages) -> Stages {
+        Stages(self.0 & other.0)
+    }
+
     pub fn and(self, other: Stages) -> Stages {
         Stages(self.0 | other.0)
     }

@@ -13,7 +13,7 @@ use crate::bytes::ByteSet;
 use crate::contents::Contents;
 use crate::footprint::{Evaluator, Footprint, Limits, bound, is_uniform};
 use crate::graph::{Access, Node, NodeKind};
-use crate::scope::{Scope, Scopes};
+use crate::scope::{Scope, Scopes, Stages};
 use crate::trail::Found;
 
 /// The commands of a capture.
@@ -48,6 +48,10 @@ pub(crate) struct OfBatch {
     pub queue: u32,
     pub waits: Vec<(u32, Option<u64>)>,
     pub signals: Vec<(u32, Option<u64>)>,
+    /// Stages that all its waits hold back.
+    pub waiting: Stages,
+    /// Stages that all its signals come after.
+    pub signalled: Stages,
 }
 
 impl Window {
@@ -124,6 +128,8 @@ impl Reader<'_, '_> {
             queue: submission.queue.0,
             waits: uses(&batch.waits),
             signals: uses(&batch.signals),
+            waiting: Stages::waiting(batch.waits.iter().map(|of| of.stages)),
+            signalled: Stages::signalled(batch.signals.iter().map(|of| of.stages)),
         });
         for id in &batch.commands {
             let mut labels = Vec::new();

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::chain::{Chain, Found, Refused, find};
 use crate::difference::Difference;
 use crate::draft::DraftError;
-use crate::measure::{Bandwidth, LARGE, Probe};
+use crate::measure::{Bandwidth, Probe};
 use crate::predict::{Costs, predict};
 use crate::refusal::Refusal;
 use crate::rewrite::{Form, Rewritten, merged, rewrite};
@@ -214,10 +214,7 @@ pub fn fuse(
         chains.push(report);
     }
     if !chains.is_empty() {
-        let mut large: Vec<_> = probe.bandwidth(LARGE)?.into_iter().collect();
-        probe.run(&mut large)?;
-        let times = large.iter().filter_map(|of| of.least_ns);
-        bandwidth.extend(times.map(|ns| Bandwidth::of(LARGE, ns)));
+        bandwidth.extend(probe.large()?);
     }
     let captured_ns = reports[0].median_ns;
     let predicted_ns = predicted(&reports[0], &chains);

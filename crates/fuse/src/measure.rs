@@ -53,6 +53,25 @@ impl Drop for Prepared {
     }
 }
 
+/// How fast a device copies from one large buffer to another, by the shortest of several runs. Objects of the capture say which queue copies. None:
+/// the queue has no timestamps, or the capture has no submission.
+///
+/// # Errors
+/// The device cannot be used, or there is no place for the small capture that is run.
+pub fn bandwidth(
+    capture: &Capture,
+    device: Option<&DeviceChoice>,
+) -> Result<Option<Bandwidth>, FuseError> {
+    let folder = tempfile::tempdir()?;
+    let mut probe = Probe {
+        capture,
+        device,
+        folder: folder.path(),
+        made: 0,
+    };
+    probe.large()
+}
+
 impl Bandwidth {
     /// From the time of a copy.
     pub(crate) fn of(buffer_bytes: u64, ns: f64) -> Bandwidth {
@@ -64,7 +83,7 @@ impl Bandwidth {
 }
 
 /// The size beside those of chains.
-pub const LARGE: u64 = 256 << 20;
+const LARGE: u64 = 256 << 20;
 const RUNS: u32 = 2;
 /// Rounds of that.
 const ROUNDS: u32 = 4;
@@ -183,6 +202,14 @@ impl Probe<'_> {
                 regions: vec![region],
             }))
         })
+    }
+
+    /// How fast buffers are copied that no cache holds.
+    pub fn large(&mut self) -> Result<Option<Bandwidth>, FuseError> {
+        let mut large: Vec<_> = self.bandwidth(LARGE)?.into_iter().collect();
+        self.run(&mut large)?;
+        let least = large.first().and_then(|of| of.least_ns);
+        Ok(least.map(|ns| Bandwidth::of(LARGE, ns)))
     }
 
     /// A kernel that does nothing, with the workgroups of a chain, and a barrier.

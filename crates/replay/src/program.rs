@@ -21,6 +21,8 @@ pub struct Program<'a> {
     pub steps: Vec<ProgramStep<'a>>,
     /// Dispatches that run.
     pub dispatches: u64,
+    /// Commands that run.
+    pub commands: usize,
 }
 
 /// A step.
@@ -48,6 +50,8 @@ pub struct Buffered<'a> {
     pub commands: &'a [Command],
     /// The number of its first dispatch.
     pub first_dispatch: u64,
+    /// The place of its first command among [`Capture::executed`].
+    pub first_command: usize,
 }
 
 impl<'a> Program<'a> {
@@ -56,6 +60,7 @@ impl<'a> Program<'a> {
         let mut program = Program {
             steps: Vec::new(),
             dispatches: 0,
+            commands: 0,
         };
         let mut index = 0;
         for step in &capture.steps {
@@ -103,11 +108,14 @@ impl<'a> Program<'a> {
             for id in &batch.commands {
                 let all = capture.commands[id].as_slice();
                 let first_dispatch = self.dispatches;
+                let first_command = self.commands;
+                self.commands += all.len();
                 let end = self.end(all, extent);
                 buffers.push(Buffered {
                     waits,
                     commands: &all[..end.unwrap_or(all.len())],
                     first_dispatch,
+                    first_command,
                 });
                 waits = false;
                 if end.is_some() {

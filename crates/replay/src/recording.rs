@@ -1,5 +1,6 @@
 //! A submission as commands of ours, with timestamps.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use ash::vk;
@@ -35,6 +36,8 @@ pub struct Stage<'a> {
     pub memory: &'a Memory,
     pub pipelines: &'a Pipelines,
     pub descriptors: &'a Descriptors,
+    /// Barriers that are not recorded, by their places among [`Capture::executed`].
+    pub left_out: &'a BTreeSet<usize>,
     /// A barrier follows each dispatch and transfer.
     pub serialised: bool,
     pub timed: Timed,
@@ -186,6 +189,10 @@ impl Stage<'_> {
             let mut of_work = Vec::new();
             for (position, command) in buffer.commands.iter().enumerate() {
                 if !is_work(command) {
+                    let is_barrier = matches!(command, Command::Barrier(_));
+                    if is_barrier && self.left_out.contains(&(buffer.first_command + position)) {
+                        continue;
+                    }
                     self.mark(to, command, &mut open_labels);
                     continue;
                 }

@@ -7,7 +7,7 @@ use gapscope_capture::model::Submission;
 use serde::Serialize;
 
 use crate::adapter::DeviceChoice;
-use crate::comparison::{self, Difference};
+use crate::comparison::{self, Difference, Found};
 use crate::error::Error;
 use crate::program::Extent;
 use crate::recording::{Marks, Recording, Timed};
@@ -16,7 +16,7 @@ use crate::tight::Tight;
 use crate::trace;
 
 /// Differences that are described; all are counted.
-const MOST_DIFFERENCES: usize = 100;
+pub const MOST_DIFFERENCES: usize = 100;
 
 /// How a capture is run.
 #[derive(Debug, Clone, Default)]
@@ -139,29 +139,17 @@ pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
     };
     let mut result = Replay::of(&session, options);
     let runs = options.warm_up.saturating_add(options.repeat.max(1));
-    let mut runner = match options.schedule {
-        Schedule::Tight => Runner::Tight(Tight::of(&session, manner)?),
-        _ => Runner::Apart(session.record(manner)?),
-    };
+    let runner = Runner::of(&session, options.schedule, manner)?;
     let mut observed = Vec::new();
     let mut different = Vec::new();
     for run in 0..runs {
         let timed = run.checked_sub(options.warm_up);
         let mut of_run = Vec::new();
         let compared = &mut result.outputs_compared;
-        let found = match &mut runner {
-            Runner::Tight(tight) => {
-                let (one, found) = tight.run(&mut session, timed.unwrap_or(0), compared)?;
-                if timed.is_some() {
-                    result.host_writes_ns = tight.writes_ns(&session, &one);
-                }
-                of_run.push(one);
-                found
-            }
-            Runner::Apart(recordings) => {
-                session.run(timed.unwrap_or(0), recordings, &mut of_run, compared)?
-            }
-        };
+        let found = runner.run(&mut session, timed.unwrap_or(0), &mut of_run, compared)?;
+        if let (Runner::Tight(tight), [one], Some(_)) = (&runner, of_run.as_slice(), timed) {
+            result.host_writes_ns = tight.writes_ns(&session, one);
+        }
         result.outputs_within += found.within;
         different.extend(found.different);
         if timed.is_some() {
@@ -186,9 +174,42 @@ pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
     Ok(result)
 }
 
-enum Runner<'a> {
+/// A program, recorded.
+pub enum Runner<'a> {
     Apart(Vec<(Recording, Marks)>),
     Tight(Tight<'a>),
+}
+
+impl<'a> Runner<'a> {
+    /// Records it, without what the session leaves out.
+    pub fn of(
+        session: &Session<'a>,
+        schedule: Schedule,
+        manner: Manner,
+    ) -> Result<Runner<'a>, Error> {
+        Ok(match schedule {
+            Schedule::Tight => Runner::Tight(Tight::of(session, manner)?),
+            Schedule::AsCaptured | Schedule::Serialised => Runner::Apart(session.record(manner)?),
+        })
+    }
+
+    /// Runs it once, and gives what differs.
+    pub fn run(
+        &self,
+        session: &mut Session<'a>,
+        run: u32,
+        observed: &mut Vec<Observed>,
+        compared: &mut u64,
+    ) -> Result<Found, Error> {
+        match self {
+            Runner::Tight(tight) => {
+                let (one, found) = tight.run(session, run, compared)?;
+                observed.push(one);
+                Ok(found)
+            }
+            Runner::Apart(recordings) => session.run(run, recordings, observed, compared),
+        }
+    }
 }
 
 /// The sum of a run's submissions.

@@ -35,6 +35,8 @@ pub struct Session<'a> {
     pub shaders: BTreeMap<PipelineId, Shader>,
     /// How far values may be off: see [`Judge`].
     pub tolerance: Option<f64>,
+    /// Barriers that are not recorded, by their places among [`Capture::executed`].
+    pub left_out: BTreeSet<usize>,
 }
 
 /// How a program runs.
@@ -106,6 +108,7 @@ impl<'a> Session<'a> {
             notes: fitting.notes,
             shaders: fitting.shaders,
             tolerance: None,
+            left_out: BTreeSet::new(),
         })
     }
 
@@ -118,6 +121,7 @@ impl<'a> Session<'a> {
             memory: &self.memory,
             pipelines: &self.pipelines,
             descriptors: &self.descriptors,
+            left_out: &self.left_out,
             serialised: manner.serialised,
             timed: manner.timed,
         }

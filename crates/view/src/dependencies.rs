@@ -67,6 +67,7 @@ impl Part<'_> {
                     "submission": barrier.submission,
                     "command": barrier.index,
                     "need": barrier.need.as_str(),
+                    "reason": barrier.reason.as_deref().map(cut),
                 }))
                 .collect::<Vec<_>>(),
             "submissions": submissions.iter()

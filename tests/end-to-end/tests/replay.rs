@@ -8,7 +8,9 @@ use serde_json::Value;
 use crate::captured::{Made, barrier, dispatch, everything};
 use crate::driver::{Driver, Lavapipe};
 use crate::product;
+use crate::recording::Program;
 use gapscope_capture::model::*;
+use gapscope_trace::tables::Table;
 
 const KERNELS: &str = "
 struct Parameters { by: f32 }
@@ -99,9 +101,144 @@ fn equal_outputs_end_with_0_and_others_with_1() {
     );
 }
 
+const COPY: &str = "
+@group(0) @binding(0) var<storage, read_write> source: array<u32>;
+@group(0) @binding(1) var<storage, read_write> result: array<u32>;
+@compute @workgroup_size(64)
+fn copy(@builtin(global_invocation_id) id: vec3u) { result[id.x] = source[id.x] + 1; }";
+
+/// A chain from one buffer to the next, and if `needless` is, two barriers between two dispatches of which one is enough, and a
+/// dispatch on the side with a barrier after it that nothing needs: of 5 barriers 3 are needed.
+fn barriers(needless: bool, planted: bool) -> (tempfile::TempDir, std::path::PathBuf) {
+    let mut made = Made::new();
+    let copy = made.kernel(COPY, "copy", 2, 0);
+    let buffers: Vec<BufferId> = (1..7)
+        .map(|number| made.buffer(&format!("b{number}"), 4096 * number, 256))
+        .collect();
+    let of = |from: usize, to: usize| {
+        dispatch(copy, 1, &[(buffers[from], 256), (buffers[to], 256)], &[])
+    };
+    made.content(4096, &[0; 64], ContentCause::FirstUse);
+    made.content(4096 * 5, &[0; 64], ContentCause::FirstUse);
+    let chain = [
+        of(0, 1),
+        barrier(),
+        of(1, 2),
+        barrier(),
+        of(2, 3),
+        barrier(),
+        of(3, 0),
+    ];
+    let mut commands = chain.to_vec();
+    if needless {
+        commands.insert(2, barrier());
+        commands.splice(0..0, [of(4, 5), barrier()]);
+    }
+    made.submit(commands);
+    made.outcome(4096, &[4 + u32::from(planted); 64]);
+    made.outcome(4096 * 4, &[3; 64]);
+    let (folder, path, _) = made.end();
+    (folder, path)
+}
+
+#[test]
+fn what_nothing_needs_is_left_out() {
+    for (needless, all, left_out) in [(true, 5, 2), (false, 3, 0)] {
+        let (_folder, path) = barriers(needless, false);
+        let output = replay(&path, &["--needed-barriers", "--json"], &[]);
+        let answer = json(&output);
+        assert!(output.status.success(), "{answer:#}");
+        assert_eq!(answer["equal"], true);
+        assert_eq!(answer["outputs_compared"], answer["outputs_equal"]);
+        let found = &answer["needed_barriers"];
+        assert_eq!(found["barrier_count"], all, "{answer:#}");
+        assert_eq!(found["left_out_count"], left_out, "{answer:#}");
+        assert_eq!(found["stay"]["needed"], 3, "{answer:#}");
+        for form in ["all", "needed"] {
+            // With the one before them.
+            assert_eq!(found[form]["outputs_compared"], 22, "{answer:#}");
+            assert_eq!(found[form]["runs_ns"].as_array().unwrap().len(), 10);
+            assert!(found[form]["median_ns"].as_u64() > Some(0));
+        }
+        let said = text(&replay(&path, &["--needed-barriers"], &[]).stdout);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let expected = match needless {
+            true => "Left out 2 of 5 barriers",
+            false => "None of 3 barriers was left out",
+        };
+        assert!(said.contains(expected), "{said}");
+        assert!(said.contains("3 stay: needed"), "{said}");
+    }
+    let (_folder, path) = barriers(true, true);
+    let output = replay(&path, &["--needed-barriers", "--json"], &[]);
+    let answer = json(&output);
+    assert_eq!(output.status.code(), Some(1), "{answer:#}");
+    assert_eq!(answer["equal"], false);
+}
+
+#[test]
+fn bytes_are_held_against_the_bandwidth_that_is_measured() {
+    let (_folder, path) = barriers(true, false);
+    let deps = |options: &[&str]| {
+        Command::new(product::built("gapscope"))
+            .arg("deps")
+            .args(options)
+            .arg(&path)
+            .envs(Lavapipe.variables())
+            .output()
+            .expect("gapscope starts")
+    };
+    let output = deps(&["--measure", "--json", "--repeat", "3"]);
+    let answer = json(&output);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let speed = answer["bandwidth"]["bytes_per_s"].as_f64().expect("known");
+    // Between 0.1 GB/s and 1,000 GB/s: a CPU's memory.
+    assert!((1e8..1e12).contains(&speed), "{speed}");
+    let nodes = answer["nodes"].as_array().expect("nodes");
+    assert_eq!(nodes.len(), 5);
+    for node in nodes {
+        // 64 words are read, and 64 written.
+        assert_eq!(node["least_bytes"], 512, "{node:#}");
+        let least = node["least_time_ns"].as_f64().expect("known");
+        assert!((least - 512.0 / speed * 1e9).abs() < 1e-6 * least);
+        let took = node["duration_ns"].as_f64().expect("it is timed");
+        let share = node["bandwidth_share"].as_f64().expect("known");
+        assert!(took > 0.0 && (share - least / took).abs() < 1e-6 * share);
+    }
+    assert_eq!(answer["critical_path"]["unit"], "ns");
+    // Nothing is measured unasked.
+    let answer = json(&deps(&["--json"]));
+    assert_eq!(answer["bandwidth"], Value::Null);
+    let node = &answer["nodes"][0];
+    assert_eq!(
+        (&node["least_bytes"], &node["bandwidth_share"]),
+        (&Value::from(512), &Value::Null)
+    );
+    let unknown = answer["unknown"].to_string();
+    assert!(unknown.contains("bandwidth_share"), "{unknown}");
+    assert!(text(&deps(&[]).stdout).contains("gapscope deps --measure"));
+}
+
+/// The recorder counts what reaches the driver.
+#[test]
+fn what_is_left_out_does_not_reach_the_driver() {
+    let (_folder, path) = barriers(true, false);
+    let recorded = |options: &[&str]| {
+        let gapscope = product::built("gapscope");
+        let words = [gapscope.as_os_str(), "replay".as_ref()].into_iter();
+        let words = words.chain(options.iter().map(AsRef::as_ref));
+        let recording = Program::new(words.chain([path.as_os_str()]), &Lavapipe);
+        recording.record().ok().trace().tables.barriers.len()
+    };
+    let as_often = recorded(&["--repeat", "4"]);
+    let in_turn = recorded(&["--needed-barriers", "--repeat", "2", "--warm-up", "0"]);
+    assert_eq!(as_often - in_turn, 2 * 2, "{as_often} and {in_turn}");
+}
+
 #[test]
 fn validation_layers_have_nothing_to_say() {
     let (folder, path) = capture(4.0, false);
+    let (_other_folder, redundant) = barriers(true, false);
     let variables = [
         ("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation"),
         (
@@ -120,8 +257,12 @@ fn validation_layers_have_nothing_to_say() {
         &["--dump", "quotients@1", "--to", dumped.to_str().unwrap()],
         &["--find-nan"],
     ];
-    for options in ways {
-        let output = replay(&path, options, &variables);
+    let ways = ways.map(|options| (&path, options));
+    for (path, options) in ways
+        .into_iter()
+        .chain([(&redundant, &["--needed-barriers"][..])])
+    {
+        let output = replay(path, options, &variables);
         let said = text(&output.stdout) + &text(&output.stderr);
         assert!(output.status.success(), "{options:?}: {said}");
         assert!(

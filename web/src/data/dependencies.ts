@@ -50,6 +50,8 @@ export interface BarrierAnswer {
   /** Which of its command buffer's commands it is. */
   command: number;
   need: Need;
+  /** Why that is not known. */
+  reason: string | null;
 }
 
 export interface SubmissionAnswer {

@@ -143,7 +143,7 @@ export class PickDetails {
       this.element,
       this.head("barrier", barrierSays(graph, barrier)),
       h("p", { class: barrier.need === "needless" ? "problem" : "" }, NEEDS[barrier.need].says),
-      barrier.need === "unknown" && graph.answer.unknown ? h("p", { class: "note" }, `Since ${graph.answer.unknown}.`) : null,
+      barrier.reason ? h("p", { class: "note" }, `Why: ${barrier.reason}.`) : null,
       h("p", { class: "note" }, `Submission ${barrier.submission}, command ${barrier.command} of its command buffer.`),
       before || after ? h("h3", {}, "Between") : null,
       h("ul", { class: "neighbours" }, [before, after].map((node) => (node ? h("li", {}, this.link(graph, node.id)) : null))),

@@ -25,7 +25,8 @@ Examples:
   gapscope replay --dispatch 7 --repeat 100 run.gapcapture       the time of one dispatch
   gapscope replay --dump weights@7 --to weights.npy run.gapcapture
   gapscope replay --find-nan run.gapcapture
-  gapscope replay --fuse --repeat 10 run.gapcapture              what merging kernels would bring")]
+  gapscope replay --fuse --repeat 10 run.gapcapture              what merging kernels would bring
+  gapscope replay --needed-barriers run.gapcapture               what fewer barriers would bring")]
 pub struct Replay {
     /// Print JSON; its keys are stable
     #[arg(long)]
@@ -40,13 +41,13 @@ pub struct Replay {
     #[arg(long, value_name = "N|NAME")]
     pub device: Option<String>,
 
-    /// Timed runs; memory is restored before each
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub repeat: u32,
+    /// Timed runs; memory is restored before each [default: 1; with --needed-barriers 10 of each]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: Option<u32>,
 
-    /// Runs before those
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub warm_up: u32,
+    /// Runs before those [default: 0; with --needed-barriers 1 of each]
+    #[arg(long, value_name = "N")]
+    pub warm_up: Option<u32>,
 
     /// A barrier after each dispatch and transfer, timestamps around each: exact times of each
     #[arg(long, conflicts_with = "tight")]
@@ -104,12 +105,33 @@ pub struct Replay {
     ])]
     pub fuse: bool,
 
+    /// Run the window with those barriers alone that its dependencies call for, in turn with runs with all of them, and compare
+    /// time and outputs
+    #[arg(long, conflicts_with_all = [
+        "output", "until", "serialised", "dispatch", "dump", "find_nan", "fuse",
+    ])]
+    pub needed_barriers: bool,
+
     #[command(flatten)]
     pub width: Width,
 
     /// The capture
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::DirPath)]
     pub capture: PathBuf,
+}
+
+impl Replay {
+    /// Timed runs.
+    pub fn runs(&self) -> u32 {
+        const IN_TURN: u32 = 10;
+        let usual = if self.needed_barriers { IN_TURN } else { 1 };
+        self.repeat.unwrap_or(usual)
+    }
+
+    /// Runs before those.
+    pub fn runs_before(&self) -> u32 {
+        self.warm_up.unwrap_or(u32::from(self.needed_barriers))
+    }
 }
 
 fn share(text: &str) -> Result<f64, String> {

@@ -1,5 +1,7 @@
 //! Dependencies as a page of text.
 
+mod traffic;
+
 use gapscope_analysis::quantity as number;
 use gapscope_dependencies::{Dependencies, Edge, Need, Node, NodeKind, Order};
 use gapscope_report::document::{Block, Column, Table, Text, Tone};
@@ -32,7 +34,7 @@ pub fn document(
     blocks.extend(page.critical_path());
     blocks.extend(page.barriers());
     blocks.extend(page.edges());
-    blocks.extend(page.bytes());
+    blocks.extend(page.traffic());
     blocks.extend(page.fusions());
     blocks.extend(page.bounds());
     Document { blocks }
@@ -188,10 +190,15 @@ impl Page<'_> {
             }
         }
         blocks.push(Block::Sentence(text.and(".")));
-        if count(Need::Unknown) > 0
-            && let Some(reason) = &found.unknown
-        {
-            blocks.push(Block::Sentence(format!("Unknown since {reason}.").into()));
+        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+        for reason in found.barriers.iter().filter_map(|b| b.reason.as_deref()) {
+            *reasons.entry(reason).or_default() += 1;
+        }
+        for (reason, count) in reasons {
+            let text = Text::new()
+                .strong(number::of(count as u64, "barrier", "barriers"))
+                .and(format!(" unknown: {reason}."));
+            blocks.push(Block::Item(text));
         }
         if needless > 0 {
             let mut table = Table::new([
@@ -272,42 +279,6 @@ impl Page<'_> {
                 .push(gapscope_report::document::Row { cells, note: None });
         }
         table
-    }
-
-    fn bytes(&self) -> Vec<Block> {
-        let mut sizes: Vec<(u64, u64, usize)> = (self.nodes().iter().enumerate())
-            .map(|(id, node)| {
-                let (read, written) = node.bytes();
-                (read, written, id)
-            })
-            .collect();
-        sizes.sort_by_key(|(read, written, id)| {
-            (std::cmp::Reverse(read.saturating_add(*written)), *id)
-        });
-        let mut table = Table::new([
-            Column::word("command"),
-            Column::number("reads"),
-            Column::number("writes"),
-        ]);
-        for (read, written, id) in sizes.iter().take(self.top) {
-            let mark = if self.nodes()[*id].is_exact() {
-                ""
-            } else {
-                "~ "
-            };
-            table.row([
-                self.called(*id).into(),
-                format!("{mark}{}", number::bytes(*read)).into(),
-                format!("{mark}{}", number::bytes(*written)).into(),
-            ]);
-        }
-        vec![
-            Block::Heading(
-                "Bytes that commands must move at least".to_owned(),
-                "~ at most".to_owned(),
-            ),
-            Block::Table(table),
-        ]
     }
 
     fn fusions(&self) -> Vec<Block> {

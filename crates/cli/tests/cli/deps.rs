@@ -189,3 +189,14 @@ fn what_is_neither_is_one_sentence() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stderr).lines().count(), 1);
 }
+
+#[test]
+fn what_is_no_capture_is_not_measured() {
+    let workplace = Workplace::new();
+    std::fs::create_dir(workplace.path("other")).unwrap();
+    let output = workplace.run(&["deps", "--measure", "other"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("other is not a capture"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}

@@ -2,6 +2,7 @@
 
 mod footprints;
 mod hostile;
+mod left_out;
 mod modules;
 mod program;
 mod windows;

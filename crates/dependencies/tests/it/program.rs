@@ -42,6 +42,8 @@ pub struct Program {
     kernels: u32,
     lists: u32,
     buffers: Vec<u64>,
+    /// Stages that wait for semaphores.
+    pub wait_stages: u64,
 }
 
 impl Program {
@@ -103,6 +105,7 @@ impl Program {
             kernels: 0,
             lists: 0,
             buffers: buffers.to_vec(),
+            wait_stages: 0x1_0000,
         }
     }
 
@@ -200,11 +203,11 @@ impl Program {
         let id = CommandsId(self.lists);
         self.lists += 1;
         self.record(&Record::Commands(Commands { id, commands }));
-        let uses = |of: &[u32]| {
+        let uses = |of: &[u32], stages: u64| {
             let each = of.iter().map(|id| SemaphoreUse {
                 semaphore: SemaphoreId(*id),
                 value: None,
-                stages: 0x1_0000,
+                stages,
             });
             each.collect()
         };
@@ -213,9 +216,9 @@ impl Program {
             called_ns: 0,
             device_ns: None,
             batches: vec![Batch {
-                waits: uses(waits),
+                waits: uses(waits, self.wait_stages),
                 commands: vec![id],
-                signals: uses(signals),
+                signals: uses(signals, 0x1_0000),
             }],
         }));
     }

@@ -386,3 +386,113 @@ fn what_comes_between_keeps_dispatches_apart() {
         [(0, 1, None), (0, 2, Some(Refusal::Between)), (1, 2, None)]
     );
 }
+
+fn compute() -> Command {
+    memory_barrier(COMPUTE, SHADER_WRITE, COMPUTE, SHADER_READ)
+}
+
+/// A barrier that other dependencies do not need, and that one of which it is not known what orders it may.
+#[test]
+fn what_a_dependency_of_unknown_order_may_rely_on_is_unknown() {
+    // The copy of the second submission reads what the first wrote: no barrier makes that visible to copies, yet one waits for it.
+    let mut copies = Copies::new();
+    let first = vec![copies.between(0, 1)];
+    let second = vec![copies.between(2, 3), compute(), copies.between(4, 5)];
+    copies.program.submit(0, first.clone());
+    let needless = {
+        let mut copies = Copies::new();
+        copies.program.submit(0, first);
+        copies.program.submit(0, second.clone());
+        copies.program.dependencies()
+    };
+    assert_eq!(needs(&needless), [Need::Needless]);
+    copies
+        .program
+        .submit(0, [second, vec![copy(1, 0)]].concat());
+    let found = copies.program.dependencies();
+    assert!(found.orders.contains(&Order::Unknown));
+    assert_eq!(needs(&found), [Need::Unknown]);
+    let reason = found.barriers[0].reason.as_deref().unwrap();
+    assert!(reason.contains("between submissions"), "{reason}");
+    let json = serde_json::to_value(found.json()).unwrap();
+    assert_eq!(json["barriers"][0]["reason"], reason);
+    assert_eq!(json["needless_barriers"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn what_covers_a_part_of_a_dependency_is_needed() {
+    // Half of what is written is made visible: the rest is a hazard, and without the barrier all of it would be.
+    let half = Command::Barrier(Barrier {
+        flags: 0,
+        memory: Vec::new(),
+        buffers: vec![(
+            Dependency {
+                after_stages: COMPUTE,
+                after_access: SHADER_WRITE,
+                before_stages: COMPUTE,
+                before_access: SHADER_READ,
+            },
+            BufferRange {
+                buffer: BufferId(1),
+                offset: 0,
+                bytes: 128,
+            },
+        )],
+    });
+    let found = in_one(|copies| vec![copies.between(0, 1), half.clone(), copies.between(1, 2)]);
+    assert_eq!(found.hazards, [0]);
+    assert_eq!(needs(&found), [Need::Needed]);
+    // So between submissions.
+    let mut copies = Copies::new();
+    copies.program.submit(0, vec![copies.between(0, 1)]);
+    let second = vec![copies.between(3, 4), half, copies.between(1, 2)];
+    copies.program.submit(0, second);
+    assert_eq!(needs(&copies.program.dependencies()), [Need::Needed]);
+}
+
+#[test]
+fn what_orders_a_hazard_in_part_is_not_called_needless() {
+    let execution = memory_barrier(COMPUTE, 0, COMPUTE, 0);
+    let found = in_one(|copies| vec![copies.between(0, 1), execution, copies.between(1, 2)]);
+    assert_eq!(found.hazards, [0]);
+    assert_eq!(needs(&found), [Need::Unknown]);
+}
+
+#[test]
+fn what_goes_on_from_a_semaphore_is_not_called_needless() {
+    // The semaphore is waited for by transfers alone; the barrier hands that on.
+    let of = |stages: u64| {
+        let mut copies = Copies::new();
+        let carry = memory_barrier(TRANSFER, TRANSFER_WRITE, COMPUTE, SHADER_READ);
+        let first = vec![copies.between(0, 1)];
+        let second = vec![copies.between(2, 3), carry, copies.between(1, 4)];
+        copies.program.submit_with(0, first, &[], &[7]);
+        copies.program.wait_stages = stages;
+        copies.program.submit_with(1, second, &[7], &[]);
+        needs(&copies.program.dependencies())
+    };
+    assert_eq!(of(ALL), [Need::Needless]);
+    assert_eq!(of(COMPUTE), [Need::Needless]);
+    assert_eq!(of(TRANSFER), [Need::Unknown]);
+}
+
+/// One hazard does not make a long window too much to look at.
+#[test]
+fn a_long_window_with_a_hazard_is_judged() {
+    const DISPATCHES: usize = 20_000;
+    let found = in_one(|copies| {
+        let mut commands = vec![copies.between(0, 1), copies.between(1, 2)];
+        for number in 0..DISPATCHES as u32 {
+            commands.push(barrier());
+            commands.push(copies.between(number % 2 + 1, 2 - number % 2));
+        }
+        // On the side, of memory that is not in the hazard.
+        commands.extend([copies.between(3, 4), compute(), copies.between(3, 5)]);
+        commands
+    });
+    assert_eq!(found.hazards.len(), 1);
+    assert_eq!(found.unknown, None);
+    let count = |need: Need| needs(&found).iter().filter(|of| **of == need).count();
+    assert_eq!(count(Need::Needed), DISPATCHES);
+    assert_eq!(needs(&found).len(), DISPATCHES + 1);
+}

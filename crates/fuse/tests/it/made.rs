@@ -22,6 +22,8 @@ pub struct Made {
     folder: tempfile::TempDir,
     writer: Writer,
     next: u32,
+    /// Of each binding of kernels that are made from here on.
+    pub descriptors: u32,
 }
 
 /// A kernel that is an expression of `a` and, at the same place, `b`: binding 0 and, if it is used, 1; the last is written.
@@ -74,6 +76,7 @@ impl Made {
             folder,
             writer,
             next: 100,
+            descriptors: 1,
         };
         made.record(Record::Memory(Memory {
             id: MEMORY,
@@ -122,9 +125,36 @@ impl Made {
         push_constants: u32,
         policy: naga::proc::BoundsCheckPolicy,
     ) -> PipelineId {
+        self.kernel_of(&compile(wgsl, policy), buffers, push_constants, |_| {})
+    }
+
+    /// A kernel from WGSL whose SPIR-V is changed.
+    pub fn edited_kernel(
+        &mut self,
+        wgsl: &str,
+        edit: impl FnOnce(&mut rspirv::dr::Module),
+    ) -> PipelineId {
+        let code = compile(wgsl, naga::proc::BoundsCheckPolicy::Unchecked);
+        let mut loader = rspirv::dr::Loader::new();
+        rspirv::binary::parse_bytes(&code, &mut loader).unwrap();
+        let mut module = loader.module();
+        edit(&mut module);
+        let words = rspirv::binary::Assemble::assemble(&module);
+        let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.kernel_of(&code, 2, 0, |_| {})
+    }
+
+    /// A kernel from SPIR-V, with its pipeline changed.
+    pub fn kernel_of(
+        &mut self,
+        code: &[u8],
+        buffers: u32,
+        push_constants: u32,
+        change: impl FnOnce(&mut Pipeline),
+    ) -> PipelineId {
         self.next += 1;
         let number = self.next;
-        let code = self.writer.chunk(&compile(wgsl, policy)).unwrap();
+        let code = self.writer.chunk(code).unwrap();
         self.record(Record::Module(Module {
             id: ModuleId(number),
             code,
@@ -132,7 +162,7 @@ impl Made {
         let bindings = (0..buffers).map(|binding| LayoutBinding {
             binding,
             descriptor_type: STORAGE,
-            count: 1,
+            count: self.descriptors,
             stages: 0x20,
             flags: 0,
         });
@@ -155,7 +185,7 @@ impl Made {
                 .into_iter()
                 .collect(),
         }));
-        self.record(Record::Pipeline(Pipeline {
+        let mut pipeline = Pipeline {
             id: PipelineId(number),
             name: format!("kernel {number}"),
             layout: PipelineLayoutId(number),
@@ -166,7 +196,9 @@ impl Made {
             constants: Vec::new(),
             required_subgroup_size: None,
             robustness: None,
-        }));
+        };
+        change(&mut pipeline);
+        self.record(Record::Pipeline(pipeline));
         PipelineId(number)
     }
 
@@ -209,7 +241,7 @@ impl Made {
     }
 }
 
-fn compile(wgsl: &str, policy: naga::proc::BoundsCheckPolicy) -> Vec<u8> {
+pub fn compile(wgsl: &str, policy: naga::proc::BoundsCheckPolicy) -> Vec<u8> {
     let module = naga::front::wgsl::parse_str(wgsl).unwrap();
     let capabilities = Capabilities::IMMEDIATES | Capabilities::SHADER_FLOAT16;
     let info = Validator::new(ValidationFlags::all(), capabilities)

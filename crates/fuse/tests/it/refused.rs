@@ -1,8 +1,11 @@
 //! Neighbours that are no chain, each with its reason.
 
-use gapscope_capture::model::Command;
-use gapscope_dependencies::Limits;
-use gapscope_fuse::find;
+use gapscope_capture::model::{BufferId, BufferRange, Command, Fill, Groups, Pipeline};
+use gapscope_dependencies::{Dependencies, Limits};
+use gapscope_fuse::{Form, find, merged};
+use naga::proc::BoundsCheckPolicy::Unchecked;
+use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::spirv::{ExecutionMode, MemoryModel, Op, StorageClass};
 
 use crate::made::*;
 
@@ -131,4 +134,237 @@ fn kernels_that_share_nothing_are_no_pair() {
     let (_folder, capture) = made.run(vec![dispatch(of, &[0, 1]), dispatch(of, &[2, 3])]);
     let found = find(&capture, Limits::default());
     assert!(found.chains.is_empty() && found.refused.is_empty());
+}
+
+/// What is said of a plain kernel and one whose SPIR-V is changed.
+fn why_edited(edit: impl FnOnce(&mut Module)) -> String {
+    let mut made = Made::new();
+    let one = made.kernel(&elementwise("a[i] + 1.0"), 2, 0);
+    let two = made.edited_kernel(&elementwise("a[i] * 2.0"), edit);
+    reason(made, vec![dispatch(one, &[0, 1]), dispatch(two, &[1, 2])])
+}
+
+/// An instruction at the end of the kernel's first block, before it leaves that.
+fn add(module: &mut Module, instruction: Instruction) {
+    let entry = module.entry_points[0].operands[1].unwrap_id_ref();
+    let mut functions = module.functions.iter_mut();
+    let function = functions.find(|of| of.def_id() == Some(entry)).unwrap();
+    function.blocks[0].instructions.insert(0, instruction);
+}
+
+#[test]
+fn a_memory_barrier() {
+    let said = why_edited(|module| {
+        let mut constants = module.types_global_values.iter();
+        let constant = constants.find(|of| of.class.opcode == Op::Constant);
+        let id = constant.unwrap().result_id.unwrap();
+        let operands = vec![Operand::IdScope(id), Operand::IdMemorySemantics(id)];
+        add(
+            module,
+            Instruction::new(Op::MemoryBarrier, None, None, operands),
+        );
+    });
+    assert_eq!(said, "a kernel has a memory barrier");
+}
+
+#[test]
+fn subgroup_operations() {
+    let said = why_edited(|module| {
+        let mut types = module.types_global_values.iter();
+        let boolean = types.find(|of| of.class.opcode == Op::TypeBool).unwrap();
+        let (kind, scope) = (boolean.result_id, boolean.result_id.unwrap());
+        let bound = module.header.as_ref().unwrap().bound;
+        module.header.as_mut().unwrap().bound += 1;
+        let operands = vec![Operand::IdScope(scope)];
+        let elect = Instruction::new(Op::GroupNonUniformElect, kind, Some(bound), operands);
+        add(module, elect);
+    });
+    assert_eq!(said, "a kernel uses subgroup operations");
+}
+
+#[test]
+fn images() {
+    let draws = kernel(
+        "@group(0) @binding(2) var image: texture_storage_2d<rgba8unorm, write>;",
+        "c[i] = a[i]; textureStore(image, vec2u(i, 0u), vec4f(a[i]));",
+    );
+    assert_eq!(why(&elementwise("a[i]"), &draws), "a kernel uses images");
+}
+
+#[test]
+fn device_addresses() {
+    let said = why_edited(|module| {
+        let mut types = module.types_global_values.iter();
+        let pointer = types.find(|of| of.class.opcode == Op::TypePointer).unwrap();
+        let operands = vec![
+            Operand::IdRef(pointer.result_id.unwrap()),
+            Operand::StorageClass(StorageClass::PhysicalStorageBuffer),
+        ];
+        let forward = Instruction::new(Op::TypeForwardPointer, None, None, operands);
+        module.types_global_values.insert(0, forward);
+    });
+    assert_eq!(said, "a kernel uses device addresses");
+}
+
+#[test]
+fn spirv_that_cannot_be_read() {
+    let mut made = Made::new();
+    let code = compile(&elementwise("a[i]"), Unchecked);
+    let one = made.kernel(&elementwise("a[i]"), 2, 0);
+    let two = made.kernel_of(&code[..code.len() - 8], 2, 0, |_| {});
+    let said = reason(made, vec![dispatch(one, &[0, 1]), dispatch(two, &[1, 2])]);
+    assert!(said.starts_with("its SPIR-V cannot be read: "), "{said}");
+}
+
+#[test]
+fn the_device_reads_how_many_workgroups_there_are() {
+    let mut made = Made::new();
+    let of = made.kernel(&elementwise("a[i]"), 2, 0);
+    let mut indirect = dispatch(of, &[1, 2]);
+    let Command::Dispatch(dispatched) = &mut indirect else {
+        unreachable!("a dispatch")
+    };
+    dispatched.groups = Groups::Indirect(BufferRange {
+        buffer: BufferId(9),
+        offset: 0,
+        bytes: 12,
+    });
+    assert_eq!(
+        reason(made, vec![dispatch(of, &[0, 1]), indirect]),
+        "how many workgroups it has is read by the device"
+    );
+}
+
+#[test]
+fn another_first_workgroup() {
+    let mut made = Made::new();
+    let of = made.kernel(&elementwise("a[i]"), 2, 0);
+    let mut second = dispatch(of, &[1, 2]);
+    if let Command::Dispatch(dispatched) = &mut second {
+        dispatched.base[0] = 1;
+    }
+    assert_eq!(
+        reason(made, vec![dispatch(of, &[0, 1]), second]),
+        "their workgroups are not the same: another first one"
+    );
+}
+
+#[test]
+fn an_array_of_descriptors() {
+    let mut made = Made::new();
+    made.descriptors = 2;
+    let of = made.kernel(&elementwise("a[i]"), 2, 0);
+    let mut second = dispatch(of, &[1, 2]);
+    if let Command::Dispatch(dispatched) = &mut second {
+        let mut another = dispatched.bindings[1];
+        another.element = 1;
+        dispatched.bindings.push(another);
+    }
+    assert_eq!(
+        reason(made, vec![dispatch(of, &[0, 1]), second]),
+        "a kernel has an array of descriptors"
+    );
+}
+
+#[test]
+fn pipelines_that_were_made_in_another_way() {
+    type Change = fn(&mut Pipeline);
+    let changes: [(&str, Change); 2] = [
+        ("flags", |of| of.stage_flags = 2),
+        ("sizes of subgroups", |of| {
+            of.required_subgroup_size = Some(8)
+        }),
+    ];
+    for (what, change) in changes {
+        let mut made = Made::new();
+        let code = compile(&elementwise("a[i]"), Unchecked);
+        let (one, two) = (
+            made.kernel_of(&code, 2, 0, |_| {}),
+            made.kernel_of(&code, 2, 0, change),
+        );
+        let said = reason(made, vec![dispatch(one, &[0, 1]), dispatch(two, &[1, 2])]);
+        assert_eq!(
+            said,
+            format!("their pipelines were made with different {what}")
+        );
+    }
+}
+
+#[test]
+fn a_fill_between_them() {
+    let mut made = Made::new();
+    let of = made.kernel(&elementwise("a[i]"), 2, 0);
+    let fill = Command::Fill(Fill {
+        range: BufferRange {
+            buffer: BufferId(9),
+            offset: 0,
+            bytes: 64,
+        },
+        value: 0,
+    });
+    let said = reason(
+        made,
+        vec![dispatch(of, &[0, 1]), fill, dispatch(of, &[1, 2])],
+    );
+    assert_eq!(said, "a fill stands between them");
+}
+
+/// Why a chain that was found cannot be merged.
+fn not_merged(made: Made, commands: Vec<Command>) -> String {
+    let (_folder, capture) = made.run(commands);
+    let found = find(&capture, Limits::default());
+    let [chain] = &found.chains[..] else {
+        panic!("{:?}", found.refused)
+    };
+    let nodes = Dependencies::of_capture(&capture, Limits::default(), &mut |_| ())
+        .graph
+        .nodes;
+    let merged = merged(&capture, &found, chain, Form::Stored, &nodes);
+    match merged {
+        Ok(_) => panic!("it is merged"),
+        Err(refusal) => refusal.to_string(),
+    }
+}
+
+#[test]
+fn modules_that_do_not_fit_together() {
+    type Edit = fn(&mut Module);
+    let edits: [(&str, Edit); 2] = [
+        ("memory models", |module| {
+            let of = module.memory_model.as_mut().unwrap();
+            of.operands[1] = Operand::MemoryModel(MemoryModel::Vulkan);
+        }),
+        ("execution modes", |module| {
+            let entry = module.entry_points[0].operands[1].clone();
+            let mode = Operand::ExecutionMode(ExecutionMode::ContractionOff);
+            let operands = vec![entry, mode];
+            let of = Instruction::new(Op::ExecutionMode, None, None, operands);
+            module.execution_modes.push(of);
+        }),
+    ];
+    for (what, edit) in edits {
+        let mut made = Made::new();
+        let one = made.kernel(&elementwise("a[i] + 1.0"), 2, 0);
+        let two = made.edited_kernel(&elementwise("a[i] * 2.0"), edit);
+        let said = not_merged(made, vec![dispatch(one, &[0, 1]), dispatch(two, &[1, 2])]);
+        assert_eq!(said, format!("their modules have different {what}"));
+    }
+}
+
+#[test]
+fn more_push_constants_than_are_sure() {
+    let mut made = Made::new();
+    let pushed = format!(
+        "struct P {{ s: array<vec4f, 5> }}
+        var<immediate> p: P;
+        {}",
+        elementwise("a[i] * p.s[4].x")
+    );
+    let of = made.kernel(&pushed, 2, 80);
+    let groups = COUNT.div_ceil(64);
+    let commands = [[0, 1], [1, 2]].map(|buffers| dispatch_of(of, &buffers, &[1.0; 20], groups));
+    assert_eq!(
+        not_merged(made, commands.to_vec()),
+        "their push constants have 160 bytes together, and 128 are sure"
+    );
 }

@@ -79,6 +79,7 @@ impl Rows {
             crate::program::Program {
                 steps: Vec::new(),
                 dispatches: 0,
+                commands: 0,
             },
         );
         for (number, marks) in &of.parts {

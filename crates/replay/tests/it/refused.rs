@@ -10,7 +10,7 @@ use crate::running::run;
 const KERNEL: &str = "
 @group(0) @binding(0) var<storage, read_write> data: array<u32>;
 @compute @workgroup_size(64)
-fn fill(@builtin(global_invocation_id) id: vec3u) { data[id.x] = id.x; }";
+fn fill(@builtin(global_invocation_id) id: vec3u) { data[id.x] = id.x + 7u; }";
 
 /// What is said of a capture with this kernel, which must not run.
 #[track_caller]
@@ -212,4 +212,53 @@ fn a_device_that_is_not_there_is_said() {
         Some(Err(Error::NoSuchDevice { asked, .. })) => assert_eq!(asked, "no such device"),
         Some(other) => panic!("{other:?}"),
     }
+}
+
+/// The words of a module where a number is made an address in its first function.
+fn follow_address(code: &mut Vec<u8>) {
+    let mut words: Vec<u32> = (code.as_chunks::<4>().0.iter())
+        .map(|word| u32::from_le_bytes(*word))
+        .collect();
+    let bound = words[3];
+    words[3] += 2;
+    let (pointer, address) = (bound, bound + 1);
+    let (mut integer, mut constant, mut is_there) = (None, None, false);
+    let mut changed = words[..5].to_vec();
+    // OpCapability PhysicalStorageBufferAddresses
+    changed.extend([2 << 16 | 17, 5347]);
+    let mut at = 5;
+    while at < words.len() {
+        let (length, op) = ((words[at] >> 16) as usize, words[at] & 0xffff);
+        let one = &words[at..at + length];
+        changed.extend(one);
+        match op {
+            // OpTypeInt, then OpTypePointer PhysicalStorageBuffer
+            21 if integer.is_none() => {
+                integer = Some(one[1]);
+                changed.extend([4 << 16 | 32, pointer, 5349, one[1]]);
+            }
+            // OpConstant
+            43 if constant.is_none() && Some(one[1]) == integer => constant = Some(one[2]),
+            // OpLabel, then OpConvertUToPtr
+            248 if !is_there => {
+                changed.extend([4 << 16 | 120, pointer, address, constant.expect("a number")]);
+                is_there = true;
+            }
+            _ => {}
+        }
+        at += length;
+    }
+    *code = bytes(&changed);
+}
+
+#[test]
+fn a_kernel_that_follows_device_addresses_is_named() {
+    let Some(text) = refusal(follow_address) else {
+        return;
+    };
+    assert!(
+        text.contains("kernel fill")
+            && text.contains("it reads or writes through device addresses"),
+        "{text}"
+    );
 }

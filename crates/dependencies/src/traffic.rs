@@ -1,0 +1,113 @@
+//! What a command must move at least, against what a device moves.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use serde::Serialize;
+
+use crate::bytes::ByteSet;
+use crate::graph::{Access, Node};
+
+/// How fast a device moves bytes between its memory and itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bandwidth {
+    /// Bytes read and written, a second.
+    pub bytes_per_s: f64,
+    /// How that was measured.
+    pub source: String,
+}
+
+impl Bandwidth {
+    /// What so many bytes take, in nanoseconds.
+    pub fn time_ns(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.bytes_per_s * 1e9
+    }
+}
+
+impl Node {
+    /// Different bytes that it reads, and writes: exactly, or at most.
+    pub fn bytes(&self) -> (u64, u64) {
+        self.sums(&|_| true)
+    }
+
+    /// Different bytes that it certainly reads, and those that it certainly writes, together. None: of no byte it is certain.
+    pub fn least_bytes(&self) -> Option<u64> {
+        let is_exact = |access: &Access| access.bound.is_none();
+        if !self.is_exact() && !self.accesses.iter().any(is_exact) {
+            return None;
+        }
+        let (read, written) = self.sums(&is_exact);
+        Some(read.saturating_add(written))
+    }
+
+    /// The share of a bandwidth that its bytes at least reach in its time. More than 1: what it moves is not all moved to and from
+    /// memory, for caches hold it. None: its bytes or its time are not known.
+    pub fn bandwidth_share(&self, bandwidth: &Bandwidth) -> Option<f64> {
+        let took = self.duration_ns.filter(|ns| *ns > 0)?;
+        Some(bandwidth.time_ns(self.least_bytes()?) / took as f64)
+    }
+
+    fn sums(&self, counts: &dyn Fn(&Access) -> bool) -> (u64, u64) {
+        let sum = |writes: bool| {
+            let mut by_memory: HashMap<u64, Vec<Range<u64>>> = HashMap::new();
+            let accesses = self.accesses.iter().filter(|access| counts(access));
+            for access in accesses.filter(|access| access.writes() == writes) {
+                let ranges = by_memory.entry(access.memory).or_default();
+                ranges.extend(access.set.shifted(access.offset));
+            }
+            let sets = by_memory.into_values().map(ByteSet::of_unsorted);
+            sets.map(|set| set.bytes()).fold(0, u64::saturating_add)
+        };
+        (sum(false), sum(true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::scope::Scope;
+
+    fn access(range: Range<u64>, scope: Scope, bound: Option<&str>) -> Access {
+        Access {
+            memory: 0,
+            offset: 0,
+            set: Arc::new(ByteSet::of(range)),
+            scope,
+            bound: bound.map(str::to_owned),
+            atomic: false,
+            buffer: "b".into(),
+            map: None,
+            binding: None,
+        }
+    }
+
+    #[test]
+    fn each_byte_counts_once_for_reading_and_once_for_writing() {
+        let mut node = Node {
+            accesses: vec![
+                access(0..100, Scope::StorageRead, None),
+                access(50..150, Scope::StorageRead, None),
+                access(0..50, Scope::StorageWrite, None),
+            ],
+            duration_ns: Some(400),
+            ..Node::default()
+        };
+        assert_eq!(node.least_bytes(), Some(200));
+        // A byte a nanosecond.
+        let bandwidth = Bandwidth {
+            bytes_per_s: 1e9,
+            source: String::new(),
+        };
+        assert_eq!(node.bandwidth_share(&bandwidth), Some(0.5));
+        // What is only bounded is not certain, but the rest is.
+        node.accesses
+            .push(access(1000..9000, Scope::StorageRead, Some("gathered")));
+        assert_eq!(node.bytes(), (8150, 50));
+        assert_eq!(node.least_bytes(), Some(200));
+        node.accesses.drain(..3);
+        assert_eq!(node.least_bytes(), None);
+        assert_eq!(node.bandwidth_share(&bandwidth), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! What each command of a window takes.
+
+use std::collections::BTreeMap;
+
+use gapscope_capture::Capture;
+
+use crate::error::Error;
+use crate::program::Extent;
+use crate::recording::Timed;
+use crate::replay::{Options, Replay, median};
+use crate::session::{Manner, Session};
+
+/// Times of the dispatches and transfers of a window, one after the other.
+#[derive(Debug, Clone)]
+pub struct CommandTimes {
+    /// The device that they ran on.
+    pub device: String,
+    /// Its driver.
+    pub driver: String,
+    /// The median of the runs in nanoseconds, by the place of the command among [`Capture::executed`]; one whose time is not known is not
+    /// there.
+    pub median_ns: BTreeMap<usize, u64>,
+    /// Runs that were timed.
+    pub runs: u32,
+    /// Pieces of outputs that were compared with the program's, in all runs.
+    pub outputs_compared: u64,
+    /// Those that differ.
+    pub outputs_different: u64,
+    /// What readers must know.
+    pub notes: Vec<String>,
+}
+
+/// Times each command of a capture, with a barrier after each, [`Options::repeat`] times after [`Options::warm_up`] runs. Schedule, extent,
+/// single dispatches and traces are not looked at.
+///
+/// # Errors
+/// Why it cannot be run.
+pub fn command_times(capture: &Capture, options: &Options) -> Result<CommandTimes, Error> {
+    let mut session = Session::open(
+        capture,
+        Extent::Whole,
+        options.device.as_ref(),
+        options.robust,
+    )?;
+    session.tolerance = options.tolerance;
+    let recordings = session.record(Manner {
+        serialised: true,
+        timed: Timed::Dispatches,
+    })?;
+    let mut runs_ns: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    let (mut outputs_compared, mut outputs_different) = (0, 0);
+    let runs = options.repeat.max(1);
+    for run in 0..options.warm_up.saturating_add(runs) {
+        let mut observed = Vec::new();
+        let found = session.run(run, &recordings, &mut observed, &mut outputs_compared)?;
+        outputs_different += found.different.len() as u64;
+        if run < options.warm_up {
+            continue;
+        }
+        for of in &observed {
+            for (number, marks) in &of.parts {
+                let Some(submitted) = session.program.submissions().nth(*number) else {
+                    continue;
+                };
+                for (buffer, (_, work)) in submitted.buffers.iter().zip(&marks.buffers) {
+                    for (position, pair) in work {
+                        if let Some(pair) = of.pair(*pair) {
+                            let command = runs_ns.entry(buffer.first_command + position);
+                            command.or_default().push(session.clock.between_ns(pair));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    drop(recordings);
+    let ran = Replay::of(&session, options);
+    let medians = runs_ns.into_iter().filter_map(|(command, mut ns)| {
+        ns.sort_unstable();
+        Some((command, median(&ns)?))
+    });
+    Ok(CommandTimes {
+        device: ran.device,
+        driver: ran.driver,
+        median_ns: medians.collect(),
+        runs,
+        outputs_compared,
+        outputs_different,
+        notes: ran.notes,
+    })
+}
