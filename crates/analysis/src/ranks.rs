@@ -42,12 +42,13 @@ use gapscope_trace::UnreadTable;
 pub use late::{Doing, LateCause};
 use matched::{communicators, matched};
 pub use parts::Communicator;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One rank.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct RankRow {
     /// Its number.
     pub rank: u32,
@@ -82,7 +83,7 @@ pub struct RankRow {
 }
 
 /// Idle time of a rank's devices in the analysed window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Idle {
     /// Device time that was judged.
     pub window_ns: i64,
@@ -95,7 +96,7 @@ pub struct Idle {
 }
 
 /// All ranks.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct RankFindings {
     /// How many ranks there are, on all machines.
     pub world_size: Option<u32>,
@@ -126,9 +127,10 @@ pub struct RankFindings {
 }
 
 /// Ranks that take part in collectives together.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CommunicatorRow {
     /// NCCL's number as hexadecimal, or `only` where each process has one that it gives no number.
+    #[schemars(with = "String")]
     pub communicator: Communicator,
     /// How many ranks it has; absent when it is not known.
     pub size: Option<u32>,
@@ -141,7 +143,7 @@ pub struct CommunicatorRow {
 }
 
 /// Collectives of a kind.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CollectiveKind {
     /// Which: `AllReduce` and the like.
     pub kind: &'static str,
@@ -167,11 +169,12 @@ pub struct CollectiveKind {
 }
 
 /// One collective.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Collective {
     /// Its kind.
     pub kind: &'static str,
     /// Its communicator.
+    #[schemars(with = "String")]
     pub communicator: Communicator,
     /// Its number among those of the kind and the communicator, from 0.
     pub number: u64,
@@ -186,7 +189,7 @@ pub struct Collective {
 }
 
 /// The rank that the others wait for most.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Straggler {
     /// Its number.
     pub rank: u32,

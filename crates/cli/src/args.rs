@@ -51,6 +51,7 @@ pub enum Command {
     Info(Info),
     Recover(Recover),
     Replay(Replay),
+    Schema(Schema),
     Completions(Completions),
 }
 
@@ -403,6 +404,19 @@ pub struct Recover {
     /// The trace
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,
+}
+
+/// Print the JSON schema of what a command prints with --json
+///
+/// Keys are stable: they may be added to, never renamed or taken away, and their units and meanings do not change.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gapscope schema                      which there are
+  gapscope schema report > report.schema.json")]
+pub struct Schema {
+    /// Which; without it, those that there are
+    pub name: Option<String>,
 }
 
 /// Print the completion script of a shell

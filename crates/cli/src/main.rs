@@ -4,6 +4,7 @@
 mod args;
 #[cfg(target_os = "linux")]
 mod capture;
+mod captured;
 mod completions;
 mod deps;
 mod exit;
@@ -27,6 +28,7 @@ mod record_metal;
 mod recover;
 mod replay;
 mod report;
+mod schema;
 mod spirv_val;
 mod trace;
 mod view;
@@ -79,6 +81,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         #[cfg(not(target_os = "linux"))]
         Command::Recover(_) => Err(elsewhere("completes unfinished traces", "Linux")),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     }
 }

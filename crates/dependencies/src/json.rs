@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::findings::{Dependencies, Need};
@@ -13,7 +14,7 @@ use crate::graph::{Access, Edge, Node, NodeKind};
 const RANGES_AT_MOST: usize = 64;
 
 /// What is written.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Json<'a> {
     nodes: Vec<JsonNode<'a>>,
     edges: Vec<JsonEdge<'a>>,
@@ -26,7 +27,7 @@ pub struct Json<'a> {
     unknown: Vec<Unknown<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct JsonFusion {
     first: usize,
     second: usize,
@@ -37,7 +38,7 @@ struct JsonFusion {
     refused: Option<&'static str>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct JsonNode<'a> {
     id: usize,
     kind: &'static str,
@@ -55,7 +56,7 @@ struct JsonNode<'a> {
     beyond: Option<&'a str>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct JsonAccess<'a> {
     buffer: &'a str,
     set: Option<u32>,
@@ -71,7 +72,7 @@ struct JsonAccess<'a> {
     ranges: Vec<[u64; 2]>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct JsonEdge<'a> {
     from: usize,
     to: usize,
@@ -82,7 +83,7 @@ struct JsonEdge<'a> {
     buffers: &'a [Arc<str>],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct JsonBarrier {
     barrier: usize,
     need: &'static str,
@@ -94,7 +95,7 @@ struct JsonBarrier {
     position: usize,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct JsonPath {
     nodes: Vec<usize>,
     unit: &'static str,
@@ -103,7 +104,7 @@ struct JsonPath {
     parallelism: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Unknown<'a> {
     what: &'static str,
     reason: &'a str,

@@ -6,6 +6,7 @@ use crate::page::command_line;
 use gapscope_analysis::ranks::{CollectiveKind, RankFindings};
 use gapscope_analysis::vocabulary::file_name;
 use gapscope_trace::Manifest;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What a report on ranks is made of.
@@ -254,16 +255,6 @@ impl RanksReport<'_> {
     /// # Errors
     /// None is known.
     pub fn json(&self) -> Result<String, serde_json::Error> {
-        #[derive(Serialize)]
-        struct Json<'a> {
-            report_version: u32,
-            gapscope_version: &'a str,
-            trace: &'a str,
-            command: &'a [String],
-            #[serde(flatten)]
-            findings: &'a RankFindings,
-            notes: &'a [String],
-        }
         let mut text = serde_json::to_string_pretty(&Json {
             report_version: crate::json::VERSION,
             gapscope_version: &self.manifest.gapscope_version,
@@ -275,6 +266,26 @@ impl RanksReport<'_> {
         text.push('\n');
         Ok(text)
     }
+}
+
+/// What `gapscope report --json` prints of a folder of ranks.
+///
+/// Times are integer nanoseconds, sizes integer bytes, shares from 0 to 1. What is not known is null.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Ranks")]
+pub struct Json<'a> {
+    /// Version of the keys' meaning. Keys may be added without a new one; none is renamed or taken away.
+    report_version: u32,
+    /// Version of the gapscope that wrote the traces.
+    gapscope_version: &'a str,
+    /// Name of the folder.
+    trace: &'a str,
+    /// The command that was recorded, as the first rank has it.
+    command: &'a [String],
+    #[serde(flatten)]
+    findings: &'a RankFindings,
+    /// Sentences about reading the traces, and what each says of itself.
+    notes: &'a [String],
 }
 
 /// In units of 10^9 bytes, as nccl-tests print them.
