@@ -15,7 +15,7 @@ use gapscope_recorder::Layered;
 
 use crate::args;
 use crate::captured::{Captured, End};
-use crate::failure::{CANNOT_RECORD, Failure};
+use crate::failure::Failure;
 use crate::{exit, layer, output, page};
 
 /// The name of the layer that captures.
@@ -24,7 +24,7 @@ const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_capture";
 /// Captures a window of a command's work, says what it got, and ends as the command did.
 pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
     let begun = begin(arguments).map_err(|failure| match failure.status {
-        1 => failure.status(CANNOT_RECORD),
+        exit::FAILED => failure.status(exit::CANNOT_RECORD),
         _ => failure,
     })?;
     let status = exit::status(begun.exit);
@@ -32,7 +32,7 @@ pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
         Ok(()) => 0,
         Err(failure) => {
             page::say(&format!("gapscope: {failure}\n"));
-            CANNOT_RECORD
+            exit::CANNOT_RECORD
         }
     };
     Ok(ExitCode::from(if status != 0 { status } else { own }))

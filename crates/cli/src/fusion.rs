@@ -1,6 +1,7 @@
 //! `gapscope replay --fuse`.
 
 use crate::args;
+use crate::exit;
 use crate::failure::Failure;
 use crate::page;
 use crate::replay::json::Fused;
@@ -40,7 +41,7 @@ pub fn run(
     fusion.notes.extend(remarks.iter().cloned());
     let status = match fusion.is_exact() {
         true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+        false => ExitCode::from(exit::FAILED),
     };
     match arguments.json {
         true => write_json(&Fused { fusion })?,

@@ -47,7 +47,7 @@ pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
     let is_part = arguments.until.is_some() || arguments.dispatch.is_some();
     let status = match result.different() {
         0 => exit::of_reading((is_part || result.is_equal()) && problem.is_none()),
-        _ => ExitCode::FAILURE,
+        _ => ExitCode::from(exit::FAILED),
     };
     match arguments.json {
         true => write_json(&answer(result, &remarks))?,
@@ -126,7 +126,7 @@ fn find_nan(
     let search = search.map_err(|error| Failure::new(error.to_string()))?;
     let end = match search.found {
         None => ExitCode::SUCCESS,
-        Some(_) => ExitCode::FAILURE,
+        Some(_) => ExitCode::from(exit::FAILED),
     };
     if arguments.json {
         write_json(&FindNan {

@@ -29,6 +29,7 @@ mod readers;
 mod real_programs;
 mod recording;
 mod replay;
+mod schema;
 mod sdk;
 mod truth;
 mod validation;

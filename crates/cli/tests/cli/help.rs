@@ -19,6 +19,7 @@ fn help_texts() {
         "info",
         "recover",
         "replay",
+        "schema",
         "completions",
     ] {
         pages.push_str(&format!(
