@@ -35,7 +35,7 @@ pub(crate) use advice::advice;
 
 pub use advice::Advice;
 pub use cause::{Cause, CauseFacts, Family, Side};
-pub use each::{each_gap, each_gap_between};
+pub use each::{each_gap, each_gap_between, gap_numbers};
 pub use pattern::{Pattern, Regularity};
 pub use walk::{GapFinder, idle_time};
 

@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A half-open interval of nanoseconds, `start_ns..end_ns`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema,
+)]
 pub struct Interval {
     /// Its first nanosecond.
     pub start_ns: i64,

@@ -4,7 +4,7 @@ mod replay;
 
 use crate::deps::Deps;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use gapscope_command::Query;
+use gapscope_command::{Mcp, Query};
 use gapscope_trace::manifest::SamplingMode;
 use std::ffi::OsString;
 use std::ops::Range;
@@ -43,6 +43,7 @@ pub enum Command {
     Record(Record),
     Capture(Capture),
     Report(Report),
+    Explain(Explain),
     View(View),
     Export(Export),
     Query(Query),
@@ -52,6 +53,7 @@ pub enum Command {
     Recover(Recover),
     Replay(Replay),
     Schema(Schema),
+    Mcp(Mcp),
     Completions(Completions),
 }
 
@@ -262,6 +264,31 @@ pub struct Report {
     /// Compare the work under two labels: what A and B ran, moved and took
     #[arg(long, value_name = "A,B", value_parser = two_labels, conflicts_with_all = ["label", "top"])]
     pub compare_labels: Option<(String, String)>,
+
+    /// The trace
+    #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
+    pub trace: PathBuf,
+}
+
+/// Say in plain English what a trace shows, and on which rows each claim rests
+///
+/// A page at most: what the program did, what bounds it, what takes the most time and where, what to do, and what is not known.
+/// It says what the report finds; rows such as `[gap 17]` are looked up with the queries at its end.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit status:
+  3  some of the trace cannot be read: the text says which table, and what rests on it is not told
+
+Examples:
+  gapscope explain run.gapscope
+  gapscope explain --json run.gapscope | jq '.claims[] | .text, .query'")]
+pub struct Explain {
+    /// Print JSON: claims with their figures, rows and queries; its keys are stable
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub width: Width,
 
     /// The trace
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]

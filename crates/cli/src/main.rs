@@ -5,9 +5,11 @@ mod args;
 #[cfg(target_os = "linux")]
 mod capture;
 mod captured;
+mod companion;
 mod completions;
 mod deps;
 mod exit;
+mod explain;
 mod export;
 mod failure;
 mod fusion;
@@ -19,7 +21,6 @@ mod layer;
 mod output;
 mod page;
 mod progress;
-mod query;
 mod ranks;
 #[cfg(target_os = "linux")]
 mod record;
@@ -36,6 +37,7 @@ mod view;
 use args::{Arguments, Command};
 use clap::Parser;
 use failure::Failure;
+use gapscope_command::{MCP_PROGRAM, QUERY_PROGRAM};
 use gapscope_trace::{memory, panics};
 use std::process::ExitCode;
 
@@ -70,10 +72,12 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         #[cfg(not(target_os = "linux"))]
         Command::Capture(_) => Err(elsewhere("captures", "Linux")),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
-        Command::Query(_) => Err(query::run()),
+        Command::Query(_) => Err(companion::run("query", QUERY_PROGRAM)),
+        Command::Mcp(_) => Err(companion::run("mcp", MCP_PROGRAM)),
         Command::Deps(arguments) => deps::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         #[cfg(target_os = "linux")]

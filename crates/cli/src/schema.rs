@@ -70,6 +70,11 @@ pub const ALL: &[Published] = &[
         make: of::<gapscope_report::ranks::Json>,
     },
     Published {
+        name: "explain",
+        of: "gapscope explain --json",
+        make: of::<gapscope_report::explanation::Explanation>,
+    },
+    Published {
         name: "deps",
         of: "gapscope deps --json",
         make: of::<gapscope_dependencies::Json>,

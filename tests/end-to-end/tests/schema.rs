@@ -14,14 +14,14 @@ use crate::{client, product};
 
 /// Answers of commands, each with the name of its schema.
 #[derive(Default)]
-struct Answers {
+pub struct Answers {
     pairs: Vec<Value>,
     commands: Vec<String>,
 }
 
 impl Answers {
     /// Runs a command that prints JSON on stdout.
-    fn of(&mut self, schema: &str, arguments: &[&str], path: &Path) -> Value {
+    pub fn of(&mut self, schema: &str, arguments: &[&str], path: &Path) -> Value {
         let mut command = Command::new(product::built("gapscope"));
         command.args(arguments).arg(path).envs(Lavapipe.variables());
         let run = Run::of(&mut command);
@@ -45,7 +45,7 @@ impl Answers {
     }
 
     /// Fails where an answer is not what its schema says, or has a key that it does not name.
-    fn hold(self) {
+    pub fn hold(self) {
         let Some([python, script]) = client::script("json-schema") else {
             return;
         };
@@ -82,7 +82,8 @@ fn close(rules: &mut Value) {
     }
 }
 
-fn write(text: &str, folder: &Path) {
+/// A trace of a text.
+pub fn write(text: &str, folder: &Path) {
     let trace = Trace::from_text(text).expect("a text trace");
     let mut writer = TraceWriter::create(folder).expect("a new folder");
     *writer.tables_mut() = trace.tables;

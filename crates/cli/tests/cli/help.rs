@@ -13,6 +13,7 @@ fn help_texts() {
         "record",
         "capture",
         "report",
+        "explain",
         "export",
         "query",
         "deps",
@@ -20,6 +21,7 @@ fn help_texts() {
         "recover",
         "replay",
         "schema",
+        "mcp",
         "completions",
     ] {
         pages.push_str(&format!(
