@@ -109,7 +109,7 @@ fn every_claim_is_found_again() {
     for program in [
         "steady --n 20 --iterations 50",
         "pipelines-in-loop --iterations 20",
-        "ping-pong --iterations 20 --n 5",
+        "spin --spin 3000000 --groups 4",
     ] {
         let recording = Program::planted(program, &Lavapipe).record().ok();
         tables.extend(holds(&recording.path(), &[], &mut answers));

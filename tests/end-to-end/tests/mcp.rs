@@ -68,8 +68,10 @@ fn serve(folder: &Path, asked: Asked, calls: &Value) -> Option<Served> {
         "mcp".into(),
     ];
     command.extend(asked.options.iter().map(ToString::to_string));
-    let environment: serde_json::Map<String, Value> = (Lavapipe.variables().into_iter())
-        .map(|(name, value)| (name.to_string(), json!(value.to_string_lossy())))
+    let environment: serde_json::Map<String, Value> = Lavapipe
+        .variables()
+        .into_iter()
+        .map(|(name, value)| (name, json!(value)))
         .collect();
     let question = json!({
         "command": command, "mode": asked.mode, "roots": asked.roots, "calls": calls,
@@ -260,7 +262,11 @@ fn roots_and_limits_are_those_that_were_named() {
     let text = served.fine(0);
     assert!(text.contains("The answer was cut here"), "{text}");
     assert!(text.chars().count() < 1_300);
-    assert!(served.refused(1).contains("record"), "{}", served.text(1));
+    assert!(
+        served.refused(1).contains("tool not found"),
+        "{}",
+        served.text(1)
+    );
     // … by the client, in a version of the protocol that has roots …
     let roots = [format!("file://{root}")];
     let asked = Asked {
