@@ -26,6 +26,7 @@ mod digest;
 mod late;
 mod matched;
 mod nccl;
+mod outliers;
 mod parts;
 mod ranges;
 mod sentences;
@@ -41,6 +42,7 @@ pub use digest::{RankDigest, note};
 use gapscope_trace::UnreadTable;
 pub use late::{Doing, LateCause};
 use matched::{communicators, matched};
+pub use outliers::{Outlier, Unlike, list};
 pub use parts::Communicator;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -54,6 +56,8 @@ pub struct RankRow {
     pub rank: u32,
     /// Its number on its machine.
     pub local_rank: Option<u32>,
+    /// Its machine, by the boot that its trace names: ranks of one machine have the same; absent where the trace names none.
+    pub machine: Option<String>,
     /// Names of its devices.
     pub devices: Vec<String>,
     /// What bounds it; unknown of one of several devices in a trace.
@@ -122,6 +126,8 @@ pub struct RankFindings {
     pub longest: Vec<Collective>,
     /// The rank that the others wait for most.
     pub straggler: Option<Straggler>,
+    /// Ranks that are unlike the others, what costs most first.
+    pub outliers: Vec<Outlier>,
     /// What all this means, in sentences; what costs most comes first.
     pub sentences: Vec<String>,
 }
@@ -280,6 +286,7 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         communicators: rows,
         bandwidth: bandwidths.rows(),
         straggler: comparison.straggler(),
+        outliers: outliers::outliers(&digests),
         longest: comparison.longest(longest),
         ranks: comparison.rows(),
         collectives: comparison.kinds(counts),
