@@ -21,6 +21,7 @@ mod endings;
 mod equal_work;
 mod explain;
 mod fake_driver;
+mod fleet;
 mod fusion;
 mod gfxreconstruct;
 mod losses;

@@ -28,7 +28,8 @@ pub struct Outlier {
     pub kernel: Option<String>,
     /// The ranks, by number.
     pub ranks: Vec<u32>,
-    /// The machine whose ranks they all are, and of which they are all; absent where they are not, or machines are not known.
+    /// The machine whose ranks they are, all of them; absent where other ranks of their machines are not unlike, or machines are not
+    /// known.
     pub machine: Option<String>,
     /// The figure: their median.
     pub value_ns: i64,
@@ -88,8 +89,17 @@ pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
     found.extend(unlike(ranks, Unlike::Computes, None, &values(&computed)));
     let idle = |digest: &RankDigest| Some(digest.row.idle?.total_ns);
     found.extend(unlike(ranks, Unlike::Idles, None, &values(&idle)));
-    // What all ranks but the last do there is mostly waiting, so that none of it means nothing.
-    let collective = |digest: &RankDigest| digest.row.collective_ns.filter(|ns| *ns > 0);
+    // Ranks that take part in other collectives wait in others.
+    let count = median(
+        ranks
+            .iter()
+            .filter_map(|rank| rank.row.collective_count.map(|n| n as i64)),
+    );
+    let usual = |digest: &RankDigest| digest.row.collective_count.map(|n| n as i64) == count;
+    let collective = |digest: &RankDigest| {
+        let ns = digest.row.collective_ns.filter(|ns| *ns > 0);
+        ns.filter(|_| usual(digest))
+    };
     found.extend(unlike(ranks, Unlike::Awaited, None, &values(&collective)));
     let mut kernels: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     for (rank, digest) in ranks.iter().enumerate() {
@@ -105,7 +115,10 @@ pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
     for (name, values) in kernels {
         let slow = unlike(ranks, Unlike::Kernel, Some(name), &values);
         // A device that is slow at everything is told once.
-        let known = slow.filter(|slow| !found.iter().any(|other| explains(other, slow)));
+        let slow = slow.into_iter();
+        let known: Vec<Outlier> = slow
+            .filter(|slow| !found.iter().any(|other| explains(other, slow)))
+            .collect();
         found.extend(known);
     }
     found.sort_by_key(|outlier| Reverse(outlier.cost_ns));
@@ -124,12 +137,13 @@ fn unlike(
     what: Unlike,
     kernel: Option<&str>,
     values: &[Value],
-) -> Option<Outlier> {
-    if values.len() < FEW_RANKS as usize {
-        return None;
-    }
-    let usual_ns = median(values.iter().map(|value| value.ns))?;
-    let spread_ns = median(values.iter().map(|value| (value.ns - usual_ns).abs()))? as f64 * 1.4826;
+) -> Vec<Outlier> {
+    let usual_ns = median(values.iter().map(|value| value.ns));
+    let (Some(usual_ns), FEW_RANKS..) = (usual_ns, values.len() as u64) else {
+        return Vec::new();
+    };
+    let off = values.iter().map(|value| (value.ns - usual_ns).abs());
+    let spread_ns = median(off).unwrap_or(0) as f64 * 1.4826;
     let sign = if what == Unlike::Awaited { -1 } else { 1 };
     let least_ns = (OUTLIER_SPREADS * spread_ns).max(OUTLIER_SHARE * usual_ns as f64);
     let far: Vec<&Value> = (values.iter())
@@ -143,39 +157,62 @@ fn unlike(
         })
         .collect();
     if far.len() as f64 > OUTLIER_MOST * values.len() as f64 {
-        return None;
+        return Vec::new();
     }
-    let value_ns = median(far.iter().map(|value| value.ns))?;
-    let costs = far
-        .iter()
-        .map(|value| sign * (value.ns - usual_ns).saturating_mul(value.times));
-    let mut numbers: Vec<u32> = far.iter().map(|value| ranks[value.rank].row.rank).collect();
-    numbers.sort_unstable();
-    let mut outlier = Outlier {
-        what,
-        kernel: kernel.map(str::to_owned),
-        machine: machine(ranks, &far),
-        ranks: numbers,
-        value_ns,
-        usual_ns,
-        ratio: ratio(value_ns, usual_ns),
-        cost_ns: costs.max().unwrap_or(0),
-        sentence: String::new(),
-    };
-    outlier.sentence = sentence(&outlier);
-    Some(outlier)
+    let groups = machines(ranks, far).into_iter();
+    let each = groups.filter_map(|(machine, group)| {
+        let value_ns = median(group.iter().map(|value| value.ns))?;
+        let costs = group
+            .iter()
+            .map(|value| (sign * (value.ns - usual_ns)).saturating_mul(value.times));
+        let mut outlier = Outlier {
+            what,
+            kernel: kernel.map(str::to_owned),
+            machine,
+            ranks: group
+                .iter()
+                .map(|value| ranks[value.rank].row.rank)
+                .collect(),
+            value_ns,
+            usual_ns,
+            ratio: ratio(value_ns, usual_ns),
+            cost_ns: costs.max()?,
+            sentence: String::new(),
+        };
+        outlier.ranks.sort_unstable();
+        outlier.sentence = sentence(&outlier);
+        Some(outlier)
+    });
+    each.collect()
 }
 
-/// The machine of which these are all the ranks.
-fn machine(ranks: &[&RankDigest], far: &[&Value]) -> Option<String> {
-    let of = |rank: usize| ranks[rank].row.machine.as_deref();
-    let name = of(far.first()?.rank)?;
-    let all = (0..ranks.len())
-        .filter(|rank| of(*rank) == Some(name))
-        .count();
-    let alone = all == ranks.len() || all < 2;
-    let same = far.iter().all(|value| of(value.rank) == Some(name));
-    (same && !alone && all == far.len()).then(|| name.to_owned())
+/// Far values by machines of which all ranks are far, and the rest together.
+fn machines<'a>(
+    ranks: &[&RankDigest],
+    far: Vec<&'a Value>,
+) -> Vec<(Option<String>, Vec<&'a Value>)> {
+    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+    for rank in ranks {
+        if let Some(machine) = &rank.row.machine {
+            *sizes.entry(machine).or_default() += 1;
+        }
+    }
+    let mut groups: BTreeMap<Option<&str>, Vec<&Value>> = BTreeMap::new();
+    for value in far {
+        let machine = ranks[value.rank].row.machine.as_deref();
+        groups.entry(machine).or_default().push(value);
+    }
+    let (mut whole, mut rest) = (Vec::new(), Vec::new());
+    for (machine, mut group) in groups {
+        match machine.and_then(|machine| sizes.get(machine)) {
+            Some(size) if *size == group.len() && *size > 1 && sizes.len() > 1 => {
+                whole.push((machine.map(str::to_owned), group));
+            }
+            _ => rest.append(&mut group),
+        }
+    }
+    whole.push((None, rest));
+    whole
 }
 
 fn median(values: impl Iterator<Item = i64>) -> Option<i64> {
@@ -294,7 +331,7 @@ mod tests {
         assert_eq!(
             found(&ranks),
             [
-                (Unlike::Kernel, vec![4, 5, 6, 7, 11], None),
+                (Unlike::Kernel, vec![11], None),
                 (Unlike::Computes, vec![4, 5, 6, 7], Some("m1".to_owned())),
             ]
         );
