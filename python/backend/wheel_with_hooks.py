@@ -26,6 +26,7 @@ PARTS = {
     "libgapscope_vulkan_capture.so": DATA / "data/lib/gapscope",
     "libgapscope_cuda.so": DATA / "data/lib/gapscope",
     "gapscope-query": DATA / "scripts",
+    "gapscope-mcp": DATA / "scripts",
 }
 # For one package alone cargo would choose other features of dependencies, and compile nearly all of them again.
 BUILD = ["build", "--workspace", "--profile", PROFILE, "--message-format=json-render-diagnostics"]
@@ -61,7 +62,7 @@ def build_sdist(sdist_directory, config_settings=None):
 
 def _built(cargo):
     """Builds the command and what is packed beside it, and gives the files."""
-    command = [cargo, *BUILD, "--lib", "--bin", "gapscope", "--bin", "gapscope-query"]
+    command = [cargo, *BUILD, "--lib", "--bin", "gapscope", "--bin", "gapscope-query", "--bin", "gapscope-mcp"]
     built = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)
     messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
     files = [Path(file) for message in messages for file in message.get("filenames", [])]

@@ -75,6 +75,7 @@ fn build_release(cross: impl Fn(&mut Command)) -> Result<()> {
         "--lib",
         "--bin=gapscope",
         "--bin=gapscope-query",
+        "--bin=gapscope-mcp",
     ]);
     cross(&mut cargo);
     progress::build(&mut cargo)

@@ -5,10 +5,11 @@ use crate::gaps::explain::{Explainer, Explanation};
 use crate::intervals::Interval;
 use crate::timeline::{Gpu, Timeline, Work};
 use gapscope_trace::ids::QueueId;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Activity of all devices.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Activity {
     /// What is sliced: from the first work of any device to the end of the last.
     pub window: Interval,
@@ -17,7 +18,7 @@ pub struct Activity {
 }
 
 /// Activity of a device or of a queue.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ActivityRow {
     /// Index of the device in the findings.
     pub device: u32,
@@ -28,7 +29,7 @@ pub struct ActivityRow {
 }
 
 /// A slice of time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Slice {
     /// Its length.
     pub length_ns: i64,

@@ -17,16 +17,18 @@ use crate::timeline::{Content, Gpu, Timeline};
 use crate::vocabulary::{UNKNOWN_DEVICE, Vocabulary};
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
 use gapscope_trace::manifest::{Api, ClockMethod};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A physical GPU: all devices of the trace, of whatever process, with one uuid.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct DeviceBusy {
     /// Index of the GPU in the findings.
     pub index: u32,
     /// Name.
     pub name: String,
     /// `vulkan`, `cuda`, `metal`.
+    #[schemars(with = "String")]
     pub api: Api,
     /// Driver and version.
     pub driver: String,
@@ -39,6 +41,7 @@ pub struct DeviceBusy {
     /// True when the driver said that the device was lost.
     pub lost: bool,
     /// How device times were mapped to host times.
+    #[schemars(with = "String")]
     pub clock_method: ClockMethod,
     /// The greatest error of a mapped time; absent when it is not known.
     pub clock_error_ns: Option<i64>,
@@ -64,7 +67,7 @@ pub struct DeviceBusy {
 }
 
 /// A queue's part of its GPU.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct QueueBusy {
     /// Id of the queue in the trace.
     pub queue_id: QueueId,
@@ -81,7 +84,7 @@ pub struct QueueBusy {
 }
 
 /// Busy and idle time in a window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct BusyShare {
     /// The window.
     pub window: Interval,

@@ -8,12 +8,13 @@ use crate::durations::Durations;
 use crate::timeline::Timeline;
 use gapscope_trace::ids::{CommandBufferId, QueueId};
 use gapscope_trace::tables::{Table, Timing};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
 /// Command buffers over the whole recording.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CommandBuffers {
     /// Submitted instances.
     pub count: u64,
@@ -36,16 +37,17 @@ pub struct CommandBuffers {
 }
 
 /// How many command buffers have a timing.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TimingCount {
     /// `measured`, `bracketed`, or why the times are unknown.
+    #[schemars(with = "String")]
     pub timing: Timing,
     /// Command buffers.
     pub count: u64,
 }
 
 /// One command buffer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CommandBufferRow {
     /// Id in the trace.
     pub id: CommandBufferId,

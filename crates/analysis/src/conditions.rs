@@ -12,10 +12,11 @@ use crate::quantity::duration;
 use crate::timeline::Timeline;
 use crate::vocabulary::Gpus;
 use gapscope_trace::tables::Condition;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Something that may have changed how long work took.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ConditionNote {
     /// What it was.
     pub kind: ConditionKind,
@@ -34,7 +35,7 @@ pub struct ConditionNote {
 }
 
 /// What happened to a GPU or a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConditionKind {
     /// A GPU or its memory was too hot for its clock.

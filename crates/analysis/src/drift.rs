@@ -20,11 +20,12 @@ use crate::timeline::Timeline;
 use gapscope_trace::ids::{CommandBufferId, DeviceId, QueueId};
 use gapscope_trace::manifest::{Api, SamplingMode};
 use gapscope_trace::tables::Timing;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 
 /// Drift over all command buffers that have both times.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Drift {
     /// Command buffers compared.
     pub count: u64,
@@ -47,7 +48,7 @@ pub struct Drift {
 }
 
 /// Drift of one command buffer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct DriftRow {
     /// Id of the command buffer.
     pub command_buffer: CommandBufferId,

@@ -1,10 +1,11 @@
 //! Statistics of durations.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::Range;
 
 /// Statistics of durations in nanoseconds. All but the count are absent when the count is 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Durations {
     /// How many durations are known, and so in these figures.
     pub timed_count: u64,

@@ -26,6 +26,7 @@ use crate::verdict::Bound;
 use crate::warm_up::FirstUses;
 use extent::{Extent, Instances};
 use gapscope_trace::manifest::Api;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -40,7 +41,7 @@ pub(crate) const MARKERS: &[&str] = &[
 ];
 
 /// What a part of a trace cost. Counts, bytes and times are of all of its work, warm-up included.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct WorkCost {
     /// The label, or what the caller calls the trace.
     pub name: String,
@@ -95,7 +96,7 @@ pub struct WorkCost {
 }
 
 /// Evaluations that are no samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// Why.
     pub because: Reason,
@@ -104,7 +105,7 @@ pub struct LeftOut {
 }
 
 /// Why an evaluation is no sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// It starts in the recording's warm-up.
@@ -120,7 +121,7 @@ pub enum Reason {
 }
 
 /// What of two works is compared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum Figure {
     /// Dispatches.
     #[default]
@@ -184,7 +185,7 @@ impl Figure {
 }
 
 /// One figure of two works.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Ratio {
     /// Of what.
     #[serde(rename = "what")]
@@ -208,7 +209,7 @@ pub struct Ratio {
 }
 
 /// Two works compared.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct WorkComparison {
     /// The work before.
     pub before: WorkCost,
@@ -225,7 +226,7 @@ pub struct WorkComparison {
 }
 
 /// What says that two works are equal.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// The program's labels: one evaluation is compared with one.

@@ -22,13 +22,14 @@ use gapscope_trace::lookup::NONE;
 use gapscope_trace::manifest::DeviceLimits;
 use gapscope_trace::tables::Kernels;
 use occupancy::Occupancy;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 /// Fill of a GPU over the analysed window.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct DeviceFill {
     /// Index of the device in the findings.
     pub device: u32,
@@ -49,7 +50,7 @@ pub struct DeviceFill {
 }
 
 /// A kernel while the GPU was underfilled.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct KernelFill {
     /// The kernel's name.
     pub name: String,

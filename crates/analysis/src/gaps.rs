@@ -35,7 +35,7 @@ pub(crate) use advice::advice;
 
 pub use advice::Advice;
 pub use cause::{Cause, CauseFacts, Family, Side};
-pub use each::{each_gap, each_gap_between};
+pub use each::{each_gap, each_gap_between, gap_numbers};
 pub use pattern::{Pattern, Regularity};
 pub use walk::{GapFinder, idle_time};
 
@@ -44,6 +44,7 @@ use crate::verdict::{Bound, Part};
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::HostCallKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 impl GapPart {
@@ -53,7 +54,7 @@ impl GapPart {
 }
 
 /// Idle time of one cause.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct GapTotal {
     /// The cause.
     pub cause: Cause,
@@ -72,7 +73,7 @@ pub struct GapTotal {
 }
 
 /// Idle time on one side of the verdict, and how much of it is certain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SideRange {
     /// The side.
     pub side: Side,
@@ -85,7 +86,7 @@ pub struct SideRange {
 }
 
 /// Idle time of the analysed window: of all devices, and of each queue.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct IdleTime {
     /// Gaps between work, at least as long as the threshold.
     pub gap_count: u64,
@@ -148,7 +149,7 @@ impl IdleTime {
 }
 
 /// Idle time of a device.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct DeviceIdle {
     /// Index of the device in the findings.
     pub device: u32,
@@ -171,7 +172,7 @@ pub struct DeviceIdle {
 }
 
 /// Idle time of a queue, between its own first and last work.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct QueueIdle {
     /// Index of the device in the findings.
     pub device: u32,
@@ -184,7 +185,7 @@ pub struct QueueIdle {
 }
 
 /// One gap of a device.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Gap {
     /// Index of the device in the findings.
     pub device: u32,
@@ -220,7 +221,7 @@ pub struct Gap {
 }
 
 /// A part of a gap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GapPart {
     /// Its cause.
     pub cause: Cause,
@@ -231,7 +232,7 @@ pub struct GapPart {
 }
 
 /// What ran before or after a gap.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct WorkName {
     /// The kernel's name, `copy` and the like for a transfer, or `command buffer`.
     pub name: String,
@@ -244,7 +245,7 @@ pub struct WorkName {
 }
 
 /// Host time by call.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct HostTime {
     /// The call, as in the trace, or `outside of GPU calls`.
     pub call: &'static str,
@@ -258,7 +259,7 @@ pub struct HostTime {
 }
 
 /// Gaps of some range of lengths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GapBin {
     /// Shortest length in the bin.
     pub from_ns: i64,

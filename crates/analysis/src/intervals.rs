@@ -3,10 +3,13 @@
 //! A *set* here is a slice of intervals, sorted by start, disjoint and not empty: what [`union`] makes. Busy times are
 //! lengths of such sets, never sums of durations.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A half-open interval of nanoseconds, `start_ns..end_ns`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema,
+)]
 pub struct Interval {
     /// Its first nanosecond.
     pub start_ns: i64,

@@ -14,19 +14,21 @@ use crate::intervals::{Busy, Interval};
 use crate::quantity::ratio;
 use crate::timeline::{Timeline, Work, WorkKind};
 use gapscope_trace::tables::{NameSource, Table};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// All dispatches of the kernels with one name and one code, over the whole recording.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Kernel {
     /// The kernel's name as people read it, which no other row has.
     pub name: String,
     /// Its whole name in the code, where `name` is a shorter one.
     pub full_name: Option<String>,
     /// Where the name comes from.
+    #[schemars(with = "String")]
     pub name_source: NameSource,
     /// Kernels of this row that differ in code, entry point or specialisation.
     pub variants: u32,
@@ -59,7 +61,7 @@ pub struct Kernel {
 }
 
 /// The code of a kernel.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct KernelSource {
     /// Its hash: the trace has it in `sources/HASH.spv`, `.ptx` or whatever it is.
     pub hash: Arc<str>,

@@ -13,12 +13,13 @@ use gapscope_trace::ids::LabelId;
 use gapscope_trace::lookup::{IdIndex, NONE, label_path};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::Table;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// All GPU work under one label path, over the whole recording.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct LabelRow {
     /// Texts from the outermost label to this one, joined by ` / `.
     pub path: String,
@@ -35,7 +36,7 @@ pub struct LabelRow {
 }
 
 /// GPU work under a label.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct LabelWork {
     /// Dispatches, with or without known times.
     pub dispatch_count: u64,

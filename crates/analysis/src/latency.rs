@@ -15,11 +15,12 @@ use crate::gaps::Cause;
 use crate::gaps::waits::Order;
 use crate::timeline::Timeline;
 use gapscope_trace::ids::{QueueId, SubmissionId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 
 /// Launch latency and queue depth of one queue, over the whole recording.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct QueueLatency {
     /// Index of the device in the findings.
     pub device: u32,
@@ -52,7 +53,7 @@ pub struct QueueLatency {
 }
 
 /// Submissions that waited for something else than their own queue's work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Waited {
     /// What for, as idle time at it is called: `other-queue`, `host-signal`, `host-function`, `external-wait`, or `unknown`.
     pub cause: Cause,

@@ -5,11 +5,12 @@
 
 use crate::allocations::{Change, MemoryStep, each_step};
 use crate::timeline::Timeline;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Device memory over the recording, by device and heap.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct MemoryRow {
     /// Index of the device in the findings.
     pub device: u32,

@@ -26,6 +26,7 @@ mod digest;
 mod late;
 mod matched;
 mod nccl;
+mod outliers;
 mod parts;
 mod ranges;
 mod sentences;
@@ -41,18 +42,22 @@ pub use digest::{RankDigest, note};
 use gapscope_trace::UnreadTable;
 pub use late::{Doing, LateCause};
 use matched::{communicators, matched};
+pub use outliers::{Outlier, Unlike, list};
 pub use parts::Communicator;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One rank.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct RankRow {
     /// Its number.
     pub rank: u32,
     /// Its number on its machine.
     pub local_rank: Option<u32>,
+    /// Its machine, by the boot that its trace names: ranks of one machine have the same; absent where the trace names none.
+    pub machine: Option<String>,
     /// Names of its devices.
     pub devices: Vec<String>,
     /// What bounds it; unknown of one of several devices in a trace.
@@ -82,7 +87,7 @@ pub struct RankRow {
 }
 
 /// Idle time of a rank's devices in the analysed window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Idle {
     /// Device time that was judged.
     pub window_ns: i64,
@@ -95,7 +100,7 @@ pub struct Idle {
 }
 
 /// All ranks.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct RankFindings {
     /// How many ranks there are, on all machines.
     pub world_size: Option<u32>,
@@ -121,14 +126,17 @@ pub struct RankFindings {
     pub longest: Vec<Collective>,
     /// The rank that the others wait for most.
     pub straggler: Option<Straggler>,
+    /// Ranks that are unlike the others, what costs most first.
+    pub outliers: Vec<Outlier>,
     /// What all this means, in sentences; what costs most comes first.
     pub sentences: Vec<String>,
 }
 
 /// Ranks that take part in collectives together.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CommunicatorRow {
     /// NCCL's number as hexadecimal, or `only` where each process has one that it gives no number.
+    #[schemars(with = "String")]
     pub communicator: Communicator,
     /// How many ranks it has; absent when it is not known.
     pub size: Option<u32>,
@@ -141,7 +149,7 @@ pub struct CommunicatorRow {
 }
 
 /// Collectives of a kind.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CollectiveKind {
     /// Which: `AllReduce` and the like.
     pub kind: &'static str,
@@ -167,11 +175,12 @@ pub struct CollectiveKind {
 }
 
 /// One collective.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Collective {
     /// Its kind.
     pub kind: &'static str,
     /// Its communicator.
+    #[schemars(with = "String")]
     pub communicator: Communicator,
     /// Its number among those of the kind and the communicator, from 0.
     pub number: u64,
@@ -186,7 +195,7 @@ pub struct Collective {
 }
 
 /// The rank that the others wait for most.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Straggler {
     /// Its number.
     pub rank: u32,
@@ -277,6 +286,7 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         communicators: rows,
         bandwidth: bandwidths.rows(),
         straggler: comparison.straggler(),
+        outliers: outliers::outliers(&digests),
         longest: comparison.longest(longest),
         ranks: comparison.rows(),
         collectives: comparison.kinds(counts),

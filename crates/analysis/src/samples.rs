@@ -17,10 +17,11 @@
 //! one. Take turns, or record several runs.
 
 use crate::thresholds::{CONFIDENCE, EVALUATION_BLOCKS};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One set of samples, in the unit of its quantity.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Spread {
     /// Samples.
     pub count: u64,

@@ -167,6 +167,18 @@ thresholds! {
     DRIFT_NS: i64 = 1_000, Nanoseconds,
         "Work may reach out of its command buffer by this much in any case.",
         "Timestamps of some devices tick once a microsecond.";
+    OUTLIER_SHARE: f64 = 0.05, Share,
+        "A rank is unlike the others where a figure of it is off by more than this share of the median over all ranks.",
+        "Devices of one model differ by a few per cent: below this, another device helps less than it seems.";
+    OUTLIER_SPREADS: f64 = 5.0, Times,
+        "It is off by more than so many times the usual spread over the ranks, too.",
+        "Of normal noise one in two million is so far off: a thousand ranks with a hundred kernels stay silent.";
+    OUTLIER_MOST: f64 = 0.34, Share,
+        "Where more than this share of the ranks is so far off, none is unlike: they are of several kinds.",
+        "The stages of a pipeline differ by their nature; a third is the most that cannot be half of them.";
+    FEW_RANKS: u64 = 4, Count,
+        "Ranks are compared with their median from this many on.",
+        "Of three, one that is unlike moves the usual spread as far as it is off itself.";
     SLOWED_NS: i64 = 200_000_000, Nanoseconds,
         "From so long on the report says that heat, the power supply or a hardware slowdown held a GPU's clocks down.",
         "They are asked for each 0.1 s: one answer alone may be of a change of clocks, which NVML also tells as a slowdown.";

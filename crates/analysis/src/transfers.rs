@@ -8,14 +8,16 @@ use crate::intervals::{Interval, length_ns, union};
 use crate::timeline::Timeline;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Table, TransferKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Transfers of one kind, over the whole recording.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct TransferRow {
     /// What they do.
+    #[schemars(with = "String")]
     pub kind: TransferKind,
     /// Transfers.
     pub count: u64,

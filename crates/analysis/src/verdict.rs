@@ -42,11 +42,12 @@ use crate::gaps::{self, IdleTime};
 use crate::intervals::Interval;
 use crate::thresholds::*;
 use crate::timeline::Timeline;
+use schemars::JsonSchema;
 use serde::Serialize;
 use times::Times;
 
 /// What bounds the speed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
     /// The device waits for the host to submit.
@@ -91,7 +92,7 @@ impl std::fmt::Display for Bound {
 }
 
 /// Why the verdict is what it is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Evidence {
     /// The verdict and its main number in one sentence.
     pub sentence: String,
@@ -102,7 +103,7 @@ pub struct Evidence {
 }
 
 /// A part of the judged time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Part {
     /// Where the time went: `compute`, `communication`, `transfer`, `host`, `sync`, `launch`, `imbalance`, `unknown`.
     pub what: &'static str,

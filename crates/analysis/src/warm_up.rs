@@ -19,10 +19,11 @@ use crate::quantity::{self, Nanoseconds, Percent, ratio};
 use crate::thresholds::{FIRST_SHARE, LEAST_COMMAND_BUFFERS, LEAST_DISPATCHES, MOST_SHARE, SLOW};
 use crate::timeline::Timeline;
 use gapscope_trace::tables::{HostCallKind, Table};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The warm-up of a recording, if there is one.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct WarmUp {
     /// The part of the recording that is warm-up. Absent when none was found, or none that can safely be left out.
     pub excluded: Option<Interval>,

@@ -4,7 +4,7 @@ mod replay;
 
 use crate::deps::Deps;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use gapscope_command::Query;
+use gapscope_command::{Mcp, Query};
 use gapscope_trace::manifest::SamplingMode;
 use std::ffi::OsString;
 use std::ops::Range;
@@ -43,6 +43,7 @@ pub enum Command {
     Record(Record),
     Capture(Capture),
     Report(Report),
+    Explain(Explain),
     View(View),
     Export(Export),
     Query(Query),
@@ -51,6 +52,8 @@ pub enum Command {
     Info(Info),
     Recover(Recover),
     Replay(Replay),
+    Schema(Schema),
+    Mcp(Mcp),
     Completions(Completions),
 }
 
@@ -267,6 +270,31 @@ pub struct Report {
     pub trace: PathBuf,
 }
 
+/// Say in plain English what a trace shows, and on which rows each claim rests
+///
+/// A page at most: what the program did, what bounds it, what takes the most time and where, what to do, and what is not known.
+/// It says what the report finds; rows such as `[gap 17]` are looked up with the queries at its end.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit status:
+  3  some of the trace cannot be read: the text says which table, and what rests on it is not told
+
+Examples:
+  gapscope explain run.gapscope
+  gapscope explain --json run.gapscope | jq '.claims[] | .text, .query'")]
+pub struct Explain {
+    /// Print JSON: claims with their figures, rows and queries; its keys are stable
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub width: Width,
+
+    /// The trace
+    #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
+    pub trace: PathBuf,
+}
+
 /// How wide text is drawn.
 #[derive(Debug, Args)]
 pub struct Width {
@@ -403,6 +431,19 @@ pub struct Recover {
     /// The trace
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,
+}
+
+/// Print the JSON schema of what a command prints with --json
+///
+/// Keys are stable: they may be added to, never renamed or taken away, and their units and meanings do not change.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gapscope schema                      which there are
+  gapscope schema report > report.schema.json")]
+pub struct Schema {
+    /// Which; without it, those that there are
+    pub name: Option<String>,
 }
 
 /// Print the completion script of a shell

@@ -14,7 +14,8 @@ use gapscope_capture::{CONTENT, Capture, RECORDS};
 use gapscope_recorder::Layered;
 
 use crate::args;
-use crate::failure::{CANNOT_RECORD, Failure};
+use crate::captured::{Captured, End};
+use crate::failure::Failure;
 use crate::{exit, layer, output, page};
 
 /// The name of the layer that captures.
@@ -23,7 +24,7 @@ const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_capture";
 /// Captures a window of a command's work, says what it got, and ends as the command did.
 pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
     let begun = begin(arguments).map_err(|failure| match failure.status {
-        1 => failure.status(CANNOT_RECORD),
+        exit::FAILED => failure.status(exit::CANNOT_RECORD),
         _ => failure,
     })?;
     let status = exit::status(begun.exit);
@@ -31,7 +32,7 @@ pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
         Ok(()) => 0,
         Err(failure) => {
             page::say(&format!("gapscope: {failure}\n"));
-            CANNOT_RECORD
+            exit::CANNOT_RECORD
         }
     };
     Ok(ExitCode::from(if status != 0 { status } else { own }))
@@ -222,23 +223,23 @@ impl Summary {
         )
     }
 
-    fn json(&self) -> serde_json::Value {
+    fn json(&self) -> Captured {
         let (end, detail) = match &self.end {
-            Some(EndReason::Complete) => ("complete", None),
-            Some(EndReason::ProgramEnded) => ("program_ended", None),
-            Some(EndReason::Refused(what)) => ("refused", Some(what)),
-            Some(EndReason::Failed(what)) => ("failed", Some(what)),
-            None => ("cut_off", None),
+            Some(EndReason::Complete) => (End::Complete, None),
+            Some(EndReason::ProgramEnded) => (End::ProgramEnded, None),
+            Some(EndReason::Refused(what)) => (End::Refused, Some(what)),
+            Some(EndReason::Failed(what)) => (End::Failed, Some(what)),
+            None => (End::CutOff, None),
         };
-        serde_json::json!({
-            "capture": self.path,
-            "window": self.window,
-            "submission_count": self.submissions,
-            "dispatch_count": self.dispatches,
-            "bytes": self.bytes,
-            "end": end,
-            "end_detail": detail,
-        })
+        Captured {
+            capture: self.path.clone(),
+            window: self.window.clone(),
+            submission_count: self.submissions,
+            dispatch_count: self.dispatches,
+            bytes: self.bytes,
+            end,
+            end_detail: detail.cloned(),
+        }
     }
 }
 
@@ -267,7 +268,10 @@ fn said(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
         }
         captured = true;
         page::say(&match arguments.json {
-            true => format!("{}\n", summary.json()),
+            true => {
+                let line = serde_json::to_string(&summary.json());
+                format!("{}\n", line.context("cannot write JSON")?)
+            }
             false => summary.text(&request.window),
         });
     }

@@ -4,6 +4,24 @@ pub use gapscope_command::INCOMPLETE;
 use gapscope_trace::manifest::Exit;
 use std::process::ExitCode;
 
+/// It could not be done, or a check that was asked for did not pass: outputs differ, a NaN was found, a gate is broken.
+pub const FAILED: u8 = 1;
+
+/// The command line is wrong, as clap answers too.
+pub const USAGE: u8 = 2;
+
+/// gapscope itself could not do it, as `timeout`, `env` and containers answer; the recorded command's own status was 0.
+pub const CANNOT_RECORD: u8 = 125;
+
+/// The command to record cannot be run.
+pub const NOT_EXECUTABLE: u8 = 126;
+
+/// The command to record is not found.
+pub const NOT_FOUND: u8 = 127;
+
+/// To this the number of a signal is added that ended the recorded command.
+pub const SIGNAL: u8 = 128;
+
 /// The end of a command that read a trace.
 pub fn of_reading(whole: bool) -> ExitCode {
     match whole {
@@ -17,13 +35,36 @@ pub fn status(exit: Exit) -> u8 {
     match exit {
         // The system keeps eight bits of a code.
         Exit::Code(code) => (code & 0xff) as u8,
-        Exit::Signal(signal) => 128_u8.saturating_add(signal as u8),
+        Exit::Signal(signal) => SIGNAL.saturating_add(signal as u8),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_documented_table_is_of_these() {
+        let page = include_str!("../../../docs/scripts.md");
+        let rows = page.lines().filter_map(|line| {
+            let (status, _) = line.strip_prefix("| `")?.split_once("` |")?;
+            status.parse::<u8>().ok()
+        });
+        let rows: Vec<u8> = rows.collect();
+        assert_eq!(
+            rows,
+            [
+                0,
+                FAILED,
+                USAGE,
+                INCOMPLETE,
+                CANNOT_RECORD,
+                NOT_EXECUTABLE,
+                NOT_FOUND
+            ]
+        );
+        assert!(page.contains(&format!("| `{SIGNAL} + N` |")));
+    }
 
     #[test]
     fn the_status_is_that_of_a_shell() {

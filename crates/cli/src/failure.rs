@@ -1,10 +1,8 @@
 //! How a command fails: one sentence and an exit status.
 
+use crate::exit;
 pub use gapscope_command::without_number;
 use std::fmt;
-
-/// gapscope itself could not do it, as `timeout`, `env` and containers answer.
-pub const CANNOT_RECORD: u8 = 125;
 
 /// Why a command ended.
 #[derive(Debug)]
@@ -20,7 +18,7 @@ impl Failure {
     pub fn new(sentence: impl Into<String>) -> Failure {
         Failure {
             sentence: sentence.into(),
-            status: 1,
+            status: exit::FAILED,
         }
     }
 
@@ -63,9 +61,9 @@ impl From<gapscope_recorder::Error> for Failure {
         use gapscope_recorder::Error;
         let status = match error {
             Error::Trace(error) => return error.into(),
-            Error::NoSuchCommand { .. } => 127,
-            Error::NotExecutable { .. } => 126,
-            _ => 1,
+            Error::NoSuchCommand { .. } => exit::NOT_FOUND,
+            Error::NotExecutable { .. } => exit::NOT_EXECUTABLE,
+            _ => exit::FAILED,
         };
         Failure::new(without_number(&error.to_string())).status(status)
     }

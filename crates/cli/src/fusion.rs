@@ -1,8 +1,11 @@
 //! `gapscope replay --fuse`.
 
 use crate::args;
+use crate::exit;
 use crate::failure::Failure;
 use crate::page;
+use crate::replay::json::Fused;
+use crate::replay::write_json;
 use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
 use gapscope_fuse::{ChainReport, Difference, FormReport, FuseOptions, Fusion, fuse};
@@ -10,7 +13,6 @@ use gapscope_replay::DeviceChoice;
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Text};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::json;
 use std::process::ExitCode;
 
 /// Chains and refusals that a person wants to see.
@@ -37,14 +39,15 @@ pub fn run(
     bar.finish_and_clear();
     let mut fusion = result.map_err(|error| Failure::new(error.to_string()))?;
     fusion.notes.extend(remarks.iter().cloned());
+    let status = match fusion.is_exact() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(exit::FAILED),
+    };
     match arguments.json {
-        true => page::write(&format!("{:#}\n", json!({ "fusion": fusion })))?,
+        true => write_json(&Fused { fusion })?,
         false => page::print(&document(&fusion), &arguments.width)?,
     }
-    Ok(match fusion.is_exact() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    Ok(status)
 }
 
 fn document(fusion: &Fusion) -> Document {

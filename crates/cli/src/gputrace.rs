@@ -1,7 +1,7 @@
 //! `gapscope record --gputrace`, where Apple's gpucapture captures: on macOS, and wherever `GAPSCOPE_GPUCAPTURE` names one.
 
 use crate::args::{Boundaries, Record};
-use crate::failure::{CANNOT_RECORD, Failure};
+use crate::failure::Failure;
 use crate::{exit, page};
 use gapscope_analysis::quantity as number;
 use gapscope_metal::{Boundary, GpuCapture, GpuWindow, LaunchOutcome, Length};
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 /// Captures a window of a command or a process, and ends as the command did.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     let cannot = |failure: Failure| match failure.status {
-        1 => failure.status(CANNOT_RECORD),
+        exit::FAILED => failure.status(exit::CANNOT_RECORD),
         _ => failure,
     };
     let window = GpuWindow {
@@ -47,7 +47,7 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
         }
         Err(error) => {
             page::say(&format!("gapscope: {}\n", Failure::from(error)));
-            CANNOT_RECORD
+            exit::CANNOT_RECORD
         }
     };
     Ok(ExitCode::from(if status != 0 { status } else { own }))

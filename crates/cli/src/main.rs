@@ -4,9 +4,12 @@
 mod args;
 #[cfg(target_os = "linux")]
 mod capture;
+mod captured;
+mod companion;
 mod completions;
 mod deps;
 mod exit;
+mod explain;
 mod export;
 mod failure;
 mod fusion;
@@ -19,7 +22,6 @@ mod needed_barriers;
 mod output;
 mod page;
 mod progress;
-mod query;
 mod ranks;
 #[cfg(target_os = "linux")]
 mod record;
@@ -28,6 +30,7 @@ mod record_metal;
 mod recover;
 mod replay;
 mod report;
+mod schema;
 mod spirv_val;
 mod trace;
 mod view;
@@ -35,6 +38,7 @@ mod view;
 use args::{Arguments, Command};
 use clap::Parser;
 use failure::Failure;
+use gapscope_command::{MCP_PROGRAM, QUERY_PROGRAM};
 use gapscope_trace::{memory, panics};
 use std::process::ExitCode;
 
@@ -69,10 +73,12 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         #[cfg(not(target_os = "linux"))]
         Command::Capture(_) => Err(elsewhere("captures", "Linux")),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
-        Command::Query(_) => Err(query::run()),
+        Command::Query(_) => Err(companion::run("query", QUERY_PROGRAM)),
+        Command::Mcp(_) => Err(companion::run("mcp", MCP_PROGRAM)),
         Command::Deps(arguments) => deps::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         #[cfg(target_os = "linux")]
@@ -80,6 +86,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         #[cfg(not(target_os = "linux"))]
         Command::Recover(_) => Err(elsewhere("completes unfinished traces", "Linux")),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     }
 }

@@ -3,11 +3,12 @@
 use crate::args::Report;
 use crate::failure::Failure;
 use crate::{exit, page, trace};
-use gapscope_analysis::ranks::{RankDigest, RankFindings, ranks};
+use gapscope_analysis::ranks::{RankDigest, RankFindings, list, ranks};
 use gapscope_analysis::{Findings, Options};
 use gapscope_report::ranks::RanksReport;
 use gapscope_report::{Document, Terminal, markdown};
 use gapscope_trace::Manifest;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -42,14 +43,12 @@ fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Fail
         trace::with_timeline(path, &RankDigest::selection(), |trace, timeline, said| {
             let findings = Findings::of_timeline(timeline, options);
             digests.extend(RankDigest::of(timeline, &findings, *rank));
-            remarks.extend(said.iter().map(|r| format!("Rank {rank}: {r}")));
+            remarks.extend(said.iter().map(|r| (*rank, r.clone())));
             for loss in &findings.losses {
-                remarks.push(format!(
-                    "Rank {rank}: {} {} were lost: {}.",
-                    loss.count, loss.kind, loss.reason
-                ));
+                let text = format!("{} {} were lost: {}.", loss.count, loss.kind, loss.reason);
+                remarks.push((*rank, text));
             }
-            remarks.extend(findings.notes.iter().map(|n| format!("Rank {rank}: {n}")));
+            remarks.extend(findings.notes.iter().map(|n| (*rank, n.clone())));
             whole &= trace.is_whole();
             first.get_or_insert_with(|| trace.manifest.clone());
         })?;
@@ -57,9 +56,29 @@ fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Fail
     Ok(Compared {
         manifest: first.unwrap_or_default(),
         findings: ranks(&digests, LONGEST),
-        remarks,
+        remarks: together(remarks),
         whole,
     })
+}
+
+/// Remarks, each once with the ranks that have it.
+fn together(remarks: Vec<(u32, String)>) -> Vec<String> {
+    let mut ranks: HashMap<String, Vec<u32>> = HashMap::new();
+    let mut order = Vec::new();
+    for (rank, text) in remarks {
+        let of = ranks.entry(text.clone()).or_default();
+        if of.is_empty() {
+            order.push(text);
+        }
+        if of.last() != Some(&rank) {
+            of.push(rank);
+        }
+    }
+    let each = order.into_iter().map(|text| match ranks[&text].as_slice() {
+        [one] => format!("Rank {one}: {text}"),
+        several => format!("Ranks {}: {text}", list(several)),
+    });
+    each.collect()
 }
 
 /// The ranks that are in one trace, compared, for the end of its report.

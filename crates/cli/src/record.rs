@@ -1,7 +1,7 @@
 //! `gapscope record`.
 
 use crate::args::Record;
-use crate::failure::{CANNOT_RECORD, Failure, without_number};
+use crate::failure::{Failure, without_number};
 use crate::{exit, layer, output, page, progress, report, view};
 use gapscope_analysis::quantity as number;
 use gapscope_recorder::{Names, Outcome, Recorded, Recording, Start};
@@ -16,7 +16,7 @@ const SYSTEM_ROOT: &str = "GAPSCOPE_SYSTEM_ROOT";
 /// Records a command, prints what the recording shows, and ends as the command did.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     let (recorded, shown) = record(arguments).map_err(|failure| match failure.status {
-        1 => failure.status(CANNOT_RECORD),
+        exit::FAILED => failure.status(exit::CANNOT_RECORD),
         _ => failure,
     })?;
     let status = exit::status(recorded.exit);
@@ -24,7 +24,7 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
         Ok(()) => 0,
         Err(failure) => {
             page::say(&format!("gapscope: {failure}\n"));
-            CANNOT_RECORD
+            exit::CANNOT_RECORD
         }
     };
     if let Some(shown) = shown.filter(|_| recorded.output.exists()) {
@@ -38,7 +38,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         return Err(Failure::new(
             "--attach is not possible here: a Vulkan or CUDA program must be started by gapscope; give its command behind `--`",
         )
-        .status(2));
+        .status(exit::USAGE));
     }
     let names = match &arguments.names {
         Some(file) => {

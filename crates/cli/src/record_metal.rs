@@ -1,7 +1,7 @@
 //! `gapscope record` where Apple's Instruments records: on macOS, and wherever `GAPSCOPE_XCTRACE` names an xctrace.
 
 use crate::args::Record;
-use crate::failure::{CANNOT_RECORD, Failure};
+use crate::failure::Failure;
 use crate::{exit, output, page, report, view};
 use gapscope_analysis::quantity as number;
 use gapscope_metal::{Error, Outcome, Recorded, Recording, Stage, Target, Xctrace};
@@ -18,7 +18,7 @@ pub fn applies() -> bool {
 /// Records a command or a process, prints what the recording shows, and ends as the command did.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     let recorded = record(arguments).map_err(|failure| match failure.status {
-        1 => failure.status(CANNOT_RECORD),
+        exit::FAILED => failure.status(exit::CANNOT_RECORD),
         _ => failure,
     })?;
     // Without one it was interrupted or at its time limit: xctrace does not say how it ended.
@@ -27,7 +27,7 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
         Ok(()) => 0,
         Err(failure) => {
             page::say(&format!("gapscope: {failure}\n"));
-            CANNOT_RECORD
+            exit::CANNOT_RECORD
         }
     };
     if arguments.view
@@ -50,7 +50,7 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         return Err(Failure::new(format!(
             "{option} is not possible here: Instruments records the whole run; leave it out, or shorten the run with --time-limit"
         ))
-        .status(2));
+        .status(exit::USAGE));
     }
     let (target, name) = match arguments.attach {
         Some(pid) => (Target::Attach(pid), format!("process-{pid}").into()),
@@ -154,8 +154,8 @@ fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let status = match &error {
-            Error::NoSuchCommand { .. } => 127,
-            Error::NotExecutable { .. } => 126,
+            Error::NoSuchCommand { .. } => exit::NOT_FOUND,
+            Error::NotExecutable { .. } => exit::NOT_EXECUTABLE,
             _ => 1,
         };
         Failure::new(crate::failure::without_number(&error.to_string())).status(status)

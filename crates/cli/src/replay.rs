@@ -1,5 +1,7 @@
 //! `gapscope replay`.
 
+pub mod json;
+
 use crate::args;
 use crate::exit;
 use crate::failure::Failure;
@@ -10,7 +12,8 @@ use gapscope_capture::{Capture, Problem};
 use gapscope_replay::{DeviceChoice, Difference, Error, Extent, Options, Replay, Schedule};
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Text, Tone};
-use serde_json::{Value, json};
+use json::{Answer, CannotRun, DumpedBuffer, FindNan, Ran};
+use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -45,15 +48,16 @@ pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
         Ok(result) => result,
         Err(error) => return refused(arguments, error),
     };
+    let is_part = arguments.until.is_some() || arguments.dispatch.is_some();
+    let status = match result.different() {
+        0 => exit::of_reading((is_part || result.is_equal()) && problem.is_none()),
+        _ => ExitCode::from(exit::FAILED),
+    };
     match arguments.json {
-        true => page::write(&format!("{:#}\n", json_of(&result, &remarks)))?,
+        true => write_json(&answer(result, &remarks))?,
         false => page::print(&document(&result, &remarks), &arguments.width)?,
     }
-    let is_part = arguments.until.is_some() || arguments.dispatch.is_some();
-    Ok(match result.different() {
-        0 => exit::of_reading((is_part || result.is_equal()) && problem.is_none()),
-        _ => ExitCode::FAILURE,
-    })
+    Ok(status)
 }
 
 pub fn options(arguments: &args::Replay) -> Options {
@@ -88,10 +92,10 @@ fn dump(
     });
     let dumped = dumped.map_err(|error| Failure::new(error.to_string()))?;
     if arguments.json {
-        page::write(&format!(
-            "{:#}\n",
-            json!({ "dumped": dumped, "notes": remarks })
-        ))?;
+        write_json(&DumpedBuffer {
+            dumped,
+            notes: remarks.to_vec(),
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
     let untouched = dumped.bytes - dumped.touched_bytes;
@@ -126,14 +130,13 @@ fn find_nan(
     let search = search.map_err(|error| Failure::new(error.to_string()))?;
     let end = match search.found {
         None => ExitCode::SUCCESS,
-        Some(_) => ExitCode::FAILURE,
+        Some(_) => ExitCode::from(exit::FAILED),
     };
     if arguments.json {
-        let mut value = serde_json::to_value(&search).unwrap_or_default();
-        if let Value::Object(object) = &mut value {
-            object.insert("notes".to_owned(), json!(remarks));
-        }
-        page::write(&format!("{value:#}\n"))?;
+        write_json(&FindNan {
+            search,
+            notes: remarks.to_vec(),
+        })?;
         return Ok(end);
     }
     let sentence = match &search.found {
@@ -180,14 +183,10 @@ fn find_nan(
 /// A capture that cannot be run here.
 pub fn refused(arguments: &args::Replay, error: Error) -> Result<ExitCode, Failure> {
     if let (Error::Unfit(missing), true) = (&error, arguments.json) {
-        let answer = json!({
-            "dispatch_count": 0,
-            "outputs_compared": 0,
-            "outputs_equal": 0,
-            "equal": Value::Null,
-            "missing": missing,
-        });
-        page::write(&format!("{answer:#}\n"))?;
+        write_json(&Answer::Unfit(CannotRun {
+            missing: missing.clone(),
+            ..CannotRun::default()
+        }))?;
     }
     Err(Failure::new(error.to_string()))
 }
@@ -214,14 +213,17 @@ fn remarks(capture: &Capture, problem: Option<&Problem>) -> Vec<String> {
     remarks
 }
 
-fn json_of(result: &Replay, remarks: &[String]) -> Value {
-    let mut value = serde_json::to_value(result).unwrap_or_default();
-    if let Value::Object(object) = &mut value {
-        let notes = [&result.notes, remarks].concat();
-        object.insert("equal".to_owned(), json!(result.is_equal()));
-        object.insert("notes".to_owned(), json!(notes));
-    }
-    value
+/// Prints JSON.
+pub fn write_json(answer: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(answer);
+    let text = text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
+    page::write(&format!("{text}\n"))
+}
+
+fn answer(mut result: Replay, remarks: &[String]) -> Answer {
+    result.notes.extend_from_slice(remarks);
+    let equal = result.is_equal();
+    Answer::Ran(Ran { result, equal })
 }
 
 fn document(result: &Replay, remarks: &[String]) -> Document {

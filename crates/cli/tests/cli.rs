@@ -9,6 +9,9 @@ mod completions;
 mod deps;
 #[path = "cli/errors.rs"]
 mod errors;
+#[cfg(target_os = "linux")]
+#[path = "cli/exit.rs"]
+mod exit;
 #[path = "cli/export.rs"]
 mod export;
 #[path = "cli/help.rs"]
@@ -21,6 +24,8 @@ mod ranks;
 mod record;
 #[path = "cli/report.rs"]
 mod report;
+#[path = "cli/schema.rs"]
+mod schema;
 #[path = "cli/view.rs"]
 mod view;
 

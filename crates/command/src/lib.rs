@@ -1,11 +1,13 @@
-//! What the programs `gapscope` and `gapscope-query` share: the options of `gapscope query`, which the one completes
-//! and explains and the other answers, and how both write to a terminal or a pipe.
+//! What the programs `gapscope`, `gapscope-query` and `gapscope-mcp` share: the options of `gapscope query` and `gapscope mcp`,
+//! which the first completes and explains and the others answer, and how both write to a terminal or a pipe.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod mcp;
 mod query;
 mod streams;
 
+pub use mcp::{LONGEST, Mcp};
 pub use query::{AnswerFormat, Query};
 pub use streams::{one_line, say, steers, without_number, write};
 
@@ -15,3 +17,6 @@ pub const INCOMPLETE: u8 = 3;
 /// The program that answers `gapscope query`. It is a program of its own because its SQL engine takes longer to build
 /// than all the rest, and is larger.
 pub const QUERY_PROGRAM: &str = "gapscope-query";
+
+/// The program that answers `gapscope mcp`: what it runs on is in no other command.
+pub const MCP_PROGRAM: &str = "gapscope-mcp";

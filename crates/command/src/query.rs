@@ -21,6 +21,7 @@ Saved queries:
   host-calls       host calls by the time inside them
   busy             how long each device ran something and nothing
   ranks            what each trace and process ran, and how far it is behind
+  slow-ranks       the kernels of each trace against their median over all
 
 Exit status:
   3  the answer lacks rows: a trace was skipped or a file cannot be read, as stderr says

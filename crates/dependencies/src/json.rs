@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::findings::{Dependencies, Need};
@@ -14,7 +15,7 @@ use crate::traffic::Bandwidth;
 const RANGES_AT_MOST: usize = 64;
 
 /// What is written.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Json<'a> {
     nodes: Vec<JsonNode<'a>>,
     edges: Vec<JsonEdge<'a>>,
@@ -28,7 +29,7 @@ pub struct Json<'a> {
     unknown: Vec<Unknown<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct JsonFusion {
     first: usize,
     second: usize,
@@ -39,7 +40,7 @@ struct JsonFusion {
     refused: Option<&'static str>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct JsonNode<'a> {
     id: usize,
     kind: &'static str,
@@ -63,7 +64,7 @@ struct JsonNode<'a> {
     beyond: Option<&'a str>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct JsonAccess<'a> {
     buffer: &'a str,
     set: Option<u32>,
@@ -79,7 +80,7 @@ struct JsonAccess<'a> {
     ranges: Vec<[u64; 2]>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct JsonEdge<'a> {
     from: usize,
     to: usize,
@@ -90,7 +91,7 @@ struct JsonEdge<'a> {
     buffers: &'a [Arc<str>],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct JsonBarrier<'a> {
     barrier: usize,
     need: &'static str,
@@ -104,7 +105,7 @@ struct JsonBarrier<'a> {
     position: usize,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct JsonPath {
     nodes: Vec<usize>,
     unit: &'static str,
@@ -113,7 +114,7 @@ struct JsonPath {
     parallelism: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Unknown<'a> {
     what: &'static str,
     reason: &'a str,

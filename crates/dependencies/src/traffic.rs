@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::bytes::ByteSet;
 use crate::graph::{Access, Node};
 
 /// How fast a device moves bytes between its memory and itself.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bandwidth {
     /// Bytes read and written, a second.
     pub bytes_per_s: f64,

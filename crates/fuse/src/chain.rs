@@ -8,6 +8,7 @@ use gapscope_capture::model::{
     Command, CommandsId, Dispatch, Groups, ModuleId, Pipeline, PipelineId,
 };
 use gapscope_dependencies::{Limits, Trail, trails};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::module::Kernel;
@@ -37,7 +38,7 @@ pub struct Chain<'a> {
 }
 
 /// A dispatch that does not join the one before it, though it may reach what that one writes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Refused {
     /// Numbers of the dispatches in the window, from 0.
     pub dispatches: [u64; 2],

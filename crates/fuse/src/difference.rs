@@ -1,9 +1,10 @@
 //! How far numbers are off.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How far 32-bit floating-point numbers are off from others, and how many of them are.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Difference {
     /// Numbers that were compared. Every 4 bytes of an output are taken as one.
     pub elements: u64,

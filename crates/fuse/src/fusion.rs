@@ -5,6 +5,7 @@ use gapscope_capture::Step;
 use gapscope_capture::model::{Command, MemoryId};
 use gapscope_dependencies::{Dependencies, Limits, Node};
 use gapscope_replay::{DeviceChoice, Options, Replay, outputs, replay};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chain::{Chain, Found, Refused, find};
@@ -42,7 +43,7 @@ pub enum FuseError {
 }
 
 /// What merging does.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Fusion {
     /// The device that everything ran on.
     pub device: String,
@@ -73,7 +74,7 @@ pub struct Fusion {
 }
 
 /// A chain.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ChainReport {
     /// Numbers of its dispatches in the window.
     pub dispatches: Vec<u64>,
@@ -94,7 +95,7 @@ pub struct ChainReport {
 }
 
 /// Runs in one form.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct FormReport {
     /// Device time of each run in nanoseconds.
     pub runs_ns: Vec<u64>,

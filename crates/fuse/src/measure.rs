@@ -12,6 +12,7 @@ use rspirv::dr::Builder;
 use rspirv::spirv::{
     AddressingModel, Capability, ExecutionMode, ExecutionModel, FunctionControl, MemoryModel,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chain::Chain;
@@ -21,7 +22,7 @@ use crate::merge::ENTRY;
 use crate::rewrite::Merged;
 
 /// How fast buffers are copied.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Bandwidth {
     /// The size of each of the two buffers.
     pub buffer_bytes: u64,

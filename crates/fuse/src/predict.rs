@@ -5,6 +5,7 @@
 //! what it takes beside them adds to them; one that takes far more hides them behind its arithmetic, and saves nothing but its launch.
 
 use gapscope_dependencies::Node;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chain::{Chain, Found};
@@ -13,7 +14,7 @@ use crate::measure::{Bandwidth, Probe};
 use crate::rewrite::{Form, merged};
 
 /// What a chain costs, in nanoseconds and bytes.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Costs {
     /// An empty dispatch with as many workgroups, and a barrier.
     pub launch_ns: f64,

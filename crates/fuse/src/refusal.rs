@@ -1,9 +1,10 @@
 //! Why dispatches cannot be merged.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Why a dispatch does not join a chain, or a chain is not merged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "detail")]
 pub enum Refusal {
     /// Its module is one that is not read whole.

@@ -14,7 +14,7 @@ pub struct Saved {
 }
 
 /// All of them.
-pub const ALL: [Saved; 7] = [
+pub const ALL: [Saved; 8] = [
     Saved {
         name: "kernels",
         meaning: "the kernels by the sum of their dispatches' times",
@@ -69,6 +69,18 @@ select {by}p.pid, pieces, work_ns / 1e6 as work_ms, span_ns / 1e6 as span_ms,
 from (select *, end_ns - start_ns as span_ns from process_activity) as a
 left join (select trace as of_trace, id, pid from processes) as p on p.of_trace = a.trace and p.id = a.process
 order by behind_ms desc",
+    },
+    Saved {
+        name: "slow-ranks",
+        meaning: "the kernels of each trace against their median over all traces, and the time that it is behind by them",
+        sql: "\
+with each as (
+  select {by}coalesce(kernel_full_name, kernel_name) as kernel, count(*) as dispatches, avg(duration_ns) as mean_ns
+  from dispatches where duration_ns is not null group by {by}coalesce(kernel_full_name, kernel_name)),
+usual as (select kernel as of_kernel, median(mean_ns) as usual_ns from each group by kernel)
+select {by}kernel, dispatches, mean_ns / 1e3 as mean_us, usual_ns / 1e3 as usual_us, round(mean_ns / usual_ns, 3) as ratio,
+  (mean_ns - usual_ns) * dispatches / 1e6 as behind_ms
+from each join usual on of_kernel = kernel order by behind_ms desc limit 20",
     },
 ];
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use gapscope_capture::model::{Binding, Command, MemoryId, Outcome, PipelineId};
 use gapscope_capture::{Capture, Hash};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -28,7 +29,7 @@ pub struct Piece {
 }
 
 /// A piece of memory with other bytes than in the program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
     /// The allocation.
     pub memory: u32,
@@ -48,7 +49,7 @@ pub struct Difference {
 }
 
 /// A part of a buffer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BufferPart {
     /// Its number.
     pub buffer: u32,
@@ -60,7 +61,7 @@ pub struct BufferPart {
 }
 
 /// A command that may have written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Writer {
     /// The number of the dispatch; none: a transfer.
     #[serde(skip_serializing_if = "Option::is_none")]

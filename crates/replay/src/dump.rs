@@ -6,6 +6,7 @@ use std::path::Path;
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Buffer, BufferId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -20,7 +21,7 @@ use crate::values::{Element, npy_head};
 const STEP_BYTES: u64 = 8 << 20;
 
 /// What was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Dumped {
     /// The number of the buffer.
     pub buffer: u32,

@@ -73,7 +73,7 @@ pub enum Error {
 }
 
 /// Why a kernel cannot run on a device, or must not.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema)]
 pub struct Unfit {
     /// The kernel; none: all of the capture.
     pub kernel: Option<String>,

@@ -2,6 +2,7 @@
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Binding, Command, Dispatch};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::comparison::is_writable;
@@ -13,7 +14,7 @@ use crate::session::{Manner, Session, upload};
 use crate::values::Element;
 
 /// What a search found.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Search {
     /// The first dispatch that wrote one.
     pub found: Option<OddValue>,
@@ -28,7 +29,7 @@ pub struct Search {
 }
 
 /// A NaN or an infinity.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OddValue {
     /// The number of the dispatch.
     pub dispatch: u64,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::Submission;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::adapter::DeviceChoice;
@@ -43,7 +44,7 @@ pub struct Options {
 }
 
 /// In what order and how closely work runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Schedule {
     /// Submission by submission, as captured.
@@ -56,7 +57,7 @@ pub enum Schedule {
 }
 
 /// What a replay found.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Replay {
     /// The device that it ran on.
     pub device: String,

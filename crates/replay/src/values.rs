@@ -1,11 +1,12 @@
 //! Numbers in memory: which differ, and which are none.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use crate::spirv::Element;
 
 /// An element that has another value than in the program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Differing {
     /// Which of its piece, from 0.
     pub element: u64,

@@ -12,7 +12,7 @@ use gapscope_analysis::counters::CounterRow;
 use gapscope_analysis::drift::Drift;
 use gapscope_analysis::equal_work::WorkComparison;
 use gapscope_analysis::fill::DeviceFill;
-use gapscope_analysis::gaps::IdleTime;
+use gapscope_analysis::gaps::{Cause, IdleTime};
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::labels::LabelRow;
@@ -28,6 +28,7 @@ use gapscope_analysis::warm_up::WarmUp;
 use gapscope_trace::UnreadTable;
 use gapscope_trace::manifest::{Exit, Loss, SamplingMode, Unmeasured};
 use gapscope_trace::tables::{self, Dispatches, Submissions, Table, Transfers};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the keys' meaning.
@@ -62,84 +63,168 @@ pub fn text_with_ranks(report: &Report, ranks: &RankFindings) -> Result<String, 
     Ok(text)
 }
 
-#[derive(Serialize)]
-struct Json<'a> {
+/// What `gapscope report --json` prints of a trace.
+///
+/// Times are integer nanoseconds on the host's monotonic clock, sizes integer bytes, shares from 0 to 1. What is not known is
+/// null; beside the most important figures a key `…_unknown_because` then says why.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Report")]
+pub struct Json<'a> {
+    /// Version of the keys' meaning. Keys may be added without a new one; none is renamed or taken away.
     report_version: u32,
+    /// Version of the gapscope that wrote the trace.
     gapscope_version: &'a str,
+    /// Name of the trace.
     trace: &'a str,
+    /// The command that was recorded.
     command: &'a [String],
+    /// How it ended; null where that is not known.
     exit: Option<Exit>,
+    /// The recording ended in an orderly way; else `gapscope recover` completes it.
     complete: bool,
+    /// The label that the report is of; null: all of the trace.
     label: Option<&'a str>,
+    /// What bounds the speed: `host-bound`, `device-bound`, `transfer-bound`, `sync-bound`, `communication-bound`,
+    /// `latency-bound`, `mixed` or `unknown`.
     verdict: &'static str,
+    /// The verdict and its main number in one sentence.
     verdict_sentence: &'a str,
+    /// Device time that was judged: the window of all devices, once for each.
     verdict_window_ns: Option<i64>,
+    /// The parts of that time, the largest first; they sum to it.
     verdict_evidence: &'a [Part],
+    /// How the GPU was sampled.
     sampling_mode: SamplingMode,
+    /// The greatest error of a device time on the host's clock.
     clock_error_ns: Option<i64>,
+    /// Why it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_error_unknown_because: Option<&'static str>,
+    /// Start of the recording on the host's monotonic clock.
     start_ns: i64,
+    /// Length of the recording.
     wall_ns: Option<i64>,
+    /// Why it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     wall_unknown_because: Option<&'static str>,
+    /// Time in which at least one device ran something, over the whole recording.
     gpu_busy_ns: Option<i64>,
+    /// Why it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_busy_unknown_because: Option<&'static str>,
+    /// From the start of the first work of any device to the end of the last.
     work_window: Option<Interval>,
+    /// The part of it that gaps and verdict are of: without warm-up.
     analysed_window: Option<Interval>,
+    /// Warm-up that was found, or why none was.
     warm_up: &'a WarmUp,
+    /// Dispatches; like the counts below null where their table cannot be read.
     dispatch_count: Option<u64>,
+    /// Dispatches whose times are known.
     timed_dispatch_count: Option<u64>,
+    /// Submitted command buffers.
     command_buffer_count: Option<u64>,
+    /// Submissions, without host functions and waits that are put on a queue by themselves.
     submission_count: Option<u64>,
+    /// Transfers.
     transfer_count: Option<u64>,
+    /// Bytes that transfers of known size wrote.
     transfer_bytes: Option<u64>,
+    /// Transfers of unknown size.
     transfer_unknown_bytes_count: Option<u64>,
+    /// Busy time of each device in the analysed window.
     devices: &'a [DeviceBusy],
+    /// Idle time of the devices by cause, the greatest first.
     gaps: Option<Vec<GapJson<'a>>>,
+    /// Idle time in detail.
     idle_time: Option<&'a IdleTime>,
+    /// How much of the devices their kernels could use.
     fill: Option<&'a [DeviceFill]>,
+    /// Kernels, the greatest total first, untimed ones after by count.
     kernels: Option<Vec<KernelJson<'a>>>,
+    /// Labels, parents before their children, siblings by busy time.
     labels: Option<&'a [LabelRow]>,
+    /// Command buffers.
     command_buffers: Option<&'a CommandBuffers>,
+    /// Transfers by kind.
     transfers: Option<&'a [TransferRow]>,
+    /// Device memory.
     memory: Option<&'a [MemoryRow]>,
+    /// Counters as they were measured; absent where there are none.
     #[serde(skip_serializing_if = "is_empty")]
     counters: Option<&'a [CounterRow]>,
+    /// Conditions of machine and devices that may have changed the numbers; absent where there are none.
     #[serde(skip_serializing_if = "is_empty")]
     conditions: Option<&'a [ConditionNote]>,
+    /// Conditions that could not be measured; absent where all were.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unmeasured: &'a [Unmeasured],
+    /// Launch latency and queue depth by queue.
     launch_latency: Option<&'a [QueueLatency]>,
+    /// Drift of dispatches against command buffers.
     drift: Option<&'a Drift>,
+    /// Equal work compared, with `--compare-labels`.
     equal_work: Option<&'a WorkComparison>,
+    /// Tables that could not be read, or not whole: what rests on them is null.
     unread: &'a [UnreadTable],
+    /// What was not recorded.
+    #[schemars(with = "Vec<Lost>")]
     losses: &'a [Loss],
+    /// Sentences that every report prints.
     notes: Vec<&'a str>,
+    /// The timeline in equal slices, with `--slices`.
     #[serde(skip_serializing_if = "Option::is_none")]
     activity: Option<&'a Activity>,
+    /// The ranks in the trace, compared, where it has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     ranks: Option<&'a RankFindings>,
 }
 
-#[derive(Serialize)]
+/// Idle time of one cause.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Gaps")]
 struct GapJson<'a> {
+    /// The cause.
+    #[schemars(with = "Cause")]
     cause: &'static str,
+    /// Gaps of which at least a part has this cause.
     count: u64,
+    /// Idle time of this cause.
     total_ns: i64,
+    /// Gaps of which it has the largest part: each gap counts once.
     main_count: u64,
+    /// Whole length of those gaps.
     main_ns: i64,
+    /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<&'a str>,
 }
 
-#[derive(Serialize)]
+/// A kernel's row.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "KernelRow")]
 struct KernelJson<'a> {
     #[serde(flatten)]
     kernel: &'a Kernel,
+    /// Why none of its times is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     times_unknown_because: Option<&'static str>,
+}
+
+/// Something that was not recorded.
+#[derive(JsonSchema)]
+#[schemars(rename = "Loss")]
+#[expect(
+    dead_code,
+    reason = "its schema stands for that of the model's, which hooks share"
+)]
+struct Lost {
+    /// What was not recorded: `dispatch times`, `records`.
+    what: String,
+    /// How many of it.
+    count: u64,
+    /// Why.
+    reason: String,
 }
 
 /// No counters, or notes on conditions, are no key.

@@ -7,6 +7,7 @@
 
 mod cause;
 pub mod document;
+pub mod explanation;
 pub mod fit;
 pub mod info;
 pub mod json;

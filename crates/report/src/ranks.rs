@@ -3,10 +3,12 @@
 use crate::document::{Block, Column, Document, Table, Text, Tone};
 use crate::number;
 use crate::page::command_line;
-use gapscope_analysis::ranks::{CollectiveKind, RankFindings};
+use gapscope_analysis::ranks::{CollectiveKind, RankFindings, RankRow, Unlike, list};
 use gapscope_analysis::vocabulary::file_name;
 use gapscope_trace::Manifest;
+use schemars::JsonSchema;
 use serde::Serialize;
+use std::cmp::Reverse;
 
 /// What a report on ranks is made of.
 #[derive(Debug, Clone, Copy)]
@@ -96,12 +98,14 @@ impl RanksReport<'_> {
             None => Text::new().faint("unknown"),
         };
         let straggler = self.findings.straggler.as_ref().map(|s| s.rank);
-        for rank in &self.findings.ranks {
+        let (shown, others) = self.shown();
+        for rank in &shown {
             let idle = match rank.idle {
                 Some(idle) => number::share_of(idle.total_ns, idle.window_ns).into(),
                 None => Text::new().faint("unknown"),
             };
-            let tone = match straggler == Some(rank.rank) {
+            let unlike = straggler == Some(rank.rank) || self.outlies(rank);
+            let tone = match unlike {
                 true => Tone::Warning,
                 false => Tone::Plain,
             };
@@ -121,8 +125,80 @@ impl RanksReport<'_> {
         }
         let text = "idle: of the analysed time; collectives: time in them; waited: from the rank's arrivals at \
                     them to the last ones; last by: what the first waited for it where it was last.";
+        let mut blocks = self.unlike();
+        let aside = match others.is_empty() {
+            true => String::new(),
+            false => format!("{} of {}", shown.len(), self.findings.ranks.len()),
+        };
+        blocks.push(Block::Heading("Ranks".into(), aside));
+        blocks.push(Block::Table(table));
+        blocks.extend(alike(&others));
+        blocks.push(Block::Sentence(Text::new().faint(text)));
+        blocks
+    }
+
+    /// The rows of the table, and the ranks that have none: of many, those that are unlike or waited for come first.
+    fn shown(&self) -> (Vec<&RankRow>, Vec<&RankRow>) {
+        let ranks = &self.findings.ranks;
+        let mut rows: Vec<&RankRow> = ranks.iter().collect();
+        if ranks.len() <= FEW.max(self.top) {
+            return (rows, Vec::new());
+        }
+        let straggler = self.findings.straggler.as_ref().map(|s| s.rank);
+        rows.sort_by_key(|rank| {
+            let first = straggler == Some(rank.rank);
+            let last_ns = rank.last_skew_ns.unwrap_or(0);
+            (Reverse((first, self.outlies(rank), last_ns)), rank.rank)
+        });
+        let others = rows.split_off(self.top);
+        (rows, others)
+    }
+
+    fn outlies(&self, rank: &RankRow) -> bool {
+        let mut all = self.findings.outliers.iter();
+        all.any(|outlier| outlier.ranks.contains(&rank.rank))
+    }
+
+    /// Ranks that are unlike the others.
+    fn unlike(&self) -> Vec<Block> {
+        let rows = &self.findings.outliers;
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let mut table = Table::new([
+            Column::name("ranks"),
+            Column::name("of"),
+            Column::number("time"),
+            Column::number("median rank"),
+            Column::number("ratio"),
+            Column::number("costs").spare(1),
+        ]);
+        for row in &rows[..rows.len().min(self.top)] {
+            let of = match (row.what, &row.kernel) {
+                (Unlike::Computes, _) => "computing",
+                (Unlike::Idles, _) => "idle",
+                (Unlike::Awaited, _) => "in collectives",
+                (Unlike::Kernel, None) => "a kernel",
+                (Unlike::Kernel, Some(name)) => name,
+            };
+            let machine = if row.machine.is_some() {
+                ", a machine"
+            } else {
+                ""
+            };
+            table.row([
+                Text::new().with(Tone::Warning, format!("{}{machine}", list(&row.ranks))),
+                of.into(),
+                number::duration(row.value_ns).into(),
+                number::duration(row.usual_ns).into(),
+                format!("{:.2}", row.ratio).into(),
+                number::duration(row.cost_ns).into(),
+            ]);
+        }
+        let text =
+            "Of a kernel: its mean time. costs: the worst of these ranks, over the recording.";
         vec![
-            Block::Heading("Ranks".into(), String::new()),
+            Block::Heading("Unlike the other ranks".into(), String::new()),
             Block::Table(table),
             Block::Sentence(Text::new().faint(text)),
         ]
@@ -176,14 +252,13 @@ impl RanksReport<'_> {
             Column::number("matched"),
         ]);
         for row in &rows[..rows.len().min(self.top)] {
-            let ranks: Vec<String> = row.ranks.iter().map(u32::to_string).collect();
             table.row([
                 row.communicator.to_string().into(),
                 match row.size {
                     Some(size) => number::count(size.into()).into(),
                     None => Text::new().faint("unknown"),
                 },
-                ranks.join(", ").into(),
+                list(&row.ranks).into(),
                 number::count(row.matched_count).into(),
             ]);
         }
@@ -254,16 +329,6 @@ impl RanksReport<'_> {
     /// # Errors
     /// None is known.
     pub fn json(&self) -> Result<String, serde_json::Error> {
-        #[derive(Serialize)]
-        struct Json<'a> {
-            report_version: u32,
-            gapscope_version: &'a str,
-            trace: &'a str,
-            command: &'a [String],
-            #[serde(flatten)]
-            findings: &'a RankFindings,
-            notes: &'a [String],
-        }
         let mut text = serde_json::to_string_pretty(&Json {
             report_version: crate::json::VERSION,
             gapscope_version: &self.manifest.gapscope_version,
@@ -275,6 +340,53 @@ impl RanksReport<'_> {
         text.push('\n');
         Ok(text)
     }
+}
+
+/// What `gapscope report --json` prints of a folder of ranks.
+///
+/// Times are integer nanoseconds, sizes integer bytes, shares from 0 to 1. What is not known is null.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Ranks")]
+pub struct Json<'a> {
+    /// Version of the keys' meaning. Keys may be added without a new one; none is renamed or taken away.
+    report_version: u32,
+    /// Version of the gapscope that wrote the traces.
+    gapscope_version: &'a str,
+    /// Name of the folder.
+    trace: &'a str,
+    /// The command that was recorded, as the first rank has it.
+    command: &'a [String],
+    #[serde(flatten)]
+    findings: &'a RankFindings,
+    /// Sentences about reading the traces, and what each says of itself.
+    notes: &'a [String],
+}
+
+/// So many ranks each have a row.
+const FEW: usize = 16;
+
+/// What ranks without a row are like.
+fn alike(others: &[&RankRow]) -> Option<Block> {
+    let range = |values: &mut dyn Iterator<Item = i64>, shown: &dyn Fn(i64) -> String| {
+        let (mut least, mut most) = (i64::MAX, i64::MIN);
+        for value in values {
+            (least, most) = (least.min(value), most.max(value));
+        }
+        match least <= most {
+            true => format!("{} to {}", shown(least), shown(most)),
+            false => "unknown".to_owned(),
+        }
+    };
+    let busy = range(
+        &mut others.iter().filter_map(|rank| rank.gpu_busy_ns),
+        &number::duration,
+    );
+    let shares = others.iter().filter_map(|rank| rank.idle);
+    let mut shares = shares.map(|idle| idle.total_ns.saturating_mul(1_000) / idle.window_ns.max(1));
+    let idle = range(&mut shares, &|share| number::share(share as f64 / 1_000.0));
+    let count = number::of(others.len() as u64, "rank", "ranks");
+    let text = format!("{count} more: GPU busy {busy}, idle {idle}. --top 0 shows all.");
+    (!others.is_empty()).then(|| Block::Sentence(text.into()))
 }
 
 /// In units of 10^9 bytes, as nccl-tests print them.

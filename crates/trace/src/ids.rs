@@ -2,6 +2,7 @@
 
 use crate::column::{Column, integer_column};
 use arrow_array::types::{UInt32Type, UInt64Type};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An id in a trace.
@@ -13,7 +14,7 @@ pub trait Id: Copy + Ord + std::hash::Hash + std::fmt::Debug + Send + Sync + 'st
 macro_rules! ids {
     ($($(#[$doc:meta])+ $name:ident($integer:ty) as $arrow:ty, $data_type:ident;)+) => {$(
         $(#[$doc])+
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema, Deserialize)]
         #[serde(transparent)]
         #[repr(transparent)]
         pub struct $name(pub $integer);

@@ -1,6 +1,7 @@
 //! The manifest of a trace: `trace.json`.
 
 use crate::ids::{DeviceId, ProcessId, QueueId, ThreadId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use gapscope_model::{Api, Loss};
@@ -57,7 +58,7 @@ pub struct Manifest {
 }
 
 /// What could not be measured beside the program.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Unmeasured {
     /// What: `memory pressure`.
@@ -98,7 +99,7 @@ pub struct Rank {
 }
 
 /// How the recorded command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
     /// With this code.
@@ -108,7 +109,7 @@ pub enum Exit {
 }
 
 /// How the GPU was sampled.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SamplingMode {
     /// Times of command buffers only.

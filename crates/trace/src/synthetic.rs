@@ -5,6 +5,7 @@
 //! [`Synthetic`] gives the same trace on every machine.
 
 mod catalogue;
+mod fleet;
 mod noise;
 mod stream;
 
@@ -13,6 +14,8 @@ use crate::manifest::*;
 use crate::{Error, Tables, Trace, TraceWriter};
 use std::path::Path;
 use stream::Stream;
+
+pub use fleet::Fleet;
 
 /// What to make up.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! Tables of which rows or columns could not be read.
 
 use crate::Diagnostic;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use std::path::Path;
 
 /// A table that a trace should have, and of which rows or a column could not be read. What rests on it is not known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnreadTable {
     /// The table.
     pub table: &'static str,

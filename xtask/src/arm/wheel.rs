@@ -18,8 +18,9 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
 ";
 /// EM_AARCH64
 const AARCH64: &str = "183";
-const PROGRAMS: [&str; 5] = [
+const PROGRAMS: [&str; 6] = [
     "gapscope",
+    "gapscope-mcp",
     "gapscope-query",
     "libgapscope_cuda.so",
     "libgapscope_vulkan.so",

@@ -62,6 +62,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "gapscope-query",
         &["gapscope-trace", "gapscope-analysis", "gapscope-command"],
     ),
+    ("gapscope-mcp", &["gapscope-command"]),
     (
         "gapscope-sdk",
         &["gapscope-model", "gapscope-spool", "gapscope-trace"],

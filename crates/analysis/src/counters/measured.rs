@@ -7,6 +7,7 @@ use crate::vocabulary::Gpus;
 use gapscope_trace::ids::QueueId;
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{CounterUnit, Counters, Table};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The counters of the trace's table, with those of its values that are finite.
@@ -36,11 +37,12 @@ pub fn recorded(timeline: &Timeline) -> Vec<Counter> {
 }
 
 /// A recorded counter in figures.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CounterRow {
     /// Its name.
     pub name: String,
     /// The unit of its values.
+    #[schemars(with = "String")]
     pub unit: CounterUnit,
     /// Index in the findings of the device that it is of; absent for the host's, and where a queue is named.
     pub device: Option<u32>,

@@ -11,10 +11,11 @@ use crate::timeline::Timeline;
 use crate::vocabulary::{Vocabulary, Words, program};
 use gapscope_trace::manifest::{Api, Manifest};
 use gapscope_trace::tables::SubmissionKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What to do about the idle time of a cause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Advice {
     /// The cause.
     pub cause: Cause,

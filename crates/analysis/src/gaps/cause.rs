@@ -5,10 +5,11 @@
 //! `UPDATE=1 cargo test -p gapscope-analysis causes`.
 
 use gapscope_trace::manifest::Api;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Which part of the verdict's time a cause counts for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// The host had not submitted.
@@ -37,7 +38,7 @@ impl Side {
 }
 
 /// Causes that belong together, and share a colour where there are few.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// The host had not submitted.
@@ -67,7 +68,7 @@ impl Family {
 }
 
 /// All that is known of a cause, in the words of an API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CauseFacts {
     /// The cause; in JSON its stable name.
     pub cause: Cause,
@@ -106,7 +107,7 @@ macro_rules! causes {
         }
     )+) => {
         /// Why a device ran nothing. Each nanosecond of a gap has exactly one cause.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Cause {
             $($(#[doc = $doc])+ $cause,)+

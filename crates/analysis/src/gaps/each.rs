@@ -36,6 +36,32 @@ pub fn each_gap_between(
     }
 }
 
+/// The numbers of the gaps in which given moments are, each of a device (an index of [`Timeline::gpus`]) and a time: gaps are counted
+/// from 0 in the order of [`each_gap`], device after device. Absent where the device ran something then.
+pub fn gap_numbers(timeline: &Timeline, moments: &[(usize, i64)]) -> Vec<Option<u64>> {
+    let mut numbers = vec![None; moments.len()];
+    let mut count = 0;
+    for (device, gpu) in timeline.gpus.iter().enumerate() {
+        let mut mine: Vec<usize> = (0..moments.len())
+            .filter(|at| moments[*at].0 == device)
+            .collect();
+        mine.sort_unstable_by_key(|at| moments[*at].1);
+        let mut mine = mine.into_iter().peekable();
+        let mut end_ns: Option<i64> = None;
+        for work in &gpu.works {
+            let (start_ns, from_ns) = (work.interval.start_ns, end_ns.unwrap_or(i64::MAX));
+            if start_ns > from_ns {
+                while let Some(at) = mine.next_if(|at| moments[*at].1 < start_ns) {
+                    numbers[at] = (moments[at].1 >= from_ns).then_some(count);
+                }
+                count += 1;
+            }
+            end_ns = Some(end_ns.map_or(work.interval.end_ns, |end| end.max(work.interval.end_ns)));
+        }
+    }
+    numbers
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +95,11 @@ mod tests {
             assert_eq!(finder.at(0, gap.start_ns).as_ref(), Some(gap));
         }
         assert_eq!(finder.at(0, 205), None);
+        let moments = [(0, 399), (0, 200), (0, 150), (0, 220), (0, 500), (1, 200)];
+        assert_eq!(
+            gap_numbers(&timeline, &moments),
+            [Some(1), Some(0), None, Some(1), None, None]
+        );
         assert_eq!((idle.gap_count, idle.total_ns), (2, parts_ns));
     }
 }

@@ -13,13 +13,14 @@
 use crate::intervals::Interval;
 use crate::quantity::ratio;
 use crate::thresholds::{REGULAR_LEAST_GAPS, REGULAR_MOST_IN_PERIOD, REGULAR_SPREAD};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Gaps whose distances are looked at, so that memory is bounded: the first ones.
 const MOST_GAPS: usize = 1 << 20;
 
 /// Whether gaps come regularly.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Regularity {
     /// They have a period.
@@ -32,7 +33,7 @@ pub enum Regularity {
 }
 
 /// How the gaps that carry the idle time follow each other.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Pattern {
     /// Whether they come regularly.
     pub regularity: Regularity,

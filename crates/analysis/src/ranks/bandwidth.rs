@@ -11,12 +11,13 @@ use super::matched::Matched;
 use super::parts::Part;
 use crate::durations::Durations;
 use crate::thresholds::BANDWIDTH_ERROR_SHARE;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Bandwidth of the collectives of a kind and size.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bandwidth {
     /// Their kind.
     pub kind: &'static str,

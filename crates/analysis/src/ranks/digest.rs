@@ -31,6 +31,8 @@ pub struct RankDigest {
     pub(super) members: BTreeMap<Communicator, Member>,
     /// Calls of NCCL with payloads are in the trace.
     pub(super) has_payloads: bool,
+    /// Of each kernel that is no collective's and has times: how many runs, and their sum.
+    pub(super) kernels: BTreeMap<String, (u64, i64)>,
     /// On the device, in order of time.
     pub(super) device: Vec<Part>,
     /// On the host.
@@ -85,6 +87,7 @@ impl RankDigest {
             world_size: known.map(|r| r.world_size),
             clock_error_ns: findings.clock_error_ns,
             called: called(&ranges, |_| true),
+            kernels: kernels(findings),
             members: process.map_or_else(BTreeMap::new, |id| members(&ranges, id, false)),
             ..RankDigest::new(timeline, findings, row, &ranges, device)
         };
@@ -106,6 +109,7 @@ impl RankDigest {
                 wall_ns: findings.wall_ns,
                 unread: findings.unread.clone(),
                 collective_ns,
+                machine: manifest.host.boot_id.clone(),
                 collective_count: findings.knows(KERNELS).then_some(device.len() as u64),
                 ..row
             },
@@ -116,9 +120,41 @@ impl RankDigest {
             clock_error_ns: None,
             members: BTreeMap::new(),
             has_payloads: (ranges.calls.iter()).any(|call| call.call.bytes.is_some()),
+            kernels: BTreeMap::new(),
             device,
             called: Vec::new(),
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_tests(row: RankRow) -> RankDigest {
+        let trace = gapscope_trace::Trace::default();
+        let timeline = Timeline::of(&trace);
+        let ranges = Ranges::of(&trace);
+        let empty = RankDigest::new(
+            &timeline,
+            &Findings::default(),
+            RankRow::default(),
+            &ranges,
+            Vec::new(),
+        );
+        RankDigest { row, ..empty }
+    }
+}
+
+/// Kernels that are no collectives', with their runs and times.
+fn kernels(findings: &Findings) -> BTreeMap<String, (u64, i64)> {
+    let timed = findings.kernels.iter().filter_map(|kernel| {
+        let name = kernel.full_name.as_ref().unwrap_or(&kernel.name);
+        let total_ns = kernel
+            .durations
+            .total_ns
+            .filter(|_| kind_of(name).is_none())?;
+        Some((name.clone(), (kernel.durations.timed_count, total_ns)))
+    });
+    match findings.knows(KERNELS) {
+        true => timed.collect(),
+        false => BTreeMap::new(),
     }
 }
 

@@ -4,6 +4,7 @@ use super::matched::Matched;
 use super::parts::Part;
 use crate::gaps::Cause;
 use crate::quantity::ratio;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -37,9 +38,10 @@ impl Serialize for Doing {
 }
 
 /// What a late rank did for longer than the others.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct LateCause {
     /// What.
+    #[schemars(with = "String")]
     pub what: Doing,
     /// By how much longer than the mean of the others, in all.
     pub longer_ns: i64,

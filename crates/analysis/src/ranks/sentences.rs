@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// Of ranks without a trace so many are named.
 const LISTED_RANKS: usize = 8;
 
+/// Of outliers so many are told; the table has more.
+const LISTED_OUTLIERS: usize = 4;
+
 /// Why it is not known which collectives of the ranks are one.
 pub(super) fn not_matched(findings: &RankFindings, ranks: &[&RankDigest]) -> Option<String> {
     let kinds = &findings.collectives;
@@ -49,6 +52,8 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> 
         let mean_ns = mean(others.filter_map(|rank| rank.waited_ns));
         costs.push((mean_ns, late(straggler)));
     }
+    let outliers = findings.outliers.iter().take(LISTED_OUTLIERS);
+    costs.extend(outliers.map(|outlier| (outlier.cost_ns, outlier.sentence.clone())));
     costs.sort_by_key(|(ns, _)| Reverse(*ns));
     let unread = findings.ranks.iter().flat_map(|rank| {
         (rank.unread.iter()).map(|unread| format!("Rank {}: {unread}.", rank.rank))

@@ -13,12 +13,15 @@ fn help_texts() {
         "record",
         "capture",
         "report",
+        "explain",
         "export",
         "query",
         "deps",
         "info",
         "recover",
         "replay",
+        "schema",
+        "mcp",
         "completions",
     ] {
         pages.push_str(&format!(

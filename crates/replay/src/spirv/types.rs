@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::constants::Constants;
@@ -12,7 +13,7 @@ use super::{Matrix, Slot, class};
 const DEPTH: u32 = 64;
 
 /// A plain number in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)] // Their names say it.
 pub enum Element {

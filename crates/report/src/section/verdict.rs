@@ -83,7 +83,7 @@ fn devices(findings: &Findings) -> impl Iterator<Item = Text> {
 }
 
 /// Wall, busy and counts in one line.
-fn totals(findings: &Findings, words: &Words) -> Text {
+pub(crate) fn totals(findings: &Findings, words: &Words) -> Text {
     let known = |ns: Option<i64>| ns.map_or("unknown".to_owned(), number::duration);
     let mut text = Text::new().and("Recorded ").strong(known(findings.wall_ns));
     if let Some(window) = findings.work_window {

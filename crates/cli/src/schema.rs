@@ -1,0 +1,161 @@
+//! `gapscope schema`: what the JSON of each command holds, made from the types that are written.
+
+use crate::args::Schema as Arguments;
+use crate::captured::Captured;
+use crate::failure::Failure;
+use crate::page;
+use crate::replay::json::{Answer, DumpedBuffer, FindNan, Fused};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use std::process::ExitCode;
+
+/// The JSON of a command.
+pub struct Published {
+    /// Its name, and that of its file.
+    pub name: &'static str,
+    /// The command that prints it.
+    pub of: &'static str,
+    make: fn() -> Schema,
+}
+
+impl Published {
+    /// The schema as text; it ends with a line feed.
+    pub fn text(&self) -> Result<String, Failure> {
+        let mut schema = (self.make)().to_value();
+        // Descriptions are on lines of their own in Markdown, of which the breaks mean nothing.
+        unwrap_lines(&mut schema);
+        schema["$id"] = format!("gapscope:{}", self.name).into();
+        let text = serde_json::to_string_pretty(&schema);
+        let mut text = text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+fn unwrap_lines(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(object) => {
+            for (key, value) in object {
+                match value {
+                    serde_json::Value::String(text) if key == "description" => {
+                        *text = text
+                            .replace("\n\n", "\0")
+                            .replace('\n', " ")
+                            .replace('\0', "\n\n");
+                    }
+                    value => unwrap_lines(value),
+                }
+            }
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(unwrap_lines),
+        _ => {}
+    }
+}
+
+fn of<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+/// All of them.
+pub const ALL: &[Published] = &[
+    Published {
+        name: "report",
+        of: "gapscope report --json TRACE",
+        make: of::<gapscope_report::json::Json>,
+    },
+    Published {
+        name: "report-ranks",
+        of: "gapscope report --json FOLDER, of several ranks",
+        make: of::<gapscope_report::ranks::Json>,
+    },
+    Published {
+        name: "explain",
+        of: "gapscope explain --json",
+        make: of::<gapscope_report::explanation::Explanation>,
+    },
+    Published {
+        name: "deps",
+        of: "gapscope deps --json",
+        make: of::<gapscope_dependencies::Json>,
+    },
+    Published {
+        name: "capture",
+        of: "gapscope capture --json",
+        make: of::<Captured>,
+    },
+    Published {
+        name: "replay",
+        of: "gapscope replay --json",
+        make: of::<Answer>,
+    },
+    Published {
+        name: "replay-dump",
+        of: "gapscope replay --dump --json",
+        make: of::<DumpedBuffer>,
+    },
+    Published {
+        name: "replay-find-nan",
+        of: "gapscope replay --find-nan --json",
+        make: of::<FindNan>,
+    },
+    Published {
+        name: "replay-fuse",
+        of: "gapscope replay --fuse --json",
+        make: of::<Fused>,
+    },
+];
+
+/// Prints a schema, or which there are.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let text = match &arguments.name {
+        Some(name) => {
+            let found = ALL.iter().find(|one| one.name == *name);
+            let names: Vec<&str> = ALL.iter().map(|one| one.name).collect();
+            let found = found.ok_or_else(|| {
+                let names = names.join(", ");
+                Failure::new(format!("no schema \"{name}\": there are {names}"))
+            })?;
+            found.text()?
+        }
+        None => {
+            let lines = ALL
+                .iter()
+                .map(|one| format!("{:<16} {}\n", one.name, one.of));
+            lines.collect()
+        }
+    };
+    page::write(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+    use std::path::PathBuf;
+
+    #[test]
+    fn the_published_files_are_what_the_types_say() {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas");
+        let mut names = Vec::new();
+        for one in ALL {
+            let path = folder.join(format!("{}.schema.json", one.name));
+            let text = one.text().unwrap();
+            if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
+                std::fs::create_dir_all(&folder).unwrap();
+                std::fs::write(&path, &text).unwrap();
+            }
+            let published = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(
+                published == text,
+                "{} is not what the types say: run the test with UPDATE=1, and say in CHANGELOG.md what changed",
+                path.display()
+            );
+            names.push(path.file_name().unwrap().to_owned());
+        }
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let name = entry.unwrap().file_name();
+            assert!(names.contains(&name), "{name:?} is of no command");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Runs the program `gapscope` for a call, within a time and with a bounded answer.
+
+use gapscope_command::one_line;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::Command;
+
+/// More of a child's output is read and thrown away.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// What a child left.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub stdout: String,
+    /// What it said.
+    pub stderr: String,
+}
+
+/// The program, beside this one, or else in PATH.
+pub fn gapscope() -> PathBuf {
+    let executable = std::env::current_exe().and_then(|path| path.canonicalize());
+    let beside = executable.ok().map(|path| path.with_file_name("gapscope"));
+    beside
+        .filter(|path| path.is_file())
+        .unwrap_or_else(|| PathBuf::from("gapscope"))
+}
+
+/// Runs `gapscope` with these arguments in a folder. It is ended, with all that it started, after `limit`, and where the client gives up.
+///
+/// # Errors
+/// It cannot be started, or took too long: a sentence.
+pub async fn run(
+    arguments: Vec<OsString>,
+    stdin: &str,
+    folder: &Path,
+    limit: Duration,
+) -> Result<Ended, String> {
+    let program = gapscope();
+    let mut child = Command::new(&program)
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| one_line(&format!("{} cannot be started: {error}", program.display())))?;
+    let group = Group(child.id().and_then(|id| Pid::from_raw(id as i32)));
+    let (mut to, out, said) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let ran = async {
+        let write = async {
+            if let Some(pipe) = &mut to {
+                // A child that does not read it has ended.
+                let _ = pipe.write_all(stdin.as_bytes()).await;
+            }
+            drop(to.take());
+        };
+        let (_, stdout, stderr, status) = tokio::join!(write, kept(out), kept(said), child.wait());
+        (status, stdout, stderr)
+    };
+    let ran = tokio::time::timeout(limit, ran).await;
+    let (status, stdout, stderr) =
+        ran.map_err(|_| format!("it took longer than {} s and was ended", limit.as_secs()))?;
+    group.ended();
+    Ok(Ended {
+        status: status.map_err(|error| format!("gapscope did not end well: {error}"))?,
+        stdout,
+        stderr,
+    })
+}
+
+/// A child and what it started, which end with this value.
+struct Group(Option<Pid>);
+
+impl Group {
+    /// It has ended by itself.
+    fn ended(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            // Where it has just ended there is none to kill.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+async fn kept(pipe: Option<impl AsyncRead + Unpin>) -> String {
+    let Some(mut pipe) = pipe else {
+        return String::new();
+    };
+    let (mut all, mut piece) = (Vec::new(), vec![0; 1 << 16]);
+    while let Ok(read @ 1..) = pipe.read(&mut piece).await {
+        let room = KEPT_BYTES.saturating_sub(all.len());
+        all.extend_from_slice(&piece[..read.min(room)]);
+    }
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+/// The start of a text, and where it is cut a sentence that says so, with what helps.
+pub fn cut(text: &str, most: usize, instead: &str) -> String {
+    let Some((end, _)) = text.char_indices().nth(most) else {
+        return text.to_owned();
+    };
+    let all = text.chars().count();
+    format!(
+        "{}\n… The answer was cut here: these are the first {most} of its {all} characters. {instead}",
+        &text[..end]
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn what_is_cut_says_so() {
+        assert_eq!(cut("äöü", 3, "Ask."), "äöü");
+        let text = cut("äöüß", 3, "Ask for less.");
+        assert!(text.starts_with("äöü\n… The answer was cut here"), "{text}");
+        assert!(
+            text.ends_with("first 3 of its 4 characters. Ask for less."),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,198 @@
+//! Where a client may read and write: below its roots, with links followed first.
+
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+/// Traces that one call may name: more are a mistake.
+const MOST: usize = 4096;
+
+/// Folders that all paths must be in.
+#[derive(Debug, Clone)]
+pub struct Roots(Vec<PathBuf>);
+
+impl Roots {
+    /// Those of `folders` that exist.
+    ///
+    /// # Errors
+    /// None exists: a sentence.
+    pub fn of(folders: &[PathBuf]) -> Result<Roots, String> {
+        let there = folders
+            .iter()
+            .filter_map(|folder| folder.canonicalize().ok());
+        let there: Vec<PathBuf> = there.filter(|folder| folder.is_dir()).collect();
+        match there.is_empty() {
+            true => Err(format!("no root is a folder: {}", list(folders))),
+            false => Ok(Roots(there)),
+        }
+    }
+
+    /// The first: what paths that are not absolute are from.
+    pub fn first(&self) -> &Path {
+        &self.0[0]
+    }
+
+    /// A file or folder that exists, with links followed.
+    ///
+    /// # Errors
+    /// It does not exist, or is outside of the roots: a sentence.
+    pub fn existing(&self, text: &str) -> Result<PathBuf, String> {
+        let path = self.full(text)?;
+        let found = path.canonicalize().map_err(|_| self.absent(text))?;
+        self.inside(&found, text)
+    }
+
+    /// All that a path or a glob names.
+    ///
+    /// # Errors
+    /// There is none, or one is outside of the roots: a sentence.
+    pub fn matching(&self, text: &str) -> Result<Vec<PathBuf>, String> {
+        let path = self.full(text)?;
+        if path.exists() {
+            return Ok(vec![self.existing(text)?]);
+        }
+        let pattern = path.to_str().ok_or_else(|| self.absent(text))?;
+        let all = glob::glob(pattern).map_err(|error| format!("{text} is no glob: {error}"))?;
+        // A glob may wander far: what it may read is looked at before what it found is used.
+        let fixed: PathBuf = path
+            .components()
+            .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']))
+            .collect();
+        let start = fixed.canonicalize().map_err(|_| self.absent(text))?;
+        self.inside(&start, text)?;
+        let mut found = Vec::new();
+        for one in all.flatten() {
+            if found.len() == MOST {
+                return Err(format!("{text} names more than {MOST} files: name fewer"));
+            }
+            let one = one.canonicalize().map_err(|_| self.absent(text))?;
+            found.push(self.inside(&one, text)?);
+        }
+        match found.is_empty() {
+            true => Err(self.absent(text)),
+            false => Ok(found),
+        }
+    }
+
+    /// A file or folder to write, which does not exist yet, in a folder that does.
+    ///
+    /// # Errors
+    /// It exists, its folder does not, or it is outside of the roots: a sentence.
+    pub fn new_file(&self, text: &str) -> Result<PathBuf, String> {
+        let path = self.full(text)?;
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(format!("{text} is no name for a file"));
+        };
+        let folder = folder.canonicalize().map_err(|_| self.absent(text))?;
+        let path = self.inside(&folder, text)?.join(name);
+        match path.symlink_metadata() {
+            Ok(_) => Err(format!("{text} exists already: choose another name")),
+            Err(_) => Ok(path),
+        }
+    }
+
+    /// Whole, from the first root. What goes upwards is refused, as links would make it mean another place.
+    fn full(&self, text: &str) -> Result<PathBuf, String> {
+        if text.is_empty() || text.contains('\0') {
+            return Err("a path is empty, or has a zero byte in it".to_owned());
+        }
+        let path = Path::new(text);
+        if path.components().any(|part| part == Component::ParentDir) {
+            return Err(format!("{text} goes upwards (..): name the file itself"));
+        }
+        Ok(self.first().join(path))
+    }
+
+    fn inside(&self, path: &Path, text: &str) -> Result<PathBuf, String> {
+        match self.0.iter().any(|root| path.starts_with(root)) {
+            true => Ok(path.to_owned()),
+            false => Err(format!(
+                "{text} is outside of the folders that may be used: {}",
+                list(&self.0)
+            )),
+        }
+    }
+
+    fn absent(&self, text: &str) -> String {
+        format!("{text} does not exist in {}", list(&self.0))
+    }
+}
+
+/// The folder of an address that a client gives as a root.
+pub fn of_address(address: &str) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let path = address.strip_prefix("file://")?;
+    let path = path.strip_prefix("localhost").unwrap_or(path);
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                (digit(rest.next())? * 16 + digit(rest.next())?) as u8
+            }
+            byte => byte,
+        });
+    }
+    let path = PathBuf::from(OsString::from_vec(bytes));
+    path.is_absolute().then_some(path)
+}
+
+fn list(folders: &[PathBuf]) -> String {
+    let each = folders.iter().map(|folder| folder.display().to_string());
+    each.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn nothing_outside_is_named() {
+        let outer = tempfile::tempdir().unwrap();
+        let root = outer.path().join("root");
+        std::fs::create_dir_all(root.join("rank=0")).unwrap();
+        std::fs::create_dir_all(outer.path().join("secret")).unwrap();
+        symlink(outer.path().join("secret"), root.join("link")).unwrap();
+        let roots = Roots::of(std::slice::from_ref(&root)).unwrap();
+        let root = root.canonicalize().unwrap();
+        assert_eq!(roots.existing("rank=0"), Ok(root.join("rank=0")));
+        assert_eq!(roots.matching("rank=*"), Ok(vec![root.join("rank=0")]));
+        assert_eq!(roots.new_file("new"), Ok(root.join("new")));
+        for wrong in [
+            "link",
+            "../secret",
+            "/etc/passwd",
+            "",
+            "a\0b",
+            "rank=0/../../secret",
+        ] {
+            assert!(roots.existing(wrong).is_err(), "{wrong}");
+            assert!(roots.matching(wrong).is_err(), "{wrong}");
+        }
+        for wrong in [
+            "/etc/pass*",
+            "/*/passwd",
+            "l*",
+            "*/../../secret",
+            "[",
+            "none*",
+        ] {
+            assert!(roots.matching(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["link/new", "rank=0", "../new", "/tmp/new", "none/new", "/"] {
+            assert!(roots.new_file(wrong).is_err(), "{wrong}");
+        }
+        assert!(Roots::of(&[root.join("none")]).is_err());
+    }
+
+    #[test]
+    fn an_address_is_a_folder() {
+        let of = |address| of_address(address);
+        assert_eq!(of("file:///a%20b/c"), Some(PathBuf::from("/a b/c")));
+        assert_eq!(of("file://localhost/a"), Some(PathBuf::from("/a")));
+        for wrong in ["https://a/b", "file://host/a", "file:///a%2", "a"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! Claims from findings.
+
+use super::{Claim, ClaimKind, Figure, Row, TOLD};
+use crate::number;
+use crate::section::{accuracy, verdict};
+use gapscope_analysis::gaps::{Gap, GapTotal, gap_numbers};
+use gapscope_analysis::kernels::Kernel;
+use gapscope_analysis::thresholds::ADVICE_SHARE;
+use gapscope_analysis::transfers::TransferRow;
+use gapscope_analysis::unread::{CAUSES, KERNELS, TRANSFERS};
+use gapscope_analysis::vocabulary::Words;
+use gapscope_analysis::{Findings, Timeline, Vocabulary};
+use gapscope_trace::lookup::LabelPaths;
+use gapscope_trace::tables::{CommandBuffers, Dispatches, Table, Transfers};
+use std::cmp::Reverse;
+
+/// Losses and the like that are told: the report has all.
+const UNKNOWN: usize = 8;
+/// Ids of kernels that are named for one name.
+const VARIANTS: usize = 3;
+
+/// All claims, in the order in which they are read.
+pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String]) -> Vec<Claim> {
+    let vocabulary = Vocabulary::of(&timeline.trace.manifest);
+    let teller = Teller {
+        timeline,
+        findings,
+        words: vocabulary.words(),
+    };
+    let mut claims = vec![teller.program(), teller.verdict()];
+    claims.extend(teller.causes());
+    claims.extend(teller.unknown(remarks));
+    claims
+}
+
+struct Teller<'a> {
+    timeline: &'a Timeline<'a>,
+    findings: &'a Findings,
+    words: &'a Words,
+}
+
+impl Teller<'_> {
+    fn program(&self) -> Claim {
+        let findings = self.findings;
+        let counts = [
+            (Dispatches::NAME, "dispatch_count", findings.dispatch_count),
+            (Transfers::NAME, "transfer_count", findings.transfer_count),
+            (
+                CommandBuffers::NAME,
+                "command_buffer_count",
+                findings.command_buffer_count,
+            ),
+        ];
+        let known = counts
+            .iter()
+            .filter(|(table, ..)| findings.knows_rows(table));
+        let (mut figures, mut columns) = (Vec::new(), Vec::new());
+        for (table, name, value) in known {
+            figures.push(figure(name, *value as i64));
+            columns.push(format!("(select count(*) from {table}) as {name}"));
+        }
+        let of_report = [
+            ("wall_ns", findings.wall_ns),
+            ("gpu_busy_ns", findings.gpu_busy_ns),
+        ];
+        figures.extend(of_report.into_iter().filter_map(|(name, value)| {
+            Some(Figure {
+                report: Some(format!("/{name}")),
+                ..figure(name, value?)
+            })
+        }));
+        Claim {
+            kind: ClaimKind::Program,
+            text: verdict::totals(findings, self.words).plain_text(),
+            query: (!columns.is_empty()).then(|| format!("select {}", columns.join(", "))),
+            figures,
+            ..Claim::default()
+        }
+    }
+
+    fn verdict(&self) -> Claim {
+        let evidence = &self.findings.verdict_evidence;
+        let mut text = match evidence.sentence.is_empty() {
+            true => "What bounds the program is unknown.".to_owned(),
+            false => format!(
+                "{} ({}).",
+                evidence.sentence.trim_end_matches('.'),
+                self.findings.verdict
+            ),
+        };
+        for part in evidence.parts.iter().take(TOLD) {
+            text.push_str(&format!(" {}: {}", part.what, part.sentence));
+        }
+        let mut figures: Vec<Figure> = evidence
+            .window_ns
+            .map(|ns| Figure {
+                report: Some("/verdict_window_ns".to_owned()),
+                ..figure("verdict_window_ns", ns)
+            })
+            .into_iter()
+            .collect();
+        for (place, part) in evidence.parts.iter().take(TOLD).enumerate() {
+            figures.push(Figure {
+                report: Some(format!("/verdict_evidence/{place}/total_ns")),
+                ..figure(&format!("{}_ns", part.what), part.total_ns)
+            });
+        }
+        let known = self.findings.knows(CAUSES) && evidence.window_ns.is_some();
+        if known {
+            figures.push(figure("idle_ns", self.findings.idle_time.total_ns));
+        }
+        Claim {
+            kind: ClaimKind::Verdict,
+            text,
+            figures,
+            query: known.then(|| {
+                "select coalesce(sum(duration_ns), 0) as idle_ns from gaps where not warm_up"
+                    .to_owned()
+            }),
+            ..Claim::default()
+        }
+    }
+
+    /// What costs most: idle time by cause, kernels, transfers.
+    fn causes(&self) -> Vec<Claim> {
+        let findings = self.findings;
+        let window_ns = findings.verdict_evidence.window_ns.unwrap_or(0);
+        let mut found: Vec<(i64, Claim)> = Vec::new();
+        if findings.knows(CAUSES) {
+            found.extend(
+                findings
+                    .gaps
+                    .iter()
+                    .map(|gap| (gap.total_ns, self.idle(gap, window_ns))),
+            );
+        }
+        if findings.knows(KERNELS) {
+            let timed = findings
+                .kernels
+                .iter()
+                .filter_map(|kernel| Some((kernel.busy_ns?, kernel)));
+            found.extend(
+                timed
+                    .take(TOLD)
+                    .map(|(ns, kernel)| (ns, self.kernel(kernel))),
+            );
+        }
+        if findings.knows(TRANSFERS) {
+            let timed = findings
+                .transfers
+                .iter()
+                .filter_map(|row| Some((row.busy_ns?, row)));
+            found.extend(timed.map(|(ns, row)| (ns, self.transfers(row))));
+        }
+        found.sort_by_key(|(ns, _)| Reverse(*ns));
+        let least_ns = (window_ns as f64 * ADVICE_SHARE) as i64;
+        let large = found
+            .into_iter()
+            .filter(|(ns, _)| *ns > 0 && *ns >= least_ns);
+        large.map(|(_, claim)| claim).take(TOLD).collect()
+    }
+
+    fn idle(&self, total: &GapTotal, window_ns: i64) -> Claim {
+        let facts = total.cause.facts(self.words.api);
+        let gaps = number::of(total.count, "gap", "gaps");
+        let mut text = format!(
+            "The GPU was idle for {} ({} of the time) in {gaps}: {}.",
+            number::duration(total.total_ns),
+            number::share_of(total.total_ns, window_ns),
+            facts.name,
+        );
+        let mut rows = Vec::new();
+        let mut figures = vec![
+            figure("total_ns", total.total_ns),
+            figure("gap_count", total.count as i64),
+        ];
+        let cause = total.cause.as_str();
+        let mut more = String::new();
+        let longest = &self.findings.idle_time.longest;
+        let longest = longest.iter().find(|gap| gap.cause == total.cause);
+        if let Some((gap, row)) = longest.and_then(|gap| Some((gap, self.row_of(gap)?))) {
+            more = format!(
+                ", (select max(gap_ns) from gaps where gap = {}) as longest_ns",
+                row.id
+            );
+            figures.push(figure("longest_ns", gap.duration_ns));
+            text.push_str(&self.longest(gap, row, &mut rows));
+        }
+        Claim {
+            kind: ClaimKind::Idle,
+            text,
+            advice: (self.findings.advice.iter())
+                .find(|advice| advice.cause == total.cause)
+                .map(|advice| advice.text.clone()),
+            figures,
+            rows,
+            query: Some(format!(
+                "select sum(duration_ns) as total_ns, count(distinct gap) as gap_count{more} from gaps where cause = '{cause}' and not warm_up"
+            )),
+        }
+    }
+
+    /// Where the longest gap is.
+    fn longest(&self, gap: &Gap, row: Row, rows: &mut Vec<Row>) -> String {
+        let mut text = format!(
+            " The longest, {} {}, is between {} and {}",
+            number::duration(gap.duration_ns),
+            row.mark(),
+            gap.before.name,
+            gap.after.name,
+        );
+        rows.push(row);
+        if let Some(path) = &gap.after.label {
+            text.push_str(&format!(", under the label {path}"));
+            if let Some(row) = self.label(path) {
+                text.push_str(&format!(" {}", row.mark()));
+                rows.push(row);
+            }
+        }
+        if let Some(submission) = gap.submission {
+            let row = Row {
+                table: "submissions".to_owned(),
+                id: submission.0,
+            };
+            text.push_str(&format!("; what ended it came with {}", row.mark()));
+            rows.push(row);
+        }
+        if let Some(thread) = gap.thread {
+            let name = gap.thread_name.as_deref().unwrap_or("thread");
+            text.push_str(&format!(" from {name} ({thread})"));
+        }
+        text.push('.');
+        text
+    }
+
+    /// The row of a gap. A gap that reaches into the warm-up has more of it than is told here, and none.
+    fn row_of(&self, gap: &Gap) -> Option<Row> {
+        let device = gap.device as usize;
+        let works = &self.timeline.gpus.get(device)?.works;
+        works
+            .iter()
+            .find(|work| work.interval.end_ns == gap.start_ns)?;
+        let number = gap_numbers(self.timeline, &[(device, gap.start_ns)]);
+        Some(Row {
+            table: "gaps".to_owned(),
+            id: number[0]?,
+        })
+    }
+
+    fn label(&self, path: &str) -> Option<Row> {
+        let labels = &self.timeline.trace.tables.labels;
+        let paths = LabelPaths::new(labels);
+        let mut ids = labels.id.iter();
+        let id = ids.find(|id| paths.get(**id) == Some(path))?;
+        Some(Row {
+            table: "labels".to_owned(),
+            id: u64::from(id.0),
+        })
+    }
+
+    fn kernel(&self, kernel: &Kernel) -> Claim {
+        let names = &self.timeline.kernel_names;
+        let table = &self.timeline.trace.tables.kernels;
+        let mine = (0..table.len()).filter(|row| {
+            let named = names.of_row(*row);
+            named.is_some_and(|named| names.all()[named].name == kernel.name)
+        });
+        let rows: Vec<Row> = mine
+            .take(VARIANTS)
+            .map(|row| Row {
+                table: "kernels".to_owned(),
+                id: u64::from(table.id[row].0),
+            })
+            .collect();
+        let marks: Vec<String> = rows.iter().map(Row::mark).collect();
+        let mut text = format!(
+            "The kernel {} {} ran {} times",
+            kernel.name,
+            marks.join(" "),
+            number::count(kernel.count),
+        );
+        if let Some(ns) = kernel.busy_ns {
+            let share = kernel
+                .busy_share
+                .map_or("an unknown share".to_owned(), number::share);
+            text.push_str(&format!(
+                " and kept the GPU busy for {} ({share} of its busy time)",
+                number::duration(ns)
+            ));
+        }
+        text.push('.');
+        if kernel.untimed_count > 0 {
+            let runs = number::of(kernel.untimed_count, "run", "runs");
+            text.push_str(&format!(" The times of {runs} are unknown and not in it."));
+        }
+        let fill = self.findings.fill.iter().flat_map(|fill| &fill.kernels);
+        if let Some(fill) = fill.into_iter().find(|fill| fill.name == kernel.name) {
+            text.push_str(&format!(
+                " For {} of that it left most of the GPU unused, with {} at a time.",
+                number::duration(fill.underfilled_ns),
+                self.words.workgroup.count(u64::from(fill.groups_p50)),
+            ));
+        }
+        let mut figures = vec![figure("dispatch_count", kernel.count as i64)];
+        let mut sum = String::new();
+        if let Some(total_ns) = kernel.durations.total_ns {
+            figures.push(figure("total_ns", total_ns));
+            sum = ", sum(duration_ns) as total_ns".to_owned();
+        }
+        let place = self
+            .findings
+            .kernels
+            .iter()
+            .position(|other| other.name == kernel.name);
+        if let (Some(ns), Some(place)) = (kernel.busy_ns, place) {
+            figures.push(Figure {
+                report: Some(format!("/kernels/{place}/busy_ns")),
+                ..figure("busy_ns", ns)
+            });
+        }
+        Claim {
+            kind: ClaimKind::Work,
+            text,
+            figures,
+            rows,
+            query: Some(format!(
+                "select count(*) as dispatch_count{sum} from dispatches where kernel_name = {}",
+                literal(&kernel.name)
+            )),
+            ..Claim::default()
+        }
+    }
+
+    fn transfers(&self, row: &TransferRow) -> Claim {
+        let kind = row.kind.as_str();
+        let mut text = format!(
+            "{} of kind {kind} kept the GPU busy for {}",
+            number::of(row.count, "transfer", "transfers"),
+            row.busy_ns
+                .map_or("an unknown time".to_owned(), number::duration),
+        );
+        match row.unknown_bytes_count {
+            0 => text.push_str(&format!(" and wrote {}.", number::bytes(row.bytes))),
+            count => text.push_str(&format!(
+                "; the size of {} is unknown, the others wrote {}.",
+                number::count(count),
+                number::bytes(row.bytes)
+            )),
+        }
+        Claim {
+            kind: ClaimKind::Work,
+            text,
+            figures: vec![
+                figure("transfer_count", row.count as i64),
+                figure("written_bytes", row.bytes as i64),
+            ],
+            query: Some(format!(
+                "select count(*) as transfer_count, coalesce(sum(bytes), 0) as written_bytes from transfers where kind = {}",
+                literal(kind)
+            )),
+            ..Claim::default()
+        }
+    }
+
+    /// What is not known, and how far the figures can be trusted.
+    fn unknown(&self, remarks: &[String]) -> Vec<Claim> {
+        let findings = self.findings;
+        let plain = |text: String| Claim {
+            text,
+            ..Claim::default()
+        };
+        let mut claims = vec![plain(format!(
+            "Figures rest on {}.",
+            accuracy::short(findings)
+        ))];
+        let tables = findings.unread.iter().map(|table| format!("{table}."));
+        claims.extend(tables.map(plain));
+        for loss in &findings.losses {
+            claims.push(Claim {
+                text: format!(
+                    "Not recorded: {} {}: {}.",
+                    number::count(loss.count),
+                    loss.kind,
+                    loss.reason
+                ),
+                figures: vec![figure("count", loss.count as i64)],
+                query: Some(format!(
+                    "select sum(count) as count from losses where what = {} and reason = {}",
+                    literal(loss.kind.as_str()),
+                    literal(&loss.reason)
+                )),
+                ..Claim::default()
+            });
+        }
+        let conditions = findings.conditions.iter().filter(|note| !note.is_usual);
+        claims.extend(conditions.map(|note| plain(note.sentence.clone())));
+        let unmeasured = self.timeline.trace.manifest.unmeasured.iter();
+        claims.extend(
+            unmeasured.map(|of| plain(format!("Not measured: {}: {}.", of.what, of.reason))),
+        );
+        claims.extend(findings.notes.iter().chain(remarks).cloned().map(plain));
+        let all = claims.len();
+        if all > UNKNOWN {
+            claims.truncate(UNKNOWN);
+            claims.push(plain(format!(
+                "{} more such things are in the report.",
+                all - UNKNOWN
+            )));
+        }
+        claims
+    }
+}
+
+fn figure(name: &str, value: i64) -> Figure {
+    Figure {
+        name: name.to_owned(),
+        value,
+        report: None,
+    }
+}
+
+/// A text in SQL.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}

@@ -1,0 +1,65 @@
+//! The page of an explanation.
+
+use super::{Claim, ClaimKind, Explanation, Row};
+use crate::document::{Block, Document, Text};
+use std::collections::BTreeMap;
+
+impl Explanation {
+    /// The page; `path` is the trace as a shell is to be given it.
+    pub fn document(&self, path: &str) -> Document {
+        let of = |kind| self.claims.iter().filter(move |claim| claim.kind == kind);
+        let mut blocks = vec![Block::Title(self.trace.clone(), self.verdict.clone())];
+        for claim in of(ClaimKind::Verdict).chain(of(ClaimKind::Program)) {
+            let text = Text::new();
+            blocks.push(Block::Sentence(match claim.kind {
+                ClaimKind::Verdict => text.strong(claim.text.as_str()),
+                _ => text.and(claim.text.as_str()),
+            }));
+        }
+        let causes: Vec<&Claim> = (self.claims.iter())
+            .filter(|claim| matches!(claim.kind, ClaimKind::Idle | ClaimKind::Work))
+            .collect();
+        if !causes.is_empty() {
+            blocks.push(Block::Heading("What takes the time".into(), String::new()));
+        }
+        for claim in causes {
+            let mut text = Text::new().and(claim.text.as_str());
+            if let Some(advice) = &claim.advice {
+                text = text.strong(" What to do: ").and(format!("{advice}."));
+            }
+            blocks.push(Block::Item(text));
+        }
+        blocks.push(Block::Heading("What is not known".into(), String::new()));
+        for claim in of(ClaimKind::Unknown) {
+            blocks.push(Block::Item(claim.text.as_str().into()));
+        }
+        let queries = self.queries(path);
+        if !queries.is_empty() {
+            blocks.push(Block::Heading("Rows that are named".into(), String::new()));
+        }
+        for query in queries {
+            blocks.push(Block::Item(Text::new().faint(query)));
+        }
+        Document { blocks }
+    }
+
+    /// A command for each table of which rows are named.
+    fn queries(&self, path: &str) -> Vec<String> {
+        let mut ids: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        for row in self.claims.iter().flat_map(|claim| &claim.rows) {
+            let of = ids.entry(row.table.as_str()).or_default();
+            if !of.contains(&row.id) {
+                of.push(row.id);
+            }
+        }
+        let each = ids.into_iter().map(|(table, ids)| {
+            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            format!(
+                "gapscope query {path} 'select * from {table} where {} in ({})'",
+                Row::column(table),
+                ids.join(", ")
+            )
+        });
+        each.collect()
+    }
+}

@@ -1,0 +1,287 @@
+//! `gapscope mcp`, asked by the protocol's own client.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::driver::{Driver, Lavapipe};
+use crate::recording::Program;
+use crate::{client, product};
+
+/// What a server answered.
+struct Served {
+    tools: Value,
+    answers: Vec<Value>,
+}
+
+impl Served {
+    fn text(&self, call: usize) -> &str {
+        self.answers[call]["text"].as_str().expect("a text")
+    }
+
+    /// The text of a call that went well.
+    fn fine(&self, call: usize) -> &str {
+        assert_eq!(
+            self.answers[call]["error"],
+            false,
+            "{call}: {}",
+            self.text(call)
+        );
+        self.text(call)
+    }
+
+    /// The sentence of one that did not.
+    fn refused(&self, call: usize) -> &str {
+        assert_eq!(
+            self.answers[call]["error"],
+            true,
+            "{call}: {}",
+            self.text(call)
+        );
+        self.text(call)
+    }
+}
+
+/// How the client connects.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    options: &'a [&'a str],
+    mode: &'a str,
+    roots: Option<&'a [String]>,
+}
+
+const PLAIN: Asked = Asked {
+    options: &[],
+    mode: "auto",
+    roots: None,
+};
+
+/// Asks a server in `folder`; none where the client is not installed.
+fn serve(folder: &Path, asked: Asked, calls: &Value) -> Option<Served> {
+    let [python, script] = client::script("mcp")?;
+    product::built("gapscope-mcp");
+    let mut command = vec![
+        product::built("gapscope").display().to_string(),
+        "mcp".into(),
+    ];
+    command.extend(asked.options.iter().map(ToString::to_string));
+    let environment: serde_json::Map<String, Value> = Lavapipe
+        .variables()
+        .into_iter()
+        .map(|(name, value)| (name, json!(value)))
+        .collect();
+    let question = json!({
+        "command": command, "mode": asked.mode, "roots": asked.roots, "calls": calls,
+        "folder": folder, "environment": environment,
+    });
+    let mut ran = Command::new(python)
+        .arg(script)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("Python starts");
+    let mut stdin = ran.stdin.take().expect("it is piped");
+    stdin
+        .write_all(question.to_string().as_bytes())
+        .expect("it reads");
+    drop(stdin);
+    let output = ran.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", output.status);
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(answer["strays"], json!([]), "stdout has the protocol alone");
+    Some(Served {
+        tools: answer["tools"].clone(),
+        answers: answer["answers"].as_array().expect("answers").clone(),
+    })
+}
+
+/// A folder with a recording, `run.gapscope`.
+fn recorded() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = Program::planted("steady --n 6 --iterations 4", &Lavapipe)
+        .record()
+        .ok();
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg(recording.path())
+        .arg(folder.path().join("run.gapscope"))
+        .status();
+    assert!(copied.expect("cp starts").success());
+    folder
+}
+
+#[test]
+fn each_tool_answers() {
+    let folder = recorded();
+    let planted = product::built("planted");
+    let program = [
+        planted.to_str().expect("a path of text"),
+        "steady",
+        "--n",
+        "3",
+    ];
+    let sql = "select count(*) as n from dispatches";
+    let calls = json!([
+        ["report", {"trace": "run.gapscope"}],
+        ["report", {"trace": "run.gapscope", "keys": ["verdict", "dispatch_count"]}],
+        ["query", {"traces": ["*.gapscope"], "sql": sql}],
+        ["query", {"traces": ["run.gapscope"]}],
+        ["explain", {"trace": "run.gapscope"}],
+        ["explain", {"trace": "run.gapscope", "format": "json"}],
+        ["record", {"command": program, "output": "again.gapscope", "time_limit_s": 30}],
+        ["query", {"traces": ["again.gapscope"], "sql": sql}],
+        ["record", {"command": ["sleep", "30"], "output": "slow.gapscope", "time_limit_s": 1}],
+    ]);
+    let Some(served) = serve(folder.path(), PLAIN, &calls) else {
+        return;
+    };
+    let tools: Vec<&String> = served.tools.as_object().expect("tools").keys().collect();
+    assert_eq!(
+        tools,
+        ["diff", "explain", "import", "query", "record", "report"]
+    );
+    assert!(served.fine(0).contains("## Kernels"), "{}", served.fine(0));
+    let report: Value = serde_json::from_str(served.fine(1)).expect("JSON");
+    assert_eq!(report.as_object().expect("keys").len(), 2, "{report}");
+    let rows: Value = serde_json::from_str(served.fine(2)).expect("JSON");
+    assert_eq!(rows[0]["n"], report["dispatch_count"]);
+    assert!(served.fine(3).contains("dispatches"));
+    assert!(
+        served.fine(4).contains("gapscope query"),
+        "{}",
+        served.fine(4)
+    );
+    let claims: Value = serde_json::from_str(served.fine(5)).expect("JSON");
+    assert!(
+        claims["claims"]
+            .as_array()
+            .is_some_and(|all| !all.is_empty())
+    );
+    let recorded: Value = serde_json::from_str(served.fine(6)).expect("JSON");
+    assert_eq!(recorded["exit_status"], 0, "{recorded}");
+    assert!(folder.path().join("again.gapscope/trace.json").exists());
+    let rows: Value = serde_json::from_str(served.fine(7)).expect("JSON");
+    assert!(rows[0]["n"].as_u64() > Some(0), "{rows}");
+    assert!(
+        served.refused(8).starts_with("nothing was recorded"),
+        "{}",
+        served.text(8)
+    );
+}
+
+#[test]
+fn what_is_wrong_or_hostile_gets_a_sentence() {
+    let folder = recorded();
+    let outer = tempfile::tempdir().expect("a folder");
+    fs::create_dir(outer.path().join("secret.gapscope")).expect("a folder");
+    let link = folder.path().join("link.gapscope");
+    std::os::unix::fs::symlink(outer.path().join("secret.gapscope"), link).expect("a link");
+    let written = outer.path().join("written");
+    let copy = format!("copy (select 1) to '{}.csv'", written.display());
+    let external = "create external table t stored as csv location '/etc/passwd'";
+    let trace = json!(["run.gapscope"]);
+    let calls = json!([
+        ["report", {"trace": "none.gapscope"}],
+        ["report", {"trace": "../x"}],
+        ["report", {"trace": "/etc"}],
+        ["report", {"trace": "link.gapscope"}],
+        ["report", {"trace": "--help"}],
+        ["report", {"trace": "run.gapscope", "label": "--html=/tmp/x"}],
+        ["query", {"traces": ["/*/*"], "sql": "select 1"}],
+        ["query", {"traces": ["l*"], "sql": "select 1"}],
+        ["query", {"traces": trace, "sql": "selec 1"}],
+        ["query", {"traces": trace, "sql": "--schema"}],
+        ["query", {"traces": trace, "sql": copy}],
+        ["query", {"traces": trace, "sql": external}],
+        ["query", {"traces": trace, "sql": "select * from '/etc/passwd'"}],
+        ["query", {"traces": []}],
+        ["record", {"command": ["true"], "output": written}],
+        ["record", {"command": ["true"], "output": "run.gapscope"}],
+        ["record", {"command": [], "output": "new.gapscope"}],
+        ["record", {"command": ["true"], "output": "new.gapscope", "time_limit_s": 1_000_000}],
+        ["record", {"command": ["./none"], "output": "new.gapscope"}],
+        ["record", {"command": ["true"], "output": "new.gapscope", "folder": "/"}],
+        ["import", {"inputs": ["/etc/passwd"], "output": "new.gapscope"}],
+        ["import", {"inputs": ["run.gapscope"], "output": "../new.gapscope"}],
+        ["diff", {"before": "run.gapscope", "after": "/etc"}],
+        ["report", {"trace": "run.gapscope", "more": 1}],
+        ["report", {}],
+        ["report", {"trace": 7}],
+        ["shell", {"command": "true"}],
+    ]);
+    let Some(served) = serve(folder.path(), PLAIN, &calls) else {
+        return;
+    };
+    for call in 0..served.answers.len() {
+        let sentence = served.refused(call);
+        assert!(sentence.len() < 2_000, "{call}: {sentence}");
+    }
+    for (call, part) in [
+        (0, "none.gapscope does not exist in "),
+        (1, "goes upwards"),
+        (2, "/etc is outside of the folders that may be used"),
+        (3, "link.gapscope is outside of"),
+        (4, "--help does not exist"),
+        (5, "no label \"--html=/tmp/x\""),
+        (15, "exists already"),
+        (17, "a recording may take 1 to 120 s"),
+    ] {
+        assert!(
+            served.text(call).contains(part),
+            "{call}: {}",
+            served.text(call)
+        );
+    }
+    assert_eq!(fs::read_dir(outer.path()).expect("a folder").count(), 1);
+    assert!(!folder.path().join("new.gapscope").exists());
+}
+
+#[test]
+fn roots_and_limits_are_those_that_were_named() {
+    let folder = recorded();
+    let other = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("run.gapscope");
+    let calls =
+        json!([["report", {"trace": trace}], ["record", {"command": ["true"], "output": "a"}]]);
+    let root = folder.path().to_str().expect("a path of text");
+    // In a folder without traces: by the option …
+    let options = ["--root", root, "--read-only", "--most", "1000"];
+    let asked = Asked {
+        options: &options,
+        ..PLAIN
+    };
+    let Some(served) = serve(other.path(), asked, &calls) else {
+        return;
+    };
+    let tools: Vec<&String> = served.tools.as_object().expect("tools").keys().collect();
+    assert_eq!(tools, ["diff", "explain", "query", "report"]);
+    let text = served.fine(0);
+    assert!(text.contains("The answer was cut here"), "{text}");
+    assert!(text.chars().count() < 1_300);
+    assert!(
+        served.refused(1).contains("tool not found"),
+        "{}",
+        served.text(1)
+    );
+    // … by the client, in a version of the protocol that has roots …
+    let roots = [format!("file://{root}")];
+    let asked = Asked {
+        mode: "legacy",
+        roots: Some(&roots),
+        ..PLAIN
+    };
+    serve(other.path(), asked, &calls)
+        .expect("it is installed")
+        .fine(0);
+    // … and neither.
+    let served = serve(other.path(), PLAIN, &calls).expect("it is installed");
+    assert!(
+        served.refused(0).contains("outside of"),
+        "{}",
+        served.text(0)
+    );
+}
