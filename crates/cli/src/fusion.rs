@@ -8,7 +8,7 @@ use crate::replay::json::Fused;
 use crate::replay::write_json;
 use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
-use gapscope_fuse::{ChainReport, Difference, FormReport, FuseOptions, Fusion, fuse};
+use gapscope_fuse::{ChainReport, Copier, Difference, FormReport, FuseOptions, Fusion, fuse};
 use gapscope_replay::DeviceChoice;
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Text};
@@ -89,9 +89,13 @@ fn document(fusion: &Fusion) -> Document {
     }
     for of in &fusion.bandwidth {
         let text = format!(
-            "Copies of {} move {} a second, read and written.",
-            quantity::bytes(of.buffer_bytes),
-            quantity::bytes(of.bytes_per_s as u64)
+            "{} {} a second, read and written, from one buffer of {} to another.",
+            match of.by {
+                Copier::Command => "Copies move",
+                Copier::Kernel => "A copying kernel moves",
+            },
+            quantity::bytes(of.bytes_per_s as u64),
+            quantity::bytes(of.buffer_bytes)
         );
         blocks.push(Block::Item(text.into()));
     }

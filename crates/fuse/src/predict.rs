@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::chain::{Chain, Found};
 use crate::fusion::{FuseError, node_of};
-use crate::measure::{Bandwidth, Probe};
+use crate::measure::{Bandwidth, Copier, Probe};
 use crate::rewrite::{Form, merged};
 
 /// What a chain costs, in nanoseconds and bytes.
@@ -89,7 +89,7 @@ pub fn predict(
         return Ok(None);
     };
     if !bandwidth.iter().any(|of| of.buffer_bytes == size) {
-        bandwidth.push(Bandwidth::of(size, *buffer_ns));
+        bandwidth.push(Bandwidth::of(Copier::Command, size, *buffer_ns));
     }
     let bytes = chain.members.iter().map(|member| {
         let (read, written) = nodes[node_of(capture, member.executed)].bytes();

@@ -7,6 +7,7 @@ use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
 use gapscope_capture::model::Command;
 use gapscope_dependencies::{Bandwidth, Dependencies};
+use gapscope_fuse::Copier;
 use gapscope_replay::{DeviceChoice, Options};
 
 /// Timed runs, if nothing else is said.
@@ -41,7 +42,11 @@ pub fn add(
         Ok(Some(of)) => Ok(Bandwidth {
             bytes_per_s: of.bytes_per_s,
             source: format!(
-                "copies between two buffers of {} on {} ({})",
+                "{} between two buffers of {} on {} ({})",
+                match of.by {
+                    Copier::Command => "copies",
+                    Copier::Kernel => "a copying kernel",
+                },
                 quantity::bytes(of.buffer_bytes),
                 times.device,
                 times.driver
