@@ -17,6 +17,9 @@ pub struct Request {
     pub output: PathBuf,
     /// The window.
     pub window: Window,
+    /// Keep what the window wrote, and not its hash alone.
+    #[serde(default)]
+    pub keep_outputs: bool,
     /// A folder in which command and layer exchange files; it outlives the program.
     pub exchange: PathBuf,
 }
@@ -142,6 +145,7 @@ mod tests {
         let request = Request {
             output: "/tmp/a.gapcapture".into(),
             window: Window::Dispatches(3..5),
+            keep_outputs: true,
             exchange: "/tmp/x".into(),
         };
         assert_eq!(
@@ -159,6 +163,7 @@ mod tests {
         let request = Request {
             output: "/tmp/a.gapcapture".into(),
             window: Window::All,
+            keep_outputs: false,
             exchange: folder.path().to_owned(),
         };
         assert_eq!(request.notices(), []);

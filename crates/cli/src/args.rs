@@ -201,6 +201,10 @@ pub struct Capture {
     #[arg(long, group = "window")]
     pub signal: bool,
 
+    /// Keep the bytes that the window wrote, and not their hashes alone: another device's can then be compared within a tolerance
+    #[arg(long)]
+    pub keep_outputs: bool,
+
     /// Print what was captured as JSON, on stderr
     #[arg(long)]
     pub json: bool,

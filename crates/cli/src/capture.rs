@@ -59,6 +59,7 @@ fn begin(arguments: &args::Capture) -> Result<Ran, Failure> {
     let request = Request {
         output: std::path::absolute(&output).context("the output's path")?,
         window: window(arguments),
+        keep_outputs: arguments.keep_outputs,
         exchange: exchange.path().to_owned(),
     };
     let layered = Layered {

@@ -307,7 +307,7 @@ impl Capture {
             true => &Window::Program,
             false => &self.request.window,
         };
-        match Open::begin(device, &path, window) {
+        match Open::begin(device, &path, window, self.request.keep_outputs) {
             Ok(open) => {
                 self.request.notify(&Notice::Begun(path));
                 gate.open = Some(open);

@@ -142,12 +142,15 @@ impl Open {
             staging,
             known,
             numbers,
+            writer,
+            keeps_outputs,
             ..
         } = self;
         let staging = staging
             .as_mut()
             .ok_or_else(|| EndReason::Failed("nothing can be copied".to_owned()))?;
         let from: Vec<Piece> = wanted.iter().map(|wanted| wanted.from).collect();
+        let mut error = None;
         let mut outcomes: Vec<model::Outcome> = Vec::new();
         let read = staging.read(queue, &from, |index, bytes| {
             let Wanted {
@@ -155,7 +158,13 @@ impl Open {
                 bytes: range,
                 ..
             } = &wanted[index];
-            let hash = Hash::of(bytes);
+            let hash = match keeps_outputs {
+                true => quietly(|| writer.chunk(bytes)).map_err(|e| {
+                    error = Some(disk(e));
+                    String::new()
+                })?,
+                false => Hash::of(bytes),
+            };
             let known = known.entry(memory.serial).or_default();
             known.set(range.clone(), memory.is_host_visible().then_some(hash));
             let id = numbers.memory(memory);
@@ -178,6 +187,9 @@ impl Open {
             }
             Ok(())
         });
+        if let Some(error) = error {
+            return Err(error);
+        }
         read.map_err(EndReason::Failed)?;
         for outcome in outcomes {
             quietly(|| self.writer.record(&Record::Outcome(outcome))).map_err(disk)?;

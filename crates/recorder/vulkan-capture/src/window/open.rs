@@ -31,6 +31,8 @@ pub struct Open {
     device: &'static Device,
     path: PathBuf,
     pub(super) writer: Writer,
+    /// What was written is kept, and not its hash alone.
+    pub(super) keeps_outputs: bool,
     began: Instant,
     pub(super) numbers: Numbers,
     pub(super) staging: Option<Staging>,
@@ -80,7 +82,12 @@ fn failed(error: impl std::fmt::Display) -> EndReason {
 
 impl Open {
     /// Makes the capture's folder.
-    pub fn begin(device: &'static Device, path: &Path, window: &Window) -> Result<Open, String> {
+    pub fn begin(
+        device: &'static Device,
+        path: &Path,
+        window: &Window,
+        keeps_outputs: bool,
+    ) -> Result<Open, String> {
         let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
         let arguments = arguments
             .split(|byte| *byte == 0)
@@ -107,6 +114,7 @@ impl Open {
             device,
             path: path.to_owned(),
             writer,
+            keeps_outputs,
             began: Instant::now(),
             numbers: Numbers::default(),
             staging: None,
