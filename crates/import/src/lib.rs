@@ -12,6 +12,9 @@ mod importer;
 pub mod nsys;
 mod output;
 mod profile;
+mod rocm;
+pub mod rocpd;
+pub mod rocprofv3;
 mod sqlite;
 pub mod xctrace;
 
@@ -20,4 +23,9 @@ pub use importer::{Importer, Options, import};
 pub use output::{Imported, NewTrace, Output, Progress};
 
 /// All importers, in the order in which they are asked whose files these are.
-pub const IMPORTERS: &[Importer] = &[xctrace::IMPORTER, nsys::IMPORTER];
+pub const IMPORTERS: &[Importer] = &[
+    xctrace::IMPORTER,
+    nsys::IMPORTER,
+    rocpd::IMPORTER,
+    rocprofv3::IMPORTER,
+];

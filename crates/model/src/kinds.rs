@@ -310,8 +310,13 @@ kind! {
         Cuda = "cuda",
         /// Metal.
         Metal = "metal",
+        /// HIP: CUDA's words on devices of AMD.
+        Hip = "hip",
     }
 }
+
+/// What stands for the result of a host call where it is not known, as in imports of tools that do not record it.
+pub const UNKNOWN_RESULT: i32 = i32::MIN;
 
 #[cfg(test)]
 mod tests {

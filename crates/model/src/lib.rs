@@ -16,6 +16,6 @@ mod loss;
 pub use conditions::{Condition, THERMAL_STATE};
 pub use kinds::{
     Access, Api, CounterUnit, HostCallKind, MarkerScope, MemoryEvent, MemoryPlace, NameSource,
-    OpaqueWorkKind, StreamKind, SubmissionKind, Timing, TransferKind,
+    OpaqueWorkKind, StreamKind, SubmissionKind, Timing, TransferKind, UNKNOWN_RESULT,
 };
 pub use loss::{Ledger, Loss, LossKind};

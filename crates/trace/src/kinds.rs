@@ -3,4 +3,5 @@
 pub use gapscope_model::{
     Access, Condition, CounterUnit, HostCallKind, MarkerScope, MemoryEvent, MemoryPlace,
     NameSource, OpaqueWorkKind, StreamKind, SubmissionKind, THERMAL_STATE, Timing, TransferKind,
+    UNKNOWN_RESULT,
 };

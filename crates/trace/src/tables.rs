@@ -199,6 +199,7 @@ table! {
         /// done (VK_NOT_READY is 1, CUDA_ERROR_NOT_READY 600) and those that find it done are different rows. In version 1 it is what
         /// the last of them returned, so that 0 in a row of several is polls until the work was done. A poll of a timeline
         /// semaphore that has not reached the last value submitted counts as not ready; in older traces its row says nothing.
+        /// -2147483648 where it is not known, as of polls in imports of tools that do not record it.
         result: i32,
         /// The function that the program called (CUDA), such as `cudaStreamSynchronize`.
         function: Option<Arc<str>>,
@@ -341,7 +342,8 @@ table! {
         registers: Option<u32>,
         /// Local memory of a thread (spilled registers, stack), in bytes.
         local_bytes: Option<u32>,
-        /// Shared memory of a workgroup that the code declares, in bytes.
+        /// Shared memory of a workgroup that the code declares, in bytes; where an import knows only all shared memory of a
+        /// workgroup, that, and the dynamic one is absent.
         static_shared_bytes: Option<u32>,
         /// Shared memory of a workgroup that its launches ask for, in bytes: a kernel that is launched with several
         /// sizes, of workgroups or of this memory, has a row for each.

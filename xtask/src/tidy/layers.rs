@@ -46,7 +46,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["gapscope-trace", "gapscope-analysis", "gapscope-command"],
     ),
     ("gapscope-export", &["gapscope-trace", "gapscope-analysis"]),
-    ("gapscope-import", &["gapscope-trace"]),
+    ("gapscope-import", &["gapscope-model", "gapscope-trace"]),
     (
         "gapscope-view",
         &[
