@@ -53,7 +53,7 @@ const OWN_TABLES: [&str; 4] = [
 fn recognises(path: &Path) -> bool {
     is_report(path)
         || is_database(path)
-            && Database::open(path).is_ok_and(|database| {
+            && Database::list(path).is_ok_and(|database| {
                 database.table("StringIds").is_some()
                     && OWN_TABLES
                         .iter()

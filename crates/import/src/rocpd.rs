@@ -49,7 +49,7 @@ const USED: [&str; 17] = [
 
 fn recognises(path: &Path) -> bool {
     is_database(path)
-        && Database::open(path).is_ok_and(|database| {
+        && Database::list(path).is_ok_and(|database| {
             database
                 .tables
                 .iter()

@@ -80,8 +80,16 @@ impl Database {
     /// # Errors
     /// The file cannot be read, is no database, or has changes beside it that are not in it yet.
     pub fn open(path: &Path) -> Result<Database, Error> {
-        let mut pages = Pages::open(path)?;
         refuse_changes_beside(path)?;
+        Database::list(path)
+    }
+
+    /// Lists the tables of a database, whatever is beside it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no database.
+    pub fn list(path: &Path) -> Result<Database, Error> {
+        let mut pages = Pages::open(path)?;
         let mut tables = Vec::new();
         let mut damage = Damage {
             pages: pages.missing(),
