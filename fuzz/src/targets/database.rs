@@ -44,7 +44,10 @@ fn read(input: &[u8]) {
         Ok(_) => {
             let (trace, diagnostics) = gapscope_trace::read(&output, &Selection::all())
                 .expect("what was written can be read");
-            assert!(diagnostics.is_empty(), "{diagnostics:?}");
+            // The launch of a graph may be missing, and then its id names nothing.
+            let launch =
+                |found: &gapscope_trace::Diagnostic| found.to_string().contains("submission");
+            assert!(diagnostics.iter().all(launch), "{diagnostics:?}");
             outcome::show(&trace, &[], Choice::of(input));
         }
         Err(error) => {
