@@ -27,7 +27,6 @@ use crate::output::Output;
 use crate::profile::{About, Profile};
 use crate::sqlite::{self, Damage, Database, is_database};
 use crate::{Error, Importer, Options};
-use gapscope_trace::Ledger;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::Api;
 use rustc_hash::FxHashMap;
@@ -202,16 +201,9 @@ impl Import {
             let reason = "a trace has no place for them, or gapscope does not import them yet";
             self.profile.ledger.add(kind.into(), rows, reason);
         }
-        add_damage(&mut self.profile.ledger, self.damage);
+        self.damage.add_to(&mut self.profile.ledger);
         Ok(())
     }
-}
-
-/// What could not be read of a database.
-pub(crate) fn add_damage(ledger: &mut Ledger, damage: Damage) {
-    let reason = "the file is cut or damaged: they cannot be read";
-    ledger.add("pages of the database".into(), damage.pages, reason);
-    ledger.add("rows of the database".into(), damage.rows, reason);
 }
 
 /// The pid in a global id: bits 24 to 47.

@@ -358,3 +358,12 @@ impl<'a> Recorded<'a> {
         }
     }
 }
+
+/// What a GPU is called: `AMD Instinct MI300X (gfx942)`.
+pub(crate) fn device_name(product: Option<String>, target: Option<String>) -> String {
+    match (product, target) {
+        (Some(product), Some(target)) if product != target => format!("{product} ({target})"),
+        (Some(name), _) | (None, Some(name)) => name,
+        (None, None) => String::new(),
+    }
+}

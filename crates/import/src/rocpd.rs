@@ -4,10 +4,9 @@
 //! several files of one machine can be imported at once, as their times are of one clock. What becomes of the rows is told by
 //! the table of [rocprofv3](crate::rocprofv3), which the same tool writes as JSON.
 
-use crate::nsys::add_damage;
 use crate::output::Output;
 use crate::profile::{About, Correlation, DeviceFacts, Profile, TextId};
-use crate::rocm::{Agent, Copy, Dispatch, Memory, Recorded, Region, Symbol};
+use crate::rocm::{Agent, Copy, Dispatch, Memory, Recorded, Region, Symbol, device_name};
 use crate::sqlite::{self, Damage, Database, Row, is_database};
 use crate::{Error, Importer, Options};
 use gapscope_trace::manifest::{Api, DeviceLimits, Host};
@@ -85,7 +84,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
             file.read(&mut profile, &mut about, &mut machines, options)?;
             damage.add(file.damage);
         }
-        add_damage(&mut profile.ledger, damage);
+        damage.add_to(&mut profile.ledger);
         count_the_rest(database, &mut profile)?;
         read += database.bytes;
         output.progress(read, all);
@@ -476,15 +475,6 @@ fn correlation(id: Option<i64>) -> Option<Correlation> {
 fn message(json: &[u8]) -> Option<String> {
     let value: serde_json::Value = serde_json::from_slice(json).ok()?;
     Some(value.get("message")?.as_str()?.to_owned())
-}
-
-/// What a GPU is called: `AMD Instinct MI300X (gfx942)`.
-pub(crate) fn device_name(product: Option<String>, target: Option<String>) -> String {
-    match (product, target) {
-        (Some(product), Some(target)) if product != target => format!("{product} ({target})"),
-        (Some(name), _) | (None, Some(name)) => name,
-        (None, None) => String::new(),
-    }
 }
 
 /// What an agent's own description says of it.

@@ -2,8 +2,7 @@
 
 use super::records::{AgentRecord, KernelSymbol, Metadata, Record, Strings};
 use crate::profile::{About, Correlation, DeviceFacts, Profile, TextId};
-use crate::rocm::{Agent, Copy, Dispatch, Memory, Recorded, Region, Symbol};
-use crate::rocpd::device_name;
+use crate::rocm::{Agent, Copy, Dispatch, Memory, Recorded, Region, Symbol, device_name};
 use gapscope_trace::manifest::{DeviceLimits, Host};
 use gapscope_trace::tables::MemoryEvent;
 use rustc_hash::FxHashMap;

@@ -10,10 +10,13 @@ pub enum Cell {
     Blob(Vec<u8>),
 }
 
+/// A table: its name, its columns and its rows.
+type PlantedTable = (String, Vec<String>, Vec<Vec<Cell>>);
+
 /// The database of a text: a line `NAME COLUMN COLUMN …` begins a table, and each line `[…]` of JSON is a row of it. A blob is
 /// `{"blob": LENGTH}`.
 pub fn database(text: &str) -> Vec<u8> {
-    let mut tables: Vec<(String, Vec<String>, Vec<Vec<Cell>>)> = Vec::new();
+    let mut tables: Vec<PlantedTable> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         match (
             serde_json::from_str::<Vec<serde_json::Value>>(line),
@@ -51,7 +54,7 @@ const PAGE_BYTES: usize = 4096;
 /// Longer rows would need pages of their own, and have their last values left out.
 const MOST_ROW_BYTES: usize = 2000;
 
-fn write(tables: &[(String, Vec<String>, Vec<Vec<Cell>>)]) -> Vec<u8> {
+fn write(tables: &[PlantedTable]) -> Vec<u8> {
     let mut pages = vec![vec![0; PAGE_BYTES]];
     let mut schema = Vec::new();
     for (name, columns, rows) in tables {
