@@ -178,7 +178,8 @@ impl File<'_> {
             return Ok(());
         }
         if about.command.is_empty() && !command.is_empty() {
-            about.command = vec![command.clone()];
+            // The database joins its words.
+            about.command = command.split_whitespace().map(str::to_owned).collect();
         }
         let mut recorded = Recorded::new(profile, pid);
         let (process, program) = (recorded.process, command.split_whitespace().next());
