@@ -94,6 +94,10 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
                     "{} has no CUDA work, calls or labels of process {pid}",
                     input.display()
                 ),
+                None if import.damage != Damage::default() => format!(
+                    "{} is cut or damaged, and what can be read of it has no CUDA work, calls or labels: export it again",
+                    input.display()
+                ),
                 None => format!(
                     "{} has no CUDA work, calls or labels: record with `nsys profile --trace=cuda,nvtx`",
                     input.display()

@@ -448,6 +448,9 @@ fn a_cut_file_says_how_much_is_missing() {
     let path = folder.path().join("cut.sqlite");
     std::fs::write(&path, &whole[..whole.len() * 3 / 4]).unwrap();
     let (trace, _) = imported(&path).unwrap();
+    let start = folder.path().join("start.sqlite");
+    std::fs::write(&start, &database(TWO_PROCESSES)[..8192]).unwrap();
+    assert!(sentence(&start).contains("is cut or damaged"));
     assert!(
         losses(&trace)
             .iter()
