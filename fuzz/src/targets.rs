@@ -1,6 +1,7 @@
 //! The targets.
 
 pub mod capture;
+pub mod database;
 pub mod events;
 pub mod manifest;
 pub mod rows;
@@ -14,7 +15,7 @@ mod fixture;
 use crate::Target;
 
 /// All of them.
-pub const ALL: [Target; 7] = [
+pub const ALL: [Target; 8] = [
     manifest::TARGET,
     table::TARGET,
     rows::TARGET,
@@ -22,4 +23,5 @@ pub const ALL: [Target; 7] = [
     spool::TARGET,
     xctrace::TARGET,
     capture::TARGET,
+    database::TARGET,
 ];

@@ -72,7 +72,10 @@ struct Compared {
 pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
     let manifest = &timeline.trace.manifest;
     let mode = manifest.sampling_mode;
-    let of_cuda = manifest.devices.iter().filter(|d| d.api == Api::Cuda);
+    let of_cuda = manifest
+        .devices
+        .iter()
+        .filter(|d| matches!(d.api, Api::Cuda | Api::Hip));
     let of_cuda: Vec<DeviceId> = of_cuda.map(|device| device.id).collect();
     if !of_cuda.is_empty() && of_cuda.len() == manifest.devices.len() {
         return Drift::default();

@@ -157,7 +157,7 @@ fn unnamed(queue: &Queue, api: Api) -> String {
     let noun = Words::of(api).queue.one;
     match api {
         // CUDA numbers its streams; Metal has no families.
-        Api::Cuda | Api::Metal => format!("{noun} {}", queue.index),
+        Api::Cuda | Api::Hip | Api::Metal => format!("{noun} {}", queue.index),
         Api::Vulkan | Api::Unknown => format!("{noun} {}.{}", queue.family, queue.index),
     }
 }

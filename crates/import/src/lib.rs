@@ -17,6 +17,9 @@ pub mod perfetto;
 mod profile;
 mod protobuf;
 mod runtime_call;
+mod rocm;
+pub mod rocpd;
+pub mod rocprofv3;
 mod sqlite;
 mod transfer_name;
 pub mod xctrace;
@@ -31,4 +34,6 @@ pub const IMPORTERS: &[Importer] = &[
     kineto::IMPORTER,
     nsys::IMPORTER,
     perfetto::IMPORTER,
+    rocpd::IMPORTER,
+    rocprofv3::IMPORTER,
 ];

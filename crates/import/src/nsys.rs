@@ -27,7 +27,6 @@ use crate::output::Output;
 use crate::profile::{About, Profile};
 use crate::sqlite::{self, Damage, Database, is_database};
 use crate::{Error, Importer, Options};
-use gapscope_trace::Ledger;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::Api;
 use rustc_hash::FxHashMap;
@@ -53,7 +52,7 @@ const OWN_TABLES: [&str; 4] = [
 fn recognises(path: &Path) -> bool {
     is_report(path)
         || is_database(path)
-            && Database::open(path).is_ok_and(|database| {
+            && Database::list(path).is_ok_and(|database| {
                 database.table("StringIds").is_some()
                     && OWN_TABLES
                         .iter()
@@ -93,6 +92,10 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
             reason: match options.pid {
                 Some(pid) => format!(
                     "{} has no CUDA work, calls or labels of process {pid}",
+                    input.display()
+                ),
+                None if import.damage != Damage::default() => format!(
+                    "{} is cut or damaged, and what can be read of it has no CUDA work, calls or labels: export it again",
                     input.display()
                 ),
                 None => format!(
@@ -202,16 +205,9 @@ impl Import {
             let reason = "a trace has no place for them, or gapscope does not import them yet";
             self.profile.ledger.add(kind.into(), rows, reason);
         }
-        add_damage(&mut self.profile.ledger, self.damage);
+        self.damage.add_to(&mut self.profile.ledger);
         Ok(())
     }
-}
-
-/// What could not be read of a database.
-pub(crate) fn add_damage(ledger: &mut Ledger, damage: Damage) {
-    let reason = "the file is cut or damaged: they cannot be read";
-    ledger.add("pages of the database".into(), damage.pages, reason);
-    ledger.add("rows of the database".into(), damage.rows, reason);
 }
 
 /// The pid in a global id: bits 24 to 47.

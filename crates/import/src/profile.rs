@@ -4,6 +4,7 @@
 //! recording of CUDA has them. What does not fit together is counted in the ledger.
 
 mod dependencies;
+mod functions;
 mod host;
 mod labels;
 mod manifest;
@@ -13,11 +14,11 @@ pub(crate) use manifest::About;
 
 use crate::output::NewTrace;
 use crate::{Error, Options};
+use gapscope_model::cuda::{FunctionClass, base_name};
 use gapscope_trace::build::{Interner, Labels};
-use gapscope_trace::cuda::{FunctionClass, base_name};
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::{Api, DeviceLimits, Queue};
-use gapscope_trace::tables::{HostCallKind, MemoryPlace, TransferKind};
+use gapscope_trace::tables::{HostCallKind, MemoryPlace, MemoryRow, Table, TransferKind};
 use gapscope_trace::{Ledger, LossKind};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -204,6 +205,7 @@ pub(crate) struct Profile {
     awaited: FxHashMap<(ProcessId, Correlation), QueueId>,
     events: Vec<EventOnQueue>,
     waits: Vec<EventOnQueue>,
+    memory: Vec<MemoryRow>,
     labels: Labels,
     /// What is missing.
     pub ledger: Ledger,
@@ -233,6 +235,7 @@ impl Profile {
             awaited: FxHashMap::default(),
             events: Vec::new(),
             waits: Vec::new(),
+            memory: Vec::new(),
             labels: Labels::default(),
             ledger: Ledger::default(),
         }
@@ -336,7 +339,7 @@ impl Profile {
             return *id;
         }
         let base = base_name(name);
-        let class = FunctionClass::of_function(name);
+        let class = functions::class_of(name);
         let known = self
             .functions
             .iter()
@@ -389,6 +392,11 @@ impl Profile {
         self.waits.push(wait);
     }
 
+    /// Adds an allocation or a free.
+    pub fn add_memory(&mut self, row: MemoryRow) {
+        self.memory.push(row);
+    }
+
     /// Whether there is any work of a device.
     pub fn has_work(&self) -> bool {
         !self.work.is_empty()
@@ -425,6 +433,11 @@ impl Profile {
         self.write_calls(&submissions, &mut new)?;
         self.write_dependencies(&submissions, &mut new)?;
         self.write_kernels(&mut new)?;
+        self.memory.sort_by_key(|row| row.at_ns);
+        for row in std::mem::take(&mut self.memory) {
+            new.tables_mut().memory.push(row);
+            new.flush()?;
+        }
         self.labels.push_into(&mut new.tables_mut().labels);
         let manifest = self.manifest(about, options, extent);
         new.finish(&manifest, output)

@@ -14,6 +14,7 @@ mod schema;
 pub(crate) use record::Row;
 
 use crate::Error;
+use gapscope_trace::Ledger;
 use pages::Pages;
 use schema::Columns;
 use std::fs::File;
@@ -41,6 +42,13 @@ impl Damage {
     pub fn add(&mut self, other: Damage) {
         self.pages += other.pages;
         self.rows += other.rows;
+    }
+
+    /// Counts it as losses of an import.
+    pub fn add_to(self, ledger: &mut Ledger) {
+        let reason = "the file is cut or damaged: they cannot be read";
+        ledger.add("pages of the database".into(), self.pages, reason);
+        ledger.add("rows of the database".into(), self.rows, reason);
     }
 }
 
@@ -80,8 +88,16 @@ impl Database {
     /// # Errors
     /// The file cannot be read, is no database, or has changes beside it that are not in it yet.
     pub fn open(path: &Path) -> Result<Database, Error> {
-        let mut pages = Pages::open(path)?;
         refuse_changes_beside(path)?;
+        Database::list(path)
+    }
+
+    /// Lists the tables of a database, whatever is beside it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no database.
+    pub fn list(path: &Path) -> Result<Database, Error> {
+        let mut pages = Pages::open(path)?;
         let mut tables = Vec::new();
         let mut damage = Damage {
             pages: pages.missing(),

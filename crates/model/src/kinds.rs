@@ -310,6 +310,8 @@ kind! {
         Cuda = "cuda",
         /// Metal.
         Metal = "metal",
+        /// HIP: CUDA's words on devices of AMD.
+        Hip = "hip",
     }
 }
 

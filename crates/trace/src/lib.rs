@@ -43,7 +43,7 @@ pub mod writer;
 pub use diagnostic::Diagnostic;
 pub use error::Error;
 pub use files::own_folder;
-pub use gapscope_model::{Ledger, Loss, LossKind, cuda};
+pub use gapscope_model::{Ledger, Loss, LossKind};
 pub use manifest::Manifest;
 pub use ranks::rank_folders;
 pub use reader::{DispatchPieces, Selection, read, read_manifest};

@@ -34,4 +34,5 @@ targets! {
     spool: 4_000,
     xctrace: 9_000,
     capture: 10_000,
+    database: 500,
 }

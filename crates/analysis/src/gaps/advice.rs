@@ -65,10 +65,10 @@ impl Recorded<'_> {
             (Cause::HostCall, _) => self.for_calls(usual),
             (Cause::HostLate, _) => self.for_a_late_host(usual, total_ns),
             (Cause::HostFunction, _) => self.for_host_functions(usual, total_ns),
-            (Cause::SubmitCall, Api::Cuda) => self.for_launch_calls(usual),
+            (Cause::SubmitCall, Api::Cuda | Api::Hip) => self.for_launch_calls(usual),
             (Cause::GraphLaunch, _) => self.for_graphs(usual),
             (Cause::Unknown, _) if self.findings.losses.is_empty() => self.for_the_unknown(),
-            (Cause::LaunchLatency, Api::Cuda) if self.most_are_graphs => {
+            (Cause::LaunchLatency, Api::Cuda | Api::Hip) if self.most_are_graphs => {
                 "the device's own time to start work: fewer and larger kernels".to_owned()
             }
             (Cause::SubmitCall, _) if self.command_buffers_in_one >= SEVERAL => format!(
@@ -118,15 +118,15 @@ impl Recorded<'_> {
 
     fn for_a_late_host(&self, usual: &str, total_ns: i64) -> String {
         let what_to_do = match self.words.api {
-            Api::Cuda if self.most_are_graphs => "launch ahead",
-            Api::Cuda => "launch ahead, or put many launches into a graph",
+            Api::Cuda | Api::Hip if self.most_are_graphs => "launch ahead",
+            Api::Cuda | Api::Hip => "launch ahead, or put many launches into a graph",
             Api::Vulkan | Api::Metal | Api::Unknown => "prepare work ahead, or submit more at once",
         };
         let known = match self.words.api {
-            Api::Cuda if self.python => {
+            Api::Cuda | Api::Hip if self.python => {
                 format!("the launching thread ran its own code, such as Python: {what_to_do}")
             }
-            Api::Cuda => format!("the launching thread ran its own code: {what_to_do}"),
+            Api::Cuda | Api::Hip => format!("the launching thread ran its own code: {what_to_do}"),
             Api::Vulkan | Api::Metal | Api::Unknown => usual.to_owned(),
         };
         let submits = self.words.submits;
@@ -155,7 +155,9 @@ impl Recorded<'_> {
 
     fn for_the_unknown(&self) -> String {
         let such = match self.words.api {
-            Api::Cuda => "a host node of a graph, a move of managed memory, or work without times",
+            Api::Cuda | Api::Hip => {
+                "a host node of a graph, a move of managed memory, or work without times"
+            }
             _ => "a semaphore of another program, or work without times",
         };
         format!("what the next work waited for is not in the trace, such as {such}")

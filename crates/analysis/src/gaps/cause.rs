@@ -140,7 +140,7 @@ macro_rules! causes {
                             host_was: causes!(@option $($host_was)?),
                         };
                         match api {
-                            Api::Cuda => causes!(@with facts $($($field: $words),+)?),
+                            Api::Cuda | Api::Hip => causes!(@with facts $($($field: $words),+)?),
                             Api::Vulkan | Api::Metal | Api::Unknown => facts,
                         }
                     })+

@@ -186,7 +186,7 @@ impl Times<'_> {
     fn computed(&self) -> String {
         let busy = &self.busy;
         let whole = match self.api {
-            Api::Cuda => "graphs",
+            Api::Cuda | Api::Hip => "graphs",
             Api::Vulkan | Api::Metal | Api::Unknown => "command buffers",
         };
         let (instead, also) = match (busy.unsure_communication, busy.unsure_transfer) {
@@ -249,7 +249,7 @@ impl Times<'_> {
         }
         // Other APIs never say how large a device is.
         let unknown_ns = sum(|fill| fill.computing_ns - fill.known_ns.unwrap_or(0));
-        (self.api == Api::Cuda && counts(unknown_ns)).then(|| {
+        (matches!(self.api, Api::Cuda | Api::Hip) && counts(unknown_ns)).then(|| {
             let unknown = format!("; how much of {it} {their} kernels filled is unknown");
             match sum(|fill| fill.known_ns.unwrap_or(0)) {
                 0 => unknown,

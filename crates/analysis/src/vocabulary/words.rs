@@ -71,7 +71,7 @@ impl Words {
         };
         match api {
             Api::Vulkan | Api::Unknown => common,
-            Api::Cuda => Words {
+            Api::Cuda | Api::Hip => Words {
                 queue: Noun::new("stream", "streams"),
                 command_buffer: Noun::new("graph launch", "graph launches"),
                 submission: Noun::new("launch", "launches"),

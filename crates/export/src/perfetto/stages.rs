@@ -208,6 +208,7 @@ impl Stages {
                 match device.map(|device| device.api) {
                     Some(Api::Vulkan) => 2,
                     Some(Api::Cuda) => 4,
+                    Some(Api::Hip) => 5,
                     _ => 0,
                 },
             );

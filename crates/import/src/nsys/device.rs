@@ -155,7 +155,7 @@ impl Import {
                 if ![Some(STREAM_WAITS_FOR_EVENT), Some(WAIT_FOR_STREAM)].contains(&kind) {
                     return;
                 }
-                let Some((process, queue)) = import.place(row) else {
+                let Some((process, queue)) = import.known_place(row) else {
                     return;
                 };
                 match (kind, row.small(OWN + 1)) {

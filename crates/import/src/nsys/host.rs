@@ -46,7 +46,7 @@ impl Import {
                     correlation: row.small(3).map(Correlation),
                     span,
                     function,
-                    result: row.small(5).unwrap_or(0),
+                    result: row.small(5).unwrap_or(gapscope_model::UNKNOWN_RESULT),
                 });
             })?;
         }

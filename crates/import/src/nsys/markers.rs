@@ -30,8 +30,13 @@ struct Names {
     categories: FxHashMap<(u32, i64, i64), TextId>,
 }
 
-/// Texts that ranges have by id: the label, and its details.
-type Texts = FxHashMap<i64, (TextId, Option<TextId>)>;
+/// Texts of ranges: the label, and its details.
+#[derive(Default)]
+struct Texts {
+    by_id: FxHashMap<i64, (TextId, Option<TextId>)>,
+    /// Those that stand in the rows themselves.
+    written: FxHashMap<Box<[u8]>, (TextId, Option<TextId>)>,
+}
 
 impl Import {
     pub(super) fn read_markers(&mut self) -> Result<(), Error> {
@@ -141,31 +146,35 @@ impl Import {
     /// The text of a row without PyTorch's details, and those.
     fn label(&mut self, row: &Row, texts: &mut Texts) -> (TextId, Option<TextId>) {
         if let Some(text) = row.text(4) {
-            return self.split(&String::from_utf8_lossy(text));
+            if let Some(known) = texts.written.get(text) {
+                return *known;
+            }
+            let split = self.split(&String::from_utf8_lossy(text));
+            texts.written.insert(text.into(), split);
+            return split;
         }
         let id = row.integer(6).unwrap_or(-1);
-        if let Some(known) = texts.get(&id) {
+        if let Some(known) = texts.by_id.get(&id) {
             return *known;
         }
         let text = self.strings.get(id).unwrap_or_default().into_owned();
         let split = self.split(&text);
-        texts.insert(id, split);
+        texts.by_id.insert(id, split);
         split
     }
 
     fn split(&mut self, text: &str) -> (TextId, Option<TextId>) {
         // `, ` is in all of them.
-        let starts = text.contains(", ").then(|| {
-            let starts = DETAILS_OF_PYTORCH.iter();
-            starts.filter_map(|start| text.find(start)).min()
-        });
-        match starts.flatten() {
+        let mut starts = text.match_indices(", ").map(|(at, _)| at);
+        let begins = |at: &usize| {
+            let mut details = DETAILS_OF_PYTORCH.iter();
+            details.any(|details| text[*at..].starts_with(details))
+        };
+        match starts.find(begins) {
             Some(at) => {
                 let details = text[at + 2..].replace(" = ", "=");
-                (
-                    self.profile.text(&text[..at]),
-                    Some(self.profile.text(&details)),
-                )
+                let name = self.profile.text(&text[..at]);
+                (name, Some(self.profile.text(&details)))
             }
             None => (self.profile.text(text), None),
         }

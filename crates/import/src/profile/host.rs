@@ -4,8 +4,9 @@ use super::work::Submissions;
 use super::{Call, FunctionId, Profile, Span};
 use crate::Error;
 use crate::output::NewTrace;
+use gapscope_model::UNKNOWN_RESULT;
+use gapscope_model::cuda::FunctionClass;
 use gapscope_trace::LossKind;
-use gapscope_trace::cuda::FunctionClass;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::tables::{HostCall, HostCallKind, SubmissionKind, Table};
 use std::collections::BTreeMap;
@@ -110,7 +111,9 @@ impl Profile {
         captures: &Captures,
     ) -> Option<LossKind> {
         let is_kernel = class.submission_kind() == Some(SubmissionKind::Kernel);
-        let is_lost = is_kernel && call.result == 0 && !captures.are_open(call.process);
+        let is_lost = is_kernel
+            && [0, UNKNOWN_RESULT].contains(&call.result)
+            && !captures.are_open(call.process);
         is_lost.then_some(LossKind::Dispatches)
     }
 

@@ -6,6 +6,7 @@ use crate::output::NewTrace;
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::LabelId;
 use gapscope_trace::tables::{Marker, MarkerScope, Table};
+use rustc_hash::FxHashMap;
 
 /// The innermost label of each call that launches, by the call's index; `None` without one.
 pub(super) type LabelsOfCalls = Vec<Option<LabelId>>;
@@ -37,6 +38,8 @@ impl Profile {
             let end_ns = range.end_ns.unwrap_or(i64::MAX);
             (range.process, range.thread, range.start_ns, -end_ns)
         });
+        // Texts as the labels have them.
+        let mut known = FxHashMap::default();
         let mut in_label = vec![None; self.calls.len()];
         let mut calls: Vec<u32> = (0..self.calls.len() as u32).collect();
         // They are in order of time already.
@@ -79,10 +82,16 @@ impl Profile {
                 open.retain(|open| open.end_ns > range.start_ns);
                 let parent = open.iter().rev().find(|open| open.domain == range.domain);
                 let parent = parent.map(|open| open.label).filter(|_| !range.of_process);
-                let label = {
-                    let text = self.texts.get(range.text).cloned().unwrap_or_default();
-                    self.labels.named(parent, &text)
+                let text = match known.get(&range.text) {
+                    Some(text) => *text,
+                    None => {
+                        let text = self.texts.get(range.text).map_or("", |text| text);
+                        let text = self.labels.text(text);
+                        known.insert(range.text, text);
+                        text
+                    }
                 };
+                let label = self.labels.label(parent, text);
                 unended += u64::from(range.end_ns.is_none());
                 self.write_marker(range, label, new)?;
                 let end_ns = range.end_ns.unwrap_or(i64::MAX);

@@ -6,6 +6,7 @@ use gapscope_trace::manifest::{
     Clock, ClockMethod, Device, FORMAT_VERSION, Host, Manifest, Process, Queue, SamplingMode,
     Thread,
 };
+use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
 /// What a file says of its recording as a whole.
@@ -76,7 +77,7 @@ impl Profile {
 
     /// Threads that called something, by their names where they have any.
     fn threads(&self) -> Vec<Thread> {
-        let called: BTreeSet<_> = (self.calls.iter())
+        let called: FxHashSet<_> = (self.calls.iter())
             .filter_map(|call| Some((call.process, call.thread?)))
             .collect();
         let named = self.thread_names.keys().copied();

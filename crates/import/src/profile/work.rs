@@ -4,8 +4,8 @@ use super::labels::LabelsOfCalls;
 use super::{Call, Correlation, Profile, Work, WorkKind};
 use crate::Error;
 use crate::output::NewTrace;
+use gapscope_model::cuda::FunctionClass;
 use gapscope_trace::LossKind;
-use gapscope_trace::cuda::FunctionClass;
 use gapscope_trace::ids::*;
 use gapscope_trace::tables::{
     CommandBuffer, Dispatch, Kernel, NameSource, OpaqueWorkKind, OpaqueWorkRow, Submission, Table,

@@ -204,9 +204,8 @@ fn quoted(text: &str, close: char) -> (String, &str) {
     let mut out = String::new();
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        if c != close {
-            out.push(c);
-        } else if chars.next_if(|(_, next)| *next == close).is_some() {
+        let doubled = c == close && chars.next_if(|(_, next)| *next == close).is_some();
+        if c != close || doubled {
             out.push(c);
         } else {
             return (out, &text[at + c.len_utf8()..]);

@@ -1,10 +1,13 @@
 //! Imports of exports that a stand-in for xctrace wrote, with what it planted, and of values of a real trace.
 
 mod damage;
+mod database;
 mod labels;
+mod nsys;
 mod planted;
 mod properties;
 mod real_values;
+mod rocm;
 
 use gapscope_import::xctrace::read;
 use gapscope_import::{Error, Options};

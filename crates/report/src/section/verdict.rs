@@ -98,7 +98,7 @@ pub(crate) fn totals(findings: &Findings, words: &Words) -> Text {
         ));
     }
     // Most CUDA programs launch no graphs.
-    let graphless = words.api == Api::Cuda && findings.command_buffer_count == 0;
+    let graphless = matches!(words.api, Api::Cuda | Api::Hip) && findings.command_buffer_count == 0;
     text.and(format!(
         ": {} in {}{}, {}.",
         match dispatches(findings, findings.dispatch_count) {

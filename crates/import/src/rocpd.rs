@@ -1,0 +1,495 @@
+//! rocpd: the SQLite database that rocprofv3 writes unless it is told otherwise.
+//!
+//! Its tables end with the id of the process that wrote them, `rocpd_kernel_dispatch_…`; a file may hold those of several, and
+//! several files of one machine can be imported at once, as their times are of one clock. What becomes of the rows is told by
+//! the table of [rocprofv3](crate::rocprofv3), which the same tool writes as JSON.
+
+use crate::output::Output;
+use crate::profile::{About, Correlation, DeviceFacts, Profile, TextId};
+use crate::rocm::{Agent, Copy, Dispatch, Memory, Recorded, Region, Symbol, device_name};
+use crate::sqlite::{self, Damage, Database, Row, is_database};
+use crate::{Error, Importer, Options};
+use gapscope_trace::manifest::{Api, DeviceLimits, Host};
+use gapscope_trace::tables::MemoryEvent;
+use rustc_hash::FxHashMap;
+use std::path::{Path, PathBuf};
+
+/// Imports databases of rocprofv3.
+pub const IMPORTER: Importer = Importer {
+    name: "rocpd",
+    reads: "rocpd databases of rocprofv3",
+    recognises,
+    read,
+};
+
+/// The start of the name of each database's table of dispatches.
+const DISPATCHES: &str = "rocpd_kernel_dispatch";
+
+/// Tables that are read, and those that say nothing of events.
+const USED: [&str; 17] = [
+    "metadata",
+    "string",
+    "info_node",
+    "info_process",
+    "info_thread",
+    "info_agent",
+    "info_queue",
+    "info_stream",
+    "info_pmc",
+    "info_code_object",
+    "info_kernel_symbol",
+    "track",
+    "event",
+    "arg",
+    "region",
+    "memory_allocate",
+    "sample",
+];
+
+fn recognises(path: &Path) -> bool {
+    is_database(path)
+        && Database::list(path).is_ok_and(|database| {
+            database
+                .tables
+                .iter()
+                .any(|table| table.name.starts_with(DISPATCHES))
+        })
+}
+
+fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
+    let mut profile = Profile::new(Api::Hip);
+    let mut about = About {
+        tool: "rocprofv3".to_owned(),
+        ..About::default()
+    };
+    let mut machines = Vec::new();
+    let mut databases = Vec::new();
+    for input in inputs {
+        databases.push(Database::open(input)?);
+    }
+    let all: u64 = databases.iter().map(|database| database.bytes).sum();
+    let mut read = 0;
+    for database in &databases {
+        let mut damage = database.damage;
+        let suffixes = database
+            .tables
+            .iter()
+            .filter_map(|table| table.name.strip_prefix(DISPATCHES));
+        for suffix in suffixes {
+            let mut file = File {
+                database,
+                suffix,
+                damage: Damage::default(),
+            };
+            file.read(&mut profile, &mut about, &mut machines, options)?;
+            damage.add(file.damage);
+        }
+        damage.add_to(&mut profile.ledger);
+        count_the_rest(database, &mut profile)?;
+        read += database.bytes;
+        output.progress(read, all);
+    }
+    machines.sort_unstable();
+    machines.dedup();
+    if machines.len() > 1 {
+        return Err(Error::NothingRecorded {
+            reason: "the databases are of several machines, whose clocks differ: import those of one machine at a time".to_owned(),
+        });
+    }
+    if !profile.has_work() && !profile.has_host_rows() {
+        return Err(Error::NothingRecorded {
+            reason: "the database has no kernels, copies, calls or markers: record with `rocprofv3 --sys-trace`".to_owned(),
+        });
+    }
+    let new = output.trace()?;
+    profile.write(about, options, new, output)
+}
+
+/// What was not imported.
+fn count_the_rest(database: &Database, profile: &mut Profile) -> Result<(), Error> {
+    for table in &database.tables {
+        let Some(name) = table.name.strip_prefix("rocpd_") else {
+            continue;
+        };
+        let used = |known: &&&str| {
+            let rest = name.strip_prefix(**known);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_') && rest.len() > 30)
+        };
+        if name.starts_with("kernel_dispatch")
+            || name.starts_with("memory_copy")
+            || USED.iter().find(used).is_some()
+        {
+            continue;
+        }
+        let rows = database.count(table)?;
+        let plain = name
+            .get(..name.len().saturating_sub(37))
+            .filter(|_| name.len() > 37)
+            .unwrap_or(name);
+        let reason = "a trace has no place for them, or gapscope does not import them yet";
+        profile
+            .ledger
+            .add(format!("rows of rocpd_{plain}").into(), rows, reason);
+    }
+    Ok(())
+}
+
+/// The tables of one process in a file.
+struct File<'a> {
+    database: &'a Database,
+    suffix: &'a str,
+    damage: Damage,
+}
+
+/// What an event says of the row that has it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Event {
+    category: i64,
+    correlation: Option<Correlation>,
+    message: Option<TextId>,
+}
+
+impl File<'_> {
+    fn scan(&mut self, table: &str, columns: &[&str], take: impl FnMut(&Row)) -> Result<(), Error> {
+        let name = format!("rocpd_{table}{}", self.suffix);
+        if let Some(facts) = self.database.table(&name) {
+            let damage = sqlite::scan(&self.database.path, facts, columns, take)?;
+            self.damage.add(damage);
+        }
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        profile: &mut Profile,
+        about: &mut About,
+        machines: &mut Vec<String>,
+        options: &Options,
+    ) -> Result<(), Error> {
+        self.read_machine(about, machines)?;
+        let mut processes: Vec<(i64, u32, String)> = Vec::new();
+        self.scan("info_process", &["id", "pid", "command"], |row| {
+            if let (Some(id), Some(pid)) = (row.integer(0), row.small(1)) {
+                processes.push((id, pid, row.string(2).unwrap_or_default()));
+            }
+        })?;
+        let (_, pid, command) = processes.first().cloned().unwrap_or_default();
+        if options.pid.is_some_and(|wanted| wanted != pid) {
+            return Ok(());
+        }
+        if about.command.is_empty() && !command.is_empty() {
+            // The database joins its words.
+            about.command = command.split_whitespace().map(str::to_owned).collect();
+        }
+        let mut recorded = Recorded::new(profile, pid);
+        let (process, program) = (recorded.process, command.split_whitespace().next());
+        recorded
+            .profile
+            .name_process(process, program.unwrap_or_default().to_owned());
+        let mut strings: FxHashMap<i64, String> = FxHashMap::default();
+        self.scan("string", &["id", "string"], |row| {
+            strings.extend(row.integer(0).zip(row.string(1)));
+        })?;
+        let agents = self.read_agents(&mut recorded)?;
+        self.read_names(&mut recorded)?;
+        let events = self.read_events(&strings, &mut recorded)?;
+        self.read_regions(&strings, &events, &mut recorded)?;
+        self.read_work(&strings, &events, &mut recorded)?;
+        for (agent, device) in recorded.devices() {
+            if let Some(facts) = agents.get(&agent) {
+                recorded.profile.describe_device(device, facts.clone());
+            }
+        }
+        recorded.finish();
+        Ok(())
+    }
+
+    fn read_machine(&mut self, about: &mut About, machines: &mut Vec<String>) -> Result<(), Error> {
+        let columns = [
+            "machine_id",
+            "system_name",
+            "release",
+            "hardware_name",
+            "hostname",
+        ];
+        self.scan("info_node", &columns, |row| {
+            let text = |at: usize| row.string(at).unwrap_or_default();
+            machines.push(format!("{} {}", text(0), text(4)));
+            about.host = Host {
+                system: format!("{} {}", text(1), text(2)).trim().to_owned(),
+                processor: text(3),
+                ..Host::default()
+            };
+        })
+    }
+
+    fn read_agents(
+        &mut self,
+        recorded: &mut Recorded,
+    ) -> Result<FxHashMap<Agent, DeviceFacts>, Error> {
+        let mut agents = FxHashMap::default();
+        let columns = [
+            "id",
+            "type",
+            "nid",
+            "absolute_index",
+            "name",
+            "product_name",
+            "model_name",
+            "extdata",
+        ];
+        self.scan("info_agent", &columns, |row| {
+            let (Some(id), Some(b"GPU")) = (row.integer(0), row.text(1)) else {
+                return;
+            };
+            let agent = Agent(id as u64);
+            recorded.add_gpu(agent);
+            let text = |at: usize| row.string(at).filter(|text| !text.is_empty());
+            // Which GPU of its machine it is: processes number them the same.
+            let index = row.integer(3).unwrap_or(id);
+            agents.insert(
+                agent,
+                DeviceFacts {
+                    name: device_name(text(5).or(text(6)), text(4)),
+                    uuid: format!("{:x}-{index:x}", row.integer(2).unwrap_or(0)),
+                    memory_bytes: None,
+                    limits: text(7).and_then(|json| limits(&json)),
+                },
+            );
+        })?;
+        Ok(agents)
+    }
+
+    fn read_names(&mut self, recorded: &mut Recorded) -> Result<(), Error> {
+        self.scan("info_stream", &["id", "name"], |row| {
+            if let (Some(id), Some(name)) = (row.integer(0), row.string(1)) {
+                recorded.name_stream(id as u64, name);
+            }
+        })?;
+        let process = recorded.process;
+        self.scan("info_thread", &["tid", "name"], |row| {
+            if let (Some(thread), Some(name)) = (row.small(0), row.string(1)) {
+                recorded
+                    .profile
+                    .name_thread(process, gapscope_trace::ids::ThreadId(thread), name);
+            }
+        })?;
+        let columns = [
+            "id",
+            "kernel_name",
+            "display_name",
+            "group_segment_size",
+            "arch_vgpr_count",
+        ];
+        self.scan("info_kernel_symbol", &columns, |row| {
+            if let Some(id) = row.integer(0) {
+                recorded.symbols.insert(
+                    id as u64,
+                    Symbol {
+                        name: row.string(2).unwrap_or_default(),
+                        mangled: row.string(1).unwrap_or_default(),
+                        registers: row.small(4),
+                        shared_bytes: row.small(3),
+                    },
+                );
+            }
+        })
+    }
+
+    fn read_events(
+        &mut self,
+        strings: &FxHashMap<i64, String>,
+        recorded: &mut Recorded,
+    ) -> Result<FxHashMap<i64, Event>, Error> {
+        let mut events = FxHashMap::default();
+        self.scan(
+            "event",
+            &["id", "category_id", "stack_id", "extdata"],
+            |row| {
+                let Some(id) = row.integer(0) else { return };
+                let category = row.integer(1).unwrap_or(0);
+                let is_marker = strings
+                    .get(&category)
+                    .is_some_and(|name| name.starts_with("MARKER"));
+                let message = row.text(3).filter(|_| is_marker).and_then(message);
+                events.insert(
+                    id,
+                    Event {
+                        category,
+                        correlation: correlation(row.integer(2)),
+                        message: message.map(|text| recorded.profile.text(&text)),
+                    },
+                );
+            },
+        )?;
+        Ok(events)
+    }
+
+    fn read_regions(
+        &mut self,
+        strings: &FxHashMap<i64, String>,
+        events: &FxHashMap<i64, Event>,
+        recorded: &mut Recorded,
+    ) -> Result<(), Error> {
+        let name_of = |id: i64| strings.get(&id).map_or("", String::as_str);
+        // A row names its thread by the id of a row.
+        let mut threads: FxHashMap<i64, u32> = FxHashMap::default();
+        self.scan("info_thread", &["id", "tid"], |row| {
+            threads.extend(row.integer(0).zip(row.small::<u32>(1)));
+        })?;
+        let columns = ["tid", "start", "end", "name_id", "event_id"];
+        self.scan("region", &columns, |row| {
+            let event = row
+                .integer(4)
+                .and_then(|id| events.get(&id))
+                .copied()
+                .unwrap_or_default();
+            recorded.add_region(Region {
+                thread: row
+                    .integer(0)
+                    .and_then(|id| threads.get(&id).copied().or(u32::try_from(id).ok())),
+                correlation: event.correlation,
+                times: row.integer(1).zip(row.integer(2)),
+                category: name_of(event.category),
+                operation: name_of(row.integer(3).unwrap_or(-1)),
+                message: event.message,
+            });
+        })?;
+        let mut tracks: FxHashMap<i64, u32> = FxHashMap::default();
+        self.scan("track", &["id", "tid"], |row| {
+            let thread = row
+                .integer(1)
+                .and_then(|id| threads.get(&id).copied().or(u32::try_from(id).ok()));
+            tracks.extend(row.integer(0).zip(thread));
+        })?;
+        self.scan("sample", &["track_id", "timestamp", "event_id"], |row| {
+            let event = row
+                .integer(2)
+                .and_then(|id| events.get(&id))
+                .copied()
+                .unwrap_or_default();
+            let category = name_of(event.category);
+            recorded.add_region(Region {
+                thread: row.integer(0).and_then(|id| tracks.get(&id).copied()),
+                correlation: event.correlation,
+                times: row.integer(1).zip(row.integer(1)),
+                category,
+                operation: category,
+                message: event.message,
+            });
+        })
+    }
+
+    fn read_work(
+        &mut self,
+        strings: &FxHashMap<i64, String>,
+        events: &FxHashMap<i64, Event>,
+        recorded: &mut Recorded,
+    ) -> Result<(), Error> {
+        let correlation_of = |id: Option<i64>| {
+            id.and_then(|id| events.get(&id))
+                .and_then(|event| event.correlation)
+        };
+        let columns = [
+            "agent_id",
+            "kernel_id",
+            "stream_id",
+            "queue_id",
+            "start",
+            "end",
+            "private_segment_size",
+            "group_segment_size",
+            "workgroup_size_x",
+            "workgroup_size_y",
+            "workgroup_size_z",
+            "grid_size_x",
+            "grid_size_y",
+            "grid_size_z",
+            "event_id",
+        ];
+        self.scan("kernel_dispatch", &columns, |row| {
+            recorded.add_dispatch(Dispatch {
+                agent: Agent(row.integer(0).unwrap_or(0) as u64),
+                kernel: row.integer(1).unwrap_or(-1) as u64,
+                stream: row.integer(2).or(row.integer(3)).unwrap_or(0) as u64,
+                times: row.integer(4).zip(row.integer(5)),
+                private_bytes: row.small(6),
+                group_bytes: row.small(7),
+                workgroup: std::array::from_fn(|at| row.small(8 + at)),
+                grid: std::array::from_fn(|at| row.small(11 + at)),
+                correlation: correlation_of(row.integer(14)),
+            });
+        })?;
+        let columns = [
+            "start",
+            "end",
+            "name_id",
+            "dst_agent_id",
+            "src_agent_id",
+            "size",
+            "stream_id",
+            "queue_id",
+            "event_id",
+        ];
+        self.scan("memory_copy", &columns, |row| {
+            let agent = |at: usize| row.integer(at).map(|id| Agent(id as u64));
+            let operation = row.integer(2).and_then(|id| strings.get(&id));
+            recorded.add_copy(Copy {
+                times: row.integer(0).zip(row.integer(1)),
+                operation: operation.map_or("", String::as_str),
+                destination: agent(3),
+                source: agent(4),
+                bytes: row.small(5),
+                stream: row.integer(6).or(row.integer(7)).unwrap_or(0) as u64,
+                correlation: correlation_of(row.integer(8)),
+            });
+        })?;
+        self.scan(
+            "memory_allocate",
+            &["agent_id", "type", "level", "start", "address", "size"],
+            |row| {
+                let event = match (row.text(1), row.text(2)) {
+                    (Some(b"ALLOC"), Some(b"REAL")) => MemoryEvent::Allocate,
+                    (Some(b"FREE"), Some(b"REAL")) => MemoryEvent::Free,
+                    _ => return,
+                };
+                if let (Some(at_ns), Some(address)) = (row.integer(3), row.integer(4)) {
+                    recorded.add_memory(Memory {
+                        agent: row.integer(0).map(|id| Agent(id as u64)),
+                        at_ns,
+                        event,
+                        address: address as u64,
+                        bytes: row.small(5),
+                    });
+                }
+            },
+        )
+    }
+}
+
+/// 0 is none.
+fn correlation(id: Option<i64>) -> Option<Correlation> {
+    id.filter(|id| *id != 0).map(|id| Correlation(id as u64))
+}
+
+/// The text of a range, from `{"message": "…"}`.
+fn message(json: &[u8]) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_slice(json).ok()?;
+    Some(value.get("message")?.as_str()?.to_owned())
+}
+
+/// What an agent's own description says of it.
+fn limits(json: &str) -> Option<DeviceLimits> {
+    let agent: serde_json::Value = serde_json::from_str(json).ok()?;
+    let number = |name: &str| {
+        let number = agent.get(name).and_then(serde_json::Value::as_u64);
+        number
+            .filter(|number| *number > 0)
+            .and_then(|number| u32::try_from(number).ok())
+    };
+    Some(DeviceLimits {
+        multiprocessors: number("cu_count"),
+        core_clock_khz: number("max_engine_clk_fcompute").and_then(|mhz| mhz.checked_mul(1000)),
+        ..DeviceLimits::default()
+    })
+}

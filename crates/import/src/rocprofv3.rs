@@ -1,0 +1,124 @@
+//! rocprofv3's JSON: what `rocprofv3 --output-format json` writes.
+//!
+//! The document has an entry for each process. Its names (agents, kernels, functions) stand before its records, which are read one
+//! after the other, so that memory grows with what a trace keeps, not with the text. What becomes of the records is told by the
+//! table below; [`crate::rocpd`] has the same as SQLite.
+//!
+#![doc = include_str!("rocprofv3/table.md")]
+
+mod document;
+mod records;
+
+use crate::output::Output;
+use crate::profile::{About, Profile};
+use crate::{Error, Importer, Options};
+use document::Documents;
+use gapscope_trace::manifest::Api;
+use serde::de::DeserializeSeed;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Imports rocprofv3's JSON.
+pub const IMPORTER: Importer = Importer {
+    name: "rocprofv3",
+    reads: "rocprofv3's JSON (`--output-format json`)",
+    recognises,
+    read,
+};
+
+/// The only member of the document.
+const ROOT: &str = "\"rocprofiler-sdk-tool\"";
+
+fn recognises(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = match path.is_file() {
+        true => File::open(path).and_then(|file| file.take(256).read_to_end(&mut start)),
+        false => return false,
+    };
+    let text = String::from_utf8_lossy(&start);
+    read.is_ok()
+        && text
+            .trim_start()
+            .strip_prefix('{')
+            .is_some_and(|rest| rest.trim_start().starts_with(ROOT))
+}
+
+fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
+    let mut profile = Profile::new(Api::Hip);
+    let mut about = About {
+        tool: "rocprofv3".to_owned(),
+        ..About::default()
+    };
+    let sizes = inputs
+        .iter()
+        .map(|input| std::fs::metadata(input).map_or(0, |file| file.len()));
+    let (all, mut read) = (sizes.sum::<u64>(), 0);
+    let mut machines = Vec::new();
+    for input in inputs {
+        let refused = |source| Error::Read {
+            path: input.clone(),
+            source,
+        };
+        let file = File::open(input).map_err(refused)?;
+        let bytes = file.metadata().map_or(0, |file| file.len());
+        let report = |done: u64| output.progress(read + done, all);
+        let reader = BufReader::with_capacity(
+            1 << 18,
+            Counted {
+                file,
+                read: 0,
+                report: &report,
+            },
+        );
+        let mut json = serde_json::Deserializer::from_reader(reader);
+        let mut documents = Documents {
+            profile: &mut profile,
+            about: &mut about,
+            machines: &mut machines,
+            pid: options.pid,
+        };
+        if let Err(error) = documents.deserialize(&mut json) {
+            if !profile.has_work() && !profile.has_host_rows() {
+                return Err(Error::Foreign {
+                    path: input.clone(),
+                    wanted: "rocprofv3's JSON",
+                    found: error.to_string(),
+                });
+            }
+            let reason = format!("the document ends or is damaged: {error}");
+            profile.ledger.add("ends of documents".into(), 1, reason);
+        }
+        read += bytes;
+    }
+    machines.sort_unstable();
+    machines.dedup();
+    if machines.len() > 1 {
+        return Err(Error::NothingRecorded {
+            reason: "the files are of several machines, whose clocks differ: import those of one machine at a time".to_owned(),
+        });
+    }
+    if !profile.has_work() && !profile.has_host_rows() {
+        return Err(Error::NothingRecorded {
+            reason: "the file has no kernels, copies, calls or markers: record with `rocprofv3 --sys-trace`".to_owned(),
+        });
+    }
+    let new = output.trace()?;
+    profile.write(about, options, new, output)
+}
+
+/// A file that says how far it is read.
+struct Counted<'a> {
+    file: File,
+    read: u64,
+    report: &'a dyn Fn(u64),
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.file.read(buffer)?;
+        self.read += bytes as u64;
+        (self.report)(self.read);
+        Ok(bytes)
+    }
+}

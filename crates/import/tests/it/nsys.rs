@@ -1,0 +1,461 @@
+//! Exports of Nsight Systems: a real one, and planted rows.
+
+use crate::database::database;
+use gapscope_import::{Error, Imported, Options, import};
+use gapscope_trace::Trace;
+use gapscope_trace::tables::{
+    HostCallKind, MarkerScope, MemoryPlace, SubmissionKind, TransferKind,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures/imports")
+        .join(name)
+}
+
+/// Imports a file, and reads the trace.
+pub fn imported(path: &Path) -> Result<(Trace, Imported), Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("trace.gapscope");
+    let imported = import(&[path.to_owned()], &output, &Options::default(), &|_, _| {})?;
+    let (trace, diagnostics) =
+        gapscope_trace::read(&output, &gapscope_trace::Selection::all()).unwrap();
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    Ok((trace, imported))
+}
+
+fn planted(text: &str) -> Trace {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("export.sqlite");
+    std::fs::write(&path, database(text)).unwrap();
+    imported(&path).unwrap().0
+}
+
+fn sum(durations: &[Option<i64>]) -> i64 {
+    durations.iter().flatten().sum()
+}
+
+fn losses(trace: &Trace) -> Vec<String> {
+    trace
+        .manifest
+        .losses
+        .iter()
+        .map(|loss| format!("{} {}", loss.count, loss.kind))
+        .collect()
+}
+
+// The expected numbers are those of `sqlite3`: SELECT count(*), sum("end" - start) of each table.
+#[test]
+fn a_real_export_has_the_counts_and_times_that_sqlite_finds() {
+    let (trace, imported) = imported(&fixture("nsys-2025.5.2.sqlite")).unwrap();
+    let tables = &trace.tables;
+    assert_eq!(
+        (
+            tables.dispatches.queue.len(),
+            sum(&tables.dispatches.duration_ns)
+        ),
+        (3, 3840)
+    );
+    assert_eq!(
+        (
+            tables.opaque_work.queue.len(),
+            sum(&tables.opaque_work.duration_ns)
+        ),
+        (2, 3104)
+    );
+    assert_eq!(
+        (
+            tables.transfers.queue.len(),
+            sum(&tables.transfers.duration_ns)
+        ),
+        (1, 864)
+    );
+    assert_eq!(tables.transfers.bytes, [Some(4096)]);
+    assert_eq!(tables.transfers.kind, [TransferKind::HostToDevice]);
+    assert_eq!(imported.timed_work, 6);
+    assert_eq!(imported.command_buffers, 2);
+    // 33 calls: six of them launched something; and 35 overheads.
+    assert_eq!(tables.submissions.id.len(), 6);
+    assert_eq!(tables.host_calls.count.iter().sum::<u32>(), 33 - 6 + 35);
+    let os = tables
+        .markers
+        .domain
+        .iter()
+        .filter(|domain| domain.as_deref() == Some("OS runtime"));
+    assert_eq!(os.count(), 654);
+    let device = &trace.manifest.devices[0];
+    assert_eq!(device.name, "NVIDIA GeForce RTX 3060");
+    let limits = device.limits.as_ref().unwrap();
+    assert_eq!(
+        (limits.multiprocessors, limits.compute_capability.as_deref()),
+        (Some(28), Some("8.6"))
+    );
+    let kinds = trace
+        .manifest
+        .queues
+        .iter()
+        .map(|queue| queue.kind.as_deref());
+    assert!(
+        kinds.clone().all(|kind| kind == Some("blocking")),
+        "{:?}",
+        kinds.collect::<Vec<_>>()
+    );
+    assert_eq!(
+        losses(&trace),
+        [
+            "4 rows of CUDA_GRAPH_EVENTS",
+            "48 rows of OSRT_FILE_ACCESS_EVENTS",
+            "2 waits"
+        ]
+    );
+}
+
+#[test]
+fn texts_of_every_length_are_whole() {
+    let (trace, _) = imported(&fixture("texts.sqlite")).unwrap();
+    let texts = &trace.tables.labels.text;
+    assert_eq!(texts.len(), 59 + 120 + 170 + 2);
+    for text in texts {
+        let length: usize = match text.split_once(':') {
+            Some((length, rest)) if rest.chars().all(|c| c.is_ascii_lowercase()) => {
+                length.parse().unwrap()
+            }
+            // The length itself was cut.
+            _ => text.len(),
+        };
+        assert_eq!(text.len(), length, "{}", &text[..text.len().min(40)]);
+    }
+}
+
+const TWO_PROCESSES: &str = r#"
+StringIds id value
+[1, "void scale<float>(float*, int)"]
+[2, "_Z5scaleIfEvPfi"]
+[3, "cudaLaunchKernel_v7000"]
+[4, "cudaMemcpyAsync_v3020"]
+[5, "cudaStreamSynchronize_v3020"]
+[6, "main"]
+[7, "aten::mm, seq = 12, op_id = 7, sizes = [[2, 2], []]"]
+CUPTI_ACTIVITY_KIND_RUNTIME start end globalTid correlationId nameId returnValue
+[100, 110, 117440513, 5, 3, 0]
+[100, 111, 134217729, 5, 3, 0]
+[120, 125, 117440513, 6, 4, 0]
+[130, 400, 117440513, 7, 5, 0]
+[140, 141, 117440513, 8, 3, 2]
+[150, 151, 117440513, 9, 3, 0]
+CUPTI_ACTIVITY_KIND_KERNEL start end deviceId contextId streamId correlationId globalPid demangledName mangledName gridX gridY gridZ blockX blockY blockZ registersPerThread staticSharedMemory dynamicSharedMemory graphNodeId
+[200, 250, 0, 1, 7, 5, 117440512, 1, 2, 4, 2, 1, 128, 1, 1, 32, 64, 16, null]
+[205, 265, 0, 1, 7, 5, 134217728, 1, 2, 8, 1, 1, 128, 1, 1, 32, 64, 16, null]
+CUPTI_ACTIVITY_KIND_MEMCPY start end deviceId contextId streamId correlationId globalPid bytes copyKind srcKind dstKind
+[260, 300, 0, 1, 13, 6, 117440512, 4096, 2, 2, 0]
+CUPTI_ACTIVITY_KIND_SYNCHRONIZATION start end deviceId contextId streamId correlationId globalPid syncType eventId
+[130, 400, 0, 1, 7, 7, 117440512, 3, 0]
+[112, 113, 3, 1, 13, 55, 117440512, 2, 99]
+CUPTI_ACTIVITY_KIND_CUDA_EVENT deviceId contextId streamId correlationId globalPid eventId
+[0, 1, 7, 5, 117440512, 98]
+NVTX_EVENTS start end eventType category text globalTid textId domainId uint64Value jsonText
+[0, null, 75, null, "NCCL", 117440513, null, 1, null, null]
+[0, null, 33, 3, "loss", 117440513, null, 0, null, null]
+[90, 500, 59, 3, "step", 117440513, null, 0, 12, null]
+[95, 119, 59, null, null, 117440513, 7, 0, null, null]
+[96, 115, 59, null, "ncclAllReduce", 117440513, null, 1, null, "{\"Bytes\": 64}"]
+[500, null, 34, null, "done", 117440513, null, 0, null, null]
+[50, 60, 60, null, "anywhere", 117440513, null, 0, null, null]
+TARGET_INFO_CUDA_STREAM streamId processId contextId priority flag
+[13, 7, 1, 4294967295, 2]
+TARGET_INFO_CUDA_CONTEXT_INFO nullStreamId processId contextId
+[7, 7, 1]
+ThreadNames nameId globalTid
+[6, 117440513]
+SCHED_EVENTS start cpu
+[1, 2]
+[2, 3]
+"#;
+
+#[test]
+fn rows_are_joined_by_process_and_correlation() {
+    let trace = planted(TWO_PROCESSES);
+    let (tables, manifest) = (&trace.tables, &trace.manifest);
+    let pids: BTreeMap<_, _> = manifest.processes.iter().map(|p| (p.id, p.pid)).collect();
+    assert_eq!(pids.values().copied().collect::<Vec<_>>(), [7, 8]);
+    assert_eq!(tables.dispatches.start_ns, [Some(200), Some(205)]);
+    assert_eq!(tables.dispatches.groups_x, [Some(4), Some(8)]);
+    let submission = |row: usize| {
+        let id = tables.dispatches.submission[row].unwrap();
+        tables
+            .submissions
+            .id
+            .iter()
+            .position(|known| *known == id)
+            .unwrap()
+    };
+    let of = |row: usize| pids[&tables.submissions.process[submission(row)]];
+    assert_eq!((of(0), of(1)), (7, 8));
+    assert_eq!(tables.submissions.duration_ns[submission(1)], 11);
+    assert_eq!(
+        tables.submissions.kind[submission(0)],
+        SubmissionKind::Kernel
+    );
+    assert_eq!(
+        tables.submissions.function[submission(0)].as_deref(),
+        Some("cudaLaunchKernel")
+    );
+    let kernels = &tables.kernels;
+    assert_eq!(&*kernels.name[0], "void scale<float>(float*, int)");
+    assert_eq!(kernels.entry_point[0].as_deref(), Some("_Z5scaleIfEvPfi"));
+    assert_eq!(
+        (
+            kernels.local_x[0],
+            kernels.registers[0],
+            kernels.dynamic_shared_bytes[0]
+        ),
+        (Some(128), Some(32), Some(16))
+    );
+    assert_eq!(tables.transfers.kind, [TransferKind::DeviceToHost]);
+    assert_eq!(tables.transfers.host_memory, [Some(MemoryPlace::Pageable)]);
+    // The wait knows its stream, though its row names another device.
+    let wait = tables
+        .host_calls
+        .call
+        .iter()
+        .position(|call| *call == HostCallKind::WaitQueueIdle)
+        .unwrap();
+    assert_eq!(
+        tables.host_calls.queue[wait],
+        Some(tables.dispatches.queue[0])
+    );
+    assert_eq!(manifest.devices.len(), 2);
+    // A call that failed launched nothing; one that did not is missed.
+    assert_eq!(
+        losses(&trace),
+        ["1 dispatches", "2 rows of SCHED_EVENTS", "1 waits"]
+    );
+    let stream = manifest
+        .queues
+        .iter()
+        .find(|queue| queue.index == 13)
+        .unwrap();
+    assert_eq!(
+        (stream.kind.as_deref(), stream.priority),
+        (Some("non-blocking"), Some(-1))
+    );
+    assert!(manifest.threads.iter().any(|thread| thread.name == "main"));
+}
+
+#[test]
+fn labels_have_domains_details_and_the_work_inside_them() {
+    let trace = planted(TWO_PROCESSES);
+    let (labels, markers) = (&trace.tables.labels, &trace.tables.markers);
+    let path = |id: gapscope_trace::ids::LabelId| {
+        let mut texts = Vec::new();
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let row = labels.id.iter().position(|known| *known == id).unwrap();
+            texts.insert(0, labels.text[row].to_string());
+            next = labels.parent[row];
+        }
+        texts.join("/")
+    };
+    // As in a recording, labels nest inside their domain, and the innermost of all counts.
+    assert_eq!(
+        path(trace.tables.dispatches.label[0].unwrap()),
+        "ncclAllReduce"
+    );
+    assert_eq!(trace.tables.dispatches.label[1], None);
+    assert_eq!(path(trace.tables.transfers.label[0].unwrap()), "step");
+    let marker = |text: &str| {
+        (0..markers.label.len())
+            .find(|row| path(markers.label[*row]).ends_with(text))
+            .unwrap()
+    };
+    let step = marker("step");
+    assert_eq!(
+        (
+            markers.category[step].as_deref(),
+            markers.payload[step].as_deref()
+        ),
+        (Some("loss"), Some("12"))
+    );
+    let operator = marker("step/aten::mm");
+    assert_eq!(
+        markers.payload[operator].as_deref(),
+        Some("seq=12, op_id=7, sizes=[[2, 2], []]")
+    );
+    let reduce = marker("ncclAllReduce");
+    assert_eq!(
+        (
+            markers.domain[reduce].as_deref(),
+            markers.payload[reduce].as_deref()
+        ),
+        (Some("NCCL"), Some("Bytes=64"))
+    );
+    assert_eq!(markers.duration_ns[marker("done")], Some(0));
+    assert_eq!(markers.scope[marker("anywhere")], MarkerScope::Process);
+}
+
+#[test]
+fn a_stream_waits_for_the_last_work_before_the_event() {
+    let trace = planted(
+        r#"
+StringIds id value
+[1, "cuLaunchKernel"]
+CUPTI_ACTIVITY_KIND_RUNTIME start end globalTid correlationId nameId returnValue
+[10, 11, 117440513, 1, 1, 0]
+[20, 21, 117440513, 2, 1, 0]
+[50, 51, 117440513, 5, 1, 0]
+CUPTI_ACTIVITY_KIND_KERNEL start end deviceId contextId streamId correlationId globalPid
+[100, 110, 0, 1, 7, 1, 117440512]
+[110, 120, 0, 1, 7, 2, 117440512]
+[120, 130, 0, 1, 8, 5, 117440512]
+CUPTI_ACTIVITY_KIND_CUDA_EVENT deviceId contextId streamId correlationId globalPid eventId
+[0, 1, 7, 3, 117440512, 98]
+CUPTI_ACTIVITY_KIND_SYNCHRONIZATION start end deviceId contextId streamId correlationId globalPid syncType eventId
+[30, 31, 0, 1, 8, 4, 117440512, 2, 98]
+"#,
+    );
+    let dependencies = &trace.tables.dependencies;
+    let id = |row: usize| trace.tables.dispatches.submission[row].unwrap();
+    assert_eq!(dependencies.submission, [id(2)]);
+    assert_eq!(dependencies.waits_for, [Some(id(1))]);
+}
+
+#[test]
+fn impossible_values_are_losses() {
+    let trace = planted(
+        r#"
+StringIds id value
+[1, "cudaLaunchKernel"]
+["x", {"blob": 3}]
+CUPTI_ACTIVITY_KIND_RUNTIME start end globalTid correlationId nameId
+[10, 5, 117440513, 1, 1]
+[null, 5, 117440513, 1, 1]
+[-9223372036854775808, 9223372036854775807, 117440513, 1, 1]
+["a", "b", "c", "d", "e"]
+[10, 12, 117440513, -3, 1]
+CUPTI_ACTIVITY_KIND_KERNEL start end deviceId contextId streamId correlationId globalPid gridX
+[100, 90, -1, 99999999999, 7, 1, 117440512, -5]
+[9223372036854775807, 9223372036854775807, 0, 1, 7, 1, 117440512, 1]
+[200, 210, 0, 1, 7, null, null, 1]
+NVTX_EVENTS start end eventType text globalTid
+[10, 5, 59, "backwards", 117440513]
+[10, 20, 59, {"blob": 5}, 117440513]
+[10, 30, 77, "odd", 117440513]
+[11, null, 59, "open", 117440513]
+"#,
+    );
+    assert_eq!(trace.tables.dispatches.start_ns, [None, None, Some(200)]);
+    assert_eq!(trace.tables.dispatches.groups_x, [None, Some(1), Some(1)]);
+    assert_eq!(
+        losses(&trace),
+        [
+            "1 dispatches",
+            "1 ends of labels",
+            "4 host calls",
+            "3 host calls of GPU work",
+            "1 labels",
+            "1 rows of NVTX_EVENTS",
+            "2 times of GPU work"
+        ]
+    );
+}
+
+#[test]
+fn one_process_can_be_chosen() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("export.sqlite");
+    std::fs::write(&path, database(TWO_PROCESSES)).unwrap();
+    let output = folder.path().join("trace.gapscope");
+    let options = Options {
+        pid: Some(8),
+        ..Options::default()
+    };
+    import(&[path], &output, &options, &|_, _| {}).unwrap();
+    let (trace, _) = gapscope_trace::read(&output, &gapscope_trace::Selection::all()).unwrap();
+    assert_eq!(trace.tables.dispatches.start_ns, [Some(205)]);
+    assert_eq!(trace.manifest.processes.len(), 1);
+}
+
+fn sentence(path: &Path) -> String {
+    imported(path).unwrap_err().to_string()
+}
+
+#[test]
+fn what_cannot_be_imported_is_said_in_a_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let report = file("a.nsys-rep", b"anything");
+    assert!(sentence(&report).contains("nsys export --type sqlite"));
+    let empty = file(
+        "empty.sqlite",
+        &database("StringIds id value\nMETA_DATA_EXPORT name value"),
+    );
+    assert!(sentence(&empty).contains("has no CUDA work, calls or labels"));
+    let written = file("written.sqlite", &database(TWO_PROCESSES));
+    file("written.sqlite-wal", &[1; 100]);
+    assert!(sentence(&written).contains("wal_checkpoint"));
+    let changed = file("changed.sqlite", &database(TWO_PROCESSES));
+    file(
+        "changed.sqlite-journal",
+        &[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7, 0],
+    );
+    assert!(sentence(&changed).contains("in the middle of a change"));
+    let mut wide = database(TWO_PROCESSES);
+    wide[59] = 2;
+    assert!(sentence(&file("wide.sqlite", &wide)).contains("does not know what made"));
+}
+
+#[test]
+fn cut_and_damaged_files_give_what_there_is() {
+    let whole = database(TWO_PROCESSES);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("export.sqlite");
+    let mut seen = (0, 0);
+    let mut attempt = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        match imported(&path) {
+            Ok(_) => seen.0 += 1,
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                seen.1 += 1;
+            }
+        }
+    };
+    for length in (0..whole.len()).step_by(6007) {
+        attempt(&whole[..length]);
+    }
+    let mut rng = fastrand::Rng::with_seed(7);
+    for _ in 0..40 {
+        let mut bytes = whole.clone();
+        for _ in 0..rng.usize(1..20) {
+            let at = rng.usize(0..bytes.len());
+            bytes[at] = rng.u8(..);
+        }
+        attempt(&bytes);
+    }
+    assert!(seen.0 > 5 && seen.1 > 2, "{seen:?}");
+}
+
+#[test]
+fn a_cut_file_says_how_much_is_missing() {
+    let whole = std::fs::read(fixture("nsys-2025.5.2.sqlite")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.sqlite");
+    std::fs::write(&path, &whole[..whole.len() * 3 / 4]).unwrap();
+    let (trace, _) = imported(&path).unwrap();
+    let start = folder.path().join("start.sqlite");
+    std::fs::write(&start, &database(TWO_PROCESSES)[..8192]).unwrap();
+    assert!(sentence(&start).contains("is cut or damaged"));
+    assert!(
+        losses(&trace)
+            .iter()
+            .any(|loss| loss.ends_with("pages of the database")),
+        "{:?}",
+        losses(&trace)
+    );
+}

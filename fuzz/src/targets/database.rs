@@ -1,0 +1,78 @@
+//! Databases and documents of profilers: exports of Nsight Systems, rocpd, rocprofv3's JSON.
+//!
+//! An input is such a file, or the rows of one as text, of which a sound database is made, so that changes reach what becomes of
+//! rows.
+
+use crate::bytes::{self, Any};
+use crate::outcome::{self, Choice};
+use crate::{Target, scratch};
+use fastrand::Rng;
+use gapscope_import::{Options, import};
+use gapscope_trace::Selection;
+
+#[path = "../../../crates/import/tests/it/database.rs"]
+mod planted;
+
+/// See the module.
+pub const TARGET: Target = Target {
+    name: "database",
+    read,
+    mutate,
+};
+
+/// What a database begins with.
+const MAGIC: &[u8] = b"SQLite format 3";
+
+/// Whether an input is a file, and not rows.
+fn is_file(input: &[u8]) -> bool {
+    input.starts_with(MAGIC) || input.trim_ascii_start().starts_with(b"{")
+}
+
+fn read(input: &[u8]) {
+    let folder = scratch::folder();
+    let made;
+    let file = match is_file(input) {
+        true => input,
+        false => {
+            made = planted::database(&String::from_utf8_lossy(input));
+            &made
+        }
+    };
+    let path = scratch::file(folder.path(), "input", file);
+    let output = folder.path().join("trace.gapscope");
+    match import(&[path], &output, &Options::default(), &|_, _| {}) {
+        Ok(_) => {
+            let (trace, diagnostics) = gapscope_trace::read(&output, &Selection::all())
+                .expect("what was written can be read");
+            // The launch of a graph may be missing, and then its id names nothing.
+            let launch =
+                |found: &gapscope_trace::Diagnostic| found.to_string().contains("submission");
+            assert!(diagnostics.iter().all(launch), "{diagnostics:?}");
+            outcome::show(&trace, &[], Choice::of(input));
+        }
+        Err(error) => {
+            drop(error.to_string());
+            assert!(!output.exists(), "nothing is left behind");
+        }
+    }
+}
+
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+    match (input.starts_with(MAGIC), rng.u8(0..4)) {
+        (true, 0) => {
+            let at = rng.usize(0..input.len());
+            input.truncate(at);
+        }
+        // Headers of pages, and what points into them, are where pages begin.
+        (true, 1 | 2) => {
+            let pages = input.len() / 512;
+            let at = 512 * rng.usize(0..=pages) + rng.usize(0..16);
+            if let Some(byte) = input.get_mut(at) {
+                *byte = rng.u8(..);
+            }
+        }
+        (false, 0 | 1) => bytes::change_value(input, rng),
+        (false, 2) => bytes::change_lines(input, rng),
+        _ => any(input, rng),
+    }
+}
