@@ -1,7 +1,7 @@
 //! A file as a stream of packets.
 
 use crate::protobuf::{Message, varint};
-use crate::{Error, Output};
+use crate::Error;
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

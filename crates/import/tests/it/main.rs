@@ -1,7 +1,9 @@
 //! Imports of exports that a stand-in for xctrace wrote, with what it planted, and of values of a real trace.
 
 mod damage;
+mod imported;
 mod labels;
+mod perfetto;
 mod planted;
 mod properties;
 mod real_values;
