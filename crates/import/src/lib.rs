@@ -16,10 +16,15 @@ mod protobuf;
 mod runtime_call;
 mod transfer_name;
 pub mod xctrace;
+pub mod xplane;
 
 pub use error::Error;
 pub use importer::{Importer, Options, import};
 pub use output::{Imported, NewTrace, Output, Progress};
 
 /// All importers, in the order in which they are asked whose files these are.
-pub const IMPORTERS: &[Importer] = &[xctrace::IMPORTER, perfetto::IMPORTER];
+pub const IMPORTERS: &[Importer] = &[
+    xctrace::IMPORTER,
+    xplane::IMPORTER,
+    perfetto::IMPORTER,
+];

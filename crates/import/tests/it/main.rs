@@ -9,6 +9,8 @@ mod properties;
 mod real_values;
 
 use gapscope_import::xctrace::read;
+mod xplane;
+
 use gapscope_import::{Error, Options};
 use gapscope_trace::Trace;
 use stand_in_xctrace::{Quirks, SCHEMAS, Scene};
