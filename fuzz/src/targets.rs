@@ -1,20 +1,26 @@
 //! The targets.
 
 pub mod capture;
+pub mod counters_csv;
 pub mod events;
+pub mod ggml;
 pub mod manifest;
+pub mod perfetto;
 pub mod rows;
 pub mod spool;
 pub mod table;
 pub mod xctrace;
+pub mod xplane;
 
 mod assembly;
 mod fixture;
+mod imported;
+mod wire;
 
 use crate::Target;
 
 /// All of them.
-pub const ALL: [Target; 7] = [
+pub const ALL: [Target; 11] = [
     manifest::TARGET,
     table::TARGET,
     rows::TARGET,
@@ -22,4 +28,8 @@ pub const ALL: [Target; 7] = [
     spool::TARGET,
     xctrace::TARGET,
     capture::TARGET,
+    perfetto::TARGET,
+    xplane::TARGET,
+    ggml::TARGET,
+    counters_csv::TARGET,
 ];

@@ -148,7 +148,10 @@ impl Inventory {
 
     /// The first device that `key` tells apart, of whichever process.
     pub fn any_device(&self, key: u64) -> Option<DeviceId> {
-        let known = self.by_device.iter().filter(|((_, other), _)| *other == key);
+        let known = self
+            .by_device
+            .iter()
+            .filter(|((_, other), _)| *other == key);
         known.map(|(_, device)| *device).min()
     }
 

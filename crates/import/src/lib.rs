@@ -7,7 +7,9 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod counters_csv;
 mod error;
+pub mod ggml;
 mod importer;
 mod inventory;
 mod output;
@@ -27,4 +29,6 @@ pub const IMPORTERS: &[Importer] = &[
     xctrace::IMPORTER,
     xplane::IMPORTER,
     perfetto::IMPORTER,
+    counters_csv::IMPORTER,
+    ggml::IMPORTER,
 ];

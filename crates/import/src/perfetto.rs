@@ -108,7 +108,8 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         ignored: 0,
     };
     {
-        let mut progress = every_mebibyte(|at| output.progress((size / 2).saturating_add(at / 2), size));
+        let mut progress =
+            every_mebibyte(|at| output.progress((size / 2).saturating_add(at / 2), size));
         packets::read(path, &mut progress, &mut |packet| {
             events.add(packet);
             events.builder.trace.flush()

@@ -225,7 +225,10 @@ mod tests {
     #[test]
     fn what_is_malformed_ends_its_message_and_is_counted() {
         assert_eq!(fields(&[0x08, 1, 0x08, 0x80]), (vec![(1, 1)], 1));
-        assert_eq!(fields(&[0x08, 1, 0x1a, 0xff, 0xff, 3, 0]), (vec![(1, 1)], 1));
+        assert_eq!(
+            fields(&[0x08, 1, 0x1a, 0xff, 0xff, 3, 0]),
+            (vec![(1, 1)], 1)
+        );
         assert_eq!(fields(&[0x0b]), (vec![], 1));
         assert_eq!(fields(&[0x00, 1]), (vec![], 1));
         assert_eq!(fields(&[0x08; 1]), (vec![], 1));
@@ -239,7 +242,9 @@ mod tests {
         let torn = Cell::new(0);
         let bytes = [0x0a, 3, 1, 0x96, 0x01, 0x08, 5];
         let numbers = Message::new(&bytes, &torn);
-        let numbers = numbers.fields().flat_map(|(_, v)| v.numbers(Packed::Varint));
+        let numbers = numbers
+            .fields()
+            .flat_map(|(_, v)| v.numbers(Packed::Varint));
         assert_eq!(numbers.collect::<Vec<_>>(), [1, 150, 5]);
     }
 }

@@ -72,7 +72,8 @@ impl RuntimeCall {
 fn after<'a>(function: &'a str, prefix: &str) -> Option<&'a str> {
     let rest = function.strip_prefix(prefix)?;
     let rest = rest.strip_prefix('_').unwrap_or(rest);
-    rest.starts_with(|c: char| c.is_ascii_uppercase()).then_some(rest)
+    rest.starts_with(|c: char| c.is_ascii_uppercase())
+        .then_some(rest)
 }
 
 #[cfg(test)]

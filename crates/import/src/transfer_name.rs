@@ -53,7 +53,10 @@ mod tests {
     #[test]
     fn transfers_are_known_by_the_names_that_profilers_give() {
         for (name, expected) in [
-            ("Memcpy HtoD (Pageable -> Device)", TransferKind::HostToDevice),
+            (
+                "Memcpy HtoD (Pageable -> Device)",
+                TransferKind::HostToDevice,
+            ),
             ("MEMORY_COPY_DEVICE_TO_HOST", TransferKind::DeviceToHost),
             ("MemcpyD2D", TransferKind::Copy),
             ("Memset (Device)", TransferKind::Fill),

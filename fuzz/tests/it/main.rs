@@ -34,4 +34,8 @@ targets! {
     spool: 4_000,
     xctrace: 9_000,
     capture: 10_000,
+    perfetto: 300,
+    xplane: 200,
+    ggml: 200,
+    counters_csv: 200,
 }

@@ -152,7 +152,10 @@ impl Clocks {
 
     /// What the clock of all showed when `clock` showed something, with that: the first time that both are known.
     pub fn both(&self, clock: ClockId) -> Option<(i64, i64)> {
-        self.pairs.get(&(self.trace_clock(), clock))?.first().copied()
+        self.pairs
+            .get(&(self.trace_clock(), clock))?
+            .first()
+            .copied()
     }
 
     /// The clocks on the shortest way to the clock of all.

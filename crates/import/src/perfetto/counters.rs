@@ -103,7 +103,11 @@ impl GpuCounters {
     /// The system refuses.
     pub fn complete(self, builder: &mut Builder) -> Result<(), Error> {
         let mut all: Vec<(u32, u64, u64, Described)> = Vec::new();
-        all.extend(self.global.into_iter().map(|(id, described)| (0, 0, id, described)));
+        all.extend(
+            self.global
+                .into_iter()
+                .map(|(id, described)| (0, 0, id, described)),
+        );
         let interned = self.interned.into_iter();
         all.extend(interned.map(|((sequence, iid, id), described)| (sequence, iid, id, described)));
         all.sort_by_key(|(sequence, iid, id, _)| (*sequence, *iid, *id));
@@ -343,7 +347,13 @@ fn unit(above: &[u64], below: &[u64]) -> (CounterUnit, (f64, f64), Option<String
     if let Some((unit, scale)) = known {
         return (unit, scale, None);
     }
-    let text = |units: &[u64]| units.iter().map(|unit| symbol(*unit)).collect::<Vec<_>>().join(":");
+    let text = |units: &[u64]| {
+        units
+            .iter()
+            .map(|unit| symbol(*unit))
+            .collect::<Vec<_>>()
+            .join(":")
+    };
     let rest = match below.is_empty() {
         true => text(&above),
         false => format!("{}/{}", text(&above), text(&below)),

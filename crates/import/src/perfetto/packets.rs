@@ -1,7 +1,7 @@
 //! A file as a stream of packets.
 
-use crate::protobuf::{Message, varint};
 use crate::Error;
+use crate::protobuf::{Message, varint};
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -66,7 +66,11 @@ pub(super) fn read(
     };
     let whole = if gzip {
         let decoder = flate2::bufread::MultiGzDecoder::new(file);
-        reader.packets(&mut BufReader::with_capacity(1 << 18, decoder), true, &mut each)?
+        reader.packets(
+            &mut BufReader::with_capacity(1 << 18, decoder),
+            true,
+            &mut each,
+        )?
     } else {
         reader.packets(&mut file, true, &mut each)?
     };

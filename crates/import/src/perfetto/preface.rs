@@ -166,7 +166,10 @@ impl Preface {
             .collect();
         let mut next = self.next_submission;
         let mut flows = FxHashMap::default();
-        for end in ends.iter().filter(|end| to_gpu.contains(&end.flow) && !is_gpu(end)) {
+        for end in ends
+            .iter()
+            .filter(|end| to_gpu.contains(&end.flow) && !is_gpu(end))
+        {
             flows.entry(end.flow).or_insert_with(|| {
                 next += 1;
                 SubmissionId(next)
@@ -184,7 +187,11 @@ impl Preface {
             self.lost_chunks,
             "Perfetto's buffers were full, so that they were overwritten or discarded",
         );
-        inventory.lose(LossKind::Records, self.invalid_packets, "Perfetto found packets invalid");
+        inventory.lose(
+            LossKind::Records,
+            self.invalid_packets,
+            "Perfetto found packets invalid",
+        );
     }
 
     /// The next number of a submission.

@@ -157,9 +157,7 @@ impl Slices {
         if category.is_some() || place.is_gpu {
             return builder.gpu_slice(&event, end_ns, process, &place, category);
         }
-        let thread = place
-            .tid
-            .map(|tid| builder.thread(process, place.pid, tid));
+        let thread = place.tid.map(|tid| builder.thread(process, place.pid, tid));
         match &*event.category {
             "command buffer" if event.unsigned("command_buffer").is_some() => {
                 return builder.own_command_buffer(&event, end_ns, process, &place);
@@ -223,7 +221,11 @@ impl Slices {
             thread,
             start_ns: event.at_ns,
             duration_ns: end_ns - event.at_ns,
-            command_buffers: if function.is_none() { command_buffers } else { 0 },
+            command_buffers: if function.is_none() {
+                command_buffers
+            } else {
+                0
+            },
             function,
         });
         true
@@ -360,7 +362,9 @@ impl Builder {
             call: HostCallKind::of(&event.name),
             start_ns: event.at_ns,
             duration_ns,
-            count: count.and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
+            count: count
+                .and_then(|count| u32::try_from(count).ok())
+                .unwrap_or(1),
             busy_ns: number("busy_ns").unwrap_or(duration_ns),
             queue: None,
             bytes: event.unsigned("bytes"),

@@ -91,7 +91,8 @@ impl Builder {
             Some(iid) => match sequence.interned.specifications.get(&iid) {
                 Some(queue) => (iid, queue.name.clone(), queue.category),
                 None => {
-                    let reason = "their queue is not described, as where a file is cut at its start";
+                    let reason =
+                        "their queue is not described, as where a file is cut at its start";
                     self.inventory.lose(LossKind::GpuIntervals, 1, reason);
                     return;
                 }
@@ -129,13 +130,18 @@ impl Builder {
         let device = self.device(process, stage.gpu, api);
         let queue = self.queue(device, queue_key, &queue_name);
         self.inventory.spans(start_ns, end_ns);
-        self.push(stage, specification, sequence, Placed {
-            pid,
-            process,
-            queue,
-            start_ns,
-            end_ns,
-        });
+        self.push(
+            stage,
+            specification,
+            sequence,
+            Placed {
+                pid,
+                process,
+                queue,
+                start_ns,
+                end_ns,
+            },
+        );
     }
 
     fn push(

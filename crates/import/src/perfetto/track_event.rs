@@ -300,7 +300,13 @@ fn detail(annotation: Message, sequence: &Sequence) -> Option<(Arc<str>, Detail)
     let (mut name, mut detail) = (None, None);
     for (number, value) in annotation.fields() {
         match number {
-            1 => name = sequence.interned.annotation_names.get(&value.number()).cloned(),
+            1 => {
+                name = sequence
+                    .interned
+                    .annotation_names
+                    .get(&value.number())
+                    .cloned()
+            }
             10 => name = Some(value.text().into()),
             2 | 3 | 7 => detail = Some(Detail::Unsigned(value.number())),
             4 => detail = Some(Detail::Integer(value.signed())),

@@ -125,7 +125,10 @@ pub(super) fn detail<'t>(details: &'t str, key: &str) -> Option<&'t str> {
 
 /// Sizes in x, y and z.
 pub(super) fn sizes(text: Option<&str>) -> [Option<u32>; 3] {
-    let mut sizes = text.unwrap_or_default().split(',').map(|size| size.parse().ok());
+    let mut sizes = text
+        .unwrap_or_default()
+        .split(',')
+        .map(|size| size.parse().ok());
     [(); 3].map(|()| sizes.next().flatten())
 }
 
@@ -134,4 +137,3 @@ pub(super) fn own_fact<'a>(plane: &Plane<'a>, name: &str) -> Option<Fact<'a>> {
     let mut facts = plane.own_stats.iter().filter_map(|stat| plane.stat(*stat));
     facts.find(|(key, _)| *key == name).map(|(_, fact)| fact)
 }
-

@@ -105,7 +105,8 @@ impl<'a> Plane<'a> {
         let key = entry.field(1).map_or(0, Value::signed);
         let metadata = entry.field(2).and_then(Value::message);
         let name = metadata.and_then(|metadata| metadata.field(2));
-        self.stats.insert(key, name.map(Value::text).unwrap_or_default());
+        self.stats
+            .insert(key, name.map(Value::text).unwrap_or_default());
     }
 }
 

@@ -65,7 +65,8 @@ impl Work {
             let lines = plane.lines.iter().map(|line| Line::of(*line));
             let events: usize = lines.map(|line| line.events().count()).sum();
             let reason = "they are on planes that are no GPU's and no thread's";
-            self.inventory.lose("events of profiles", events as u64, reason);
+            self.inventory
+                .lose("events of profiles", events as u64, reason);
             return Ok(());
         }
         for message in &plane.lines {
@@ -88,7 +89,9 @@ impl Work {
         let calls = std::mem::take(&mut self.calls);
         let mut calls: Vec<Call> = calls.into_values().collect();
         calls.sort_by_key(|call| call.submission.id);
-        let launches = calls.iter().filter(|call| call.call == HostCallKind::Launch);
+        let launches = calls
+            .iter()
+            .filter(|call| call.call == HostCallKind::Launch);
         let reason = "the file does not have the GPU work that they submitted";
         let launches = launches.count() as u64;
         self.inventory.lose(LossKind::Submissions, launches, reason);
@@ -111,7 +114,9 @@ impl Work {
         let kind = fact("device_type_string").map(|kind| kind.to_string());
         let major = number("compute_cap_major");
         let capability = major.zip(number("compute_cap_minor"));
-        let is_nvidia = vendor.as_deref().is_some_and(|v| v.eq_ignore_ascii_case("nvidia"));
+        let is_nvidia = vendor
+            .as_deref()
+            .is_some_and(|v| v.eq_ignore_ascii_case("nvidia"));
         self.inventory.device(self.process, gpu.into(), |device| {
             device.name = match (kind, &vendor) {
                 (Some(kind), _) => kind,
@@ -135,7 +140,9 @@ impl Work {
     }
 
     fn stream(&mut self, line: &Line, plane: &Plane, device: DeviceId) -> Result<(), Error> {
-        let queue = self.inventory.add_queue(device, Some(line.name.to_string()));
+        let queue = self
+            .inventory
+            .add_queue(device, Some(line.name.to_string()));
         for message in line.events() {
             match line.event(message, plane) {
                 Ok(event) => self.gpu_work(&event, queue),
@@ -232,7 +239,10 @@ impl Work {
         let label = self.inventory.labels.named(around, event.name);
         open.push((end_ns, label));
         // Names that begin with an underscore are links that the profiler itself needs.
-        let facts = event.facts.iter().filter(|(name, _)| !name.starts_with('_'));
+        let facts = event
+            .facts
+            .iter()
+            .filter(|(name, _)| !name.starts_with('_'));
         let facts: Vec<String> = facts.map(|(name, fact)| format!("{name}={fact}")).collect();
         self.trace.tables_mut().markers.push(Marker {
             process: self.process,
@@ -255,7 +265,8 @@ impl Work {
         let copied = ["memcpy_details", "memset_details"];
         let copied = copied.iter().find_map(|name| event.text(name));
         let kernel = event.text("kernel_details");
-        let transfer = copied.is_some() || kernel.is_none() && transfer_name::is_transfer(event.name);
+        let transfer =
+            copied.is_some() || kernel.is_none() && transfer_name::is_transfer(event.name);
         let kind = match transfer {
             true => SubmissionKind::Transfer,
             false => SubmissionKind::Kernel,
@@ -315,7 +326,8 @@ impl Work {
         let plausible = registers.is_none_or(|count| count <= MOST_REGISTERS);
         if !plausible {
             let reason = "the profiler wrote numbers of registers that no GPU has";
-            self.inventory.lose("registers and memory of kernels", 1, reason);
+            self.inventory
+                .lose("registers and memory of kernels", 1, reason);
         }
         let known = |value: Option<u32>| value.filter(|_| plausible);
         self.inventory.kernel(KernelFacts {
@@ -389,4 +401,3 @@ fn is_relative(planes: &[Plane]) -> bool {
     // The year 2001.
     starts.all(|start_ns| start_ns < 1_000_000_000_000_000_000)
 }
-

@@ -1,8 +1,8 @@
 //! Imports by the library's own door.
 
 use gapscope_import::{Error, Options, import as import_files};
-use gapscope_trace::{LossKind, Selection, Trace};
 use gapscope_trace::tables::Table;
+use gapscope_trace::{LossKind, Selection, Trace};
 use std::path::Path;
 
 /// The rows of a table, one after the other.
@@ -30,7 +30,11 @@ impl Import {
 
     /// Whether a note has a text.
     pub fn notes(&self, text: &str) -> bool {
-        self.trace.manifest.notes.iter().any(|note| note.contains(text))
+        self.trace
+            .manifest
+            .notes
+            .iter()
+            .any(|note| note.contains(text))
     }
 }
 

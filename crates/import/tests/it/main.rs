@@ -1,6 +1,9 @@
 //! Imports of exports that a stand-in for xctrace wrote, with what it planted, and of values of a real trace.
 
+mod counters_csv;
 mod damage;
+mod ggml;
+mod hostile;
 mod imported;
 mod labels;
 mod perfetto;

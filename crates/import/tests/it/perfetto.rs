@@ -24,11 +24,21 @@ fn gpu_work(trace: &Trace) -> Vec<(i64, i64, String, String)> {
         .iter()
         .map(|d| {
             let kernel = t.kernels.iter().find(|kernel| kernel.id == d.kernel);
-            (d.start_ns, d.duration_ns, kernel.unwrap().name.to_string(), queue(d.queue))
+            (
+                d.start_ns,
+                d.duration_ns,
+                kernel.unwrap().name.to_string(),
+                queue(d.queue),
+            )
         })
         .chain(t.opaque_work.iter().map(|w| {
             let label = t.labels.iter().find(|label| Some(label.id) == w.label);
-            (w.start_ns, w.duration_ns, label.unwrap().text.to_string(), queue(w.queue))
+            (
+                w.start_ns,
+                w.duration_ns,
+                label.unwrap().text.to_string(),
+                queue(w.queue),
+            )
         }))
         .map(|(start, duration, name, queue)| (start.unwrap(), duration.unwrap(), name, queue))
         .collect();
@@ -54,12 +64,21 @@ fn counter_values(trace: &Trace) -> Vec<(i64, f64, String)> {
         .counter_values
         .iter()
         .map(|value| {
-            let counter = t.counters.iter().find(|counter| counter.id == value.counter);
+            let counter = t
+                .counters
+                .iter()
+                .find(|counter| counter.id == value.counter);
             let counter = counter.unwrap();
             let devices = &trace.manifest.devices;
-            let device = devices.iter().find(|device| Some(device.id) == counter.device);
+            let device = devices
+                .iter()
+                .find(|device| Some(device.id) == counter.device);
             let device = device.map(|device| device.name.as_str()).unwrap_or("host");
-            (value.start_ns, value.value, format!("{} of {device}", counter.name))
+            (
+                value.start_ns,
+                value.value,
+                format!("{} of {device}", counter.name),
+            )
         })
         .collect();
     values.sort_by(|a, b| (a.0, &a.2).cmp(&(b.0, &b.2)));
@@ -104,7 +123,10 @@ fn render_stages_with_interned_specifications_are_those_of_perfetto() {
 #[test]
 fn overlapping_render_stages_keep_their_times() {
     let import = import("gpu_render_stages_overlapping");
-    let expected = [(100, 10, "stage 1", "queue 1"), (105, 10, "stage 1", "queue 1")];
+    let expected = [
+        (100, 10, "stage 1", "queue 1"),
+        (105, 10, "stage 1", "queue 1"),
+    ];
     assert_eq!(gpu_work(&import.trace), rows(&expected));
 }
 
@@ -122,7 +144,10 @@ fn kernels_have_their_names_and_launches() {
     assert_eq!(kernel.registers, Some(32));
     assert_eq!(kernel.dynamic_shared_bytes, Some(4096));
     let d = t.dispatches.iter().next().unwrap();
-    assert_eq!([d.groups_x, d.groups_y, d.groups_z], [Some(256), Some(1), Some(1)]);
+    assert_eq!(
+        [d.groups_x, d.groups_y, d.groups_z],
+        [Some(256), Some(1), Some(1)]
+    );
     assert_eq!((d.start_ns, d.duration_ns), (Some(100), Some(50)));
 
     let import = self::import("gpu_compute_kernel");
@@ -143,7 +168,10 @@ fn a_call_and_the_work_that_it_submitted_are_linked() {
     let import = import("gpu_render_stages_flow");
     let t = &import.trace.tables;
     let submission = t.submissions.iter().next().unwrap();
-    let softmax = t.dispatches.iter().find(|d| d.submission == Some(submission.id));
+    let softmax = t
+        .dispatches
+        .iter()
+        .find(|d| d.submission == Some(submission.id));
     assert_eq!(softmax.unwrap().start_ns, Some(100));
     assert_eq!(t.submissions.len(), 1);
 }
@@ -159,7 +187,10 @@ fn submissions_of_vulkan_have_their_threads() {
 fn counters_are_of_the_time_before_or_after_their_samples() {
     let import_of = import;
     let import = import_of("gpu_counters");
-    let (vertices, pixels) = ("Vertex / Second [Vertex/s] of GPU 0", "Fragment / Second [Pixel/s] of GPU 0");
+    let (vertices, pixels) = (
+        "Vertex / Second [Vertex/s] of GPU 0",
+        "Fragment / Second [Pixel/s] of GPU 0",
+    );
     let triangles = "Triangle Acceleration [Triangle/ms:ms] of GPU 1";
     let mut found = counter_values(&import.trace);
     found.retain(|(_, _, name)| [vertices, pixels, triangles].contains(&name.as_str()));
@@ -180,7 +211,10 @@ fn counters_are_of_the_time_before_or_after_their_samples() {
     assert_eq!(values, [(10, 100.0), (20, 0.0), (30, 0.0), (40, 50.0)]);
 
     let import = import_of("gpu_counter_interned_descriptor");
-    let expected = [(10, 150.0, "CounterA of GPU 0"), (10, 250.0, "CounterB of GPU 1")];
+    let expected = [
+        (10, 150.0, "CounterA of GPU 0"),
+        (10, 250.0, "CounterB of GPU 1"),
+    ];
     let expected = expected.map(|(at, value, name)| (at, value, name.to_owned()));
     assert_eq!(counter_values(&import.trace), expected);
 }
@@ -210,11 +244,7 @@ fn memory_in_use_is_a_counter() {
     let found = counter_values(&import.trace);
     let all = |gpu| format!("GPU memory in use by all of GPU {gpu}");
     let of = "GPU memory in use by process 1 of GPU 0".to_owned();
-    let expected = [
-        (0, 123.0, all(0)),
-        (0, 456.0, all(1)),
-        (0, 100.0, of),
-    ];
+    let expected = [(0, 123.0, all(0)), (0, 456.0, all(1)), (0, 100.0, of)];
     assert_eq!(found, expected);
 }
 
@@ -224,18 +254,26 @@ fn slices_are_on_their_threads_and_processes() {
     let t = &import.trace.tables;
     let name = |marker: &Marker| {
         let mut threads = import.trace.manifest.threads.iter();
-        let thread = threads.find(|known| {
-            Some(known.thread) == marker.thread && known.process == marker.process
-        });
+        let thread = threads
+            .find(|known| Some(known.thread) == marker.thread && known.process == marker.process);
         thread.map(|thread| thread.name.clone())
     };
     let mut found: Vec<_> = t
         .markers
         .iter()
         .map(|marker| {
-            let label = t.labels.iter().find(|label| label.id == marker.label).unwrap();
+            let label = t
+                .labels
+                .iter()
+                .find(|label| label.id == marker.label)
+                .unwrap();
             let times = (marker.start_ns.unwrap(), marker.duration_ns.unwrap());
-            (times.0, times.1, label.text.to_string(), name(&marker).unwrap_or_default())
+            (
+                times.0,
+                times.1,
+                label.text.to_string(),
+                name(&marker).unwrap_or_default(),
+            )
         })
         .collect();
     found.sort();
@@ -264,7 +302,9 @@ fn slices_are_on_their_threads_and_processes() {
 fn overlapping_slices_of_old_traces_are_paired_by_their_ids() {
     let import = import("legacy_async_event");
     let markers = import.trace.tables.markers.iter();
-    let mut times: Vec<_> = markers.map(|marker| (marker.start_ns, marker.duration_ns)).collect();
+    let mut times: Vec<_> = markers
+        .map(|marker| (marker.start_ns, marker.duration_ns))
+        .collect();
     times.sort();
     let expected = [(1000, 7000), (2000, 1000)];
     assert_eq!(times, expected.map(|(at, for_ns)| (Some(at), Some(for_ns))));
@@ -275,7 +315,10 @@ fn overlapping_slices_of_old_traces_are_paired_by_their_ids() {
 fn a_gpus_log_is_kept() {
     let import = import("gpu_log");
     let markers = &import.trace.tables.markers;
-    let found: Vec<_> = markers.iter().map(|marker| (marker.start_ns.unwrap(), marker.category)).collect();
+    let found: Vec<_> = markers
+        .iter()
+        .map(|marker| (marker.start_ns.unwrap(), marker.category))
+        .collect();
     assert_eq!(found.len(), 6);
     assert_eq!(found[5], (5, Some("tag1".into())));
 }
@@ -305,30 +348,60 @@ fn summary(trace: &Trace) -> Vec<String> {
     let t = &trace.tables;
     let kernel = |id| {
         let kernel = t.kernels.iter().find(|kernel| kernel.id == id);
-        kernel.map_or_else(|| "unknown kernel".to_owned(), |kernel| kernel.name.to_string())
+        kernel.map_or_else(
+            || "unknown kernel".to_owned(),
+            |kernel| kernel.name.to_string(),
+        )
     };
     let queue = |id| {
         let queue = trace.manifest.queues.iter().find(|queue| queue.id == id);
         queue.map(|queue| queue.device)
     };
     let mut lines = Vec::new();
-    for d in t.dispatches.iter().filter(|d| d.start_ns.is_some() && d.duration_ns.is_some()) {
+    for d in t
+        .dispatches
+        .iter()
+        .filter(|d| d.start_ns.is_some() && d.duration_ns.is_some())
+    {
         lines.push(format!(
             "dispatch {:?} {:?} {} {:?} {:?} {}",
-            d.start_ns, d.duration_ns, kernel(d.kernel), d.groups_x, queue(d.queue), d.position
+            d.start_ns,
+            d.duration_ns,
+            kernel(d.kernel),
+            d.groups_x,
+            queue(d.queue),
+            d.position
         ));
     }
-    for w in t.transfers.iter().filter(|w| w.start_ns.is_some() && w.duration_ns.is_some()) {
+    for w in t
+        .transfers
+        .iter()
+        .filter(|w| w.start_ns.is_some() && w.duration_ns.is_some())
+    {
         lines.push(format!(
             "transfer {:?} {:?} {} {:?}",
             w.start_ns, w.duration_ns, w.kind, w.bytes
         ));
     }
-    for w in t.opaque_work.iter().filter(|w| w.start_ns.is_some() && w.duration_ns.is_some()) {
-        lines.push(format!("opaque {:?} {:?} {}", w.start_ns, w.duration_ns, w.kind));
+    for w in t
+        .opaque_work
+        .iter()
+        .filter(|w| w.start_ns.is_some() && w.duration_ns.is_some())
+    {
+        lines.push(format!(
+            "opaque {:?} {:?} {}",
+            w.start_ns, w.duration_ns, w.kind
+        ));
     }
-    for c in t.command_buffers.iter().filter(|c| c.start_ns.is_some() && c.duration_ns.is_some()) {
-        lines.push(format!("command buffer {:?} {:?}", c.start_ns, c.duration_ns));
+    for c in t
+        .command_buffers
+        .iter()
+        .filter(|c| c.start_ns.is_some() && c.duration_ns.is_some())
+    {
+        lines.push(format!(
+            "command buffer {:?} {:?}",
+            c.start_ns, c.duration_ns
+        ));
     }
     for c in t.host_calls.iter() {
         lines.push(format!(
@@ -336,10 +409,17 @@ fn summary(trace: &Trace) -> Vec<String> {
             c.call, c.thread, c.start_ns, c.duration_ns, c.count, c.busy_ns
         ));
     }
-    for m in t.markers.iter().filter(|m| m.start_ns.is_some() && m.duration_ns.is_some()) {
+    for m in t
+        .markers
+        .iter()
+        .filter(|m| m.start_ns.is_some() && m.duration_ns.is_some())
+    {
         let label = t.labels.iter().find(|label| label.id == m.label);
         let text = label.map(|label| label.text.to_string());
-        lines.push(format!("marker {} {:?} {:?} {text:?}", m.scope, m.start_ns, m.duration_ns));
+        lines.push(format!(
+            "marker {} {:?} {:?} {text:?}",
+            m.scope, m.start_ns, m.duration_ns
+        ));
     }
     lines.sort();
     lines

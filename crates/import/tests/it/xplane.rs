@@ -103,8 +103,15 @@ fn work_has_its_launch_its_label_and_its_device() {
     let import = import("jax_conv_minimal_08");
     let t = &import.trace.tables;
     assert_eq!(import.trace.manifest.devices.len(), 8);
-    assert_eq!(import.trace.manifest.start_unix_ns.unwrap() / 1_000_000_000, 1_771_595_639);
-    let kernel = t.kernels.iter().find(|k| &*k.name == "Im3d2Col.kd").unwrap();
+    assert_eq!(
+        import.trace.manifest.start_unix_ns.unwrap() / 1_000_000_000,
+        1_771_595_639
+    );
+    let kernel = t
+        .kernels
+        .iter()
+        .find(|k| &*k.name == "Im3d2Col.kd")
+        .unwrap();
     assert_eq!(kernel.local_x, Some(256));
     let d = t.dispatches.iter().find(|d| d.kernel == kernel.id).unwrap();
     assert_eq!((d.groups_x, d.groups_y), (Some(1024), Some(1)));
@@ -117,9 +124,21 @@ fn work_has_its_launch_its_label_and_its_device() {
     }
     assert_eq!(
         path,
-        ["jit_forward_3d_conv", "jit(forward_3d_conv)", "conv_general_dilated", "cudnn-conv.1"]
+        [
+            "jit_forward_3d_conv",
+            "jit(forward_3d_conv)",
+            "conv_general_dilated",
+            "cudnn-conv.1"
+        ]
     );
-    let submission = t.submissions.iter().find(|s| Some(s.id) == d.submission).unwrap();
-    assert_eq!(submission.function.as_deref(), Some("hipExtModuleLaunchKernel"));
+    let submission = t
+        .submissions
+        .iter()
+        .find(|s| Some(s.id) == d.submission)
+        .unwrap();
+    assert_eq!(
+        submission.function.as_deref(),
+        Some("hipExtModuleLaunchKernel")
+    );
     assert!(submission.start_ns <= d.start_ns.unwrap());
 }
