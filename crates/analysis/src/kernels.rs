@@ -36,7 +36,7 @@ pub struct Kernel {
     pub sources: Vec<KernelSource>,
     /// Dispatches, with or without known times.
     pub count: u64,
-    /// Dispatches whose times are unknown: in no duration below.
+    /// Dispatches of which it is not known how long they ran: in no duration below.
     pub untimed_count: u64,
     /// Durations of the dispatches.
     #[serde(flatten)]
