@@ -57,7 +57,9 @@ fn durations_without_starts_are_in_the_kernels_and_not_in_busy_time() {
          kernel id=1 name=sin",
     );
     for duration in [10, 30] {
-        p.line(&format!("dispatch queue=1 kernel=1 duration_ns={duration}us"));
+        p.line(&format!(
+            "dispatch queue=1 kernel=1 duration_ns={duration}us"
+        ));
     }
     let findings = p.findings();
     let kernel = &findings.kernels[0];
