@@ -1,21 +1,27 @@
 //! The targets.
 
 pub mod capture;
+pub mod counters_csv;
 pub mod database;
 pub mod events;
+pub mod ggml;
 pub mod manifest;
+pub mod perfetto;
 pub mod rows;
 pub mod spool;
 pub mod table;
 pub mod xctrace;
+pub mod xplane;
 
 mod assembly;
 mod fixture;
+mod imported;
+mod wire;
 
 use crate::Target;
 
 /// All of them.
-pub const ALL: [Target; 8] = [
+pub const ALL: [Target; 12] = [
     manifest::TARGET,
     table::TARGET,
     rows::TARGET,
@@ -24,4 +30,8 @@ pub const ALL: [Target; 8] = [
     xctrace::TARGET,
     capture::TARGET,
     database::TARGET,
+    perfetto::TARGET,
+    xplane::TARGET,
+    ggml::TARGET,
+    counters_csv::TARGET,
 ];

@@ -38,7 +38,7 @@ pub struct Kernel {
     pub sources: Vec<KernelSource>,
     /// Dispatches, with or without known times.
     pub count: u64,
-    /// Dispatches whose times are unknown: in no duration below.
+    /// Dispatches of which it is not known how long they ran: in no duration below.
     pub untimed_count: u64,
     /// Durations of the dispatches.
     #[serde(flatten)]
@@ -145,13 +145,22 @@ pub fn kernels(
         .for_each(|work| count(work.row(), true));
     for untimed in &dispatches.untimed {
         if Interval::counts(window, untimed.start_ns) {
-            count(untimed.row as usize, false);
+            count(untimed.row as usize, untimed.duration_ns.is_some());
         }
     }
+    // How long they ran is known, if not when.
+    let lasted = || {
+        let untimed = dispatches.untimed.iter();
+        let untimed = untimed.filter(|untimed| Interval::counts(window, untimed.start_ns));
+        untimed.filter_map(|untimed| Some((group(untimed.row as usize), untimed.duration_ns?)))
+    };
 
     let timed_counts =
         (kernels.iter()).map(|kernel| (kernel.count - kernel.untimed_count) as usize);
-    let mut durations = GroupedDurations::new(timed_counts, timeline.longest_ns());
+    let longest_ns = lasted().map(|(_, duration_ns)| duration_ns).max();
+    let longest_ns = longest_ns.unwrap_or(0).max(timeline.longest_ns());
+    let mut durations = GroupedDurations::new(timed_counts, longest_ns);
+    lasted().for_each(|(group, duration_ns)| durations.push(group, duration_ns));
     let mut busy = vec![Busy::default(); kernels.len()];
     timeline.each_work(|work| {
         if !timed(work) {

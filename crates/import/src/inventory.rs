@@ -110,11 +110,6 @@ impl Inventory {
         }
     }
 
-    /// The systems' ids of the processes so far.
-    pub fn pids(&self) -> Vec<u32> {
-        self.processes.iter().map(|process| process.pid).collect()
-    }
-
     /// A thread, with its name where that is known.
     pub fn thread(&mut self, process: ProcessId, thread: ThreadId, name: &str) {
         let known = self.threads.entry((process, thread)).or_default();

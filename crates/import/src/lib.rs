@@ -7,7 +7,9 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod counters_csv;
 mod error;
+pub mod ggml;
 mod importer;
 mod inventory;
 pub mod kineto;
@@ -16,13 +18,14 @@ mod output;
 pub mod perfetto;
 mod profile;
 mod protobuf;
-mod runtime_call;
 mod rocm;
 pub mod rocpd;
 pub mod rocprofv3;
+mod runtime_call;
 mod sqlite;
 mod transfer_name;
 pub mod xctrace;
+pub mod xplane;
 
 pub use error::Error;
 pub use importer::{Importer, Options, import};
@@ -36,4 +39,7 @@ pub const IMPORTERS: &[Importer] = &[
     perfetto::IMPORTER,
     rocpd::IMPORTER,
     rocprofv3::IMPORTER,
+    xplane::IMPORTER,
+    counters_csv::IMPORTER,
+    ggml::IMPORTER,
 ];

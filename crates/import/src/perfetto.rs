@@ -118,10 +118,12 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     let Events {
         mut builder,
         mut slices,
+        counters,
         ignored,
         ..
     } = events;
     slices.complete(&mut builder);
+    counters.complete(&mut builder)?;
     builder.complete();
     let Builder {
         mut inventory,
@@ -241,7 +243,7 @@ impl Events {
                         None => builder.inventory.lose(
                             "track events",
                             1,
-                            "they have no time on the trace's clock, or no track",
+                            "they have no time on the trace's clock",
                         ),
                     }
                 }

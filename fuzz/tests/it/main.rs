@@ -35,4 +35,8 @@ targets! {
     xctrace: 9_000,
     capture: 10_000,
     database: 500,
+    perfetto: 300,
+    xplane: 200,
+    ggml: 200,
+    counters_csv: 200,
 }

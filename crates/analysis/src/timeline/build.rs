@@ -222,6 +222,8 @@ impl<'a> Builder<'a> {
                     row: row as u32,
                     command_buffer,
                     start_ns: piece.start_ns[at],
+                    duration_ns: piece.duration_ns[at]
+                        .filter(|ns| *ns >= 0 && piece.start_ns[at].is_none()),
                 }),
             }
         }

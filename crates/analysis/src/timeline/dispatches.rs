@@ -44,6 +44,8 @@ pub(crate) struct Untimed {
     pub(crate) command_buffer: u32,
     /// Its start may be known even so.
     pub(crate) start_ns: Option<i64>,
+    /// How long it ran, where that is known and not when (imports of logs).
+    pub(crate) duration_ns: Option<i64>,
 }
 
 impl DispatchColumns {

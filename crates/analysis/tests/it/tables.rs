@@ -47,6 +47,28 @@ fn kernels_of_one_name_and_code_are_one_row_and_overlap_counts_once() {
     assert_eq!(kernels[0].busy_share, Some(150.0 / 181.0));
 }
 
+/// As logs have it that say how long work ran and not when.
+#[test]
+fn durations_without_starts_are_in_the_kernels_and_not_in_busy_time() {
+    let mut p = Program::of(
+        "manifest sampling_mode=dispatch
+         device id=1 uuid=aa
+         queue id=1 device=1
+         kernel id=1 name=sin",
+    );
+    for duration in [10, 30] {
+        p.line(&format!(
+            "dispatch queue=1 kernel=1 duration_ns={duration}us"
+        ));
+    }
+    let findings = p.findings();
+    let kernel = &findings.kernels[0];
+    assert_eq!((kernel.count, kernel.untimed_count), (2, 0));
+    assert_eq!(kernel.durations.total_ns, Some(40 * US));
+    assert_eq!((kernel.busy_ns, kernel.first_ns), (None, None));
+    assert_eq!(findings.verdict, gapscope_analysis::verdict::Bound::Unknown);
+}
+
 #[test]
 fn kernels_of_different_code_are_rows_of_their_own_in_every_table() {
     let mut p = Program::of(

@@ -10,7 +10,8 @@ use gapscope_trace::tables::{CommandBuffer, Submission, SubmissionKind, Table, T
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A command buffer, by the process, the submission and the handle that the file gives.
+/// A command buffer, by the process, the submission and the handle that the file gives. In our own exports handles are
+/// ids of all processes: there the process is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct CommandBufferKey {
     pub pid: u32,
@@ -93,6 +94,10 @@ impl Builder {
 
     /// The process of a system's id, if its work is wanted.
     pub fn process(&mut self, pid: u32) -> Option<ProcessId> {
+        let pid = match pid {
+            0 => self.preface.unnamed_pid(),
+            pid => pid,
+        };
         if self.pid.is_some_and(|wanted| wanted != pid) {
             self.unwanted += 1;
             return None;
@@ -144,11 +149,6 @@ impl Builder {
         let preface = &mut self.preface;
         let entry = self.numbered.entry((pid, number));
         *entry.or_insert_with(|| preface.new_submission())
-    }
-
-    /// Whether a driver's number of a submission was met.
-    pub fn has_numbered(&self, pid: u32, number: u32) -> bool {
-        self.numbered.contains_key(&(pid, number))
     }
 
     /// A call submitted; its queue is that of its work.
@@ -254,11 +254,6 @@ impl Builder {
                 label: None,
             }
         })
-    }
-
-    /// The id of a command buffer that work was seen of.
-    pub fn known_command_buffer(&self, key: &CommandBufferKey) -> Option<CommandBufferId> {
-        self.command_buffers.get(key).map(|known| known.id)
     }
 
     /// Writes what only the end of the file tells.

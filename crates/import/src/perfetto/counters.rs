@@ -2,6 +2,7 @@
 
 use super::build::Builder;
 use super::sequence::Sequence;
+use crate::Error;
 use crate::protobuf::{Message, Packed, Value};
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::{AllocationId, DeviceId};
@@ -20,8 +21,8 @@ struct Described {
     /// A value holds from its time on; otherwise it is of the time before.
     forwards: bool,
     gpu: u32,
-    /// When its last value came.
-    last_ns: Option<i64>,
+    /// Its values with their times, as they come: of several sequences in no order.
+    samples: Vec<(i64, f64)>,
 }
 
 /// What is known of counters while values come.
@@ -86,8 +87,34 @@ impl GpuCounters {
                 builder.inventory.lose("values of counters", 1, reason);
                 continue;
             };
-            sample_of(described, at_ns, number, builder);
+            let value = number * described.scale.0 + described.scale.1;
+            if value.is_finite() {
+                described.samples.push((at_ns, value));
+            } else {
+                let reason = "they are not numbers";
+                builder.inventory.lose("values of counters", 1, reason);
+            }
         }
+    }
+
+    /// Writes all values.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn complete(self, builder: &mut Builder) -> Result<(), Error> {
+        let mut all: Vec<(u32, u64, u64, Described)> = Vec::new();
+        all.extend(
+            self.global
+                .into_iter()
+                .map(|(id, described)| (0, 0, id, described)),
+        );
+        let interned = self.interned.into_iter();
+        all.extend(interned.map(|((sequence, iid, id), described)| (sequence, iid, id, described)));
+        all.sort_by_key(|(sequence, iid, id, _)| (*sequence, *iid, *id));
+        for (_, _, _, described) in all {
+            write(described, builder)?;
+        }
+        Ok(())
     }
 
     fn interned(
@@ -121,9 +148,7 @@ impl GpuCounters {
             0 => "GPU memory in use by all".to_owned(),
             pid => format!("GPU memory in use by process {pid}"),
         };
-        let Some(device) = builder.gpu(gpu) else {
-            return;
-        };
+        let device = builder.gpu(gpu);
         let (unit, value) = (CounterUnit::Bytes, bytes as f64);
         builder.counter_value(&name, unit, Some(device), at_ns, None, value);
     }
@@ -132,9 +157,12 @@ impl GpuCounters {
     pub fn frequency(&mut self, event: Message, at_ns: Option<i64>, builder: &mut Builder) {
         let field = |number| event.field(number).map_or(0, Value::number);
         let (gpu, khz) = (field(1) as u32, field(2));
-        let (Some(at_ns), Some(device)) = (at_ns, builder.gpu(gpu)) else {
+        let Some(at_ns) = at_ns else {
+            let reason = "they have no time on the trace's clock";
+            builder.inventory.lose("values of counters", 1, reason);
             return;
         };
+        let device = builder.gpu(gpu);
         let value = khz as f64 * 1000.0;
         let unit = CounterUnit::Hertz;
         builder.counter_value("GPU clock", unit, Some(device), at_ns, None, value);
@@ -218,48 +246,44 @@ impl GpuCounters {
 
 impl Builder {
     /// A GPU that a figure is of, by its number: of the process that uses one, if there is only one.
-    fn gpu(&mut self, gpu: u32) -> Option<DeviceId> {
+    fn gpu(&mut self, gpu: u32) -> DeviceId {
         if let Some(device) = self.inventory.any_device(gpu.into()) {
-            return Some(device);
+            return device;
         }
-        let pid = match self.inventory.pids().as_slice() {
-            [pid] => *pid,
-            _ => 0,
-        };
-        let process = self.inventory.process(pid);
-        Some(self.device(process, gpu, Api::Unknown))
+        let process = self.inventory.process(self.preface.unnamed_pid());
+        self.device(process, gpu, Api::Unknown)
     }
 }
 
-fn sample_of(described: &mut Described, at_ns: i64, number: f64, builder: &mut Builder) {
-    let value = number * described.scale.0 + described.scale.1;
-    if !value.is_finite() {
-        let reason = "they are not numbers";
-        builder.inventory.lose("values of counters", 1, reason);
-        return;
+/// Writes the values of a counter.
+fn write(described: Described, builder: &mut Builder) -> Result<(), Error> {
+    let Some(device) = (!described.samples.is_empty()).then(|| builder.gpu(described.gpu)) else {
+        return Ok(());
+    };
+    let mut samples = described.samples;
+    samples.sort_by_key(|(at_ns, _)| *at_ns);
+    let (name, unit, device) = (&*described.name, described.unit, Some(device));
+    if described.forwards {
+        for (at_ns, value) in samples {
+            builder.counter_value(name, unit, device, at_ns, None, value);
+            builder.trace.flush()?;
+        }
+        return Ok(());
     }
-    let before_ns = described.last_ns.replace(at_ns);
-    let (start_ns, duration_ns) = match (described.forwards, before_ns) {
-        (true, _) => (at_ns, None),
-        (false, Some(before_ns)) if before_ns < at_ns => {
-            (before_ns, Some(at_ns.saturating_sub(before_ns)))
-        }
-        (false, Some(_)) => {
-            let reason = "they are not in order of time, or several are of one time";
+    let reason = "they are the first of a counter, each of a time whose start is not known";
+    builder.inventory.lose("values of counters", 1, reason);
+    for pair in samples.windows(2) {
+        let ((start_ns, _), (end_ns, value)) = (pair[0], pair[1]);
+        if start_ns == end_ns {
+            let reason = "several of one counter are of one time";
             builder.inventory.lose("values of counters", 1, reason);
-            return;
+            continue;
         }
-        (false, None) => {
-            let reason = "they are the first of a counter, each of a time whose start is not known";
-            builder.inventory.lose("values of counters", 1, reason);
-            return;
-        }
-    };
-    let Some(device) = builder.gpu(described.gpu) else {
-        return;
-    };
-    let (name, unit) = (&*described.name, described.unit);
-    builder.counter_value(name, unit, Some(device), start_ns, duration_ns, value);
+        let duration_ns = Some(end_ns.saturating_sub(start_ns));
+        builder.counter_value(name, unit, device, start_ns, duration_ns, value);
+        builder.trace.flush()?;
+    }
+    Ok(())
 }
 
 fn descriptions(descriptor: Message, gpu: u32) -> Vec<(u64, Described)> {
@@ -289,7 +313,7 @@ fn descriptions(descriptor: Message, gpu: u32) -> Vec<(u64, Described)> {
                 scale,
                 forwards,
                 gpu,
-                last_ns: None,
+                samples: Vec::new(),
             };
             (id, described)
         })

@@ -1,7 +1,7 @@
 //! A file as a stream of packets.
 
+use crate::Error;
 use crate::protobuf::{Message, varint};
-use crate::{Error, Output};
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

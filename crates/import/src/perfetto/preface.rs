@@ -15,10 +15,12 @@ use std::sync::Arc;
 // Fields of TracePacket.
 const PROCESS_TREE: u32 = 2;
 const TRACK_EVENT: u32 = 11;
+const INTERNED_DATA: u32 = 12;
 const TRACE_STATS: u32 = 35;
 const PROCESS: u32 = 43;
 const THREAD: u32 = 44;
 const TRACK: u32 = 60;
+const VULKAN: u32 = 65;
 const GPU_INFO: u32 = 128;
 
 /// Longer chains of tracks are circles, or of nobody.
@@ -81,9 +83,13 @@ pub(super) struct Preface {
     pub launched: FxHashMap<u64, SubmissionId>,
     /// Flows from calls to GPU work.
     pub flows: FxHashMap<u64, SubmissionId>,
+    /// Submissions whose calls are in the file, by the process and the number that the driver gives.
+    pub submits: FxHashSet<(u32, u32)>,
     ends_of_flows: Vec<FlowEnd>,
     next_submission: u64,
     sequences: Sequences,
+    /// All processes that tracks and GPU work are of.
+    pids: FxHashSet<u32>,
     lost_chunks: u64,
     lost_packets: u64,
     invalid_packets: u64,
@@ -105,6 +111,11 @@ impl Preface {
                 continue;
             };
             match number {
+                INTERNED_DATA => {
+                    let contexts = message.fields().filter(|(number, _)| *number == 23);
+                    let contexts = contexts.filter_map(|(_, value)| value.message()?.field(2));
+                    self.pids.extend(contexts.map(|pid| pid.number() as u32));
+                }
                 CLOCK_SNAPSHOT => {
                     let (readings, primary) = snapshot(message, header.sequence);
                     self.clocks.add(&readings, primary);
@@ -118,6 +129,12 @@ impl Preface {
                 }
                 THREAD => self.add_thread(message, header.sequence),
                 TRACK => self.add_track(message),
+                VULKAN => {
+                    if let Some(submit) = message.field(2).and_then(Value::message) {
+                        let field = |number| submit.field(number).map_or(0, Value::number) as u32;
+                        self.submits.insert((field(2), field(6)));
+                    }
+                }
                 GPU_INFO => self.add_gpus(message),
                 _ => {}
             }
@@ -128,6 +145,11 @@ impl Preface {
     pub fn complete(&mut self, inventory: &mut Inventory) {
         self.clocks.complete();
         let mut circles = 0;
+        let of_tracks = self.tracks.values();
+        let of_tracks = of_tracks.filter_map(|t| t.pid.or(t.thread.map(|(pid, _)| pid)));
+        let of_submits = self.submits.iter().map(|(pid, _)| *pid);
+        self.pids.extend(of_tracks.chain(of_submits));
+        self.pids.remove(&0);
         let ids: Vec<u64> = self.tracks.keys().copied().collect();
         for id in ids {
             let (place, circular) = self.resolve(id);
@@ -183,6 +205,15 @@ impl Preface {
         self.places.get(&track).cloned().unwrap_or_default()
     }
 
+    /// The process of what names none: the only one that there is, else 0.
+    pub fn unnamed_pid(&self) -> u32 {
+        let mut pids = self.pids.iter();
+        match (pids.next(), pids.next()) {
+            (Some(pid), None) => *pid,
+            _ => 0,
+        }
+    }
+
     /// Whether several sequences write a track, so that the order in the file says nothing.
     pub fn has_many_writers(&self, track: u64) -> bool {
         self.writers.get(&track).is_some_and(Option::is_none)
@@ -218,7 +249,11 @@ impl Preface {
     fn add_event(&mut self, event: Message, header: Header) {
         let sequence = self.sequences.of(header.sequence);
         let links = track_event::links(event, sequence);
-        let Some(track) = links.track else { return };
+        let track = links.track;
+        if let Some((pid, tid)) = links.thread {
+            self.pids.insert(pid);
+            self.tracks.entry(track).or_default().thread = Some((pid, tid));
+        }
         let writer = self.writers.entry(track).or_insert(Some(header.sequence));
         if writer.is_some_and(|writer| writer != header.sequence) {
             *writer = None;

@@ -11,20 +11,21 @@ use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::*;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 
 /// A slice that has begun.
 struct Open {
     event: Event,
     /// Its label, inside of those of the slices around it.
     label: Option<LabelId>,
-    /// The id of one that overlaps others in any way.
-    id: Option<u64>,
 }
 
 /// The tracks while their events come.
 #[derive(Default)]
 pub(super) struct Slices {
     open: FxHashMap<u64, Vec<Open>>,
+    /// Slices that overlap others in any way, by category and id.
+    overlapping: FxHashMap<(Arc<str>, u64), Vec<Open>>,
     /// Events of tracks that several sequences write, which are put in order first.
     waiting: Vec<Event>,
     places: FxHashMap<u64, Place>,
@@ -51,7 +52,8 @@ impl Slices {
         for event in waiting {
             self.apply(event, builder);
         }
-        let open: usize = self.open.values().map(Vec::len).sum();
+        let open = self.open.values().chain(self.overlapping.values());
+        let open: usize = open.map(Vec::len).sum();
         let reason = "the file ends before they do";
         builder.inventory.lose("slices", open as u64, reason);
     }
@@ -61,10 +63,26 @@ impl Slices {
         let extra = event.extra_values;
         builder.inventory.lose("values of counters", extra, reason);
         match event.step {
-            Step::Begin => self.begin(event, None, builder),
-            Step::BeginAsync(id) => self.begin(event, Some(id), builder),
-            Step::End => self.end(event.track, None, event.at_ns, builder),
-            Step::EndAsync(id) => self.end(event.track, Some(id), event.at_ns, builder),
+            Step::Begin => {
+                let label = self.label(&event, builder);
+                let open = self.open.entry(event.track).or_default();
+                open.push(Open { event, label });
+            }
+            Step::BeginAsync(id) => {
+                let label = self.label(&event, builder);
+                let key = (event.category.clone(), id);
+                let open = self.overlapping.entry(key).or_default();
+                open.push(Open { event, label });
+            }
+            Step::End => {
+                let open = self.open.get_mut(&event.track).and_then(Vec::pop);
+                self.end(open, event.at_ns, builder);
+            }
+            Step::EndAsync(id) => {
+                let open = self.overlapping.get_mut(&(event.category, id));
+                let open = open.and_then(Vec::pop);
+                self.end(open, event.at_ns, builder);
+            }
             Step::Instant => self.whole(event, 0, builder),
             Step::Complete(duration_ns) => self.whole(event, duration_ns, builder),
             Step::Counter(value) => self.counter(&event, value, builder),
@@ -78,12 +96,6 @@ impl Slices {
     fn place(&mut self, track: u64, builder: &Builder) -> &Place {
         let place = self.places.entry(track);
         place.or_insert_with(|| builder.preface.place(track))
-    }
-
-    fn begin(&mut self, event: Event, id: Option<u64>, builder: &mut Builder) {
-        let label = self.label(&event, builder);
-        let open = self.open.entry(event.track).or_default();
-        open.push(Open { event, label, id });
     }
 
     /// The label of a slice, if it is one that becomes a marker.
@@ -107,15 +119,12 @@ impl Slices {
         }
     }
 
-    fn end(&mut self, track: u64, id: Option<u64>, end_ns: i64, builder: &mut Builder) {
-        let open = self.open.entry(track).or_default();
-        let found = open.iter().rposition(|open| open.id == id);
-        let Some(found) = found else {
+    fn end(&mut self, open: Option<Open>, end_ns: i64, builder: &mut Builder) {
+        let Some(open) = open else {
             let reason = "the file has no start of them";
             builder.inventory.lose("slices", 1, reason);
             return;
         };
-        let open = open.remove(found);
         if end_ns < open.event.at_ns {
             let reason = "they end before they start";
             builder.inventory.lose("slices", 1, reason);
@@ -159,21 +168,15 @@ impl Slices {
             }
             _ => {}
         }
+        let function = Some(event.name.clone());
+        let submitted = self.submission(&event, end_ns, process, thread, function.clone(), builder);
         if let Some(label) = label {
             return builder.marker(&event, end_ns, process, thread, label);
         }
-        let function = Some(event.name.clone());
         let kind = match RuntimeCall::of(&event.name) {
-            Some(RuntimeCall::Launch) => {
-                if self.submission(&event, end_ns, process, thread, function.clone(), builder) {
-                    return;
-                }
-                HostCallKind::Launch
-            }
-            Some(RuntimeCall::Call(kind)) => {
-                self.submission(&event, end_ns, process, thread, function.clone(), builder);
-                kind
-            }
+            Some(RuntimeCall::Launch) if submitted => return,
+            Some(RuntimeCall::Launch) => HostCallKind::Launch,
+            Some(RuntimeCall::Call(kind)) => kind,
             None => HostCallKind::OtherCall,
         };
         builder.host_call(HostCall {
@@ -198,7 +201,7 @@ impl Slices {
         end_ns: i64,
         process: ProcessId,
         thread: Option<ThreadId>,
-        function: Option<std::sync::Arc<str>>,
+        function: Option<Arc<str>>,
         builder: &mut Builder,
     ) -> bool {
         let stage = event.submitted.first();
@@ -325,7 +328,7 @@ impl Builder {
         place: &Place,
     ) {
         let key = CommandBufferKey {
-            pid: place.pid,
+            pid: 0,
             submission: event.unsigned("submission").map(|number| number as u32),
             handle: event.unsigned("command_buffer").unwrap_or(0),
         };

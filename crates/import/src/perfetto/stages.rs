@@ -170,19 +170,18 @@ impl Builder {
             _ => Work::Opaque,
         };
         let own = matches!(own, Some("dispatch" | "transfer" | "opaque work"));
-        let submission = match stage.submission {
-            Some(number) if self.has_numbered(at.pid, number) => {
-                Some(self.numbered(at.pid, number))
-            }
-            _ => None,
-        };
+        let numbered = stage.submission.filter(|number| {
+            let submits = &self.preface.submits;
+            submits.contains(&(at.pid, *number))
+        });
+        let submission = numbered.map(|number| self.numbered(at.pid, number));
         let launched = self.preface.launched.get(&stage.id).copied();
         let submission = submission.or(launched);
         let span_ns = (at.start_ns, at.end_ns);
         let (command_buffer, position) = match stage.command_buffer.filter(|handle| *handle != 0) {
             Some(handle) => {
                 let key = CommandBufferKey {
-                    pid: at.pid,
+                    pid: if own { 0 } else { at.pid },
                     submission: stage.submission,
                     handle,
                 };
@@ -193,11 +192,12 @@ impl Builder {
         };
         let named = match command_buffer {
             Some(_) => None,
-            None => submission.or_else(|| {
-                let number = stage.submission?;
-                Some(self.numbered(at.pid, number))
-            }),
+            None => submission,
         };
+        if command_buffer.is_none() && submission.is_none() {
+            let reason = "the file does not have the calls that submitted them";
+            self.inventory.lose(LossKind::HostCallsOfWork, 1, reason);
+        }
         if let Some(submission) = named {
             let kind = match work {
                 Work::Dispatch => SubmissionKind::Kernel,

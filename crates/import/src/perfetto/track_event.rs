@@ -129,10 +129,12 @@ pub(super) fn thread_track(pid: u32, tid: u32) -> u64 {
 /// What an event is linked to.
 #[derive(Default)]
 pub(super) struct Links {
-    pub track: Option<u64>,
+    pub track: u64,
     pub category: Arc<str>,
     pub flows: Vec<u64>,
     pub submitted: Vec<u64>,
+    /// The process and thread that it names itself, in old traces.
+    pub thread: Option<(u32, u32)>,
 }
 
 /// Reads what an event is linked to, and nothing else of it.
@@ -143,7 +145,7 @@ pub(super) fn links(event: Message, sequence: &Sequence) -> Links {
     };
     for (number, value) in event.fields() {
         match number {
-            11 => links.track = Some(value.number()),
+            11 => links.track = value.number(),
             3 if links.category.is_empty() => {
                 links.category = first_category(value, sequence);
             }
@@ -151,15 +153,31 @@ pub(super) fn links(event: Message, sequence: &Sequence) -> Links {
             36 | 42 => links.flows.extend(value.numbers(Packed::Varint)),
             47 | 48 => links.flows.extend(value.numbers(Packed::Fixed64)),
             3000 => links.submitted = submitted(value),
+            6 => {
+                let legacy = value.message();
+                links.thread = legacy.and_then(|legacy| named_thread(legacy, sequence));
+            }
             _ => {}
         }
+    }
+    if let Some((pid, tid)) = links.thread {
+        links.track = thread_track(pid, tid);
     }
     links
 }
 
-fn default_track(sequence: &Sequence) -> Option<u64> {
+/// The process and thread that an event in the manner of Chrome's JSON names.
+fn named_thread(legacy: Message, sequence: &Sequence) -> Option<(u32, u32)> {
+    let known = sequence.thread.unwrap_or_default();
+    let pid = legacy.field(18).map(|value| value.number() as u32);
+    let tid = legacy.field(19).map(|value| value.number() as u32);
+    (pid.is_some() || tid.is_some()).then(|| (pid.unwrap_or(known.0), tid.unwrap_or(known.1)))
+}
+
+/// The track of events that name none: 0, which has no descriptor, where the sequence has none either.
+fn default_track(sequence: &Sequence) -> u64 {
     let thread = sequence.thread.map(|(pid, tid)| thread_track(pid, tid));
-    sequence.default_track.or(thread)
+    sequence.default_track.or(thread).unwrap_or(0)
 }
 
 fn first_category(value: Value, sequence: &Sequence) -> Arc<str> {
@@ -175,7 +193,7 @@ fn submitted(correlation: Value) -> Vec<u64> {
         .collect()
 }
 
-/// Decodes an event of a packet at `at_ns`, if that is known. `None`: there is no time for it, or no track.
+/// Decodes an event of a packet at `at_ns`, if that is known. `None`: there is no time for it.
 pub(super) fn decode(
     message: Message,
     at_ns: Option<i64>,
@@ -183,7 +201,7 @@ pub(super) fn decode(
 ) -> Option<Event> {
     let mut event = Event {
         at_ns: at_ns.unwrap_or(0),
-        track: default_track(sequence).unwrap_or(0),
+        track: default_track(sequence),
         step: Step::Other,
         name: Arc::default(),
         category: Arc::default(),
@@ -192,7 +210,7 @@ pub(super) fn decode(
         submitted: Vec::new(),
         extra_values: 0,
     };
-    let (mut tracked, mut timed) = (default_track(sequence).is_some(), at_ns.is_some());
+    let mut timed = at_ns.is_some();
     let (mut kind, mut value_of_counter, mut legacy) = (0, None, None);
     for (number, value) in message.fields() {
         match number {
@@ -222,10 +240,7 @@ pub(super) fn decode(
                 event.name = name.cloned().unwrap_or_default();
             }
             23 => event.name = value.text().into(),
-            11 => {
-                event.track = value.number();
-                tracked = true;
-            }
+            11 => event.track = value.number(),
             12 | 46 => event.extra_values += 1,
             30 => value_of_counter = Some(value.signed() as f64),
             44 => value_of_counter = Some(value.double()),
@@ -242,16 +257,20 @@ pub(super) fn decode(
         (4, Some(value)) => Step::Counter(value),
         _ => Step::Other,
     };
-    if let Some(legacy) = legacy.filter(|_| kind == 0) {
-        tracked |= apply_legacy(legacy, &mut event, sequence)?;
+    if let Some(legacy) = legacy {
+        if let Some((pid, tid)) = named_thread(legacy, sequence) {
+            event.track = thread_track(pid, tid);
+        }
+        if kind == 0 {
+            apply_legacy(legacy, &mut event, sequence)?;
+        }
     }
-    (tracked && timed).then_some(event)
+    timed.then_some(event)
 }
 
-/// An event in the manner of Chrome's JSON. True: it names its own thread.
-fn apply_legacy(legacy: Message, event: &mut Event, sequence: &Sequence) -> Option<bool> {
+/// An event in the manner of Chrome's JSON.
+fn apply_legacy(legacy: Message, event: &mut Event, sequence: &Sequence) -> Option<()> {
     let (mut phase, mut duration_us, mut id) = (0, 0i64, 0);
-    let (mut pid, mut tid) = (None, None);
     for (number, value) in legacy.fields() {
         match number {
             1 if event.name.is_empty() => {
@@ -261,8 +280,6 @@ fn apply_legacy(legacy: Message, event: &mut Event, sequence: &Sequence) -> Opti
             2 => phase = value.number(),
             3 => duration_us = value.signed(),
             6 | 10 | 11 => id = value.number(),
-            18 => pid = Some(value.number() as u32),
-            19 => tid = Some(value.number() as u32),
             _ => {}
         }
     }
@@ -276,12 +293,7 @@ fn apply_legacy(legacy: Message, event: &mut Event, sequence: &Sequence) -> Opti
         b'e' | b'F' => Step::EndAsync(id),
         _ => Step::Other,
     };
-    let known = sequence.thread.unwrap_or_default();
-    let named = pid.is_some() || tid.is_some();
-    if named {
-        event.track = thread_track(pid.unwrap_or(known.0), tid.unwrap_or(known.1));
-    }
-    Some(named)
+    Some(())
 }
 
 fn detail(annotation: Message, sequence: &Sequence) -> Option<(Arc<str>, Detail)> {

@@ -1,15 +1,22 @@
 //! Imports of exports that a stand-in for xctrace wrote, with what it planted, and of values of a real trace.
 
+mod counters_csv;
 mod damage;
 mod database;
+mod ggml;
+mod hostile;
+mod imported;
 mod labels;
 mod nsys;
+mod perfetto;
 mod planted;
 mod properties;
 mod real_values;
 mod rocm;
 
 use gapscope_import::xctrace::read;
+mod xplane;
+
 use gapscope_import::{Error, Options};
 use gapscope_trace::Trace;
 use stand_in_xctrace::{Quirks, SCHEMAS, Scene};

@@ -1,0 +1,175 @@
+//! Comma-separated values, and the columns of the table.
+
+use gapscope_trace::tables::OpaqueWorkKind;
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read};
+
+/// Longer records are none of such a table.
+const LONGEST_RECORD: u64 = 1 << 20;
+
+/// Records of a file.
+pub(super) struct Records<R> {
+    from: R,
+    bytes: u64,
+}
+
+impl<R: BufRead> Records<R> {
+    pub fn new(from: R) -> Records<R> {
+        Records { from, bytes: 0 }
+    }
+
+    /// Bytes that were read.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The cells of the next record. Line breaks in quotes belong to the cell.
+    pub fn next(&mut self) -> io::Result<Option<Vec<String>>> {
+        let mut record = Vec::new();
+        loop {
+            let most = LONGEST_RECORD.saturating_sub(record.len() as u64);
+            let read = (&mut self.from).take(most).read_until(b'\n', &mut record)?;
+            self.bytes += read as u64;
+            if record.is_empty() {
+                return Ok(None);
+            }
+            let quotes = record.iter().filter(|byte| **byte == b'"').count();
+            if read == 0 || quotes % 2 == 0 {
+                break;
+            }
+        }
+        let text = String::from_utf8_lossy(&record);
+        let text = text.trim_start_matches('\u{feff}');
+        Ok(Some(cells(text.trim_end_matches(['\n', '\r']))))
+    }
+}
+
+fn cells(record: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut quoted = false;
+    let mut characters = record.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' if quoted && characters.peek() == Some(&'"') => {
+                characters.next();
+                if let Some(cell) = cells.last_mut() {
+                    cell.push('"');
+                }
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            other => {
+                if let Some(cell) = cells.last_mut() {
+                    cell.push(other);
+                }
+            }
+        }
+    }
+    cells
+}
+
+/// Which column is what.
+pub(super) struct Columns {
+    command_buffer: Option<usize>,
+    /// From the outside in.
+    labels: Vec<usize>,
+    /// Each with its name, which is told apart where the table has it several times.
+    counters: Vec<(usize, String)>,
+}
+
+impl Columns {
+    pub fn of(header: &[String]) -> Columns {
+        let find = |name: &str| header.iter().position(|column| column.trim() == name);
+        let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+        let known = [
+            "Index",
+            "Encoder FunctionIndex",
+            "CommandBuffer Label",
+            "Debug Group",
+            "Encoder Label",
+            "",
+        ];
+        let columns = header.iter().enumerate();
+        let counters = columns.filter(|(_, name)| !known.contains(&name.trim()));
+        Columns {
+            command_buffer: find("CommandBuffer Label"),
+            labels: ["Debug Group", "Encoder Label"]
+                .into_iter()
+                .filter_map(find)
+                .collect(),
+            counters: counters
+                .map(|(column, name)| {
+                    let name = name.trim();
+                    let times = seen.entry(name).or_default();
+                    *times += 1;
+                    let name = match *times {
+                        1 => name.to_owned(),
+                        times => format!("{name} ({times})"),
+                    };
+                    (column, name)
+                })
+                .collect(),
+        }
+    }
+
+    /// The label of a row's command buffer.
+    pub fn command_buffer<'r>(&self, record: &'r [String]) -> &'r str {
+        let cell = self.command_buffer.and_then(|column| record.get(column));
+        cell.map(|cell| cell.trim())
+            .filter(|cell| !cell.is_empty())
+            .unwrap_or("command buffer without a label")
+    }
+
+    /// The labels inside of that.
+    pub fn labels<'r>(&self, record: &'r [String]) -> impl Iterator<Item = &'r str> {
+        let cells = self.labels.iter().filter_map(|column| record.get(*column));
+        cells
+            .map(|cell| cell.trim())
+            .filter(|cell| !cell.is_empty())
+    }
+
+    /// What an encoder is, by what it invoked.
+    pub fn kind(&self, record: &[String]) -> OpaqueWorkKind {
+        let above_zero = |names: &[&str]| {
+            let mut counters = self.counters.iter();
+            counters.any(|(column, name)| {
+                let value = record
+                    .get(*column)
+                    .and_then(|cell| cell.trim().parse::<f64>().ok());
+                names.contains(&name.as_str()) && value.is_some_and(|value| value > 0.0)
+            })
+        };
+        if above_zero(&["Kernel Invocations", "CS Invocations"]) {
+            OpaqueWorkKind::ComputePass
+        } else if above_zero(&["VS Invocations", "FS Invocations"]) {
+            OpaqueWorkKind::RenderPass
+        } else {
+            OpaqueWorkKind::Other
+        }
+    }
+
+    /// All values of a row that it has: `ALU Utilization=1.59, Kernel Invocations=4096`.
+    pub fn values(&self, record: &[String]) -> Option<String> {
+        let values = self.counters.iter().filter_map(|(column, name)| {
+            let value = record.get(*column)?.trim();
+            (!value.is_empty()).then(|| format!("{name}={value}"))
+        });
+        let values: Vec<String> = values.collect();
+        (!values.is_empty()).then(|| values.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_may_be_quoted() {
+        assert_eq!(cells("1,\"a, \"\"b\"\"\",,c"), ["1", "a, \"b\"", "", "c"]);
+        assert_eq!(cells(""), [""]);
+        let mut records = Records::new("a,\"b\nc\"\r\nd,e".as_bytes());
+        assert_eq!(records.next().unwrap().unwrap(), ["a", "b\nc"]);
+        assert_eq!(records.next().unwrap().unwrap(), ["d", "e"]);
+        assert_eq!(records.next().unwrap(), None);
+    }
+}

@@ -1,0 +1,381 @@
+//! The log of ggml's Vulkan backend: what llama.cpp writes to stderr with `GGML_VK_PERF_LOGGER=1`.
+//!
+//! A block for each graph (or each so many, with `GGML_VK_PERF_LOGGER_FREQUENCY`) has a line for each operation, with
+//! how many there were and how long they ran on average; newer versions add the sum, and the rate where they know the
+//! floating-point operations. Other lines of stderr stand between.
+//!
+//! ```text
+//! ----------------
+//! Vulkan Timings:
+//! MUL_MAT q4_K m=4096 n=512 k=4096: 32 x 412.5 us = 13200 us (41652.1 GFLOPS/s)
+//! RMS_NORM_MUL RMS_NORM(4096,512,1,1): 65 x 9.8 us
+//! Total time: 13837 us.
+//! ```
+//!
+//! The log does not say when anything ran: dispatches have a duration and no start, so that there is neither order, nor
+//! gaps, nor a verdict. Each of the dispatches of a line has the line's mean. One operation of ggml may be several
+//! dispatches of Vulkan; here it is one.
+
+use crate::inventory::{Inventory, KernelFacts};
+use crate::output::NewTrace;
+use crate::{Error, Importer, Options, Output};
+use gapscope_trace::LossKind;
+use gapscope_trace::ids::*;
+use gapscope_trace::manifest::Api;
+use gapscope_trace::tables::{Dispatch, Table};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Imports logs of ggml's Vulkan backend.
+pub const IMPORTER: Importer = Importer {
+    name: "ggml",
+    reads: "logs of llama.cpp with GGML_VK_PERF_LOGGER=1",
+    recognises,
+    read,
+};
+
+/// Begins a block.
+const BLOCK: &[u8] = b"Vulkan Timings:";
+/// How far into a file its first block is looked for: a model that loads may say a lot before.
+const FIRST_BYTES: u64 = 4 << 20;
+/// Longer lines are no lines of the log.
+const LONGEST_LINE: u64 = 1 << 16;
+/// A graph has thousands of operations; a line that says far more is damaged.
+const MOST_OF_A_LINE: u64 = 1 << 20;
+
+fn recognises(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let mut bytes = Vec::new();
+    if !path.is_file() || file.take(FIRST_BYTES).read_to_end(&mut bytes).is_err() {
+        return false;
+    }
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    lines.any(|line| line.trim_ascii() == BLOCK)
+}
+
+/// A line of a block.
+#[derive(Debug, Clone, PartialEq)]
+struct Operation<'a> {
+    name: &'a str,
+    count: u64,
+    /// Of all of them, as well as the log says it: rounded to six digits.
+    total_ns: u64,
+}
+
+fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
+    let [path] = inputs else {
+        return Err(Error::NothingRecorded {
+            reason: "each log of ggml is imported by itself: give one file".to_owned(),
+        });
+    };
+    let failed = |source| Error::Read {
+        path: path.clone(),
+        source,
+    };
+    let file = File::open(path).map_err(failed)?;
+    let size = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut file = BufReader::with_capacity(1 << 18, file);
+    let mut log = Log::new(output.trace()?, options.pid.unwrap_or(0));
+    let (mut line, mut at, mut next) = (Vec::new(), 0u64, 0);
+    loop {
+        line.clear();
+        let read = (&mut file).take(LONGEST_LINE).read_until(b'\n', &mut line);
+        let read = read.map_err(failed)?;
+        if read == 0 {
+            break;
+        }
+        at += read as u64;
+        if at >= next {
+            next = at + (1 << 20);
+            output.progress(at, size);
+        }
+        log.line(String::from_utf8_lossy(&line).trim())?;
+    }
+    log.complete(path, options, output)
+}
+
+/// The log while it is read.
+struct Log {
+    inventory: Inventory,
+    trace: NewTrace,
+    process: ProcessId,
+    devices: Vec<String>,
+    queue: Option<QueueId>,
+    /// The label of the block that is being read.
+    block: Option<LabelId>,
+    blocks: u64,
+    /// What its lines sum to.
+    sum_ns: u64,
+    /// Of how many operations.
+    counted: u64,
+    dispatches: u64,
+    has_rates: bool,
+}
+
+impl Log {
+    fn new(trace: NewTrace, pid: u32) -> Log {
+        let mut inventory = Inventory::new("ggml's Vulkan log");
+        let process = inventory.process(pid);
+        Log {
+            inventory,
+            trace,
+            process,
+            devices: Vec::new(),
+            queue: None,
+            block: None,
+            blocks: 0,
+            sum_ns: 0,
+            counted: 0,
+            dispatches: 0,
+            has_rates: false,
+        }
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), Error> {
+        if line.as_bytes() == BLOCK {
+            self.end_block(None);
+            self.blocks += 1;
+            let text = format!("Vulkan Timings {}", self.blocks);
+            self.block = Some(self.inventory.labels.named(None, &text));
+            return Ok(());
+        }
+        if self.block.is_none() {
+            self.devices.extend(device(line));
+            return Ok(());
+        }
+        if let Some(total) = line.strip_prefix("Total time: ") {
+            let total = total.strip_suffix('.').and_then(nanoseconds);
+            self.end_block(Some(total));
+            return Ok(());
+        }
+        match operation(line) {
+            Some(operation) => {
+                self.has_rates |= line.ends_with("GFLOPS/s)");
+                self.operation(&operation)
+            }
+            None => {
+                // Other parts of the program write to stderr, too.
+                self.devices.extend(device(line));
+                Ok(())
+            }
+        }
+    }
+
+    fn operation(&mut self, operation: &Operation) -> Result<(), Error> {
+        self.sum_ns = self.sum_ns.saturating_add(operation.total_ns);
+        self.counted = self.counted.saturating_add(operation.count);
+        if operation.count > MOST_OF_A_LINE {
+            let reason = "a line of the log says more of them than a graph has";
+            self.inventory
+                .lose(LossKind::Dispatches, operation.count, reason);
+            return Ok(());
+        }
+        let queue = self.queue();
+        let kernel = self.inventory.kernel(KernelFacts {
+            process: self.process,
+            name: operation.name.into(),
+            ..KernelFacts::default()
+        });
+        let mean_ns = operation.total_ns / operation.count;
+        // What the division leaves over is on the first, so that the sum stays.
+        let over = operation.total_ns % operation.count;
+        for place in 0..operation.count {
+            let duration_ns = mean_ns + u64::from(place < over);
+            self.trace.tables_mut().dispatches.push(Dispatch {
+                command_buffer: None,
+                position: 0,
+                queue,
+                kernel,
+                start_ns: None,
+                duration_ns: i64::try_from(duration_ns).ok(),
+                groups_x: None,
+                groups_y: None,
+                groups_z: None,
+                bindings: None,
+                label: self.block,
+                submission: None,
+            });
+            if place % 4096 == 0 {
+                self.trace.flush()?;
+            }
+        }
+        self.dispatches += operation.count;
+        self.trace.flush()
+    }
+
+    fn queue(&mut self) -> QueueId {
+        if let Some(queue) = self.queue {
+            return queue;
+        }
+        let name = match self.devices.as_slice() {
+            [name] => Some(name.clone()),
+            _ => None,
+        };
+        let device = self.inventory.device(self.process, 0, |device| {
+            device.api = Api::Vulkan;
+            if let Some(name) = name {
+                device.name = name;
+            }
+        });
+        let queue = self.inventory.add_queue(device, None);
+        self.queue = Some(queue);
+        queue
+    }
+
+    /// A block ends, with what the log says that its lines sum to, if it says anything.
+    fn end_block(&mut self, total: Option<Option<u64>>) {
+        let sum_ns = std::mem::take(&mut self.sum_ns);
+        let counted = std::mem::take(&mut self.counted);
+        if self.block.take().is_none() {
+            return;
+        }
+        let whole = match total {
+            // Means are rounded down to nanoseconds, and all is written with six digits or hundredths.
+            Some(Some(total_ns)) => {
+                let rounded_ns = (total_ns / 50_000).saturating_add(counted.saturating_mul(10));
+                sum_ns.abs_diff(total_ns) <= rounded_ns.saturating_add(100)
+            }
+            Some(None) | None => false,
+        };
+        if !whole {
+            let reason =
+                "their lines do not sum to their total time: some are cut or mixed with others";
+            self.inventory.lose("whole blocks of timings", 1, reason);
+        }
+    }
+
+    fn complete(
+        mut self,
+        path: &Path,
+        options: &Options,
+        output: &mut Output,
+    ) -> Result<(), Error> {
+        self.end_block(None);
+        if self.dispatches == 0 {
+            return Err(Error::NothingRecorded {
+                reason: format!(
+                    "{} has no timings: run llama.cpp with GGML_VK_PERF_LOGGER=1 and keep its stderr",
+                    path.display()
+                ),
+            });
+        }
+        let inventory = &mut self.inventory;
+        inventory.lose(
+            "starts of dispatches",
+            self.dispatches,
+            "ggml's log says how long operations ran on average, not when",
+        );
+        inventory.note(
+            "ggml's log does not say when work ran: its order, gaps and what the GPU waited for are not known, and there is no verdict.",
+        );
+        inventory.note(
+            "Each dispatch has the mean of its line of the log, so that of its kernels only counts, totals and means are measured; an operation of ggml counts as one dispatch, though it may be several.",
+        );
+        if self.devices.len() > 1 {
+            let devices = self.devices.join(", ");
+            inventory.note(format!(
+                "The log does not say which of several GPUs ran what ({devices}): all is on one here."
+            ));
+        }
+        if self.has_rates {
+            inventory.note("The rates of the log (GFLOPS/s) are not imported.");
+        }
+        self.inventory.finish(self.trace, options, output)
+    }
+}
+
+/// The name of a device in a line such as `ggml_vulkan: 0 = NAME (DRIVER) | uma: 0 | …`.
+fn device(line: &str) -> Option<String> {
+    let rest = line.strip_prefix("ggml_vulkan: ")?;
+    let (number, rest) = rest.split_once(" = ")?;
+    number.parse::<u32>().ok()?;
+    let name = rest.split(" | ").next()?;
+    Some(name.trim().to_owned())
+}
+
+/// Reads `NAME: COUNT x MEAN us`, perhaps followed by `= TOTAL us` and `(RATE GFLOPS/s)`.
+fn operation(line: &str) -> Option<Operation<'_>> {
+    let line = match line.strip_suffix(" GFLOPS/s)") {
+        Some(rest) => {
+            let (rest, rate) = rest.rsplit_once(" (")?;
+            rate.parse::<f64>().ok()?;
+            rest
+        }
+        None => line,
+    };
+    let (name, rest) = line.rsplit_once(": ")?;
+    let (count, times) = rest.split_once(" x ")?;
+    let count: u64 = count.parse().ok().filter(|count| *count > 0)?;
+    let total_ns = match times.split_once(" = ") {
+        Some((mean, total)) => {
+            nanoseconds(mean)?;
+            nanoseconds(total)?
+        }
+        None => nanoseconds(times)?.checked_mul(count)?,
+    };
+    i64::try_from(total_ns).ok()?;
+    (!name.is_empty()).then_some(Operation {
+        name,
+        count,
+        total_ns,
+    })
+}
+
+/// Reads a time with its unit.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (number, unit) = text.trim().split_once(' ')?;
+    let number: f64 = number.parse().ok()?;
+    let ns = number
+        * match unit {
+            "ns" => 1.0,
+            "us" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            _ => return None,
+        };
+    // A year and more is no time of an operation.
+    (0.0..3.2e16).contains(&ns).then(|| ns.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_all_versions_are_read() {
+        let name = "MUL_MAT q4_K m=4096 n=512 k=4096";
+        let both = |line: &str| operation(line).map(|o| (o.name.to_owned(), o.count, o.total_ns));
+        let expected = Some((name.to_owned(), 32, 13_200_000));
+        assert_eq!(both(&format!("{name}: 32 x 412.5 us")), expected);
+        let rated = format!("{name}: 32 x 412.5 us (41652.1 GFLOPS/s)");
+        assert_eq!(both(&rated), expected);
+        let summed = format!("{name}: 32 x 412.50 us = 13200.00 us (41652.10 GFLOPS/s)");
+        assert_eq!(both(&summed), expected);
+        // Six digits, as C++ prints them.
+        let large = both("FLASH_ATTN_EXT dst(128,32,1,1), q(1): 3 x 1.23457e+06 us").unwrap();
+        assert_eq!(large.2, 3_703_710_000);
+        for line in [
+            "llama_perf_context_print: load time = 12.5 ms",
+            "name: 0 x 1 us",
+            "name: -1 x 1 us",
+            "name: 3 x nan us",
+            "name: 3 x 1 weeks",
+            ": 3 x 1 us",
+            "name: 99999999999999999999 x 1 us",
+            "",
+        ] {
+            assert_eq!(operation(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn devices_are_named_as_the_backend_names_them() {
+        let line = "ggml_vulkan: 0 = Radeon RX 7900 (RADV NAVI31) (radv) | uma: 0 | fp16: 1";
+        let name = "Radeon RX 7900 (RADV NAVI31) (radv)";
+        assert_eq!(device(line).as_deref(), Some(name));
+        assert_eq!(device("ggml_vulkan: Found 1 Vulkan devices:"), None);
+    }
+}

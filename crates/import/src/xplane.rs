@@ -1,0 +1,149 @@
+//! What JAX and TensorFlow's profilers write: XSpace, in files `NAME.xplane.pb`.
+//!
+//! | in the file | in the trace |
+//! |---|---|
+//! | a plane `/device:GPU:N` | a device |
+//! | its lines that are streams | queues |
+//! | events there with `kernel_details`, and those that are no transfers | dispatches: launch, registers, shared memory |
+//! | events there with `memcpy_details` or `memset_details`, or with a transfer's name | transfers with their bytes |
+//! | `hlo_module`, `name` (the scope of the operation in the program) or `tf_op`, and `hlo_op` of an event | labels in that nesting |
+//! | the plane `/host:CPU`, and those of CUPTI and ROCm | threads |
+//! | functions of CUDA and HIP there, with the `correlation_id` of work | submissions |
+//! | … all others of them | host calls |
+//! | all other events there | markers |
+//!
+//! Lines that the profiler derives from the streams (`XLA Ops`, `XLA Modules`, `Steps`, `Framework Ops`, …) are the same
+//! work again, and are not imported. Times are picoseconds after their line's start: starts and ends are rounded down to
+//! nanoseconds, so that work that touches does so after the import, too. A file may be as large as 2 GiB by the rules of
+//! protobuf, and is held in memory as it is: names stand behind that which has them.
+
+mod event;
+mod plane;
+mod work;
+
+use crate::inventory::Inventory;
+use crate::perfetto::first_bytes;
+use crate::protobuf::{Message, varint};
+use crate::{Error, Importer, Options, Output};
+use gapscope_trace::LossKind;
+use plane::Plane;
+use std::cell::Cell;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use work::Work;
+
+/// Imports files of XSpace.
+pub const IMPORTER: Importer = Importer {
+    name: "XSpace",
+    reads: "profiles of JAX and TensorFlow (NAME.xplane.pb)",
+    recognises,
+    read,
+};
+
+/// No message of protobuf is longer.
+const LONGEST: u64 = 2 << 30;
+
+fn recognises(path: &Path) -> bool {
+    let Some(bytes) = first_bytes(path) else {
+        return false;
+    };
+    // The first plane: its id, then its name, then the rest.
+    let mut rest = bytes.as_slice();
+    let (Some(0x0a), Some(length)) = (varint(&mut rest), varint(&mut rest)) else {
+        return false;
+    };
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    let torn = Cell::new(0);
+    let plane = Message::new(&rest[..length.min(rest.len())], &torn);
+    let first = plane.fields().take(2).find(|(number, _)| *number == 2);
+    first.is_some_and(|(_, name)| {
+        let name = name.text();
+        name.starts_with("/host:") || name.starts_with("/device:") || name == "Task Environment"
+    })
+}
+
+fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
+    let [path] = inputs else {
+        return Err(Error::NothingRecorded {
+            reason: "each profile of XSpace is imported by itself: give one file".to_owned(),
+        });
+    };
+    let bytes = bytes_of(path)?;
+    let torn = Cell::new(0);
+    let space = Message::new(&bytes, &torn);
+    let mut inventory = Inventory::new("XSpace");
+    let mut planes = Vec::new();
+    let mut hosts = Vec::new();
+    for (number, value) in space.fields() {
+        match (number, value.message()) {
+            (1, Some(plane)) => planes.push(Plane::of(plane)),
+            (2 | 3, Some(_)) => inventory.note(format!("The profiler says: {}", value.text())),
+            (4, Some(_)) => hosts.push(value.text().into_owned()),
+            _ => {}
+        }
+    }
+    if !planes.iter().any(|plane| plane.gpu.is_some()) {
+        return Err(Error::NothingRecorded {
+            reason: format!(
+                "{} has no plane of a GPU: profiles of TPUs and of the CPU alone are not imported",
+                path.display()
+            ),
+        });
+    }
+    let trace = output.trace()?;
+    let mut work = Work::new(inventory, trace, options.pid.unwrap_or(0), &planes);
+    // Calls come first, so that work finds those that submitted it.
+    let all = bytes.len() as u64;
+    let mut done = 0;
+    planes.sort_by_key(|plane| plane.gpu.is_some());
+    for plane in &planes {
+        work.add(plane)?;
+        done += plane.bytes;
+        output.progress(done, all);
+    }
+    let (mut inventory, trace) = work.complete();
+    if inventory.span_ns().is_none() {
+        return Err(Error::NothingRecorded {
+            reason: format!("{} has no events of GPUs or threads", path.display()),
+        });
+    }
+    inventory.lose(LossKind::Records, torn.get(), "they are cut or malformed");
+    if let Some(host) = hosts.first().filter(|host| !host.is_empty()) {
+        inventory.note(format!("Recorded on {host}."));
+    }
+    if hosts.len() > 1 {
+        inventory.note("The file is of several machines: their work is on one process here.");
+    }
+    if options.pid.is_none() {
+        inventory.note("XSpace does not name processes: all is on one here.");
+    }
+    inventory.note(
+        "XSpace says neither how well times of the GPU agree with those of the host nor how work waits for work.",
+    );
+    inventory.finish(trace, options, output)
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>, Error> {
+    let failed = |source| Error::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    let read = (&mut file).take(LONGEST + 1).read_to_end(&mut bytes);
+    read.map_err(failed)?;
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        let packed = std::mem::take(&mut bytes);
+        let decoder = flate2::bufread::MultiGzDecoder::new(packed.as_slice());
+        // What a cut file still gives is read, and what is missing is counted as cut.
+        let _ = decoder.take(LONGEST + 1).read_to_end(&mut bytes);
+    }
+    if bytes.len() as u64 > LONGEST {
+        return Err(Error::Foreign {
+            path: path.to_owned(),
+            wanted: "a profile of XSpace",
+            found: "it is longer than 2 GiB, which no message of protobuf is".to_owned(),
+        });
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,139 @@
+//! Events of lines, with their times.
+
+use super::plane::{Fact, Plane};
+use crate::protobuf::Message;
+use std::borrow::Cow;
+
+/// A line: a stream or a thread.
+pub(super) struct Line<'a> {
+    pub id: i64,
+    pub name: Cow<'a, str>,
+    pub start_ns: i64,
+    message: Message<'a>,
+}
+
+/// An event.
+pub(super) struct Event<'a> {
+    pub name: &'a str,
+    pub start_ns: i64,
+    pub duration_ns: i64,
+    pub facts: Vec<(&'a str, Fact<'a>)>,
+}
+
+/// What is wrong with an event.
+pub(super) enum Odd {
+    /// Its time is beyond all clocks.
+    Impossible,
+    /// It says how often something happened, not when.
+    Aggregate,
+}
+
+impl<'a> Line<'a> {
+    pub fn of(message: Message<'a>) -> Line<'a> {
+        let mut line = Line {
+            id: 0,
+            name: Cow::Borrowed(""),
+            start_ns: 0,
+            message,
+        };
+        let mut shown = None;
+        for (number, value) in message.fields() {
+            match number {
+                1 => line.id = value.signed(),
+                2 => line.name = value.text(),
+                3 => line.start_ns = value.signed(),
+                11 => shown = Some(value.text()).filter(|text| !text.is_empty()),
+                _ => {}
+            }
+        }
+        if line.name.is_empty() {
+            line.name = shown.unwrap_or_default();
+        }
+        line
+    }
+
+    /// Its events.
+    pub fn events(&self) -> impl Iterator<Item = Message<'a>> {
+        let fields = self.message.fields().filter(|(number, _)| *number == 4);
+        fields.filter_map(|(_, value)| value.message())
+    }
+
+    /// Decodes one of its events.
+    pub fn event<'p>(&self, message: Message<'p>, plane: &'p Plane<'p>) -> Result<Event<'p>, Odd> {
+        let (mut id, mut offset_ps, mut duration_ps) = (0, 0, 0);
+        let mut aggregate = false;
+        let mut facts = Vec::new();
+        for (number, value) in message.fields() {
+            match (number, value.message()) {
+                (1, _) => id = value.signed(),
+                (2, _) => offset_ps = value.signed(),
+                (3, _) => duration_ps = value.signed(),
+                (4, Some(stat)) => facts.extend(plane.stat(stat)),
+                (5, _) => aggregate = true,
+                _ => {}
+            }
+        }
+        if aggregate {
+            return Err(Odd::Aggregate);
+        }
+        let metadata = plane.event(id);
+        let shared = metadata.into_iter().flat_map(|metadata| &metadata.stats);
+        facts.extend(shared.filter_map(|stat| plane.stat(*stat)));
+        // Starts and ends are rounded alike, so that what touches still does.
+        let end_ps = offset_ps.checked_add(duration_ps).ok_or(Odd::Impossible)?;
+        let at = |ps: i64| self.start_ns.checked_add(ps.div_euclid(1000));
+        let (start_ns, end_ns) = (at(offset_ps), at(end_ps));
+        let (Some(start_ns), Some(end_ns)) = (start_ns, end_ns) else {
+            return Err(Odd::Impossible);
+        };
+        let duration_ns = end_ns.checked_sub(start_ns).filter(|_| duration_ps >= 0);
+        Ok(Event {
+            name: metadata.map_or("", |metadata| &metadata.name),
+            start_ns,
+            duration_ns: duration_ns.ok_or(Odd::Impossible)?,
+            facts,
+        })
+    }
+}
+
+impl Event<'_> {
+    /// A fact by its name.
+    pub fn fact(&self, name: &str) -> Option<&Fact<'_>> {
+        let found = self.facts.iter().find(|(key, _)| *key == name)?;
+        Some(&found.1)
+    }
+
+    /// A fact that is a text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.fact(name)?.text()
+    }
+
+    /// A fact that is an integer, not negative.
+    pub fn unsigned(&self, name: &str) -> Option<u64> {
+        self.fact(name)?.unsigned()
+    }
+}
+
+/// A number or list of numbers behind a key in details such as `regs:32 grid:16,1,1 block:512,1,1`.
+pub(super) fn detail<'t>(details: &'t str, key: &str) -> Option<&'t str> {
+    details
+        .split_ascii_whitespace()
+        .filter_map(|word| word.split_once(':'))
+        .find(|(name, _)| *name == key)
+        .map(|(_, value)| value)
+}
+
+/// Sizes in x, y and z.
+pub(super) fn sizes(text: Option<&str>) -> [Option<u32>; 3] {
+    let mut sizes = text
+        .unwrap_or_default()
+        .split(',')
+        .map(|size| size.parse().ok());
+    [(); 3].map(|()| sizes.next().flatten())
+}
+
+/// The value of a plane's own fact.
+pub(super) fn own_fact<'a>(plane: &Plane<'a>, name: &str) -> Option<Fact<'a>> {
+    let mut facts = plane.own_stats.iter().filter_map(|stat| plane.stat(*stat));
+    facts.find(|(key, _)| *key == name).map(|(_, fact)| fact)
+}

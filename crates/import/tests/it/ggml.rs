@@ -1,0 +1,78 @@
+//! Logs of ggml's Vulkan backend.
+
+use crate::imported::{Rows, import_bytes};
+use gapscope_import::Error;
+use gapscope_trace::tables::Table;
+
+/// As versions of 2025 print it, between other lines of stderr.
+const LOG: &str = "\
+ggml_vulkan: Found 1 Vulkan devices:
+ggml_vulkan: 0 = NVIDIA H200 (NVIDIA) | uma: 0 | fp16: 1 | bf16: 1 | warp size: 32
+llama_model_loader: loaded meta data with 33 key-value pairs
+----------------
+Vulkan Timings:
+ADD: 3 x 4.1 us
+MUL_MAT q4_K m=4096 n=512 k=4096: 32 x 412.5 us (41652.1 GFLOPS/s)
+some other thread: writes here
+RMS_NORM_MUL RMS_NORM(4096,512,1,1): 65 x 9.8 us
+Total time: 13849.3 us.
+----------------
+Vulkan Timings:
+MUL_MAT_VEC q4_K m=4096 n=1 k=4096: 7 x 10.00 us = 70.01 us (3355.00 GFLOPS/s)
+Total time: 70.01 us.
+llama_perf_context_print: load time = 812.00 ms
+";
+
+#[test]
+fn operations_have_durations_and_no_starts() {
+    let import = import_bytes("stderr.log", LOG.as_bytes()).unwrap();
+    let t = &import.trace.tables;
+    assert_eq!(t.dispatches.len(), 3 + 32 + 65 + 7);
+    assert!(t.dispatches.start_ns.iter().all(Option::is_none));
+    // What the log says of all, exactly.
+    let total: i64 = t.dispatches.duration_ns.iter().flatten().sum();
+    assert_eq!(total, 13_849_300 + 70_010);
+    let name = "MUL_MAT q4_K m=4096 n=512 k=4096";
+    let kernel = t
+        .kernels
+        .iter()
+        .find(|kernel| &*kernel.name == name)
+        .unwrap();
+    let of = t
+        .dispatches
+        .iter()
+        .filter(|dispatch| dispatch.kernel == kernel.id);
+    let durations: Vec<_> = of.filter_map(|dispatch| dispatch.duration_ns).collect();
+    assert_eq!(durations, [412_500; 32]);
+    assert_eq!(
+        import.trace.manifest.devices[0].name,
+        "NVIDIA H200 (NVIDIA)"
+    );
+    assert_eq!(import.loss("starts of dispatches"), 107);
+    assert_eq!(import.loss("whole blocks of timings"), 0);
+    assert!(import.notes("does not say when work ran"));
+}
+
+#[test]
+fn a_block_that_lacks_lines_is_counted() {
+    let cut = LOG.replace("ADD: 3 x 4.1 us\n", "ADD: 3 x 4.1 ussome other text\n");
+    let import = import_bytes("stderr.log", cut.as_bytes()).unwrap();
+    assert_eq!(import.trace.tables.dispatches.len(), 32 + 65 + 7);
+    assert_eq!(import.loss("whole blocks of timings"), 1);
+    let end = LOG.find("RMS_NORM").unwrap();
+    let import = import_bytes("stderr.log", &LOG.as_bytes()[..end]).unwrap();
+    assert_eq!(import.loss("whole blocks of timings"), 1);
+}
+
+#[test]
+fn a_log_without_timings_is_refused_by_a_sentence() {
+    let error = import_bytes("stderr.log", b"x\nVulkan Timings:\nTotal time: 0 us.\n").unwrap_err();
+    assert!(matches!(&error, Error::NothingRecorded { .. }));
+    assert!(
+        error.to_string().contains("GGML_VK_PERF_LOGGER=1"),
+        "{error}"
+    );
+    let hostile = b"Vulkan Timings:\nADD: 18446744073709551615 x 0.001 us\nMUL: 2 x 1 us\n";
+    let import = import_bytes("stderr.log", hostile).unwrap();
+    assert_eq!(import.trace.tables.dispatches.len(), 2);
+}

@@ -1,0 +1,145 @@
+//! Files that nobody's tool wrote: each import ends soon, with a trace or with one sentence.
+
+use crate::imported::{Import, Rows, import_bytes};
+use gapscope_import::Error;
+use std::path::Path;
+
+fn fixture(path: &str) -> Vec<u8> {
+    std::fs::read(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests")
+            .join(path),
+    )
+    .unwrap()
+}
+
+/// The import of bytes as a packet's contents.
+fn packet(contents: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x0a];
+    let mut length = contents.len();
+    while length > 0x7f {
+        bytes.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    bytes.extend_from_slice(contents);
+    bytes
+}
+
+fn one_sentence(result: &Result<Import, Error>) {
+    if let Err(error) = result {
+        let text = error.to_string();
+        assert!(!text.contains('\n') && text.len() < 600, "{text}");
+    }
+}
+
+#[test]
+fn a_perfetto_trace_that_is_cut_gives_what_there_is() {
+    let whole = fixture("perfetto/gpu_render_stages.pftrace");
+    let all = import_bytes("a.pftrace", &whole).unwrap();
+    let all = all.trace.tables.opaque_work.iter().count();
+    let cut = import_bytes("a.pftrace", &whole[..whole.len() - 3]).unwrap();
+    assert_eq!(cut.trace.tables.opaque_work.iter().count(), all - 1);
+    assert_eq!(cut.loss("records"), 1);
+    assert!(cut.notes("The file is cut or damaged near byte"));
+    for end in [0, 1, 2, 5, 40] {
+        one_sentence(&import_bytes("a.pftrace", &whole[..end]));
+    }
+}
+
+#[test]
+fn lengths_beyond_the_file_cost_nothing() {
+    let mut bytes = fixture("perfetto/gpu_render_stages.pftrace");
+    // A packet of 2^62 bytes, and one that the file does not hold.
+    for length in [
+        &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x3f][..],
+        &[0xff, 0xff, 0xff, 0x1f],
+    ] {
+        bytes.push(0x0a);
+        bytes.extend_from_slice(length);
+        let import = import_bytes("a.pftrace", &bytes).unwrap();
+        assert_eq!(import.loss("records"), 1);
+    }
+}
+
+#[test]
+fn messages_inside_of_messages_a_million_times_are_passed_over() {
+    let mut nested = vec![0x0a; 1_000_000];
+    nested.extend([0x22, 0x00]);
+    // As the annotations of a track event.
+    let event = [&[0x08, 0x64, 0x5a][..], &packet(&nested)[1..]].concat();
+    let bytes = [
+        fixture("perfetto/gpu_render_stages.pftrace"),
+        packet(&event),
+    ]
+    .concat();
+    import_bytes("a.pftrace", &bytes).unwrap();
+}
+
+#[test]
+fn tracks_inside_of_themselves_are_counted() {
+    // Track 7 is inside of 8, and 8 of 7; an event is on 7.
+    let seven = packet(&[0xe2, 0x03, 4, 0x08, 7, 0x28, 8]);
+    let eight = packet(&[0xe2, 0x03, 4, 0x08, 8, 0x28, 7]);
+    let event = packet(&[0x40, 10, 0x5a, 7, 0x48, 3, 0x58, 7, 0xba, 0x01, 0]);
+    let import = import_bytes("a.pftrace", &[seven, eight, event].concat()).unwrap();
+    assert_eq!(import.loss("tracks"), 2);
+    assert_eq!(import.trace.tables.markers.iter().count(), 1);
+}
+
+#[test]
+fn absurd_times_are_counted_not_kept() {
+    // A render stage of 2^64-1 ns, and one at 2^64-1.
+    let most = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+    let mut long = vec![0x40, 10, 0xaa, 0x03, 13, 0x10];
+    long.extend(most);
+    long.extend([0x18, 0]);
+    let mut late = vec![0x40];
+    late.extend(most);
+    late.extend([0xaa, 0x03, 4, 0x10, 5, 0x18, 0]);
+    let good = fixture("perfetto/gpu_render_stages_overlapping.pftrace");
+    let bytes = [good, packet(&long), packet(&late)].concat();
+    let import = import_bytes("a.pftrace", &bytes).unwrap();
+    assert_eq!(import.loss("GPU intervals"), 1);
+    assert_eq!(import.loss("dispatch times"), 1);
+    assert_eq!(import.trace.tables.opaque_work.iter().count(), 2);
+}
+
+#[test]
+fn bundles_of_packets_are_decompressed_and_bombs_are_not() {
+    let whole = fixture("perfetto/gpu_render_stages_overlapping.pftrace");
+    let zstd = zstd::encode_all(whole.as_slice(), 3).unwrap();
+    let mut field = vec![0xaa, 0x08];
+    field.extend(&packet(&zstd)[1..]);
+    let bundle = packet(&field);
+    let head = fixture("perfetto/gpu_info.pftrace");
+    let import = import_bytes("a.pftrace", &[head.clone(), bundle].concat()).unwrap();
+    assert_eq!(import.trace.tables.opaque_work.iter().count(), 2);
+    assert_eq!(import.loss("bundles of compressed packets"), 0);
+    // Packets without end in a few bytes.
+    let bomb = zstd::encode_all(vec![0x0a; 1 << 26].as_slice(), 3).unwrap();
+    let mut field = vec![0xaa, 0x08];
+    field.extend(&packet(&bomb)[1..]);
+    let bytes = [head, whole, packet(&field)].concat();
+    let import = import_bytes("a.pftrace", &bytes).unwrap();
+    assert_eq!(import.loss("bundles of compressed packets"), 1);
+    assert_eq!(import.trace.tables.opaque_work.iter().count(), 2);
+}
+
+#[test]
+fn a_profile_that_is_cut_gives_what_there_is() {
+    let packed = fixture("xplane/jax_te_fused_attn.xplane.pb.gz");
+    let mut whole = Vec::new();
+    let mut decoder = flate2::read::GzDecoder::new(packed.as_slice());
+    std::io::Read::read_to_end(&mut decoder, &mut whole).unwrap();
+    for end in [1, 10, 1000, 20_000, whole.len() - 1000] {
+        let result = import_bytes("a.xplane.pb", &whole[..end]);
+        one_sentence(&result);
+        if let Ok(import) = result {
+            assert!(import.loss("records") > 0);
+        }
+    }
+    // A gzip that ends early.
+    one_sentence(&import_bytes("a.xplane.pb.gz", &packed[..packed.len() / 2]));
+    assert!(import_bytes("a.xplane.pb", &whole).is_ok());
+}

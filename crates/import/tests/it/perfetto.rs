@@ -1,0 +1,426 @@
+//! Perfetto's traces: those of its own tests, with what they expect of trace_processor, and our own exports.
+
+use crate::imported::{self, Import, Rows};
+use gapscope_export::perfetto;
+use gapscope_trace::Trace;
+use gapscope_trace::tables::*;
+use std::path::Path;
+
+fn import(name: &str) -> Import {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perfetto");
+    imported::import(&folder.join(format!("{name}.pftrace"))).unwrap()
+}
+
+/// Start, duration, name and queue of all GPU work, by start.
+fn gpu_work(trace: &Trace) -> Vec<(i64, i64, String, String)> {
+    let t = &trace.tables;
+    let queue = |id| {
+        let queues = &trace.manifest.queues;
+        let queue = queues.iter().find(|queue| queue.id == id).unwrap();
+        queue.name.clone().unwrap_or_default()
+    };
+    let mut work: Vec<_> = t
+        .dispatches
+        .iter()
+        .map(|d| {
+            let kernel = t.kernels.iter().find(|kernel| kernel.id == d.kernel);
+            (
+                d.start_ns,
+                d.duration_ns,
+                kernel.unwrap().name.to_string(),
+                queue(d.queue),
+            )
+        })
+        .chain(t.opaque_work.iter().map(|w| {
+            let label = t.labels.iter().find(|label| Some(label.id) == w.label);
+            (
+                w.start_ns,
+                w.duration_ns,
+                label.unwrap().text.to_string(),
+                queue(w.queue),
+            )
+        }))
+        .map(|(start, duration, name, queue)| (start.unwrap(), duration.unwrap(), name, queue))
+        .collect();
+    work.sort();
+    work
+}
+
+fn rows(expected: &[(i64, i64, &str, &str)]) -> Vec<(i64, i64, String, String)> {
+    let rows = expected.iter();
+    let mut rows: Vec<_> = rows
+        .map(|(start, duration, name, queue)| {
+            (*start, *duration, (*name).to_owned(), (*queue).to_owned())
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
+/// Start, value, name and GPU of all values of counters, by start.
+fn counter_values(trace: &Trace) -> Vec<(i64, f64, String)> {
+    let t = &trace.tables;
+    let mut values: Vec<_> = t
+        .counter_values
+        .iter()
+        .map(|value| {
+            let counter = t
+                .counters
+                .iter()
+                .find(|counter| counter.id == value.counter);
+            let counter = counter.unwrap();
+            let devices = &trace.manifest.devices;
+            let device = devices
+                .iter()
+                .find(|device| Some(device.id) == counter.device);
+            let device = device.map(|device| device.name.as_str()).unwrap_or("host");
+            (
+                value.start_ns,
+                value.value,
+                format!("{} of {device}", counter.name),
+            )
+        })
+        .collect();
+    values.sort_by(|a, b| (a.0, &a.2).cmp(&(b.0, &b.2)));
+    values
+}
+
+#[test]
+fn render_stages_with_old_specifications_are_those_of_perfetto() {
+    let import = import("gpu_render_stages");
+    let unknown_queue = "unknown queue 4294967295";
+    let mut expected = vec![
+        (0, 5, "unknown stage", "unknown queue 1"),
+        (0, 5, "stage 0", "queue 0"),
+        (10, 5, "stage 1", "queue 1"),
+        (20, 5, "stage 2", "queue 2"),
+        (30, 5, "stage 3", "queue 0"),
+        (40, 5, "unknown stage", "unknown queue 3"),
+        (80, 5, "stage 2", "queue 0"),
+        (140, 5, "unknown stage", unknown_queue),
+    ];
+    let stage_0 = [50, 60, 70, 90, 100, 110, 120, 130, 150, 160, 170, 180];
+    expected.extend(stage_0.map(|at| (at, 5, "stage 0", "queue 0")));
+    assert_eq!(gpu_work(&import.trace), rows(&expected));
+    let names = import.trace.tables.command_buffers.iter();
+    let names: Vec<_> = names.filter_map(|row| row.name).collect();
+    assert_eq!(names, ["command_buffer".into()]);
+}
+
+#[test]
+fn render_stages_with_interned_specifications_are_those_of_perfetto() {
+    let import = import("gpu_render_stages_interned_spec");
+    let expected = [
+        (100, 10, "binning", "vertex"),
+        (200, 10, "render", "fragment"),
+        (300, 10, "render", "queue2"),
+    ];
+    assert_eq!(gpu_work(&import.trace), rows(&expected));
+    // The fourth names a queue that nothing describes; Perfetto does not have it either.
+    assert_eq!(import.loss("GPU intervals"), 1);
+}
+
+#[test]
+fn overlapping_render_stages_keep_their_times() {
+    let import = import("gpu_render_stages_overlapping");
+    let expected = [
+        (100, 10, "stage 1", "queue 1"),
+        (105, 10, "stage 1", "queue 1"),
+    ];
+    assert_eq!(gpu_work(&import.trace), rows(&expected));
+}
+
+#[test]
+fn kernels_have_their_names_and_launches() {
+    let import = import("gpu_compute_launch");
+    let t = &import.trace.tables;
+    let kernel = t.kernels.iter().next().unwrap();
+    assert_eq!(&*kernel.name, "vectorAdd");
+    assert_eq!(kernel.entry_point.as_deref(), Some("_Z9vectorAddPfS_S_i"));
+    let full = "vectorAdd(float*, float*, float*, int)";
+    assert_eq!(kernel.full_name.as_deref(), Some(full));
+    let local = [kernel.local_x, kernel.local_y, kernel.local_z];
+    assert_eq!(local, [Some(128), Some(1), Some(1)]);
+    assert_eq!(kernel.registers, Some(32));
+    assert_eq!(kernel.dynamic_shared_bytes, Some(4096));
+    let d = t.dispatches.iter().next().unwrap();
+    assert_eq!(
+        [d.groups_x, d.groups_y, d.groups_z],
+        [Some(256), Some(1), Some(1)]
+    );
+    assert_eq!((d.start_ns, d.duration_ns), (Some(100), Some(50)));
+
+    let import = self::import("gpu_compute_kernel");
+    let t = &import.trace.tables;
+    let entries: Vec<_> = t
+        .dispatches
+        .iter()
+        .map(|d| t.kernels.iter().find(|k| k.id == d.kernel).unwrap())
+        .map(|kernel| kernel.entry_point.unwrap().to_string())
+        .collect();
+    let (add, multiply) = ("_Z9vectorAddPfS_S_i", "_Z6matMulPfS_S_ii");
+    assert_eq!(entries, [add, multiply, add]);
+    assert_eq!(import.trace.manifest.processes[0].pid, 100);
+}
+
+#[test]
+fn a_call_and_the_work_that_it_submitted_are_linked() {
+    let import = import("gpu_render_stages_flow");
+    let t = &import.trace.tables;
+    let submission = t.submissions.iter().next().unwrap();
+    let softmax = t
+        .dispatches
+        .iter()
+        .find(|d| d.submission == Some(submission.id));
+    assert_eq!(softmax.unwrap().start_ns, Some(100));
+    assert_eq!(t.submissions.len(), 1);
+}
+
+#[test]
+fn submissions_of_vulkan_have_their_threads() {
+    let import = import("vulkan_api_events");
+    // The file has no GPU work: the calls are counted as such.
+    assert_eq!(import.loss("submissions"), 2);
+}
+
+#[test]
+fn counters_are_of_the_time_before_or_after_their_samples() {
+    let import_of = import;
+    let import = import_of("gpu_counters");
+    let (vertices, pixels) = (
+        "Vertex / Second [Vertex/s] of GPU 0",
+        "Fragment / Second [Pixel/s] of GPU 0",
+    );
+    let triangles = "Triangle Acceleration [Triangle/ms:ms] of GPU 1";
+    let mut found = counter_values(&import.trace);
+    found.retain(|(_, _, name)| [vertices, pixels, triangles].contains(&name.as_str()));
+    let expected = [
+        (11, 10.0, vertices),
+        (12, 14.0, pixels),
+        (14, 9.0, triangles),
+        (21, 15.5, vertices),
+        (22, 21.0, pixels),
+        (24, 7.0, triangles),
+    ];
+    let expected = expected.map(|(at, value, name)| (at, value, name.to_owned()));
+    assert_eq!(found, expected);
+
+    let import = import_of("gpu_counters_forwards_looking");
+    let found = counter_values(&import.trace);
+    let values: Vec<_> = found.iter().map(|(at, value, _)| (*at, *value)).collect();
+    assert_eq!(values, [(10, 100.0), (20, 0.0), (30, 0.0), (40, 50.0)]);
+
+    let import = import_of("gpu_counter_interned_descriptor");
+    let expected = [
+        (10, 150.0, "CounterA of GPU 0"),
+        (10, 250.0, "CounterB of GPU 1"),
+    ];
+    let expected = expected.map(|(at, value, name)| (at, value, name.to_owned()));
+    assert_eq!(counter_values(&import.trace), expected);
+}
+
+#[test]
+fn clocks_are_brought_together() {
+    let import = import("clock_sync");
+    let found = counter_values(&import.trace);
+    let values: Vec<_> = found.iter().map(|(at, value, _)| (*at, *value)).collect();
+    let expected = [
+        (1, 5.0),
+        (102, 7.0),
+        (1003, 9.0),
+        (1005, 11.0),
+        (2006, 12.0),
+        (2010, 13.0),
+        (2013, 14.0),
+        (3007, 15.0),
+    ];
+    assert_eq!(values, expected);
+}
+
+#[test]
+fn memory_in_use_is_a_counter() {
+    // The rest of what Perfetto's test finds in the file is of the kernel's tracing, which is not imported.
+    let import = import("gpu_mem_total");
+    let found = counter_values(&import.trace);
+    let all = |gpu| format!("GPU memory in use by all of GPU {gpu}");
+    let of = "GPU memory in use by process 1 of GPU 0".to_owned();
+    let expected = [(0, 123.0, all(0)), (0, 456.0, all(1)), (0, 100.0, of)];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn slices_are_on_their_threads_and_processes() {
+    let import = import("track_event_tracks");
+    let t = &import.trace.tables;
+    let name = |marker: &Marker| {
+        let mut threads = import.trace.manifest.threads.iter();
+        let thread = threads
+            .find(|known| Some(known.thread) == marker.thread && known.process == marker.process);
+        thread.map(|thread| thread.name.clone())
+    };
+    let mut found: Vec<_> = t
+        .markers
+        .iter()
+        .map(|marker| {
+            let label = t
+                .labels
+                .iter()
+                .find(|label| label.id == marker.label)
+                .unwrap();
+            let times = (marker.start_ns.unwrap(), marker.duration_ns.unwrap());
+            (
+                times.0,
+                times.1,
+                label.text.to_string(),
+                name(&marker).unwrap_or_default(),
+            )
+        })
+        .collect();
+    found.sort();
+    // t1 and t3 have one thread id, one after the other: a trace has one name for it, the last.
+    let expected = rows(&[
+        (1000, 0, "event1_on_t1", "t3"),
+        (2000, 0, "event1_on_t2", "t2"),
+        (3000, 0, "event2_on_t2", "t2"),
+        (4000, 0, "event1_on_p1", ""),
+        (5000, 0, "event1_on_async", ""),
+        (5100, 100, "event1_on_async2", ""),
+        (6000, 0, "event1_on_async3", "t2"),
+        (6000, 0, "event3_on_t1", "t3"),
+        (11000, 0, "event1_on_t3", "t3"),
+        (21000, 0, "event1_on_p2", ""),
+        (22000, 0, "event1_on_t4", "t4"),
+        (30000, 0, "event1_on_t1", ""),
+        (31000, 0, "event2_on_p2", ""),
+        (32000, 0, "event2_on_t4", "t4"),
+        (40000, 0, "event_and_track_async3", ""),
+    ]);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn overlapping_slices_of_old_traces_are_paired_by_their_ids() {
+    let import = import("legacy_async_event");
+    let markers = import.trace.tables.markers.iter();
+    let mut times: Vec<_> = markers
+        .map(|marker| (marker.start_ns, marker.duration_ns))
+        .collect();
+    times.sort();
+    let expected = [(1000, 7000), (2000, 1000)];
+    assert_eq!(times, expected.map(|(at, for_ns)| (Some(at), Some(for_ns))));
+    assert_eq!(import.loss("track events"), 2);
+}
+
+#[test]
+fn a_gpus_log_is_kept() {
+    let import = import("gpu_log");
+    let markers = &import.trace.tables.markers;
+    let found: Vec<_> = markers
+        .iter()
+        .map(|marker| (marker.start_ns.unwrap(), marker.category))
+        .collect();
+    assert_eq!(found.len(), 6);
+    assert_eq!(found[5], (5, Some("tag1".into())));
+}
+
+/// Our own exports come back: the same kernels, counts and times.
+#[test]
+fn our_own_exports_come_back() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for name in [
+        "report/tests/traces/host_bound.txt",
+        "report/tests/traces/two_queues.txt",
+        "report/tests/traces/command_buffers_only.txt",
+        "../fixtures/v1.txt",
+        "../fixtures/v2.txt",
+    ] {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        let trace = Trace::from_text(&text).unwrap();
+        let mut bytes = Vec::new();
+        perfetto::write(&trace, &mut bytes).unwrap();
+        let import = imported::import_bytes("own.pftrace", &bytes).unwrap();
+        assert_eq!(summary(&import.trace), summary(&trace), "{name}");
+    }
+}
+
+/// Every timed row that an export draws, in words.
+fn summary(trace: &Trace) -> Vec<String> {
+    let t = &trace.tables;
+    let kernel = |id| {
+        let kernel = t.kernels.iter().find(|kernel| kernel.id == id);
+        kernel.map_or_else(
+            || "unknown kernel".to_owned(),
+            |kernel| kernel.name.to_string(),
+        )
+    };
+    let queue = |id| {
+        let queue = trace.manifest.queues.iter().find(|queue| queue.id == id);
+        queue.map(|queue| queue.device)
+    };
+    let mut lines = Vec::new();
+    for d in t
+        .dispatches
+        .iter()
+        .filter(|d| d.start_ns.is_some() && d.duration_ns.is_some())
+    {
+        lines.push(format!(
+            "dispatch {:?} {:?} {} {:?} {:?} {}",
+            d.start_ns,
+            d.duration_ns,
+            kernel(d.kernel),
+            d.groups_x,
+            queue(d.queue),
+            d.position
+        ));
+    }
+    for w in t
+        .transfers
+        .iter()
+        .filter(|w| w.start_ns.is_some() && w.duration_ns.is_some())
+    {
+        lines.push(format!(
+            "transfer {:?} {:?} {} {:?}",
+            w.start_ns, w.duration_ns, w.kind, w.bytes
+        ));
+    }
+    for w in t
+        .opaque_work
+        .iter()
+        .filter(|w| w.start_ns.is_some() && w.duration_ns.is_some())
+    {
+        lines.push(format!(
+            "opaque {:?} {:?} {}",
+            w.start_ns, w.duration_ns, w.kind
+        ));
+    }
+    for c in t
+        .command_buffers
+        .iter()
+        .filter(|c| c.start_ns.is_some() && c.duration_ns.is_some())
+    {
+        lines.push(format!(
+            "command buffer {:?} {:?}",
+            c.start_ns, c.duration_ns
+        ));
+    }
+    for c in t.host_calls.iter() {
+        lines.push(format!(
+            "call {} {:?} {} {} {} {}",
+            c.call, c.thread, c.start_ns, c.duration_ns, c.count, c.busy_ns
+        ));
+    }
+    for m in t
+        .markers
+        .iter()
+        .filter(|m| m.start_ns.is_some() && m.duration_ns.is_some())
+    {
+        let label = t.labels.iter().find(|label| label.id == m.label);
+        let text = label.map(|label| label.text.to_string());
+        lines.push(format!(
+            "marker {} {:?} {:?} {text:?}",
+            m.scope, m.start_ns, m.duration_ns
+        ));
+    }
+    lines.sort();
+    lines
+}

@@ -1,0 +1,2 @@
+#![no_main]
+fuzz::libfuzzer!(fuzz::targets::counters_csv::TARGET);

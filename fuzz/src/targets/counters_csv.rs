@@ -1,0 +1,22 @@
+//! Tables of counters of Xcode: comma-separated values.
+
+use super::imported;
+use crate::Target;
+use crate::bytes::{self, Any};
+use fastrand::Rng;
+use gapscope_import::counters_csv;
+
+/// See the module.
+pub const TARGET: Target = Target {
+    name: "counters_csv",
+    read: |input| imported::import(&counters_csv::IMPORTER, input),
+    mutate,
+};
+
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+    match rng.u8(0..4) {
+        0 => bytes::change_value(input, rng),
+        1 | 2 => bytes::change_lines(input, rng),
+        _ => any(input, rng),
+    }
+}
