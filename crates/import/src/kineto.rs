@@ -16,11 +16,13 @@ mod manifest;
 mod metadata;
 mod nesting;
 mod number;
+mod operands;
 mod polls;
 mod queues;
 mod source;
 mod texts;
 mod work;
+mod xla;
 
 use crate::{Error, Importer, Options, Output};
 use assemble::Assembly;
@@ -43,7 +45,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     match files.as_slice() {
         [file] => {
             let new = output.trace()?;
-            import(file, new, (0, all), 0, options, output)
+            import(file, new, (0, all), None, options, output)
         }
         _ => files::ranks(&files, all, options, output),
     }
@@ -54,7 +56,7 @@ fn import(
     path: &Path,
     new: crate::NewTrace,
     bytes: (u64, u64),
-    shift_ns: i64,
+    shift_ns: Option<i64>,
     options: &Options,
     output: &mut Output,
 ) -> Result<(), Error> {

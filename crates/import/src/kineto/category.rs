@@ -27,6 +27,8 @@ pub(super) enum Category {
     Span,
     /// The arrows from calls to their work.
     LaunchFlow,
+    /// Work of the device with this number, by another profiler.
+    Device(u32),
     /// Anything else.
     Other,
 }

@@ -7,22 +7,40 @@ use super::event::Event;
 use super::facts::{Annotation, Call, KernelShape, Lane, Stream, Synchronisation, Work, WorkKind};
 use super::lanes::Lanes;
 use super::metadata::Metadata;
+use super::operands::Operands;
 use super::source::Source;
 use super::texts::{TextId, Texts};
 use super::work::{WorkArgs, correlation};
+use super::xla::XlaArgs;
 use crate::output::NewTrace;
 use crate::{Error, Output};
 use gapscope_model::{Ledger, LossKind};
 use gapscope_trace::build::Labels;
-use gapscope_trace::ids::{LabelId, ProcessId, ThreadId};
+use gapscope_trace::ids::LabelId;
 use gapscope_trace::tables::{Marker, MarkerScope, Table};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
+use std::sync::Arc;
 
 /// The domain of operators' markers.
 const OPERATOR: &[u8] = b"operator";
 /// The domain of the markers of Python's functions.
 const PYTHON: &[u8] = b"python";
+/// The domain of other ranges of the host.
+const HOST: &[u8] = b"host";
+
+/// Times from here on, 1995, are since 1970, and not since a machine's start.
+const SINCE_1970_NS: i64 = 25 * 365 * DAY_NS;
+const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
+
+/// What is added to times: those since 1970 count from the beginning of the day, since a trace's times are of a clock that counts from
+/// a machine's start.
+pub(super) fn shift_of(first_ns: i64) -> i64 {
+    match first_ns {
+        SINCE_1970_NS.. => first_ns % DAY_NS - first_ns,
+        _ => 0,
+    }
+}
 
 /// An asynchronous range that has begun: category, name, id.
 type Pending = FxHashMap<(TextId, TextId, TextId), Vec<(u32, i64)>>;
@@ -32,8 +50,8 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) output: &'o Output<'p>,
     /// Bytes of files before this one, and of all.
     pub(super) bytes: (u64, u64),
-    /// What is added to all times.
-    pub(super) shift_ns: i64,
+    /// What is added to all times; `None` until the first one came, which decides it.
+    pub(super) shift_ns: Option<i64>,
     pub(super) new: NewTrace,
     pub(super) texts: Texts,
     pub(super) labels: Labels,
@@ -48,6 +66,7 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) overheads: Vec<Call>,
     /// Collectives: indices of works, with what PyTorch says of them.
     pub(super) collectives: Vec<(usize, String)>,
+    operands: Operands,
     pub(super) counters: Counters,
     pub(super) metadata: Metadata,
     pub(super) ledger: Ledger,
@@ -91,7 +110,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         output: &'o Output<'p>,
         new: NewTrace,
         bytes: (u64, u64),
-        shift_ns: i64,
+        shift_ns: Option<i64>,
     ) -> Collector<'o, 'p> {
         Collector {
             output,
@@ -109,6 +128,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             synchronisations: Vec::new(),
             overheads: Vec::new(),
             collectives: Vec::new(),
+            operands: Operands::default(),
             counters: Counters::default(),
             metadata: Metadata::default(),
             ledger: Ledger::default(),
@@ -135,8 +155,9 @@ impl<'o, 'p> Collector<'o, 'p> {
 
     /// An interval on the trace's clock, which the trace then covers.
     fn placed(&mut self, start_ns: i64, end_ns: i64) -> Option<(i64, i64)> {
-        let start_ns = start_ns.checked_add(self.shift_ns)?;
-        let end_ns = end_ns.checked_add(self.shift_ns)?;
+        let shift_ns = *self.shift_ns.get_or_insert_with(|| shift_of(start_ns));
+        let start_ns = start_ns.checked_add(shift_ns)?;
+        let end_ns = end_ns.checked_add(shift_ns)?;
         self.extent = Some(match self.extent {
             Some((first, last)) => (first.min(start_ns), last.max(end_ns)),
             None => (start_ns, end_ns),
@@ -179,26 +200,15 @@ impl<'o, 'p> Collector<'o, 'p> {
     pub(super) fn marker(
         &mut self,
         lane: u32,
-        (name, domain): (TextId, TextId),
+        (name, domain, category): (TextId, TextId, Option<TextId>),
         (start_ns, duration_ns): (i64, i64),
+        payload: Option<Arc<str>>,
     ) -> Result<(), Error> {
         let label = self.flat_label(name);
         let Lane {
             process, thread, ..
         } = self.lanes.all[lane as usize];
-        let domain = self.texts.get(domain).clone();
-        self.push_marker(process, thread, label, start_ns, duration_ns, domain)
-    }
-
-    fn push_marker(
-        &mut self,
-        process: ProcessId,
-        thread: ThreadId,
-        label: LabelId,
-        start_ns: i64,
-        duration_ns: i64,
-        domain: std::sync::Arc<str>,
-    ) -> Result<(), Error> {
+        let category = category.map(|category| self.texts.get(category).clone());
         self.markers += 1;
         self.new.tables_mut().markers.push(Marker {
             process,
@@ -209,9 +219,9 @@ impl<'o, 'p> Collector<'o, 'p> {
             command_buffer: None,
             start_ns: Some(start_ns),
             duration_ns: Some(duration_ns),
-            domain: Some(domain).filter(|domain| !domain.is_empty()),
-            category: None,
-            payload: None,
+            domain: Some(self.texts.get(domain).clone()),
+            category,
+            payload,
         });
         match self.markers % 1024 {
             0 => self.new.flush(),
@@ -233,10 +243,13 @@ impl<'o, 'p> Collector<'o, 'p> {
             return Ok(());
         };
         match category {
-            Category::Operator => self.range(event, OPERATOR, (start_ns, duration_ns))?,
+            Category::Operator => {
+                let payload = self.operands.of(event.args);
+                self.range(event, OPERATOR, (start_ns, duration_ns), payload)?;
+            }
             Category::Python => {
                 self.python_functions += 1;
-                self.range(event, PYTHON, (start_ns, duration_ns))?;
+                self.range(event, PYTHON, (start_ns, duration_ns), None)?;
             }
             Category::Annotation => {
                 let name = self.texts.id(event.name);
@@ -266,24 +279,43 @@ impl<'o, 'p> Collector<'o, 'p> {
                 };
                 self.overheads.push(call);
             }
+            Category::Device(number) => self.device_work(event, number, start_ns, duration_ns),
             Category::Synchronisation => self.synchronisation(event),
             Category::Span | Category::DeviceAnnotation | Category::LaunchFlow => {}
             Category::Other => {
-                self.range(event, event.category, (start_ns, duration_ns))?;
+                self.other_range(event, (start_ns, duration_ns))?;
             }
         }
         Ok(())
     }
 
-    fn range(&mut self, event: &Event, domain: &[u8], times: (i64, i64)) -> Result<(), Error> {
+    fn range(
+        &mut self,
+        event: &Event,
+        domain: &[u8],
+        times: (i64, i64),
+        payload: Option<Arc<str>>,
+    ) -> Result<(), Error> {
         let lane = self.lanes.of(event.pid, event.tid);
         let (name, domain) = (self.texts.id(event.name), self.texts.id(domain));
-        self.marker(lane, (name, domain), times)
+        self.marker(lane, (name, domain, None), times, payload)
+    }
+
+    /// A range of the host that is none of PyTorch's.
+    fn other_range(&mut self, event: &Event, times: (i64, i64)) -> Result<(), Error> {
+        let lane = self.lanes.of(event.pid, event.tid);
+        let (name, domain) = (self.texts.id(event.name), self.texts.id(HOST));
+        let category = self.category_text(event.category);
+        self.marker(lane, (name, domain, category), times, None)
+    }
+
+    fn category_text(&mut self, category: &[u8]) -> Option<TextId> {
+        (!category.is_empty()).then(|| self.texts.id(category))
     }
 
     fn call(&mut self, event: &Event, start_ns: i64, duration_ns: i64) -> Call {
         let correlation = super::json::members(event.args)
-            .find(|(key, _)| *key == b"correlation")
+            .find(|(key, _)| matches!(*key, b"correlation" | b"correlation_id"))
             .map(|(_, value)| correlation(value));
         Call {
             function: self.texts.id(event.name),
@@ -321,6 +353,41 @@ impl<'o, 'p> Collector<'o, 'p> {
         });
     }
 
+    /// Work of a device whose name its process has, as XLA's profiler writes it.
+    fn device_work(&mut self, event: &Event, device: u32, start_ns: i64, duration_ns: i64) {
+        let args = XlaArgs::of(event.args);
+        let name = self.texts.id(event.name);
+        let kind = match args.transfer(self.texts.get(name)) {
+            Some(kind) => kind,
+            None => WorkKind::Kernel {
+                shape: self.shapes.number(args.shape(name)),
+                groups: args.groups(),
+            },
+        };
+        let mut label = None;
+        for text in args
+            .scope
+            .split(|byte| *byte == b'/')
+            .filter(|t| !t.is_empty())
+        {
+            label = Some(self.labels.named(label, &super::json::text(text)));
+        }
+        let stream = Stream {
+            device,
+            context: 0,
+            stream: super::number::whole(event.tid).map_or(0, |tid| tid as u32),
+        };
+        self.works.push(Work {
+            correlation: args.correlation,
+            start_ns,
+            duration_ns,
+            stream: self.streams.number(stream),
+            of_graph: false,
+            kind,
+            label,
+        });
+    }
+
     fn synchronisation(&mut self, event: &Event) {
         let args = WorkArgs::of(event.args);
         let (mut recorded_by, mut waits_on) = (Default::default(), None);
@@ -346,11 +413,14 @@ impl<'o, 'p> Collector<'o, 'p> {
         let Some(start_ns) = self.moment(event) else {
             return;
         };
-        let (name, domain) = (self.texts.id(event.name), self.texts.id(event.category));
+        let (name, category) = (
+            self.texts.id(event.name),
+            self.category_text(event.category),
+        );
         let lane = self.lanes.of(event.pid, event.tid);
         self.lanes.all[lane as usize].open.push(super::facts::Open {
             name,
-            domain,
+            category,
             start_ns,
         });
     }
@@ -363,7 +433,8 @@ impl<'o, 'p> Collector<'o, 'p> {
         match self.lanes.all[lane as usize].open.pop() {
             Some(open) if open.start_ns <= end_ns => {
                 let times = (open.start_ns, end_ns - open.start_ns);
-                self.marker(lane, (open.name, open.domain), times)
+                let domain = self.texts.id(HOST);
+                self.marker(lane, (open.name, domain, open.category), times, None)
             }
             _ => {
                 self.lost(
@@ -380,8 +451,8 @@ impl<'o, 'p> Collector<'o, 'p> {
         let Some(at_ns) = self.moment(event) else {
             return Ok(());
         };
-        let (name, domain) = (self.texts.id(event.name), self.texts.id(event.category));
-        let key = (domain, name, self.texts.id(event.id));
+        let (name, category) = (self.texts.id(event.name), self.texts.id(event.category));
+        let key = (category, name, self.texts.id(event.id));
         if begins {
             let lane = self.lanes.of(event.pid, event.tid);
             self.pending.entry(key).or_default().push((lane, at_ns));
@@ -389,11 +460,10 @@ impl<'o, 'p> Collector<'o, 'p> {
         }
         match self.pending.get_mut(&key).and_then(Vec::pop) {
             Some((lane, start_ns)) if start_ns <= at_ns => {
-                let (process, label) =
-                    (self.lanes.all[lane as usize].process, self.flat_label(name));
-                let domain = self.texts.get(domain).clone();
-                let thread = self.lanes.all[lane as usize].thread;
-                self.push_marker(process, thread, label, start_ns, at_ns - start_ns, domain)
+                let category = self.category_text(event.category);
+                let domain = self.texts.id(HOST);
+                let times = (start_ns, at_ns - start_ns);
+                self.marker(lane, (name, domain, category), times, None)
             }
             _ => {
                 self.lost(
@@ -419,7 +489,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         if event.pid == b"Traces" || event.pid.is_empty() {
             return Ok(());
         }
-        self.range(event, event.category, (at_ns, 0))
+        self.other_range(event, (at_ns, 0))
     }
 
     /// What began and never ended.

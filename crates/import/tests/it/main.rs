@@ -1,6 +1,7 @@
 //! Imports of exports that a stand-in for xctrace wrote, with what it planted, and of values of a real trace.
 
 mod damage;
+mod kineto;
 mod labels;
 mod planted;
 mod properties;
