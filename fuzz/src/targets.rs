@@ -2,6 +2,7 @@
 
 pub mod capture;
 pub mod events;
+pub mod kineto;
 pub mod manifest;
 pub mod rows;
 pub mod spool;
@@ -14,12 +15,13 @@ mod fixture;
 use crate::Target;
 
 /// All of them.
-pub const ALL: [Target; 7] = [
+pub const ALL: [Target; 8] = [
     manifest::TARGET,
     table::TARGET,
     rows::TARGET,
     events::TARGET,
     spool::TARGET,
     xctrace::TARGET,
+    kineto::TARGET,
     capture::TARGET,
 ];

@@ -1,5 +1,6 @@
 //! Chrome's JSON: what PyTorch's profiler (Kineto) writes, and other profilers.
 
+mod aside;
 mod assemble;
 mod category;
 mod collect;
@@ -16,9 +17,11 @@ mod manifest;
 mod metadata;
 mod nesting;
 mod number;
+mod numbered;
 mod operands;
 mod polls;
 mod queues;
+mod ranges;
 mod source;
 mod texts;
 mod work;

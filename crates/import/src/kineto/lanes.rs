@@ -13,6 +13,9 @@ use rustc_hash::FxHashMap;
 /// Threads whose number is no thread id of a system get one from here on.
 const MADE_UP: u32 = 0xf000_0000;
 
+/// A file that names more threads is not of a program.
+const MOST_THREADS: usize = 1 << 16;
+
 /// A process of the host.
 #[derive(Debug, Default, Clone)]
 pub(super) struct HostProcess {
@@ -37,21 +40,22 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    /// The lane of a thread.
+    /// The lane of a thread; `None` where there are too many.
     #[inline]
-    pub(super) fn of(&mut self, pid: &[u8], tid: &[u8]) -> u32 {
+    pub(super) fn of(&mut self, pid: &[u8], tid: &[u8]) -> Option<u32> {
         self.key(pid, tid);
         if let Some((key, lane)) = &self.last
             && *key == self.key
         {
-            return *lane;
+            return Some(*lane);
         }
         let lane = match self.by_text.get(self.key.as_slice()) {
             Some(lane) => *lane,
+            None if self.all.len() >= MOST_THREADS => return None,
             None => self.add(pid, tid),
         };
         self.last = Some((self.key.clone(), lane));
-        lane
+        Some(lane)
     }
 
     fn key(&mut self, pid: &[u8], tid: &[u8]) {
@@ -200,9 +204,10 @@ mod tests {
     #[test]
     fn numbers_that_are_no_threads_of_a_system_get_one() {
         let mut lanes = Lanes::default();
-        let (a, b) = (lanes.of(b"1", b"7"), lanes.of(b"1", b"140737353922304"));
-        let c = lanes.of(b"Spans", b"main");
-        assert_eq!(lanes.of(b"1", b"7"), a);
+        let mut of = |pid: &[u8], tid: &[u8]| lanes.of(pid, tid).unwrap();
+        let (a, b) = (of(b"1", b"7"), of(b"1", b"140737353922304"));
+        let c = of(b"Spans", b"main");
+        assert_eq!(of(b"1", b"7"), a);
         let threads = [a, b, c].map(|lane| lanes.all[lane as usize].thread.0);
         assert_eq!(threads, [7, MADE_UP + 1, MADE_UP + 2]);
         assert_eq!(lanes.all[c as usize].name.as_deref(), Some("main"));

@@ -1,6 +1,7 @@
 //! Chrome's JSON, as planted here.
 
 use gapscope_import::{Error, Imported, Options, import};
+use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{HostCallKind, SubmissionKind, Table, TransferKind};
 use gapscope_trace::{Selection, Trace, read};
 use std::io::Write;
@@ -198,8 +199,13 @@ fn work_has_the_labels_of_its_launch_and_steps_are_of_the_whole_process() {
         [("model.py(3): forward".to_owned(), 11_500)]
     );
     assert_eq!(of(None).len(), 2);
-    let step = markers.payload.iter().flatten().next();
-    assert_eq!(step.map(|text| &**text), Some("3"));
+    let payloads: Vec<&str> = markers
+        .payload
+        .iter()
+        .flatten()
+        .map(|text| &**text)
+        .collect();
+    assert_eq!(payloads, ["Input Dims=[[1,2],[]]", "3"]);
 }
 
 #[test]
@@ -383,7 +389,8 @@ fn hostile_files_end() {
         .map(|n| format!(r#"{{"ph":"X","cat":"kernel","name":"k","pid":{n},"tid":{n},"ts":{n},"dur":1,"args":{{"correlation":1}}}}"#))
         .collect();
     let trace_of_many = trace(&format!("[{}]", many.join(",")));
-    assert_eq!(trace_of_many.manifest.queues.len(), 100_000);
+    assert_eq!(trace_of_many.manifest.queues.len(), 1024);
+    assert_eq!(loss(&trace_of_many, "than any program has"), 98_976);
     let odd = trace(
         r#"[{"ph":"X","cat":"kernel","name":"k","name":"again","pid":"x","tid":null,"ts":"1.5","dur":1e400,"args":[]},
             {"ph":"X","cat":"kernel","name":"k","pid":-1,"tid":1e9,"ts":1,"dur":9e15,"args":{"grid":"x","correlation":-5}},
@@ -391,4 +398,46 @@ fn hostile_files_end() {
             null, 7, "x"]"#,
     );
     assert_eq!(loss(&odd, "not objects"), 3);
+}
+
+/// The cuts in `fixtures/kineto`: kernels, what they took, and calls, as a plain script counts them.
+#[test]
+fn cuts_of_real_files_have_all_their_work() {
+    let cuts = [
+        ("h100", 31_360, 40),
+        ("v100_ns", 1_425_784, 40),
+        ("v100_old", 55_000, 40),
+    ];
+    for (name, kernels_ns, calls) in cuts {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/kineto");
+        let files = Files::new();
+        let path = Path::new(root).join(format!("{name}.json"));
+        files.import(&[path]).unwrap();
+        let trace = trace_in(&files.output());
+        let tables = &trace.tables;
+        assert_eq!(
+            (tables.dispatches.len(), tables.transfers.len()),
+            (10, 20),
+            "{name}"
+        );
+        let all_ns: i64 = tables.dispatches.duration_ns.iter().flatten().sum();
+        assert_eq!(all_ns, kernels_ns, "{name}");
+        let host = &tables.host_calls;
+        let rows = (0..host.len()).filter(|row| {
+            // Those that copy and wait are submissions too.
+            !matches!(
+                host.call[*row],
+                HostCallKind::Recording | HostCallKind::CopyAndWait
+            )
+        });
+        let counted: u32 = rows.map(|row| host.count[row]).sum();
+        assert_eq!(counted + tables.submissions.len() as u32, calls, "{name}");
+        assert!(
+            trace
+                .manifest
+                .devices
+                .iter()
+                .all(|device| device.api == Api::Cuda)
+        );
+    }
 }
