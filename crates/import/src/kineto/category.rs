@@ -51,7 +51,6 @@ impl Category {
             | b"xpu_runtime"
             | b"xpu_driver"
             | b"mtia_runtime"
-            | b"mtia_ccp_events"
             | b"privateuse1_runtime"
             | b"privateuse1_driver"
             | b"glow_runtime"

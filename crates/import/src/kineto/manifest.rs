@@ -82,7 +82,7 @@ pub(super) fn finish(
         rank: found.metadata.rank,
         ranks: Vec::new(),
         losses: found.ledger.losses(),
-        notes: notes(found, summary, file, tool, options),
+        notes: notes(found, assembly, summary, file, tool, options),
         unmeasured: Vec::new(),
         altered: false,
     })
@@ -142,6 +142,7 @@ fn losses(found: &mut Collector, assembly: &Assembly, summary: &Summary) {
 
 fn notes(
     found: &Collector,
+    assembly: &Assembly,
     summary: &Summary,
     file: &str,
     tool: &str,
@@ -150,6 +151,11 @@ fn notes(
     let mut notes = vec![format!("Imported from {file}, which {tool} wrote.")];
     if let Some(why) = &summary.cut {
         notes.push(format!("{file} is not whole: {why}."));
+    }
+    if assembly.queues.queues.is_empty() {
+        notes.push(
+            "The file has no GPU work that gapscope knows: neither events of the category kernel, gpu_memcpy or gpu_memset, nor a process that is named like /device:GPU:0.".to_owned(),
+        );
     }
     if found.python_functions > 0 {
         notes.push(
