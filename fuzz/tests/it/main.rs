@@ -33,6 +33,6 @@ targets! {
     events: 2_500,
     spool: 4_000,
     xctrace: 9_000,
-    kineto: 1_500,
+    kineto: 400,
     capture: 10_000,
 }
