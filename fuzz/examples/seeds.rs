@@ -27,6 +27,7 @@ fn main() -> Result {
     texts(&out, &root)?;
     tables(&out, &root)?;
     xctrace(&out)?;
+    kineto(&out, &root)?;
     code(&out, &root)?;
     capture(&out, &root)?;
     for spool in arguments {
@@ -165,6 +166,15 @@ fn xctrace(out: &Path) -> Result {
             let whole = documents.join("\0");
             keep(out, "xctrace", &format!("{name}{suffix}"), whole.as_bytes())?;
         }
+    }
+    Ok(())
+}
+
+/// Cuts of files of PyTorch's profiler.
+fn kineto(out: &Path, root: &Path) -> Result {
+    for name in ["h100", "v100_ns", "v100_old"] {
+        let document = fs::read(root.join(format!("fixtures/kineto/{name}.json")))?;
+        keep(out, "kineto", name, &document)?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ pub mod counters_csv;
 pub mod database;
 pub mod events;
 pub mod ggml;
+pub mod kineto;
 pub mod manifest;
 pub mod perfetto;
 pub mod rows;
@@ -21,13 +22,14 @@ mod wire;
 use crate::Target;
 
 /// All of them.
-pub const ALL: [Target; 12] = [
+pub const ALL: [Target; 13] = [
     manifest::TARGET,
     table::TARGET,
     rows::TARGET,
     events::TARGET,
     spool::TARGET,
     xctrace::TARGET,
+    kineto::TARGET,
     capture::TARGET,
     database::TARGET,
     perfetto::TARGET,

@@ -191,7 +191,7 @@ impl Findings {
                 "function",
                 "result",
             ])
-            .columns::<Markers>(&["process", "label"])
+            .columns::<Markers>(&["process", "label", "domain"])
             .columns::<Markers>(markers)
             .with::<gapscope_trace::tables::CommandBuffers>()
             .with::<Submissions>()

@@ -12,7 +12,7 @@ use gapscope_trace::Trace;
 use gapscope_trace::ids::LabelId;
 use gapscope_trace::lookup::{IdIndex, NONE, label_path};
 use gapscope_trace::manifest::SamplingMode;
-use gapscope_trace::tables::Table;
+use gapscope_trace::tables::{HOST_CODE_DOMAINS, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -167,10 +167,15 @@ impl<'a> LabelTree<'a> {
         label_path(outwards.map(|node| self.text(node)))
     }
 
-    /// Times that each label was set.
+    /// Times that each label was set. What is known of the host's code by markers of its own are no labels.
     pub(crate) fn instances(&self, trace: &Trace) -> Vec<u64> {
         let mut instances = vec![0; self.len()];
-        for label in &trace.tables.markers.label {
+        let markers = &trace.tables.markers;
+        for (row, label) in markers.label.iter().enumerate() {
+            let domain = markers.domain.get(row).and_then(|domain| domain.as_deref());
+            if domain.is_some_and(|domain| HOST_CODE_DOMAINS.contains(&domain)) {
+                continue;
+            }
             if let Some(count) = instances.get_mut(self.node(Some(*label)) as usize) {
                 *count += 1;
             }

@@ -381,13 +381,16 @@ pub enum Format {
     Csv,
 }
 
-/// Make a trace from what Apple's xctrace exported of a Metal System Trace
+/// Make a trace of the files of another profiler
 ///
-/// Takes the .xml files of `xctrace export` (the table of contents and the tables), or folders of them; on macOS also
-/// a recording of Instruments itself (NAME.trace). What is missing is listed.
+/// Takes what PyTorch's profiler writes (Kineto: .json or .json.gz), Chrome's JSON of other profilers such as JAX's, and
+/// the .xml files of Apple's `xctrace export` (the table of contents and the tables); also folders of them, and on macOS a
+/// recording of Instruments itself (NAME.trace). Which they are is found out. What is missing is listed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  gapscope import -o run.gapscope trace.json.gz
+  gapscope import -o run.gapscope rank0.json.gz rank1.json.gz
   gapscope import -o run.gapscope exports/
   gapscope import -o run.gapscope toc.xml gpu-intervals.xml submissions.xml
   gapscope import -o run.gapscope run.trace          on macOS")]

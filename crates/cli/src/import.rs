@@ -36,14 +36,17 @@ pub fn run(arguments: &Import) -> Result<ExitCode, Failure> {
 
 fn text(imported: &Imported) -> String {
     let path = imported.output.display();
-    let command_buffers = number::of(
-        imported.command_buffers,
-        "command buffer",
-        "command buffers",
-    );
-    let mut text = format!(
-        "gapscope: {command_buffers} in {path}; `gapscope report {path}` says what they show\n"
-    );
+    let (command_buffers, work) = (imported.command_buffers, imported.timed_work);
+    let found = match (command_buffers, work) {
+        (0, 0) => "no GPU work is".to_owned(),
+        // Instruments' traces are of command buffers.
+        (1.., _) if work <= command_buffers => {
+            number::of(command_buffers, "command buffer", "command buffers")
+        }
+        _ => number::of(work, "piece of GPU work", "pieces of GPU work"),
+    };
+    let mut text =
+        format!("gapscope: {found} in {path}; `gapscope report {path}` says what they show\n");
     for loss in &imported.losses {
         let count = number::count(loss.count);
         text.push_str(&format!("Lost: {count} {}: {}.\n", loss.kind, loss.reason));

@@ -1,5 +1,6 @@
 //! Chrome's JSON: what PyTorch's profiler (Kineto) writes, and other profilers.
 
+mod aside;
 mod assemble;
 mod category;
 mod collect;
@@ -16,11 +17,15 @@ mod manifest;
 mod metadata;
 mod nesting;
 mod number;
+mod numbered;
+mod operands;
 mod polls;
 mod queues;
+mod ranges;
 mod source;
 mod texts;
 mod work;
+mod xla;
 
 use crate::{Error, Importer, Options, Output};
 use assemble::Assembly;
@@ -43,7 +48,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     match files.as_slice() {
         [file] => {
             let new = output.trace()?;
-            import(file, new, (0, all), 0, options, output)
+            import(file, new, (0, all), None, options, output)
         }
         _ => files::ranks(&files, all, options, output),
     }
@@ -54,7 +59,7 @@ fn import(
     path: &Path,
     new: crate::NewTrace,
     bytes: (u64, u64),
-    shift_ns: i64,
+    shift_ns: Option<i64>,
     options: &Options,
     output: &mut Output,
 ) -> Result<(), Error> {

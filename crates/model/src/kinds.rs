@@ -318,6 +318,10 @@ kind! {
 /// What stands for the result of a host call where it is not known, as in imports of tools that do not record it.
 pub const UNKNOWN_RESULT: i32 = i32::MIN;
 
+/// Domains of markers that say what the host's code did, in imports of tools that record it: operators, functions of Python, others.
+/// They are no labels of the program, and label no work.
+pub const HOST_CODE_DOMAINS: [&str; 3] = ["operator", "python", "host"];
+
 #[cfg(test)]
 mod tests {
     use super::*;

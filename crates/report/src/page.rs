@@ -105,7 +105,7 @@ impl Report<'_> {
         let command = command_line(&command);
         let mut blocks = vec![Block::Title(command, accuracy::short(self.findings))];
         let sentence = |text: String| Block::Sentence(text.into());
-        if let Some(text) = ended_badly(self.manifest.exit) {
+        if let Some(text) = ended_badly(self.manifest) {
             blocks.push(Block::Sentence(Text::new().with(Tone::Warning, text)));
         }
         if let Some(label) = self.label {
@@ -131,11 +131,14 @@ pub fn command_line(command: &[String]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn ended_badly(exit: Option<Exit>) -> Option<String> {
-    match exit {
+fn ended_badly(manifest: &Manifest) -> Option<String> {
+    // Tools whose files are imported do not watch the program, and ended with their own recording.
+    let is_import = manifest.complete && manifest.host.system.is_empty();
+    match manifest.exit {
         Some(Exit::Code(0)) => None,
         Some(Exit::Code(code)) => Some(format!("The program ended with exit code {code}.")),
         Some(Exit::Signal(signal)) => Some(format!("The program was ended by signal {signal}.")),
+        None if is_import => None,
         None => Some("How the program ended is not known.".to_owned()),
     }
 }

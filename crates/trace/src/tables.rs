@@ -225,7 +225,8 @@ table! {
         start_ns: Option<i64>,
         /// How long it lasted; 0 for an instant.
         duration_ns: Option<i64>,
-        /// The library or part of the program that set it (NVTX: the domain); labels nest inside their domain.
+        /// The library or part of the program that set it (NVTX: the domain); labels nest inside their domain. In imports, `operator`,
+        /// `python` and `host` are functions of the program: they label no work.
         domain: Option<Arc<str>>,
         /// Its category (NVTX).
         category: Option<Arc<str>>,

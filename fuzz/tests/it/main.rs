@@ -33,6 +33,7 @@ targets! {
     events: 2_500,
     spool: 4_000,
     xctrace: 9_000,
+    kineto: 400,
     capture: 10_000,
     database: 500,
     perfetto: 300,

@@ -27,6 +27,8 @@ pub(super) enum Category {
     Span,
     /// The arrows from calls to their work.
     LaunchFlow,
+    /// Work of the device with this number, by another profiler.
+    Device(u32),
     /// Anything else.
     Other,
 }
@@ -49,7 +51,6 @@ impl Category {
             | b"xpu_runtime"
             | b"xpu_driver"
             | b"mtia_runtime"
-            | b"mtia_ccp_events"
             | b"privateuse1_runtime"
             | b"privateuse1_driver"
             | b"glow_runtime"

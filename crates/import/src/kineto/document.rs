@@ -182,7 +182,7 @@ impl Document {
 
     /// The key at the place, which is then behind its colon. `None`: there is no more.
     fn key(&mut self) -> Option<Vec<u8>> {
-        let end = self.whole(|bytes, at| skip_string(bytes, at))?;
+        let end = self.whole(skip_string)?;
         let key = self.buffer[self.at + 1..end - 1].to_vec();
         self.at = end;
         match self.next_byte() {

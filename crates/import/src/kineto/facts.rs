@@ -28,7 +28,7 @@ pub(super) struct Annotation {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Open {
     pub(super) name: TextId,
-    pub(super) domain: TextId,
+    pub(super) category: Option<TextId>,
     pub(super) start_ns: i64,
 }
 

@@ -1,5 +1,6 @@
 //! Which files are read, and how those of several ranks become one trace.
 
+use super::collect::shift_of;
 use super::document::{Document, Sink};
 use super::event::Event;
 use super::metadata::Metadata;
@@ -105,18 +106,25 @@ pub(super) fn bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |facts| facts.len())
 }
 
-/// Reads what stands beside the events.
-struct Aside(Metadata);
+/// Reads what stands beside the events, and when the first one began.
+#[derive(Default)]
+struct Aside {
+    metadata: Metadata,
+    first_ns: Option<i64>,
+}
 
 impl Sink for Aside {
     type Error = Error;
 
-    fn event(&mut self, _: &Event) -> Result<(), Error> {
+    fn event(&mut self, event: &Event) -> Result<(), Error> {
+        if self.first_ns.is_none() && event.phase != b'M' {
+            self.first_ns = event.start_ns;
+        }
         Ok(())
     }
 
     fn member(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.0.member(key, value);
+        self.metadata.member(key, value);
         Ok(())
     }
 
@@ -132,11 +140,11 @@ pub(super) fn ranks(
     options: &Options,
     output: &mut Output,
 ) -> Result<(), Error> {
-    let mut by_rank: BTreeMap<u32, (&Path, Metadata)> = BTreeMap::new();
+    let mut by_rank: BTreeMap<u32, (&Path, Aside)> = BTreeMap::new();
     for path in files {
-        let mut aside = Aside(Metadata::default());
+        let mut aside = Aside::default();
         Document::of(Source::of(path)?).read(&mut aside)?;
-        let Some(rank) = aside.0.rank else {
+        let Some(rank) = aside.metadata.rank else {
             return Err(Error::Foreign {
                 path: path.clone(),
                 wanted: "a file of one rank, which several files together must be",
@@ -151,15 +159,18 @@ pub(super) fn ranks(
                 found: format!("{} is of rank {} too", other.display(), rank.rank),
             });
         }
-        by_rank.insert(rank.rank, (path, aside.0));
+        by_rank.insert(rank.rank, (path, aside));
     }
     let new = output.trace()?;
-    let base_ns = by_rank.values().find_map(|(_, metadata)| metadata.base_ns);
+    // Times of all ranks count from one moment.
+    let base_ns = (by_rank.values()).find_map(|(_, aside)| aside.metadata.base_ns);
+    let first_ns = by_rank.values().find_map(|(_, aside)| aside.first_ns);
+    let common_ns = first_ns.map_or(0, shift_of);
     let mut before = 0;
-    for (rank, (path, metadata)) in &by_rank {
-        // Times of all ranks count from one moment.
-        let shift_ns =
-            (metadata.base_ns.zip(base_ns)).map_or(0, |(own, first)| own.saturating_sub(first));
+    for (rank, (path, aside)) in &by_rank {
+        let from_base_ns = (aside.metadata.base_ns.zip(base_ns))
+            .map_or(0, |(own, first)| own.saturating_sub(first));
+        let shift_ns = Some(common_ns.saturating_add(from_base_ns));
         let trace = output.rank(*rank)?;
         import(path, trace, (before, all_bytes), shift_ns, options, output)?;
         before += bytes(path);

@@ -3,13 +3,18 @@
 use super::category::Category;
 use super::event::Event;
 use super::facts::Lane;
+use super::functions::class_of;
 use super::json::{self, bare, members};
 use super::number::whole;
+use gapscope_model::cuda::FunctionClass;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
 /// Threads whose number is no thread id of a system get one from here on.
 const MADE_UP: u32 = 0xf000_0000;
+
+/// A file that names more threads is not of a program.
+const MOST_THREADS: usize = 1 << 16;
 
 /// A process of the host.
 #[derive(Debug, Default, Clone)]
@@ -35,24 +40,29 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    /// The lane of a thread.
+    /// The lane of a thread; `None` where there are too many.
     #[inline]
-    pub(super) fn of(&mut self, pid: &[u8], tid: &[u8]) -> u32 {
+    pub(super) fn of(&mut self, pid: &[u8], tid: &[u8]) -> Option<u32> {
+        self.key(pid, tid);
+        if let Some((key, lane)) = &self.last
+            && *key == self.key
+        {
+            return Some(*lane);
+        }
+        let lane = match self.by_text.get(self.key.as_slice()) {
+            Some(lane) => *lane,
+            None if self.all.len() >= MOST_THREADS => return None,
+            None => self.add(pid, tid),
+        };
+        self.last = Some((self.key.clone(), lane));
+        Some(lane)
+    }
+
+    fn key(&mut self, pid: &[u8], tid: &[u8]) {
         self.key.clear();
         self.key.extend_from_slice(pid);
         self.key.push(0);
         self.key.extend_from_slice(tid);
-        if let Some((key, lane)) = &self.last
-            && *key == self.key
-        {
-            return *lane;
-        }
-        let lane = match self.by_text.get(self.key.as_slice()) {
-            Some(lane) => *lane,
-            None => self.add(pid, tid),
-        };
-        self.last = Some((self.key.clone(), lane));
-        lane
     }
 
     fn add(&mut self, pid: &[u8], tid: &[u8]) -> u32 {
@@ -113,9 +123,26 @@ impl Lanes {
         }
     }
 
-    /// What a complete event without a category is.
-    pub(super) fn category_of(&self, _event: &Event) -> Category {
-        Category::Other
+    /// What a complete event without a category is: that of a process whose name says that it is a device is its work. Names come
+    /// before what they name.
+    pub(super) fn category_of(&mut self, event: &Event) -> Category {
+        let process = self.process_names.get(event.pid);
+        let Some(device) = process.and_then(|name| device_number(name)) else {
+            // XLA gives host events of CUDA's functions no category.
+            let of_cuda = event.name.starts_with(b"cu") || event.name.starts_with(b"hip");
+            let function = std::str::from_utf8(event.name).ok().filter(|_| of_cuda);
+            return match function.map(class_of) {
+                None | Some(FunctionClass::Unknown) => Category::Other,
+                Some(_) => Category::Call,
+            };
+        };
+        self.key(event.pid, event.tid);
+        let name = self.thread_names.get(self.key.as_slice());
+        match name.map(String::as_str) {
+            // XLA and TensorFlow add lines that say the same by module, operation and step.
+            Some(name) if is_derived(name) => Category::DeviceAnnotation,
+            _ => Category::Device(device),
+        }
     }
 
     /// Gives processes and threads the names that came.
@@ -130,5 +157,60 @@ impl Lanes {
                 self.all[*lane as usize].name = Some(name.as_str().into());
             }
         }
+    }
+}
+
+/// The number of the device that a process's name says that it is: `/device:GPU:0`, `GPU1`, `GPU 2 (gfx942)`.
+fn device_number(name: &str) -> Option<u32> {
+    let (before, rest) = name.split_once("GPU")?;
+    let is_word = before.chars().last().is_none_or(|c| !c.is_alphanumeric());
+    let rest = rest.trim_start_matches([':', ' ', '#', '_']);
+    let digits = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    rest[..digits].parse().ok().filter(|_| is_word)
+}
+
+/// Lines of a device that XLA and TensorFlow make of its streams.
+fn is_derived(thread: &str) -> bool {
+    [
+        "XLA ",
+        "TensorFlow ",
+        "Framework ",
+        "Steps",
+        "Source",
+        "Step ",
+        "Async XLA",
+    ]
+    .iter()
+    .any(|start| thread.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_known_by_the_names_of_processes() {
+        assert_eq!(device_number("/device:GPU:3"), Some(3));
+        assert_eq!(device_number("/job:worker/device:GPU:0 NVIDIA"), Some(0));
+        assert_eq!(device_number("GPU 2 (gfx942)"), Some(2));
+        assert_eq!(device_number("2 GPU1"), Some(1));
+        assert_eq!(device_number("nGPU1"), None);
+        assert_eq!(device_number("/host:CPU"), None);
+        assert_eq!(device_number("GPU"), None);
+    }
+
+    #[test]
+    fn numbers_that_are_no_threads_of_a_system_get_one() {
+        let mut lanes = Lanes::default();
+        let mut of = |pid: &[u8], tid: &[u8]| lanes.of(pid, tid).unwrap();
+        let (a, b) = (of(b"1", b"7"), of(b"1", b"140737353922304"));
+        let c = of(b"Spans", b"main");
+        assert_eq!(of(b"1", b"7"), a);
+        let threads = [a, b, c].map(|lane| lanes.all[lane as usize].thread.0);
+        assert_eq!(threads, [7, MADE_UP + 1, MADE_UP + 2]);
+        assert_eq!(lanes.all[c as usize].name.as_deref(), Some("main"));
+        assert_eq!(lanes.processes.len(), 2);
     }
 }

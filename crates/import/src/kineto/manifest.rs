@@ -1,7 +1,7 @@
 //! The manifest of an imported trace, and the tables of what has names.
 
 use super::assemble::Assembly;
-use super::collect::Collector;
+use super::collect::{Collector, shift_of};
 use super::document::Summary;
 use crate::{Error, Options};
 use gapscope_model::LossKind;
@@ -11,9 +11,6 @@ use gapscope_trace::manifest::{
     Thread,
 };
 use gapscope_trace::tables::{Kernel, NameSource, Table};
-
-/// Times from here to there are nanoseconds since 1970, and not since a machine's start: 2001 to 2128.
-const UNIX_NS: std::ops::Range<i64> = 978_307_200_000_000_000..5_000_000_000_000_000_000;
 
 /// Writes the tables of kernels, counters and labels, and gives the manifest.
 pub(super) fn finish(
@@ -30,10 +27,11 @@ pub(super) fn finish(
     found.counters.push_into(device, found.new.tables_mut());
     found.labels.push_into(&mut found.new.tables_mut().labels);
     let (start_ns, end_ns) = found.extent.unwrap_or_default();
-    let unshifted_ns = start_ns - found.shift_ns;
+    let shift_ns = found.shift_ns.unwrap_or(0);
+    let unshifted_ns = start_ns.saturating_sub(shift_ns);
     let start_unix_ns = match found.metadata.base_ns {
         Some(base_ns) => base_ns.checked_add(unshifted_ns),
-        None => Some(unshifted_ns).filter(|ns| UNIX_NS.contains(ns)),
+        None => (shift_of(unshifted_ns) != 0).then_some(unshifted_ns),
     };
     let (tool, hook) = match found.metadata.is_kineto {
         true => ("PyTorch's profiler (Kineto)", "Kineto"),
@@ -76,10 +74,7 @@ pub(super) fn finish(
         start_ns,
         end_ns,
         start_unix_ns,
-        host: Host {
-            system: found.metadata.host_name.clone().unwrap_or_default(),
-            ..Host::default()
-        },
+        host: Host::default(),
         processes,
         threads,
         devices: devices(found, assembly),
@@ -87,7 +82,7 @@ pub(super) fn finish(
         rank: found.metadata.rank,
         ranks: Vec::new(),
         losses: found.ledger.losses(),
-        notes: notes(found, summary, file, tool, options),
+        notes: notes(found, assembly, summary, file, tool, options),
         unmeasured: Vec::new(),
         altered: false,
     })
@@ -147,6 +142,7 @@ fn losses(found: &mut Collector, assembly: &Assembly, summary: &Summary) {
 
 fn notes(
     found: &Collector,
+    assembly: &Assembly,
     summary: &Summary,
     file: &str,
     tool: &str,
@@ -156,10 +152,18 @@ fn notes(
     if let Some(why) = &summary.cut {
         notes.push(format!("{file} is not whole: {why}."));
     }
+    if assembly.queues.queues.is_empty() {
+        notes.push(
+            "The file has no GPU work that gapscope knows: neither events of the category kernel, gpu_memcpy or gpu_memset, nor a process that is named like /device:GPU:0.".to_owned(),
+        );
+    }
     if found.python_functions > 0 {
         notes.push(
             "The profiler recorded Python's functions: the host's code took longer than it does without that, and so do gaps in which the GPU waits for it.".to_owned(),
         );
+    }
+    if let Some(host) = &found.metadata.host_name {
+        notes.push(format!("Recorded on the machine {host}."));
     }
     notes.extend(options.notes.iter().cloned());
     notes

@@ -34,7 +34,7 @@ pub(super) fn nanoseconds(microseconds: &[u8]) -> Option<i64> {
             at += 1;
         }
     }
-    if at != digits.len() || at == 0 {
+    if at != digits.len() || at == 0 || digits == b"." {
         return scaled(digits, negative);
     }
     for _ in decimals..3 {
@@ -127,7 +127,8 @@ mod tests {
             ("9999999999999999.999", None),
             ("", None),
             ("-", None),
-            (".5", None),
+            (".5", Some(500)),
+            (".", None),
             ("NaN", None),
             ("1.2.3", None),
             ("1e-400", Some(0)),

@@ -115,7 +115,7 @@ fn triple(value: &[u8]) -> [u32; 3] {
 }
 
 /// What a copy does, by its name: `Memcpy HtoD (Pageable -> Device)`, on AMD `CopyHostToDevice`.
-fn route(name: &str) -> (TransferKind, Option<MemoryPlace>) {
+pub(super) fn route(name: &str) -> (TransferKind, Option<MemoryPlace>) {
     let place = |word: &str| match word {
         "Pageable" => Some(MemoryPlace::Pageable),
         "Pinned" => Some(MemoryPlace::Pinned),
@@ -128,15 +128,21 @@ fn route(name: &str) -> (TransferKind, Option<MemoryPlace>) {
         .split_once(" -> ")
         .unwrap_or_default();
     let has = |word: &str| name.contains(word);
-    if has("HtoD") || has("HtoA") || has("HostToDevice") {
+    if has("HtoD") || has("H2D") || has("HtoA") || has("HostToDevice") {
         (TransferKind::HostToDevice, place(from))
-    } else if has("DtoH") || has("AtoH") || has("DeviceToHost") {
+    } else if has("DtoH") || has("D2H") || has("AtoH") || has("DeviceToHost") {
         (TransferKind::DeviceToHost, place(to))
-    } else if has("PtoP") || has("PeerToPeer") {
+    } else if has("PtoP") || has("P2P") || has("PeerToPeer") {
         (TransferKind::PeerToPeer, None)
-    } else if has("HtoH") || has("HostToHost") {
+    } else if has("HtoH") || has("H2H") || has("HostToHost") {
         (TransferKind::HostToHost, place(from))
-    } else if has("DtoD") || has("AtoA") || has("AtoD") || has("DtoA") || has("DeviceToDevice") {
+    } else if has("DtoD")
+        || has("D2D")
+        || has("AtoA")
+        || has("AtoD")
+        || has("DtoA")
+        || has("DeviceToDevice")
+    {
         (TransferKind::Copy, None)
     } else {
         (TransferKind::Unknown, None)

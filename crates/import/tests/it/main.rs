@@ -6,6 +6,7 @@ mod database;
 mod ggml;
 mod hostile;
 mod imported;
+mod kineto;
 mod labels;
 mod nsys;
 mod perfetto;
