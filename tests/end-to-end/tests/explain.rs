@@ -114,6 +114,17 @@ fn every_claim_is_found_again() {
         let recording = Program::planted(program, &Lavapipe).record().ok();
         tables.extend(holds(&recording.path(), &[], &mut answers));
     }
+    // An imported trace, without dispatches and without threads' calls.
+    let metal = folder.path().join("metal.gapscope");
+    let mut command = Command::new(product::built("gapscope"));
+    command
+        .args(["record", "--no-report", "--quiet", "-o"])
+        .arg(&metal)
+        .args(["--", "true"])
+        .env("GAPSCOPE_XCTRACE", product::built("stand-in-xctrace"))
+        .env("STAND_IN_XCTRACE", "");
+    Run::of(&mut command).ok();
+    tables.extend(holds(&metal, &[], &mut answers));
     answers.hold();
     for table in ["gaps", "kernels", "labels", "submissions"] {
         assert!(tables.contains(table), "no claim names a row of {table}");
