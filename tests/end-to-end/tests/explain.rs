@@ -73,7 +73,7 @@ fn holds(trace: &Path, options: &[&str], answers: &mut Answers) -> HashSet<Strin
                         .iter()
                         .map(|part| part["duration_ns"].as_i64().expect("a time"));
                     let figures = claim["figures"].as_array().expect("figures");
-                    let longest = figures.iter().find(|figure| figure["name"] == "longest_ns");
+                    let longest = figures.iter().find(|figure| figure["name"] == "gap_ns");
                     assert_eq!(longest.expect("its length")["value"], ns.sum::<i64>());
                     assert!(claim["query"].as_str().is_some_and(|sql| {
                         found

@@ -173,14 +173,23 @@ impl Teller<'_> {
         let cause = total.cause.as_str();
         let mut more = String::new();
         let longest = &self.findings.idle_time.longest;
-        let longest = longest.iter().find(|gap| gap.cause == total.cause);
+        let part_ns = |gap: &&Gap| {
+            let mine = gap.parts.iter().filter(|part| part.cause == total.cause);
+            mine.map(|part| part.duration_ns).sum::<i64>()
+        };
+        // Of equals the first, which is the longest.
+        let longest = longest
+            .iter()
+            .rev()
+            .max_by_key(part_ns)
+            .filter(|gap| part_ns(gap) > 0);
         if let Some((gap, row)) = longest.and_then(|gap| Some((gap, self.row_of(gap)?))) {
             more = format!(
-                ", (select max(gap_ns) from gaps where gap = {}) as longest_ns",
+                ", (select max(gap_ns) from gaps where gap = {}) as gap_ns",
                 row.id
             );
-            figures.push(figure("longest_ns", gap.duration_ns));
-            text.push_str(&self.longest(gap, row, &mut rows));
+            figures.push(figure("gap_ns", gap.duration_ns));
+            text.push_str(&self.place(gap, part_ns(&gap), row, &mut rows));
         }
         Claim {
             kind: ClaimKind::Idle,
@@ -196,11 +205,18 @@ impl Teller<'_> {
         }
     }
 
-    /// Where the longest gap is.
-    fn longest(&self, gap: &Gap, row: Row, rows: &mut Vec<Row>) -> String {
+    /// Where the gap is that has most of a cause.
+    fn place(&self, gap: &Gap, part_ns: i64, row: Row, rows: &mut Vec<Row>) -> String {
+        let length = match gap.duration_ns - part_ns {
+            0 => number::duration(part_ns),
+            _ => format!(
+                "{} of {}",
+                number::duration(part_ns),
+                number::duration(gap.duration_ns)
+            ),
+        };
         let mut text = format!(
-            " The longest, {} {}, is between {} and {}",
-            number::duration(gap.duration_ns),
+            " The most in one, {length} {}, is between {} and {}",
             row.mark(),
             gap.before.name,
             gap.after.name,
