@@ -1,6 +1,7 @@
 //! The command line as typed.
 
 mod replay;
+mod scripts;
 
 use crate::deps::Deps;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use replay::Replay;
+pub use scripts::{Explain, Schema};
 
 /// Says why a GPU is idle, slow or wrong
 #[derive(Debug, Parser)]
@@ -274,31 +276,6 @@ pub struct Report {
     pub trace: PathBuf,
 }
 
-/// Say in plain English what a trace shows, and on which rows each claim rests
-///
-/// A page at most: what the program did, what bounds it, what takes the most time and where, what to do, and what is not known.
-/// It says what the report finds; rows such as `[gap 17]` are looked up with the queries at its end.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Exit status:
-  3  some of the trace cannot be read: the text says which table, and what rests on it is not told
-
-Examples:
-  gapscope explain run.gapscope
-  gapscope explain --json run.gapscope | jq '.claims[] | .text, .query'")]
-pub struct Explain {
-    /// Print JSON: claims with their figures, rows and queries; its keys are stable
-    #[arg(long)]
-    pub json: bool,
-
-    #[command(flatten)]
-    pub width: Width,
-
-    /// The trace
-    #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
-    pub trace: PathBuf,
-}
-
 /// How wide text is drawn.
 #[derive(Debug, Args)]
 pub struct Width {
@@ -438,19 +415,6 @@ pub struct Recover {
     /// The trace
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,
-}
-
-/// Print the JSON schema of what a command prints with --json
-///
-/// Keys are stable: they may be added to, never renamed or taken away, and their units and meanings do not change.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  gapscope schema                      which there are
-  gapscope schema report > report.schema.json")]
-pub struct Schema {
-    /// Which; without it, those that there are
-    pub name: Option<String>,
 }
 
 /// Print the completion script of a shell

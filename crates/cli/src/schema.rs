@@ -38,10 +38,8 @@ fn unwrap_lines(value: &mut serde_json::Value) {
             for (key, value) in object {
                 match value {
                     serde_json::Value::String(text) if key == "description" => {
-                        *text = text
-                            .replace("\n\n", "\0")
-                            .replace('\n', " ")
-                            .replace('\0', "\n\n");
+                        let paragraphs = text.split("\n\n").map(|text| text.replace('\n', " "));
+                        *text = unlinked(&paragraphs.collect::<Vec<_>>().join("\n\n"));
                     }
                     value => unwrap_lines(value),
                 }
@@ -50,6 +48,30 @@ fn unwrap_lines(value: &mut serde_json::Value) {
         serde_json::Value::Array(values) => values.iter_mut().for_each(unwrap_lines),
         _ => {}
     }
+}
+
+/// A description without links into the code: ``[`X`](crate::X)`` is `X`.
+fn unlinked(text: &str) -> String {
+    let mut rest = text;
+    let mut plain = String::new();
+    while let Some((before, after)) = rest.split_once("[`") {
+        plain.push_str(before);
+        plain.push('`');
+        let Some((name, after)) = after.split_once("`]") else {
+            rest = after;
+            continue;
+        };
+        plain.push_str(name);
+        plain.push('`');
+        rest = match after
+            .strip_prefix('(')
+            .and_then(|link| link.split_once(')'))
+        {
+            Some((_, after)) => after,
+            None => after,
+        };
+    }
+    plain + rest
 }
 
 fn of<T: JsonSchema>() -> Schema {
@@ -133,6 +155,36 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 mod tests {
     use super::ALL;
     use std::path::PathBuf;
+
+    #[test]
+    fn each_key_is_described() {
+        fn described(name: &str, schema: &serde_json::Value) {
+            if let Some(keys) = schema["properties"].as_object() {
+                for (key, value) in keys {
+                    // Of an enum whose variants are objects, these are its words.
+                    let is_word = matches!(key.as_str(), "kind" | "detail" | "code" | "signal");
+                    let text = value["description"].as_str().unwrap_or_default();
+                    assert!(is_word || !text.is_empty(), "{name}: {key}");
+                    assert!(!text.contains("]("), "{name}: {key}: {text}");
+                }
+            }
+            match schema {
+                serde_json::Value::Object(object) => {
+                    object.values().for_each(|inner| described(name, inner));
+                }
+                serde_json::Value::Array(all) => {
+                    all.iter().for_each(|inner| described(name, inner))
+                }
+                _ => {}
+            }
+        }
+        for one in ALL {
+            described(
+                one.name,
+                &serde_json::from_str(&one.text().unwrap()).unwrap(),
+            );
+        }
+    }
 
     #[test]
     fn the_published_files_are_what_the_types_say() {

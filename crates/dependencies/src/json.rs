@@ -17,41 +17,65 @@ const RANGES_AT_MOST: usize = 64;
 /// What is written.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Json<'a> {
+    /// Commands, by id from 0 in the order in which they were executed.
     nodes: Vec<JsonNode<'a>>,
+    /// What depends on what.
     edges: Vec<JsonEdge<'a>>,
+    /// Edges that nothing orders.
     hazards: Vec<JsonEdge<'a>>,
+    /// Edges that nothing orders, of bytes that are bounds: they may not be there.
     possible_hazards: Vec<JsonEdge<'a>>,
+    /// Barriers that no edge needs.
     needless_barriers: Vec<JsonBarrier<'a>>,
+    /// All barriers.
     barriers: Vec<JsonBarrier<'a>>,
+    /// The longest chain; null where it is not known.
     critical_path: Option<JsonPath>,
+    /// Dispatches that follow each other and could be one.
     fusion: Vec<JsonFusion>,
+    /// How fast the device moves bytes; null where it was not measured.
     bandwidth: Option<&'a Bandwidth>,
+    /// What is not known, and why.
     unknown: Vec<Unknown<'a>>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct JsonFusion {
+    /// Id of the first node.
     first: usize,
+    /// Id of the second.
     second: usize,
+    /// The buffer between them.
     buffer: Arc<str>,
     /// Absent where they cannot be merged.
     saved_bytes: Option<u64>,
+    /// Somebody else reads what lies between them, so that it must be stored nevertheless.
     store_needed: Option<bool>,
+    /// Why they cannot be merged; null where they can.
     refused: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct JsonNode<'a> {
+    /// Its id: the index among the nodes.
     id: usize,
+    /// `dispatch`, a kind of transfer, or `unknown`.
     kind: &'static str,
+    /// The kernel, or what the transfer does.
     name: &'a str,
+    /// Labels around it, outermost first.
     labels: &'a [String],
+    /// Number of the submission in the window.
     submission: usize,
+    /// Number of the queue.
     queue: u32,
     /// Different bytes that it reads and writes: at least, where they are exact, else at most.
     read_bytes: u64,
+    /// Different bytes that it writes, likewise.
     written_bytes: u64,
+    /// Its bytes are exact: no address depends on data that is not known.
     exact: bool,
+    /// How long the device took, where that was recorded.
     duration_ns: Option<u64>,
     /// Bytes that it certainly reads and writes; all of them, where they are exact.
     least_bytes: Option<u64>,
@@ -59,6 +83,7 @@ struct JsonNode<'a> {
     least_time_ns: Option<f64>,
     /// That, of its time.
     bandwidth_share: Option<f64>,
+    /// What it reads and writes, by binding.
     accesses: Vec<JsonAccess<'a>>,
     /// It may reach memory that is not among its accesses: why.
     beyond: Option<&'a str>,
@@ -66,15 +91,25 @@ struct JsonNode<'a> {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct JsonAccess<'a> {
+    /// The buffer.
     buffer: &'a str,
+    /// Descriptor set; null of a transfer.
     set: Option<u32>,
+    /// Binding in the set.
     binding: Option<u32>,
+    /// Element of an array binding.
     element: Option<u32>,
+    /// `read` or `write`.
     direction: &'static str,
+    /// Different bytes.
     bytes: u64,
+    /// They are exact; else they are what is bound: at most these.
     exact: bool,
+    /// Why the bytes are not exact.
     reason: Option<&'a str>,
+    /// Number of the memory.
     memory: u64,
+    /// How many ranges the bytes are: `ranges` has the first of them.
     range_count: usize,
     /// Where in the memory: from, to.
     ranges: Vec<[u64; 2]>,
@@ -82,24 +117,37 @@ struct JsonAccess<'a> {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct JsonEdge<'a> {
+    /// Id of the node that comes first.
     from: usize,
+    /// Id of the node that depends on it.
     to: usize,
+    /// `RAW` (a read after a write), `WAR` or `WAW`.
     kind: &'static str,
+    /// Bytes that both reach.
     bytes: u64,
+    /// They are exact; else at most these.
     exact: bool,
+    /// What orders them; `nothing` of a hazard.
     ordered_by: &'static str,
+    /// Buffers in which the bytes are.
     buffers: &'a [Arc<str>],
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct JsonBarrier<'a> {
+    /// Number of the barrier.
     barrier: usize,
+    /// Whether an edge needs it.
     need: &'static str,
     /// Why that is not known.
     reason: Option<&'a str>,
+    /// Number of the submission in the window.
     submission: usize,
+    /// Number of the command buffer.
     commands: u32,
+    /// Which of its commands it is.
     index: usize,
+    /// Which of the executed commands of the window it is.
     executed: usize,
     /// Nodes before it.
     position: usize,
@@ -107,16 +155,23 @@ struct JsonBarrier<'a> {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct JsonPath {
+    /// Ids of the nodes, in order.
     nodes: Vec<usize>,
+    /// `ns`, or `nodes` where not all times are known.
     unit: &'static str,
+    /// How long it is, in that unit.
     length: u64,
+    /// All nodes together, in that unit.
     work: u64,
+    /// The one over the other.
     parallelism: Option<f64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Unknown<'a> {
+    /// What: a key of this object.
     what: &'static str,
+    /// Why.
     reason: &'a str,
 }
 

@@ -13,6 +13,10 @@ use gapscope_command::{Mcp, one_line, say, without_number};
 use rmcp::ServiceExt;
 use server::Server;
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long tasks have to end once the client has gone.
+const LINGER: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     let command = Command::new("gapscope mcp")
@@ -51,7 +55,7 @@ fn run(arguments: Mcp) -> Result<(), String> {
             .await
             .map_err(|error| format!("serving ended: {error}"))
     });
-    // A thread may still be waiting for stdin.
-    runtime.shutdown_background();
+    // Tasks that still run end with what they started.
+    runtime.shutdown_timeout(LINGER);
     served.map(drop)
 }

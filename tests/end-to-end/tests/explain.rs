@@ -73,7 +73,7 @@ fn holds(trace: &Path, options: &[&str], answers: &mut Answers) -> HashSet<Strin
                         .iter()
                         .map(|part| part["duration_ns"].as_i64().expect("a time"));
                     let figures = claim["figures"].as_array().expect("figures");
-                    let longest = figures.iter().find(|figure| figure["name"] == "longest_ns");
+                    let longest = figures.iter().find(|figure| figure["name"] == "gap_ns");
                     assert_eq!(longest.expect("its length")["value"], ns.sum::<i64>());
                     assert!(claim["query"].as_str().is_some_and(|sql| {
                         found
@@ -114,6 +114,17 @@ fn every_claim_is_found_again() {
         let recording = Program::planted(program, &Lavapipe).record().ok();
         tables.extend(holds(&recording.path(), &[], &mut answers));
     }
+    // An imported trace, without dispatches and without threads' calls.
+    let metal = folder.path().join("metal.gapscope");
+    let mut command = Command::new(product::built("gapscope"));
+    command
+        .args(["record", "--no-report", "--quiet", "-o"])
+        .arg(&metal)
+        .args(["--", "true"])
+        .env("GAPSCOPE_XCTRACE", product::built("stand-in-xctrace"))
+        .env("STAND_IN_XCTRACE", "");
+    Run::of(&mut command).ok();
+    tables.extend(holds(&metal, &[], &mut answers));
     answers.hold();
     for table in ["gaps", "kernels", "labels", "submissions"] {
         assert!(tables.contains(table), "no claim names a row of {table}");

@@ -285,3 +285,53 @@ fn roots_and_limits_are_those_that_were_named() {
         served.text(0)
     );
 }
+
+/// Without the client's package, so that it runs everywhere.
+#[test]
+fn a_client_that_goes_leaves_nothing_running_and_stdout_has_the_protocol_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    product::built("gapscope-mcp");
+    let mut server = Command::new(product::built("gapscope"))
+        .arg("mcp")
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let command = ["sh", "-c", "echo $$ > pid; exec sleep 100"];
+    let arguments = json!({"command": command, "output": "o.gapscope", "time_limit_s": 100});
+    let mut stdin = server.stdin.take().expect("it is piped");
+    for line in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!("no message of the protocol"),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "record", "arguments": arguments}}),
+    ] {
+        writeln!(stdin, "{line}").expect("it reads");
+    }
+    writeln!(stdin, "{{ not JSON").expect("it reads");
+    let file = folder.path().join("pid");
+    let started = std::time::Instant::now();
+    let pid = loop {
+        match fs::read_to_string(&file) {
+            Ok(pid) if pid.ends_with('\n') => break pid.trim().to_owned(),
+            _ => assert!(started.elapsed().as_secs() < 60, "the recording began"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    drop(stdin);
+    let output = server.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", output.status);
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let message: Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+    }
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let runs = status
+        .lines()
+        .any(|line| line.starts_with("State:") && !line.contains('Z'));
+    assert!(!runs, "{status}");
+}

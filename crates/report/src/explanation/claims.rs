@@ -33,6 +33,13 @@ pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String
     claims
 }
 
+/// What may take the time.
+enum Cost<'a> {
+    Idle(&'a GapTotal),
+    Kernel(&'a Kernel),
+    Transfers(&'a TransferRow),
+}
+
 struct Teller<'a> {
     timeline: &'a Timeline<'a>,
     findings: &'a Findings,
@@ -125,39 +132,28 @@ impl Teller<'_> {
     fn causes(&self) -> Vec<Claim> {
         let findings = self.findings;
         let window_ns = findings.verdict_evidence.window_ns.unwrap_or(0);
-        let mut found: Vec<(i64, Claim)> = Vec::new();
+        let mut found: Vec<(i64, Cost)> = Vec::new();
         if findings.knows(CAUSES) {
-            found.extend(
-                findings
-                    .gaps
-                    .iter()
-                    .map(|gap| (gap.total_ns, self.idle(gap, window_ns))),
-            );
+            let gaps = findings.gaps.iter();
+            found.extend(gaps.map(|gap| (gap.total_ns, Cost::Idle(gap))));
         }
         if findings.knows(KERNELS) {
-            let timed = findings
-                .kernels
-                .iter()
-                .filter_map(|kernel| Some((kernel.busy_ns?, kernel)));
-            found.extend(
-                timed
-                    .take(TOLD)
-                    .map(|(ns, kernel)| (ns, self.kernel(kernel))),
-            );
+            let kernels = findings.kernels.iter();
+            found.extend(kernels.filter_map(|row| Some((row.busy_ns?, Cost::Kernel(row)))));
         }
         if findings.knows(TRANSFERS) {
-            let timed = findings
-                .transfers
-                .iter()
-                .filter_map(|row| Some((row.busy_ns?, row)));
-            found.extend(timed.map(|(ns, row)| (ns, self.transfers(row))));
+            let transfers = findings.transfers.iter();
+            found.extend(transfers.filter_map(|row| Some((row.busy_ns?, Cost::Transfers(row)))));
         }
         found.sort_by_key(|(ns, _)| Reverse(*ns));
         let least_ns = (window_ns as f64 * ADVICE_SHARE) as i64;
-        let large = found
-            .into_iter()
-            .filter(|(ns, _)| *ns > 0 && *ns >= least_ns);
-        large.map(|(_, claim)| claim).take(TOLD).collect()
+        let large = (found.into_iter()).filter(|(ns, _)| *ns > 0 && *ns >= least_ns);
+        let claims = large.take(TOLD).map(|(_, cost)| match cost {
+            Cost::Idle(gap) => self.idle(gap, window_ns),
+            Cost::Kernel(row) => self.kernel(row),
+            Cost::Transfers(row) => self.transfers(row),
+        });
+        claims.collect()
     }
 
     fn idle(&self, total: &GapTotal, window_ns: i64) -> Claim {
@@ -177,14 +173,23 @@ impl Teller<'_> {
         let cause = total.cause.as_str();
         let mut more = String::new();
         let longest = &self.findings.idle_time.longest;
-        let longest = longest.iter().find(|gap| gap.cause == total.cause);
+        let part_ns = |gap: &&Gap| {
+            let mine = gap.parts.iter().filter(|part| part.cause == total.cause);
+            mine.map(|part| part.duration_ns).sum::<i64>()
+        };
+        // Of equals the first, which is the longest.
+        let longest = longest
+            .iter()
+            .rev()
+            .max_by_key(part_ns)
+            .filter(|gap| part_ns(gap) > 0);
         if let Some((gap, row)) = longest.and_then(|gap| Some((gap, self.row_of(gap)?))) {
             more = format!(
-                ", (select max(gap_ns) from gaps where gap = {}) as longest_ns",
+                ", (select max(gap_ns) from gaps where gap = {}) as gap_ns",
                 row.id
             );
-            figures.push(figure("longest_ns", gap.duration_ns));
-            text.push_str(&self.longest(gap, row, &mut rows));
+            figures.push(figure("gap_ns", gap.duration_ns));
+            text.push_str(&self.place(gap, part_ns(&gap), row, &mut rows));
         }
         Claim {
             kind: ClaimKind::Idle,
@@ -200,11 +205,18 @@ impl Teller<'_> {
         }
     }
 
-    /// Where the longest gap is.
-    fn longest(&self, gap: &Gap, row: Row, rows: &mut Vec<Row>) -> String {
+    /// Where the gap is that has most of a cause.
+    fn place(&self, gap: &Gap, part_ns: i64, row: Row, rows: &mut Vec<Row>) -> String {
+        let length = match gap.duration_ns - part_ns {
+            0 => number::duration(part_ns),
+            _ => format!(
+                "{} of {}",
+                number::duration(part_ns),
+                number::duration(gap.duration_ns)
+            ),
+        };
         let mut text = format!(
-            " The longest, {} {}, is between {} and {}",
-            number::duration(gap.duration_ns),
+            " The most in one, {length} {}, is between {} and {}",
             row.mark(),
             gap.before.name,
             gap.after.name,

@@ -1,0 +1,43 @@
+//! What is for agents and scripts.
+
+use super::Width;
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+/// Say in plain English what a trace shows, and on which rows each claim rests
+///
+/// A page at most: what the program did, what bounds it, what takes the most time and where, what to do, and what is not known.
+/// It says what the report finds; rows such as `[gap 17]` are looked up with the queries at its end.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit status:
+  3  some of the trace cannot be read: the text says which table, and what rests on it is not told
+
+Examples:
+  gapscope explain run.gapscope
+  gapscope explain --json run.gapscope | jq '.claims[] | .text, .query'")]
+pub struct Explain {
+    /// Print JSON: claims with their figures, rows and queries; its keys are stable
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub width: Width,
+
+    /// The trace
+    #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
+    pub trace: PathBuf,
+}
+
+/// Print the JSON schema of what a command prints with --json
+///
+/// Keys are stable: they may be added to, never renamed or taken away, and their units and meanings do not change.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gapscope schema                      which there are
+  gapscope schema report > report.schema.json")]
+pub struct Schema {
+    /// Which; without it, those that there are
+    pub name: Option<String>,
+}
