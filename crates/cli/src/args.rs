@@ -1,5 +1,6 @@
 //! The command line as typed.
 
+mod diff;
 mod replay;
 
 use crate::deps::Deps;
@@ -11,6 +12,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use diff::Diff;
 pub use replay::Replay;
 
 /// Says why a GPU is idle, slow or wrong
@@ -43,6 +45,7 @@ pub enum Command {
     Record(Record),
     Capture(Capture),
     Report(Report),
+    Diff(Diff),
     View(View),
     Export(Export),
     Query(Query),

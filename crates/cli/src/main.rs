@@ -6,6 +6,7 @@ mod args;
 mod capture;
 mod completions;
 mod deps;
+mod diff;
 mod exit;
 mod export;
 mod failure;
@@ -68,6 +69,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         #[cfg(not(target_os = "linux"))]
         Command::Capture(_) => Err(elsewhere("captures", "Linux")),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
