@@ -217,7 +217,8 @@ impl Diff {
 
     /// True where a gate is broken, or unknown and that was not allowed.
     pub fn fails(&self) -> bool {
-        let failed = |gate: &GateResult| matches!(gate.status, GateStatus::Broken | GateStatus::Unknown);
+        let failed =
+            |gate: &GateResult| matches!(gate.status, GateStatus::Broken | GateStatus::Unknown);
         self.gates.iter().any(failed)
     }
 }
@@ -225,7 +226,9 @@ impl Diff {
 fn side(runs: &[RunDigest], evaluations: Option<f64>) -> Side {
     Side {
         runs: runs.iter().map(|run| run.name.clone()).collect(),
-        devices: runs.first().map_or(Vec::new(), |run| run.machine.devices.clone()),
+        devices: runs
+            .first()
+            .map_or(Vec::new(), |run| run.machine.devices.clone()),
         evaluations,
     }
 }
@@ -235,7 +238,10 @@ const LEAST_TURNS: usize = 4;
 
 fn design(before: &[RunDigest], after: &[RunDigest], options: &Options) -> Design {
     let by_devices = || {
-        let devices = before.iter().chain(after).flat_map(|run| &run.machine.devices);
+        let devices = before
+            .iter()
+            .chain(after)
+            .flat_map(|run| &run.machine.devices);
         let mut names = devices.map(|name| name.to_ascii_lowercase());
         let software = ["llvmpipe", "lavapipe", "swiftshader"];
         ASSUMED_SPREAD[usize::from(names.any(|name| software.iter().any(|s| name.contains(s))))]
@@ -287,6 +293,12 @@ fn method(
         samples,
         assumed_spread,
         comparisons: comparison.tested,
-        sentence: sentences::method(before.len(), after.len(), samples, assumed_spread, options.level),
+        sentence: sentences::method(
+            before.len(),
+            after.len(),
+            samples,
+            assumed_spread,
+            options.level,
+        ),
     }
 }

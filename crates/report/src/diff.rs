@@ -11,7 +11,9 @@ use gapscope_analysis::diff::{Diff, GateStatus, SamplesOf, Verdict, WorkFigure, 
 use serde::Serialize;
 
 /// Columns for the names of both sides in the title.
-const NAME_COLUMNS: usize = 40;
+const NAME_COLUMNS: usize = 24;
+/// Columns for the name of the device.
+const DEVICE_COLUMNS: usize = 32;
 /// Tables with more rows are folded in Markdown.
 const LONG_ROWS: usize = 12;
 
@@ -97,7 +99,9 @@ impl DiffReport<'_> {
         let verdict = Text::new().with(tone, word).and("  ").and(&diff.sentence);
         blocks.push(Block::Sentence(verdict));
         for sentence in &diff.unlike {
-            blocks.push(Block::Item(Text::new().with(Tone::Warning, "Unlike: ").and(sentence)));
+            blocks.push(Block::Item(
+                Text::new().with(Tone::Warning, "Unlike: ").and(sentence),
+            ));
         }
         blocks.extend(self.gates());
         blocks.extend(self.work());
@@ -108,9 +112,17 @@ impl DiffReport<'_> {
         let name = |runs: &[String]| match runs {
             [] => String::new(),
             [only] => fit::clip(base(only), NAME_COLUMNS),
-            [first, rest @ ..] => format!("{} and {} more", fit::clip(base(first), NAME_COLUMNS), rest.len()),
+            [first, rest @ ..] => format!(
+                "{} and {} more",
+                fit::clip(base(first), NAME_COLUMNS),
+                rest.len()
+            ),
         };
-        format!("{} → {}", name(&self.diff.before.runs), name(&self.diff.after.runs))
+        format!(
+            "{} → {}",
+            name(&self.diff.before.runs),
+            name(&self.diff.after.runs)
+        )
     }
 
     fn aside(&self) -> String {
@@ -120,7 +132,7 @@ impl DiffReport<'_> {
             [only] => only.clone(),
             [first, rest @ ..] => format!("{first} and {} more", rest.len()),
         };
-        fit::clip(&device, NAME_COLUMNS)
+        fit::clip(&device, DEVICE_COLUMNS)
     }
 
     fn gates(&self) -> Vec<Block> {
@@ -128,12 +140,18 @@ impl DiffReport<'_> {
         if gates.is_empty() {
             return Vec::new();
         }
-        let broken = gates.iter().filter(|gate| gate.status == GateStatus::Broken);
+        let broken = gates
+            .iter()
+            .filter(|gate| gate.status == GateStatus::Broken);
         let aside = match (broken.count(), gates.len()) {
             (0, all) => format!("{all} of {all} not broken"),
             (broken, all) => format!("{broken} of {all} broken"),
         };
-        let mut table = Table::new([Column::word("gate"), Column::word(""), Column::text("figure")]);
+        let mut table = Table::new([
+            Column::name("gate"),
+            Column::word(""),
+            Column::text("figure"),
+        ]);
         for gate in gates {
             let status = match gate.status {
                 GateStatus::Held => Text::new().with(Tone::Good, "held"),
@@ -142,7 +160,11 @@ impl DiffReport<'_> {
                 GateStatus::Unknown => Text::new().with(Tone::Warning, "UNKNOWN"),
                 GateStatus::UnknownAllowed => Text::new().faint("unknown, allowed"),
             };
-            table.row([Text::new().strong(&gate.gate), status, gate.sentence.as_str().into()]);
+            table.row([
+                Text::new().strong(&gate.gate),
+                status,
+                gate.sentence.as_str().into(),
+            ]);
         }
         vec![Block::Heading("Gates".into(), aside), Block::Table(table)]
     }
@@ -211,12 +233,19 @@ impl DiffReport<'_> {
         let matched = diff.matched.iter().take(self.top);
         blocks.extend(matched.map(|sentence| Block::Item(sentence.as_str().into())));
         if diff.matched.len() > self.top {
-            let more = format!("{} more kernels were matched so; --top 0 shows all.", diff.matched.len() - self.top);
+            let more = format!(
+                "{} more kernels were matched so; --top 0 shows all.",
+                diff.matched.len() - self.top
+            );
             blocks.push(Block::Item(Text::new().faint(more)));
         }
         if !diff.next.is_empty() {
             blocks.push(Block::Heading("Next".into(), String::new()));
-            blocks.extend(diff.next.iter().map(|sentence| Block::Item(sentence.as_str().into())));
+            blocks.extend(
+                diff.next
+                    .iter()
+                    .map(|sentence| Block::Item(sentence.as_str().into())),
+            );
         }
         blocks
     }
@@ -224,7 +253,8 @@ impl DiffReport<'_> {
 
 fn base(path: &str) -> &str {
     let path = path.trim_end_matches('/');
-    path.rsplit('/').next().unwrap_or(path)
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".gapscope").unwrap_or(name)
 }
 
 /// A value with its unit, for a gate's message.

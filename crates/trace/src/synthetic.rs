@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod noise;
+mod repeated;
 mod stream;
 
 use crate::ids::{DeviceId, QueueId};
@@ -13,6 +14,8 @@ use crate::manifest::*;
 use crate::{Error, Tables, Trace, TraceWriter};
 use std::path::Path;
 use stream::Stream;
+
+pub use repeated::{Repeated, Spread};
 
 /// What to make up.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -83,7 +83,13 @@ pub enum ChangeKind {
 }
 
 impl Change {
-    fn new(kind: ChangeKind, name: String, unit: Unit, estimate: Estimate, samples: [u64; 2]) -> Change {
+    fn new(
+        kind: ChangeKind,
+        name: String,
+        unit: Unit,
+        estimate: Estimate,
+        samples: [u64; 2],
+    ) -> Change {
         let ns = |value: Option<f64>| value.filter(|_| unit == Unit::Ns);
         Change {
             what: name.clone(),
@@ -204,7 +210,8 @@ impl<'a> Comparison<'a> {
         let causes = Cause::ALL.into_iter().map(Metric::IdleOf);
         let there = |metric: &Metric| {
             let runs = self.sides.iter().flat_map(|runs| runs.iter());
-            runs.filter_map(|run| run.figures.get(metric)).any(|reading| reading.value.is_some())
+            runs.filter_map(|run| run.figures.get(metric))
+                .any(|reading| reading.value.is_some())
         };
         let wanted = |metric: &Metric| match metric {
             Metric::IdleOf(_) => there(metric),
@@ -218,7 +225,8 @@ impl<'a> Comparison<'a> {
                 _ => ChangeKind::Count,
             };
             let estimate = self.estimate(metric);
-            let mut change = Change::new(kind, metric.key(), metric.unit(), estimate, self.samples());
+            let mut change =
+                Change::new(kind, metric.key(), metric.unit(), estimate, self.samples());
             change.what = metric.name();
             change
         };
@@ -226,17 +234,31 @@ impl<'a> Comparison<'a> {
     }
 
     fn of_pair(&self, pair: &Pair) -> Change {
-        let estimate = self.estimate_of(std::slice::from_ref(&pair));
+        let mut estimate = self.estimate_of(std::slice::from_ref(&pair));
+        if self.is_there_or_not(pair) {
+            // That a kernel is there in all runs of a side, and in none of the other, is no noise.
+            estimate.exact = true;
+            (estimate.low, estimate.high) = (estimate.ratio, estimate.ratio);
+            estimate.p = (self.samples().iter().all(|runs| *runs > 1)).then_some(0.0);
+        }
         let [before, after] = [&pair.before, &pair.after].map(|kernels| names_of(kernels));
         let name = match (after.as_slice(), before.as_slice()) {
             ([only], _) | ([], [only]) => only.clone(),
             (_, [only, ..]) => only.clone(),
             _ => String::new(),
         };
-        let mut change = Change::new(ChangeKind::Kernel, name.clone(), Unit::Ns, estimate, self.samples());
+        let mut change = Change::new(
+            ChangeKind::Kernel,
+            name.clone(),
+            Unit::Ns,
+            estimate,
+            self.samples(),
+        );
         change.what = sentences::kernel(pair.how, &before, &after);
         let label = [&pair.after, &pair.before].into_iter().flatten().next();
-        change.label = label.map(|kernel| kernel.path.to_owned()).filter(|path| !path.is_empty());
+        change.label = label
+            .map(|kernel| kernel.path.to_owned())
+            .filter(|path| !path.is_empty());
         change.matched = Some(pair.how);
         let others = |names: Vec<String>| match names.iter().all(|other| *other == name) {
             true => Vec::new(),
@@ -249,6 +271,19 @@ impl<'a> Comparison<'a> {
             change.typical = self.typical(pair).map(Box::new);
         }
         change
+    }
+
+    /// It is on one side only, and there in every run.
+    fn is_there_or_not(&self, pair: &Pair) -> bool {
+        let all = |kernels: &[SideKernel]| {
+            kernels
+                .iter()
+                .all(|kernel| kernel.runs.iter().all(Option::is_some))
+        };
+        match (pair.before.as_slice(), pair.after.as_slice()) {
+            ([], there) | (there, []) => all(there),
+            _ => false,
+        }
     }
 
     /// Dispatches of the kernels of a side, for one evaluation or run.
@@ -270,11 +305,18 @@ impl<'a> Comparison<'a> {
                 .flat_map(|pair| [&pair.before, &pair.after][side])
                 .collect();
             let of_run = |run: usize| {
-                let there: Vec<&KernelDigest> = kernels.iter().filter_map(|kernel| kernel.runs[run]).collect();
-                let known = there.iter().all(|digest| digest.timed == digest.count || digest.timed > 0);
+                let there: Vec<&KernelDigest> = kernels
+                    .iter()
+                    .filter_map(|kernel| kernel.runs[run])
+                    .collect();
+                let known = there
+                    .iter()
+                    .all(|digest| digest.timed == digest.count || digest.timed > 0);
                 // Dispatches whose times are not known take what the others do.
                 let ns: f64 = (there.iter().filter(|digest| digest.timed > 0))
-                    .map(|digest| digest.total_ns as f64 * digest.count as f64 / digest.timed as f64)
+                    .map(|digest| {
+                        digest.total_ns as f64 * digest.count as f64 / digest.timed as f64
+                    })
                     .sum();
                 let value = known.then(|| ns / self.divisor(side, run, true));
                 (value, blocks(&there))
@@ -291,13 +333,21 @@ impl<'a> Comparison<'a> {
             return None;
         };
         let samples = |kernel: &SideKernel| -> Option<Vec<Value>> {
-            let of_run = |digest: &Option<&KernelDigest>| Some((Some(digest.as_ref()?.lengths.typical()?), Vec::new()));
+            let of_run = |digest: &Option<&KernelDigest>| {
+                Some((Some(digest.as_ref()?.lengths.typical()?), Vec::new()))
+            };
             kernel.runs.iter().map(of_run).collect()
         };
         let (before, after) = (samples(before)?, samples(after)?);
         let estimate = Estimate::of_times(&borrowed(&before), &borrowed(&after), self.design);
         let name = names_of(&pair.after).pop()?;
-        let mut change = Change::new(ChangeKind::Dispatch, name.clone(), Unit::Ns, estimate, self.samples());
+        let mut change = Change::new(
+            ChangeKind::Dispatch,
+            name.clone(),
+            Unit::Ns,
+            estimate,
+            self.samples(),
+        );
         change.what = format!("a typical dispatch of {name}");
         Some(change)
     }
@@ -308,11 +358,16 @@ impl<'a> Comparison<'a> {
             let key = metric.key();
             let of = |change: &&Change| change.kind != ChangeKind::Kernel && change.name == key;
             let change = self.changes.iter().find(of);
-            change.and_then(|c| c.before?.max(c.after?).into()).unwrap_or(0.0)
+            change
+                .and_then(|c| c.before?.max(c.after?).into())
+                .unwrap_or(0.0)
         };
         let (gpu_ns, wall_ns) = (value(Metric::GpuTime), value(Metric::WallTime));
         let large = |change: &Change| {
-            let most = change.before.unwrap_or(0.0).max(change.after.unwrap_or(0.0));
+            let most = change
+                .before
+                .unwrap_or(0.0)
+                .max(change.after.unwrap_or(0.0));
             match change.kind {
                 ChangeKind::Kernel => most >= TESTED_SHARE * gpu_ns,
                 ChangeKind::Idle => most >= TESTED_SHARE * wall_ns,
@@ -365,11 +420,14 @@ impl<'a> Comparison<'a> {
 
     /// Sentences on kernels that were matched though they are not called the same.
     pub fn matched(&self) -> Vec<String> {
-        self.pairs.iter().filter_map(sentences::matched).collect()
+        sentences::matched(&self.pairs)
     }
 
     pub fn gates(&self, gates: &[Gate], options: &Options) -> Vec<GateResult> {
-        gates.iter().map(|gate| self.gate(gate, gates.len(), options)).collect()
+        gates
+            .iter()
+            .map(|gate| self.gate(gate, gates.len(), options))
+            .collect()
     }
 
     fn gate(&self, gate: &Gate, gates: usize, options: &Options) -> GateResult {
@@ -420,7 +478,12 @@ impl<'a> Comparison<'a> {
     /// The kernels of a name, or where there are none those whose names differ from it in counters only.
     fn kernels(&self, name: &str) -> Vec<&Pair<'a>> {
         let of = |same: &dyn Fn(&str) -> bool| -> Vec<&Pair<'a>> {
-            let both = |pair: &&Pair| pair.before.iter().chain(&pair.after).any(|kernel| same(kernel.name));
+            let both = |pair: &&Pair| {
+                pair.before
+                    .iter()
+                    .chain(&pair.after)
+                    .any(|kernel| same(kernel.name))
+            };
             self.pairs.iter().filter(both).collect()
         };
         let exact = of(&|other| other == name);
@@ -446,7 +509,10 @@ fn borrowed(samples: &[Value]) -> Vec<Sample<'_>> {
 }
 
 fn names_of(kernels: &[SideKernel]) -> Vec<String> {
-    kernels.iter().map(|kernel| kernel.name.to_owned()).collect()
+    kernels
+        .iter()
+        .map(|kernel| kernel.name.to_owned())
+        .collect()
 }
 
 /// The blocks of several kernels together, where they are of equally many dispatches.
@@ -460,7 +526,9 @@ fn blocks(kernels: &[&KernelDigest]) -> Vec<f64> {
         if other.len() != sums.len() || kernel.count != first.count {
             return Vec::new();
         }
-        sums.iter_mut().zip(other).for_each(|(sum, block)| *sum += block);
+        sums.iter_mut()
+            .zip(other)
+            .for_each(|(sum, block)| *sum += block);
     }
     sums
 }

@@ -16,8 +16,8 @@ use gapscope_trace::Selection;
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
 use gapscope_trace::tables::{
-    Bindings, Buffers, CommandBuffers, CounterValues, Counters, Dependencies, Dispatches, HostCalls,
-    Kernels, Labels, Markers, Memory, OpaqueWork, Submissions, Table, Transfers,
+    Bindings, Buffers, CommandBuffers, CounterValues, Counters, Dependencies, Dispatches,
+    HostCalls, Kernels, Labels, Markers, Memory, OpaqueWork, Submissions, Table, Transfers,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -120,7 +120,15 @@ impl RunDigest {
                 "submission",
             ])
             .columns::<HostCalls>(&[
-                "process", "thread", "call", "start_ns", "duration_ns", "count", "queue", "function", "result",
+                "process",
+                "thread",
+                "call",
+                "start_ns",
+                "duration_ns",
+                "count",
+                "queue",
+                "function",
+                "result",
             ])
             .columns::<Markers>(&["process", "label"])
             .with::<CommandBuffers>()
@@ -226,7 +234,12 @@ impl RunDigest {
         self.started_unix_ns = self.started_unix_ns.min(other.started_unix_ns);
         self.machine.add(other.machine);
         self.flaws.extend(other.flaws);
-        let metrics: BTreeSet<Metric> = self.figures.keys().chain(other.figures.keys()).copied().collect();
+        let metrics: BTreeSet<Metric> = self
+            .figures
+            .keys()
+            .chain(other.figures.keys())
+            .copied()
+            .collect();
         for metric in metrics {
             let theirs = other.figures.get(&metric).cloned().unwrap_or_default();
             let is_part = matches!(metric, Metric::IdleOf(_));
@@ -241,7 +254,12 @@ impl RunDigest {
                 _ => a + b,
             });
             mine.blocks = match mine.blocks.len() == theirs.blocks.len() {
-                true => mine.blocks.iter().zip(&theirs.blocks).map(|(a, b)| a + b).collect(),
+                true => mine
+                    .blocks
+                    .iter()
+                    .zip(&theirs.blocks)
+                    .map(|(a, b)| a + b)
+                    .collect(),
                 false => Vec::new(),
             };
         }
@@ -253,7 +271,8 @@ impl RunDigest {
             }
         }
         // An evaluation of all ranks is one.
-        self.evaluations.retain(|own| other.evaluations.contains(own));
+        self.evaluations
+            .retain(|own| other.evaluations.contains(own));
         self.idle_known &= other.idle_known;
         self
     }
@@ -276,9 +295,12 @@ impl Machine {
         let cores = host.cores.map(|cores| format!(", {cores} cores"));
         let names = Vocabulary::of(manifest);
         let gpus = names.gpus();
-        let mut devices: Vec<String> = (0..gpus.count()).map(|gpu| gpus.name(gpu).to_owned()).collect();
+        let mut devices: Vec<String> = (0..gpus.count())
+            .map(|gpu| gpus.name(gpu).to_owned())
+            .collect();
         devices.sort();
-        let clock = |device: &gapscope_trace::manifest::Device| device.limits.as_ref()?.core_clock_khz;
+        let clock =
+            |device: &gapscope_trace::manifest::Device| device.limits.as_ref()?.core_clock_khz;
         Machine {
             host: BTreeSet::from([format!(
                 "{} on {}{}",
@@ -287,7 +309,11 @@ impl Machine {
                 cores.unwrap_or_default()
             )]),
             devices,
-            drivers: manifest.devices.iter().map(|device| device.driver.clone()).collect(),
+            drivers: manifest
+                .devices
+                .iter()
+                .map(|device| device.driver.clone())
+                .collect(),
             sampling: BTreeSet::from([manifest.sampling_mode.as_str()]),
             versions: BTreeSet::from([manifest.gapscope_version.clone()]),
             clocks: manifest.devices.iter().filter_map(clock).collect(),
@@ -341,7 +367,10 @@ fn flaws(timeline: &Timeline, remarks: &[String]) -> Vec<String> {
     let manifest = &timeline.trace.manifest;
     let mut flaws = remarks.to_vec();
     for loss in &manifest.losses {
-        flaws.push(format!("{} {} were lost: {}.", loss.count, loss.kind, loss.reason));
+        flaws.push(format!(
+            "{} {} were lost: {}.",
+            loss.count, loss.kind, loss.reason
+        ));
     }
     if !timeline.dispatches.untimed.is_empty() && manifest.sampling_mode == SamplingMode::Dispatch {
         flaws.push(format!(
@@ -350,7 +379,12 @@ fn flaws(timeline: &Timeline, remarks: &[String]) -> Vec<String> {
         ));
     }
     let notes = conditions::conditions(timeline);
-    flaws.extend(notes.into_iter().filter(|note| !note.is_usual).map(|note| note.sentence));
+    flaws.extend(
+        notes
+            .into_iter()
+            .filter(|note| !note.is_usual)
+            .map(|note| note.sentence),
+    );
     flaws
 }
 
@@ -483,7 +517,13 @@ impl Places {
     }
 
     #[inline]
-    fn find(&mut self, timeline: &Timeline, row: usize, node: u32, kernels: &mut Vec<KernelDigest>) -> usize {
+    fn find(
+        &mut self,
+        timeline: &Timeline,
+        row: usize,
+        node: u32,
+        kernels: &mut Vec<KernelDigest>,
+    ) -> usize {
         let kernel = timeline.kernel_row(row);
         let kernel = kernel.and_then(|row| timeline.kernel_names.of_row(row));
         let kernel = kernel.map_or(NONE, |kernel| kernel as u32);
@@ -497,7 +537,9 @@ impl Places {
         let at = *self.found.entry(key).or_insert_with(|| {
             let named = timeline.kernel_names.all().get(kernel as usize);
             kernels.push(KernelDigest {
-                name: named.map_or("unknown kernel", |named| &named.name).to_owned(),
+                name: named
+                    .map_or("unknown kernel", |named| &named.name)
+                    .to_owned(),
                 path: self.paths[key.1 as usize].clone(),
                 ..KernelDigest::default()
             });

@@ -53,7 +53,11 @@ pub(super) fn evaluations(before: &[RunDigest], after: &[RunDigest]) -> Option<E
     let candidates = &before.first()?.evaluations;
     candidates.iter().find_map(|candidate| {
         let path = candidate.path.as_str();
-        let of = |runs: &[RunDigest]| runs.iter().map(|run| count(run, path)).collect::<Option<Vec<f64>>>();
+        let of = |runs: &[RunDigest]| {
+            runs.iter()
+                .map(|run| count(run, path))
+                .collect::<Option<Vec<f64>>>()
+        };
         Some(Evaluated {
             path: path.to_owned(),
             counts: [of(before)?, of(after)?],
@@ -93,7 +97,8 @@ pub(super) fn of(comparison: &Comparison) -> EqualWork {
             continue;
         };
         let equal = change.before.zip(change.after).map(|(before, after)| {
-            let once = evaluated.is_some() && (after - before).abs() <= ONCE_SHARE * before.max(after);
+            let once =
+                evaluated.is_some() && (after - before).abs() <= ONCE_SHARE * before.max(after);
             before == after || once || (change.p_alone.is_some() && !change.significant)
         });
         figures.push(WorkFigure {

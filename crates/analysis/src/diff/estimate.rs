@@ -91,7 +91,9 @@ impl Estimate {
     fn partial(before: &[Sample], after: &[Sample]) -> Estimate {
         let mean_of = |samples: &[Sample]| {
             let known: Option<Vec<f64>> = samples.iter().map(|sample| sample.value).collect();
-            known.filter(|known| !known.is_empty()).map(|known| mean(&known))
+            known
+                .filter(|known| !known.is_empty())
+                .map(|known| mean(&known))
         };
         Estimate {
             before: mean_of(before),
@@ -227,7 +229,9 @@ fn between_means(before: &[f64], after: &[f64]) -> Option<Difference> {
 /// Least squares with a straight line over the order of the runs, which is the same for both sides.
 fn beside_a_trend(before: &[f64], after: &[f64], turns: &[Vec<f64>; 2]) -> Option<Difference> {
     let side = |count: usize, side: f64| std::iter::repeat_n(side, count);
-    let sides: Vec<f64> = side(before.len(), 0.0).chain(side(after.len(), 1.0)).collect();
+    let sides: Vec<f64> = side(before.len(), 0.0)
+        .chain(side(after.len(), 1.0))
+        .collect();
     let places: Vec<f64> = turns.iter().flatten().copied().collect();
     let all: Vec<f64> = before.iter().chain(after).copied().collect();
     if places.len() != all.len() {
@@ -242,7 +246,11 @@ fn beside_a_trend(before: &[f64], after: &[f64], turns: &[Vec<f64>; 2]) -> Optio
         product(&places, &places),
         product(&sides, &places),
     );
-    let (sy, ty, yy) = (product(&sides, &all), product(&places, &all), product(&all, &all));
+    let (sy, ty, yy) = (
+        product(&sides, &all),
+        product(&places, &all),
+        product(&all, &all),
+    );
     let determinant = ss * tt - st * st;
     let freedom = all.len() as f64 - 3.0;
     if determinant <= 0.0 || freedom <= 0.0 {
@@ -285,7 +293,9 @@ fn relative_error(before: &[f64], after: &[f64]) -> Option<(f64, f64)> {
 /// What the chances of several comparisons are where the least of them is looked for: Holm's correction (*A Simple Sequentially
 /// Rejective Multiple Test Procedure*, 1979). Comparisons that are below a level after it are all true, save in that share of diffs.
 pub(super) fn corrected(chances: &[Option<f64>]) -> Vec<Option<f64>> {
-    let mut order: Vec<usize> = (0..chances.len()).filter(|at| chances[*at].is_some()).collect();
+    let mut order: Vec<usize> = (0..chances.len())
+        .filter(|at| chances[*at].is_some())
+        .collect();
     order.sort_by(|a, b| f64::total_cmp(&chances[*a].unwrap_or(1.0), &chances[*b].unwrap_or(1.0)));
     let mut corrected = vec![None; chances.len()];
     let mut greatest: f64 = 0.0;
@@ -349,7 +359,10 @@ mod tests {
         let same = Estimate::of_counts(&samples(&[10.0; 3]), &samples(&[10.0; 3]), &APART);
         assert_eq!((same.ratio, same.p, same.exact), (Some(1.0), None, true));
         let more = Estimate::of_counts(&samples(&[10.0; 3]), &samples(&[12.0; 3]), &APART);
-        assert_eq!((more.ratio, more.low, more.p), (Some(1.2), Some(1.2), Some(0.0)));
+        assert_eq!(
+            (more.ratio, more.low, more.p),
+            (Some(1.2), Some(1.2), Some(0.0))
+        );
         let once = Estimate::of_counts(&samples(&[10.0]), &samples(&[12.0]), &APART);
         assert_eq!((once.ratio, once.p, once.exact), (Some(1.2), None, true));
         let varying = Estimate::of_counts(&samples(&[10.0, 12.0]), &samples(&[11.0, 12.0]), &APART);
@@ -382,7 +395,10 @@ mod tests {
             blocks: &[],
         }];
         let found = Estimate::of_times(&samples(&[5.0]), &unknown, &APART);
-        assert_eq!((found.before, found.after, found.p), (Some(5.0), None, None));
+        assert_eq!(
+            (found.before, found.after, found.p),
+            (Some(5.0), None, None)
+        );
     }
 
     #[test]

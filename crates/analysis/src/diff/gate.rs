@@ -60,7 +60,9 @@ impl Gate {
     pub fn parse(text: &str) -> Result<Gate, GateError> {
         let wrong = |at: usize, what: &str| {
             let column = text[..at].chars().count() + 1;
-            GateError(format!("the gate `{text}` cannot be read at column {column}: {what}"))
+            GateError(format!(
+                "the gate `{text}` cannot be read at column {column}: {what}"
+            ))
         };
         // A kernel's name may have any sign in it.
         let quoted = text.rfind('"').map_or(0, |quote| quote + 1);
@@ -101,19 +103,29 @@ fn of(name: &str) -> Option<GateOf> {
     let argument = |function: &str| {
         let inside = name.strip_prefix(function)?.trim_start();
         let inside = inside.strip_prefix('(')?.strip_suffix(')')?.trim();
-        let bare = inside.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let bare = inside
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'));
         Some(bare.unwrap_or(inside)).filter(|inside| !inside.is_empty())
     };
     if let Some(kernel) = argument("kernel") {
         return Some(GateOf::Kernel(kernel.to_owned()));
     }
     if let Some(cause) = argument("idle_time") {
-        let cause = Cause::ALL.into_iter().find(|known| known.as_str() == cause)?;
+        let cause = Cause::ALL
+            .into_iter()
+            .find(|known| known.as_str() == cause)?;
         return Some(GateOf::Metric(Metric::IdleOf(cause)));
     }
     // On CUDA each launch is a submission of its own.
-    let name = if name == "launches" { "submissions" } else { name };
-    let metric = Metric::WHOLE.into_iter().find(|metric| metric.key() == name)?;
+    let name = if name == "launches" {
+        "submissions"
+    } else {
+        name
+    };
+    let metric = Metric::WHOLE
+        .into_iter()
+        .find(|metric| metric.key() == name)?;
     Some(GateOf::Metric(metric))
 }
 
@@ -129,7 +141,13 @@ fn limit(text: &str, unit: Unit) -> Result<Limit, String> {
     }
     let (units, example): (&[(&str, f64)], _) = match unit {
         Unit::Ns => (
-            &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)],
+            &[
+                ("ns", 1.0),
+                ("us", 1e3),
+                ("µs", 1e3),
+                ("ms", 1e6),
+                ("s", 1e9),
+            ],
             "`%`, ns, us, ms or s",
         ),
         Unit::Bytes => (
@@ -164,11 +182,20 @@ mod tests {
             (gate.of, gate.limit)
         };
         let metric = GateOf::Metric;
-        assert_eq!(read("gpu_time > 3%"), (metric(Metric::GpuTime), Limit::Share(0.03)));
-        assert_eq!(read("wall_time>5ms"), (metric(Metric::WallTime), Limit::Absolute(5e6)));
+        assert_eq!(
+            read("gpu_time > 3%"),
+            (metric(Metric::GpuTime), Limit::Share(0.03))
+        );
+        assert_eq!(
+            read("wall_time>5ms"),
+            (metric(Metric::WallTime), Limit::Absolute(5e6))
+        );
         assert_eq!(
             read("idle_time(host-late) > 1.5 us"),
-            (metric(Metric::IdleOf(Cause::HostLate)), Limit::Absolute(1500.0))
+            (
+                metric(Metric::IdleOf(Cause::HostLate)),
+                Limit::Absolute(1500.0)
+            )
         );
         assert_eq!(
             read("kernel(\"a > b\") > 2 %"),
@@ -178,15 +205,25 @@ mod tests {
             read("memory_peak > 1MiB"),
             (metric(Metric::MemoryPeak), Limit::Absolute(1_048_576.0))
         );
-        assert_eq!(read("launches > 0"), (metric(Metric::Submissions), Limit::Absolute(0.0)));
+        assert_eq!(
+            read("launches > 0"),
+            (metric(Metric::Submissions), Limit::Absolute(0.0))
+        );
     }
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
         let error = |text: &str| Gate::parse(text).unwrap_err().to_string();
-        assert!(error("gpu_time").contains("column 9"), "{}", error("gpu_time"));
+        assert!(
+            error("gpu_time").contains("column 9"),
+            "{}",
+            error("gpu_time")
+        );
         let unknown = error("gputime > 3%");
-        assert!(unknown.contains("column 1") && unknown.contains("gpu_time, "), "{unknown}");
+        assert!(
+            unknown.contains("column 1") && unknown.contains("gpu_time, "),
+            "{unknown}"
+        );
         assert!(error("gpu_time > x").contains("column 12"));
         assert!(error("gpu_time > 3 KiB").contains("ms or s"));
         assert!(error("dispatches > 3ms").contains("or nothing"));

@@ -75,7 +75,9 @@ pub(super) fn pairs<'a>(before: Vec<SideKernel<'a>>, after: Vec<SideKernel<'a>>)
         pairs: Vec::new(),
     };
     left.match_by(How::Same, |kernel| (kernel.name.to_owned(), kernel.path));
-    left.match_by(How::Renamed, |kernel| (names::of_kernel(kernel.name), kernel.path));
+    left.match_by(How::Renamed, |kernel| {
+        (names::of_kernel(kernel.name), kernel.path)
+    });
     left.match_by(How::Moved, |kernel| (kernel.name.to_owned(), ""));
     left.match_by(How::Moved, |kernel| (names::of_kernel(kernel.name), ""));
     for (one, several) in chains(&mut left.after, &mut left.before) {
@@ -196,7 +198,14 @@ mod tests {
         };
         let mut found: Vec<String> = pairs(side(&before), side(&after))
             .iter()
-            .map(|pair| format!("{:?} {} {}", pair.how, names(&pair.before), names(&pair.after)))
+            .map(|pair| {
+                format!(
+                    "{:?} {} {}",
+                    pair.how,
+                    names(&pair.before),
+                    names(&pair.after)
+                )
+            })
             .collect();
         found.sort();
         found
@@ -208,7 +217,11 @@ mod tests {
             &[("a", "add_0"), ("a", "add_1"), ("b", "add_0")],
             &[("b", "add_0"), ("a", "add_1"), ("a", "add_7")],
         );
-        let expected = ["Renamed add_0 add_7", "Same add_0 add_0", "Same add_1 add_1"];
+        let expected = [
+            "Renamed add_0 add_7",
+            "Same add_0 add_0",
+            "Same add_1 add_1",
+        ];
         assert_eq!(found, expected);
     }
 
@@ -229,18 +242,33 @@ mod tests {
 
     #[test]
     fn the_only_new_kernel_under_a_label_replaced_the_chain_that_is_gone_there() {
-        let before = [("mlp", "mul"), ("mlp", "add"), ("mlp", "gelu"), ("out", "add")];
+        let before = [
+            ("mlp", "mul"),
+            ("mlp", "add"),
+            ("mlp", "gelu"),
+            ("out", "add"),
+        ];
         let found = matched(&before, &[("mlp", "fused_mlp"), ("out", "add")]);
         assert_eq!(found, ["Fused mul+add+gelu fused_mlp", "Same add add"]);
         // Outside of labels, and where two are new, nothing says which is which.
         let found = matched(&[("", "mul"), ("", "add")], &[("", "fused")]);
-        assert_eq!(found, ["OnlyAfter  fused", "OnlyBefore add ", "OnlyBefore mul "]);
+        assert_eq!(
+            found,
+            ["OnlyAfter  fused", "OnlyBefore add ", "OnlyBefore mul "]
+        );
     }
 
     #[test]
     fn a_fused_name_says_which_operations_it_replaced() {
-        let before = [("", "add<float> (vec4)"), ("", "relu<float>"), ("", "softmax")];
-        let after = [("", "triton_poi_fused_add_relu_0"), ("", "triton_red_fused_norm_1")];
+        let before = [
+            ("", "add<float> (vec4)"),
+            ("", "relu<float>"),
+            ("", "softmax"),
+        ];
+        let after = [
+            ("", "triton_poi_fused_add_relu_0"),
+            ("", "triton_red_fused_norm_1"),
+        ];
         assert_eq!(
             matched(&before, &after),
             [

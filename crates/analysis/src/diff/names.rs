@@ -76,9 +76,13 @@ fn is_hash(word: &str) -> bool {
 
 /// A mangled name of Rust ends with `17h`, sixteen digits and `E`.
 fn without_hash_of_rust(name: &str) -> &str {
-    let parts = name.strip_suffix('E').and_then(|rest| rest.rsplit_once("17h"));
+    let parts = name
+        .strip_suffix('E')
+        .and_then(|rest| rest.rsplit_once("17h"));
     match parts {
-        Some((start, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => start,
+        Some((start, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            start
+        }
         _ => name,
     }
 }

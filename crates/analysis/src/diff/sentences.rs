@@ -4,13 +4,16 @@ use super::changes::{Change, ChangeKind};
 use super::equal::EqualWork;
 use super::estimate::Estimate;
 use super::gate::{Gate, GateOf, Limit};
-use super::matching::{How, Pair};
+use super::matching::{How, Pair, SideKernel};
 use super::metric::{Metric, Unit};
 use super::{Diff, GateStatus, RunDigest, SamplesOf, Verdict, names};
 use crate::quantity;
+use std::collections::BTreeMap;
 
 /// Changes from this factor on are told as a factor.
 const TOLD_FACTOR: f64 = 1.5;
+/// Intervals that reach so far are told in factors.
+const WIDE_FACTOR: f64 = 3.0;
 /// Reasons that the verdict names.
 const MOST_REASONS: usize = 3;
 /// A reason makes at least this part of the change that it explains.
@@ -39,7 +42,9 @@ fn factor(ratio: f64) -> String {
         100.0.. => 0,
         10.0.. => 1,
         0.1.. => 2,
-        _ => 4,
+        0.001.. => 4,
+        _ if ratio > 0.0 => return "< 0.001 ×".to_owned(),
+        _ => 0,
     };
     format!("{ratio:.digits$} ×")
 }
@@ -47,7 +52,7 @@ fn factor(ratio: f64) -> String {
 fn signed(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     let digits = match percent.abs() {
-        9.95.. => 1,
+        100.0.. => 0,
         0.995.. => 1,
         _ => 2,
     };
@@ -61,7 +66,8 @@ fn signed(ratio: f64) -> String {
 
 /// The interval of a ratio: `+1.2 … +3.0 %`.
 pub fn interval(ratio: f64, low: f64, high: f64) -> String {
-    if ratio >= TOLD_FACTOR || ratio <= 1.0 / TOLD_FACTOR {
+    let wide = high >= WIDE_FACTOR || low <= 1.0 / WIDE_FACTOR;
+    if ratio >= TOLD_FACTOR || ratio <= 1.0 / TOLD_FACTOR || wide {
         return format!("{} … {}", factor(low).trim_end_matches(" ×"), factor(high));
     }
     format!("{} … {}", signed(low).trim_end_matches(" %"), signed(high))
@@ -80,12 +86,15 @@ pub fn chance(p: f64) -> String {
 pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
     let find = |metric: Metric| {
         let key = metric.key();
-        diff.changes.iter().find(|c| matches!(c.kind, ChangeKind::Time) && c.name == key)
+        diff.changes
+            .iter()
+            .find(|c| matches!(c.kind, ChangeKind::Time) && c.name == key)
     };
     let (wall, gpu) = (find(Metric::WallTime), find(Metric::GpuTime));
     let known = |change: Option<&Change>| change.filter(|c| c.ratio.is_some()).is_some();
     if !known(wall) && !known(gpu) {
-        let sentence = "Times of GPU work are not known on both sides: only counts can be compared.";
+        let sentence =
+            "Times of GPU work are not known on both sides: only counts can be compared.";
         return (Verdict::Unknown, sentence.to_owned());
     }
     let told = [(wall, "from start to end"), (gpu, "of GPU time")]
@@ -113,10 +122,16 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
                 of => format!("{of}{of_what}; from start to end, no difference beyond noise"),
             };
             sentence.push_str(&format!("{text} {of}"));
-            if slower { Verdict::Slower } else { Verdict::Faster }
+            if slower {
+                Verdict::Slower
+            } else {
+                Verdict::Faster
+            }
         }
         None if reasons.is_empty() => {
-            let noise = wall.or(gpu).and_then(|c| Some(interval(c.ratio?, c.low?, c.high?)));
+            let noise = wall
+                .or(gpu)
+                .and_then(|c| Some(interval(c.ratio?, c.low?, c.high?)));
             let noise = noise.map_or(String::new(), |noise| format!(": start to end {noise}"));
             sentence.push_str(&format!("No difference beyond noise{noise}"));
             Verdict::NoDifference
@@ -131,7 +146,11 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
     }
     let same = as_before(diff);
     if !same.is_empty() && verdict != Verdict::NoDifference {
-        let are = if same.len() == 1 && !same[0].ends_with('s') { "is" } else { "are" };
+        let are = if same.len() == 1 && !same[0].ends_with('s') {
+            "is"
+        } else {
+            "are"
+        };
         sentence.push_str(&format!("; {} {are} as before", listed(&same)));
     }
     sentence.push('.');
@@ -141,7 +160,12 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
 /// `12.3 % slower (10.9 … 13.8 %)`.
 fn headline(ratio: f64, low: f64, high: f64) -> String {
     if ratio >= TOLD_FACTOR {
-        return format!("{} as long ({} … {})", factor(ratio), factor(low).trim_end_matches(" ×"), factor(high));
+        return format!(
+            "{} as long ({} … {})",
+            factor(ratio),
+            factor(low).trim_end_matches(" ×"),
+            factor(high)
+        );
     }
     if ratio <= 1.0 / TOLD_FACTOR {
         let [by, least, most] = [ratio, high, low].map(|ratio| factor(1.0 / ratio));
@@ -155,7 +179,12 @@ fn headline(ratio: f64, low: f64, high: f64) -> String {
     };
     let (least, most) = if slower { (low, high) } else { (high, low) };
     let word = if slower { "slower" } else { "faster" };
-    format!("{} % {word} ({} … {} %)", percent(ratio), percent(least), percent(most))
+    format!(
+        "{} % {word} ({} … {} %)",
+        percent(ratio),
+        percent(least),
+        percent(most)
+    )
 }
 
 /// What changed most, in the direction of the whole.
@@ -168,12 +197,17 @@ fn reasons(diff: &Diff) -> Vec<String> {
     let weight = |change: &Change| change.by().map_or(0.0, f64::abs);
     let found: Vec<&Change> = diff.changes.iter().filter(told).collect();
     let most = found.first().map_or(0.0, |change| weight(change));
-    let found = found.into_iter().filter(|change| weight(change) >= REASON_PART * most);
+    let found = found
+        .into_iter()
+        .filter(|change| weight(change) >= REASON_PART * most);
     found.take(MOST_REASONS).filter_map(reason).collect()
 }
 
 fn typical_changed(change: &Change) -> bool {
-    change.typical.as_ref().is_some_and(|typical| typical.significant)
+    change
+        .typical
+        .as_ref()
+        .is_some_and(|typical| typical.significant)
 }
 
 fn reason(change: &Change) -> Option<String> {
@@ -183,16 +217,36 @@ fn reason(change: &Change) -> Option<String> {
         (ChangeKind::Idle, _) => {
             let more = if after > before { "more" } else { "less" };
             let by = quantity::duration_f64((after - before).abs());
-            format!("{by} {more} idle ({})", change.what.trim_start_matches("idle: "))
+            format!(
+                "{by} {more} idle ({})",
+                change.what.trim_start_matches("idle: ")
+            )
         }
-        (_, Some(How::OnlyAfter)) => format!("{} is new ({})", name(&change.name), value(after, change.unit)),
-        (_, Some(How::OnlyBefore)) => format!("{} is gone ({})", name(&change.name), value(before, change.unit)),
+        (_, Some(How::OnlyAfter)) => format!(
+            "{} is new ({})",
+            name(&change.name),
+            value(after, change.unit)
+        ),
+        (_, Some(How::OnlyBefore)) => format!(
+            "{} is gone ({})",
+            name(&change.name),
+            value(before, change.unit)
+        ),
         (_, Some(How::Fused | How::Split)) => format!("{}, {}", change.what, takes(change.ratio?)),
         _ => {
             let typical = change.typical.as_ref().filter(|_| !change.significant);
             match typical {
-                Some(typical) => format!("a dispatch of {} {}", name(&change.name), takes(typical.ratio?)),
-                None => format!("{} {}{}", name(&change.name), takes(change.ratio?), counts(change)),
+                Some(typical) => format!(
+                    "a dispatch of {} {}",
+                    name(&change.name),
+                    takes(typical.ratio?)
+                ),
+                None => format!(
+                    "{} {}{}",
+                    name(&change.name),
+                    takes(change.ratio?),
+                    counts(change)
+                ),
             }
         }
     })
@@ -222,7 +276,10 @@ fn takes(ratio: f64) -> String {
 /// Of launches and gaps, what did not change.
 fn as_before(diff: &Diff) -> Vec<&'static str> {
     let unchanged = |name: &str| {
-        let found = diff.changes.iter().find(|c| c.name == name && c.kind != ChangeKind::Kernel);
+        let found = diff
+            .changes
+            .iter()
+            .find(|c| c.name == name && c.kind != ChangeKind::Kernel);
         found.is_some_and(|c| !c.significant && c.before.is_some() && c.after.is_some())
     };
     let mut same = Vec::new();
@@ -258,42 +315,82 @@ pub(super) fn kernel(how: How, before: &[String], after: &[String]) -> String {
     };
     match how {
         How::Fused | How::Split => format!("{} became {}", quoted(before), quoted(after)),
-        _ => after.first().or(before.first()).cloned().unwrap_or_default(),
+        _ => after
+            .first()
+            .or(before.first())
+            .cloned()
+            .unwrap_or_default(),
     }
 }
 
 /// That kernels were matched though they are not called the same.
-pub(super) fn matched(pair: &Pair) -> Option<String> {
+pub(super) fn matched(pairs: &[Pair]) -> Vec<String> {
+    let mut sentences: Vec<String> = pairs.iter().filter_map(renamed).collect();
+    let mut moved: BTreeMap<[&str; 2], Vec<String>> = BTreeMap::new();
+    for pair in pairs.iter().filter(|pair| pair.how == How::Moved) {
+        if let (Some(before), Some(after)) = (pair.before.first(), pair.after.first()) {
+            let name = match before.name == after.name {
+                true => format!("`{}`", before.name),
+                false => format!("`{}` (now `{}`)", before.name, after.name),
+            };
+            moved
+                .entry([before.path, after.path])
+                .or_default()
+                .push(name);
+        }
+    }
+    for (paths, kernels) in moved {
+        let [before, after] = paths.map(|path| match path {
+            "" => "outside of labels".to_owned(),
+            path => format!("under the label `{path}`"),
+        });
+        let kernels = match kernels.len() {
+            0..=MOST_NAMED => kernels.join(", "),
+            all => format!(
+                "{} and {} more",
+                kernels[..MOST_NAMED].join(", "),
+                all - MOST_NAMED
+            ),
+        };
+        let is = if kernels.contains("`, `") || kernels.contains(" more") {
+            "are"
+        } else {
+            "is"
+        };
+        sentences.push(format!(
+            "{kernels} {before} {is} compared with the same name {after}."
+        ));
+    }
+    sentences
+}
+
+/// Kernels that a sentence names.
+const MOST_NAMED: usize = 4;
+
+fn renamed(pair: &Pair) -> Option<String> {
     let (before, after) = (pair.before.first()?, pair.after.first()?);
     match pair.how {
         How::Renamed => Some(format!(
             "`{}` is compared with `{}`: their names differ in counters, hashes or architectures only.",
             before.name, after.name
         )),
-        How::Moved => {
-            let path = |path: &str| match path {
-                "" => "no label".to_owned(),
-                path => format!("the label `{path}`"),
-            };
-            Some(format!(
-                "`{}` under {} is compared with `{}` under {}.",
-                before.name,
-                path(before.path),
-                after.name,
-                path(after.path)
-            ))
-        }
         How::Fused | How::Split => {
-            let all = |kernels: &[super::matching::SideKernel]| -> Vec<String> {
-                kernels.iter().map(|kernel| kernel.name.to_owned()).collect()
+            let all = |kernels: &[SideKernel]| -> Vec<String> {
+                kernels
+                    .iter()
+                    .map(|kernel| kernel.name.to_owned())
+                    .collect()
             };
             let basis = match names::fused_operations(after.name) {
-                Some(_) => "by the operations in its name, and its label",
+                Some(_) => "by the operations in its name",
                 None => "by their label alone",
             };
-            Some(format!("{}: matched {basis}.", kernel(pair.how, &all(&pair.before), &all(&pair.after))))
+            Some(format!(
+                "{}: matched {basis}.",
+                kernel(pair.how, &all(&pair.before), &all(&pair.after))
+            ))
         }
-        How::Same | How::OnlyBefore | How::OnlyAfter => None,
+        How::Moved | How::Same | How::OnlyBefore | How::OnlyAfter => None,
     }
 }
 
@@ -303,11 +400,17 @@ pub(super) fn equal_work(work: &EqualWork) -> Vec<String> {
     let other: Vec<String> = (work.figures.iter())
         .filter(|figure| figure.equal == Some(false) && figure.what != "evaluations")
         .filter_map(|figure| {
-            let (before, after) = (value(figure.before?, figure.unit), value(figure.after?, figure.unit));
+            let (before, after) = (
+                value(figure.before?, figure.unit),
+                value(figure.after?, figure.unit),
+            );
             Some(format!("{} {before} → {after}", figure.what))
         })
         .collect();
-    let evaluations = work.figures.iter().find(|figure| figure.what == "evaluations");
+    let evaluations = work
+        .figures
+        .iter()
+        .find(|figure| figure.what == "evaluations");
     if let Some(figure) = evaluations
         && figure.equal == Some(false)
         && let (Some(before), Some(after)) = (figure.before, figure.after)
@@ -322,7 +425,11 @@ pub(super) fn equal_work(work: &EqualWork) -> Vec<String> {
         Some(true) => {}
         Some(false) => sentences.push(format!(
             "The work is not equal{}: {}. A difference in time may be a difference in work.",
-            if work.per_evaluation { " in an evaluation" } else { "" },
+            if work.per_evaluation {
+                " in an evaluation"
+            } else {
+                ""
+            },
             other.join(", ")
         )),
         None => sentences.push("Whether the work is equal is not known.".to_owned()),
@@ -331,7 +438,13 @@ pub(super) fn equal_work(work: &EqualWork) -> Vec<String> {
 }
 
 /// How figures were compared.
-pub(super) fn method(before: usize, after: usize, samples: SamplesOf, assumed: Option<f64>, level: f64) -> String {
+pub(super) fn method(
+    before: usize,
+    after: usize,
+    samples: SamplesOf,
+    assumed: Option<f64>,
+    level: f64,
+) -> String {
     let runs = |count: usize| quantity::of(count as u64, "run", "runs");
     let told = format!(
         "A difference is told when noise makes one as great in at most {} of diffs.",
@@ -348,7 +461,11 @@ pub(super) fn method(before: usize, after: usize, samples: SamplesOf, assumed: O
              (standard deviation), which is in the intervals; give gates a wider margin, or record several runs. {told}",
             quantity::share(assumed.unwrap_or_default())
         ),
-        SamplesOf::Runs => format!("{} before, {} after: a run is a sample.{alone} {told}", runs(before), runs(after)),
+        SamplesOf::Runs => format!(
+            "{} before, {} after: a run is a sample.{alone} {told}",
+            runs(before),
+            runs(after)
+        ),
         SamplesOf::RunsInTurns => format!(
             "{} before, {} after, in turns: a run is a sample, and a drift over all of them is taken out. {told}",
             runs(before),
@@ -358,7 +475,13 @@ pub(super) fn method(before: usize, after: usize, samples: SamplesOf, assumed: O
 }
 
 /// What became of a gate.
-pub(super) fn gate(gate: &Gate, status: GateStatus, found: &Estimate, has_figure: bool, per_evaluation: bool) -> String {
+pub(super) fn gate(
+    gate: &Gate,
+    status: GateStatus,
+    found: &Estimate,
+    has_figure: bool,
+    per_evaluation: bool,
+) -> String {
     let unit = gate.of.unit();
     let Some((before, after)) = found.before.zip(found.after) else {
         let what = match &gate.of {
@@ -370,14 +493,18 @@ pub(super) fn gate(gate: &Gate, status: GateStatus, found: &Estimate, has_figure
     };
     let each = if per_evaluation { " an evaluation" } else { "" };
     let limit = match gate.limit {
-        Limit::Share(_) => found.ratio.map_or_else(|| "from nothing".to_owned(), change),
+        Limit::Share(_) => found
+            .ratio
+            .map_or_else(|| "from nothing".to_owned(), change),
         Limit::Absolute(_) => {
             let sign = if after < before { "−" } else { "+" };
             format!("{sign}{}", value((after - before).abs(), unit))
         }
     };
     let noise = match (found.ratio, found.low, found.high) {
-        (Some(ratio), Some(low), Some(high)) if low != high => format!(", 95 %: {}", interval(ratio, low, high)),
+        (Some(ratio), Some(low), Some(high)) if low != high => {
+            format!(", 95 %: {}", interval(ratio, low, high))
+        }
         _ => String::new(),
     };
     let end = match status {
@@ -385,14 +512,21 @@ pub(super) fn gate(gate: &Gate, status: GateStatus, found: &Estimate, has_figure
         GateStatus::Noise => ": beyond the limit, but within noise",
         GateStatus::Unknown | GateStatus::UnknownAllowed => "",
     };
-    format!("{} → {}{each} ({limit}{noise}){end}.", value(before, unit), value(after, unit))
+    format!(
+        "{} → {}{each} ({limit}{noise}){end}.",
+        value(before, unit),
+        value(after, unit)
+    )
 }
 
 /// What to do next.
 pub(super) fn next(diff: &Diff, before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
     let mut next = Vec::new();
     if let ([first], [second]) = (before, after) {
-        next.push(format!("`gapscope view {} {}` shows both, one below the other.", first.name, second.name));
+        next.push(format!(
+            "`gapscope view {} {}` shows both, one below the other.",
+            first.name, second.name
+        ));
         next.push("`gapscope diff --runs 5 -- BEFORE… -- AFTER…` records several runs in turns: narrower intervals, and no assumption.".to_owned());
     } else if let (Some(first), Some(second)) = (before.first(), after.first()) {
         next.push(format!(
@@ -400,16 +534,27 @@ pub(super) fn next(diff: &Diff, before: &[RunDigest], after: &[RunDigest]) -> Ve
             first.name, second.name
         ));
     }
-    let changed = diff.changes.iter().find(|c| c.kind == ChangeKind::Kernel && (c.grew()));
+    let changed = diff
+        .changes
+        .iter()
+        .find(|c| c.kind == ChangeKind::Kernel && (c.grew()));
     if let Some(change) = changed
         && let Some(label) = &change.label
         && !label.contains('#')
         && let Some(run) = after.first()
     {
-        next.push(format!("`gapscope report --label '{label}' {}` says more of where `{}` runs.", run.name, change.name));
+        next.push(format!(
+            "`gapscope report --label '{label}' {}` says more of where `{}` runs.",
+            run.name, change.name
+        ));
     }
-    if matches!(diff.verdict, Verdict::NoDifference | Verdict::Changed) && before.len() + after.len() > 2 {
-        next.push("More runs find smaller differences: four times as many halve the intervals.".to_owned());
+    if matches!(diff.verdict, Verdict::NoDifference | Verdict::Changed)
+        && before.len() + after.len() > 2
+    {
+        next.push(
+            "More runs find smaller differences: four times as many halve the intervals."
+                .to_owned(),
+        );
     }
     next
 }

@@ -43,7 +43,8 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x >= 1.0 {
         return 1.0;
     }
-    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp();
+    let front =
+        (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp();
     match x < (a + 1.0) / (a + b + 2.0) {
         true => front * fraction(x, a, b) / a,
         false => 1.0 - front * fraction(1.0 - x, b, a) / b,
@@ -119,7 +120,10 @@ mod tests {
         ];
         for (chance, freedom, expected) in table {
             let found = limit(chance, freedom);
-            assert!((found - expected).abs() < 6e-4, "{chance} {freedom}: {found}");
+            assert!(
+                (found - expected).abs() < 6e-4,
+                "{chance} {freedom}: {found}"
+            );
             assert!((two_sided(found, freedom) - chance).abs() < 1e-9);
         }
     }

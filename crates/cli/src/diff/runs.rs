@@ -44,7 +44,10 @@ pub fn record(arguments: &Arguments, count: u32) -> Result<Runs, Failure> {
     }
     'runs: for run in 1..=count {
         for (side, command) in commands.iter().enumerate() {
-            page::say(&format!("gapscope: run {run} of {count}, {}\n", SIDES[side]));
+            page::say(&format!(
+                "gapscope: run {run} of {count}, {}\n",
+                SIDES[side]
+            ));
             let path = runs.folder.join(format!("{}-{run}.gapscope", SIDES[side]));
             let recorded = one(arguments, command, &path);
             if interrupted.load(Ordering::Relaxed) {
@@ -54,7 +57,9 @@ pub fn record(arguments: &Arguments, count: u32) -> Result<Runs, Failure> {
             }
             match recorded {
                 Ok(()) => runs.traces[side].push(path),
-                Err(failure) => return Err(runs.ended(&format!("run {run}, {}", SIDES[side]), failure)),
+                Err(failure) => {
+                    return Err(runs.ended(&format!("run {run}, {}", SIDES[side]), failure));
+                }
             }
         }
     }
@@ -81,7 +86,10 @@ impl Runs {
             return Ok(());
         }
         if pairs == 0 {
-            return Err(Failure::new("interrupted before both commands had run: there is nothing to compare").status(130));
+            return Err(Failure::new(
+                "interrupted before both commands had run: there is nothing to compare",
+            )
+            .status(130));
         }
         for traces in &mut self.traces {
             traces.truncate(pairs);
@@ -94,7 +102,10 @@ impl Runs {
     }
 
     fn ended(&self, run: &str, failure: Failure) -> Failure {
-        let kept = match (&self.temporary, self.traces.iter().map(Vec::len).sum::<usize>()) {
+        let kept = match (
+            &self.temporary,
+            self.traces.iter().map(Vec::len).sum::<usize>(),
+        ) {
             (None, 1..) => format!("; the runs before it are in {}", self.folder.display()),
             _ => String::new(),
         };
@@ -104,7 +115,10 @@ impl Runs {
 
 /// Two commands with `--` between them.
 fn commands(all: &[OsString]) -> Result<[Vec<OsString>; 2], Failure> {
-    let sides: Vec<Vec<OsString>> = all.split(|word| word == "--").map(<[OsString]>::to_vec).collect();
+    let sides: Vec<Vec<OsString>> = all
+        .split(|word| word == "--")
+        .map(<[OsString]>::to_vec)
+        .collect();
     match <[Vec<OsString>; 2]>::try_from(sides) {
         Ok(sides) if sides.iter().all(|side| !side.is_empty()) => Ok(sides),
         _ => Err(Failure::new(
@@ -134,22 +148,31 @@ fn folder(arguments: &Arguments) -> Result<(PathBuf, Option<tempfile::TempDir>),
 /// Runs a command without recording it: what it caches is there for both sides.
 fn warm_up(command: &[OsString], interrupted: &AtomicBool) -> Result<(), Failure> {
     let name = command[0].to_string_lossy();
-    let status = Command::new(&command[0]).args(&command[1..]).stdin(Stdio::null()).stdout(Stdio::null()).status();
+    let status = Command::new(&command[0])
+        .args(&command[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status();
     if interrupted.load(Ordering::Relaxed) {
-        return Err(Failure::new("interrupted while warming up: there is nothing to compare").status(130));
+        return Err(
+            Failure::new("interrupted while warming up: there is nothing to compare").status(130),
+        );
     }
-    let failed = |status: ExitStatus| Failure::new(format!("{name} ended with {status} while warming up"));
+    let failed =
+        |status: ExitStatus| Failure::new(format!("{name} ended with {status} while warming up"));
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(failed(status)),
-        Err(error) => Err(Failure::new(format!("{name} cannot be run: {error}")).status(match error.kind() {
-            std::io::ErrorKind::NotFound => 127,
-            _ => 126,
-        })),
+        Err(error) => Err(
+            Failure::new(format!("{name} cannot be run: {error}")).status(match error.kind() {
+                std::io::ErrorKind::NotFound => 127,
+                _ => 126,
+            }),
+        ),
     }
 }
 
-/// Records one run. The trace is what is wanted of it: what it prints would be among the comparison.
+/// Records one run. What it prints goes to stderr: stdout is for the comparison.
 fn one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), Failure> {
     let recording = Recording {
         command: command.to_vec(),
@@ -160,8 +183,10 @@ fn one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), F
         time_limit: arguments.time_limit,
         layer: layer::find()?,
         cuda: layer::find_cuda()?,
+        stdout_to_stderr: true,
         spool_limit_bytes: None,
-        system_root: std::env::var_os("GAPSCOPE_SYSTEM_ROOT").map_or_else(|| "/".into(), Into::into),
+        system_root: std::env::var_os("GAPSCOPE_SYSTEM_ROOT")
+            .map_or_else(|| "/".into(), Into::into),
     };
     let recorded = recording.start()?.wait()?;
     if recorded.exit != Exit::Code(0) {
@@ -169,8 +194,13 @@ fn one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), F
             Exit::Code(code) => format!("exit status {code}"),
             Exit::Signal(signal) => format!("signal {signal}"),
         };
-        let limit = if recorded.timed_out { ": the time limit ended it" } else { "" };
-        return Err(Failure::new(format!("the command ended with {how}{limit}")).status(exit::status(recorded.exit)));
+        let limit = if recorded.timed_out {
+            ": the time limit ended it"
+        } else {
+            ""
+        };
+        return Err(Failure::new(format!("the command ended with {how}{limit}"))
+            .status(exit::status(recorded.exit)));
     }
     match recorded.outcome {
         Outcome::NothingRecorded { reason, .. } => Err(Failure::new(reason)),

@@ -13,6 +13,7 @@ fn help_texts() {
         "record",
         "capture",
         "report",
+        "diff",
         "export",
         "query",
         "deps",

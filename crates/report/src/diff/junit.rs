@@ -5,9 +5,17 @@ use gapscope_analysis::diff::{Diff, GateResult, GateStatus};
 
 /// The gates of a comparison; `name` says what was compared.
 pub fn text(diff: &Diff, name: &str) -> String {
-    let count = |of: &[GateStatus]| diff.gates.iter().filter(|gate| of.contains(&gate.status)).count();
+    let count = |of: &[GateStatus]| {
+        diff.gates
+            .iter()
+            .filter(|gate| of.contains(&gate.status))
+            .count()
+    };
     let (tests, failures) = (diff.gates.len(), count(&[GateStatus::Broken]));
-    let (errors, skipped) = (count(&[GateStatus::Unknown]), count(&[GateStatus::UnknownAllowed]));
+    let (errors, skipped) = (
+        count(&[GateStatus::Unknown]),
+        count(&[GateStatus::UnknownAllowed]),
+    );
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     out.push_str(&format!(
         "<testsuites tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" time=\"0\">\n"
@@ -20,7 +28,11 @@ pub fn text(diff: &Diff, name: &str) -> String {
         out.push_str(&case(gate));
     }
     let mut said = vec![diff.sentence.clone()];
-    said.extend(diff.unlike.iter().map(|sentence| format!("Unlike: {sentence}")));
+    said.extend(
+        diff.unlike
+            .iter()
+            .map(|sentence| format!("Unlike: {sentence}")),
+    );
     said.push(diff.method.sentence.clone());
     out.push_str(&format!(
         "    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",

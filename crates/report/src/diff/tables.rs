@@ -2,7 +2,9 @@
 
 use crate::document::{Block, Column, Row, Table, Text, Tone};
 use crate::section::{or_unknown, rest};
-use gapscope_analysis::diff::{Change, ChangeKind, Diff, How, Unit, chance, change, interval, value};
+use gapscope_analysis::diff::{
+    Change, ChangeKind, Diff, How, Unit, chance, change, interval, value,
+};
 use gapscope_analysis::quantity;
 
 /// The sections with a table.
@@ -16,9 +18,21 @@ pub(super) fn all(diff: &Diff, top: usize) -> Vec<Vec<Block>> {
     let counts = of_kinds(diff, &[ChangeKind::Count]);
     [
         section("Time", &format!("of {each}"), "time", &times, usize::MAX),
-        section("Idle time by cause", &format!("of {each}"), "cause", &idle, top),
+        section(
+            "Idle time by cause",
+            &format!("of {each}"),
+            "cause",
+            &idle,
+            top,
+        ),
         kernels(diff, each, top),
-        section("Counts and sizes", &format!("of {each}"), "figure", &counts, usize::MAX),
+        section(
+            "Counts and sizes",
+            &format!("of {each}"),
+            "figure",
+            &counts,
+            usize::MAX,
+        ),
     ]
     .into_iter()
     .filter(|blocks| !blocks.is_empty())
@@ -55,7 +69,10 @@ fn section(title: &str, aside: &str, what: &str, changes: &[&Change], top: usize
             note: None,
         });
     }
-    let mut blocks = vec![Block::Heading(title.into(), aside.into()), Block::Table(table)];
+    let mut blocks = vec![
+        Block::Heading(title.into(), aside.into()),
+        Block::Table(table),
+    ];
     rest(&mut blocks, changes.len(), shown.len(), "rows");
     blocks
 }
@@ -74,7 +91,9 @@ fn figures(of: &Change) -> Vec<Text> {
         _ => Text::new().faint("unknown"),
     };
     let range = match (of.ratio, of.low, of.high) {
-        (Some(ratio), Some(low), Some(high)) if low != high => Text::from(interval(ratio, low, high)),
+        (Some(ratio), Some(low), Some(high)) if low != high => {
+            Text::from(interval(ratio, low, high))
+        }
         _ => Text::new(),
     };
     let p = match (of.p_noise, of.significant) {
@@ -83,9 +102,13 @@ fn figures(of: &Change) -> Vec<Text> {
         (Some(p), false) => Text::new().faint(chance(p)),
         (None, _) => Text::new(),
     };
+    let side = |value: Option<f64>, absent: How| match of.matched == Some(absent) {
+        true => Text::new().faint("–"),
+        false => value_of(value, of.unit),
+    };
     vec![
-        value_of(of.before, of.unit),
-        value_of(of.after, of.unit),
+        side(of.before, How::OnlyAfter),
+        side(of.after, How::OnlyBefore),
         changed,
         range,
         p,
@@ -103,14 +126,14 @@ fn kernels(diff: &Diff, each: &str, top: usize) -> Vec<Block> {
         return Vec::new();
     }
     let significant = |change: &&&Change| {
-        change.significant || change.typical.as_ref().is_some_and(|typical| typical.significant)
+        change.significant
+            || change
+                .typical
+                .as_ref()
+                .is_some_and(|typical| typical.significant)
     };
     let changed = changes.iter().filter(significant).count();
-    let labelled = changes.iter().any(|change| change.label.is_some());
     let mut columns = vec![Column::name("kernel")];
-    if labelled {
-        columns.push(Column::text("label").spare(4));
-    }
     columns.extend([
         Column::number("count").spare(3),
         Column::number("before"),
@@ -130,15 +153,16 @@ fn kernels(diff: &Diff, each: &str, top: usize) -> Vec<Block> {
             true => Text::new().strong(change.name.as_str()),
             false => Text::from(change.name.as_str()),
         };
-        let mut cells = vec![name];
-        if labelled {
-            cells.push(change.label.as_deref().unwrap_or_default().into());
-        }
-        cells.push(counts(change));
+        let mut cells = vec![name, counts(change)];
         cells.extend(figures(change));
+        let several = changes
+            .iter()
+            .filter(|other| other.name == change.name)
+            .count()
+            > 1;
         table.rows.push(Row {
             cells,
-            note: note(change),
+            note: note(change, several),
         });
     }
     let aside = format!(
@@ -153,31 +177,44 @@ fn kernels(diff: &Diff, each: &str, top: usize) -> Vec<Block> {
 fn counts(change: &Change) -> Text {
     match change.counts {
         Some([before, after]) if before == after => quantity::mean_count(before).into(),
-        Some([before, after]) => {
-            format!("{} → {}", quantity::mean_count(before), quantity::mean_count(after)).into()
-        }
+        Some([before, after]) => format!(
+            "{} → {}",
+            quantity::mean_count(before),
+            quantity::mean_count(after)
+        )
+        .into(),
         None => Text::new(),
     }
 }
 
-fn note(of: &Change) -> Option<Text> {
-    match of.matched {
-        Some(How::OnlyBefore) => return Some("only before".into()),
-        Some(How::OnlyAfter) => return Some("only after".into()),
-        Some(How::Fused | How::Split) => return Some(of.what.as_str().into()),
-        _ => {}
-    }
-    let typical = of.typical.as_ref().filter(|typical| typical.significant && !of.significant)?;
-    let (ratio, low, high) = (typical.ratio?, typical.low?, typical.high?);
-    Some(
-        format!(
+/// What is to be said of a kernel besides; where several have its name, its label.
+fn note(of: &Change, several: bool) -> Option<Text> {
+    let typical = || {
+        let typical = of
+            .typical
+            .as_ref()
+            .filter(|typical| typical.significant && !of.significant)?;
+        let (ratio, low, high) = (typical.ratio?, typical.low?, typical.high?);
+        Some(format!(
             "a typical dispatch: {} → {}, {} (95 %: {}), p {}",
             value(typical.before?, Unit::Ns),
             value(typical.after?, Unit::Ns),
             change(ratio),
             interval(ratio, low, high),
             chance(typical.p_noise?)
-        )
-        .into(),
-    )
+        ))
+    };
+    let said = match of.matched {
+        Some(How::OnlyBefore) => Some("only before".to_owned()),
+        Some(How::OnlyAfter) => Some("only after".to_owned()),
+        Some(How::Fused | How::Split) => Some(of.what.clone()),
+        _ => typical(),
+    };
+    let label = of
+        .label
+        .as_ref()
+        .filter(|_| several)
+        .map(|label| format!("under {label}"));
+    let notes: Vec<String> = label.into_iter().chain(said).collect();
+    (!notes.is_empty()).then(|| Text::new().faint(notes.join("; ")))
 }
