@@ -6,6 +6,7 @@ use crate::trace;
 use gapscope_analysis::diff::RunDigest;
 use gapscope_trace::{rank_folders, read_manifest};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The runs of both sides.
 pub struct Inputs {
@@ -31,21 +32,37 @@ impl Inputs {
         Inputs::read(&before, &after)
     }
 
-    /// Reads these traces, a run each.
+    /// Reads these traces, a run each, two at a time.
     pub fn read(before: &[PathBuf], after: &[PathBuf]) -> Result<Inputs, Failure> {
-        let mut whole = true;
-        let mut digests = |paths: &[PathBuf]| -> Result<Vec<RunDigest>, Failure> {
-            let mut runs = Vec::new();
-            for path in paths {
-                let (run, is_whole) = digest(path)?;
-                whole &= is_whole;
-                runs.push(run);
+        let paths: Vec<&PathBuf> = before.iter().chain(after).collect();
+        let next = AtomicUsize::new(0);
+        let read = || {
+            let mut own = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(path) = paths.get(at) else {
+                    return own;
+                };
+                own.push((at, digest(path)));
             }
-            Ok(runs)
         };
+        let mut runs = std::thread::scope(|scope| {
+            let beside = scope.spawn(read);
+            let mut runs = read();
+            match beside.join() {
+                Ok(others) => runs.extend(others),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+            runs
+        });
+        runs.sort_by_key(|(at, _)| *at);
+        let runs: Result<Vec<_>, Failure> = runs.into_iter().map(|(_, run)| run).collect();
+        let runs = runs?;
+        let whole = runs.iter().all(|(_, whole)| *whole);
+        let mut all = runs.into_iter().map(|(run, _)| run);
         Ok(Inputs {
-            before: digests(before)?,
-            after: digests(after)?,
+            before: all.by_ref().take(before.len()).collect(),
+            after: all.collect(),
             whole,
         })
     }
