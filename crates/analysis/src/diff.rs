@@ -16,6 +16,7 @@ mod digest;
 mod equal;
 mod estimate;
 mod gate;
+mod gated;
 mod matching;
 mod metric;
 mod names;
@@ -23,6 +24,8 @@ mod samples;
 mod sentences;
 mod student;
 mod unlike;
+mod words;
+mod works;
 
 pub use changes::{Change, ChangeKind};
 pub use digest::{Machine, RunDigest};
@@ -30,7 +33,7 @@ pub use equal::{EqualWork, WorkFigure};
 pub use gate::{Gate, GateError, GateOf, Limit, gate_metrics};
 pub use matching::How;
 pub use metric::{Metric, Unit};
-pub use sentences::{chance, change, interval, value};
+pub use words::{chance, change, interval, value};
 
 use estimate::Design;
 use serde::Serialize;

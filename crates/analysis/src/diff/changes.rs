@@ -5,7 +5,7 @@ use super::equal::Evaluated;
 use super::estimate::{self, Design, Estimate, Sample};
 use super::matching::{self, How, Pair, SideKernel};
 use super::metric::{Metric, Unit};
-use super::{Gate, GateOf, GateResult, GateStatus, Limit, Options, names, sentences};
+use super::{Options, sentences};
 use crate::gaps::Cause;
 use serde::Serialize;
 
@@ -133,7 +133,7 @@ pub(super) struct Comparison<'a> {
     sides: [&'a [RunDigest]; 2],
     design: &'a Design,
     pub evaluated: Option<Evaluated>,
-    pairs: Vec<Pair<'a>>,
+    pub pairs: Vec<Pair<'a>>,
     /// By kernel, in the order of `pairs`.
     pub changes: Vec<Change>,
     pub tested: u64,
@@ -182,7 +182,7 @@ impl<'a> Comparison<'a> {
         self.sides.map(|runs| runs.len() as u64)
     }
 
-    fn estimate(&self, metric: Metric) -> Estimate {
+    pub fn estimate(&self, metric: Metric) -> Estimate {
         let [before, after] = [0, 1].map(|side| {
             let runs = self.sides[side].iter().enumerate();
             let sample = |(run, digest): (usize, &'a RunDigest)| {
@@ -299,7 +299,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// The time of the kernels of some pairs together.
-    fn estimate_of(&self, pairs: &[&Pair]) -> Estimate {
+    pub fn estimate_of(&self, pairs: &[&Pair]) -> Estimate {
         let sides = [0, 1].map(|side| {
             let kernels: Vec<&SideKernel> = (pairs.iter())
                 .flat_map(|pair| [&pair.before, &pair.after][side])
@@ -421,77 +421,6 @@ impl<'a> Comparison<'a> {
     /// Sentences on kernels that were matched though they are not called the same.
     pub fn matched(&self) -> Vec<String> {
         sentences::matched(&self.pairs)
-    }
-
-    pub fn gates(&self, gates: &[Gate], options: &Options) -> Vec<GateResult> {
-        gates
-            .iter()
-            .map(|gate| self.gate(gate, gates.len(), options))
-            .collect()
-    }
-
-    fn gate(&self, gate: &Gate, gates: usize, options: &Options) -> GateResult {
-        let estimate = match &gate.of {
-            GateOf::Metric(metric) => Some(self.estimate(*metric)),
-            GateOf::Kernel(name) => {
-                let found = self.kernels(name);
-                (!found.is_empty()).then(|| self.estimate_of(&found))
-            }
-        };
-        let found = estimate.unwrap_or_default();
-        let status = match found.before.zip(found.after) {
-            None if options.allow_unknown => GateStatus::UnknownAllowed,
-            None => GateStatus::Unknown,
-            Some((before, after)) => {
-                let ratio = found.ratio.unwrap_or(match before == after {
-                    true => 1.0,
-                    false => f64::INFINITY,
-                });
-                let beyond = match gate.limit {
-                    Limit::Share(share) => ratio - 1.0 > share,
-                    Limit::Absolute(by) => after - before > by,
-                };
-                let level = options.level / gates as f64;
-                let certain = found.exact || found.p.is_some_and(|p| p <= level);
-                match (beyond, certain) {
-                    (false, _) => GateStatus::Held,
-                    (true, true) => GateStatus::Broken,
-                    (true, false) => GateStatus::Noise,
-                }
-            }
-        };
-        let known = estimate.is_some();
-        GateResult {
-            gate: gate.text.clone(),
-            status,
-            sentence: sentences::gate(gate, status, &found, known, self.evaluated.is_some()),
-            before: found.before,
-            after: found.after,
-            unit: gate.of.unit(),
-            ratio: found.ratio,
-            low: found.low,
-            high: found.high,
-            p_noise: found.p,
-        }
-    }
-
-    /// The kernels of a name, or where there are none those whose names differ from it in counters only.
-    fn kernels(&self, name: &str) -> Vec<&Pair<'a>> {
-        let of = |same: &dyn Fn(&str) -> bool| -> Vec<&Pair<'a>> {
-            let both = |pair: &&Pair| {
-                pair.before
-                    .iter()
-                    .chain(&pair.after)
-                    .any(|kernel| same(kernel.name))
-            };
-            self.pairs.iter().filter(both).collect()
-        };
-        let exact = of(&|other| other == name);
-        if !exact.is_empty() {
-            return exact;
-        }
-        let normal = names::of_kernel(name);
-        of(&|other| names::of_kernel(other) == normal)
     }
 }
 

@@ -324,17 +324,22 @@ mod tests {
         assumed_spread: 0.01,
     };
 
-    /// Against R: `t.test(log(a), log(b))` with these values.
+    /// Against scipy: `ttest_ind(log(after), log(before), equal_var=False)` and its `confidence_interval`.
     #[test]
     fn runs_are_compared_by_welchs_test_on_logarithms() {
         let before = samples(&[100.0, 101.0, 99.0, 100.5, 99.5]);
         let after = samples(&[103.0, 104.0, 102.5, 103.5, 102.0]);
         let found = Estimate::of_times(&before, &after, &APART);
-        let ratio = found.ratio.unwrap();
-        assert!((ratio - 1.03).abs() < 1e-3, "{ratio}");
-        let p = found.p.unwrap();
-        assert!(p < 1e-3 && p > 1e-5, "{p}");
-        assert!(found.low.unwrap() > 1.018 && found.high.unwrap() < 1.042);
+        let expected = [
+            (found.p, 0.000_325_020_526_27),
+            (found.ratio, 1.030_001_478_278),
+            (found.low, 1.018_361_333_878),
+            (found.high, 1.041_774_672_665),
+        ];
+        for (found, expected) in expected {
+            let found = found.unwrap();
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        }
     }
 
     #[test]
