@@ -68,7 +68,10 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
                 .and_then(|c| Some(interval(c.ratio?, c.low?, c.high?)));
             let noise = noise.map_or(String::new(), |noise| format!(": start to end {noise}"));
             sentence.push_str(&format!("No difference beyond noise{noise}"));
-            Verdict::NoDifference
+            match diff.equal_work.equal {
+                Some(false) => Verdict::Changed,
+                _ => Verdict::NoDifference,
+            }
         }
         None => {
             sentence.push_str("No difference beyond noise from start to end, but some within");
@@ -79,7 +82,7 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
         sentence.push_str(&format!(": {}", reasons.join(", ")));
     }
     let same = as_before(diff);
-    if !same.is_empty() && verdict != Verdict::NoDifference {
+    if !same.is_empty() && !sentence.contains("No difference beyond noise: ") {
         let are = if same.len() == 1 && !same[0].ends_with('s') {
             "is"
         } else {
