@@ -5,6 +5,7 @@
 //! figure is the median of the repetitions with their range.
 
 mod capture;
+mod diff;
 mod disk;
 mod dispatch;
 mod exit;
@@ -30,7 +31,7 @@ pub struct Options {
     /// Repetitions of each variant
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
-    /// Only these parts: dispatch, slow-down, capture, disk, exit, view, rivals. The others keep their tables
+    /// Only these parts: dispatch, slow-down, capture, disk, exit, view, rivals, diff. The others keep their tables
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -38,7 +39,7 @@ pub struct Options {
 /// A part of the page with its heading.
 type Part = (&'static str, fn(u32) -> Result<String>);
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     ("dispatch", dispatch::measure),
     ("slow-down", slow_down::measure),
     ("capture", capture::measure),
@@ -46,13 +47,14 @@ const PARTS: [Part; 7] = [
     ("exit", exit::measure),
     ("view", view::measure),
     ("rivals", rivals::measure),
+    ("diff", diff::measure),
 ];
 
 pub fn run(options: &Options) -> Result<()> {
     for name in &options.only {
         if !PARTS.iter().any(|(part, _)| part == name) {
             bail!(
-                "there is no part {name}: the parts are dispatch, slow-down, capture, disk, exit, view and rivals"
+                "there is no part {name}: the parts are dispatch, slow-down, capture, disk, exit, view, rivals and diff"
             );
         }
     }

@@ -15,6 +15,7 @@ mod communication;
 pub mod conditions;
 pub mod counters;
 pub mod dataflow;
+pub mod diff;
 pub mod drift;
 pub mod durations;
 pub mod equal_work;

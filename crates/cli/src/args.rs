@@ -1,5 +1,6 @@
 //! The command line as typed.
 
+mod diff;
 mod replay;
 mod scripts;
 
@@ -12,6 +13,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use diff::Diff;
 pub use replay::Replay;
 pub use scripts::{Explain, Schema};
 
@@ -46,6 +48,7 @@ pub enum Command {
     Capture(Capture),
     Report(Report),
     Explain(Explain),
+    Diff(Diff),
     View(View),
     Export(Export),
     Query(Query),

@@ -8,6 +8,7 @@ mod captured;
 mod companion;
 mod completions;
 mod deps;
+mod diff;
 mod exit;
 mod explain;
 mod export;
@@ -74,6 +75,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Capture(_) => Err(elsewhere("captures", "Linux")),
         Command::Report(arguments) => report::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::View(arguments) => view::run(&arguments),

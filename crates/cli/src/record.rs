@@ -63,6 +63,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         time_limit: arguments.time_limit,
         layer: layer::find()?,
         cuda: layer::find_cuda()?,
+        stdout_to_stderr: false,
         spool_limit_bytes: None,
         system_root: std::env::var_os(SYSTEM_ROOT).map_or_else(|| "/".into(), Into::into),
     };

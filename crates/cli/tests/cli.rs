@@ -7,6 +7,8 @@ mod capture;
 mod completions;
 #[path = "cli/deps.rs"]
 mod deps;
+#[path = "cli/diff.rs"]
+mod diff;
 #[path = "cli/errors.rs"]
 mod errors;
 #[cfg(target_os = "linux")]

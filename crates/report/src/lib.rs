@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod cause;
+pub mod diff;
 pub mod document;
 pub mod explanation;
 pub mod fit;

@@ -7,6 +7,7 @@
 mod catalogue;
 mod fleet;
 mod noise;
+mod repeated;
 mod stream;
 
 use crate::ids::{DeviceId, QueueId};
@@ -16,6 +17,7 @@ use std::path::Path;
 use stream::Stream;
 
 pub use fleet::Fleet;
+pub use repeated::{Repeated, Spread};
 
 /// What to make up.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,6 +16,7 @@ mod conditions;
 mod counts;
 mod cuda;
 mod deps;
+mod diff;
 mod driver;
 mod endings;
 mod equal_work;

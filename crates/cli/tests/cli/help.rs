@@ -14,6 +14,7 @@ fn help_texts() {
         "capture",
         "report",
         "explain",
+        "diff",
         "export",
         "query",
         "deps",

@@ -37,6 +37,8 @@ pub struct Recording {
     pub layer: PathBuf,
     /// The library that records CUDA; without it CUDA is not recorded.
     pub cuda: Option<PathBuf>,
+    /// What it prints goes to this process's stderr, whose stdout is for something else.
+    pub stdout_to_stderr: bool,
     /// The most bytes of spool that may wait in one process; the hooks' default when absent.
     pub spool_limit_bytes: Option<u64>,
     /// The folder with the `proc` and `sys` that say how the machine is: `/`, or where a container has those of its host.
@@ -127,6 +129,9 @@ impl Recording {
                     command.env(variable, library);
                 }
             }
+        }
+        if self.stdout_to_stderr {
+            command.stdout(std::io::stderr());
         }
         inherited::hand_on(&mut command);
         let path = Path::new(program);

@@ -32,3 +32,23 @@ impl Noise {
         self.below(times) == 0
     }
 }
+
+/// Numbers of common distributions.
+impl Noise {
+    /// Above 0 and at most 1.
+    pub fn unit(&mut self) -> f64 {
+        ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Of the normal distribution with mean 0 and standard deviation 1: Box and Muller's.
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.unit().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
+    /// Of Student's distribution with four degrees of freedom, scaled to standard deviation 1: now and then far off.
+    pub fn heavy(&mut self) -> f64 {
+        let squares = -2.0 * (self.unit() * self.unit()).ln();
+        self.normal() / (squares / 4.0).sqrt() / std::f64::consts::SQRT_2
+    }
+}

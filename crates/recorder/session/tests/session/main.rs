@@ -222,6 +222,7 @@ fn record(
         time_limit: None,
         layer: "/dev/null".into(),
         cuda: None,
+        stdout_to_stderr: false,
         spool_limit_bytes: None,
         system_root: "/".into(),
     };

@@ -1,0 +1,126 @@
+//! The figures of a run as a whole.
+
+use crate::gaps::Cause;
+use gapscope_trace::manifest::Api;
+
+/// A figure that two runs are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Metric {
+    /// From the start of the first GPU work to the end of the last.
+    WallTime,
+    /// Time in which GPUs ran something, summed over GPUs.
+    GpuTime,
+    /// Time between pieces of work in which GPUs ran nothing, summed over GPUs.
+    IdleTime,
+    /// The part of it with one cause.
+    IdleOf(Cause),
+    /// Durations of transfers.
+    TransferTime,
+    /// Dispatches.
+    Dispatches,
+    /// Host calls that hand work to a queue.
+    Submissions,
+    /// Command buffers (CUDA: graph launches).
+    CommandBuffers,
+    /// Transfers.
+    Transfers,
+    /// Bytes that they wrote.
+    TransferBytes,
+    /// Bytes of the ranges bound for reading and writing, summed over dispatches.
+    BoundBytes,
+    /// Most device memory that was allocated at one time, summed over GPUs.
+    MemoryPeak,
+}
+
+/// What a figure is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Bytes.
+    Bytes,
+    /// Pieces.
+    Count,
+}
+
+impl Metric {
+    /// All but the parts of the idle time.
+    pub const WHOLE: [Metric; 11] = [
+        Metric::WallTime,
+        Metric::GpuTime,
+        Metric::IdleTime,
+        Metric::TransferTime,
+        Metric::Dispatches,
+        Metric::Submissions,
+        Metric::CommandBuffers,
+        Metric::Transfers,
+        Metric::TransferBytes,
+        Metric::BoundBytes,
+        Metric::MemoryPeak,
+    ];
+
+    /// Its stable name, as in gates and in the JSON.
+    pub fn key(self) -> String {
+        match self {
+            Metric::IdleOf(cause) => format!("idle_time({})", cause.as_str()),
+            whole => whole.word().to_owned(),
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Metric::WallTime => "wall_time",
+            Metric::GpuTime => "gpu_time",
+            Metric::IdleTime | Metric::IdleOf(_) => "idle_time",
+            Metric::TransferTime => "transfer_time",
+            Metric::Dispatches => "dispatches",
+            Metric::Submissions => "submissions",
+            Metric::CommandBuffers => "command_buffers",
+            Metric::Transfers => "transfers",
+            Metric::TransferBytes => "transfer_bytes",
+            Metric::BoundBytes => "bound_bytes",
+            Metric::MemoryPeak => "memory_peak",
+        }
+    }
+
+    /// Its name, for people.
+    pub fn name(self) -> String {
+        let name = match self {
+            Metric::IdleOf(cause) => return format!("idle: {}", cause.facts(Api::Unknown).name),
+            Metric::WallTime => "start to end",
+            Metric::GpuTime => "GPU busy",
+            Metric::IdleTime => "GPU idle",
+            Metric::TransferTime => "transfers",
+            Metric::Dispatches => "dispatches",
+            Metric::Submissions => "submissions",
+            Metric::CommandBuffers => "command buffers",
+            Metric::Transfers => "transfers",
+            Metric::TransferBytes => "transfer bytes",
+            Metric::BoundBytes => "bytes bound",
+            Metric::MemoryPeak => "memory peak",
+        };
+        name.to_owned()
+    }
+
+    /// What it is counted in.
+    pub const fn unit(self) -> Unit {
+        match self {
+            Metric::WallTime
+            | Metric::GpuTime
+            | Metric::IdleTime
+            | Metric::IdleOf(_)
+            | Metric::TransferTime => Unit::Ns,
+            Metric::TransferBytes | Metric::BoundBytes | Metric::MemoryPeak => Unit::Bytes,
+            Metric::Dispatches
+            | Metric::Submissions
+            | Metric::CommandBuffers
+            | Metric::Transfers => Unit::Count,
+        }
+    }
+
+    /// True where a run of twice the work has twice as much of it.
+    pub const fn is_of_the_work(self) -> bool {
+        !matches!(self, Metric::MemoryPeak)
+    }
+}

@@ -1,0 +1,102 @@
+//! What makes two sides differ besides the program.
+
+use super::digest::{Machine, RunDigest};
+use super::estimate::Design;
+use crate::quantity;
+use std::collections::BTreeSet;
+
+/// Flaws of one kind that are spelled out.
+const MOST_FLAWS: usize = 4;
+
+pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let mut compare = |what: &str, of: &dyn Fn(&Machine) -> BTreeSet<String>| {
+        let all = |runs: &[RunDigest]| -> BTreeSet<String> {
+            runs.iter().flat_map(|run| of(&run.machine)).collect()
+        };
+        let (first, second) = (all(before), all(after));
+        let text = |set: &BTreeSet<String>| match set.len() {
+            0 => "not known".to_owned(),
+            _ => set.iter().cloned().collect::<Vec<_>>().join("; "),
+        };
+        if first != second {
+            sentences.push(format!(
+                "{what} differ: {} before, {} after.",
+                text(&first),
+                text(&second)
+            ));
+        } else if first.len() > 1 && what != "The GPUs" {
+            sentences.push(format!(
+                "{what} differ among the runs of a side: {}.",
+                text(&first)
+            ));
+        }
+    };
+    compare("The GPUs", &|m| m.devices.iter().cloned().collect());
+    compare("The drivers", &|m| m.drivers.clone());
+    compare("The machines", &|m| m.host.clone());
+    compare("The sampling modes", &|m| {
+        m.sampling.iter().map(|s| (*s).to_owned()).collect()
+    });
+    compare("The versions of gapscope that recorded", &|m| {
+        m.versions.clone()
+    });
+    compare("The clocks' limits of the GPUs", &|m| {
+        m.clocks
+            .iter()
+            .map(|khz| format!("{} MHz", khz / 1000))
+            .collect()
+    });
+    compare("The numbers of ranks", &|m| {
+        BTreeSet::from([m.ranks.to_string()])
+    });
+    compare("The numbers of GPUs", &|m| {
+        BTreeSet::from([m.devices.len().to_string()])
+    });
+    for (side, runs) in [("Before", before), ("After", after)] {
+        let mut flaws: Vec<String> = Vec::new();
+        for run in runs {
+            let called = match runs.len() {
+                1 => String::new(),
+                _ => format!(" ({})", run.name),
+            };
+            flaws.extend(
+                run.flaws
+                    .iter()
+                    .map(|flaw| format!("{side}{called}: {flaw}")),
+            );
+        }
+        let left = flaws.len().saturating_sub(MOST_FLAWS);
+        sentences.extend(flaws.into_iter().take(MOST_FLAWS));
+        if left > 0 {
+            sentences.push(format!(
+                "{side}: {} more of the kind; `gapscope report` says them.",
+                quantity::count(left as u64)
+            ));
+        }
+    }
+    if before.len() > 1 && after.len() > 1 && design.turns.is_none() {
+        sentences.extend(apart(before, after));
+    }
+    sentences
+}
+
+/// All runs of one side came first.
+fn apart(before: &[RunDigest], after: &[RunDigest]) -> Option<String> {
+    let times = |runs: &[RunDigest]| -> Option<Vec<i64>> {
+        runs.iter().map(|run| run.started_unix_ns).collect()
+    };
+    let (first, second) = (times(before)?, times(after)?);
+    let order = match (
+        first.iter().max() < second.iter().min(),
+        second.iter().max() < first.iter().min(),
+    ) {
+        (true, _) => "before those after",
+        (_, true) => "after those after",
+        _ => return None,
+    };
+    Some(format!(
+        "All runs before were recorded {order}: what changed on the machine meanwhile is in every difference. Runs that take turns \
+         (`gapscope diff --runs`) are free of it."
+    ))
+}

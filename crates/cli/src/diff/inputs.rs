@@ -1,0 +1,113 @@
+//! The traces that are compared.
+
+use crate::args::Diff as Arguments;
+use crate::failure::Failure;
+use crate::trace;
+use gapscope_analysis::diff::RunDigest;
+use gapscope_trace::{rank_folders, read_manifest};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The runs of both sides.
+pub struct Inputs {
+    pub before: Vec<RunDigest>,
+    pub after: Vec<RunDigest>,
+    /// Everything of every trace could be read as it was written.
+    pub whole: bool,
+}
+
+impl Inputs {
+    /// Reads what the arguments name.
+    pub fn open(arguments: &Arguments) -> Result<Inputs, Failure> {
+        let (before, after) = match arguments.traces.as_slice() {
+            [before, after] => (runs_in(before)?, runs_in(after)?),
+            _ => {
+                let all = |paths: &[PathBuf]| -> Result<Vec<PathBuf>, Failure> {
+                    let runs: Result<Vec<_>, _> = paths.iter().map(|path| runs_in(path)).collect();
+                    Ok(runs?.concat())
+                };
+                (all(&arguments.before)?, all(&arguments.after)?)
+            }
+        };
+        Inputs::read(&before, &after)
+    }
+
+    /// Reads these traces, a run each, two at a time.
+    pub fn read(before: &[PathBuf], after: &[PathBuf]) -> Result<Inputs, Failure> {
+        let paths: Vec<&PathBuf> = before.iter().chain(after).collect();
+        let next = AtomicUsize::new(0);
+        let read = || {
+            let mut own = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(path) = paths.get(at) else {
+                    return own;
+                };
+                own.push((at, digest(path)));
+            }
+        };
+        let mut runs = std::thread::scope(|scope| {
+            let beside = scope.spawn(read);
+            let mut runs = read();
+            match beside.join() {
+                Ok(others) => runs.extend(others),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+            runs
+        });
+        runs.sort_by_key(|(at, _)| *at);
+        let runs: Result<Vec<_>, Failure> = runs.into_iter().map(|(_, run)| run).collect();
+        let runs = runs?;
+        let whole = runs.iter().all(|(_, whole)| *whole);
+        let mut all = runs.into_iter().map(|(run, _)| run);
+        Ok(Inputs {
+            before: all.by_ref().take(before.len()).collect(),
+            after: all.collect(),
+            whole,
+        })
+    }
+}
+
+/// The traces that a path names: itself, or those in a folder that is none.
+fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !rank_folders(path).is_empty() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let Err(error) = read_manifest(path) else {
+        return Ok(vec![path.to_owned()]);
+    };
+    let mut runs = Vec::new();
+    if let Ok(entries) = std::fs::read_dir(path) {
+        for entry in entries.flatten() {
+            let run = entry.path();
+            if !rank_folders(&run).is_empty() || read_manifest(&run).is_ok() {
+                runs.push(run);
+            }
+        }
+    }
+    if runs.is_empty() {
+        return Err(error.into());
+    }
+    runs.sort();
+    Ok(runs)
+}
+
+/// A run: a trace, or those of its ranks.
+fn digest(path: &Path) -> Result<(RunDigest, bool), Failure> {
+    let name = path.display().to_string();
+    let ranks = rank_folders(path);
+    let mut of_ranks = ranks.iter().map(|(_, rank)| of_trace(rank, &name));
+    let Some(first) = of_ranks.next() else {
+        return of_trace(path, &name);
+    };
+    of_ranks.try_fold(first?, |(run, whole), rank| {
+        let (rank, is_whole) = rank?;
+        Ok((run.and_rank(rank), whole && is_whole))
+    })
+}
+
+fn of_trace(path: &Path, name: &str) -> Result<(RunDigest, bool), Failure> {
+    trace::with_timeline(path, &RunDigest::selection(), |trace, timeline, remarks| {
+        (RunDigest::of(timeline, name, remarks), trace.is_whole())
+    })
+}

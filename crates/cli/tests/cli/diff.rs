@@ -1,0 +1,247 @@
+use crate::{TRACE, Workplace, text};
+use serde_json::Value;
+
+/// The trace with the kernel `sin` taking three times as long.
+fn slower() -> String {
+    TRACE.replace("duration_ns=20us groups", "duration_ns=60us groups")
+}
+
+fn json(workplace: &Workplace, arguments: &[&str]) -> Value {
+    let output = workplace.run(&[&["diff", "--json"], arguments].concat());
+    assert!(output.status.code() < Some(2), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn change<'a>(diff: &'a Value, name: &str) -> &'a Value {
+    let mut changes = diff["changes"].as_array().unwrap().iter();
+    changes.find(|change| change["name"] == name).unwrap()
+}
+
+#[test]
+fn a_trace_is_no_different_from_itself() {
+    let workplace = Workplace::new();
+    workplace.trace("a.gapscope");
+    workplace.trace("b.gapscope");
+    let diff = json(&workplace, &["a.gapscope", "b.gapscope"]);
+    assert_eq!(diff["verdict"], "no-difference");
+    assert_eq!(diff["equal_work"]["equal"], true);
+    assert_eq!(diff["unlike"], Value::Array(Vec::new()));
+    for change in diff["changes"].as_array().unwrap() {
+        assert_eq!(change["significant"], false, "{change}");
+        if change["before"].as_f64() > Some(0.0) {
+            assert_eq!(change["ratio"], 1.0, "{change}");
+        }
+    }
+}
+
+#[test]
+fn the_figures_are_those_of_the_traces() {
+    let workplace = Workplace::new();
+    workplace.trace("a.gapscope");
+    workplace.trace_of("b.gapscope", &slower());
+    let diff = json(&workplace, &["a.gapscope", "b.gapscope"]);
+    let sin = change(&diff, "sin");
+    assert_eq!(
+        sin["counts"],
+        serde_json::json!([sin["counts"][0], sin["counts"][0]])
+    );
+    let before = sin["counts"][0].as_f64().unwrap() * 20_000.0;
+    assert_eq!(sin["before_ns"], before);
+    assert_eq!(sin["after_ns"], 3.0 * before);
+    assert_eq!(sin["ratio"], 3.0);
+    assert_eq!(change(&diff, "memory_peak")["before"], 104_857_600.0);
+    assert!(change(&diff, "memory_peak")["before_ns"].is_null());
+    assert_eq!(diff["method"]["samples"], "one-run");
+    assert!(
+        diff["method"]["sentence"]
+            .as_str()
+            .unwrap()
+            .contains("assumed")
+    );
+}
+
+#[test]
+fn gates_decide_on_the_exit_status_in_all_formats() {
+    let workplace = Workplace::new();
+    workplace.trace("a.gapscope");
+    workplace.trace_of(
+        "b.gapscope",
+        &TRACE.replace("bytes=1048576", "bytes=4194304"),
+    );
+    let broken = [
+        "--gate",
+        "transfer_bytes > 1MiB",
+        "--gate",
+        "dispatches > 0",
+    ];
+    for format in [&[][..], &["--json"], &["--markdown"], &["--junit"]] {
+        let traces = ["a.gapscope", "b.gapscope"];
+        let output = workplace.run(&[&["diff"], format, &broken, &traces].concat());
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stdout).contains("transfer_bytes"),
+            "{format:?}"
+        );
+        let held = workplace.run(
+            &[
+                &["diff", "--gate", "transfer_bytes > 3MiB"],
+                format,
+                &traces,
+            ]
+            .concat(),
+        );
+        assert_eq!(held.status.code(), Some(0), "{}", text(&held.stdout));
+    }
+    let junit = workplace.run(
+        &[
+            &["diff", "--junit"],
+            &broken[..],
+            &["a.gapscope", "b.gapscope"],
+        ]
+        .concat(),
+    );
+    let xml = text(&junit.stdout);
+    assert!(
+        xml.contains("tests=\"2\" failures=\"1\" errors=\"0\""),
+        "{xml}"
+    );
+    assert!(
+        xml.contains("<testcase name=\"transfer_bytes &gt; 1MiB\""),
+        "{xml}"
+    );
+}
+
+#[test]
+fn an_unknown_figure_fails_by_name() {
+    let workplace = Workplace::new();
+    workplace.trace("a.gapscope");
+    let gate = [
+        "diff",
+        "--gate",
+        "kernel(\"softmax\") > 3%",
+        "a.gapscope",
+        "a.gapscope",
+    ];
+    let output = workplace.run(&gate);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("no kernel is called `softmax`"));
+    let allowed = workplace.run(&[&gate[..], &["--allow-unknown"]].concat());
+    assert_eq!(allowed.status.code(), Some(0));
+}
+
+#[test]
+fn what_is_unlike_is_said_first() {
+    let workplace = Workplace::new();
+    workplace.trace("a.gapscope");
+    let other = TRACE.replace("name=\"Example GPU\"", "name=\"Other GPU\"");
+    workplace.trace_of(
+        "b.gapscope",
+        &format!("{other}\nloss what=dispatches count=7 reason=\"the spool was full\""),
+    );
+    let output = workplace.run(&["diff", "--width", "200", "a.gapscope", "b.gapscope"]);
+    let page = text(&output.stdout);
+    let gpus = page.find("The GPUs differ: Example GPU before, Other GPU after.");
+    let table = page.find("before  ");
+    assert!(gpus.is_some() && gpus < table, "{page}");
+    assert!(
+        page.contains("7 dispatches were lost: the spool was full"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_folder_of_traces_is_several_runs() {
+    let workplace = Workplace::new();
+    for side in ["a", "b"] {
+        std::fs::create_dir(workplace.path(side)).unwrap();
+        for run in 1..=3 {
+            workplace.trace(&format!("{side}/{run}.gapscope"));
+        }
+    }
+    let diff = json(&workplace, &["a", "b"]);
+    assert_eq!(diff["before"]["runs"].as_array().unwrap().len(), 3);
+    assert_eq!(diff["method"]["samples"], "runs");
+    let same = json(
+        &workplace,
+        &[
+            "--before",
+            "a/1.gapscope",
+            "a/2.gapscope",
+            "--after",
+            "b/1.gapscope",
+        ],
+    );
+    assert_eq!(same["before"]["runs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn wrong_use_is_one_sentence() {
+    let workplace = Workplace::new();
+    workplace.trace("a.gapscope");
+    std::fs::create_dir(workplace.path("empty")).unwrap();
+    for (arguments, status, says) in [
+        (&["a.gapscope"][..], 2, "BEFORE"),
+        (&["a.gapscope", "missing"], 1, "missing"),
+        (&["a.gapscope", "empty"], 1, "empty"),
+        (
+            &["--gate", "gpu_time", "a.gapscope", "a.gapscope"],
+            2,
+            "column 9",
+        ),
+        (
+            &["--gate", "speed > 3%", "a.gapscope", "a.gapscope"],
+            2,
+            "is none of wall_time",
+        ),
+        (&["--before", "a.gapscope"], 2, "--after"),
+        (&["--runs", "3", "--", "true"], 2, "two commands"),
+        (
+            &["--json", "--junit", "a.gapscope", "a.gapscope"],
+            2,
+            "cannot be used with",
+        ),
+    ] {
+        let output = workplace.run(&[&["diff"], arguments].concat());
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{arguments:?}: {}",
+            text(&output.stderr)
+        );
+        assert!(
+            text(&output.stderr).contains(says),
+            "{arguments:?}: {}",
+            text(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn runs_of_a_command_that_fails_end_with_its_status() {
+    let workplace = Workplace::new();
+    let output = workplace.run(&["diff", "--runs", "2", "--", "false", "--", "true"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("false ended with exit status: 1 while warming up"));
+    let output = workplace.run(&["diff", "--runs", "2", "--", "no-such-program", "--", "true"]);
+    assert_eq!(output.status.code(), Some(127), "{}", text(&output.stderr));
+    let unwarmed = [
+        "diff",
+        "--runs",
+        "2",
+        "--warm-up",
+        "0",
+        "-o",
+        "kept",
+        "--",
+        "true",
+        "--",
+        "true",
+    ];
+    let output = workplace.run(&unwarmed);
+    assert_ne!(output.status.code(), Some(0));
+    assert!(
+        text(&output.stderr).contains("run 1, before"),
+        "{}",
+        text(&output.stderr)
+    );
+}

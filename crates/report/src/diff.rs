@@ -1,0 +1,263 @@
+//! Two sets of runs compared, as terminal text, Markdown, JSON and JUnit.
+
+mod junit;
+mod tables;
+
+pub use junit::text as junit;
+
+use crate::document::{Block, Column, Document, Table, Text, Tone};
+use crate::{fit, markdown as page};
+use gapscope_analysis::diff::{Diff, GateStatus, SamplesOf, Verdict, WorkFigure, value};
+use serde::Serialize;
+
+/// Columns for the names of both sides in the title.
+const NAME_COLUMNS: usize = 24;
+/// Columns for the name of the device.
+const DEVICE_COLUMNS: usize = 32;
+/// Tables with more rows are folded in Markdown.
+const LONG_ROWS: usize = 12;
+
+/// A comparison with what is shown of it.
+#[derive(Debug, Clone, Copy)]
+pub struct DiffReport<'a> {
+    /// The comparison.
+    pub diff: &'a Diff,
+    /// Rows in each table.
+    pub top: usize,
+}
+
+impl DiffReport<'_> {
+    /// From top to bottom: verdict, what is unlike, gates, work, times, idle time, kernels, counts, and what it rests on.
+    pub fn document(&self) -> Document {
+        let mut blocks = self.head();
+        for table in tables::all(self.diff, self.top) {
+            blocks.extend(table);
+        }
+        blocks.extend(self.tail());
+        Document { blocks }
+    }
+
+    /// The same as Markdown, for a pull request: long tables are folded.
+    pub fn markdown(&self) -> String {
+        let mut text = page::draw(&Document {
+            blocks: self.head(),
+        });
+        for blocks in tables::all(self.diff, self.top) {
+            let rows = |block: &Block| match block {
+                Block::Table(table) => table.rows.len(),
+                _ => 0,
+            };
+            let is_long = blocks.iter().map(rows).sum::<usize>() > LONG_ROWS;
+            text.push('\n');
+            match blocks.split_first() {
+                Some((Block::Heading(title, aside), rest)) if is_long => {
+                    let rest = page::draw(&Document {
+                        blocks: rest.to_vec(),
+                    });
+                    text.push_str(&format!(
+                        "<details>\n<summary><b>{title}</b>: {aside}</summary>\n\n{rest}\n</details>\n"
+                    ));
+                }
+                _ => text.push_str(&page::draw(&Document { blocks })),
+            }
+        }
+        let tail = page::draw(&Document {
+            blocks: self.tail(),
+        });
+        format!("{text}\n{tail}")
+    }
+
+    /// The comparison as JSON; its keys are stable.
+    ///
+    /// # Errors
+    /// A number is none.
+    pub fn json(&self) -> serde_json::Result<String> {
+        #[derive(Serialize)]
+        struct Page<'a> {
+            gapscope: &'static str,
+            #[serde(flatten)]
+            diff: &'a Diff,
+        }
+        let mut text = serde_json::to_string_pretty(&Page {
+            gapscope: env!("CARGO_PKG_VERSION"),
+            diff: self.diff,
+        })?;
+        text.push('\n');
+        Ok(text)
+    }
+
+    fn head(&self) -> Vec<Block> {
+        let diff = self.diff;
+        let mut blocks = vec![Block::Title(self.title(), self.aside())];
+        let (word, tone) = match diff.verdict {
+            Verdict::Slower => ("SLOWER", Tone::Warning),
+            Verdict::Faster => ("FASTER", Tone::Good),
+            Verdict::Changed => ("CHANGED", Tone::Warning),
+            Verdict::NoDifference => ("NO DIFFERENCE", Tone::Good),
+            Verdict::Unknown => ("UNKNOWN", Tone::Warning),
+        };
+        let verdict = Text::new().with(tone, word).and("  ").and(&diff.sentence);
+        blocks.push(Block::Sentence(verdict));
+        for sentence in &diff.unlike {
+            blocks.push(Block::Item(
+                Text::new().with(Tone::Warning, "Unlike: ").and(sentence),
+            ));
+        }
+        blocks.extend(self.gates());
+        blocks.extend(self.work());
+        blocks
+    }
+
+    fn title(&self) -> String {
+        let name = |runs: &[String]| match runs {
+            [] => String::new(),
+            [only] => fit::clip(base(only), NAME_COLUMNS),
+            [first, rest @ ..] => format!(
+                "{} and {} more",
+                fit::clip(base(first), NAME_COLUMNS),
+                rest.len()
+            ),
+        };
+        format!(
+            "{} → {}",
+            name(&self.diff.before.runs),
+            name(&self.diff.after.runs)
+        )
+    }
+
+    fn aside(&self) -> String {
+        let devices = &self.diff.after.devices;
+        let device = match devices.as_slice() {
+            [] => String::new(),
+            [only] => only.clone(),
+            [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+        };
+        fit::clip(&device, DEVICE_COLUMNS)
+    }
+
+    fn gates(&self) -> Vec<Block> {
+        let gates = &self.diff.gates;
+        if gates.is_empty() {
+            return Vec::new();
+        }
+        let broken = gates
+            .iter()
+            .filter(|gate| gate.status == GateStatus::Broken);
+        let aside = match (broken.count(), gates.len()) {
+            (0, all) => format!("{all} of {all} not broken"),
+            (broken, all) => format!("{broken} of {all} broken"),
+        };
+        let mut table = Table::new([
+            Column::name("gate"),
+            Column::word(""),
+            Column::text("figure"),
+        ]);
+        for gate in gates {
+            let status = match gate.status {
+                GateStatus::Held => Text::new().with(Tone::Good, "held"),
+                GateStatus::Noise => Text::new().with(Tone::Good, "held (noise)"),
+                GateStatus::Broken => Text::new().with(Tone::Warning, "BROKEN"),
+                GateStatus::Unknown => Text::new().with(Tone::Warning, "UNKNOWN"),
+                GateStatus::UnknownAllowed => Text::new().faint("unknown, allowed"),
+            };
+            table.row([
+                Text::new().strong(&gate.gate),
+                status,
+                gate.sentence.as_str().into(),
+            ]);
+        }
+        vec![Block::Heading("Gates".into(), aside), Block::Table(table)]
+    }
+
+    fn work(&self) -> Vec<Block> {
+        let work = &self.diff.equal_work;
+        let each = match &work.evaluation {
+            Some(label) => format!("one evaluation: an instance of the label {label}"),
+            None => "of a run".to_owned(),
+        };
+        let title = match work.equal {
+            Some(true) => "Equal work",
+            Some(false) => "Work: not equal",
+            None => "Work: unknown",
+        };
+        let mut table = Table::new([
+            Column::word("work"),
+            Column::number("before"),
+            Column::number("after"),
+            Column::word(""),
+        ]);
+        let known = |figure: &&WorkFigure| figure.before.is_some() || figure.after.is_some();
+        for figure in work.figures.iter().filter(known) {
+            let equal = match figure.equal {
+                Some(true) => Text::new().with(Tone::Good, "equal"),
+                Some(false) => Text::new().with(Tone::Warning, "not equal"),
+                None => Text::new().faint("unknown"),
+            };
+            table.row([
+                figure.what.as_str().into(),
+                tables::value_of(figure.before, figure.unit),
+                tables::value_of(figure.after, figure.unit),
+                equal,
+            ]);
+        }
+        let mut blocks = vec![Block::Heading(title.into(), each), Block::Table(table)];
+        let unknown: Vec<&str> = (work.figures.iter())
+            .filter(|figure| !known(figure))
+            .map(|figure| figure.what.as_str())
+            .collect();
+        if !unknown.is_empty() {
+            let text = format!("Not known on either side: {}.", unknown.join(", "));
+            blocks.push(Block::Sentence(Text::new().faint(text)));
+        }
+        for sentence in &work.sentences {
+            blocks.push(Block::Sentence(sentence.as_str().into()));
+        }
+        blocks
+    }
+
+    fn tail(&self) -> Vec<Block> {
+        let diff = self.diff;
+        let aside = match diff.method.samples {
+            SamplesOf::Runs => "runs",
+            SamplesOf::RunsInTurns => "runs, in turns",
+            SamplesOf::OneRun => "one run a side",
+        };
+        let mut blocks = vec![Block::Heading("What it rests on".into(), aside.into())];
+        blocks.push(Block::Item(diff.method.sentence.as_str().into()));
+        let corrected = format!(
+            "p is the chance that noise alone makes so great a difference, corrected for {} comparisons; intervals are of 95 %, each for \
+             itself.",
+            diff.method.comparisons
+        );
+        blocks.push(Block::Item(corrected.into()));
+        let matched = diff.matched.iter().take(self.top);
+        blocks.extend(matched.map(|sentence| Block::Item(sentence.as_str().into())));
+        if diff.matched.len() > self.top {
+            let more = format!(
+                "{} more kernels were matched so; --top 0 shows all.",
+                diff.matched.len() - self.top
+            );
+            blocks.push(Block::Item(Text::new().faint(more)));
+        }
+        if !diff.next.is_empty() {
+            blocks.push(Block::Heading("Next".into(), String::new()));
+            blocks.extend(
+                diff.next
+                    .iter()
+                    .map(|sentence| Block::Item(sentence.as_str().into())),
+            );
+        }
+        blocks
+    }
+}
+
+fn base(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".gapscope").unwrap_or(name)
+}
+
+/// A value with its unit, for a gate's message.
+pub(crate) fn shown(number: Option<f64>, unit: gapscope_analysis::diff::Unit) -> String {
+    number.map_or_else(|| "unknown".to_owned(), |number| value(number, unit))
+}

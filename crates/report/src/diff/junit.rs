@@ -1,0 +1,86 @@
+//! Gates as JUnit's XML, which services for continuous integration show: a test case for each.
+
+use super::shown;
+use gapscope_analysis::diff::{Diff, GateResult, GateStatus};
+
+/// The gates of a comparison; `name` says what was compared.
+pub fn text(diff: &Diff, name: &str) -> String {
+    let count = |of: &[GateStatus]| {
+        diff.gates
+            .iter()
+            .filter(|gate| of.contains(&gate.status))
+            .count()
+    };
+    let (tests, failures) = (diff.gates.len(), count(&[GateStatus::Broken]));
+    let (errors, skipped) = (
+        count(&[GateStatus::Unknown]),
+        count(&[GateStatus::UnknownAllowed]),
+    );
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    out.push_str(&format!(
+        "<testsuites tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" time=\"0\">\n"
+    ));
+    out.push_str(&format!(
+        "  <testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" time=\"0\">\n",
+        escaped(name)
+    ));
+    for gate in &diff.gates {
+        out.push_str(&case(gate));
+    }
+    let mut said = vec![diff.sentence.clone()];
+    said.extend(
+        diff.unlike
+            .iter()
+            .map(|sentence| format!("Unlike: {sentence}")),
+    );
+    said.push(diff.method.sentence.clone());
+    out.push_str(&format!(
+        "    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",
+        escaped(&said.join("\n"))
+    ));
+    out
+}
+
+fn case(gate: &GateResult) -> String {
+    let open = format!(
+        "    <testcase name=\"{}\" classname=\"gapscope.diff\" time=\"0\"",
+        escaped(&gate.gate)
+    );
+    let detail = format!(
+        "{} before, {} after. {}",
+        shown(gate.before, gate.unit),
+        shown(gate.after, gate.unit),
+        gate.sentence
+    );
+    let (sentence, detail) = (escaped(&gate.sentence), escaped(&detail));
+    let inside = match gate.status {
+        GateStatus::Held | GateStatus::Noise => {
+            format!("      <system-out>{sentence}</system-out>\n")
+        }
+        GateStatus::Broken => {
+            format!("      <failure message=\"{sentence}\" type=\"gate\">{detail}</failure>\n")
+        }
+        GateStatus::Unknown => {
+            format!("      <error message=\"{sentence}\" type=\"unknown\">{detail}</error>\n")
+        }
+        GateStatus::UnknownAllowed => format!("      <skipped message=\"{sentence}\"/>\n"),
+    };
+    format!("{open}>\n{inside}    </testcase>\n")
+}
+
+/// Text and values of attributes. XML has no place for most control characters.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
