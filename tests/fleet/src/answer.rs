@@ -20,7 +20,8 @@ impl Answer {
     pub fn of_gapscope(program: &str, runs: &Path, sql: &str) -> Result<Answer> {
         let mut command = Command::new(program);
         command.args(["--format", "csv"]);
-        let output = command.arg(runs.join("rank=*")).arg(sql).output()?;
+        let output = command.arg(runs.join("rank=*")).arg(sql).output();
+        let output = output.map_err(|error| format!("cannot start {program}: {error}"))?;
         if !output.status.success() {
             let complaint = String::from_utf8_lossy(&output.stderr);
             return Err(format!("{program}: {}", complaint.trim()).into());
