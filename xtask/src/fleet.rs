@@ -10,8 +10,8 @@ use crate::{command, target};
 const MANIFEST: &str = "tests/fleet/Cargo.toml";
 /// Where its question is.
 const PAGE: &str = "docs/fleet.md";
-/// Ranks, and steps of each.
-const RANKS: &str = "48";
+/// Ranks, so many that one machine of them and one kernel of one rank are slow; and steps of each.
+const RANKS: &str = "256";
 const STEPS: &str = "20";
 
 pub fn run() -> Result<()> {
