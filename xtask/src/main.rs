@@ -8,6 +8,7 @@ mod clients;
 mod command;
 mod darwin;
 mod demo;
+mod fleet;
 mod fuzz;
 mod packages;
 mod progress;
@@ -61,6 +62,8 @@ enum Task {
     Bench(bench::Options),
     /// Looks for inputs that break what gapscope promises, with libFuzzer
     Fuzz(fuzz::Options),
+    /// Compares a query over many ranks with Ballista's answer: a scheduler, two executors, an object store
+    Fleet,
     /// Checks the rules of the repository: who may depend on whom, sizes of files, leftovers
     Tidy,
 }
@@ -90,6 +93,7 @@ fn run() -> Result<()> {
         Task::Web => web::build(),
         Task::Bench(options) => bench::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Fleet => fleet::run(),
         Task::Tidy => tidy::run(Path::new(".")),
     }
 }

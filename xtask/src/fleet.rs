@@ -1,0 +1,50 @@
+//! `cargo xtask fleet`: one question about many ranks, asked of `gapscope query` and of Ballista (`tests/fleet`).
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::{command, target};
+
+/// The package: a workspace of its own, since Ballista takes longer to build than all else.
+const MANIFEST: &str = "tests/fleet/Cargo.toml";
+/// Where its question is.
+const PAGE: &str = "docs/fleet.md";
+/// Ranks, so many that one machine of them and one kernel of one rank are slow; and steps of each.
+const RANKS: &str = "256";
+const STEPS: &str = "20";
+
+pub fn run() -> Result<()> {
+    let built = std::path::absolute(target(""))?;
+    let example = [
+        "-p",
+        "gapscope-trace",
+        "--features",
+        "synthetic",
+        "--example",
+        "fleet",
+    ];
+    command::run(command::cargo(["build"]).args(example))?;
+    command::run(&mut command::cargo(["build", "-p", "gapscope-query"]))?;
+    let of_fleet = |task: &str| {
+        let mut cargo = command::cargo([task, "--locked", "--manifest-path", MANIFEST]);
+        cargo.env("CARGO_TARGET_DIR", built.join("fleet"));
+        cargo
+    };
+    command::run(&mut of_fleet("test"))?;
+    let runs = built.join("fleet/runs");
+    if runs.exists() {
+        std::fs::remove_dir_all(&runs)
+            .with_context(|| format!("cannot remove {}", runs.display()))?;
+    }
+    let debug = built.join("debug");
+    let mut write = std::process::Command::new(debug.join("examples/fleet"));
+    command::run(write.args([RANKS, STEPS]).arg(&runs))?;
+    let mut compare = of_fleet("run");
+    compare.arg("--").args([
+        runs.as_path(),
+        Path::new(PAGE),
+        &debug.join("gapscope-query"),
+    ]);
+    command::run(&mut compare)
+}
