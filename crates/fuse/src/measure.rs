@@ -20,6 +20,7 @@ use crate::draft::{Added, Draft};
 use crate::fusion::FuseError;
 use crate::merge::ENTRY;
 use crate::rewrite::Merged;
+use copy::Unit;
 
 /// How fast a buffer is copied to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
@@ -38,7 +39,7 @@ pub struct Bandwidth {
 pub enum Copier {
     /// `vkCmdCopyBuffer`.
     Command,
-    /// A kernel, of which each invocation copies four bytes.
+    /// A kernel, of which each invocation copies sixteen bytes.
     Kernel,
 }
 
@@ -98,9 +99,9 @@ impl Bandwidth {
 
 /// The size beside those of chains: no cache holds it, and every device binds it as a storage buffer (`maxStorageBufferRange`).
 const LARGE: u64 = 128 << 20;
-/// What copies that, with workgroups that every device runs: one word an invocation.
+/// What copies that, with workgroups that every device runs.
 const LARGE_LOCAL: [u32; 3] = [128, 1, 1];
-const LARGE_GROUPS: [u32; 3] = [2048, 128, 1];
+const LARGE_GROUPS: [u32; 3] = [1024, 64, 1];
 const RUNS: u32 = 2;
 /// Rounds of that.
 const ROUNDS: u32 = 4;
@@ -226,7 +227,7 @@ impl Probe<'_> {
     pub fn large(&mut self) -> Result<Option<Bandwidth>, FuseError> {
         let by_command = self.bandwidth(LARGE)?;
         let groups = Groups::Direct(LARGE_GROUPS);
-        let by_kernel = self.copying_by(LARGE_LOCAL, groups, COMPUTE, LARGE)?;
+        let by_kernel = self.copying_by(Unit::Vector, LARGE_LOCAL, groups, COMPUTE, LARGE)?;
         let Some(mut large) = [by_command, by_kernel]
             .into_iter()
             .collect::<Option<Vec<_>>>()
@@ -268,17 +269,18 @@ impl Probe<'_> {
     ) -> Result<Option<Prepared>, FuseError> {
         let first = &chain.members[0];
         let (local_size, groups) = (first.trail.local_size, first.dispatch.groups);
-        self.copying_by(local_size, groups, self.between(chain), bytes)
+        self.copying_by(Unit::Word, local_size, groups, self.between(chain), bytes)
     }
 
     fn copying_by(
         &mut self,
+        unit: Unit,
         local_size: [u32; 3],
         groups: Groups,
         barrier: Dependency,
         bytes: u64,
     ) -> Result<Option<Prepared>, FuseError> {
-        let words = copy::kernel(local_size, (bytes / 4) as u32);
+        let words = copy::kernel(local_size, unit, (bytes / u64::from(unit.bytes())) as u32);
         self.prepare(None, count(2 * bytes), barrier, |draft| {
             let buffers = [draft.buffer(bytes)?, draft.buffer(bytes)?];
             let pipeline = draft.kernel(&Added {
@@ -358,7 +360,7 @@ fn count(bytes: u64) -> u32 {
     match bytes {
         0..=4_194_304 => 16,
         4_194_305..=67_108_864 => 4,
-        _ => 2,
+        _ => 4,
     }
 }
 
