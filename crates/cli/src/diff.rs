@@ -7,8 +7,8 @@ mod runs;
 use crate::args::Diff as Arguments;
 use crate::exit;
 use crate::failure::Failure;
-use crate::page;
-use gapscope_analysis::diff::{Diff, Options};
+use crate::{page, view};
+use gapscope_analysis::diff::{ChangeKind, Diff, Options};
 use gapscope_report::diff::{DiffReport, junit};
 use inputs::Inputs;
 use std::process::ExitCode;
@@ -55,6 +55,12 @@ fn print(arguments: &Arguments, inputs: &Inputs) -> Result<ExitCode, Failure> {
         page::of_stdout(&arguments.width).draw(&report.document())
     };
     page::write(&text)?;
+    if arguments.view {
+        let kernels = diff.changes.iter().filter(|of| of.kind == ChangeKind::Kernel);
+        let changed = kernels.into_iter().find(|of| of.significant);
+        let kernel = changed.map(|of| of.name.as_str());
+        view::compared(&inputs::first(arguments)?, kernel)?;
+    }
     Ok(match diff.fails() {
         true => ExitCode::from(1),
         false => exit::of_reading(inputs.whole),

@@ -32,18 +32,37 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
         live: false,
     };
     let server = Server::open(&arguments.traces, options)?;
-    let names: Vec<String> = arguments
-        .traces
-        .iter()
-        .map(|path| trace::name(path))
-        .collect();
-    let names = names.join(" and ");
-    page::write(&format!("{names}: {} until Ctrl-C\n", server.url()))?;
-    if !arguments.no_open {
-        open(server.url());
-    }
-    server.serve()?;
+    serve(server, &arguments.traces, "", !arguments.no_open)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Serves two traces until Ctrl-C, compared as a whole, and a kernel found in both.
+pub fn compared(traces: &[PathBuf; 2], kernel: Option<&str>) -> Result<(), Failure> {
+    let options = Options {
+        port: None,
+        live: false,
+    };
+    let server = Server::open(traces, options)?;
+    // As the page writes its own address: `web/src/link.ts`.
+    let mut state = form_urlencoded::Serializer::for_suffix("#".to_owned(), 1);
+    if let Some(kernel) = kernel {
+        state.append_pair("q", kernel);
+    }
+    let sides = [("p", "compare"), ("a", "0:all"), ("z", "1:all")];
+    let state = state.extend_pairs(sides).finish();
+    serve(server, traces, &state, true)
+}
+
+/// `state` is what follows the address.
+fn serve(server: Server, traces: &[PathBuf], state: &str, is_opened: bool) -> Result<(), Failure> {
+    let names: Vec<String> = traces.iter().map(|path| trace::name(path)).collect();
+    let names = names.join(" and ");
+    let url = format!("{}{state}", server.url());
+    page::write(&format!("{names}: {url} until Ctrl-C\n"))?;
+    if is_opened {
+        open(&url);
+    }
+    Ok(server.serve()?)
 }
 
 /// Writes the page as one file.

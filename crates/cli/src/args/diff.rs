@@ -31,6 +31,7 @@ Examples:
   gapscope diff --gate 'gpu_time > 3%' --gate 'kernel(\"softmax\") > 5%' before.gapscope after.gapscope
   gapscope diff --before a-*.gapscope --after b-*.gapscope
   gapscope diff --runs 5 -- ./old --steps 10 -- ./new --steps 10
+  gapscope diff --view before.gapscope after.gapscope
   gapscope diff --markdown main.gapscope branch.gapscope > comment.md
   gapscope diff --json before.gapscope after.gapscope | jq '.changes[] | select(.significant)'")]
 pub struct Diff {
@@ -101,6 +102,10 @@ pub struct Diff {
     /// Rows in each table; 0 for all of them (JSON always has all)
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
+
+    /// Then show the first run of each side in the browser, compared, with the kernel that changed most found
+    #[arg(long, conflicts_with_all = ["format", "runs"])]
+    pub view: bool,
 
     /// BEFORE and AFTER: traces, or folders with several
     #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, required_unless_present_any = ["before", "runs"],

@@ -16,6 +16,16 @@ pub struct Inputs {
     pub whole: bool,
 }
 
+/// The first run of each side.
+pub fn first(arguments: &Arguments) -> Result<[PathBuf; 2], Failure> {
+    let sides = match arguments.traces.as_slice() {
+        [before, after] => [before, after],
+        _ => [&arguments.before[0], &arguments.after[0]],
+    };
+    let [before, after] = sides.map(|path| runs_in(path));
+    Ok([before?[0].clone(), after?[0].clone()])
+}
+
 impl Inputs {
     /// Reads what the arguments name.
     pub fn open(arguments: &Arguments) -> Result<Inputs, Failure> {
