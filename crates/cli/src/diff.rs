@@ -56,7 +56,10 @@ fn print(arguments: &Arguments, inputs: &Inputs) -> Result<ExitCode, Failure> {
     };
     page::write(&text)?;
     if arguments.view {
-        let kernels = diff.changes.iter().filter(|of| of.kind == ChangeKind::Kernel);
+        let kernels = diff
+            .changes
+            .iter()
+            .filter(|of| of.kind == ChangeKind::Kernel);
         let changed = kernels.into_iter().find(|of| of.significant);
         let kernel = changed.map(|of| of.name.as_str());
         view::compared(&inputs::first(arguments)?, kernel)?;

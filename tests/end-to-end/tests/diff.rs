@@ -4,7 +4,9 @@ use crate::driver::Lavapipe;
 use crate::product::built;
 use crate::recording::{Program, report};
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// `fusion` twice, with `--` between, where the second has this chain.
 fn twice(chain: &str) -> Program {
@@ -112,7 +114,8 @@ fn runs_are_recorded_in_turns_and_their_figures_are_those_of_the_report() {
 #[test]
 fn another_kernel_is_certain_and_the_work_is_not_equal() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let diff = compared(&twice("sin,cos,exp,tanh"), &folder.path().join("runs"));
+    let runs = folder.path().join("runs");
+    let diff = compared(&twice("sin,cos,exp,tanh"), &runs);
     let changes = diff["changes"].as_array().expect("changes");
     for (name, matched) in [("log", "only-before"), ("tanh", "only-after")] {
         let change = changes
@@ -125,4 +128,31 @@ fn another_kernel_is_certain_and_the_work_is_not_equal() {
             (&true.into(), Some(0.0))
         );
     }
+    let shown = seen(&runs);
+    let kernel = shown.strip_suffix("&p=compare&a=0%3Aall&z=1%3Aall");
+    assert!(
+        [Some("#q=log"), Some("#q=tanh")].contains(&kernel),
+        "{shown}"
+    );
+}
+
+/// What of an address says what is seen, where `diff` shows the first runs.
+fn seen(runs: &Path) -> String {
+    let mut viewer = Command::new(built("gapscope"))
+        .args(["diff", "--view"])
+        .args(["before-1", "after-1"].map(|name| runs.join(format!("{name}.gapscope"))))
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("gapscope runs");
+    let said = BufReader::new(viewer.stdout.take().expect("stdout"));
+    let mut lines = said.lines().map(|line| line.expect("text"));
+    let line = lines.find(|line| line.ends_with(" until Ctrl-C"));
+    viewer.kill().expect("it still runs");
+    viewer.wait().expect("it ends");
+    let line = line.expect("the address");
+    let address = line.split(' ').find(|word| word.contains('#'));
+    let state = address.and_then(|of| of.split_once('#')).expect("a state");
+    format!("#{}", state.1)
 }
