@@ -262,6 +262,10 @@ impl Inventory {
             {
                 device.api = *api;
             }
+            // The tool put devices and hosts on one clock, where there are times at all.
+            if self.span_ns.is_some() {
+                device.clock.method = ClockMethod::Calibrated;
+            }
         }
         let tables = trace.tables_mut();
         self.labels.push_into(&mut tables.labels);
