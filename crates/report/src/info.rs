@@ -147,7 +147,10 @@ fn processes(manifest: &Manifest) -> Vec<Block> {
 fn devices(manifest: &Manifest, names: &Vocabulary) -> Vec<Block> {
     let mut blocks = Vec::new();
     for device in &manifest.devices {
-        let aside = format!("{}, {}", device.api, device.driver);
+        let aside = match device.driver.as_str() {
+            "" => device.api.to_string(),
+            driver => format!("{}, {driver}", device.api),
+        };
         let of_device = |process: &&Process| process.id == device.process;
         let process = manifest.processes.iter().find(of_device);
         let tool = process.and_then(Process::other_tool);

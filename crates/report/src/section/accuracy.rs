@@ -90,7 +90,7 @@ fn sampling(mode: SamplingMode) -> &'static str {
 /// Who read both clocks at once.
 pub(crate) fn calibrated_by(tool: Option<&str>) -> String {
     match tool {
-        Some(tool) => format!("mapped by {tool}, which wrote the file"),
+        Some(tool) => format!("mapped by the tool that wrote the file ({tool})"),
         None => "calibrated by the driver".to_owned(),
     }
 }
