@@ -144,6 +144,20 @@ mod tests {
     }
 
     #[test]
+    fn the_api_is_told_by_the_start_of_a_name() {
+        for (name, api) in [
+            ("cudaGetDevice", Some(Api::Cuda)),
+            ("cuInit", Some(Api::Cuda)),
+            ("hipGetDevice", Some(Api::Hip)),
+            ("vkQueueSubmit", None),
+            ("hipster", None),
+            ("cublasCreate", None),
+        ] {
+            assert_eq!(api_of(name), api, "{name}");
+        }
+    }
+
+    #[test]
     fn calls_are_known_by_their_names() {
         for (name, kind) in [
             ("cudaLaunchKernel", HostCallKind::Launch),
