@@ -43,6 +43,8 @@ pub struct DeviceBusy {
     /// How device times were mapped to host times.
     #[schemars(with = "String")]
     pub clock_method: ClockMethod,
+    /// The tool that did so, where that is not gapscope: of an import.
+    pub clock_tool: Option<String>,
     /// The greatest error of a mapped time; absent when it is not known.
     pub clock_error_ns: Option<i64>,
     /// From the start of its first work to the end of its last. Absent when nothing on it was timed.
@@ -333,6 +335,9 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
         process_ids,
         lost: devices.iter().any(|device| device.lost),
         clock_method: first.map_or(ClockMethod::None, |device| device.clock.method),
+        clock_tool: (manifest.processes.iter())
+            .filter(|process| first.is_some_and(|device| device.process == process.id))
+            .find_map(|process| process.other_tool().map(str::to_owned)),
         clock_error_ns: timeline.clock_error_ns(index),
         work_window,
         busy_ns: whole.map(|share| share.busy_ns),

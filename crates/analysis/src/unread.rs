@@ -152,6 +152,7 @@ fn without_busy(device: DeviceBusy) -> DeviceBusy {
         process_ids: device.process_ids,
         lost: device.lost,
         clock_method: device.clock_method,
+        clock_tool: device.clock_tool,
         clock_error_ns: device.clock_error_ns,
         queues: device.queues.into_iter().map(without).collect(),
         ..DeviceBusy::default()

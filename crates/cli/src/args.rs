@@ -363,17 +363,26 @@ pub enum Format {
 
 /// Make a trace of the files of another profiler
 ///
-/// Takes what PyTorch's profiler writes (Kineto: .json or .json.gz), Chrome's JSON of other profilers such as JAX's, and
-/// the .xml files of Apple's `xctrace export` (the table of contents and the tables); also folders of them, and on macOS a
-/// recording of Instruments itself (NAME.trace). Which they are is found out. What is missing is listed.
+/// Reads what these write; which of them it was is found out by content. What is missing is counted.
+///
+/// PyTorch's profiler (Kineto), XLA and others: Chrome's JSON, also .gz, of one rank or several;
+/// Nsight Systems: `nsys export --type sqlite`;
+/// rocprofv3: its database (rocpd), or --output-format json;
+/// Perfetto: .pftrace, also .gz; jax.profiler and TensorFlow: .xplane.pb;
+/// ggml's Vulkan backend: the log of GGML_VK_PERF_LOGGER=1;
+/// Xcode's GPU debugger: Counters.csv; Apple's `xctrace export`: .xml; on macOS Instruments' recordings: NAME.trace.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  gapscope import -o run.gapscope trace.json.gz
-  gapscope import -o run.gapscope rank0.json.gz rank1.json.gz
-  gapscope import -o run.gapscope exports/
+  gapscope import -o run.gapscope trace.json.gz                   PyTorch
+  gapscope import -o run.gapscope rank0.json.gz rank1.json.gz     its ranks, or their folder
+  gapscope import -o run.gapscope run.sqlite                      Nsight Systems
+  gapscope import -o run.gapscope HOST/PID_results.db             rocprofv3
+  gapscope import -o run.gapscope trace.pftrace                   Perfetto
+  gapscope import -o run.gapscope host.xplane.pb                  JAX
+  gapscope import -o run.gapscope stderr.log                      ggml (llama.cpp)
   gapscope import -o run.gapscope toc.xml gpu-intervals.xml submissions.xml
-  gapscope import -o run.gapscope run.trace          on macOS")]
+  gapscope import -o run.gapscope run.trace                       Instruments, on macOS")]
 pub struct Import {
     /// Folder to write; it must not exist
     #[arg(short, long, value_name = "OUT.gapscope", value_hint = ValueHint::DirPath)]

@@ -2,7 +2,7 @@
 //! manifest that says so.
 
 use crate::output::{NewTrace, Output};
-use crate::{Error, Options};
+use crate::{Error, Options, functions};
 use gapscope_trace::build::{Interner, Labels};
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::*;
@@ -46,6 +46,8 @@ pub(crate) struct Inventory {
     devices: Vec<Device>,
     /// By process and whatever tells devices apart in the tool.
     by_device: FxHashMap<(ProcessId, u64), DeviceId>,
+    /// What processes call, where that is functions of one API alone.
+    called: FxHashMap<ProcessId, Option<Api>>,
     queues: Vec<Queue>,
     kernels: Interner<KernelFacts, KernelId>,
     counters: FxHashMap<CounterFacts, CounterId>,
@@ -70,6 +72,7 @@ impl Inventory {
             threads: BTreeMap::new(),
             devices: Vec::new(),
             by_device: FxHashMap::default(),
+            called: FxHashMap::default(),
             queues: Vec::new(),
             kernels: Interner::default(),
             counters: FxHashMap::default(),
@@ -144,6 +147,17 @@ impl Inventory {
         self.devices.push(device);
         self.by_device.insert((process, key), id);
         id
+    }
+
+    /// A process calls a function. Devices of which the tool names no API get that of their process's functions.
+    pub fn calls(&mut self, process: ProcessId, function: &str) {
+        let Some(api) = functions::api_of(function) else {
+            return;
+        };
+        let known = self.called.entry(process).or_insert(Some(api));
+        if *known != Some(api) {
+            *known = None;
+        }
     }
 
     /// The first device that `key` tells apart, of whichever process.
@@ -243,6 +257,16 @@ impl Inventory {
         options: &Options,
         output: &mut Output,
     ) -> Result<(), Error> {
+        for device in &mut self.devices {
+            if let (Api::Unknown, Some(Some(api))) = (device.api, self.called.get(&device.process))
+            {
+                device.api = *api;
+            }
+            // The tool put devices and hosts on one clock, where there are times at all.
+            if self.span_ns.is_some() {
+                device.clock.method = ClockMethod::Calibrated;
+            }
+        }
         let tables = trace.tables_mut();
         self.labels.push_into(&mut tables.labels);
         for (id, facts) in self.kernels.iter() {

@@ -10,7 +10,6 @@ mod document;
 mod event;
 mod facts;
 mod files;
-mod functions;
 mod json;
 mod lanes;
 mod manifest;

@@ -9,6 +9,7 @@
 
 pub mod counters_csv;
 mod error;
+mod functions;
 pub mod ggml;
 mod importer;
 mod inventory;
@@ -21,9 +22,8 @@ mod protobuf;
 mod rocm;
 pub mod rocpd;
 pub mod rocprofv3;
-mod runtime_call;
 mod sqlite;
-mod transfer_name;
+mod transfers;
 pub mod xctrace;
 pub mod xplane;
 

@@ -4,7 +4,6 @@
 //! recording of CUDA has them. What does not fit together is counted in the ledger.
 
 mod dependencies;
-mod functions;
 mod host;
 mod labels;
 mod manifest;
@@ -13,7 +12,7 @@ mod work;
 pub(crate) use manifest::About;
 
 use crate::output::NewTrace;
-use crate::{Error, Options};
+use crate::{Error, Options, functions};
 use gapscope_model::cuda::{FunctionClass, base_name};
 use gapscope_trace::build::{Interner, Labels};
 use gapscope_trace::ids::*;

@@ -3,6 +3,7 @@
 use crate::profile::{
     Call, Correlation, KernelShape, Profile, Range, Span, TextId, Work, WorkKind,
 };
+use crate::transfers;
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::{AllocationId, DeviceId, ProcessId, ThreadId};
 use gapscope_trace::manifest::Queue;
@@ -202,17 +203,14 @@ impl<'a> Recorded<'a> {
     pub fn add_copy(&mut self, copy: Copy) {
         let is_gpu = |agent: &Agent| self.gpus.contains_key(agent);
         let (source, destination) = (copy.source.filter(is_gpu), copy.destination.filter(is_gpu));
-        let has = |words: &str| copy.operation.contains(words);
-        let kind = if has("HOST_TO_DEVICE") {
-            TransferKind::HostToDevice
-        } else if has("DEVICE_TO_HOST") {
-            TransferKind::DeviceToHost
-        } else if has("HOST_TO_HOST") {
-            TransferKind::HostToHost
-        } else if source.is_some() && destination.is_some() && source != destination {
-            TransferKind::PeerToPeer
-        } else {
-            TransferKind::Copy
+        let kind = match transfers::kind(copy.operation) {
+            known @ (TransferKind::HostToDevice
+            | TransferKind::DeviceToHost
+            | TransferKind::HostToHost) => known,
+            _ if source.is_some() && destination.is_some() && source != destination => {
+                TransferKind::PeerToPeer
+            }
+            _ => TransferKind::Copy,
         };
         let agent = match kind {
             TransferKind::DeviceToHost => source.or(destination),

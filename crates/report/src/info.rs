@@ -1,11 +1,12 @@
 //! What is in a trace, without any analysis.
 
 use crate::document::{Block, Column, Document, Table, Text, Tone};
+use crate::section::accuracy::calibrated_by;
 use crate::section::or_unknown;
 use crate::{command_line, number};
 use gapscope_analysis::Vocabulary;
 use gapscope_trace::Manifest;
-use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit};
+use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit, Process};
 
 /// Size of a table of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,9 +147,15 @@ fn processes(manifest: &Manifest) -> Vec<Block> {
 fn devices(manifest: &Manifest, names: &Vocabulary) -> Vec<Block> {
     let mut blocks = Vec::new();
     for device in &manifest.devices {
-        let aside = format!("{}, {}", device.api, device.driver);
+        let aside = match device.driver.as_str() {
+            "" => device.api.to_string(),
+            driver => format!("{}, {driver}", device.api),
+        };
+        let of_device = |process: &&Process| process.id == device.process;
+        let process = manifest.processes.iter().find(of_device);
+        let tool = process.and_then(Process::other_tool);
         blocks.push(Block::Heading(device.name.clone(), aside));
-        blocks.push(Block::Table(device_facts(device, names)));
+        blocks.push(Block::Table(device_facts(device, tool, names)));
         let mut table = Table::new([
             Column::name(names.words().queue.one),
             Column::number("id"),
@@ -177,13 +184,14 @@ fn devices(manifest: &Manifest, names: &Vocabulary) -> Vec<Block> {
     blocks
 }
 
-fn device_facts(device: &Device, names: &Vocabulary) -> Table {
+fn device_facts(device: &Device, tool: Option<&str>, names: &Vocabulary) -> Table {
     let mut table = Table::new([Column::word(""), Column::text("")]);
     let mut row = |name: &str, value: Text| {
         table.row([Text::new().faint(name), value]);
     };
-    row("clock", clock(&device.clock).into());
-    if device.clock.method != ClockMethod::None {
+    row("clock", clock(&device.clock, tool).into());
+    // Other tools do not say what they mapped it by.
+    if device.clock.method != ClockMethod::None && device.clock.samples > 0 {
         row("", clock_rate(&device.clock).into());
     }
     if !device.heaps.is_empty() {
@@ -197,10 +205,10 @@ fn device_facts(device: &Device, names: &Vocabulary) -> Table {
     table
 }
 
-fn clock(clock: &Clock) -> String {
+fn clock(clock: &Clock, tool: Option<&str>) -> String {
     let method = match clock.method {
-        ClockMethod::Calibrated => "calibrated by the driver",
-        ClockMethod::Brackets => "bounded by submissions and waits",
+        ClockMethod::Calibrated => calibrated_by(tool),
+        ClockMethod::Brackets => "bounded by submissions and waits".to_owned(),
         ClockMethod::None => return "not mapped to the host's clock".to_owned(),
     };
     let error = match clock.error_ns {

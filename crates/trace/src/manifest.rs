@@ -176,6 +176,14 @@ pub struct Process {
     pub end_ns: Option<i64>,
 }
 
+impl Process {
+    /// The tool that recorded it, where that is not gapscope: of an import.
+    pub fn other_tool(&self) -> Option<&str> {
+        let own = ["", "none", "vulkan", "cuda", "sdk", "replay"];
+        (!own.contains(&self.hook.as_str())).then_some(&self.hook)
+    }
+}
+
 /// A thread of a recorded process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

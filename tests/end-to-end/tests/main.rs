@@ -25,6 +25,7 @@ mod fake_driver;
 mod fleet;
 mod fusion;
 mod gfxreconstruct;
+mod import;
 mod losses;
 mod mcp;
 mod metal;

@@ -104,6 +104,7 @@ macro_rules! causes {
             advice: $advice:literal,
             $(host_was: $host_was:literal,)?
             $(in_cuda: { $($field:ident: $words:literal),+ $(,)? },)?
+            $(in_hip: { $($in_hip:ident: $words_in_hip:literal),+ $(,)? },)?
         }
     )+) => {
         /// Why a device ran nothing. Each nanosecond of a gap has exactly one cause.
@@ -140,7 +141,11 @@ macro_rules! causes {
                             host_was: causes!(@option $($host_was)?),
                         };
                         match api {
-                            Api::Cuda | Api::Hip => causes!(@with facts $($($field: $words),+)?),
+                            Api::Cuda => causes!(@with facts $($($field: $words),+)?),
+                            Api::Hip => {
+                                let facts = causes!(@with facts $($($field: $words),+)?);
+                                causes!(@with facts $($($in_hip: $words_in_hip),+)?)
+                            }
                             Api::Vulkan | Api::Metal | Api::Unknown => facts,
                         }
                     })+
@@ -184,6 +189,7 @@ causes! {
             sentence: "The next work had not been submitted: the submitting thread was loading or compiling code, or building a graph.",
             advice: "load modules and instantiate graphs before the loop, or warm up; CUDA_MODULE_LOADING=EAGER loads at once",
         },
+        in_hip: { advice: "load modules and instantiate graphs before the loop, or warm up" },
     }
     /// The host had not yet started to submit: the submitting thread was allocating, freeing or mapping memory, or in no call
     /// while another thread of its process was until then.
@@ -196,6 +202,7 @@ causes! {
         advice: "allocate once and reuse; keep buffers mapped",
         host_was: "allocating, freeing or mapping memory",
         in_cuda: { advice: "allocate once and reuse, or from a memory pool (cudaMallocAsync)" },
+        in_hip: { advice: "allocate once and reuse, or from a memory pool (hipMallocAsync)" },
     }
     /// The host was inside a submission call.
     SubmitCall = "submit-call" {

@@ -2,12 +2,12 @@
 
 use super::collect::Collector;
 use super::facts::{Call, Correlation, Work, WorkKind};
-use super::functions::class_of;
 use super::nesting::{Nesting, is_step, label_of};
 use super::polls::Polls;
 use super::queues::Queues;
 use super::texts::TextId;
 use crate::Error;
+use crate::functions::class_of;
 use gapscope_model::LossKind;
 use gapscope_model::cuda::FunctionClass;
 use gapscope_trace::ids::{
@@ -135,7 +135,7 @@ impl Assembly {
         if let Some(Some(class)) = self.classes.get(at) {
             return *class;
         }
-        let class = class_of(found.texts.get(function));
+        let class = class_of(found.texts.get(function)).unwrap_or_default();
         if self.classes.len() <= at {
             self.classes.resize(at + 1, None);
         }

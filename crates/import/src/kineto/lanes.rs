@@ -3,10 +3,9 @@
 use super::category::Category;
 use super::event::Event;
 use super::facts::Lane;
-use super::functions::class_of;
 use super::json::{self, bare, members};
 use super::number::whole;
-use gapscope_model::cuda::FunctionClass;
+use crate::functions::class_of;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -131,8 +130,8 @@ impl Lanes {
             // XLA gives host events of CUDA's functions no category.
             let of_cuda = event.name.starts_with(b"cu") || event.name.starts_with(b"hip");
             let function = std::str::from_utf8(event.name).ok().filter(|_| of_cuda);
-            return match function.map(class_of) {
-                None | Some(FunctionClass::Unknown) => Category::Other,
+            return match function.and_then(class_of) {
+                None => Category::Other,
                 Some(_) => Category::Call,
             };
         };

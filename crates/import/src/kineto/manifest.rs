@@ -205,10 +205,7 @@ fn devices(found: &Collector, assembly: &Assembly) -> Vec<Device> {
 fn api(found: &Collector) -> Api {
     let is_amd = |name: &str| name.contains("AMD") || name.contains("Instinct");
     let hip = found.uses_hip || found.metadata.devices.iter().any(|d| is_amd(&d.name));
-    match Api::of("hip") {
-        known if hip && known != Api::Unknown => known,
-        _ => Api::Cuda,
-    }
+    if hip { Api::Hip } else { Api::Cuda }
 }
 
 fn queues(assembly: &Assembly) -> Vec<Queue> {

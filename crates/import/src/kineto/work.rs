@@ -4,7 +4,8 @@ use super::facts::{Correlation, KernelShape, Stream, WorkKind};
 use super::json::{bare, elements, members};
 use super::number::whole;
 use super::texts::TextId;
-use gapscope_trace::tables::{MemoryPlace, TransferKind};
+use crate::transfers;
+use gapscope_trace::tables::TransferKind;
 
 /// Arguments of a piece of work. What is not said is absent.
 #[derive(Debug, Default, Clone, Copy)]
@@ -81,7 +82,8 @@ impl<'a> WorkArgs<'a> {
     }
 
     pub(super) fn copy(&self, name: &str) -> WorkKind {
-        let (kind, host_memory) = route(name);
+        let kind = transfers::kind(name);
+        let host_memory = transfers::host_memory(name, kind);
         WorkKind::Transfer {
             kind,
             bytes: self.bytes,
@@ -114,69 +116,9 @@ fn triple(value: &[u8]) -> [u32; 3] {
     found
 }
 
-/// What a copy does, by its name: `Memcpy HtoD (Pageable -> Device)`, on AMD `CopyHostToDevice`.
-pub(super) fn route(name: &str) -> (TransferKind, Option<MemoryPlace>) {
-    let place = |word: &str| match word {
-        "Pageable" => Some(MemoryPlace::Pageable),
-        "Pinned" => Some(MemoryPlace::Pinned),
-        "Managed" => Some(MemoryPlace::Managed),
-        _ => None,
-    };
-    let inside = name.split_once('(').map_or("", |(_, rest)| rest);
-    let (from, to) = inside
-        .trim_end_matches(')')
-        .split_once(" -> ")
-        .unwrap_or_default();
-    let has = |word: &str| name.contains(word);
-    if has("HtoD") || has("H2D") || has("HtoA") || has("HostToDevice") {
-        (TransferKind::HostToDevice, place(from))
-    } else if has("DtoH") || has("D2H") || has("AtoH") || has("DeviceToHost") {
-        (TransferKind::DeviceToHost, place(to))
-    } else if has("PtoP") || has("P2P") || has("PeerToPeer") {
-        (TransferKind::PeerToPeer, None)
-    } else if has("HtoH") || has("H2H") || has("HostToHost") {
-        (TransferKind::HostToHost, place(from))
-    } else if has("DtoD")
-        || has("D2D")
-        || has("AtoA")
-        || has("AtoD")
-        || has("DtoA")
-        || has("DeviceToDevice")
-    {
-        (TransferKind::Copy, None)
-    } else {
-        (TransferKind::Unknown, None)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn copies_are_known_by_their_names() {
-        use TransferKind::*;
-        for (name, kind, memory) in [
-            (
-                "Memcpy HtoD (Pageable -> Device)",
-                HostToDevice,
-                Some(MemoryPlace::Pageable),
-            ),
-            (
-                "Memcpy DtoH (Device -> Pinned)",
-                DeviceToHost,
-                Some(MemoryPlace::Pinned),
-            ),
-            ("Memcpy DtoD (Device -> Device)", Copy, None),
-            ("Memcpy PtoP (Device -> Device)", PeerToPeer, None),
-            ("CopyHostToDevice", HostToDevice, None),
-            ("CopyDeviceToDevice", Copy, None),
-            ("Memcpy ? (? -> ?)", Unknown, None),
-            ("", Unknown, None),
-        ] {
-            assert_eq!(route(name), (kind, memory), "{name}");
-        }
-    }
 
     #[test]
     fn launches_are_read_whatever_their_numbers_are_written_as() {

@@ -3,8 +3,9 @@
 use super::facts::{Correlation, KernelShape, WorkKind};
 use super::json::{bare, members};
 use super::texts::TextId;
-use super::work::{correlation, route};
-use gapscope_trace::tables::{MemoryPlace, TransferKind};
+use super::work::correlation;
+use crate::transfers;
+use gapscope_trace::tables::TransferKind;
 
 /// Arguments of a piece of work.
 #[derive(Debug, Default, Clone, Copy)]
@@ -53,7 +54,7 @@ impl<'a> XlaArgs<'a> {
         }
         let details = if fill { self.fill } else { self.copy };
         let bytes = field(details, "size").or_else(|| field(details, "num_bytes"));
-        let (kind, _) = route(name);
+        let kind = transfers::kind(name);
         let kind = if fill { TransferKind::Fill } else { kind };
         let place = match kind {
             TransferKind::HostToDevice => field(details, "kind_src"),
@@ -63,12 +64,7 @@ impl<'a> XlaArgs<'a> {
         Some(WorkKind::Transfer {
             kind,
             bytes: bytes.and_then(|bytes| bytes.parse().ok()),
-            host_memory: match place {
-                Some("pageable") => Some(MemoryPlace::Pageable),
-                Some("pinned") => Some(MemoryPlace::Pinned),
-                Some("managed") => Some(MemoryPlace::Managed),
-                _ => None,
-            },
+            host_memory: place.and_then(transfers::place),
         })
     }
 
@@ -107,6 +103,7 @@ fn field<'a>(details: &'a str, name: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapscope_trace::tables::MemoryPlace;
 
     #[test]
     fn details_are_read() {

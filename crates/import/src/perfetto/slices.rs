@@ -4,8 +4,7 @@ use super::build::{Builder, CommandBufferKey};
 use super::preface::Place;
 use super::track_event::{Event, GpuCategory, Step, gpu_category};
 use crate::inventory::KernelFacts;
-use crate::runtime_call::RuntimeCall;
-use crate::transfer_name;
+use crate::{functions, transfers};
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Api;
@@ -108,7 +107,7 @@ impl Slices {
             || event.category.as_ref() == "command buffer"
             || gpu_category(&event.category).is_some()
             || self.place(event.track, builder).is_gpu
-            || RuntimeCall::of(&event.name).is_some();
+            || functions::host_call_kind(&event.name).is_some();
         if is_call {
             return None;
         }
@@ -168,17 +167,16 @@ impl Slices {
             }
             _ => {}
         }
+        builder.inventory.calls(process, &event.name);
         let function = Some(event.name.clone());
         let submitted = self.submission(&event, end_ns, process, thread, function.clone(), builder);
         if let Some(label) = label {
             return builder.marker(&event, end_ns, process, thread, label);
         }
-        let kind = match RuntimeCall::of(&event.name) {
-            Some(RuntimeCall::Launch) if submitted => return,
-            Some(RuntimeCall::Launch) => HostCallKind::Launch,
-            Some(RuntimeCall::Call(kind)) => kind,
-            None => HostCallKind::OtherCall,
-        };
+        let kind = functions::host_call_kind(&event.name).unwrap_or(HostCallKind::OtherCall);
+        if submitted && kind == HostCallKind::Launch {
+            return;
+        }
         builder.host_call(HostCall {
             process,
             thread,
@@ -391,7 +389,7 @@ impl Builder {
         let submission = flows.find_map(|flow| self.preface.flows.get(flow)).copied();
         let transfer = match category {
             Some(category) => category == GpuCategory::Transfer,
-            None => transfer_name::is_transfer(&event.name),
+            None => transfers::is_transfer(&event.name),
         };
         if let Some(submission) = submission {
             let kind = match transfer {
@@ -411,7 +409,7 @@ impl Builder {
                 command_buffer: None,
                 position: 0,
                 queue,
-                kind: transfer_name::kind(&event.name),
+                kind: transfers::kind(&event.name),
                 bytes,
                 start_ns,
                 duration_ns,

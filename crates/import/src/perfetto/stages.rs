@@ -4,7 +4,7 @@ use super::build::{Builder, CommandBufferKey, Work};
 use super::sequence::{Sequence, Specification};
 use crate::inventory::KernelFacts;
 use crate::protobuf::{Message, Packed, Value};
-use crate::transfer_name;
+use crate::transfers;
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Api;
@@ -125,6 +125,7 @@ impl Builder {
         let api = match context.map(|context| context.api) {
             Some(2) => Api::Vulkan,
             Some(4) => Api::Cuda,
+            Some(5) => Api::Hip,
             _ => Api::Unknown,
         };
         let device = self.device(process, stage.gpu, api);
@@ -165,7 +166,7 @@ impl Builder {
             Some("transfer") => Work::Transfer,
             Some("opaque work") => Work::Opaque,
             _ if kernel.is_some() || stage.has_launch => Work::Dispatch,
-            _ if transfer_name::is_transfer(&name) => Work::Transfer,
+            _ if transfers::is_transfer(&name) => Work::Transfer,
             _ if specification.category == COMPUTE => Work::Dispatch,
             _ => Work::Opaque,
         };
@@ -239,7 +240,7 @@ impl Builder {
                 command_buffer,
                 position,
                 queue: at.queue,
-                kind: transfer_name::kind(&name),
+                kind: transfers::kind(&name),
                 bytes: stage.bytes,
                 start_ns,
                 duration_ns,

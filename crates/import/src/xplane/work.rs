@@ -4,8 +4,7 @@ use super::event::{Event, Line, Odd, detail, own_fact, sizes};
 use super::plane::Plane;
 use crate::inventory::{Inventory, KernelFacts};
 use crate::output::NewTrace;
-use crate::runtime_call::RuntimeCall;
-use crate::{Error, transfer_name};
+use crate::{Error, functions, transfers};
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::{Api, DeviceLimits};
@@ -114,6 +113,9 @@ impl Work {
         let kind = fact("device_type_string").map(|kind| kind.to_string());
         let major = number("compute_cap_major");
         let capability = major.zip(number("compute_cap_minor"));
+        let is_amd = (vendor.as_deref()).is_some_and(|vendor| {
+            vendor.eq_ignore_ascii_case("amd") || vendor.starts_with("Advanced Micro Devices")
+        });
         let is_nvidia = vendor
             .as_deref()
             .is_some_and(|v| v.eq_ignore_ascii_case("nvidia"));
@@ -125,6 +127,8 @@ impl Work {
             };
             if is_nvidia {
                 device.api = Api::Cuda;
+            } else if is_amd {
+                device.api = Api::Hip;
             }
             device.heaps.extend(number("memory_size"));
             device.limits = Some(DeviceLimits {
@@ -181,10 +185,11 @@ impl Work {
         self.inventory.spans(event.start_ns, end_ns);
         let linked = event.unsigned("correlation_id").filter(|id| *id != 0);
         // Calls of ROCm may have the name of what they launch.
-        let launch = linked.map(|_| RuntimeCall::Launch);
-        let Some(call) = RuntimeCall::of(event.name).or(launch) else {
+        let launch = linked.map(|_| HostCallKind::Launch);
+        let Some(call) = functions::host_call_kind(event.name).or(launch) else {
             return self.marker(event, thread, end_ns, open);
         };
+        self.inventory.calls(self.process, event.name);
         self.next_submission += 1;
         let submission = Submission {
             id: SubmissionId(self.next_submission),
@@ -196,10 +201,6 @@ impl Work {
             duration_ns: event.duration_ns,
             command_buffers: 0,
             function: Some(event.name.into()),
-        };
-        let call = match call {
-            RuntimeCall::Launch => HostCallKind::Launch,
-            RuntimeCall::Call(kind) => kind,
         };
         match linked {
             Some(id) if !self.calls.contains_key(&id) => {
@@ -265,8 +266,7 @@ impl Work {
         let copied = ["memcpy_details", "memset_details"];
         let copied = copied.iter().find_map(|name| event.text(name));
         let kernel = event.text("kernel_details");
-        let transfer =
-            copied.is_some() || kernel.is_none() && transfer_name::is_transfer(event.name);
+        let transfer = copied.is_some() || kernel.is_none() && transfers::is_transfer(event.name);
         let kind = match transfer {
             true => SubmissionKind::Transfer,
             false => SubmissionKind::Kernel,
@@ -281,7 +281,7 @@ impl Work {
             });
             let kind = match event.text("memset_details") {
                 Some(_) => TransferKind::Fill,
-                None => transfer_name::kind(event.name),
+                None => transfers::kind(event.name),
             };
             self.trace.tables_mut().transfers.push(Transfer {
                 command_buffer: None,

@@ -7,6 +7,7 @@ mod ggml;
 mod hostile;
 mod imported;
 mod kineto;
+mod kineto_truth;
 mod labels;
 mod nsys;
 mod perfetto;

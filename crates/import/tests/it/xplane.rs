@@ -1,6 +1,7 @@
 //! Profiles of JAX. The expected figures were counted by a script of its own, with Google's protobuf library.
 
 use crate::imported::{self, Import, Rows};
+use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::*;
 use std::path::Path;
 
@@ -102,7 +103,9 @@ fn every_event_of_threads_is_a_row() {
 fn work_has_its_launch_its_label_and_its_device() {
     let import = import("jax_conv_minimal_08");
     let t = &import.trace.tables;
-    assert_eq!(import.trace.manifest.devices.len(), 8);
+    let devices = &import.trace.manifest.devices;
+    assert_eq!(devices.len(), 8);
+    assert!(devices.iter().all(|device| device.api == Api::Hip));
     assert_eq!(
         import.trace.manifest.start_unix_ns.unwrap() / 1_000_000_000,
         1_771_595_639

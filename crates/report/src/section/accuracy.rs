@@ -87,10 +87,18 @@ fn sampling(mode: SamplingMode) -> &'static str {
     }
 }
 
+/// Who read both clocks at once.
+pub(crate) fn calibrated_by(tool: Option<&str>) -> String {
+    match tool {
+        Some(tool) => format!("mapped by the tool that wrote the file ({tool})"),
+        None => "calibrated by the driver".to_owned(),
+    }
+}
+
 fn clock(device: &DeviceBusy, name: &str) -> String {
     let method = match device.clock_method {
-        ClockMethod::Calibrated => "calibrated by the driver",
-        ClockMethod::Brackets => "bounded by submissions and waits",
+        ClockMethod::Calibrated => calibrated_by(device.clock_tool.as_deref()),
+        ClockMethod::Brackets => "bounded by submissions and waits".to_owned(),
         ClockMethod::None => {
             return format!("{name}: device times could not be mapped to host times.");
         }

@@ -1,0 +1,187 @@
+//! What functions of GPU APIs do, by their names: one table for all importers.
+//!
+//! CUDA's functions are in the table of [`gapscope_model::cuda`]; HIP's are named after them, and the few of oneAPI, MTIA
+//! and Vulkan that matter to a timeline are here.
+
+use gapscope_model::cuda::{FunctionClass, base_name};
+use gapscope_trace::manifest::Api;
+use gapscope_trace::tables::HostCallKind;
+
+/// What a function of CUDA, HIP, oneAPI or MTIA does; `None` for those that are of no interest, and for other names.
+pub(crate) fn class_of(name: &str) -> Option<FunctionClass> {
+    FunctionClass::of_function(name).or_else(|| match name.strip_prefix("hip") {
+        Some(rest) => of_hip(base_name(rest).trim_end_matches("_spt")),
+        None => of_others(name),
+    })
+}
+
+fn of_hip(rest: &str) -> Option<FunctionClass> {
+    let same = match rest {
+        "ExtModuleLaunchKernel"
+        | "HccModuleLaunchKernel"
+        | "ModuleLaunchKernel"
+        | "DrvLaunchKernelEx" => "cuLaunchKernel",
+        "ModuleLaunchCooperativeKernel" => "cuLaunchCooperativeKernel",
+        "ExtLaunchKernel" | "LaunchByPtr" | "ExtLaunchMultiKernelMultiDevice" => "cudaLaunchKernel",
+        "MemcpyWithStream" => "cudaMemcpy",
+        "ExtStreamCreateWithCUMask" => "cudaStreamCreateWithFlags",
+        "ExtMallocWithFlags" => "cudaMalloc",
+        _ => {
+            let of = |start: &str| FunctionClass::of_function(&format!("{start}{rest}"));
+            return of("cuda").or_else(|| of("cu"));
+        }
+    };
+    FunctionClass::of_function(same)
+}
+
+fn of_others(name: &str) -> Option<FunctionClass> {
+    Some(match name {
+        "MTIA_launch"
+        | "urEnqueueKernelLaunch"
+        | "zeCommandListAppendLaunchKernel"
+        | "urEnqueueKernelLaunchCustomExp"
+        | "urEnqueueCooperativeKernelLaunchExp" => FunctionClass::LaunchKernel,
+        "urEnqueueUSMMemcpy"
+        | "urEnqueueUSMFill"
+        | "zeCommandListAppendMemoryCopy"
+        | "zeCommandListAppendMemoryFill" => FunctionClass::Transfer,
+        "urQueueFinish" | "zeCommandQueueSynchronize" | "zeCommandListHostSynchronize" => {
+            FunctionClass::WaitStream
+        }
+        "urEventWait" | "zeEventHostSynchronize" | "zeFenceHostSynchronize" => {
+            FunctionClass::WaitEvent
+        }
+        _ => return None,
+    })
+}
+
+/// What a call is, where only its name tells that it is one of a GPU's API: CUDA, HIP, oneAPI, MTIA or Vulkan. What
+/// stands behind the name, such as parameters, does not count. Functions that are of no interest are other calls; `None`
+/// is a name of anything else.
+pub(crate) fn host_call_kind(name: &str) -> Option<HostCallKind> {
+    let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let name = &name[..end.unwrap_or(name.len())];
+    if let Some(class) = class_of(name) {
+        return Some(class.host_call_kind());
+    }
+    if let Some(rest) = after(name, "vk") {
+        return Some(of_vulkan(rest));
+    }
+    api_of(name).map(|_| HostCallKind::OtherCall)
+}
+
+/// The API of the devices that a function of CUDA or HIP works on. A process may call Vulkan beside one of them.
+pub(crate) fn api_of(name: &str) -> Option<Api> {
+    let apis = [("cuda", Api::Cuda), ("hip", Api::Hip), ("cu", Api::Cuda)];
+    let mut apis = apis.into_iter();
+    apis.find_map(|(prefix, api)| after(name, prefix).map(|_| api))
+}
+
+fn of_vulkan(rest: &str) -> HostCallKind {
+    match rest {
+        "QueueSubmit" | "QueueSubmit2" | "QueueSubmit2KHR" => HostCallKind::Launch,
+        "WaitForFences" => HostCallKind::WaitFences,
+        "WaitSemaphores" | "WaitSemaphoresKHR" => HostCallKind::WaitSemaphores,
+        "QueueWaitIdle" => HostCallKind::WaitQueueIdle,
+        "DeviceWaitIdle" => HostCallKind::WaitDeviceIdle,
+        "GetFenceStatus" => HostCallKind::PollFence,
+        "AllocateMemory" => HostCallKind::AllocateMemory,
+        "FreeMemory" => HostCallKind::FreeMemory,
+        "MapMemory" => HostCallKind::MapMemory,
+        "QueuePresentKHR" => HostCallKind::Present,
+        "AcquireNextImageKHR" => HostCallKind::AcquireImage,
+        "CreateShaderModule" => HostCallKind::CreateShaderModule,
+        "CreateComputePipelines" | "CreateGraphicsPipelines" => HostCallKind::CreatePipelines,
+        _ => HostCallKind::OtherCall,
+    }
+}
+
+/// What follows a prefix, if it starts with a capital letter as functions do.
+fn after<'a>(function: &'a str, prefix: &str) -> Option<&'a str> {
+    let rest = function.strip_prefix(prefix)?;
+    let rest = rest.strip_prefix('_').unwrap_or(rest);
+    rest.starts_with(|c: char| c.is_ascii_uppercase())
+        .then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hip_is_taken_as_cuda() {
+        for (name, class) in [
+            ("cudaLaunchKernel", FunctionClass::LaunchKernel),
+            ("cudaLaunchKernel_v7000", FunctionClass::LaunchKernel),
+            ("cuLaunchKernelEx", FunctionClass::LaunchKernel),
+            ("hipLaunchKernel", FunctionClass::LaunchKernel),
+            ("hipExtModuleLaunchKernel", FunctionClass::LaunchKernel),
+            ("hipModuleLaunchKernel", FunctionClass::LaunchKernel),
+            ("hipDrvLaunchKernelEx", FunctionClass::LaunchKernel),
+            ("hipGraphLaunch", FunctionClass::LaunchGraph),
+            ("hipMemcpyWithStream", FunctionClass::CopyAndWait),
+            ("hipMemcpyAsync_spt", FunctionClass::Transfer),
+            ("hipMemcpyHtoD", FunctionClass::CopyAndWait),
+            ("hipMemcpyHtoDAsync", FunctionClass::Transfer),
+            ("hipMemsetAsync", FunctionClass::Transfer),
+            ("hipStreamSynchronize", FunctionClass::WaitStream),
+            ("hipDeviceSynchronize", FunctionClass::WaitContext),
+            ("hipEventQuery", FunctionClass::PollEvent),
+            ("hipMalloc", FunctionClass::AllocateMemory),
+            ("hipModuleLoadData", FunctionClass::LoadModule),
+            ("urQueueFinish", FunctionClass::WaitStream),
+        ] {
+            assert_eq!(class_of(name), Some(class), "{name}");
+        }
+        for name in [
+            "cudaGetDevice",
+            "hipGetDevice",
+            "hsa_queue_create",
+            "nonsense",
+        ] {
+            assert_eq!(class_of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_api_is_told_by_the_start_of_a_name() {
+        for (name, api) in [
+            ("cudaGetDevice", Some(Api::Cuda)),
+            ("cuInit", Some(Api::Cuda)),
+            ("hipGetDevice", Some(Api::Hip)),
+            ("vkQueueSubmit", None),
+            ("hipster", None),
+            ("cublasCreate", None),
+        ] {
+            assert_eq!(api_of(name), api, "{name}");
+        }
+    }
+
+    #[test]
+    fn calls_are_known_by_their_names() {
+        for (name, kind) in [
+            ("cudaLaunchKernel", HostCallKind::Launch),
+            ("hipModuleLaunchKernel", HostCallKind::Launch),
+            ("cuLaunchKernelEx", HostCallKind::Launch),
+            ("cudaGraphLaunch", HostCallKind::Launch),
+            ("hipMemcpyAsync", HostCallKind::Launch),
+            ("cudaMemset(1, 2)", HostCallKind::Launch),
+            ("vkQueueSubmit", HostCallKind::Launch),
+            ("urEnqueueKernelLaunch", HostCallKind::Launch),
+            ("cudaMemcpy", HostCallKind::CopyAndWait),
+            ("cuStreamSynchronize", HostCallKind::WaitQueueIdle),
+            ("hipDeviceSynchronize", HostCallKind::WaitDeviceIdle),
+            ("cudaFreeAsync", HostCallKind::FreeMemory),
+            ("hipMalloc", HostCallKind::AllocateMemory),
+            ("vkWaitForFences", HostCallKind::WaitFences),
+            ("cudaStreamBeginCapture", HostCallKind::BuildGraph),
+            ("cudaLaunchHostFunc", HostCallKind::OtherCall),
+            ("cudaGetDevice", HostCallKind::OtherCall),
+        ] {
+            assert_eq!(host_call_kind(name), Some(kind), "{name}");
+        }
+        for name in ["cumsum", "custom", "aten::copy_", "hipster"] {
+            assert_eq!(host_call_kind(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a transfer does, and which memory the host's end of it is in, by the names that profilers give.
+
+use gapscope_trace::tables::{MemoryPlace, TransferKind};
+
+/// The kind of a piece of GPU work that is known to be a transfer.
+pub(crate) fn kind(name: &str) -> TransferKind {
+    let plain: String = name
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    let has = |texts: &[&str]| texts.iter().any(|text| plain.contains(text));
+    // Arrays lie in the device's memory; small letters would find these in other words.
+    let has_array = |texts: &[&str]| texts.iter().any(|text| name.contains(text));
+    if has(&["memset", "fill"]) {
+        TransferKind::Fill
+    } else if has(&["htod", "h2d", "hosttodevice"]) || has_array(&["HtoA"]) {
+        TransferKind::HostToDevice
+    } else if has(&["dtoh", "d2h", "devicetohost"]) || has_array(&["AtoH"]) {
+        TransferKind::DeviceToHost
+    } else if has(&["ptop", "p2p", "peertopeer"]) {
+        TransferKind::PeerToPeer
+    } else if has(&["htoh", "h2h", "hosttohost"]) {
+        TransferKind::HostToHost
+    } else if has(&["dtod", "d2d", "devicetodevice"]) || has_array(&["AtoA", "AtoD", "DtoA"]) {
+        TransferKind::Copy
+    } else {
+        TransferKind::of(name)
+    }
+}
+
+/// The memory of the host's end, where a name like `Memcpy HtoD (Pageable -> Device)` tells it.
+pub(crate) fn host_memory(name: &str, kind: TransferKind) -> Option<MemoryPlace> {
+    let (_, ends) = name.split_once('(')?;
+    let (from, to) = ends.trim_end_matches(')').split_once(" -> ")?;
+    match kind {
+        TransferKind::HostToDevice | TransferKind::HostToHost => place(from),
+        TransferKind::DeviceToHost => place(to),
+        _ => None,
+    }
+}
+
+/// Memory of the host by CUPTI's word for it, in large or small letters.
+pub(crate) fn place(word: &str) -> Option<MemoryPlace> {
+    let places = [
+        ("pageable", MemoryPlace::Pageable),
+        ("pinned", MemoryPlace::Pinned),
+        ("managed", MemoryPlace::Managed),
+    ];
+    let mut places = places.into_iter();
+    places.find_map(|(known, place)| known.eq_ignore_ascii_case(word).then_some(place))
+}
+
+/// Whether work is a transfer, where only its name can tell: the names that CUPTI and ROCm give, no kernel's.
+pub(crate) fn is_transfer(name: &str) -> bool {
+    let starts = [
+        "Memcpy ",
+        "Memset ",
+        "MemcpyH2D",
+        "MemcpyD2H",
+        "MemcpyD2D",
+        "MemcpyP2P",
+        "MemcpyOther",
+        "MEMORY_COPY_",
+        "CopyHostToDevice",
+        "CopyDeviceToHost",
+        "CopyDeviceToDevice",
+        "CopyPeerToPeer",
+    ];
+    name == "Memcpy" || name == "Memset" || starts.iter().any(|start| name.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transfers_are_known_by_the_names_that_profilers_give() {
+        for (name, expected) in [
+            (
+                "Memcpy HtoD (Pageable -> Device)",
+                TransferKind::HostToDevice,
+            ),
+            ("MEMORY_COPY_DEVICE_TO_HOST", TransferKind::DeviceToHost),
+            ("MemcpyD2D", TransferKind::Copy),
+            ("Memset (Device)", TransferKind::Fill),
+            ("CopyDeviceToDevice", TransferKind::Copy),
+            ("CopyHostToDevice", TransferKind::HostToDevice),
+            ("Memcpy PtoP (Device -> Device)", TransferKind::PeerToPeer),
+            ("Memcpy AtoH (Array -> Pinned)", TransferKind::DeviceToHost),
+            ("Memcpy ? (? -> ?)", TransferKind::Unknown),
+            ("MemcpyOther", TransferKind::Unknown),
+        ] {
+            assert!(is_transfer(name), "{name}");
+            assert_eq!(kind(name), expected, "{name}");
+        }
+        assert!(!is_transfer("copy_kernel"));
+        assert!(!is_transfer("Memcpy_kernel<float>"));
+        assert_eq!(kind("copy-image"), TransferKind::CopyImage);
+    }
+    #[test]
+    fn the_hosts_memory_is_that_of_the_hosts_end() {
+        for (name, expected) in [
+            (
+                "Memcpy HtoD (Pageable -> Device)",
+                Some(MemoryPlace::Pageable),
+            ),
+            ("Memcpy DtoH (Device -> Pinned)", Some(MemoryPlace::Pinned)),
+            ("Memcpy DtoD (Device -> Device)", None),
+            ("CopyHostToDevice", None),
+            ("", None),
+        ] {
+            assert_eq!(host_memory(name, kind(name)), expected, "{name}");
+        }
+    }
+}
