@@ -17,6 +17,7 @@ mod equal;
 mod estimate;
 mod gate;
 mod gated;
+mod kept;
 mod matching;
 mod metric;
 mod names;
@@ -33,6 +34,7 @@ pub use equal::{EqualWork, WorkFigure};
 pub use gate::{Gate, GateError, GateOf, Limit, gate_metrics};
 pub use matching::How;
 pub use metric::{Metric, Unit};
+pub use unlike::unlike_machines;
 pub use words::{chance, change, interval, value};
 
 use estimate::Design;
@@ -191,6 +193,8 @@ pub enum GateStatus {
     Unknown,
     /// The figure is not known, and that was allowed.
     UnknownAllowed,
+    /// The sides were recorded on unlike machines: the change was not judged.
+    Unlike,
 }
 
 impl Diff {
@@ -218,11 +222,25 @@ impl Diff {
         diff
     }
 
-    /// True where a gate is broken, or unknown and that was not allowed.
+    /// True where a gate is broken, was not judged, or is unknown and that was not allowed.
     pub fn fails(&self) -> bool {
-        let failed =
-            |gate: &GateResult| matches!(gate.status, GateStatus::Broken | GateStatus::Unknown);
+        let failed = |gate: &GateResult| {
+            matches!(
+                gate.status,
+                GateStatus::Broken | GateStatus::Unknown | GateStatus::Unlike
+            )
+        };
         self.gates.iter().any(failed)
+    }
+
+    /// Fails each gate, and says first why: what differs besides the program is as likely a cause of any change.
+    pub fn do_not_judge(&mut self, because: &[String]) {
+        for gate in &mut self.gates {
+            gate.status = GateStatus::Unlike;
+            gate.sentence = format!("Not judged. {}", because.join(" "));
+        }
+        self.unlike.retain(|sentence| !because.contains(sentence));
+        self.unlike.splice(0..0, because.iter().cloned());
     }
 }
 

@@ -143,7 +143,9 @@ impl DiffReport<'_> {
         let broken = gates
             .iter()
             .filter(|gate| gate.status == GateStatus::Broken);
+        let unjudged = gates.iter().any(|gate| gate.status == GateStatus::Unlike);
         let aside = match (broken.count(), gates.len()) {
+            (_, all) if unjudged => format!("{all} of {all} not judged"),
             (0, all) => format!("{all} of {all} not broken"),
             (broken, all) => format!("{broken} of {all} broken"),
         };
@@ -158,6 +160,7 @@ impl DiffReport<'_> {
                 GateStatus::Noise => Text::new().with(Tone::Good, "held (noise)"),
                 GateStatus::Broken => Text::new().with(Tone::Warning, "BROKEN"),
                 GateStatus::Unknown => Text::new().with(Tone::Warning, "UNKNOWN"),
+                GateStatus::Unlike => Text::new().with(Tone::Warning, "NOT JUDGED"),
                 GateStatus::UnknownAllowed => Text::new().faint("unknown, allowed"),
             };
             table.row([

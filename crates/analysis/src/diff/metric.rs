@@ -68,6 +68,13 @@ impl Metric {
         }
     }
 
+    /// The metric of a [`key`](Metric::key).
+    pub(super) fn of_key(key: &str) -> Option<Metric> {
+        let parts = Cause::ALL.into_iter().map(Metric::IdleOf);
+        let mut all = Metric::WHOLE.into_iter().chain(parts);
+        all.find(|metric| metric.key() == key)
+    }
+
     const fn word(self) -> &'static str {
         match self {
             Metric::WallTime => "wall_time",
