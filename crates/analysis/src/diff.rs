@@ -38,6 +38,7 @@ pub use unlike::unlike_machines;
 pub use words::{chance, change, interval, value};
 
 use estimate::Design;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A difference is told when noise makes any so great in at most this share of diffs.
@@ -72,7 +73,7 @@ impl Default for Options {
 }
 
 /// Two sets of runs compared.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Diff {
     /// What it comes to.
     pub verdict: Verdict,
@@ -99,7 +100,7 @@ pub struct Diff {
 }
 
 /// What a comparison comes to, by the time from start to end, or else by GPU time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// It takes longer.
@@ -115,7 +116,7 @@ pub enum Verdict {
 }
 
 /// The runs of a side.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Side {
     /// What they are called.
     pub runs: Vec<String>,
@@ -126,7 +127,7 @@ pub struct Side {
 }
 
 /// How figures were compared.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Method {
     /// See [`LEVEL`].
     pub level: f64,
@@ -143,7 +144,7 @@ pub struct Method {
 }
 
 /// What the samples of a comparison are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SamplesOf {
     /// Runs.
@@ -155,7 +156,7 @@ pub enum SamplesOf {
 }
 
 /// What became of a gate.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct GateResult {
     /// As it was written.
     pub gate: String,
@@ -180,7 +181,7 @@ pub struct GateResult {
 }
 
 /// Whether a gate holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateStatus {
     /// The change is within the limit.

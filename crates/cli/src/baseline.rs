@@ -12,6 +12,7 @@ use fingerprint::Fingerprint;
 use gapscope_analysis::diff::unlike_machines;
 use gapscope_analysis::quantity;
 use gapscope_report::document::{Block, Column, Document, Table};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -90,13 +91,19 @@ fn compare(store: &Store, arguments: &Compare) -> Result<ExitCode, Failure> {
 }
 
 /// A baseline in a list.
-#[derive(Debug, Serialize)]
-struct Listed {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Listed {
+    /// Its name.
     name: String,
+    /// Its file.
     file: String,
+    /// Runs in it.
     runs: usize,
+    /// When it was saved, such as `2026-01-31 12:00 UTC`; absent where it is not known.
     saved: Option<String>,
+    /// The version of gapscope that saved it.
     gapscope: String,
+    /// What the runs were recorded on.
     fingerprint: Fingerprint,
 }
 

@@ -3,12 +3,13 @@
 use crate::failure::Failure;
 use gapscope_trace::manifest::Manifest;
 use gapscope_trace::{rank_folders, read_manifest};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Where, with what and how runs were recorded: sets, since runs and ranks may differ. Empty where it is not known.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fingerprint {
     /// Hosts.
     pub hosts: BTreeSet<Host>,
@@ -23,7 +24,7 @@ pub struct Fingerprint {
 }
 
 /// A host.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Operating system and version.
     pub system: String,
@@ -34,7 +35,7 @@ pub struct Host {
 }
 
 /// A GPU.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Gpu {
     /// Name.
     pub name: String,
