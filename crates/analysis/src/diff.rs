@@ -17,6 +17,7 @@ mod equal;
 mod estimate;
 mod gate;
 mod gated;
+mod kept;
 mod matching;
 mod metric;
 mod names;
@@ -33,9 +34,11 @@ pub use equal::{EqualWork, WorkFigure};
 pub use gate::{Gate, GateError, GateOf, Limit, gate_metrics};
 pub use matching::How;
 pub use metric::{Metric, Unit};
+pub use unlike::unlike_machines;
 pub use words::{chance, change, interval, value};
 
 use estimate::Design;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A difference is told when noise makes any so great in at most this share of diffs.
@@ -70,7 +73,7 @@ impl Default for Options {
 }
 
 /// Two sets of runs compared.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Diff {
     /// What it comes to.
     pub verdict: Verdict,
@@ -97,7 +100,7 @@ pub struct Diff {
 }
 
 /// What a comparison comes to, by the time from start to end, or else by GPU time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// It takes longer.
@@ -113,7 +116,7 @@ pub enum Verdict {
 }
 
 /// The runs of a side.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Side {
     /// What they are called.
     pub runs: Vec<String>,
@@ -124,7 +127,7 @@ pub struct Side {
 }
 
 /// How figures were compared.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Method {
     /// See [`LEVEL`].
     pub level: f64,
@@ -141,7 +144,7 @@ pub struct Method {
 }
 
 /// What the samples of a comparison are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SamplesOf {
     /// Runs.
@@ -153,7 +156,7 @@ pub enum SamplesOf {
 }
 
 /// What became of a gate.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct GateResult {
     /// As it was written.
     pub gate: String,
@@ -178,7 +181,7 @@ pub struct GateResult {
 }
 
 /// Whether a gate holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateStatus {
     /// The change is within the limit.
@@ -191,6 +194,8 @@ pub enum GateStatus {
     Unknown,
     /// The figure is not known, and that was allowed.
     UnknownAllowed,
+    /// The sides were recorded on unlike machines: the change was not judged.
+    Unlike,
 }
 
 impl Diff {
@@ -218,11 +223,25 @@ impl Diff {
         diff
     }
 
-    /// True where a gate is broken, or unknown and that was not allowed.
+    /// True where a gate is broken, was not judged, or is unknown and that was not allowed.
     pub fn fails(&self) -> bool {
-        let failed =
-            |gate: &GateResult| matches!(gate.status, GateStatus::Broken | GateStatus::Unknown);
+        let failed = |gate: &GateResult| {
+            matches!(
+                gate.status,
+                GateStatus::Broken | GateStatus::Unknown | GateStatus::Unlike
+            )
+        };
         self.gates.iter().any(failed)
+    }
+
+    /// Fails each gate, and says first why: what differs besides the program is as likely a cause of any change.
+    pub fn do_not_judge(&mut self, because: &[String]) {
+        for gate in &mut self.gates {
+            gate.status = GateStatus::Unlike;
+            gate.sentence = format!("Not judged. {}", because.join(" "));
+        }
+        self.unlike.retain(|sentence| !because.contains(sentence));
+        self.unlike.splice(0..0, because.iter().cloned());
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line as typed.
 
+mod baseline;
 mod diff;
 mod replay;
 mod scripts;
@@ -13,7 +14,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use diff::Diff;
+pub use baseline::{Baseline, Compare, Save, Task};
+pub use diff::{Comparing, Diff};
 pub use replay::Replay;
 pub use scripts::{Explain, Schema};
 
@@ -49,6 +51,7 @@ pub enum Command {
     Report(Report),
     Explain(Explain),
     Diff(Diff),
+    Baseline(Baseline),
     View(View),
     Export(Export),
     Query(Query),

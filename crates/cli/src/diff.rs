@@ -1,10 +1,10 @@
 //! `gapscope diff`.
 
-mod inputs;
+pub mod inputs;
 #[cfg(target_os = "linux")]
 mod runs;
 
-use crate::args::Diff as Arguments;
+use crate::args::{Comparing, Diff as Arguments, Width};
 use crate::exit;
 use crate::failure::Failure;
 use crate::{page, view};
@@ -30,31 +30,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn print(arguments: &Arguments, inputs: &Inputs) -> Result<ExitCode, Failure> {
-    let options = Options {
-        level: arguments.level,
-        assumed_spread: arguments.assume_spread,
-        gates: arguments.gates.clone(),
-        allow_unknown: arguments.allow_unknown,
-    };
-    let diff = Diff::of(&inputs.before, &inputs.after, &options);
-    let report = DiffReport {
-        diff: &diff,
-        top: match arguments.top {
-            0 => usize::MAX,
-            top => top,
-        },
-    };
-    let text = if arguments.json {
-        let text = report.json();
-        text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
-    } else if arguments.markdown {
-        report.markdown()
-    } else if arguments.junit {
-        junit(&diff, "gapscope diff")
-    } else {
-        page::of_stdout(&arguments.width).draw(&report.document())
-    };
-    page::write(&text)?;
+    let diff = compared(&arguments.comparing, inputs);
+    show(&diff, &arguments.comparing, arguments.top, &arguments.width)?;
     if arguments.view {
         let kernels = diff
             .changes
@@ -64,8 +41,46 @@ fn print(arguments: &Arguments, inputs: &Inputs) -> Result<ExitCode, Failure> {
         let kernel = changed.map(|of| of.name.as_str());
         view::compared(&inputs::first(arguments)?, kernel)?;
     }
-    Ok(match diff.fails() {
+    Ok(ended(&diff, inputs.whole))
+}
+
+/// Compares them as the options say.
+pub fn compared(options: &Comparing, inputs: &Inputs) -> Diff {
+    let options = Options {
+        level: options.level,
+        assumed_spread: options.assume_spread,
+        gates: options.gates.clone(),
+        allow_unknown: options.allow_unknown,
+    };
+    Diff::of(&inputs.before, &inputs.after, &options)
+}
+
+/// Prints a comparison.
+pub fn show(diff: &Diff, options: &Comparing, top: usize, width: &Width) -> Result<(), Failure> {
+    let report = DiffReport {
+        diff,
+        top: match top {
+            0 => usize::MAX,
+            top => top,
+        },
+    };
+    let text = if options.json {
+        let text = report.json();
+        text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
+    } else if options.markdown {
+        report.markdown()
+    } else if options.junit {
+        junit(diff, "gapscope diff")
+    } else {
+        page::of_stdout(width).draw(&report.document())
+    };
+    page::write(&text)
+}
+
+/// The exit status.
+pub fn ended(diff: &Diff, whole: bool) -> ExitCode {
+    match diff.fails() {
         true => ExitCode::from(1),
-        false => exit::of_reading(inputs.whole),
-    })
+        false => exit::of_reading(whole),
+    }
 }

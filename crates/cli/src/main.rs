@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod baseline;
 #[cfg(target_os = "linux")]
 mod capture;
 mod captured;
@@ -76,6 +77,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Report(arguments) => report::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
+        Command::Baseline(arguments) => baseline::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::View(arguments) => view::run(&arguments),

@@ -1,6 +1,7 @@
 //! `gapscope schema`: what the JSON of each command holds, made from the types that are written.
 
 use crate::args::Schema as Arguments;
+use crate::baseline::Listed;
 use crate::captured::Captured;
 use crate::failure::Failure;
 use crate::page;
@@ -95,6 +96,16 @@ pub const ALL: &[Published] = &[
         name: "explain",
         of: "gapscope explain --json",
         make: of::<gapscope_report::explanation::Explanation>,
+    },
+    Published {
+        name: "diff",
+        of: "gapscope diff --json, gapscope baseline compare --json",
+        make: of::<gapscope_report::diff::Json<'static>>,
+    },
+    Published {
+        name: "baseline-list",
+        of: "gapscope baseline list --json",
+        make: of::<Vec<Listed>>,
     },
     Published {
         name: "deps",

@@ -1,5 +1,7 @@
 //! The command as its users meet it: what it prints, where, and how it ends.
 
+#[path = "cli/baseline.rs"]
+mod baseline;
 #[cfg(target_os = "linux")]
 #[path = "cli/capture.rs"]
 mod capture;

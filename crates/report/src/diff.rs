@@ -8,6 +8,7 @@ pub use junit::text as junit;
 use crate::document::{Block, Column, Document, Table, Text, Tone};
 use crate::{fit, markdown as page};
 use gapscope_analysis::diff::{Diff, GateStatus, SamplesOf, Verdict, WorkFigure, value};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Columns for the names of both sides in the title.
@@ -24,6 +25,16 @@ pub struct DiffReport<'a> {
     pub diff: &'a Diff,
     /// Rows in each table.
     pub top: usize,
+}
+
+/// A comparison as JSON.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Json<'a> {
+    /// The version of gapscope that compared.
+    gapscope: &'static str,
+    /// The comparison.
+    #[serde(flatten)]
+    diff: &'a Diff,
 }
 
 impl DiffReport<'_> {
@@ -72,13 +83,7 @@ impl DiffReport<'_> {
     /// # Errors
     /// A number is none.
     pub fn json(&self) -> serde_json::Result<String> {
-        #[derive(Serialize)]
-        struct Page<'a> {
-            gapscope: &'static str,
-            #[serde(flatten)]
-            diff: &'a Diff,
-        }
-        let mut text = serde_json::to_string_pretty(&Page {
+        let mut text = serde_json::to_string_pretty(&Json {
             gapscope: env!("CARGO_PKG_VERSION"),
             diff: self.diff,
         })?;
@@ -143,7 +148,9 @@ impl DiffReport<'_> {
         let broken = gates
             .iter()
             .filter(|gate| gate.status == GateStatus::Broken);
+        let unjudged = gates.iter().any(|gate| gate.status == GateStatus::Unlike);
         let aside = match (broken.count(), gates.len()) {
+            (_, all) if unjudged => format!("{all} of {all} not judged"),
             (0, all) => format!("{all} of {all} not broken"),
             (broken, all) => format!("{broken} of {all} broken"),
         };
@@ -158,6 +165,7 @@ impl DiffReport<'_> {
                 GateStatus::Noise => Text::new().with(Tone::Good, "held (noise)"),
                 GateStatus::Broken => Text::new().with(Tone::Warning, "BROKEN"),
                 GateStatus::Unknown => Text::new().with(Tone::Warning, "UNKNOWN"),
+                GateStatus::Unlike => Text::new().with(Tone::Warning, "NOT JUDGED"),
                 GateStatus::UnknownAllowed => Text::new().faint("unknown, allowed"),
             };
             table.row([

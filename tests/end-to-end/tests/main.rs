@@ -4,6 +4,7 @@
 //! `cargo xtask test` builds and installs what these tests start. They run one at a time, since they measure time.
 #![forbid(unsafe_code)]
 
+mod baseline;
 mod capture;
 #[path = "../../../crates/replay/tests/it/captured.rs"]
 mod captured;

@@ -135,6 +135,7 @@ fn each_tool_answers() {
         ["record", {"command": program, "output": "again.gapscope", "time_limit_s": 30}],
         ["query", {"traces": ["again.gapscope"], "sql": sql}],
         ["record", {"command": ["sleep", "30"], "output": "slow.gapscope", "time_limit_s": 1}],
+        ["diff", {"before": "run.gapscope", "after": "again.gapscope"}],
     ]);
     let Some(served) = serve(folder.path(), PLAIN, &calls) else {
         return;
@@ -166,6 +167,8 @@ fn each_tool_answers() {
     assert!(folder.path().join("again.gapscope/trace.json").exists());
     let rows: Value = serde_json::from_str(served.fine(7)).expect("JSON");
     assert!(rows[0]["n"].as_u64() > Some(0), "{rows}");
+    let compared = served.fine(9);
+    assert!(compared.contains("run → again"), "{compared}");
     assert!(
         served.refused(8).starts_with("nothing was recorded"),
         "{}",

@@ -7,6 +7,7 @@ use super::matching::{self, How, Pair, SideKernel};
 use super::metric::{Metric, Unit};
 use super::{Options, sentences};
 use crate::gaps::Cause;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Kernels below this share of the GPU time of both sides, and causes below this share of the time from start to end, are not
@@ -14,7 +15,7 @@ use serde::Serialize;
 const TESTED_SHARE: f64 = 0.001;
 
 /// A figure before and after.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
     /// What it is, for people: `kernel softmax`.
     pub what: String,
@@ -67,7 +68,7 @@ pub struct Change {
 }
 
 /// What kind of figure a change is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeKind {
     /// A time of the whole run.

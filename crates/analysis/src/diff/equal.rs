@@ -4,10 +4,11 @@ use super::changes::{Change, ChangeKind, Comparison};
 use super::digest::RunDigest;
 use super::metric::{Metric, Unit};
 use super::sentences;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What says how much work both sides did.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct EqualWork {
     /// True where all figures that are known are equal, false where one is not; absent where none is known.
     pub equal: Option<bool>,
@@ -22,7 +23,7 @@ pub struct EqualWork {
 }
 
 /// How much of something a side did.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct WorkFigure {
     /// What.
     pub what: String,

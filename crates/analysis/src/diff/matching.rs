@@ -27,7 +27,7 @@ pub(super) struct Pair<'a> {
 }
 
 /// How kernels were matched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
     /// By name and label path.

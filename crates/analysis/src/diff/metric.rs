@@ -33,7 +33,7 @@ pub enum Metric {
 }
 
 /// What a figure is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Nanoseconds.
@@ -66,6 +66,13 @@ impl Metric {
             Metric::IdleOf(cause) => format!("idle_time({})", cause.as_str()),
             whole => whole.word().to_owned(),
         }
+    }
+
+    /// The metric of a [`key`](Metric::key).
+    pub(super) fn of_key(key: &str) -> Option<Metric> {
+        let parts = Cause::ALL.into_iter().map(Metric::IdleOf);
+        let mut all = Metric::WHOLE.into_iter().chain(parts);
+        all.find(|metric| metric.key() == key)
     }
 
     const fn word(self) -> &'static str {

@@ -1,11 +1,13 @@
 //! What a run keeps of the times of one thing: enough to compare it with another run, however many there were.
 
+use serde::{Deserialize, Serialize};
+
 /// Blocks of neighbours that a run has at most, and from half of which on it has at least.
 pub(super) const MOST_BLOCKS: usize = 64;
 
 /// Sums over blocks of equally many values in their order. Blocks grow as values come, so that there are never more than
 /// [`MOST_BLOCKS`]: two series of one length have the same blocks.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Blocks {
     sums: Vec<f64>,
     /// Values in a whole block.
@@ -50,7 +52,7 @@ impl Blocks {
 }
 
 /// Durations by length, sixteen bins for each factor of two: what a typical one is, whatever a few others took.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Lengths {
     /// Number of the first bin in `bins`.
     first: usize,
@@ -58,10 +60,23 @@ pub(super) struct Lengths {
     count: u64,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "(u64, f64)", from = "(u64, f64)")]
 struct Bin {
     count: u64,
     sum: f64,
+}
+
+impl From<Bin> for (u64, f64) {
+    fn from(bin: Bin) -> (u64, f64) {
+        (bin.count, bin.sum)
+    }
+}
+
+impl From<(u64, f64)> for Bin {
+    fn from((count, sum): (u64, f64)) -> Bin {
+        Bin { count, sum }
+    }
 }
 
 impl Lengths {

@@ -447,7 +447,7 @@ pub(super) fn gate(
     let end = match status {
         GateStatus::Held | GateStatus::Broken => "",
         GateStatus::Noise => ": beyond the limit, but within noise",
-        GateStatus::Unknown | GateStatus::UnknownAllowed => "",
+        GateStatus::Unknown | GateStatus::UnknownAllowed | GateStatus::Unlike => "",
     };
     format!(
         "{} → {}{each} ({limit}{noise}){end}.",

@@ -9,50 +9,13 @@ use std::collections::BTreeSet;
 const MOST_FLAWS: usize = 4;
 
 pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design) -> Vec<String> {
-    let mut sentences = Vec::new();
-    let mut compare = |what: &str, of: &dyn Fn(&Machine) -> BTreeSet<String>| {
-        let all = |runs: &[RunDigest]| -> BTreeSet<String> {
-            runs.iter().flat_map(|run| of(&run.machine)).collect()
-        };
-        let (first, second) = (all(before), all(after));
-        let text = |set: &BTreeSet<String>| match set.len() {
-            0 => "not known".to_owned(),
-            _ => set.iter().cloned().collect::<Vec<_>>().join("; "),
-        };
-        if first != second {
-            sentences.push(format!(
-                "{what} differ: {} before, {} after.",
-                text(&first),
-                text(&second)
-            ));
-        } else if first.len() > 1 && what != "The GPUs" {
-            sentences.push(format!(
-                "{what} differ among the runs of a side: {}.",
-                text(&first)
-            ));
-        }
-    };
-    compare("The GPUs", &|m| m.devices.iter().cloned().collect());
-    compare("The drivers", &|m| m.drivers.clone());
-    compare("The machines", &|m| m.host.clone());
-    compare("The sampling modes", &|m| {
-        m.sampling.iter().map(|s| (*s).to_owned()).collect()
-    });
-    compare("The versions of gapscope that recorded", &|m| {
-        m.versions.clone()
-    });
-    compare("The clocks' limits of the GPUs", &|m| {
-        m.clocks
-            .iter()
-            .map(|khz| format!("{} MHz", khz / 1000))
-            .collect()
-    });
-    compare("The numbers of ranks", &|m| {
-        BTreeSet::from([m.ranks.to_string()])
-    });
-    compare("The numbers of GPUs", &|m| {
-        BTreeSet::from([m.devices.len().to_string()])
-    });
+    let mut sentences = machines(before, after);
+    sentences.extend(compared(
+        before,
+        after,
+        "The versions of gapscope that recorded",
+        &|m| m.versions.clone(),
+    ));
     for (side, runs) in [("Before", before), ("After", after)] {
         let mut flaws: Vec<String> = Vec::new();
         for run in runs {
@@ -79,6 +42,61 @@ pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design)
         sentences.extend(apart(before, after));
     }
     sentences
+}
+
+/// Why the times of both sides are not of one kind of machine: its GPUs, their drivers and clocks, the host, how GPUs were sampled, and
+/// ranks. Sentences.
+pub fn unlike_machines(before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
+    machines(before, after)
+}
+
+type Of<'a> = &'a dyn Fn(&Machine) -> BTreeSet<String>;
+
+fn machines(before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
+    let kinds: [(&str, Of<'_>); 7] = [
+        ("The GPUs", &|m| m.devices.iter().cloned().collect()),
+        ("The drivers", &|m| m.drivers.clone()),
+        ("The machines", &|m| m.host.clone()),
+        ("The sampling modes", &|m| {
+            m.sampling.iter().map(|s| (*s).to_owned()).collect()
+        }),
+        ("The clocks' limits of the GPUs", &|m| {
+            m.clocks
+                .iter()
+                .map(|khz| format!("{} MHz", khz / 1000))
+                .collect()
+        }),
+        ("The numbers of ranks", &|m| {
+            BTreeSet::from([m.ranks.to_string()])
+        }),
+        ("The numbers of GPUs", &|m| {
+            BTreeSet::from([m.devices.len().to_string()])
+        }),
+    ];
+    kinds
+        .into_iter()
+        .filter_map(|(what, of)| compared(before, after, what, of))
+        .collect()
+}
+
+fn compared(before: &[RunDigest], after: &[RunDigest], what: &str, of: Of<'_>) -> Option<String> {
+    let all = |runs: &[RunDigest]| -> BTreeSet<String> {
+        runs.iter().flat_map(|run| of(&run.machine)).collect()
+    };
+    let (first, second) = (all(before), all(after));
+    let text = |set: &BTreeSet<String>| match set.len() {
+        0 => "not known".to_owned(),
+        _ => set.iter().cloned().collect::<Vec<_>>().join("; "),
+    };
+    if first != second {
+        return Some(format!(
+            "{what} differ: {} before, {} after.",
+            text(&first),
+            text(&second)
+        ));
+    }
+    (first.len() > 1 && what != "The GPUs")
+        .then(|| format!("{what} differ among the runs of a side: {}.", text(&first)))
 }
 
 /// All runs of one side came first.

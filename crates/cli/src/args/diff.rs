@@ -35,34 +35,8 @@ Examples:
   gapscope diff --markdown main.gapscope branch.gapscope > comment.md
   gapscope diff --json before.gapscope after.gapscope | jq '.changes[] | select(.significant)'")]
 pub struct Diff {
-    /// Print JSON; its keys are stable
-    #[arg(long, group = "format")]
-    pub json: bool,
-
-    /// Print Markdown, for a pull request
-    #[arg(long, group = "format")]
-    pub markdown: bool,
-
-    /// Print JUnit's XML with a test case for each gate
-    #[arg(long, group = "format")]
-    pub junit: bool,
-
-    /// Fail when a figure grew by more than this: `gpu_time > 3%`
-    #[arg(long = "gate", value_name = "EXPR", value_parser = Gate::parse)]
-    pub gates: Vec<Gate>,
-
-    /// A gate whose figure is not known holds
-    #[arg(long)]
-    pub allow_unknown: bool,
-
-    /// How often noise alone may make a diff tell of a difference
-    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share)]
-    pub level: f64,
-
-    /// How much times of one run are taken to vary from run to run, where each side has but one [default: 1%; 5% on a
-    /// software device]
-    #[arg(long, value_name = "SHARE", value_parser = share)]
-    pub assume_spread: Option<f64>,
+    #[command(flatten)]
+    pub comparing: Comparing,
 
     /// Traces of several runs before
     #[arg(long, value_name = "TRACE", num_args = 1.., requires = "after_traces", conflicts_with = "traces",
@@ -115,6 +89,39 @@ pub struct Diff {
     /// With --runs: both commands with their arguments, and `--` between them
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments, requires = "runs")]
     pub commands: Vec<OsString>,
+}
+
+/// How runs are compared, and how that is shown.
+#[derive(Debug, Args)]
+pub struct Comparing {
+    /// Print JSON; its keys are stable
+    #[arg(long, group = "format")]
+    pub json: bool,
+
+    /// Print Markdown, for a pull request
+    #[arg(long, group = "format")]
+    pub markdown: bool,
+
+    /// Print JUnit's XML with a test case for each gate
+    #[arg(long, group = "format")]
+    pub junit: bool,
+
+    /// Fail when a figure grew by more than this: `gpu_time > 3%`
+    #[arg(long = "gate", value_name = "EXPR", value_parser = Gate::parse)]
+    pub gates: Vec<Gate>,
+
+    /// A gate whose figure is not known holds
+    #[arg(long)]
+    pub allow_unknown: bool,
+
+    /// How often noise alone may make a diff tell of a difference
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share)]
+    pub level: f64,
+
+    /// How much times of one run are taken to vary from run to run, where each side has but one [default: 1%; 5% on a
+    /// software device]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub assume_spread: Option<f64>,
 }
 
 /// A share such as `1%` or `0.01`.

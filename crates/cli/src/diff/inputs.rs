@@ -31,13 +31,7 @@ impl Inputs {
     pub fn open(arguments: &Arguments) -> Result<Inputs, Failure> {
         let (before, after) = match arguments.traces.as_slice() {
             [before, after] => (runs_in(before)?, runs_in(after)?),
-            _ => {
-                let all = |paths: &[PathBuf]| -> Result<Vec<PathBuf>, Failure> {
-                    let runs: Result<Vec<_>, _> = paths.iter().map(|path| runs_in(path)).collect();
-                    Ok(runs?.concat())
-                };
-                (all(&arguments.before)?, all(&arguments.after)?)
-            }
+            _ => (all_runs(&arguments.before)?, all_runs(&arguments.after)?),
         };
         Inputs::read(&before, &after)
     }
@@ -76,6 +70,12 @@ impl Inputs {
             whole,
         })
     }
+}
+
+/// The traces that paths name.
+pub fn all_runs(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let runs: Result<Vec<_>, _> = paths.iter().map(|path| runs_in(path)).collect();
+    Ok(runs?.concat())
 }
 
 /// The traces that a path names: itself, or those in a folder that is none.

@@ -15,6 +15,7 @@ fn help_texts() {
         "report",
         "explain",
         "diff",
+        "baseline",
         "export",
         "query",
         "deps",

@@ -13,7 +13,7 @@ pub fn text(diff: &Diff, name: &str) -> String {
     };
     let (tests, failures) = (diff.gates.len(), count(&[GateStatus::Broken]));
     let (errors, skipped) = (
-        count(&[GateStatus::Unknown]),
+        count(&[GateStatus::Unknown, GateStatus::Unlike]),
         count(&[GateStatus::UnknownAllowed]),
     );
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -62,6 +62,9 @@ fn case(gate: &GateResult) -> String {
         }
         GateStatus::Unknown => {
             format!("      <error message=\"{sentence}\" type=\"unknown\">{detail}</error>\n")
+        }
+        GateStatus::Unlike => {
+            format!("      <error message=\"{sentence}\" type=\"unlike\">{detail}</error>\n")
         }
         GateStatus::UnknownAllowed => format!("      <skipped message=\"{sentence}\"/>\n"),
     };

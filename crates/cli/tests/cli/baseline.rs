@@ -1,0 +1,151 @@
+use crate::{TRACE, Workplace, text};
+use serde_json::Value;
+
+fn slower() -> String {
+    let longer = TRACE.replace("duration_ns=20us groups", "duration_ns=60us groups");
+    longer.replace("bytes=1048576", "bytes=4194304")
+}
+
+/// Status, stdout and stderr.
+fn run(workplace: &Workplace, arguments: &[&str]) -> (i32, String, String) {
+    let output = workplace.run(&[&["baseline"], arguments].concat());
+    let said = |bytes: &[u8]| text(bytes).to_string();
+    (
+        output.status.code().unwrap(),
+        said(&output.stdout),
+        said(&output.stderr),
+    )
+}
+
+fn saved() -> Workplace {
+    let workplace = Workplace::new();
+    workplace.trace("a.gapscope");
+    workplace.trace_of("b.gapscope", &slower());
+    let (status, _, said) = run(&workplace, &["save", "main", "a.gapscope"]);
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains(".gapscope/baselines/main.json"), "{said}");
+    workplace
+}
+
+#[test]
+fn a_baseline_compares_as_its_traces_do() {
+    let workplace = saved();
+    let of_traces = workplace.run(&["diff", "--json", "a.gapscope", "b.gapscope"]);
+    let mut of_traces: Value = serde_json::from_slice(&of_traces.stdout).unwrap();
+    std::fs::remove_dir_all(workplace.path("a.gapscope")).unwrap();
+    let (status, json, said) = run(&workplace, &["compare", "main", "--json", "b.gapscope"]);
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains(".gapscope/baselines/main.json"), "{said}");
+    let mut diff: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(diff["before"]["runs"][0], "main (run 1)");
+    for diff in [&mut diff, &mut of_traces] {
+        diff["before"]["runs"] = Value::Null;
+        let next = diff["next"].as_array_mut().unwrap();
+        next.retain(|sentence| !sentence.as_str().unwrap().contains("gapscope view"));
+    }
+    assert_eq!(diff, of_traces);
+}
+
+#[test]
+fn gates_decide_on_the_exit_status() {
+    let workplace = saved();
+    let gate = ["compare", "main", "--gate", "transfer_bytes > 1MiB"];
+    let (status, page, _) = run(&workplace, &[&gate[..], &["a.gapscope"]].concat());
+    assert_eq!(status, 0, "{page}");
+    let (status, page, _) = run(&workplace, &[&gate[..], &["b.gapscope"]].concat());
+    assert_eq!(status, 1, "{page}");
+    assert!(page.contains("BROKEN"), "{page}");
+}
+
+#[test]
+fn gates_are_not_judged_across_unlike_machines() {
+    let workplace = saved();
+    let file = "a.gapscope/trace.json";
+    let manifest = std::fs::read_to_string(workplace.path(file)).unwrap();
+    let mut manifest: Value = serde_json::from_str(&manifest).unwrap();
+    manifest["devices"][0]["driver"] = "another driver 2.0".into();
+    std::fs::write(workplace.path(file), manifest.to_string()).unwrap();
+    let gate = ["compare", "main", "--gate", "dispatches > 0", "a.gapscope"];
+    let (status, json, said) = run(&workplace, &[&gate[..], &["--json"]].concat());
+    assert_eq!(status, 1, "{said}");
+    assert!(said.contains("--allow-unlike"), "{said}");
+    let diff: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(diff["gates"][0]["status"], "unlike");
+    for said in [&diff["unlike"][0], &diff["gates"][0]["sentence"]] {
+        assert!(said.as_str().unwrap().contains("another driver 2.0"));
+    }
+    let (_, junit, _) = run(&workplace, &[&gate[..], &["--junit"]].concat());
+    assert!(
+        junit.contains("errors=\"1\"") && junit.contains("type=\"unlike\""),
+        "{junit}"
+    );
+    let (_, page, _) = run(&workplace, &gate);
+    assert!(page.contains("NOT JUDGED"), "{page}");
+    let (_, page, said) = run(&workplace, &[&gate[..], &["--allow-unlike"]].concat());
+    assert!(!page.contains("NOT JUDGED"), "{page}{said}");
+    assert!(page.contains("another driver 2.0"), "{page}");
+}
+
+#[test]
+fn a_name_is_replaced_only_when_asked_for_and_can_be_removed() {
+    let workplace = saved();
+    let (status, _, said) = run(&workplace, &["save", "main", "b.gapscope"]);
+    assert_eq!(status, 1);
+    assert!(said.contains("--replace"), "{said}");
+    let all = ["save", "main", "--replace", "a.gapscope", "b.gapscope"];
+    assert_eq!(run(&workplace, &all).0, 0);
+    let (_, list, _) = run(&workplace, &["list", "--json"]);
+    let list: Value = serde_json::from_str(&list).unwrap();
+    assert_eq!(
+        (&list[0]["name"], &list[0]["runs"]),
+        (&"main".into(), &2.into())
+    );
+    assert!(
+        !list[0]["fingerprint"]["gpus"][0]["name"]
+            .as_str()
+            .unwrap()
+            .is_empty()
+    );
+    let (_, page, _) = run(&workplace, &["list"]);
+    assert!(page.contains("main") && page.contains("UTC"), "{page}");
+    assert_eq!(run(&workplace, &["remove", "main"]).0, 0);
+    let (status, _, said) = run(&workplace, &["list", "--baselines", "elsewhere"]);
+    assert_eq!(status, 0);
+    assert!(said.contains("no baselines in elsewhere"), "{said}");
+}
+
+#[test]
+fn what_is_no_baseline_is_said_in_a_sentence() {
+    let workplace = saved();
+    let file = ".gapscope/baselines/main.json";
+    let whole = std::fs::read_to_string(workplace.path(file)).unwrap();
+    let compare = ["compare", "main", "a.gapscope"];
+    let broken = [
+        (whole[..whole.len() / 2].to_owned(), "main.json"),
+        ("{}".to_owned(), "gapscope_baseline"),
+        (
+            whole.replace("\"gapscope_baseline\":1", "\"gapscope_baseline\":9"),
+            "version 9",
+        ),
+        (
+            whole.replace("\"gpu_time\"", "\"gpu_tide\""),
+            "no figure is called gpu_tide",
+        ),
+    ];
+    for (text, expected) in broken {
+        std::fs::write(workplace.path(file), text).unwrap();
+        let (status, page, said) = run(&workplace, &compare);
+        assert_eq!((status, page.as_str()), (1, ""), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains(expected), "{said}");
+        assert_eq!(run(&workplace, &["list"]).0, 3);
+    }
+    let (status, _, said) = run(&workplace, &["compare", "other", "a.gapscope"]);
+    assert_eq!(status, 1);
+    assert!(said.contains("there are main"), "{said}");
+    let (status, _, said) = run(&workplace, &["save", "../x", "a.gapscope"]);
+    assert_eq!(status, 2, "{said}");
+    let (status, _, said) = run(&workplace, &["save", "x", "missing.gapscope"]);
+    assert_eq!(status, 1, "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
