@@ -12,6 +12,7 @@
 //! take turns.
 
 mod changes;
+mod contamination;
 mod digest;
 mod equal;
 mod estimate;

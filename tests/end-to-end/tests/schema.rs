@@ -134,7 +134,13 @@ fn a_real_recording_and_its_capture_hold() {
     answers.of("report", &["report", "--json"], &recording.path());
     answers.of("deps", &["deps", "--json"], &recording.path());
     let path = recording.path();
-    let gates = ["diff", "--json", "--gate", "gpu_time > 3%", path.to_str().expect("UTF-8")];
+    let gates = [
+        "diff",
+        "--json",
+        "--gate",
+        "gpu_time > 3%",
+        path.to_str().expect("UTF-8"),
+    ];
     answers.of("diff", &gates, &path);
     let folder = tempfile::tempdir().expect("a folder");
     let capture = folder.path().join("a.gapcapture");

@@ -118,6 +118,8 @@ fn digest(path: &Path) -> Result<(RunDigest, bool), Failure> {
 
 fn of_trace(path: &Path, name: &str) -> Result<(RunDigest, bool), Failure> {
     trace::with_timeline(path, &RunDigest::selection(), |trace, timeline, remarks| {
-        (RunDigest::of(timeline, name, remarks), trace.is_whole())
+        let mut run = RunDigest::of(timeline, name, remarks);
+        run.note_surroundings(timeline);
+        (run, trace.is_whole())
     })
 }

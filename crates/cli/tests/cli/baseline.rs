@@ -149,3 +149,49 @@ fn what_is_no_baseline_is_said_in_a_sentence() {
     assert_eq!(status, 1, "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
 }
+
+#[test]
+fn stalls_set_clocks_and_a_busy_machine_are_said_of_the_side_that_had_them() {
+    let workplace = saved();
+    let counter = |id: u32, name: &str, device: &str| {
+        format!(
+            "counter id={id} name=\"{name}\" unit=percent {device} source=test\n\
+             counter_value counter={id} start_ns=0 value=90\n"
+        )
+    };
+    // Long enough for stalls to count.
+    let text = TRACE.replace("end_ns=10ms", "end_ns=10s");
+    let text = text
+        + "\n"
+        + &counter(1, "machine stalled on memory (some)", "")
+        + &counter(2, "clock limited: setting", "device=1")
+        + &counter(3, "machine stalled on cpu (some)", "");
+    workplace.trace_of("stalled.gapscope", &text);
+    let notes = [
+        "After: The machine stalled on memory for",
+        "After: The clock of Example GPU was limited by a setting (application or locked clocks) for 90.0 %",
+        "After: Tasks of the machine waited for a processor for 90.0 %",
+    ];
+    let of_diff = ["diff", "--json", "a.gapscope", "stalled.gapscope"];
+    let of_baseline = ["baseline", "compare", "--json", "main", "stalled.gapscope"];
+    for command in [&of_diff[..], &of_baseline] {
+        let output = workplace.run(command);
+        let diff: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let unlike = diff["unlike"].as_array().unwrap();
+        for note in notes {
+            let mut said = unlike.iter().map(|sentence| sentence.as_str().unwrap());
+            assert!(
+                said.any(|said| said.starts_with(note)),
+                "{note}: {unlike:#?}"
+            );
+        }
+        assert_eq!(unlike.len(), 3, "{unlike:#?}");
+    }
+    // Kept with the baseline, they are of the side before.
+    run(&workplace, &["save", "stalled", "stalled.gapscope"]);
+    let (_, page, _) = run(&workplace, &["compare", "stalled", "a.gapscope"]);
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    for note in notes {
+        assert!(page.contains(&note.replace("After", "Before")), "{page}");
+    }
+}
