@@ -6,13 +6,6 @@ use std::path::PathBuf;
 
 /// What `gapscope capture --json` prints on stderr of each capture, on a line of its own.
 #[derive(Debug, Serialize, JsonSchema)]
-#[cfg_attr(
-    not(target_os = "linux"),
-    expect(
-        dead_code,
-        reason = "its schema is printed where nothing is captured too"
-    )
-)]
 pub struct Captured {
     /// The folder of the capture.
     pub capture: PathBuf,
@@ -33,7 +26,13 @@ pub struct Captured {
 /// How a window ended.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "as above"))]
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(
+        dead_code,
+        reason = "its schema is printed where nothing is captured too"
+    )
+)]
 pub enum End {
     /// All that was asked for is in it.
     Complete,
