@@ -265,14 +265,20 @@ fn design(before: &[RunDigest], after: &[RunDigest], options: &Options) -> Desig
             .iter()
             .chain(after)
             .flat_map(|run| &run.machine.devices);
-        let mut names = devices.map(|name| name.to_ascii_lowercase());
-        let software = ["llvmpipe", "lavapipe", "swiftshader"];
-        ASSUMED_SPREAD[usize::from(names.any(|name| software.iter().any(|s| name.contains(s))))]
+        let mut devices = devices.map(String::as_str);
+        ASSUMED_SPREAD[usize::from(devices.any(is_software))]
     };
     Design {
         turns: turns(before, after),
         assumed_spread: options.assumed_spread.unwrap_or_else(by_devices),
     }
+}
+
+/// True of a device that is the processor.
+fn is_software(device: &str) -> bool {
+    let device = device.to_ascii_lowercase();
+    let software = ["llvmpipe", "lavapipe", "swiftshader"];
+    software.iter().any(|name| device.contains(name))
 }
 
 /// The places of runs in order of time, where each two neighbours are of both sides.

@@ -11,7 +11,7 @@ use crate::{exit, page};
 use fingerprint::Fingerprint;
 use gapscope_analysis::diff::unlike_machines;
 use gapscope_analysis::quantity;
-use gapscope_report::document::{Block, Column, Document, Table};
+use gapscope_report::document::{Block, Document, Text};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -139,26 +139,20 @@ fn list(store: &Store, json: bool) -> Result<ExitCode, Failure> {
         ));
         return Ok(exit::of_reading(whole));
     }
-    let mut table = Table::new([
-        Column::name("baseline"),
-        Column::number("runs"),
-        Column::word("saved"),
-        Column::text("recorded on"),
-    ]);
-    for one in &all {
-        table.row([
-            one.name.as_str().into(),
-            one.runs.to_string().as_str().into(),
-            one.saved.as_deref().unwrap_or("unknown").into(),
-            one.fingerprint.sentence().as_str().into(),
-        ]);
-    }
-    let document = Document {
-        blocks: vec![
-            Block::Heading("Baselines".into(), store.folder.display().to_string()),
-            Block::Table(table),
-        ],
-    };
+    let mut blocks = vec![Block::Heading(
+        "Baselines".into(),
+        store.folder.display().to_string(),
+    )];
+    blocks.extend(all.iter().map(|one| {
+        let facts = format!(
+            ": {}, saved {}, recorded on {}",
+            quantity::of(one.runs as u64, "run", "runs"),
+            one.saved.as_deref().unwrap_or("at an unknown time"),
+            one.fingerprint.sentence()
+        );
+        Block::Item(Text::new().strong(&one.name).and(&facts))
+    }));
+    let document = Document { blocks };
     page::write(&page::of_stdout(&crate::args::Width { columns: None }).draw(&document))?;
     Ok(exit::of_reading(whole))
 }

@@ -1,6 +1,7 @@
 //! What a comparison says of a run's surroundings besides what each report says: it matters where the other side had it otherwise.
 
 use super::digest::RunDigest;
+use super::is_software;
 use crate::counters::{Counter, CounterOwner, recorded};
 use crate::quantity::share;
 use crate::timeline::Timeline;
@@ -54,7 +55,9 @@ impl RunDigest {
             }
         }
         let part = of(&counters, CounterOwner::Host, Condition::CpuStall, timeline);
-        if part >= STALLED_SHARE {
+        // The threads of a software device wait for each other's processors.
+        let software = (0..gpus.count()).any(|gpu| is_software(gpus.name(gpu)));
+        if part >= STALLED_SHARE && !software {
             self.flaws.push(format!(
                 "Tasks of the machine waited for a processor for {} of the recording: other programs ran, or there were more threads than \
                  cores; times of the host and idle times may be longer for it.",
