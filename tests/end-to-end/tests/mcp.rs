@@ -136,7 +136,10 @@ fn each_tool_answers() {
         ["query", {"traces": ["again.gapscope"], "sql": sql}],
         ["record", {"command": ["sleep", "30"], "output": "slow.gapscope", "time_limit_s": 1}],
         ["diff", {"before": "run.gapscope", "after": "again.gapscope"}],
+        ["import", {"inputs": ["h100.json"], "output": "imported.gapscope"}],
     ]);
+    let profile = product::source("../../fixtures/kineto/h100.json");
+    fs::copy(profile, folder.path().join("h100.json")).expect("a file");
     let Some(served) = serve(folder.path(), PLAIN, &calls) else {
         return;
     };
@@ -172,6 +175,13 @@ fn each_tool_answers() {
         compared.contains("\"verdict\": \"") && compared.contains("\"equal_work\""),
         "{compared}"
     );
+    let imported: Value = serde_json::from_str(served.fine(10)).expect("JSON");
+    assert!(
+        imported["said"]
+            .as_str()
+            .is_some_and(|said| said.contains("GPU work"))
+    );
+    assert!(folder.path().join("imported.gapscope/trace.json").exists());
     assert!(
         served.refused(8).starts_with("nothing was recorded"),
         "{}",
