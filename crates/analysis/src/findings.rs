@@ -147,6 +147,13 @@ impl Findings {
 
     /// The same, with the columns `markers` of markers besides those that all analyses need.
     pub(crate) fn selection_with(markers: &[&'static str]) -> Selection {
+        Findings::selection_of_times()
+            .columns::<Dispatches>(&["groups_x", "groups_y", "groups_z"])
+            .columns::<Markers>(markers)
+    }
+
+    /// What the timeline, gaps, labels and kernels' times are made of.
+    pub(crate) fn selection_of_times() -> Selection {
         Selection::manifest()
             .columns::<Dispatches>(&[
                 "command_buffer",
@@ -154,9 +161,6 @@ impl Findings {
                 "kernel",
                 "start_ns",
                 "duration_ns",
-                "groups_x",
-                "groups_y",
-                "groups_z",
                 "bindings",
                 "label",
                 "submission",
@@ -192,7 +196,6 @@ impl Findings {
                 "result",
             ])
             .columns::<Markers>(&["process", "label", "domain"])
-            .columns::<Markers>(markers)
             .with::<gapscope_trace::tables::CommandBuffers>()
             .with::<Submissions>()
             .with::<Dependencies>()

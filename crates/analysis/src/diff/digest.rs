@@ -6,6 +6,7 @@ use super::works::Works;
 use crate::bound_bytes::BindingSets;
 use crate::busy::busy;
 use crate::conditions;
+use crate::findings::Findings;
 use crate::gaps;
 use crate::intervals::Interval;
 use crate::labels::LabelTree;
@@ -14,10 +15,7 @@ use crate::timeline::Timeline;
 use crate::vocabulary::Vocabulary;
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
-use gapscope_trace::tables::{
-    Bindings, Buffers, CommandBuffers, CounterValues, Counters, Dependencies, Dispatches,
-    HostCalls, Kernels, Labels, Markers, Memory, OpaqueWork, Submissions, Table, Transfers,
-};
+use gapscope_trace::tables::Table;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A run: one trace, or those of its ranks.
@@ -88,58 +86,7 @@ pub(super) struct KernelDigest {
 impl RunDigest {
     /// What of a trace it is made of.
     pub fn selection() -> Selection {
-        Selection::manifest()
-            .columns::<Dispatches>(&[
-                "command_buffer",
-                "queue",
-                "kernel",
-                "start_ns",
-                "duration_ns",
-                "bindings",
-                "label",
-                "submission",
-            ])
-            .columns::<Transfers>(&[
-                "command_buffer",
-                "queue",
-                "kind",
-                "bytes",
-                "start_ns",
-                "duration_ns",
-                "label",
-                "submission",
-            ])
-            .columns::<OpaqueWork>(&[
-                "command_buffer",
-                "queue",
-                "kind",
-                "start_ns",
-                "duration_ns",
-                "label",
-                "submission",
-            ])
-            .columns::<HostCalls>(&[
-                "process",
-                "thread",
-                "call",
-                "start_ns",
-                "duration_ns",
-                "count",
-                "queue",
-                "function",
-                "result",
-            ])
-            .columns::<Markers>(&["process", "label"])
-            .with::<CommandBuffers>()
-            .with::<Submissions>()
-            .with::<Dependencies>()
-            .with::<Labels>()
-            .with::<Memory>()
-            .with::<Counters>()
-            .with::<CounterValues>()
-            .with::<Buffers>()
-            .with::<Bindings>()
-            .with::<Kernels>()
+        Findings::selection_of_times()
     }
 
     /// The digest of a trace. `remarks` are what reading it said.
