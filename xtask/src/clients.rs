@@ -78,14 +78,7 @@ fn ensure(name: &str, folder: &Path) -> Result<()> {
 }
 
 fn install_python(name: &str, folder: &Path) -> Result<()> {
-    let venv = target(INSTALLED).join("python");
-    let python = venv.join("bin/python");
-    if !python.exists() {
-        if !command::succeeds("python3", &["-c", "import ensurepip, venv"]) {
-            packages::install(&["python3-venv"], false)?;
-        }
-        command::run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-    }
+    let python = python_in(&target(INSTALLED).join("python"))?;
     eprintln!("installing the Python packages of {name}");
     let mut pip = Command::new(&python);
     pip.args([
@@ -98,6 +91,18 @@ fn install_python(name: &str, folder: &Path) -> Result<()> {
         "--requirement",
     ]);
     command::output(pip.arg(folder.join("requirements.txt"))).map(drop)
+}
+
+/// The Python of a virtual environment, which is made if it is not there.
+pub fn python_in(venv: &Path) -> Result<PathBuf> {
+    let python = venv.join("bin/python");
+    if !python.exists() {
+        if !command::succeeds("python3", &["-c", "import ensurepip, venv"]) {
+            packages::install(&["python3-venv"], false)?;
+        }
+        command::run(Command::new("python3").args(["-m", "venv"]).arg(venv))?;
+    }
+    Ok(python)
 }
 
 fn install_node(name: &str, folder: &Path) -> Result<()> {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::peak::Peak;
 use super::runs::{built, scratch};
 use super::samples::Samples;
-use crate::{command, packages, target};
+use crate::{clients, command, target};
 
 const SCRIPTS: &str = "tests/rivals";
 /// The folder with real traces that nobody here made: `kineto/*.json.gz` and `nsys/*.sqlite`. They are too large for the repository.
@@ -185,14 +185,7 @@ fn asked(python: &Path, script: &[&str], inputs: &[&Path]) -> Result<(f64, f64)>
 
 /// A Python with the other tools.
 fn python() -> Result<PathBuf> {
-    let venv = target("rivals");
-    let python = venv.join("bin/python");
-    if !python.exists() {
-        if !command::succeeds("python3", &["-c", "import ensurepip, venv"]) {
-            packages::install(&["python3-venv"], false)?;
-        }
-        command::run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-    }
+    let python = clients::python_in(&target("rivals"))?;
     eprintln!("installing the other tools");
     let mut pip = Command::new(&python);
     pip.args([
