@@ -18,7 +18,6 @@ mod equal;
 mod estimate;
 mod gate;
 mod gated;
-mod kept;
 mod matching;
 mod metric;
 mod names;

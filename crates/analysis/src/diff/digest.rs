@@ -16,10 +16,12 @@ use crate::vocabulary::Vocabulary;
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
 use gapscope_trace::tables::Table;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A run: one trace, or those of its ranks.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// A run: one trace, or those of its ranks. Baselines keep it in files.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunDigest {
     /// What it is called.
     pub name: String,
@@ -37,7 +39,7 @@ pub struct RunDigest {
 }
 
 /// Where and how a run was recorded.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Operating system, processor and cores.
     pub host: BTreeSet<String>,
@@ -46,6 +48,7 @@ pub struct Machine {
     /// Drivers with their versions.
     pub drivers: BTreeSet<String>,
     /// How GPUs were sampled.
+    #[serde(deserialize_with = "sampling_modes")]
     pub sampling: BTreeSet<&'static str>,
     /// Versions of gapscope.
     pub versions: BTreeSet<String>,
@@ -56,14 +59,14 @@ pub struct Machine {
 }
 
 /// A figure of a run.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Reading {
     pub value: Option<f64>,
     pub blocks: Vec<f64>,
 }
 
 /// A label under which most of the work lies, set again and again.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Evaluations {
     /// Its path without numbers.
     pub path: String,
@@ -71,7 +74,7 @@ pub(super) struct Evaluations {
 }
 
 /// A kernel under a label.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct KernelDigest {
     pub name: String,
     /// Label path without numbers; empty outside of labels.
@@ -81,6 +84,24 @@ pub(super) struct KernelDigest {
     pub total_ns: i64,
     pub blocks: Blocks,
     pub lengths: Lengths,
+}
+
+fn sampling_modes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeSet<&'static str>, D::Error> {
+    let modes = [
+        SamplingMode::CommandBuffer,
+        SamplingMode::Pass,
+        SamplingMode::Dispatch,
+        SamplingMode::DispatchSerialised,
+    ];
+    let words = BTreeSet::<String>::deserialize(from)?;
+    let known = words.iter().map(|word| {
+        let found = modes.into_iter().map(SamplingMode::as_str);
+        let mut found = found.filter(|known| known == word);
+        found
+            .next()
+            .ok_or_else(|| D::Error::custom(format!("no sampling mode is called {word}")))
+    });
+    known.collect()
 }
 
 impl RunDigest {

@@ -2,9 +2,11 @@
 
 use crate::gaps::Cause;
 use gapscope_trace::manifest::Api;
+use serde::{Deserialize, Serialize};
 
 /// A figure that two runs are compared by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Metric {
     /// From the start of the first GPU work to the end of the last.
     WallTime,
@@ -129,5 +131,19 @@ impl Metric {
     /// True where a run of twice the work has twice as much of it.
     pub const fn is_of_the_work(self) -> bool {
         !matches!(self, Metric::MemoryPeak)
+    }
+}
+
+impl From<Metric> for String {
+    fn from(metric: Metric) -> String {
+        metric.key()
+    }
+}
+
+impl TryFrom<String> for Metric {
+    type Error = String;
+
+    fn try_from(key: String) -> Result<Metric, String> {
+        Metric::of_key(&key).ok_or_else(|| format!("no figure is called {key}"))
     }
 }
