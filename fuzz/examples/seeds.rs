@@ -45,7 +45,11 @@ fn keep(out: &Path, target: &str, name: &str, bytes: &[u8]) -> Result {
 
 /// Manifests, and traces as text.
 fn texts(out: &Path, root: &Path) -> Result {
-    let mut paths = vec![root.join("fixtures/v1.txt"), root.join("fixtures/v2.txt")];
+    let mut paths = vec![
+        root.join("fixtures/v1.txt"),
+        root.join("fixtures/v2.txt"),
+        root.join("fixtures/v3.txt"),
+    ];
     for entry in fs::read_dir(root.join("crates/report/tests/traces"))? {
         paths.push(entry?.path());
     }
@@ -101,7 +105,7 @@ fn tables(out: &Path, root: &Path) -> Result {
                 .set_max_row_group_row_count(Some(2)),
         ),
     ];
-    let trace = Trace::from_text(&fs::read_to_string(root.join("fixtures/v2.txt"))?)?;
+    let trace = Trace::from_text(&fs::read_to_string(root.join("fixtures/v3.txt"))?)?;
     for (encoding, properties) in encodings {
         let properties = properties.build();
         let mut number = 0;

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 #: The version of the trace format that this package reads.
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 class TraceError(ValueError):

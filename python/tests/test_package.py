@@ -19,7 +19,7 @@ from gapscope._quantity import count, duration, share
 from packages import needs
 
 FIXTURES = Path(os.environ["GAPSCOPE_FIXTURES"])
-FIXTURE = FIXTURES / "v2.gapscope"
+FIXTURE = FIXTURES / "v3.gapscope"
 HOSTILE = "<script>alert('x')</script>\u202e\x00\"&"
 
 

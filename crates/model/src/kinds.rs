@@ -302,6 +302,38 @@ kind! {
 }
 
 kind! {
+    /// What a thread does at a moment.
+    ThreadState {
+        /// It runs, or waits for a processor.
+        Running = "running",
+        /// It is in a system call that waits.
+        Blocked = "blocked",
+    }
+}
+
+kind! {
+    /// How a sample of a thread came about.
+    SampleSource {
+        /// It was taken from outside, at a time that the program knows nothing of.
+        Sampled = "sampled",
+        /// The hook took it at the end of a call that waited: the line that waited.
+        AfterWait = "after-wait",
+        /// The hook took it at a submission after the thread had long made no call: the line that submits.
+        AtSubmission = "at-submission",
+    }
+}
+
+kind! {
+    /// What code a frame is of.
+    FrameKind {
+        /// Python, with its line.
+        Python = "python",
+        /// Native code of a library or of the executable.
+        Native = "native",
+    }
+}
+
+kind! {
     /// The interface through which a device was used.
     Api {
         /// Vulkan.

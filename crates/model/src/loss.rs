@@ -102,6 +102,8 @@ loss_kinds! {
     Records = "records",
     SecondaryContents = "secondary command buffers' contents",
     ShaderProfilerSamples = "samples of the shader profiler",
+    StackSamples = "stack samples",
+    Stacks = "stacks of host threads",
     Submissions = "submissions",
     TimestampMemory = "requests of memory for timestamps",
     Timestamps = "timestamps",

@@ -3,7 +3,7 @@
 //! Rows are pushed as rows, with all their columns named, so that a new column does not compile where nobody thought
 //! of it.
 
-use crate::ids::{DeviceId, KernelId, LabelId, ProcessId, QueueId};
+use crate::ids::{DeviceId, FrameId, KernelId, LabelId, ProcessId, QueueId, StackId};
 use crate::tables::{Label, Labels as LabelTable, Table};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,9 @@ macro_rules! counted {
         }
     )+};
 }
-counted!(KernelId, LabelId, ProcessId, DeviceId, QueueId, TextId);
+counted!(
+    KernelId, LabelId, ProcessId, DeviceId, QueueId, StackId, FrameId, TextId
+);
 
 /// Gives things that are equal the same id, in the order in which they are first seen, from 0.
 #[derive(Debug, Clone, Serialize, Deserialize)]

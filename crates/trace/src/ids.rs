@@ -65,8 +65,10 @@ ids! {
     AllocationId(u32) as UInt32Type, UInt32;
     /// A set of bindings.
     BindingSetId(u32) as UInt32Type, UInt32;
-    /// A stack of a host thread. No table has any yet.
+    /// A stack of a host thread.
     StackId(u32) as UInt32Type, UInt32;
+    /// A frame of stacks: a line of a function.
+    FrameId(u32) as UInt32Type, UInt32;
     /// A counter.
     CounterId(u32) as UInt32Type, UInt32;
 }

@@ -35,7 +35,7 @@ pub mod tables;
 pub mod text;
 mod thrift;
 mod unread;
-mod version1;
+mod versions;
 mod widening;
 mod window;
 pub mod writer;

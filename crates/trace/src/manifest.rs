@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub use gapscope_model::{Api, Loss};
 
 /// The version of the trace format that this crate writes.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// What is known of a recording as a whole. Unknown fields of later minor additions are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -168,7 +168,7 @@ pub struct Process {
     pub executable: String,
     /// Arguments.
     pub arguments: Vec<String>,
-    /// Hook that recorded it.
+    /// Hook that recorded it; [`Process::SAMPLED`] for one of which there are only samples.
     pub hook: String,
     /// When its recording began.
     pub start_ns: i64,
@@ -177,9 +177,25 @@ pub struct Process {
 }
 
 impl Process {
+    /// The hook of a process that works for a recorded one, such as a loader of data: only its stacks were sampled.
+    pub const SAMPLED: &str = "sampled";
+
+    /// True of a process that only has samples.
+    pub fn is_only_sampled(&self) -> bool {
+        self.hook == Process::SAMPLED
+    }
+
     /// The tool that recorded it, where that is not gapscope: of an import.
     pub fn other_tool(&self) -> Option<&str> {
-        let own = ["", "none", "vulkan", "cuda", "sdk", "replay"];
+        let own = [
+            "",
+            "none",
+            "vulkan",
+            "cuda",
+            "sdk",
+            "replay",
+            Process::SAMPLED,
+        ];
         (!own.contains(&self.hook.as_str())).then_some(&self.hook)
     }
 }

@@ -16,7 +16,7 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-pub use crate::version1::has_table;
+pub use crate::versions::has_table;
 pub use pieces::DispatchPieces;
 pub use tail::Tail;
 

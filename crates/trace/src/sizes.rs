@@ -2,7 +2,7 @@
 
 use crate::reader::{find_parts, load};
 use crate::tables::*;
-use crate::version1::has_table;
+use crate::versions::has_table;
 use crate::{Error, for_each_table, part};
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 
 use crate::checksums::{ALTERED, CheckedFile, Checksums, Refused, footer_of};
 use crate::panics::guarded;
-use crate::version1::{self, Computed, Earlier};
+use crate::versions::{self, Computed, Earlier};
 use crate::{files, lookup, memory, pages, thrift, widening};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
@@ -127,10 +127,10 @@ impl TableFile {
             let (_, field) = self.metadata.schema().fields().find(name)?;
             Some(Origin::Column(field.clone()))
         };
-        held(column).or_else(|| match version1::earlier(self.table, column)? {
+        held(column).or_else(|| match versions::earlier(self.table, column)? {
             Earlier::Named(name) => held(name),
             Earlier::Columns(computed) => {
-                held(version1::ONLY_COLUMN).map(|_| Origin::Computed(computed))
+                held(versions::ONLY_COLUMN).map(|_| Origin::Computed(computed))
             }
         })
     }
@@ -166,7 +166,7 @@ impl TableFile {
         let Origin::Column(field) = self.origin(column)? else {
             return None;
         };
-        if statistic == Statistic::Absent && version1::is_absent_as_0(self.table, column) {
+        if statistic == Statistic::Absent && versions::is_absent_as_0(self.table, column) {
             return None;
         }
         let wanted = self.wanted.field_with_name(column).ok()?.data_type();
@@ -230,7 +230,7 @@ impl TableFile {
             };
             given.push(Given {
                 field: Arc::new(Field::new(*column, data_type.clone(), true)),
-                absent_as_0: version1::is_absent_as_0(self.table, column),
+                absent_as_0: versions::is_absent_as_0(self.table, column),
                 origin,
             });
         }
@@ -360,7 +360,7 @@ impl Batches {
             let array = array.ok_or_else(|| format!("{} cannot be read", given.field.name()))?;
             let array = widening::read_as(&array, given.field.data_type())?;
             arrays.push(match given.absent_as_0 {
-                true => version1::without_0(array),
+                true => versions::without_0(array),
                 false => array,
             });
         }

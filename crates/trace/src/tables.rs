@@ -384,6 +384,62 @@ table! {
     }
 }
 
+table! {
+    /// What a host thread did at a moment.
+    Samples of Sample, "sample" in "samples" {
+        /// When.
+        time_ns: i64,
+        /// Id of the process: a recorded one, or one that works for it, such as a loader of data.
+        process: ProcessId,
+        /// The system's id of the thread.
+        thread: ThreadId,
+        /// Id of its stack (`stacks`); absent where the stack could not be read.
+        stack: Option<StackId>,
+        /// Whether it ran.
+        state: ThreadState,
+        /// How the sample came about.
+        source: SampleSource,
+        /// The mean time between two samples of the thread as it was then sampled; absent where the sample has a cause of its own.
+        period_ns: Option<i64>,
+        /// The system call that it was blocked in, such as `futex`.
+        system_call: Option<Arc<str>>,
+        /// The thread of the same process that had the lock of the Python interpreter (GIL), where this one waited for it.
+        gil_holder: Option<ThreadId>,
+    }
+}
+
+table! {
+    /// Stacks of host threads, as a tree: each is the stack of its callers and one frame more.
+    Stacks of Stack, "stack" in "stacks" {
+        /// Id.
+        id: StackId,
+        /// Id of the stack of the callers; absent for the outermost frame.
+        parent: Option<StackId>,
+        /// Id of the innermost frame (`frames`).
+        frame: FrameId,
+    }
+}
+
+table! {
+    /// Frames of stacks: a line of a function, or a place in a library.
+    Frames of Frame, "frame" in "frames" {
+        /// Id.
+        id: FrameId,
+        /// What kind of code it is.
+        kind: FrameKind,
+        /// The function, with the classes and functions around it, such as `Model.forward`; absent where the library does not say.
+        function: Option<Arc<str>>,
+        /// The file of the source, as the program names it.
+        file: Option<Arc<str>>,
+        /// The line that ran, from 1.
+        line: Option<u32>,
+        /// Path of the library or executable that native code is of.
+        library: Option<Arc<str>>,
+        /// Where in it, from its base as it was linked, where the function is not known.
+        address: Option<u64>,
+    }
+}
+
 /// Calls a macro with every table: its field in [`Tables`] and its type.
 #[macro_export]
 macro_rules! for_each_table {
@@ -405,6 +461,9 @@ macro_rules! for_each_table {
             kernels: Kernels,
             counters: Counters,
             counter_values: CounterValues,
+            samples: Samples,
+            stacks: Stacks,
+            frames: Frames,
         }
     };
 }

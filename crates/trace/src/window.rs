@@ -18,6 +18,13 @@ impl Trace {
         let from = &self.tables;
         let manifest = self.manifest.window(processes, start_ns, end_ns);
         let ours = |process: ProcessId| processes.contains(&process);
+        let only_sampled = |process: ProcessId| {
+            let processes = &self.manifest.processes;
+            processes
+                .iter()
+                .any(|p| p.id == process && p.is_only_sampled())
+        };
+        let kept = |process: ProcessId| ours(process) || only_sampled(process);
         let touches = |start: i64, duration: i64| {
             start <= end_ns && start.saturating_add(duration) >= start_ns
         };
@@ -40,6 +47,11 @@ impl Trace {
             labels: from.labels.clone(),
             buffers: rows(&from.buffers, |t, row| ours(t.process[row])),
             kernels: rows(&from.kernels, |t, row| ours(t.process[row])),
+            samples: rows(&from.samples, |t, row| {
+                kept(t.process[row]) && (start_ns..=end_ns).contains(&t.time_ns[row])
+            }),
+            stacks: from.stacks.clone(),
+            frames: from.frames.clone(),
             ..Tables::default()
         };
         let buffers: HashSet<_> = tables.buffers.id.iter().copied().collect();
@@ -128,8 +140,11 @@ impl Trace {
 impl Manifest {
     fn window(&self, processes: &[ProcessId], start_ns: i64, end_ns: i64) -> Manifest {
         let mut manifest = self.clone();
-        manifest.processes.retain(|p| processes.contains(&p.id));
-        manifest.threads.retain(|t| processes.contains(&t.process));
+        manifest
+            .processes
+            .retain(|p| processes.contains(&p.id) || p.is_only_sampled());
+        let kept: HashSet<_> = manifest.processes.iter().map(|p| p.id).collect();
+        manifest.threads.retain(|t| kept.contains(&t.process));
         manifest.devices.retain(|d| processes.contains(&d.process));
         let devices: HashSet<_> = manifest.devices.iter().map(|d| d.id).collect();
         manifest.queues.retain(|q| devices.contains(&q.device));

@@ -67,7 +67,7 @@ fn a_finished_trace_reads_as_it_was_written() {
     names.sort();
     assert_eq!(
         names.len(),
-        16 + 2,
+        19 + 2,
         "a file a table, manifest and sources: {names:?}"
     );
     assert!(!names.contains(&"parts".to_owned()));
@@ -336,7 +336,7 @@ fn what_is_no_trace_is_refused_in_a_sentence() {
     let manifest = folder.join("trace.json");
     fs::write(
         &manifest,
-        "{\"format_version\": 3, \"gapscope_version\": \"7.1\", \"host\": 5}",
+        "{\"format_version\": 4, \"gapscope_version\": \"7.1\", \"host\": 5}",
     )
     .expect("writable");
     assert!(

@@ -130,6 +130,14 @@ fn a_trace_of_version_1_opens() {
 fn a_trace_of_version_2_opens() {
     let (found, expected) = fixture(2);
     assert_eq!(found, expected);
+    let sizes = table_sizes(&in_repository("fixtures/v2.gapscope"), 2).expect("readable");
+    assert_eq!(sizes.len(), 16);
+}
+
+#[test]
+fn a_trace_of_version_3_opens() {
+    let (found, expected) = fixture(3);
+    assert_eq!(found, expected);
     macro_rules! has_rows {
         ($($field:ident: $table:ty,)+) => {$(assert!(!found.tables.$field.is_empty(), stringify!($field));)+};
     }
@@ -138,10 +146,10 @@ fn a_trace_of_version_2_opens() {
 
 #[test]
 #[ignore = "makes the fixture anew: only before its version is released"]
-fn write_version_2() {
-    let text = fs::read_to_string(in_repository("fixtures/v2.txt")).expect("the text is there");
+fn write_version_3() {
+    let text = fs::read_to_string(in_repository("fixtures/v3.txt")).expect("the text is there");
     let trace = Trace::from_text(&text).expect("it is a trace");
-    let folder = in_repository("fixtures/v2.gapscope");
+    let folder = in_repository("fixtures/v3.gapscope");
     let _ = fs::remove_dir_all(&folder);
     let mut writer = TraceWriter::create(&folder).expect("create");
     *writer.tables_mut() = trace.tables.clone();

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 /// Where the trace is.
 pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/v2.gapscope")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/v3.gapscope")
 }
 
 /// The whole trace.

@@ -58,7 +58,7 @@ fn most_changes_of_a_table_leave_it_readable_as_far_as_its_footer() {
     let target = targets::table::TARGET;
     let file = std::fs::read(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../fixtures/v2.gapscope/dispatches.parquet"
+        "/../fixtures/v3.gapscope/dispatches.parquet"
     ));
     let mut original = vec![0];
     original.extend(file.unwrap());

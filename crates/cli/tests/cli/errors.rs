@@ -121,7 +121,7 @@ fn traces_that_cannot_be_read() {
     std::fs::create_dir(workplace.path("folder")).unwrap();
     std::fs::write(workplace.path("file.json"), "{}").unwrap();
     for (name, from, to) in [
-        ("newer", "\"format_version\": 2", "\"format_version\": 99"),
+        ("newer", "\"format_version\": 3", "\"format_version\": 99"),
         ("unfinished", "\"complete\": true", "\"complete\": false"),
         ("damaged", "{", ""),
     ] {

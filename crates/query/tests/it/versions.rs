@@ -109,7 +109,7 @@ fn version_1(place: &Place, name: &str) {
     let json = std::fs::read_to_string(&manifest).unwrap();
     std::fs::write(
         &manifest,
-        json.replace("\"format_version\": 2", "\"format_version\": 1"),
+        json.replace("\"format_version\": 3", "\"format_version\": 1"),
     )
     .unwrap();
     let ids = |ids: [u32; 6]| Arc::new(UInt32Array::from(ids.to_vec())) as ArrayRef;

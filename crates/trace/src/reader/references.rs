@@ -20,6 +20,8 @@ pub(super) struct Known {
     submissions: Option<IdIndex<SubmissionId>>,
     command_buffers: Option<IdIndex<CommandBufferId>>,
     counters: Option<IdIndex<CounterId>>,
+    stacks: Option<IdIndex<StackId>>,
+    frames: Option<IdIndex<FrameId>>,
 }
 
 impl Known {
@@ -51,6 +53,8 @@ impl Known {
             },
             command_buffers: index::<CommandBuffers, _>(selection, &t.command_buffers.id),
             counters: index::<Counters, _>(selection, &t.counters.id),
+            stacks: index::<Stacks, _>(selection, &t.stacks.id),
+            frames: index::<Frames, _>(selection, &t.frames.id),
         }
     }
 
@@ -165,6 +169,8 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
         kernels { process -> processes, }
         counters { device -> devices, queue -> queues, }
         counter_values { counter -> counters, }
+        samples { process -> processes, stack -> stacks, }
+        stacks { parent -> stacks, frame -> frames, }
     }
 }
 

@@ -1,8 +1,10 @@
-//! What version 1 of the format had in place of columns of this version.
+//! What earlier versions of the format had in place of columns of this version, and which tables.
 
 use crate::column::{Column, Texts};
 use crate::kinds::SubmissionKind;
-use crate::tables::{CounterValues, Counters, HostCalls, Submissions, Table};
+use crate::tables::{
+    CounterValues, Counters, Frames, HostCalls, Samples, Stacks, Submissions, Table,
+};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
@@ -11,7 +13,11 @@ use std::sync::Arc;
 
 /// True of a table that traces of a version have. Without it, such a table is empty and nothing is missing.
 pub fn has_table(format_version: u32, table: &str) -> bool {
-    format_version > 1 || ![Counters::NAME, CounterValues::NAME].contains(&table)
+    match table {
+        Counters::NAME | CounterValues::NAME => format_version > 1,
+        Samples::NAME | Stacks::NAME | Frames::NAME => format_version > 2,
+        _ => true,
+    }
 }
 
 /// True of a column that could not lack values once, so that version 1 wrote 0 for what is not known.
