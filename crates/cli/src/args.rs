@@ -123,6 +123,15 @@ pub struct Record {
     #[arg(long, conflicts_with_all = ["delay", "start_label"])]
     pub capture_only: bool,
 
+    /// Do not read the stacks of threads that submit: the report names no lines of code then
+    #[arg(long)]
+    pub no_stacks: bool,
+
+    /// Read the stacks of threads that submit so often a second
+    #[arg(long, value_name = "HZ", default_value_t = 500, conflicts_with = "no_stacks",
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub stack_rate: u32,
+
     /// Show the timeline in the browser while the command runs, and until Ctrl-C after it
     #[arg(long, conflicts_with = "capture_only")]
     pub view: bool,

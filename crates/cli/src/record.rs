@@ -65,6 +65,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         cuda: layer::find_cuda()?,
         stdout_to_stderr: false,
         spool_limit_bytes: None,
+        stack_rate_hz: (!arguments.no_stacks).then_some(arguments.stack_rate),
         system_root: std::env::var_os(SYSTEM_ROOT).map_or_else(|| "/".into(), Into::into),
     };
     let output = recording.output.clone();

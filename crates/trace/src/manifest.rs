@@ -50,6 +50,8 @@ pub struct Manifest {
     pub losses: Vec<Loss>,
     /// Sentences that every report prints.
     pub notes: Vec<String>,
+    /// How often a second the stacks of threads that submit were sampled at first; absent where they were not.
+    pub stack_rate_hz: Option<u32>,
     /// Conditions of the machine that could not be measured: they are unknown.
     pub unmeasured: Vec<Unmeasured>,
     /// True where its file was changed or damaged after it was written: any of this may be wrong.

@@ -185,6 +185,8 @@ fn one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), F
         cuda: layer::find_cuda()?,
         stdout_to_stderr: true,
         spool_limit_bytes: None,
+        // Runs are compared by their times, in the way of which is nothing then.
+        stack_rate_hz: None,
         system_root: std::env::var_os("GAPSCOPE_SYSTEM_ROOT")
             .map_or_else(|| "/".into(), Into::into),
     };

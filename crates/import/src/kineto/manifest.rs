@@ -66,6 +66,7 @@ pub(super) fn finish(
     let (processes, threads) = (processes.collect(), threads.collect());
     Ok(Manifest {
         format_version: FORMAT_VERSION,
+        stack_rate_hz: None,
         gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
         complete: true,
         command,

@@ -39,6 +39,7 @@ impl Profile {
         notes.extend(options.notes.iter().cloned());
         Manifest {
             format_version: FORMAT_VERSION,
+            stack_rate_hz: None,
             gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
             complete: true,
             command: command.clone(),

@@ -34,7 +34,7 @@ use events::{EVENTS, Snapshot};
 use gapscope_spool::event::{CudaEvent, LossKind, Span, WaitKind};
 use gapscope_spool::hook::guard;
 use gapscope_spool::model::cuda::FunctionClass;
-use gapscope_spool::{ids, monotonic_ns};
+use gapscope_spool::{ids, monotonic_ns, stacks};
 use graphs::GRAPHS;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -264,6 +264,11 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, cupti: &Cupti) 
             correlation,
             result: result as u32,
         }),
+    }
+    match call.class {
+        class if class.host_call_kind().is_wait() => stacks::waited(recorder.spool(), span),
+        class if class.submission_kind().is_some() => stacks::submitted(recorder.spool(), span),
+        _ => {}
     }
 }
 

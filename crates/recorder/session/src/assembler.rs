@@ -30,6 +30,7 @@ mod recent;
 mod recording;
 mod semaphores;
 mod spanning;
+mod stacks;
 mod submit;
 #[cfg(test)]
 mod tests;
@@ -39,9 +40,10 @@ use crate::names::Names;
 pub use captures::Capture;
 use device::{Device, Queue};
 use gapscope_model::{Ledger, LossKind};
+use gapscope_spool::ids as hook;
 use gapscope_trace::build::Labels;
 use gapscope_trace::ids::{
-    AllocationId, CommandBufferId, DeviceId, ProcessId, QueueId, SubmissionId,
+    AllocationId, CommandBufferId, DeviceId, ProcessId, QueueId, SubmissionId, ThreadId,
 };
 use gapscope_trace::manifest::{self, Manifest, SamplingMode};
 use gapscope_trace::tables::Tables;
@@ -53,6 +55,7 @@ use loaded_code::LoadedCode;
 use process::Process;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
+pub use stacks::{FrameFacts, SampleFacts};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -78,6 +81,7 @@ pub struct Assembler {
     first_submit_ns: Option<i64>,
     captures: Vec<Capture>,
     conditions: conditions::Conditions,
+    stacks: stacks::Stacks,
     sources: FxHashSet<[u8; 16]>,
     #[serde(skip)]
     shared_texts: FxHashMap<String, Arc<str>>,
@@ -89,6 +93,8 @@ pub struct Assembler {
     new_sources: Vec<Source>,
     #[serde(skip)]
     recent: Vec<BusyInterval>,
+    #[serde(skip)]
+    callers: Vec<(ProcessId, ThreadId)>,
 }
 
 /// The code of kernels, to be kept with the trace.
@@ -133,12 +139,14 @@ impl Assembler {
             first_submit_ns: None,
             captures: Vec::new(),
             conditions: Default::default(),
+            stacks: Default::default(),
             sources: FxHashSet::default(),
             shared_texts: FxHashMap::default(),
             notes: Vec::new(),
             reasons: Vec::new(),
             new_sources: Vec::new(),
             recent: Vec::new(),
+            callers: Vec::new(),
         }
     }
 
@@ -299,6 +307,23 @@ impl Assembler {
     /// When devices were busy, as far as that is new since the last call.
     pub fn take_busy(&mut self) -> Vec<BusyInterval> {
         std::mem::take(&mut self.recent)
+    }
+
+    /// A thread called a function that submits or waits: whoever samples stacks wants to know of it.
+    fn called_by(&mut self, process: ProcessId, thread: hook::Thread) {
+        let state = &mut self.processes[process];
+        let thread = ThreadId(thread.0);
+        if state.last_caller != Some(thread) {
+            state.last_caller = Some(thread);
+            if state.callers.insert(thread) {
+                self.callers.push((process, thread));
+            }
+        }
+    }
+
+    /// The threads that submit or wait, as far as they are new since the last call.
+    pub fn take_callers(&mut self) -> Vec<(ProcessId, ThreadId)> {
+        std::mem::take(&mut self.callers)
     }
 
     /// The devices of a process.

@@ -4,6 +4,7 @@ mod checkpoint;
 mod finish;
 mod process;
 mod ranks;
+mod stacks;
 
 use crate::assembler::{Assembler, BusyInterval};
 use crate::conditions::Heard;
@@ -38,6 +39,8 @@ pub struct Header {
     pub mode: SamplingMode,
     /// Names for kernels.
     pub names: Names,
+    /// How often stacks are sampled; absent where they are not.
+    pub stack_rate_hz: Option<u32>,
     /// Start on the host's monotonic clock.
     pub start_ns: i64,
     /// The same on the wall clock.
@@ -64,6 +67,7 @@ pub struct Drain {
     unreadable: HashSet<PathBuf>,
     /// Conditions that could not be measured.
     unmeasured: Vec<Unmeasured>,
+    sampled: stacks::Sampled,
 }
 
 impl Drain {
@@ -85,6 +89,7 @@ impl Drain {
             resumed: Vec::new(),
             unreadable: HashSet::new(),
             unmeasured: Vec::new(),
+            sampled: stacks::Sampled::default(),
         };
         drain.checkpoint()?;
         Ok(drain)
@@ -119,6 +124,7 @@ impl Drain {
             resumed: checkpoint.processes,
             unreadable: HashSet::new(),
             unmeasured: checkpoint.unmeasured,
+            sampled: stacks::Sampled::default(),
         })
     }
 
@@ -360,6 +366,7 @@ impl Drain {
             start_ns: self.header.start_ns,
             start_unix_ns: Some(self.header.start_unix_ns),
             host: crate::host::describe(),
+            stack_rate_hz: self.header.stack_rate_hz,
             ..Manifest::default()
         };
         assembler.describe(&mut manifest);

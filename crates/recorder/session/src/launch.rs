@@ -41,6 +41,8 @@ pub struct Recording {
     pub stdout_to_stderr: bool,
     /// The most bytes of spool that may wait in one process; the hooks' default when absent.
     pub spool_limit_bytes: Option<u64>,
+    /// How often stacks of threads that submit are sampled; absent: not at all.
+    pub stack_rate_hz: Option<u32>,
     /// The folder with the `proc` and `sys` that say how the machine is: `/`, or where a container has those of its host.
     pub system_root: PathBuf,
 }
@@ -75,6 +77,7 @@ impl Recording {
                 .collect(),
             mode: self.mode,
             names: self.names.clone(),
+            stack_rate_hz: self.stack_rate_hz,
             start_ns: monotonic_ns(),
             start_unix_ns: unix_ns(),
             session_pid: std::process::id(),
@@ -114,6 +117,10 @@ impl Recording {
         );
         command.env_remove(env::START_LABEL);
         command.env_remove(env::LIMIT);
+        match self.stack_rate_hz {
+            Some(_) => command.env_remove(env::STACKS),
+            None => command.env(env::STACKS, "0"),
+        };
         if let Start::Label(text) = &self.start {
             command.env(env::START_LABEL, text);
         }

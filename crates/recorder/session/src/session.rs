@@ -10,6 +10,7 @@ use crate::progress::{Progress, Recent};
 use crate::signals::{self, Signals};
 use crate::{Error, nested, procfs};
 use gapscope_spool::{env, monotonic_ns};
+use gapscope_stacks::{Options, Stacks};
 use gapscope_trace::manifest::{Exit, Loss};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -90,6 +91,10 @@ impl Session {
         let notice = nested::Notice::leave(drain.folder());
         let shared = progress.clone();
         let conditions = Conditions::start(recording.system_root.clone());
+        let stacks = recording.stack_rate_hz.map(|rate_hz| {
+            let root = "/".into();
+            Stacks::start(Options { rate_hz, root })
+        });
         let thread = std::thread::spawn(move || {
             // It only costs comfort when the system refuses.
             let _ = rustix::process::setpriority_process(None, NICENESS);
@@ -106,6 +111,7 @@ impl Session {
                 failure: None,
                 captures: Captures::default(),
                 conditions,
+                stacks,
             };
             let recorded = run.run(watcher);
             notice.settle(&recorded);
@@ -158,6 +164,7 @@ struct Run {
     failure: Option<Error>,
     captures: Captures,
     conditions: Conditions,
+    stacks: Option<Stacks>,
 }
 
 impl Run {
@@ -168,6 +175,10 @@ impl Run {
         let still_running = self.until_descendants_end();
         let heard = self.conditions.finish();
         self.drain.hear(heard);
+        if let Some(stacks) = &mut self.stacks {
+            let heard = stacks.finish();
+            self.drain.hear_stacks(heard);
+        }
         if let Some(failure) = self.failure {
             return Err(failure);
         }
@@ -338,6 +349,7 @@ impl Run {
         self.drain.drain()?;
         self.switch_on();
         self.look_at_conditions();
+        self.look_at_stacks();
         self.captures.write(&mut self.drain, monotonic_ns(), false);
         if checkpointed.elapsed() >= CHECKPOINT_EVERY
             || self.drain.waiting_bytes() >= CHECKPOINT_BYTES
@@ -400,6 +412,19 @@ impl Run {
             let heard = self.conditions.take();
             self.drain.hear(heard);
         }
+    }
+
+    /// Threads that submit or wait are sampled, as long as anything is recorded.
+    fn look_at_stacks(&mut self) {
+        let Some(stacks) = &mut self.stacks else {
+            return;
+        };
+        for (pid, thread) in self.drain.take_callers() {
+            stacks.follow(pid, thread);
+        }
+        stacks.pause(!self.drain.processes().iter().any(|p| p.is_recording()));
+        let heard = stacks.take();
+        self.drain.hear_stacks(heard);
     }
 
     fn keep_time_limit(&mut self, pid: u32) {

@@ -22,7 +22,8 @@ pub use cuda::{CudaEvent, DeviceLimits, LaunchShape, PoolEdge, heap};
 pub use encoding::EventGroup;
 pub use every_hook::{BindingAccess, ClockSource, CommonEvent, Object, SourceFormat};
 pub use gapscope_model::{
-    Api, HostCallKind, LossKind, MemoryPlace, OpaqueWorkKind, StreamKind, TransferKind,
+    Api, HostCallKind, LossKind, MemoryPlace, OpaqueWorkKind, SampleSource, StreamKind,
+    TransferKind,
 };
 pub use label::{LabelEdge, LabelScope, Payload};
 pub use packed::{Packer, Torn, unpack};

@@ -77,6 +77,8 @@ ids! {
     Route(u32);
     /// A memory pool.
     Pool(u32);
+    /// A line of a function of the host, as the log of one thread knows it.
+    Frame(u32);
     /// A CUDA event. [`NONE`](Self::NONE): not known.
     CudaEvent(u32);
     /// What a call and the work that it caused have in common. They are given in the order of the calls and wrap at 2^32.

@@ -25,6 +25,7 @@ pub mod ids;
 pub mod interface;
 mod rank;
 pub mod reader;
+pub mod stacks;
 pub mod writer;
 
 pub use clock::{HostClock, monotonic_ns};
@@ -36,7 +37,7 @@ pub use reader::{ProcessSpool, SpoolReader};
 pub use writer::Spool;
 
 /// The version of chunk and control files. The spool is transient: the session reads its own version only.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Environment variables by which the session configures the hooks in the recorded program.
 pub mod env {
@@ -59,6 +60,8 @@ pub mod env {
     /// CUDA records to leave out, separated by commas, to measure what each kind costs the program: `kernels`, `copies`,
     /// `peer-copies`, `fills`, `calls`, `waits`, `events`, `overheads`, `memory`, `pools`. Each is a loss.
     pub const CUDA_WITHOUT: &str = "GAPSCOPE_CUDA_WITHOUT";
+    /// `0`: no stacks of threads are taken.
+    pub const STACKS: &str = "GAPSCOPE_STACKS";
     /// The libcupti to use, where the one that the CUDA library would find is the wrong one.
     pub const CUPTI: &str = "GAPSCOPE_CUPTI";
 }

@@ -4,7 +4,7 @@ use crate::polls;
 use crate::recorder::Recorder;
 use ash::vk;
 use gapscope_spool::event::{HostCallKind, Span, VulkanEvent};
-use gapscope_spool::{ids, monotonic_ns};
+use gapscope_spool::{ids, monotonic_ns, stacks};
 
 /// Times a host call; does nothing while recording is off.
 pub struct HostCallTimer {
@@ -57,15 +57,19 @@ impl HostCallTimer {
         };
         let end_ns = monotonic_ns();
         polls::flush();
+        let span = Span::between(start_ns, end_ns);
         self.recorder.write(&VulkanEvent::HostCall {
             call,
-            span: Span::between(start_ns, end_ns),
+            span,
             count: 1,
             busy_ns: end_ns - start_ns,
             queue,
             bytes,
             result: result.as_raw(),
         });
+        if call.is_wait() {
+            stacks::waited(self.recorder.spool(), span);
+        }
     }
 
     /// Folds the call with others of its kind.

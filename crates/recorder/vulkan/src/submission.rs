@@ -10,7 +10,7 @@ use crate::timing::pending::{Pending, TimeSource};
 use crate::timing::recording::Timing;
 use ash::vk;
 use gapscope_spool::event::{HostCallKind, Instance, Outcome, SemaphoreValue, Span, VulkanEvent};
-use gapscope_spool::monotonic_ns;
+use gapscope_spool::{monotonic_ns, stacks};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -199,7 +199,7 @@ impl Target {
         let (Some(start_ns), recorder) = (timer.start_ns(), device.recorder) else {
             return;
         };
-        let end_ns = monotonic_ns();
+        let span = Span::between(start_ns, monotonic_ns());
         timer.finish_on_queue(call, result, Some(queue));
         if result != vk::Result::SUCCESS {
             // What was not submitted does not run; brackets are idle again.
@@ -217,7 +217,7 @@ impl Target {
         for batch in batches {
             recorder.write(&VulkanEvent::Submit {
                 queue,
-                span: Span::between(start_ns, end_ns),
+                span,
                 instances: Cow::Borrowed(&batch.instances),
                 waits: Cow::Borrowed(&batch.waits),
                 signals: Cow::Borrowed(&batch.signals),
@@ -226,5 +226,6 @@ impl Target {
                 device.harvester.add(queue, batch.pending.into_iter());
             }
         }
+        stacks::submitted(recorder.spool(), span);
     }
 }

@@ -111,6 +111,7 @@ impl Builder {
         self.facts.notes.extend(options.notes.iter().cloned());
         self.trace.manifest = Manifest {
             format_version: FORMAT_VERSION,
+            stack_rate_hz: None,
             gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
             complete: true,
             rank: None,

@@ -5,6 +5,7 @@ use super::cuda::Cuda;
 use super::instance::Instance;
 use super::recording::Recording;
 use super::semaphores::Semaphores;
+use super::stacks::FrameFacts;
 use super::thread_labels::HostLabels;
 use gapscope_spool::ids as hook;
 use gapscope_trace::build::TextId;
@@ -12,7 +13,7 @@ use gapscope_trace::ids::{AllocationId, BufferId, DeviceId, KernelId, QueueId, T
 use gapscope_trace::manifest;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One recorded process.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -45,6 +46,12 @@ pub struct Process {
     pub semaphores: Semaphores,
     /// Labels on its threads.
     pub host_labels: HostLabels,
+    /// Lines of functions in stacks that its threads wrote.
+    pub frames: FxHashMap<(hook::Thread, hook::Frame), FrameFacts>,
+    /// Threads that have submitted or waited.
+    pub callers: BTreeSet<ThreadId>,
+    /// The one that did last.
+    pub last_caller: Option<ThreadId>,
     /// Its use of CUDA.
     pub cuda: Cuda,
     /// A hook could not record its GPU work, and says why next.

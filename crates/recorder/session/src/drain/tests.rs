@@ -124,6 +124,7 @@ fn header() -> Header {
         command: vec!["program".to_owned()],
         mode: SamplingMode::Dispatch,
         names: Names::default(),
+        stack_rate_hz: None,
         start_ns: monotonic_ns(),
         start_unix_ns: 0,
         session_pid: std::process::id(),

@@ -224,6 +224,7 @@ fn record(
         cuda: None,
         stdout_to_stderr: false,
         spool_limit_bytes: None,
+        stack_rate_hz: None,
         system_root: "/".into(),
     };
     change(&mut recording);

@@ -2,7 +2,7 @@
 
 use super::{LabelEdge, LabelScope};
 use crate::ids;
-use gapscope_model::{Api, LossKind};
+use gapscope_model::{Api, LossKind, SampleSource};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -185,6 +185,26 @@ pub enum CommonEvent<'a> {
     Note {
         /// The sentence.
         text: Cow<'a, str>,
+    },
+    /// A line of a Python function that is in stacks of the writing thread from here on.
+    Frame {
+        /// Its id, which is the thread's own.
+        frame: ids::Frame,
+        /// The function, with the classes and functions around it.
+        function: Cow<'a, str>,
+        /// Its file, as Python has it.
+        file: Cow<'a, str>,
+        /// The line that runs.
+        line: u32,
+    },
+    /// The Python stack of the writing thread at the end of a call.
+    Stack {
+        /// When.
+        at_ns: i64,
+        /// Which call ended.
+        source: SampleSource,
+        /// Its frames, the innermost first. When it was deeper than is read, the outermost are missing.
+        frames: Cow<'a, [ids::Frame]>,
     },
 }
 

@@ -40,6 +40,7 @@ impl Assembler {
                 correlation,
                 result,
             } => {
+                self.called_by(process, thread);
                 let record = CallRecord {
                     function,
                     thread,
@@ -56,6 +57,7 @@ impl Assembler {
                 correlation,
                 host_functions,
             } => {
+                self.called_by(process, thread);
                 let record = CallRecord {
                     function,
                     thread,

@@ -6,11 +6,12 @@ use super::super::host::LabelRecord;
 use super::super::kernels::{self, Kernel};
 use super::super::objects::capabilities;
 use super::super::process::Allocation;
+use super::super::stacks::{FrameFacts, SampleFacts};
 use crate::clock::DeviceClock;
 use gapscope_spool::event::{CommonEvent, LabelEdge, LossKind};
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{ProcessId, ThreadId};
-use gapscope_trace::tables::{MemoryEvent, Tables};
+use gapscope_trace::tables::{FrameKind, MemoryEvent, Tables, ThreadState};
 
 impl Assembler {
     pub(super) fn apply_common(
@@ -207,6 +208,49 @@ impl Assembler {
                     LabelEdge::Begin => self.start_capture(process, record),
                     _ => self.end_capture(process, record, tables),
                 }
+            }
+            CommonEvent::Frame {
+                frame,
+                function,
+                file,
+                line,
+            } => {
+                let facts = FrameFacts {
+                    kind: FrameKind::Python,
+                    function: Some(function.into()),
+                    file: Some(file.into()),
+                    line: Some(line).filter(|line| *line > 0),
+                    library: None,
+                    address: None,
+                };
+                state.frames.insert((thread, frame), facts);
+            }
+            CommonEvent::Stack {
+                at_ns,
+                source,
+                frames,
+            } => {
+                let outermost_first = frames.iter().rev();
+                let known = outermost_first.map(|id| state.frames.get(&(thread, *id)).cloned());
+                let frames: Option<Vec<FrameFacts>> = known.collect();
+                let facts = SampleFacts {
+                    time_ns: at_ns,
+                    thread: ThreadId(thread.0),
+                    state: ThreadState::Running,
+                    source,
+                    period_ns: None,
+                    system_call: None,
+                    gil_holder: None,
+                };
+                match frames {
+                    Some(frames) => self.sample(process, facts, Some(frames.into_iter()), tables),
+                    None => self.ledger.add(
+                        LossKind::StackSamples,
+                        1,
+                        "the record of a frame is missing",
+                    ),
+                }
+                self.saw(at_ns);
             }
             CommonEvent::Note { text } if self.processes[process].is_refused => self.explain(&text),
             CommonEvent::Note { text } => self.note(&text),

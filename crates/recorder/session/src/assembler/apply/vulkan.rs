@@ -16,6 +16,12 @@ impl Assembler {
         event: VulkanEvent<'_>,
         tables: &mut Tables,
     ) {
+        if matches!(
+            event,
+            VulkanEvent::Submit { .. } | VulkanEvent::HostCall { .. }
+        ) {
+            self.called_by(process, thread);
+        }
         let state = &mut self.processes[process];
         match event {
             VulkanEvent::Buffer {

@@ -1,0 +1,147 @@
+//! Stacks of host threads as rows: each frame and each stack once.
+
+use super::Assembler;
+use gapscope_stacks as sampler;
+use gapscope_trace::build::Interner;
+use gapscope_trace::ids::{FrameId, ProcessId, StackId, ThreadId};
+use gapscope_trace::manifest;
+use gapscope_trace::tables::{
+    Frame, FrameKind, Sample, SampleSource, Stack, Table, Tables, ThreadState,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The stacks of one trace.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Stacks {
+    frames: Interner<FrameFacts, FrameId>,
+    stacks: Interner<(Option<StackId>, FrameId), StackId>,
+}
+
+/// What tells frames apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct FrameFacts {
+    /// As in the table `frames`.
+    pub kind: FrameKind,
+    /// As there.
+    pub function: Option<Arc<str>>,
+    /// As there.
+    pub file: Option<Arc<str>>,
+    /// As there.
+    pub line: Option<u32>,
+    /// As there.
+    pub library: Option<Arc<str>>,
+    /// As there.
+    pub address: Option<u64>,
+}
+
+impl From<&sampler::Frame> for FrameFacts {
+    fn from(frame: &sampler::Frame) -> Self {
+        FrameFacts {
+            kind: frame.kind,
+            function: frame.function.clone(),
+            file: frame.file.clone(),
+            line: frame.line,
+            library: frame.library.clone(),
+            address: frame.address,
+        }
+    }
+}
+
+impl Stacks {
+    /// The id of a stack, whose frames come outermost first; what is new of it becomes rows.
+    fn stack(
+        &mut self,
+        frames: impl Iterator<Item = FrameFacts>,
+        tables: &mut Tables,
+    ) -> Option<StackId> {
+        frames.fold(None, |parent, facts| {
+            let known = self.frames.len();
+            let frame = self.frames.id(facts.clone());
+            if self.frames.len() > known {
+                tables.frames.push(Frame {
+                    id: frame,
+                    kind: facts.kind,
+                    function: facts.function,
+                    file: facts.file,
+                    line: facts.line,
+                    library: facts.library,
+                    address: facts.address,
+                });
+            }
+            let known = self.stacks.len();
+            let id = self.stacks.id((parent, frame));
+            if self.stacks.len() > known {
+                tables.stacks.push(Stack { id, parent, frame });
+            }
+            Some(id)
+        })
+    }
+}
+
+/// What is known of a sample beside its process and its stack.
+#[derive(Debug, Clone)]
+pub struct SampleFacts {
+    /// As in the table `samples`.
+    pub time_ns: i64,
+    /// As there.
+    pub thread: ThreadId,
+    /// As there.
+    pub state: ThreadState,
+    /// As there.
+    pub source: SampleSource,
+    /// As there.
+    pub period_ns: Option<i64>,
+    /// As there.
+    pub system_call: Option<Arc<str>>,
+    /// As there.
+    pub gil_holder: Option<ThreadId>,
+}
+
+impl Assembler {
+    /// A process that works for a recorded one: there are only samples of it.
+    pub fn add_worker(&mut self, facts: manifest::Process) -> ProcessId {
+        let id = self.add_process(facts.pid, facts.start_ns);
+        self.processes[id].facts = manifest::Process {
+            id,
+            hook: manifest::Process::SAMPLED.to_owned(),
+            ..facts
+        };
+        id
+    }
+
+    /// A thread of a process was sampled; `frames` are its stack, outermost first. `None`: it could not be read.
+    pub fn sample(
+        &mut self,
+        process: ProcessId,
+        facts: SampleFacts,
+        frames: Option<impl Iterator<Item = FrameFacts>>,
+        tables: &mut Tables,
+    ) {
+        let stack = frames.and_then(|frames| self.stacks.stack(frames, tables));
+        tables.samples.push(Sample {
+            time_ns: facts.time_ns,
+            process,
+            thread: facts.thread,
+            stack,
+            state: facts.state,
+            source: facts.source,
+            period_ns: facts.period_ns,
+            system_call: facts.system_call,
+            gil_holder: facts.gil_holder,
+        });
+    }
+
+    /// True once the thread of a process has a name.
+    pub fn knows_thread(&self, process: ProcessId, thread: ThreadId) -> bool {
+        self.processes[process].threads.contains_key(&thread)
+    }
+
+    /// Names a thread that has written nothing.
+    pub fn name_thread(&mut self, process: ProcessId, thread: ThreadId, name: String) {
+        self.processes[process]
+            .threads
+            .entry(thread)
+            .or_insert(name);
+    }
+}
