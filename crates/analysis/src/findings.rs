@@ -2,6 +2,7 @@
 
 use crate::bound_bytes::BindingSets;
 use crate::busy::{self, DeviceBusy};
+use crate::code::{Code, Samples as CodeSamples};
 use crate::command_buffers::{self, CommandBuffers};
 use crate::conditions::{self, ConditionNote};
 use crate::counters::{self, CounterRow};
@@ -21,8 +22,8 @@ use crate::verdict::{Bound, Evidence, Judgement};
 use crate::warm_up::{self, FirstUses, WarmUp};
 use gapscope_trace::manifest::{Loss, SamplingMode};
 use gapscope_trace::tables::{
-    Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, HostCalls, Kernels,
-    Labels, Markers, Memory, OpaqueWork, Submissions, Table, Transfers,
+    Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, Frames, HostCalls,
+    Kernels, Labels, Markers, Memory, OpaqueWork, Samples, Stacks, Submissions, Table, Transfers,
 };
 use gapscope_trace::{Selection, Trace, UnreadTable};
 use serde::Serialize;
@@ -97,6 +98,9 @@ pub struct Findings {
     pub advice: Vec<Advice>,
     /// Idle time in detail.
     pub idle_time: IdleTime,
+    /// The code behind it; absent where no stacks were sampled. In JSON it is `code`, `code_by_cause` and so on.
+    #[serde(skip)]
+    pub code: Option<Code>,
     /// How much of the devices their kernels could use.
     pub fill: Vec<DeviceFill>,
     /// Kernels, the greatest total first, untimed ones after by count.
@@ -206,6 +210,9 @@ impl Findings {
             .with::<Buffers>()
             .with::<Bindings>()
             .with::<Kernels>()
+            .with::<Samples>()
+            .with::<Stacks>()
+            .with::<Frames>()
     }
 
     /// Runs all analyses.
@@ -258,6 +265,11 @@ impl Findings {
             options.gap_threshold_ns,
             options.longest,
         );
+        let code = analysed_window.and_then(|window| {
+            let longest = &judged.idle_time.longest;
+            let samples = CodeSamples::of(timeline)?;
+            Some(samples.code(window, options.gap_threshold_ns, longest))
+        });
         let transfers = transfers::transfers(timeline);
         let sum = |figure: fn(&TransferRow) -> u64| {
             transfers.iter().map(figure).fold(0, u64::saturating_add)
@@ -286,6 +298,7 @@ impl Findings {
             gaps: judged.idle_time.causes.clone(),
             advice: Vec::new(),
             idle_time: judged.idle_time,
+            code,
             fill: judged.fill,
             kernels,
             labels: Vec::new(),

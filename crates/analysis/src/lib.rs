@@ -10,6 +10,7 @@ pub mod activity;
 mod allocations;
 pub mod bound_bytes;
 pub mod busy;
+pub mod code;
 pub mod command_buffers;
 mod communication;
 pub mod conditions;

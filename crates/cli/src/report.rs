@@ -3,7 +3,7 @@
 use crate::args::Report;
 use crate::failure::Failure;
 use crate::ranks::Within;
-use crate::{exit, page, ranks, trace, view};
+use crate::{exit, page, ranks, source_lines, trace, view};
 use gapscope_analysis::ranks::note;
 use gapscope_analysis::unread::CAUSES;
 use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
@@ -42,12 +42,15 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
                 None => None,
             };
             let (timeline, remarks) = opened.timeline()?;
-            let findings = match under {
+            let mut findings = match under {
                 None => Ok(Findings::of_timeline(&timeline, &options)),
                 Some((label, under)) => {
                     (under.findings(&timeline, &options)).ok_or_else(|| no_work(trace, label))
                 }
             };
+            if let Ok(findings) = &mut findings {
+                source_lines::add(findings, &trace.manifest);
+            }
             let text = findings.and_then(|found| {
                 let ranks = ranks_within(arguments, &timeline, &options)?;
                 let text = text(
@@ -145,7 +148,8 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
     }
     let options = Options::default();
     trace::with_timeline(path, &Findings::selection(), |trace, timeline, remarks| {
-        let findings = Findings::of_timeline(timeline, &options);
+        let mut findings = Findings::of_timeline(timeline, &options);
+        source_lines::add(&mut findings, &trace.manifest);
         let report = gapscope_report::Report {
             trace: &trace::name(path),
             manifest: &trace.manifest,

@@ -6,6 +6,7 @@
 use crate::page::Report;
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::busy::DeviceBusy;
+use gapscope_analysis::code::{Code, CodeTime};
 use gapscope_analysis::command_buffers::CommandBuffers;
 use gapscope_analysis::conditions::ConditionNote;
 use gapscope_analysis::counters::CounterRow;
@@ -138,6 +139,12 @@ pub struct Json<'a> {
     gaps: Option<Vec<GapJson<'a>>>,
     /// Idle time in detail.
     idle_time: Option<&'a IdleTime>,
+    /// Stacks of submitting threads in idle time, the greatest first; absent where no stacks were sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<Vec<&'a CodeTime>>,
+    /// What else is known of the code behind idle time; absent where no stacks were sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code_details: Option<&'a Code>,
     /// How much of the devices their kernels could use.
     fill: Option<&'a [DeviceFill]>,
     /// Kernels, the greatest total first, untimed ones after by count.
@@ -241,6 +248,7 @@ impl<'a> Json<'a> {
         let rows = |table: &str, count: u64| findings.knows_rows(table).then_some(count);
         let because = |known: bool, why: &'static str| (!known).then_some(why);
         let notes = findings.notes.iter().chain(report.remarks);
+        let code = findings.code.as_ref().filter(|_| findings.knows(CAUSES));
         Json {
             report_version: VERSION,
             gapscope_version: &manifest.gapscope_version,
@@ -289,6 +297,12 @@ impl<'a> Json<'a> {
             devices: &findings.devices,
             gaps: findings.knows(CAUSES).then(|| gaps(report)),
             idle_time: (findings.knows(CAUSES)).then_some(&findings.idle_time),
+            code: code.map(|code| {
+                let mut all: Vec<&CodeTime> = code.causes.iter().flat_map(|c| &c.code).collect();
+                all.sort_by_key(|time| std::cmp::Reverse((time.total_ns, time.samples)));
+                all
+            }),
+            code_details: code,
             fill: findings.knows(KERNELS).then_some(&findings.fill),
             kernels: findings.knows(KERNELS).then(|| kernels(report)),
             labels: findings.knows(LABELS).then_some(&findings.labels),

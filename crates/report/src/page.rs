@@ -78,6 +78,11 @@ impl Report<'_> {
                 CAUSES,
                 gaps::blocks(findings, words, top, origin_ns),
             ),
+            section(
+                "the code behind the idle time",
+                CAUSES,
+                code::blocks(findings, words, top),
+            ),
             counts("kernels", KERNELS, kernels::blocks(findings, top)),
             counts("labels", LABELS, labels::blocks(findings, top)),
             counts(

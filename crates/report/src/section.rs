@@ -1,6 +1,7 @@
 //! The sections of a report, one file each: findings -> blocks.
 
 pub(crate) mod accuracy;
+pub(crate) mod code;
 pub(crate) mod command_buffers;
 pub(crate) mod counters;
 pub(crate) mod equal_work;

@@ -1,6 +1,6 @@
 //! Idle time by cause, with what to do about it.
 
-use super::{bar, count};
+use super::{bar, code, count};
 use crate::document::{Block, Column, Table, Text, Tone};
 use crate::{cause, fit, number};
 use gapscope_analysis::Findings;
@@ -56,10 +56,17 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
                 .advice
                 .iter()
                 .find(|advice| advice.cause == gap.cause);
-            row.note = advice.map(|advice| {
-                let note = cause::note(gap, &advice.text);
-                Text::new().faint(note)
-            });
+            let code = findings.code.as_ref();
+            let code = code.and_then(|code| code.causes.iter().find(|c| c.cause == gap.cause));
+            let code = code.and_then(code::in_short);
+            let advice = advice.map(|advice| cause::note(gap, &advice.text));
+            row.note = match (code, advice) {
+                (Some(code), Some(advice)) => {
+                    Some(Text::new().and(code).faint(format!(" · {advice}")))
+                }
+                (Some(code), None) => Some(code.into()),
+                (None, advice) => advice.map(|advice| Text::new().faint(advice)),
+            };
         }
     }
     blocks.push(Block::Table(table));
@@ -226,14 +233,20 @@ fn longest(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Ve
         Column::word("cause").spare(1),
         Column::name("between"),
     ]);
-    for gap in &gaps[..gaps.len().min(top)] {
+    table.note_title = "code".into();
+    for (at, gap) in gaps[..gaps.len().min(top)].iter().enumerate() {
         let facts = gap.cause.facts(words.api);
-        table.row([
+        let row = table.row([
             number::duration(gap.duration_ns).into(),
             number::duration(gap.start_ns.saturating_sub(origin_ns)).into(),
             Text::new().with(Tone::Cause(facts.family), facts.name),
             between(gap).into(),
         ]);
+        let code = findings.code.as_ref().and_then(|code| code.longest.get(at));
+        let code = code
+            .map(|code| code::of_gap(code))
+            .filter(|code| !code.is_empty());
+        row.note = code.map(|code| Text::new().and(code));
     }
     vec![Block::Table(table)]
 }

@@ -1,0 +1,48 @@
+//! The texts of lines of code that a report names, from the files as they were when the trace was recorded.
+
+use gapscope_analysis::Findings;
+use gapscope_trace::Manifest;
+use std::collections::HashMap;
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+/// Longer files are not written by hand.
+const MOST_BYTES: u64 = 4 << 20;
+/// Longer lines are cut.
+const MOST_CHARACTERS: usize = 160;
+
+/// Adds the text of each line that a stack is told by. A trace may come from elsewhere: only files of Python are read, and only those that have
+/// not changed since it was recorded.
+pub fn add(findings: &mut Findings, manifest: &Manifest) {
+    let Some((code, recorded)) = findings.code.as_mut().zip(recorded(manifest)) else {
+        return;
+    };
+    let mut files: HashMap<String, Option<String>> = HashMap::new();
+    for frame in code.told_by() {
+        let Some((path, line)) = frame.file.as_deref().zip(frame.line) else {
+            continue;
+        };
+        let text = files
+            .entry(path.to_owned())
+            .or_insert_with(|| read(path, recorded));
+        frame.source = text.as_deref().and_then(|text| line_of(text, line));
+    }
+}
+
+fn recorded(manifest: &Manifest) -> Option<SystemTime> {
+    let ns = u64::try_from(manifest.start_unix_ns?).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(ns))
+}
+
+fn read(path: &str, recorded: SystemTime) -> Option<String> {
+    let facts = fs::metadata(path).ok()?;
+    let is_as_it_was = facts.modified().is_ok_and(|modified| modified <= recorded);
+    let is_read = path.ends_with(".py") && facts.is_file() && facts.len() <= MOST_BYTES;
+    (is_read && is_as_it_was).then(|| fs::read_to_string(path).ok())?
+}
+
+fn line_of(text: &str, line: u32) -> Option<String> {
+    let line = text.lines().nth(line.checked_sub(1)? as usize)?.trim();
+    let cut: String = line.chars().take(MOST_CHARACTERS).collect();
+    (!cut.is_empty()).then_some(cut)
+}

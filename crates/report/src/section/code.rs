@@ -1,0 +1,209 @@
+//! The code behind the idle time: lines of the program, by samples of the submitting threads' stacks.
+
+use super::{bar, count};
+use crate::document::{Block, Column, Table, Text, Tone};
+use crate::number;
+use gapscope_analysis::Findings;
+use gapscope_analysis::code::{self, CauseCode, Code, CodeTime, ExactLine, LEAST_SAMPLES};
+use gapscope_analysis::vocabulary::Words;
+use gapscope_trace::tables::SampleSource;
+
+pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Block> {
+    let Some(code) = &findings.code else {
+        return Vec::new();
+    };
+    let total_ns: i64 = code.causes.iter().map(|cause| cause.total_ns).sum();
+    if total_ns == 0 {
+        return Vec::new();
+    }
+    let aside = format!(
+        "{} of submitting threads in {} of gaps",
+        number::of(code.samples, "sample", "samples"),
+        number::duration(total_ns),
+    );
+    let mut blocks = vec![Block::Heading("Code behind the idle time".into(), aside)];
+    let mut table = Table::new([
+        Column::name("code"),
+        Column::text("cause").spare(2),
+        Column::number("time, about"),
+        Column::number("share"),
+        Column::number("samples"),
+        Column::number("blocked").spare(1),
+        Column::bars(),
+    ]);
+    table.note_title = "the line".into();
+    let mut rows: Vec<(&CauseCode, &CodeTime)> = (code.causes.iter())
+        .flat_map(|cause| cause.code.iter().map(move |time| (cause, time)))
+        .collect();
+    rows.sort_by_key(|(_, time)| std::cmp::Reverse((time.total_ns, time.samples)));
+    let shown = rows.len().min(top);
+    for (cause, time) in &rows[..shown] {
+        let facts = cause.cause.facts(words.api);
+        let has_shares = cause.samples >= LEAST_SAMPLES;
+        let share = time.total_ns as f64 / total_ns as f64;
+        let known = |text: String| match has_shares {
+            true => Text::from(text),
+            false => Text::new().faint("too few"),
+        };
+        let row = table.row([
+            name(time).into(),
+            Text::new().with(Tone::Cause(facts.family), facts.name),
+            known(number::duration(time.total_ns)),
+            known(number::share(share)),
+            count(time.samples),
+            number::share_of(time.blocked as i64, time.samples as i64).into(),
+            Text::new().with(
+                Tone::Cause(facts.family),
+                if has_shares {
+                    bar(share, 12)
+                } else {
+                    String::new()
+                },
+            ),
+        ]);
+        row.note = source(time).map(|line| Text::new().faint(line));
+    }
+    if rows.is_empty() {
+        blocks.push(Block::Sentence(
+            "No sample of a submitting thread lies in a gap.".into(),
+        ));
+    } else {
+        blocks.push(Block::Table(table));
+        super::rest(&mut blocks, rows.len(), shown, "lines");
+    }
+    let without_ns: i64 = code
+        .causes
+        .iter()
+        .map(|cause| cause.without_samples_ns)
+        .sum();
+    if without_ns > 0 && !rows.is_empty() {
+        let text = format!(
+            "For {} ({}) there are no samples.",
+            number::duration(without_ns),
+            number::share_of(without_ns, total_ns),
+        );
+        blocks.push(Block::Sentence(Text::new().faint(text)));
+    }
+    blocks.extend(exact(code));
+    blocks.extend(workers(code));
+    blocks.extend(lock(code));
+    blocks
+}
+
+fn name(time: &CodeTime) -> String {
+    match time.frames.is_empty() {
+        true => "a stack that could not be read".to_owned(),
+        false => code::text(&time.frames),
+    }
+}
+
+fn source(time: &CodeTime) -> Option<&str> {
+    let frame = &time.frames[code::own(&time.frames)?];
+    frame.source.as_deref()
+}
+
+/// The code of a cause in a few words: `train.py:41 load_batch > resize 71 %`. Without shares where there are few samples.
+pub(crate) fn in_short(cause: &CauseCode) -> Option<String> {
+    let lines = cause.code.iter().filter(|time| !time.frames.is_empty());
+    let lines: Vec<String> = lines
+        .take(2)
+        .map(|time| match cause.samples >= LEAST_SAMPLES {
+            true => {
+                let share = number::share_of(time.total_ns, cause.total_ns);
+                format!("{} {share}", name(time))
+            }
+            false => name(time),
+        })
+        .collect();
+    let exact = || {
+        let line = cause.exact.first()?;
+        Some(code::text(&line.frames))
+    };
+    match lines.is_empty() {
+        true => exact(),
+        false => Some(lines.join(", ")),
+    }
+}
+
+/// The code of a gap: what most of its samples show.
+pub(crate) fn of_gap(code: &[CodeTime]) -> String {
+    code.first().map(name).unwrap_or_default()
+}
+
+/// What hooks saw of causes of which there are few samples.
+fn exact(code: &Code) -> Vec<Block> {
+    let few = code
+        .causes
+        .iter()
+        .filter(|cause| cause.samples < LEAST_SAMPLES);
+    let lines: Vec<&ExactLine> = few.flat_map(|cause| &cause.exact).collect();
+    let said = |source: SampleSource, lead: &str| {
+        let mut lines: Vec<(String, u64)> = (lines.iter())
+            .filter(|line| line.source == source)
+            .map(|line| (code::text(&line.frames), line.count))
+            .collect();
+        lines.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let listed = lines
+            .iter()
+            .take(3)
+            .map(|(text, times)| format!("{text} ({})", number::of(*times, "time", "times")));
+        let listed: Vec<String> = listed.collect();
+        (!listed.is_empty())
+            .then(|| Block::Sentence(Text::new().and(format!("{lead}{}.", listed.join(", ")))))
+    };
+    let waits = said(SampleSource::AfterWait, "Waits ended in ");
+    let submissions = said(
+        SampleSource::AtSubmission,
+        "After gaps work was submitted in ",
+    );
+    waits.into_iter().chain(submissions).collect()
+}
+
+fn workers(code: &Code) -> Option<Block> {
+    let workers = code.workers.as_ref()?;
+    let shares = workers.samples >= LEAST_SAMPLES;
+    let lines = workers.code.iter().take(3).map(|line| match shares {
+        true => {
+            let share = number::share_of(line.samples as i64, workers.samples as i64);
+            format!("{share} {}", code::text(&line.frames))
+        }
+        false => code::text(&line.frames),
+    });
+    let text = format!(
+        "While a submitting thread waited for them, {} were in: {} ({}).",
+        number::of(workers.processes, "worker process", "worker processes"),
+        lines.collect::<Vec<_>>().join(", "),
+        number::of(workers.samples, "sample", "samples"),
+    );
+    Some(Block::Sentence(text.into()))
+}
+
+fn lock(code: &Code) -> Option<Block> {
+    let samples: u64 = code.gil.iter().map(|holder| holder.samples).sum();
+    let holders = code.gil.iter().take(3).map(|holder| {
+        let name = match &holder.thread_name {
+            Some(name) => format!("{name} ({})", holder.thread),
+            None => format!("thread {}", holder.thread),
+        };
+        match holder.frames.is_empty() {
+            true => format!(
+                "{name}, {}",
+                number::of(holder.samples, "sample", "samples")
+            ),
+            false => {
+                let line = code::text(&holder.frames);
+                format!(
+                    "{name} in {line}, {}",
+                    number::of(holder.samples, "sample", "samples")
+                )
+            }
+        }
+    });
+    let text = format!(
+        "In {} of {} a submitting thread waited for the interpreter's lock (GIL), which had: {}.",
+        number::count(samples),
+        number::of(code.samples, "sample", "samples"),
+        holders.collect::<Vec<_>>().join("; "),
+    );
+    (samples > 0).then(|| Block::Sentence(text.into()))
+}
