@@ -12,6 +12,7 @@ pub mod cuda;
 mod kind;
 mod kinds;
 mod loss;
+pub mod python;
 
 pub use conditions::{Condition, THERMAL_STATE};
 pub use kinds::{
