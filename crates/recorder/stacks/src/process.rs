@@ -324,18 +324,27 @@ impl Process {
                 return (taken, None);
             }
         }
-        let stack = match doing {
-            Doing::Blocked(Some(call)) if !self.is_worker => {
-                self.blocked_stack(index, call, python, time_ns, common)
-            }
-            _ => {
+        let mut call = match doing {
+            Doing::Blocked(call) => call,
+            Doing::Running => None,
+        };
+        let mut state = match doing {
+            Doing::Blocked(_) => ThreadState::Blocked,
+            Doing::Running => ThreadState::Running,
+        };
+        let stack = match call.filter(|_| !self.is_worker) {
+            Some(waits) => match self.blocked_stack(index, waits, python, time_ns, common) {
+                Some(stack) => stack,
+                // It ran when its stack was read.
+                None => {
+                    (call, state) = (None, ThreadState::Running);
+                    self.number(python, &[], common)
+                }
+            },
+            None => {
                 self.threads[index].last = None;
                 self.number(python, &[], common)
             }
-        };
-        let call = match doing {
-            Doing::Blocked(call) => call,
-            Doing::Running => None,
         };
         let name = self.threads[index].name;
         let gil_holder = match (&self.interpreter, call) {
@@ -350,10 +359,7 @@ impl Process {
             pid: self.pid,
             thread: name,
             stack,
-            state: match is_blocked {
-                true => ThreadState::Blocked,
-                false => ThreadState::Running,
-            },
+            state,
             period_ns,
             system_call,
             gil_holder,
@@ -361,7 +367,7 @@ impl Process {
         (taken, gil_holder)
     }
 
-    /// The stack of a thread in a system call: that of Python and what is below it.
+    /// The stack of a thread in a system call: that of Python and what is below it. `None`: it was in it no more.
     fn blocked_stack(
         &mut self,
         index: usize,
@@ -369,36 +375,38 @@ impl Process {
         python: &[u64],
         now_ns: i64,
         common: &mut Common,
-    ) -> Option<u32> {
-        let thread = &self.threads[index];
+    ) -> Option<Option<u32>> {
+        let thread = &mut self.threads[index];
         // It has most likely not moved.
         if let Some(last) = &thread.last
             && last.call == call
             && last.python == python
         {
-            return last.stack;
+            return Some(last.stack);
         }
+        thread.last = None;
         let mut addresses = std::mem::take(&mut self.addresses);
         let place = (call.instruction, call.stack_pointer);
         self.native
             .stack(place, &mut common.libraries, now_ns, &mut addresses);
         // What moved meanwhile has no stack of one moment.
-        let has_moved = thread.doings.read().ok() != Some(Doing::Blocked(Some(call)));
-        if has_moved {
-            addresses.clear();
-        } else if let (false, Interpreter::Found { file, .. }) =
-            (python.is_empty(), &self.interpreter)
-        {
-            let below = self.native.below_python(&addresses, file);
-            addresses.truncate(below);
-        }
-        let stack = self.number(python, &addresses, common);
-        self.addresses = addresses;
-        self.threads[index].last = (!has_moved).then(|| Blocked {
-            call,
-            python: python.to_vec(),
-            stack,
+        let stays = thread.doings.read().ok() == Some(Doing::Blocked(Some(call)));
+        let stack = stays.then(|| {
+            if let (false, Interpreter::Found { file, .. }) = (python.is_empty(), &self.interpreter)
+            {
+                let below = self.native.below_python(&addresses, file);
+                addresses.truncate(below);
+            }
+            self.number(python, &addresses, common)
         });
+        self.addresses = addresses;
+        if let Some(stack) = stack {
+            self.threads[index].last = Some(Blocked {
+                call,
+                python: python.to_vec(),
+                stack,
+            });
+        }
         stack
     }
 
