@@ -24,7 +24,12 @@ const TARGET: &str = "aarch64-unknown-linux-gnu";
 
 /// What runs in recorded programs, and what reads it: their tests are a part of all tests. Those of the second list start programs.
 const HOOKS: &[&str] = &["gapscope-spool", "gapscope-cuda", "gapscope-vulkan"];
-const WITH_PROGRAMS: &[&str] = &["gapscope-recorder", "fake-cuda", "fake-vulkan-driver"];
+const WITH_PROGRAMS: &[&str] = &[
+    "gapscope-recorder",
+    "gapscope-stacks",
+    "fake-cuda",
+    "fake-vulkan-driver",
+];
 /// What `cargo xtask arm` builds besides: the command, what programs use, and the tests of the whole.
 const PRODUCT: &[&str] = &["gapscope", "gapscope-sdk", "planted", "end-to-end"];
 /// The end-to-end tests that need no program that is not ours; of those on the software GPU, for which emulation is slow, one.

@@ -304,7 +304,7 @@ impl Layout {
             first_line: i32::from_le_bytes(at(bytes, self.code.first_line)?),
             instructions: self.code.instructions,
         };
-        let is_object = |address: u64| address != 0 && address % 8 == 0;
+        let is_object = |address: u64| address != 0 && address.is_multiple_of(8);
         if ![code.name, code.file, code.lines]
             .into_iter()
             .all(is_object)

@@ -21,6 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("gapscope-spool", &["gapscope-model"]),
+    ("gapscope-stacks", &["gapscope-model"]),
     ("gapscope-vulkan-layer", &[]),
     (
         "gapscope-vulkan",

@@ -60,13 +60,6 @@ fn inner_number(pid: u32) -> Option<u32> {
     numbers.split_whitespace().skip(1).last()?.parse().ok()
 }
 
-/// The number here of a thread that knows itself as `inner`, in a process of another PID namespace.
-pub fn thread_here(pid: u32, inner: u32) -> Option<u32> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
-    let mut numbers = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.find(|thread| inner_number(*thread) == Some(inner))
-}
-
 /// The name of a thread.
 pub fn thread_name(pid: u32, thread: u32) -> Option<String> {
     let name = fs::read(format!("/proc/{pid}/task/{thread}/comm")).ok()?;

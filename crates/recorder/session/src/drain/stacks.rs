@@ -10,7 +10,7 @@ use gapscope_trace::tables::{SampleSource, Tables};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A process or thread of the system, as it is here.
+/// A process of the system, as it is here.
 type Number = u32;
 
 /// Which trace a process is in (`None`: the recording's own), and as which.
@@ -19,15 +19,15 @@ type Place = (Option<usize>, ProcessId);
 /// Whom the sampler follows, and what it has said so far.
 #[derive(Debug, Default)]
 pub struct Sampled {
-    /// Threads that are followed, with the number by which their process knows them.
-    threads: FxHashMap<(Number, Number), (Place, ThreadId)>,
+    /// Threads that are followed.
+    threads: FxHashMap<(Number, ThreadId), Place>,
     workers: FxHashMap<Number, Place>,
     /// By the sampler's ids.
     stacks: Vec<Arc<[FrameFacts]>>,
 }
 
 impl Drain {
-    /// Threads that submit or wait and are new: process and thread, as they are here.
+    /// Threads that submit or wait and are new: the process as it is here, and the thread as it calls itself.
     pub fn take_callers(&mut self) -> Vec<(u32, u32)> {
         let mut new: Vec<(Place, ThreadId)> = Vec::new();
         let mut take = |trace, assembler: &mut Assembler| {
@@ -45,16 +45,9 @@ impl Drain {
                 continue;
             };
             // One that is gone cannot be followed.
-            let here = process.number.and_then(|pid| {
-                let own = match pid == process.spool.pid() {
-                    true => Some(thread.0),
-                    false => procfs::thread_here(pid, thread.0),
-                };
-                own.map(|thread| (pid, thread))
-            });
-            if let Some(here) = here {
-                self.sampled.threads.insert(here, (place, thread));
-                followed.push(here);
+            if let Some(pid) = process.number {
+                self.sampled.threads.insert((pid, thread), place);
+                followed.push((pid, thread.0));
             }
         }
         followed
@@ -79,10 +72,10 @@ impl Drain {
                     system_call,
                     gil_holder,
                 } => {
-                    let Some((place, own)) = self.place(pid, thread) else {
+                    let own = ThreadId(thread);
+                    let Some(place) = self.place(pid, own) else {
                         continue;
                     };
-                    let known = |thread| self.place(pid, thread).map(|(_, own)| own);
                     let facts = SampleFacts {
                         time_ns,
                         thread: own,
@@ -90,7 +83,7 @@ impl Drain {
                         source: SampleSource::Sampled,
                         period_ns: Some(period_ns),
                         system_call,
-                        gil_holder: gil_holder.and_then(known),
+                        gil_holder: gil_holder.map(ThreadId),
                     };
                     let frames = stack.and_then(|id| self.sampled.stacks.get(id as usize).cloned());
                     let (assembler, tables) = self.trace(place.0);
@@ -109,8 +102,7 @@ impl Drain {
                     arguments,
                     start_ns,
                 } => {
-                    let parent = self.place(parent_pid, parent_pid).map(|(place, _)| place);
-                    let trace = parent.and_then(|(trace, _)| trace);
+                    let trace = self.trace_of(parent_pid);
                     let id = self.trace(trace).0.add_worker(Process {
                         pid,
                         parent_pid: Some(parent_pid),
@@ -127,26 +119,28 @@ impl Drain {
                     count,
                     reason,
                 } => {
-                    let place = pid.and_then(|pid| self.place(pid, pid));
-                    let trace = place.and_then(|((trace, _), _)| trace);
+                    let trace = pid.and_then(|pid| self.trace_of(pid));
                     self.trace(trace).0.lose(kind, count, reason);
                 }
             }
         }
     }
 
-    /// Where a thread's samples go, and the number by which its process knows it.
-    fn place(&self, pid: u32, thread: u32) -> Option<(Place, ThreadId)> {
-        if let Some(known) = self.sampled.threads.get(&(pid, thread)) {
-            return Some(*known);
-        }
-        let worker = self.sampled.workers.get(&pid).copied();
+    /// Where a thread's samples go.
+    fn place(&self, pid: Number, thread: ThreadId) -> Option<Place> {
+        let followed = self.sampled.threads.get(&(pid, thread));
+        let worker = || self.sampled.workers.get(&pid);
         // Of another thread of a recorded process, such as one that has the interpreter's lock.
-        let place = worker.or_else(|| {
+        followed.or_else(worker).copied().or_else(|| {
             let of_process = self.processes.iter().find(|p| p.number == Some(pid));
             of_process.map(|process| (process.trace, process.id))
-        });
-        place.map(|place| (place, ThreadId(thread)))
+        })
+    }
+
+    /// The trace of a process.
+    fn trace_of(&self, pid: Number) -> Option<usize> {
+        // No thread has this number.
+        self.place(pid, ThreadId(0)).and_then(|(trace, _)| trace)
     }
 
     fn trace(&mut self, trace: Option<usize>) -> (&mut Assembler, &mut Tables) {

@@ -1,0 +1,192 @@
+//! Symbols and sections of the files that a process has mapped. Nothing of a file is mapped here: who shortens it would end us.
+
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader};
+use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, ReadCache, ReadRef};
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// More of one section is not loaded.
+const MOST_BYTES: u64 = 128 << 20;
+
+/// The addresses, as they were linked, of these symbols of a file. `None` for what it has not.
+pub fn find<const N: usize>(file: &File, wanted: [&str; N]) -> Option<([Option<u64>; N], u64)> {
+    let cache = ReadCache::new(file.try_clone().ok()?);
+    let elf = ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
+    let mut found = [None; N];
+    let tables = [elf.dynamic_symbol_table(), elf.symbol_table()];
+    for symbol in tables.into_iter().flatten().flat_map(|t| t.symbols()) {
+        if found.iter().all(Option::is_some) {
+            break;
+        }
+        if symbol.address() == 0 {
+            continue;
+        }
+        let Ok(name) = symbol.name_bytes() else {
+            continue;
+        };
+        if let Some(at) = wanted.iter().position(|wanted| wanted.as_bytes() == name) {
+            found[at] = Some(symbol.address());
+        }
+    }
+    Some((found, first_address(&elf)))
+}
+
+/// What unwinding and naming need of a file.
+#[derive(Debug)]
+pub struct Module {
+    /// Where the file's first byte is, as it was linked: 0, but for programs at a fixed address.
+    pub first_address: u64,
+    pub text: Option<Range<u64>>,
+    pub eh_frame: Option<Section>,
+    pub eh_frame_hdr: Option<Section>,
+    pub got: Option<Range<u64>>,
+    symbols: Vec<Symbol>,
+    file: File,
+}
+
+/// A section that was read.
+#[derive(Debug, Clone)]
+pub struct Section {
+    pub addresses: Range<u64>,
+    pub bytes: Arc<[u8]>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Symbol {
+    address: u64,
+    /// Where its name begins in the file.
+    name: u64,
+    bytes: u32,
+}
+
+impl Module {
+    pub fn read(file: File) -> Option<Module> {
+        let cache = ReadCache::new(file.try_clone().ok()?);
+        let elf = ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
+        let range = |name: &str| {
+            let section = elf.section_by_name(name)?;
+            let end = section.address().checked_add(section.size())?;
+            Some(section.address()..end)
+        };
+        let section = |name: &str| {
+            let section = elf.section_by_name(name)?;
+            let (offset, length) = section.file_range()?;
+            (length <= MOST_BYTES).then_some(())?;
+            let mut bytes = vec![0; usize::try_from(length).ok()?];
+            file.read_exact_at(&mut bytes, offset).ok()?;
+            Some(Section {
+                addresses: range(name)?,
+                bytes: bytes.into(),
+            })
+        };
+        Some(Module {
+            first_address: first_address(&elf),
+            text: range(".text"),
+            eh_frame: section(".eh_frame"),
+            eh_frame_hdr: section(".eh_frame_hdr"),
+            got: range(".got"),
+            symbols: symbols(&elf),
+            file,
+        })
+    }
+
+    /// The bytes of memory that it takes.
+    pub fn bytes(&self) -> usize {
+        let section = |section: &Option<Section>| section.as_ref().map_or(0, |s| s.bytes.len());
+        section(&self.eh_frame)
+            + section(&self.eh_frame_hdr)
+            + self.symbols.len() * size_of::<Symbol>()
+    }
+
+    /// The name of the function at an address, as it is in the file.
+    pub fn name(&self, address: u64) -> Option<String> {
+        const MOST: usize = 4096;
+        let after = self
+            .symbols
+            .partition_point(|symbol| symbol.address <= address);
+        let symbol = self.symbols.get(after.checked_sub(1)?)?;
+        (address - symbol.address < u64::from(symbol.bytes.max(1))).then_some(())?;
+        let mut bytes = [0; MOST];
+        let length = self.file.read_at(&mut bytes, symbol.name).ok()?;
+        let name = bytes[..length].split(|byte| *byte == 0).next()?;
+        (!name.is_empty() && name.len() < MOST).then(|| String::from_utf8_lossy(name).into_owned())
+    }
+}
+
+fn symbols<'data, R: ReadRef<'data>>(elf: &ElfFile64<'data, object::Endianness, R>) -> Vec<Symbol> {
+    let (endian, data) = (elf.endian(), elf.data());
+    let Ok(sections) = elf.elf_header().sections(endian, data) else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for kind in [object::elf::SHT_SYMTAB, object::elf::SHT_DYNSYM] {
+        let Ok(table) = sections.symbols(endian, data, kind) else {
+            continue;
+        };
+        let Ok(names) = sections.section(table.string_section()) else {
+            continue;
+        };
+        let Some((names, _)) = names.file_range(endian) else {
+            continue;
+        };
+        for symbol in table.symbols() {
+            use object::read::elf::Sym;
+            let address = symbol.st_value(endian);
+            let is_function = matches!(
+                symbol.st_type(),
+                object::elf::STT_FUNC | object::elf::STT_GNU_IFUNC
+            );
+            if is_function && address != 0 {
+                all.push(Symbol {
+                    address,
+                    name: names.saturating_add(u64::from(symbol.st_name(endian))),
+                    bytes: u32::try_from(symbol.st_size(endian)).unwrap_or(u32::MAX),
+                });
+            }
+        }
+    }
+    all.sort_unstable();
+    all.dedup_by_key(|symbol| symbol.address);
+    all.shrink_to_fit();
+    all
+}
+
+/// The address that the first byte of the file has, as it was linked.
+fn first_address<'data, R: ReadRef<'data>>(elf: &ElfFile64<'data, object::Endianness, R>) -> u64 {
+    let endian = elf.endian();
+    let first = elf
+        .elf_program_headers()
+        .iter()
+        .find(|header| header.p_type(endian) == object::elf::PT_LOAD);
+    first.map_or(0, |header| {
+        header.p_vaddr(endian).wrapping_sub(header.p_offset(endian))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_program_is_read() {
+        let module = Module::read(File::open("/proc/self/exe").unwrap()).unwrap();
+        assert!(module.eh_frame.is_some() && module.eh_frame_hdr.is_some());
+        assert!(module.bytes() > 0);
+        let first = module.symbols[module.symbols.len() / 2];
+        assert!(module.name(first.address).is_some());
+        assert_eq!(module.name(0), None);
+    }
+
+    #[test]
+    fn what_is_no_program_has_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("no");
+        for bytes in [&b""[..], b"\x7fELF", &[0xff; 4096]] {
+            std::fs::write(&path, bytes).unwrap();
+            assert!(find(&File::open(&path).unwrap(), ["a"]).is_none());
+            assert!(Module::read(File::open(&path).unwrap()).is_none());
+        }
+    }
+}

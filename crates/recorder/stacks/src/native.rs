@@ -1,0 +1,269 @@
+//! Native stacks of blocked threads: from the address and the stack pointer that the system names, through a copy of the stack, by the
+//! unwind tables of the files that the process has mapped.
+
+mod libraries;
+mod names;
+
+pub use libraries::Libraries;
+
+use crate::elf::Module;
+use crate::heard::Frame;
+use crate::memory::Memory;
+use crate::procfs::mapped;
+use framehop::{CacheNative, ExplicitModuleSectionInfo, FrameAddress, Unwinder, UnwinderNative};
+use framehop::{MayAllocateDuringUnwind, UnwindRegsNative};
+use gapscope_model::FrameKind;
+use rustc_hash::FxHashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Of the stack, from its pointer upwards.
+const STACK_BYTES: usize = 64 << 10;
+const MOST_FRAMES: usize = 256;
+/// Which files are mapped is not asked for again before: code of a just-in-time compiler is of none.
+const REFRESH_NS: i64 = 1_000_000_000;
+const MOST_NAMED: usize = 1 << 16;
+/// The function that runs Python; compilers make several parts of it.
+const INTERPRETER: &str = "_PyEval_EvalFrameDefault";
+
+type Bytes = Arc<[u8]>;
+
+/// A file that a process has mapped.
+#[derive(Debug)]
+struct Mapped {
+    base: u64,
+    end: u64,
+    path: Arc<str>,
+    /// `None` before it was needed.
+    module: Option<Option<Arc<Module>>>,
+}
+
+impl Mapped {
+    /// What to take from an address to have it as it was linked.
+    fn bias(&self) -> u64 {
+        let first = self
+            .module
+            .iter()
+            .flatten()
+            .next()
+            .map_or(0, |module| module.first_address);
+        self.base.wrapping_sub(first)
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Named {
+    frame: Frame,
+    is_interpreter: bool,
+}
+
+/// Unwinds the stacks of one process.
+pub struct Native {
+    memory: Memory,
+    folder: PathBuf,
+    unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
+    cache: CacheNative<MayAllocateDuringUnwind>,
+    /// By their base.
+    mapped: Vec<Mapped>,
+    refreshed_ns: Option<i64>,
+    named: FxHashMap<u64, Named>,
+    stack: Vec<u8>,
+}
+
+impl Native {
+    /// `folder`: that of the process in `proc`.
+    pub fn new(folder: &Path, pid: u32) -> Native {
+        Native {
+            memory: Memory::of(pid),
+            folder: folder.to_owned(),
+            unwinder: UnwinderNative::new(),
+            cache: CacheNative::new(),
+            mapped: Vec::new(),
+            refreshed_ns: None,
+            named: FxHashMap::default(),
+            stack: Vec::new(),
+        }
+    }
+
+    /// The stack of a thread that is blocked, innermost first: addresses in its functions. Ends where it cannot be unwound further.
+    pub fn stack(
+        &mut self,
+        (instruction, stack_pointer): (u64, u64),
+        libraries: &mut Libraries,
+        now_ns: i64,
+        into: &mut Vec<u64>,
+    ) {
+        into.clear();
+        let mut stack = std::mem::take(&mut self.stack);
+        stack.resize(STACK_BYTES, 0);
+        // The main thread's stack, or a small one, ends earlier.
+        let read = self
+            .memory
+            .read_some(stack_pointer, &mut stack)
+            .unwrap_or(0);
+        let mut word = |address: u64| {
+            let at = address.checked_sub(stack_pointer).ok_or(())?;
+            let at = usize::try_from(at).map_err(|_| ())?;
+            let bytes = stack[..read].get(at..).ok_or(())?;
+            Ok(u64::from_le_bytes(*bytes.first_chunk().ok_or(())?))
+        };
+        #[cfg(target_arch = "x86_64")]
+        let mut registers = UnwindRegsNative::new(instruction, stack_pointer, 0);
+        #[cfg(target_arch = "aarch64")]
+        let mut registers = UnwindRegsNative::new(0, stack_pointer, 0);
+        let mut address = FrameAddress::from_instruction_pointer(instruction);
+        while into.len() < MOST_FRAMES {
+            let looked_up = address.address_for_lookup();
+            into.push(looked_up);
+            if !self.load(looked_up, libraries, now_ns) {
+                break;
+            }
+            let next =
+                self.unwinder
+                    .unwind_frame(address, &mut registers, &mut self.cache, &mut word);
+            let Ok(Some(caller)) = next else { break };
+            let Some(caller) = FrameAddress::from_return_address(caller) else {
+                break;
+            };
+            address = caller;
+        }
+        self.stack = stack;
+    }
+
+    /// How many of these addresses, which are innermost first, are inside of what Python called. `file`: that of the interpreter.
+    pub fn below_python(&mut self, stack: &[u64], file: &str) -> usize {
+        let interpreter = stack
+            .iter()
+            .position(|address| self.named(*address).is_interpreter);
+        let in_file = |address: &u64| {
+            let at = self.at(*address);
+            at.is_some_and(|at| *self.mapped[at].path == *file)
+        };
+        interpreter
+            .or_else(|| stack.iter().position(in_file))
+            .unwrap_or(stack.len())
+    }
+
+    /// The frame at an address.
+    pub fn frame(&mut self, address: u64) -> Frame {
+        self.named(address).frame
+    }
+
+    fn named(&mut self, address: u64) -> Named {
+        if let Some(named) = self.named.get(&address) {
+            return named.clone();
+        }
+        let mapped = self.at(address).map(|at| &self.mapped[at]);
+        let linked = mapped.map(|mapped| address.wrapping_sub(mapped.bias()));
+        let module = mapped.and_then(|mapped| mapped.module.clone().flatten());
+        let name = module
+            .zip(linked)
+            .and_then(|(module, linked)| module.name(linked));
+        let named = Named {
+            is_interpreter: name
+                .as_deref()
+                .is_some_and(|name| name.starts_with(INTERPRETER)),
+            frame: Frame {
+                kind: FrameKind::Native,
+                address: match name {
+                    Some(_) => None,
+                    None => linked.or(Some(address)),
+                },
+                function: name.map(|name| names::demangled(&name).into()),
+                file: None,
+                line: None,
+                library: mapped.map(|mapped| mapped.path.clone()),
+            },
+        };
+        if self.named.len() >= MOST_NAMED {
+            self.named.clear();
+        }
+        self.named.insert(address, named.clone());
+        named
+    }
+
+    fn at(&self, address: u64) -> Option<usize> {
+        let after = self.mapped.partition_point(|mapped| mapped.base <= address);
+        let at = after.checked_sub(1)?;
+        (address < self.mapped[at].end).then_some(at)
+    }
+
+    /// Lets the unwinder know the file at an address. False where there is none.
+    fn load(&mut self, address: u64, libraries: &mut Libraries, now_ns: i64) -> bool {
+        let at = self.at(address).or_else(|| {
+            self.refresh(now_ns);
+            self.at(address)
+        });
+        let Some(at) = at else { return false };
+        let mapped = &mut self.mapped[at];
+        if mapped.module.is_none() {
+            let path = self
+                .folder
+                .join("root")
+                .join(mapped.path.trim_start_matches('/'));
+            let module = libraries.get(&path);
+            mapped.module = Some(module.clone());
+            let bias = mapped.bias();
+            if let Some(module) = module {
+                let section = |section: &Option<crate::elf::Section>| {
+                    let section = section.as_ref();
+                    (
+                        section.map(|section| section.addresses.clone()),
+                        section.map(|section| section.bytes.clone()),
+                    )
+                };
+                let (eh_frame_svma, eh_frame) = section(&module.eh_frame);
+                let (eh_frame_hdr_svma, eh_frame_hdr) = section(&module.eh_frame_hdr);
+                let sections = ExplicitModuleSectionInfo {
+                    base_svma: 0,
+                    text_svma: module.text.clone(),
+                    got_svma: module.got.clone(),
+                    eh_frame_svma,
+                    eh_frame,
+                    eh_frame_hdr_svma,
+                    eh_frame_hdr,
+                    ..Default::default()
+                };
+                let name = mapped.path.to_string();
+                let module = framehop::Module::new(name, mapped.base..mapped.end, bias, sections);
+                self.unwinder.add_module(module);
+            }
+        }
+        true
+    }
+
+    fn refresh(&mut self, now_ns: i64) {
+        if self.refreshed_ns.is_some_and(|at| now_ns - at < REFRESH_NS) {
+            return;
+        }
+        self.refreshed_ns = Some(now_ns);
+        let Ok(maps) = std::fs::read_to_string(self.folder.join("maps")) else {
+            return;
+        };
+        let mut now = mapped(&maps);
+        now.sort_by_key(|file| file.base);
+        let is_same = |old: &Mapped| {
+            now.iter()
+                .any(|new| new.base == old.base && new.end == old.end && *new.path == *old.path)
+        };
+        let (kept, gone): (Vec<_>, Vec<_>) = self.mapped.drain(..).partition(is_same);
+        for gone in gone {
+            self.unwinder.remove_module(gone.base);
+            self.named
+                .retain(|address, _| !(gone.base..gone.end).contains(address));
+        }
+        self.named.retain(|_, named| named.frame.library.is_some());
+        self.mapped = kept;
+        for file in now {
+            if !self.mapped.iter().any(|known| known.base == file.base) {
+                self.mapped.push(Mapped {
+                    base: file.base,
+                    end: file.end,
+                    path: file.path.into(),
+                    module: None,
+                });
+            }
+        }
+        self.mapped.sort_by_key(|mapped| mapped.base);
+    }
+}

@@ -1,0 +1,41 @@
+//! Files that were read, once for all processes that have them mapped.
+
+use crate::elf::Module;
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What tells a file from others, and from itself before it was written again.
+type Identity = (u64, u64, i64, i64);
+
+/// Files beyond these are not read: stacks end in them.
+const MOST_BYTES: usize = 256 << 20;
+const MOST_FILES: usize = 512;
+
+/// What was read of files.
+#[derive(Debug, Default)]
+pub struct Libraries {
+    known: FxHashMap<Identity, Option<Arc<Module>>>,
+    bytes: usize,
+}
+
+impl Libraries {
+    /// The file at a path. `None` where it cannot be read, is no ELF file of 64 bits, or where too many were read.
+    pub fn get(&mut self, path: &Path) -> Option<Arc<Module>> {
+        let file = File::open(path).ok()?;
+        let data = file.metadata().ok()?;
+        let identity = (data.dev(), data.ino(), data.mtime(), data.mtime_nsec());
+        if let Some(known) = self.known.get(&identity) {
+            return known.clone();
+        }
+        if !data.is_file() || self.bytes >= MOST_BYTES || self.known.len() >= MOST_FILES {
+            return None;
+        }
+        let module = Module::read(file).map(Arc::new);
+        self.bytes += module.as_ref().map_or(0, |module| module.bytes());
+        self.known.insert(identity, module.clone());
+        module
+    }
+}

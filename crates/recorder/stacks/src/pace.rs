@@ -1,0 +1,130 @@
+//! How often samples are taken: at the asked rate, jittered, and less often where that costs too much.
+
+use std::time::Duration;
+
+/// The share of a core that the thread takes at most; its aim is somewhat lower.
+const MOST_SHARE: f64 = 0.045;
+/// A pace is looked at again after so long.
+const LOOK_EVERY_NS: i64 = 100_000_000;
+const MOST_SLOWER: f64 = 250.0;
+/// The weight of the newest interval in their mean.
+const NEWEST: f64 = 1.0 / 16.0;
+
+/// The rate of samples.
+#[derive(Debug)]
+pub struct Pace {
+    asked_ns: f64,
+    /// How many times as long as asked the period is.
+    slower: f64,
+    mean_ns: f64,
+    last_ns: Option<i64>,
+    looked: Option<(i64, i64)>,
+}
+
+impl Pace {
+    pub fn new(rate_hz: u32) -> Pace {
+        let asked_ns = 1e9 / f64::from(rate_hz.clamp(1, 10_000));
+        Pace {
+            asked_ns,
+            slower: 1.0,
+            mean_ns: asked_ns,
+            last_ns: None,
+            looked: None,
+        }
+    }
+
+    /// Samples are taken now. `worked_ns`: processor time of this thread so far.
+    pub fn tick(&mut self, now_ns: i64, worked_ns: i64) {
+        if let Some(last) = self.last_ns.replace(now_ns) {
+            let interval = (now_ns - last) as f64;
+            self.mean_ns += (interval - self.mean_ns) * NEWEST;
+        }
+        let Some((looked_ns, had_worked_ns)) = self.looked else {
+            self.looked = Some((now_ns, worked_ns));
+            return;
+        };
+        let passed = now_ns - looked_ns;
+        if passed >= LOOK_EVERY_NS {
+            let share = (worked_ns - had_worked_ns) as f64 / passed as f64;
+            // At once where it is too much, slowly back.
+            let factor = (share / MOST_SHARE).clamp(0.8, 8.0);
+            self.slower = (self.slower * factor).clamp(1.0, MOST_SLOWER);
+            self.looked = Some((now_ns, worked_ns));
+        }
+    }
+
+    /// Nothing was to be done for a while, which is no sign of being late.
+    pub fn rest(&mut self) {
+        self.last_ns = None;
+        self.looked = None;
+    }
+
+    /// The mean time between two samples, as they are now taken.
+    pub fn period_ns(&self) -> i64 {
+        self.mean_ns.max(self.asked_ns * self.slower) as i64
+    }
+
+    /// How many times as long as asked the period is.
+    pub fn slower(&self) -> f64 {
+        self.slower
+    }
+
+    /// The time to the next sample: jittered, so that it does not beat with what the program does at a rate of its own.
+    pub fn next(&self) -> Duration {
+        let jitter = 0.5 + fastrand::f64();
+        Duration::from_nanos((self.asked_ns * self.slower * jitter) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After a time of samples of which each takes `cost_ns` of the processor, and comes `late_ns` late.
+    fn after(seconds: i64, cost_ns: i64, late_ns: i64) -> (Pace, f64) {
+        fastrand::seed(7);
+        let mut pace = Pace::new(500);
+        let (mut now, mut worked, mut from) = (0, 0, (0, 0));
+        while now < seconds * 1_000_000_000 {
+            pace.tick(now, worked);
+            worked += cost_ns;
+            now += i64::try_from(pace.next().as_nanos()).unwrap().max(cost_ns) + late_ns;
+            if now < seconds * 500_000_000 {
+                from = (now, worked);
+            }
+        }
+        let share = (worked - from.1) as f64 / (now - from.0) as f64;
+        (pace, share)
+    }
+
+    #[test]
+    fn cheap_samples_are_taken_as_asked() {
+        let (pace, share) = after(5, 30_000, 0);
+        assert!((1_700_000..2_400_000).contains(&pace.period_ns()));
+        assert!(share < 0.02, "{share}");
+    }
+
+    #[test]
+    fn dear_samples_are_taken_less_often() {
+        let (pace, share) = after(20, 1_000_000, 0);
+        assert!((0.03..0.06).contains(&share), "{share}");
+        assert!(pace.period_ns() > 15_000_000);
+    }
+
+    #[test]
+    fn the_period_says_that_samples_come_late() {
+        let (pace, _) = after(5, 10_000, 6_000_000);
+        assert!((7_000_000..9_000_000).contains(&pace.period_ns()));
+    }
+
+    #[test]
+    fn it_comes_back_to_what_was_asked() {
+        let (mut pace, _) = after(5, 1_000_000, 0);
+        let (mut now, worked) = (10_000_000_000, 0);
+        for _ in 0..5000 {
+            pace.tick(now, worked);
+            now += i64::try_from(pace.next().as_nanos()).unwrap();
+        }
+        assert!(pace.period_ns() < 2_500_000, "{}", pace.period_ns());
+    }
+}

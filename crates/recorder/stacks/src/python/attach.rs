@@ -1,0 +1,97 @@
+//! Finds the interpreter in a process.
+
+use super::Reader;
+use crate::elf;
+use crate::memory::Memory;
+use crate::procfs::{Mapped, mapped};
+use gapscope_model::python::{Layout, TABLE_BYTES, Version};
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// What was found.
+#[derive(Debug)]
+pub enum Attached {
+    /// An interpreter, and the file that it is in.
+    Python { reader: Box<Reader>, file: String },
+    /// None, or none that has begun.
+    NotYet,
+    /// One that cannot be read, and why.
+    Refused(String),
+}
+
+/// Looks for the interpreter of a process. `folder`: that of the process in `proc`.
+pub fn attach(folder: &Path, pid: u32) -> io::Result<Attached> {
+    let maps = fs::read_to_string(folder.join("maps"))?;
+    let program = fs::read_link(folder.join("exe")).unwrap_or_default();
+    let files = mapped(&maps);
+    let name = |file: &Mapped| file.path.rsplit('/').next().unwrap_or_default().to_owned();
+    let mut candidates: Vec<(u8, &Mapped)> = files
+        .iter()
+        .filter_map(|file| {
+            let name = name(file);
+            let rank = if name.starts_with("libpython") {
+                0
+            } else if Path::new(&file.path) == program {
+                1
+            } else if name.starts_with("python") {
+                2
+            } else {
+                return None;
+            };
+            Some((rank, file))
+        })
+        .collect();
+    candidates.sort_by_key(|(rank, _)| *rank);
+    for (_, file) in candidates {
+        match attach_to(folder, pid, file)? {
+            Attached::NotYet => {}
+            found => return Ok(found),
+        }
+    }
+    Ok(Attached::NotYet)
+}
+
+fn attach_to(folder: &Path, pid: u32, mapped: &Mapped) -> io::Result<Attached> {
+    // As the process sees it: it may be in another mount namespace.
+    let path = folder
+        .join("root")
+        .join(mapped.path.trim_start_matches('/'));
+    let Ok(file) = File::open(path) else {
+        return Ok(Attached::NotYet);
+    };
+    let wanted = ["_PyRuntime", "Py_Version", "PyCode_Type", "Py_GetVersion"];
+    let Some(([runtime, version, code_type, any], first)) = elf::find(&file, wanted) else {
+        return Ok(Attached::NotYet);
+    };
+    let bias = mapped.base.wrapping_sub(first);
+    let here = |address: u64| bias.wrapping_add(address);
+    let (Some(runtime), Some(version)) = (runtime.map(here), version.map(here)) else {
+        return Ok(match any {
+            Some(_) => Attached::Refused("the version of Python is before 3.11".to_owned()),
+            None => Attached::NotYet,
+        });
+    };
+    let memory = Memory::of(pid);
+    let version = Version(memory.word(version)? as u32);
+    let mut table = [0; TABLE_BYTES];
+    memory.read(runtime, &mut table)?;
+    let layout = match Layout::of(version, &table) {
+        Ok(layout) => layout,
+        Err(refused) => return Ok(Attached::Refused(refused.to_string())),
+    };
+    let has_begun = memory
+        .word(runtime.wrapping_add(layout.first_interpreter))
+        .and_then(|interpreter| match interpreter {
+            0 => Ok(0),
+            interpreter => memory.word(interpreter.wrapping_add(layout.first_thread)),
+        })
+        .is_ok_and(|thread| thread != 0);
+    if !has_begun {
+        return Ok(Attached::NotYet);
+    }
+    Ok(Attached::Python {
+        reader: Box::new(Reader::new(memory, layout, runtime, code_type.map(here))),
+        file: mapped.path.clone(),
+    })
+}

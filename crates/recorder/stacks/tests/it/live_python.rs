@@ -1,0 +1,386 @@
+//! Programs in Python whose shares of time are known by their own clock.
+
+use crate::watched::{Watched, newest, pythons, script, shares, try_thrice, watch};
+use gapscope_model::{LossKind, ThreadState};
+
+/// At a loaded machine a thread that waits for a processor is late for both clocks.
+const POINTS: f64 = 5.0;
+
+const BURN_AND_SLEEP: &str = r#"
+import time
+def burn(n):
+    s = 0
+    for i in range(n):
+        s += i * i % 7
+    return s
+def alpha():
+    return burn(60000)
+def beta():
+    return burn(25000)
+def wait():
+    time.sleep(0.004)
+def deep(k, f):
+    return f() if k == 0 else deep(k - 1, f)
+print()
+spent = {alpha: 0.0, beta: 0.0, wait: 0.0}
+end = time.perf_counter() + 2.5
+while (start := time.perf_counter()) < end:
+    for f in spent:
+        deep(20, f)
+        now = time.perf_counter()
+        spent[f] += now - start
+        start = now
+print(*[f"{f.__name__} {t}" for f, t in spent.items()])
+"#;
+
+/// True shares of the named parts, and those of the samples, differ by at most so many points.
+fn compare(watched: &Watched, parts: &'static [&'static str], points: f64) -> Result<(), String> {
+    let found = shares(&watched.of_main(), |sample| {
+        parts.iter().copied().find(|part| sample.is_in(part))
+    });
+    let all: f64 = parts.iter().map(|part| watched.number(part)).sum();
+    for part in parts {
+        let truth = watched.number(part) / all * 100.0;
+        let share = found.get(part).copied().unwrap_or_default();
+        if (truth - share).abs() > points {
+            return Err(format!("{part}: {share:.1} %, and truly {truth:.1} %"));
+        }
+    }
+    Ok(())
+}
+
+fn dropped(watched: &Watched) -> u64 {
+    let losses = watched.losses(&LossKind::StackSamples);
+    losses.iter().map(|(count, _)| count).sum()
+}
+
+#[test]
+fn shares_of_time_are_those_of_the_programs_clock() {
+    for python in pythons() {
+        let (_folder, mut command) = script(&python, BURN_AND_SLEEP);
+        try_thrice(|| {
+            let watched = watch(&mut command);
+            let samples = watched.of_main();
+            if samples.len() < 150 {
+                return Err(format!("{} samples", samples.len()));
+            }
+            compare(&watched, &["alpha", "beta", "wait"], POINTS)
+                .map_err(|why| format!("{}: {why}", python.display()))?;
+            let sleeping = samples.iter().filter(|sample| sample.is_in("wait"));
+            let (mut slept, mut all) = (0, 0);
+            for sample in sleeping {
+                all += 1;
+                slept += u32::from(sample.system_call == Some("clock_nanosleep"));
+            }
+            let burning = |sample: &&_| !Watched::is_waiting(sample);
+            let burnt = samples.iter().filter(|sample| sample.is_in("burn"));
+            let (burnt, ran) = (burnt.clone().count(), burnt.filter(burning).count());
+            if slept * 10 < all * 8 || ran * 10 < burnt * 9 {
+                return Err(format!("{slept} of {all} slept, {ran} of {burnt} ran"));
+            }
+            Ok(())
+        });
+    }
+}
+
+impl Watched {
+    fn is_waiting(sample: &crate::watched::Sample) -> bool {
+        sample.state == ThreadState::Blocked
+    }
+}
+
+#[test]
+fn frames_are_the_lines_that_run_outermost_first() {
+    for python in pythons() {
+        let (folder, mut command) = script(&python, BURN_AND_SLEEP);
+        let watched = watch(&mut command);
+        let sample = watched.samples().find(|sample| sample.is_in("alpha"));
+        let sample = sample.expect("a sample of alpha");
+        let names = sample.python();
+        assert_eq!(names[0], "<module>", "{}", python.display());
+        assert_eq!(names.iter().filter(|name| **name == "deep").count(), 21);
+        assert!(names.ends_with(&["alpha", "burn"]), "{names:?}");
+        let alpha = &sample.frames[22];
+        assert_eq!(
+            (alpha.function.as_deref(), alpha.line),
+            (Some("alpha"), Some(9))
+        );
+        let file = alpha.file.as_deref().unwrap();
+        assert_eq!(file, folder.path().join("train.py").to_str().unwrap());
+        let line = sample.frames[23].line.unwrap();
+        assert!((4..=7).contains(&line), "line {line} of burn");
+    }
+}
+
+/// Calls that take less than a microsecond, so that no two reads of the stack are the same; generators, whose frames are elsewhere.
+const FAST_AND_SLOW: &str = r#"
+import time
+def leaf(x): return x + 1
+def middle(x): return leaf(x) + leaf(x)
+def top(x): return middle(x) + middle(x)
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+def numbers(n):
+    for i in range(n): yield leaf(i)
+def fast():
+    for i in range(3000): top(i)
+    fib(14)
+    return sum(numbers(3000))
+def slow():
+    s = 0
+    for i in range(60000): s += i * i % 7
+    return s
+print()
+spent = {fast: 0.0, slow: 0.0}
+end = time.perf_counter() + 2.5
+while (start := time.perf_counter()) < end:
+    for f in spent:
+        f()
+        now = time.perf_counter()
+        spent[f] += now - start
+        start = now
+print(*[f"{f.__name__} {t}" for f, t in spent.items()])
+"#;
+
+/// Samples are dropped where calls are fast alone. Were they many, the shares would not be those of the program's clock.
+#[test]
+fn few_samples_are_dropped_and_fast_code_has_its_share() {
+    for python in pythons() {
+        let (_folder, mut command) = script(&python, FAST_AND_SLOW);
+        try_thrice(|| {
+            let watched = watch(&mut command);
+            let (taken, dropped) = (watched.of_main().len() as u64, dropped(&watched));
+            eprintln!("{}: {taken} taken, {dropped} dropped", python.display());
+            if taken < 150 || dropped * 20 > taken {
+                let losses = watched.losses(&LossKind::StackSamples);
+                return Err(format!("{taken} taken, {dropped} dropped: {losses:?}"));
+            }
+            for sample in watched.of_main() {
+                let names = sample.python();
+                let is_possible = names.windows(2).all(|pair| match pair[1] {
+                    "leaf" => matches!(pair[0], "middle" | "numbers"),
+                    "middle" => pair[0] == "top",
+                    "top" | "numbers" => pair[0] == "fast",
+                    "fib" => matches!(pair[0], "fast" | "fib"),
+                    _ => true,
+                });
+                if !is_possible {
+                    return Err(format!("{}: no such call: {names:?}", python.display()));
+                }
+            }
+            compare(&watched, &["fast", "slow"], POINTS)
+        });
+    }
+}
+
+const EVENT: &str = r#"
+import threading, time
+event = threading.Event()
+def await_nothing():
+    event.wait(0.05)
+print()
+end = time.perf_counter() + 1.5
+while time.perf_counter() < end:
+    await_nothing()
+"#;
+
+#[test]
+fn a_blocked_thread_has_its_native_frames_below_those_of_python() {
+    for python in pythons() {
+        let (_folder, mut command) = script(&python, EVENT);
+        try_thrice(|| {
+            let watched = watch(&mut command);
+            let samples = watched.of_main();
+            let waits = |sample: &&_| Watched::is_waiting(sample) && sample.is_in("await_nothing");
+            let blocked: Vec<_> = samples.iter().filter(waits).collect();
+            let futex = blocked
+                .iter()
+                .filter(|s| s.system_call == Some("futex"))
+                .count();
+            let whole = |names: &[&str]| {
+                let at = |part: &str| names.iter().position(|name| name.contains(part));
+                let (lock, eval) = (at("acquire_lock_timed"), at("_PyEval_EvalFrame"));
+                lock.is_some() && eval.is_none()
+            };
+            let native = blocked
+                .iter()
+                .filter(|sample| whole(&sample.native()))
+                .count();
+            if blocked.len() < 100 || futex * 10 < blocked.len() * 9 || native * 10 < futex * 8 {
+                let example = blocked.first().map(|sample| sample.frames);
+                let counts = (samples.len(), blocked.len(), futex, native);
+                return Err(format!("{}: {counts:?}: {example:#?}", python.display()));
+            }
+            Ok(())
+        });
+    }
+}
+
+const GIL: &str = r#"
+import threading, time
+def other():
+    while time.perf_counter() < end:
+        sum(i * i for i in range(1000))
+def mine():
+    while time.perf_counter() < end:
+        sum(i * i for i in range(1000))
+end = time.perf_counter() + 2.0
+thread = threading.Thread(target=other)
+thread.start()
+print(threading.get_native_id())
+print("other", thread.native_id)
+mine()
+"#;
+
+#[test]
+fn who_holds_the_interpreters_lock_is_said_and_sampled() {
+    for python in pythons() {
+        let (_folder, mut command) = script(&python, GIL);
+        try_thrice(|| {
+            let watched = watch(&mut command);
+            let other = watched.number("other") as u32;
+            let samples = watched.of_main();
+            let waits = samples
+                .iter()
+                .filter(|s| s.gil_holder == Some(other))
+                .count();
+            let of_other: Vec<_> = watched.samples().filter(|s| s.thread == other).collect();
+            let in_other = of_other.iter().filter(|s| s.is_in("other")).count();
+            if waits * 100 < samples.len() * 15 || in_other * 10 < waits * 8 || waits < 20 {
+                let counts = (samples.len(), waits, of_other.len(), in_other);
+                return Err(format!("{}: {counts:?}", python.display()));
+            }
+            Ok(())
+        });
+    }
+}
+
+const TWO_THREADS: &str = r#"
+import threading, time
+def first():
+    while time.perf_counter() < end:
+        time.sleep(0.01)
+def second():
+    while time.perf_counter() < end:
+        sum(range(1000))
+end = time.perf_counter() + 1.0
+threads = [threading.Thread(target=f) for f in (first, second)]
+for thread in threads: thread.start()
+print(*[thread.native_id for thread in threads])
+print("first", threads[0].native_id, "second", threads[1].native_id)
+"#;
+
+#[test]
+fn two_threads_have_their_own_stacks() {
+    let Some(python) = newest() else { return };
+    let (_folder, mut command) = script(&python, TWO_THREADS);
+    let watched = watch(&mut command);
+    for name in ["first", "second"] {
+        let id = watched.number(name) as u32;
+        let samples: Vec<_> = watched.samples().filter(|s| s.thread == id).collect();
+        let own = samples.iter().filter(|sample| sample.is_in(name)).count();
+        assert!(
+            own > 30 && own * 10 >= samples.len() * 8,
+            "{name}: {own} of {}",
+            samples.len()
+        );
+    }
+    assert!(
+        watched.of_main().is_empty(),
+        "the main thread was not asked for"
+    );
+}
+
+const NAMES: &str = r#"
+import time
+class Modèle:
+    def größe(self):
+        time.sleep(0.5)
+def 훈련(): Modèle().größe()
+def main():
+    𝛼 = lambda: 훈련()
+    𝛼()
+print()
+main()
+"#;
+
+#[test]
+fn names_of_every_script_are_read() {
+    for python in pythons() {
+        let (_folder, mut command) = script(&python, NAMES);
+        let watched = watch(&mut command);
+        let found = watched.samples().any(|sample| {
+            let expected = [
+                "<module>",
+                "main",
+                "main.<locals>.<lambda>",
+                "훈련",
+                "Modèle.größe",
+            ];
+            sample.python() == expected
+        });
+        assert!(found, "{}", python.display());
+    }
+}
+
+/// Code objects that take the addresses of others.
+const MADE_AGAIN: &str = r#"
+import time, gc
+def run(k):
+    space = {}
+    exec(f"def f{k}():\n  import time\n  time.sleep(0.25)", space)
+    space[f"f{k}"]()
+print()
+for k in range(8):
+    run(k)
+    gc.collect()
+"#;
+
+#[test]
+fn code_that_takes_the_place_of_other_code_has_its_own_name() {
+    for python in pythons() {
+        let (_folder, mut command) = script(&python, MADE_AGAIN);
+        try_thrice(|| {
+            let watched = watch(&mut command);
+            let samples = watched.of_main();
+            for k in 0..8 {
+                let count = samples.iter().filter(|s| s.is_in(&format!("f{k}"))).count();
+                if !(20..=400).contains(&count) {
+                    return Err(format!("{}: f{k}: {count}", python.display()));
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
+const EXEC: &str = r#"
+import os, sys, time
+def before(): time.sleep(0.5)
+def after(): time.sleep(1.0)
+if len(sys.argv) > 1:
+    after()
+else:
+    print()
+    before()
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+"#;
+
+#[test]
+fn a_program_that_becomes_another_is_read_again() {
+    let Some(python) = newest() else { return };
+    let (_folder, mut command) = script(&python, EXEC);
+    try_thrice(|| {
+        let watched = watch(&mut command);
+        let count = |name| {
+            watched
+                .samples()
+                .filter(|sample| sample.is_in(name))
+                .count()
+        };
+        let counts = (count("before"), count("after"));
+        match counts {
+            (50.., 50..) => Ok(()),
+            counts => Err(format!("{counts:?}")),
+        }
+    });
+}

@@ -1,0 +1,234 @@
+//! A program that is looked at while it runs.
+
+use gapscope_model::{FrameKind, LossKind, ThreadState};
+use gapscope_stacks::{Frame, Heard, Options, Stacks};
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What was heard of a program, and what it said itself.
+pub struct Watched {
+    pub pid: u32,
+    /// What it printed after its first line.
+    pub said: String,
+    pub heard: Vec<Heard>,
+    stacks: HashMap<u32, Vec<Frame>>,
+}
+
+/// A sample with its frames.
+#[derive(Debug)]
+pub struct Sample<'a> {
+    pub time_ns: i64,
+    pub pid: u32,
+    pub thread: u32,
+    pub frames: &'a [Frame],
+    pub state: ThreadState,
+    pub period_ns: i64,
+    pub system_call: Option<&'a str>,
+    pub gil_holder: Option<u32>,
+}
+
+impl Sample<'_> {
+    /// The functions of Python, outermost first.
+    pub fn python(&self) -> Vec<&str> {
+        self.functions(FrameKind::Python)
+    }
+
+    pub fn native(&self) -> Vec<&str> {
+        self.functions(FrameKind::Native)
+    }
+
+    fn functions(&self, kind: FrameKind) -> Vec<&str> {
+        let of_kind = self.frames.iter().filter(|frame| frame.kind == kind);
+        of_kind
+            .map(|frame| frame.function.as_deref().unwrap_or("?"))
+            .collect()
+    }
+
+    pub fn is_in(&self, function: &str) -> bool {
+        self.python().contains(&function)
+    }
+}
+
+impl Watched {
+    pub fn samples(&self) -> impl Iterator<Item = Sample<'_>> {
+        self.heard.iter().filter_map(|heard| match heard {
+            Heard::Sample {
+                time_ns,
+                pid,
+                thread,
+                stack,
+                state,
+                period_ns,
+                system_call,
+                gil_holder,
+            } => Some(Sample {
+                time_ns: *time_ns,
+                pid: *pid,
+                thread: *thread,
+                frames: stack.map_or(&[], |stack| self.stacks[&stack].as_slice()),
+                state: *state,
+                period_ns: *period_ns,
+                system_call: system_call.as_deref(),
+                gil_holder: *gil_holder,
+            }),
+            _ => None,
+        })
+    }
+
+    /// The samples of the thread that is called like its process.
+    pub fn of_main(&self) -> Vec<Sample<'_>> {
+        let main = |sample: &Sample| sample.pid == self.pid && sample.thread == self.pid;
+        self.samples().filter(main).collect()
+    }
+
+    /// Reasons of losses of a kind, with their counts.
+    pub fn losses(&self, of: &LossKind) -> Vec<(u64, String)> {
+        let loss = |heard: &Heard| match heard {
+            Heard::Loss {
+                kind,
+                count,
+                reason,
+                ..
+            } if kind == of => Some((*count, reason.to_string())),
+            _ => None,
+        };
+        self.heard.iter().filter_map(loss).collect()
+    }
+
+    /// The number after a word of what the program printed.
+    pub fn number(&self, word: &str) -> f64 {
+        let mut words = self.said.split_whitespace();
+        words.find(|found| *found == word).expect(word);
+        words.next().expect(word).parse().expect(word)
+    }
+}
+
+/// The shares of the time that samples stand for, in percent, by what `of` says of them. What it says nothing of does not count.
+pub fn shares<'a>(
+    samples: &[Sample<'a>],
+    of: impl Fn(&Sample<'a>) -> Option<&'static str>,
+) -> HashMap<&'static str, f64> {
+    let mut sums: HashMap<&str, f64> = HashMap::new();
+    for (at, sample) in samples.iter().enumerate() {
+        let Some(name) = of(sample) else { continue };
+        let most = 2 * sample.period_ns;
+        let half = |other: Option<&Sample>| {
+            let distance = other.map_or(sample.period_ns, |o| (o.time_ns - sample.time_ns).abs());
+            (distance / 2).min(most) as f64
+        };
+        let before = at.checked_sub(1).map(|before| &samples[before]);
+        *sums.entry(name).or_default() += half(before) + half(samples.get(at + 1));
+    }
+    let all: f64 = sums.values().sum();
+    sums.values_mut().for_each(|sum| *sum *= 100.0 / all);
+    sums
+}
+
+/// Runs a program to its end, and looks at the threads that its first line names, or, where that is empty, at its main thread.
+pub fn watch(command: &mut Command) -> Watched {
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    let pid = child.id();
+    let mut stacks = Stacks::start(Options::default());
+    let mut output = BufReader::new(child.stdout.take().expect("its output"));
+    let mut first = String::new();
+    output.read_line(&mut first).expect("its first line");
+    let mut threads: Vec<u32> = first
+        .split_whitespace()
+        .map(|id| id.parse().unwrap())
+        .collect();
+    if threads.is_empty() {
+        threads.push(pid);
+    }
+    for thread in threads {
+        stacks.follow(pid, thread);
+    }
+    let mut said = String::new();
+    output.read_to_string(&mut said).expect("its output");
+    child.wait().expect("it ends");
+    let began = Instant::now();
+    let heard = stacks.finish();
+    assert!(
+        began.elapsed() < Duration::from_secs(2),
+        "the end took long"
+    );
+    let mut known = HashMap::new();
+    for heard in &heard {
+        match heard {
+            Heard::Stack { id, frames } => {
+                assert!(known.insert(*id, frames.clone()).is_none(), "said twice");
+            }
+            Heard::Sample {
+                stack: Some(stack), ..
+            } => assert!(known.contains_key(stack), "a stack before its sample"),
+            _ => {}
+        }
+    }
+    Watched {
+        pid,
+        said,
+        heard,
+        stacks: known,
+    }
+}
+
+/// Tries again where the machine was too busy: `test` says what was wrong.
+pub fn try_thrice(mut test: impl FnMut() -> Result<(), String>) {
+    let mut wrong = Vec::new();
+    for _ in 0..3 {
+        match test() {
+            Ok(()) => return,
+            Err(why) => wrong.push(why),
+        }
+    }
+    panic!("three times: {wrong:#?}");
+}
+
+/// Interpreters of this machine that can be read: one of each minor version.
+pub fn pythons() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = (11..=15).filter_map(python).collect();
+    found.dedup();
+    if found.is_empty() {
+        eprintln!("not tested: there is no Python 3.11 to 3.15 in PATH and none of pyenv");
+    }
+    found
+}
+
+/// The newest of them.
+pub fn newest() -> Option<PathBuf> {
+    pythons().pop()
+}
+
+/// Python 3.`minor`.
+pub fn python(minor: u32) -> Option<PathBuf> {
+    let name = format!("python3.{minor}");
+    let of_pyenv = std::env::var_os("HOME").and_then(|home| {
+        let versions = Path::new(&home).join(".pyenv/versions");
+        let versions = std::fs::read_dir(versions).ok()?;
+        let mut programs = versions
+            .flatten()
+            .map(|version| version.path().join("bin").join(&name));
+        programs.find(|program| program.exists())
+    });
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut in_path = std::env::split_paths(&path).map(|folder| folder.join(&name));
+    // What pyenv puts in PATH is a script.
+    let is_program = |program: &PathBuf| {
+        let mut magic = [0; 4];
+        let file = std::fs::File::open(program);
+        file.is_ok_and(|mut file| file.read_exact(&mut magic).is_ok()) && magic == *b"\x7fELF"
+    };
+    of_pyenv.or_else(|| in_path.find(is_program))
+}
+
+/// Writes a program into a folder of its own, and a command that runs it.
+pub fn script(python: &Path, text: &str) -> (tempfile::TempDir, Command) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("train.py");
+    std::fs::write(&path, text).expect("the program is written");
+    let mut command = Command::new(python);
+    command.arg("-u").arg(path);
+    (folder, command)
+}
