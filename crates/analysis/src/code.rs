@@ -20,7 +20,7 @@ use gapscope_trace::ids::{ProcessId, StackId, ThreadId};
 use gapscope_trace::tables::{SampleSource, Table, ThreadState};
 use schemars::JsonSchema;
 use serde::Serialize;
-pub use stacks::{CodeFrame, own, text};
+pub use stacks::{CodeFrame, own, text, text_with_caller};
 use stacks::{Stacks, ToldBy, is_idle_event_loop, waits_for_others};
 use std::collections::{HashMap, HashSet};
 use threads::Threads;
@@ -74,7 +74,7 @@ impl Code {
     }
 }
 
-/// Time of stacks that are told by the same frame, and call the same function from it.
+/// Time of stacks that are told by the same frame of the same callers, and call the same function from it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CodeTime {
     /// The cause.

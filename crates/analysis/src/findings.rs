@@ -154,6 +154,9 @@ impl Findings {
         Findings::selection_of_times()
             .columns::<Dispatches>(&["groups_x", "groups_y", "groups_z"])
             .columns::<Markers>(markers)
+            .with::<Samples>()
+            .with::<Stacks>()
+            .with::<Frames>()
     }
 
     /// What the timeline, gaps, labels and kernels' times are made of.
@@ -210,9 +213,6 @@ impl Findings {
             .with::<Buffers>()
             .with::<Bindings>()
             .with::<Kernels>()
-            .with::<Samples>()
-            .with::<Stacks>()
-            .with::<Frames>()
     }
 
     /// Runs all analyses.

@@ -37,6 +37,7 @@ mod recording;
 mod replay;
 mod schema;
 mod sdk;
+mod stacks;
 mod truth;
 mod validation;
 mod view;

@@ -52,6 +52,12 @@ impl CodeFrame {
         }
     }
 
+    /// True of native code that makes Python's calls.
+    fn is_of_interpreter(&self) -> bool {
+        let begins = |function: &str| function.starts_with("Py") || function.starts_with("_Py");
+        self.kind == FrameKind::Native && self.function.as_deref().is_some_and(begins)
+    }
+
     /// The last part of the function's name, or where it is not known the library's name.
     pub fn short_name(&self) -> &str {
         match (&self.function, &self.library) {
@@ -88,7 +94,7 @@ pub struct Stacks<'a> {
     told_by: HashMap<StackId, ToldBy>,
 }
 
-/// Stacks that are told by the same frame, and call the same function from it, have the same. `None`: the stack is not known.
+/// Stacks that are told by the same frame of the same callers, and call the same function from it, have the same. `None`: the stack is not known.
 pub type ToldBy = Option<u32>;
 
 /// No stack is deeper: a circle of parents ends here.
@@ -105,7 +111,7 @@ impl<'a> Stacks<'a> {
             stacks: stacks.map(|(row, id)| (*id, row)).collect(),
             told_by: HashMap::new(),
         };
-        let mut keys: HashMap<(usize, Option<String>), u32> = HashMap::new();
+        let mut keys: HashMap<(StackId, Option<String>), u32> = HashMap::new();
         let told_by = tables
             .samples
             .stack
@@ -113,13 +119,15 @@ impl<'a> Stacks<'a> {
             .flatten()
             .collect::<HashSet<_>>();
         let told_by = told_by.into_iter().map(|stack| {
-            let rows: Vec<usize> = stacks.frame_rows(*stack).collect();
-            let frames: Vec<CodeFrame> = rows.iter().map(|row| stacks.frame(*row)).collect();
-            let key = own(&frames).map(|own| {
-                let callee = own.checked_sub(1);
-                let callee = callee.map(|below| frames[below].short_name().to_owned());
+            let frames = stacks.frames(*stack);
+            let own = own(&frames).and_then(|own| Some((own, stacks.above(*stack, own)?)));
+            let key = own.map(|(own, at)| {
+                // Native frames below Python are there or not, as the stack could be read.
+                let callee = own.checked_sub(1).map(|below| &frames[below]);
+                let is_same = |callee: &&CodeFrame| callee.kind == frames[own].kind;
+                let callee = callee.filter(is_same).map(|c| c.short_name().to_owned());
                 let next = keys.len() as u32;
-                *keys.entry((rows[own], callee)).or_insert(next)
+                *keys.entry((at, callee)).or_insert(next)
             });
             (*stack, key)
         });
@@ -130,6 +138,13 @@ impl<'a> Stacks<'a> {
     /// By what a stack of the samples is told.
     pub fn told_by(&self, stack: Option<StackId>) -> ToldBy {
         *self.told_by.get(&stack?)?
+    }
+
+    /// The stack without so many of its innermost frames.
+    fn above(&self, stack: StackId, frames: usize) -> Option<StackId> {
+        (0..frames).try_fold(stack, |stack, _| {
+            self.tables.stacks.parent[*self.stacks.get(&stack)?]
+        })
     }
 
     /// Rows of the table `frames`, the innermost first.
@@ -183,7 +198,8 @@ pub fn text(frames: &[CodeFrame]) -> String {
         return format!("{} (event loop idle)", frames[own].text());
     }
     let mut text = frames[own].text();
-    let below = &frames[..own];
+    let is_told = |frame: &&CodeFrame| !frame.is_of_interpreter();
+    let below: Vec<&CodeFrame> = frames[..own].iter().filter(is_told).collect();
     if let Some(callee) = below.last() {
         text += " > ";
         text += callee.short_name();
@@ -193,6 +209,15 @@ pub fn text(frames: &[CodeFrame]) -> String {
         text += below[0].short_name();
     }
     text
+}
+
+/// The same with the function that calls it: `train.py:41 load_batch > resize ← main`.
+pub fn text_with_caller(frames: &[CodeFrame]) -> String {
+    let caller = own(frames).and_then(|own| frames.get(own + 1));
+    match caller {
+        Some(caller) => format!("{} ← {}", text(frames), caller.short_name()),
+        None => text(frames),
+    }
 }
 
 /// True where an event loop waits for something to do.

@@ -7,6 +7,7 @@ use gapscope_analysis::Findings;
 use gapscope_analysis::code::{self, CauseCode, Code, CodeTime, ExactLine, LEAST_SAMPLES};
 use gapscope_analysis::vocabulary::Words;
 use gapscope_trace::tables::SampleSource;
+use std::collections::HashMap;
 
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Block> {
     let Some(code) = &findings.code else {
@@ -24,11 +25,10 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     let mut blocks = vec![Block::Heading("Code behind the idle time".into(), aside)];
     let mut table = Table::new([
         Column::name("code"),
-        Column::text("cause").spare(2),
-        Column::number("time, about"),
+        Column::word("cause").spare(1),
+        Column::number("≈ time"),
         Column::number("share"),
         Column::number("samples"),
-        Column::number("blocked").spare(1),
         Column::bars(),
     ]);
     table.note_title = "the line".into();
@@ -37,7 +37,19 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         .collect();
     rows.sort_by_key(|(_, time)| std::cmp::Reverse((time.total_ns, time.samples)));
     let shown = rows.len().min(top);
+    let mut same: HashMap<String, u32> = HashMap::new();
+    for (cause, time) in &rows {
+        *same
+            .entry(format!("{} {}", cause.cause.as_str(), name(time)))
+            .or_default() += 1;
+    }
     for (cause, time) in &rows[..shown] {
+        let key = format!("{} {}", cause.cause.as_str(), name(time));
+        let is_told = same.get(&key) == Some(&1) || time.frames.is_empty();
+        let name = match is_told {
+            true => name(time),
+            false => code::text_with_caller(&time.frames),
+        };
         let facts = cause.cause.facts(words.api);
         let has_shares = cause.samples >= LEAST_SAMPLES;
         let share = time.total_ns as f64 / total_ns as f64;
@@ -46,12 +58,11 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
             false => Text::new().faint("too few"),
         };
         let row = table.row([
-            name(time).into(),
+            name.into(),
             Text::new().with(Tone::Cause(facts.family), facts.name),
             known(number::duration(time.total_ns)),
             known(number::share(share)),
             count(time.samples),
-            number::share_of(time.blocked as i64, time.samples as i64).into(),
             Text::new().with(
                 Tone::Cause(facts.family),
                 if has_shares {
