@@ -7,8 +7,8 @@ use crate::gaps::IdleTime;
 use crate::verdict::{Bound, Evidence};
 use crate::warm_up::WarmUp;
 use gapscope_trace::tables::{
-    Bindings, Buffers, CommandBuffers, CounterValues, Counters, Dependencies, Dispatches,
-    HostCalls, Kernels, Labels, Memory, OpaqueWork, Submissions, Table, Transfers,
+    Bindings, Buffers, CommandBuffers, CounterValues, Counters, Dependencies, Dispatches, Frames,
+    HostCalls, Kernels, Labels, Memory, OpaqueWork, Samples, Stacks, Submissions, Table, Transfers,
 };
 use gapscope_trace::{Trace, UnreadTable};
 
@@ -31,6 +31,21 @@ pub const CAUSES: &[&str] = &[
     Dependencies::NAME,
     HostCalls::NAME,
     Kernels::NAME,
+];
+
+/// The tables on which the code behind idle time rests.
+pub const CODE: &[&str] = &[
+    Dispatches::NAME,
+    Transfers::NAME,
+    OpaqueWork::NAME,
+    CommandBuffers::NAME,
+    Submissions::NAME,
+    Dependencies::NAME,
+    HostCalls::NAME,
+    Kernels::NAME,
+    Samples::NAME,
+    Stacks::NAME,
+    Frames::NAME,
 ];
 
 /// The tables on which the findings on kernels rest.
@@ -129,6 +144,9 @@ impl Findings {
             self.warm_up = WarmUp::default();
             self.latency = Vec::new();
             self.equal_work = None;
+        }
+        if !self.knows(CODE) {
+            self.code = None;
         }
         self
     }

@@ -22,7 +22,7 @@ use gapscope_analysis::memory_timeline::MemoryRow;
 use gapscope_analysis::ranks::RankFindings;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::unread::{
-    CAUSES, COMMAND_BUFFERS, CONDITIONS, COUNTERS, KERNELS, LABELS, MEMORY, TRANSFERS, WORK,
+    CAUSES, CODE, COMMAND_BUFFERS, CONDITIONS, COUNTERS, KERNELS, LABELS, MEMORY, TRANSFERS, WORK,
 };
 use gapscope_analysis::verdict::Part;
 use gapscope_analysis::warm_up::WarmUp;
@@ -248,7 +248,7 @@ impl<'a> Json<'a> {
         let rows = |table: &str, count: u64| findings.knows_rows(table).then_some(count);
         let because = |known: bool, why: &'static str| (!known).then_some(why);
         let notes = findings.notes.iter().chain(report.remarks);
-        let code = findings.code.as_ref().filter(|_| findings.knows(CAUSES));
+        let code = findings.code.as_ref().filter(|_| findings.knows(CODE));
         Json {
             report_version: VERSION,
             gapscope_version: &manifest.gapscope_version,

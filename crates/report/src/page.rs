@@ -5,7 +5,7 @@ use crate::section::unread::{self, Section};
 use crate::section::*;
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::unread::{
-    CAUSES, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, TRANSFERS,
+    CAUSES, CODE, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, TRANSFERS,
 };
 use gapscope_analysis::vocabulary::file_name;
 use gapscope_analysis::{Findings, Vocabulary};
@@ -67,7 +67,15 @@ impl Report<'_> {
             counts: true,
             ..section(title, rests_on, blocks)
         };
-        vec![
+        let has_stacks = self.manifest.stack_rate_hz.is_some() || findings.code.is_some();
+        let code = has_stacks.then(|| {
+            section(
+                "the code behind the idle time",
+                CODE,
+                code::blocks(findings, words, top),
+            )
+        });
+        let mut sections = vec![
             section(
                 "the timeline",
                 CAUSES,
@@ -77,11 +85,6 @@ impl Report<'_> {
                 "idle time by cause",
                 CAUSES,
                 gaps::blocks(findings, words, top, origin_ns),
-            ),
-            section(
-                "the code behind the idle time",
-                CAUSES,
-                code::blocks(findings, words, top),
             ),
             counts("kernels", KERNELS, kernels::blocks(findings, top)),
             counts("labels", LABELS, labels::blocks(findings, top)),
@@ -98,7 +101,10 @@ impl Report<'_> {
                 CAUSES,
                 launch_latency::blocks(findings, names),
             ),
-        ]
+        ];
+        // Behind the causes.
+        sections.splice(2..2, code);
+        sections
     }
 
     fn head(&self) -> Vec<Block> {
