@@ -24,7 +24,7 @@ pub use every_hook::{BindingAccess, ClockSource, CommonEvent, Object, SourceForm
 pub use gapscope_model::{
     Api, HostCallKind, LossKind, MemoryPlace, OpaqueWorkKind, StreamKind, TransferKind,
 };
-pub use label::{LabelEdge, LabelScope, Payload};
+pub use label::{LabelEdge, LabelScope, Layer, Payload};
 pub use packed::{Packer, Torn, unpack};
 pub use vulkan::{Binding, Instance, Outcome, SemaphoreValue, VulkanEvent};
 

@@ -59,6 +59,8 @@ pub mod env {
     /// CUDA records to leave out, separated by commas, to measure what each kind costs the program: `kernels`, `copies`,
     /// `peer-copies`, `fills`, `calls`, `waits`, `events`, `overheads`, `memory`, `pools`. Each is a loss.
     pub const CUDA_WITHOUT: &str = "GAPSCOPE_CUDA_WITHOUT";
+    /// What labels are set in a program that sets none, separated by commas: `modules`, `operators`.
+    pub const LABELS: &str = "GAPSCOPE_LABELS";
     /// The libcupti to use, where the one that the CUDA library would find is the wrong one.
     pub const CUPTI: &str = "GAPSCOPE_CUPTI";
 }
