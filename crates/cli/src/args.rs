@@ -259,7 +259,7 @@ pub struct Report {
     /// Write the page of `gapscope view` with the trace in it as one HTML file, which must not exist; large traces are
     /// folded
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath,
-          conflicts_with_all = ["json", "markdown", "slices", "all", "top", "columns", "label", "compare_labels"])]
+          conflicts_with_all = ["json", "markdown", "slices", "all", "top", "columns", "each_layer", "label", "compare_labels"])]
     pub html: Option<PathBuf>,
 
     /// Add the timeline to the JSON as `activity`: how long the GPU worked in each of N equal slices
@@ -277,6 +277,10 @@ pub struct Report {
     /// Rows in each table; 0 for all of them (JSON always has all)
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
+
+    /// Show each layer of a model by itself, where the table of labels has one row for them all (`blocks.*`)
+    #[arg(long)]
+    pub each_layer: bool,
 
     /// Only the work under labels that contain L
     #[arg(long, value_name = "L")]
