@@ -1,7 +1,7 @@
 //! A model's layers, folded: `blocks.*.attn` for `blocks.0.attn`, `blocks.1.attn` and so on.
 //!
 //! Modules in one place whose paths differ in numbers alone are folded where they have the same shape: the same modules inside, by
-//! their names; and of those without, the same kernels, since a list of layers of different kinds has numbers too.
+//! their names; and of those that have a number and nothing inside, the same kernels, since a list of layers of different kinds has numbers too.
 
 use super::{LabelRow, LabelTree, Node, rows, sorted};
 use crate::timeline::Timeline;
@@ -83,12 +83,20 @@ impl<'t> Plan<'t> {
                 children[parent].push(node);
             }
         }
-        let mut kernels: HashMap<usize, BTreeSet<u32>> = HashMap::new();
+        // Of modules that have a number and nothing inside.
+        let is_numbered = |node: usize| {
+            let around = tree.parent(node).map_or("", |parent| tree.text(parent));
+            let (_, name) = name_in(tree.text(node), around);
+            tree.nodes[node].is_module && name.split('.').any(is_number)
+        };
+        let mut kernels: Vec<Option<BTreeSet<u32>>> = (0..tree.len())
+            .map(|node| (children[node].is_empty() && is_numbered(node)).then(BTreeSet::new))
+            .collect();
         let dispatches = &timeline.dispatches;
         for (kernel, label) in dispatches.kernels.iter().zip(&dispatches.labels) {
             let node = tree.node_of_row(*label) as usize;
-            if children.get(node).is_some_and(Vec::is_empty) && tree.nodes[node].is_module {
-                kernels.entry(node).or_default().insert(*kernel);
+            if let Some(Some(kernels)) = kernels.get_mut(node) {
+                kernels.insert(*kernel);
             }
         }
         let mut shapes = vec![0; tree.len()];
@@ -99,7 +107,7 @@ impl<'t> Plan<'t> {
             });
             let inside: BTreeSet<(String, u64)> = inside.collect();
             let mut hasher = DefaultHasher::new();
-            (inside, kernels.get(&node)).hash(&mut hasher);
+            (inside, &kernels[node]).hash(&mut hasher);
             shapes[node] = hasher.finish();
         }
         Plan {
