@@ -66,6 +66,16 @@ def _failed(error):
     _tell("failed", f"{type(error).__name__}: {error}"[:300])
 
 
+def _hooks_of_process():
+    """The function of `_gapscope_hooks.py` beside this file, whose folder is not where modules are looked for any more."""
+    from importlib import util
+
+    spec = util.spec_from_file_location("_gapscope_hooks", os.path.join(_folder, "_gapscope_hooks.py"))
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.hooks
+
+
 class _Finder:
     """Finds torch as it would be found without, and acts when it has been imported."""
 
@@ -227,9 +237,7 @@ class _Backward(threading.local):
 
 class _ModuleLabels:
     def __init__(self, torch, on_this_thread):
-        import _gapscope_hooks
-
-        self._hooks = _gapscope_hooks.hooks
+        self._hooks = _hooks_of_process()
         self._torch = torch
         self._on_this_thread = on_this_thread
         self._names = _Names()
