@@ -13,6 +13,7 @@ Operators are labelled by PyTorch's own observer for NVTX, the one of `torch.aut
 gapscope's library records.
 """
 
+import collections
 import os
 import sys
 import threading
@@ -198,7 +199,7 @@ class _Names:
 class _Call:
     """A module that runs."""
 
-    __slots__ = ("begun", "chain", "children", "inputs", "module", "pushed", "walked")
+    __slots__ = ("before", "begun", "chain", "children", "module", "pushed", "walked")
 
     def __init__(self, module, chain, begun, pushed):
         self.module = module
@@ -208,8 +209,8 @@ class _Call:
         self.begun = begun
         # From where to where the modules inside made nodes.
         self.children = []
-        # The nodes that made what the modules inside take.
-        self.inputs = []
+        # The nodes that made what the modules inside take, and the outermost.
+        self.before = []
         # What it takes is not known by its arguments, but by where its nodes lead to.
         self.walked = False
         self.pushed = pushed
@@ -224,6 +225,8 @@ class _Forward(threading.local):
         # Modules that run while there is nobody to tell, and the outermost.
         self.silent = 0
         self.silent_root = 0
+        # From where to where the last outermost modules made nodes.
+        self.models = collections.deque(maxlen=64)
 
 
 class _Backward(threading.local):
@@ -297,10 +300,10 @@ class _ModuleLabels:
             begun = self._next_node()
             pushed = tuple(hook for hook in forward.hooks if hook.push_layer(_MODULES, text, len(text)) == 0)
             call = _Call(module, chain, begun, pushed)
-            if outer is not None and begun is not None:
+            if begun is not None:
                 inputs = self._nodes(args)
-                outer.inputs += inputs
                 call.walked = not inputs
+                (outer or call).before += inputs
             calls.append(call)
         except Exception as error:
             self._die(error)
@@ -332,9 +335,19 @@ class _ModuleLabels:
             if calls:
                 calls[-1].children.append((call.begun, ended))
                 if call.walked:
-                    calls[-1].inputs += before
+                    calls[-1].before += before
+            else:
+                self._leave(forward, call, before, ended)
         except Exception as error:
             self._die(error)
+
+    def _leave(self, forward, call, before, ended):
+        """A model is over: what made what it takes, and is no part of another model, is in none."""
+        nodes = {node._sequence_nr(): node for node in (*before, *call.before)}
+        latest = max((number for number in nodes if number < call.begun), default=None)
+        if latest is not None and not any(first <= latest < last for first, last in forward.models):
+            nodes[latest].register_prehook(_Switch(self, ()))
+        forward.models.append((call.begun, ended))
 
     def _unwind(self, depth):
         """Ends the labels of the modules inside the outermost `depth`."""
@@ -378,7 +391,7 @@ class _ModuleLabels:
         left = self._nodes(result)
         everything = bool(children) or call.walked
         if everything:
-            left += call.inputs
+            left += call.before
         while left and len(own) < _MOST_NODES:
             node = left.pop()
             number = node._sequence_nr()
