@@ -13,7 +13,9 @@ Operators are labelled by PyTorch's own observer for NVTX, the one of `torch.aut
 gapscope's library records.
 """
 
+import bisect
 import collections
+import operator
 import os
 import sys
 import threading
@@ -28,6 +30,7 @@ _BACKWARD = b"backward"
 # What wrappers of PyTorch put into the paths of the modules that they wrap.
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 
+_number = operator.itemgetter(0)
 _folder = ""
 
 
@@ -387,22 +390,25 @@ class _ModuleLabels:
         """Of the nodes that a module made, and not the modules inside it: those before which, backward, others run. And the
         nodes of others to which its own lead."""
         begun, children = call.begun, call.children
+        made = self._nodes(result)
+        if not children and not call.walked:
+            # What its result comes from has the first of them.
+            made = [(node._sequence_nr(), node) for node in made]
+            made = [(number, node) for number, node in made if begun <= number < ended]
+            return [max(made, key=_number)[1]] if made else [], []
         own, before = {}, []
-        left = self._nodes(result)
-        everything = bool(children) or call.walked
-        if everything:
-            left += call.before
-        while left and len(own) < _MOST_NODES:
-            node = left.pop()
+        begins = [first for first, _ in children]
+        made += call.before
+        while made and len(own) < _MOST_NODES:
+            node = made.pop()
             number = node._sequence_nr()
             if number < begun:
                 before.append(node)
-            elif number < ended and number not in own and not any(first <= number < last for first, last in children):
-                own[number] = node
-                if everything:
-                    left.extend(following for following, _ in node.next_functions if following is not None)
-        if not children:
-            return [own[max(own)]] if own else [], before
+            elif number < ended and number not in own:
+                child = bisect.bisect_right(begins, number) - 1
+                if child < 0 or number >= children[child][1]:
+                    own[number] = node
+                    made += [following for following, _ in node.next_functions if following is not None]
         starts = []
         above = ended
         child = len(children) - 1

@@ -5,7 +5,9 @@ use crate::document::{Block, Column, Table, Text};
 use gapscope_analysis::Findings;
 
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
-    let operators = &findings.operators;
+    // Most launch nothing; JSON has them all.
+    let all = findings.operators.iter();
+    let operators: Vec<_> = all.filter(|row| row.inclusive.timed_count > 0).collect();
     if operators.is_empty() {
         return Vec::new();
     }
@@ -28,11 +30,16 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
             time(operator.inclusive.total_ns),
         ]);
     }
-    let aside = "sums of device times: of the work that it launched itself, and with that of the operators inside";
+    let aside = "sums of device times: own, and with the operators inside";
     let mut blocks = vec![
         Block::Heading("Operators".into(), aside.to_owned()),
         Block::Table(table),
     ];
-    rest(&mut blocks, operators.len(), shown.len(), "operators");
+    rest(
+        &mut blocks,
+        operators.len(),
+        shown.len(),
+        "operators with work",
+    );
     blocks
 }
