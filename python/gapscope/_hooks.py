@@ -38,7 +38,13 @@ class _Table(ctypes.Structure):
         ("pop_label", _Quick),
         ("instant_label", _QuickText),
         ("flush", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64)),
+        ("push_layer", ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_size_t)),
+        ("pop_layer", ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_uint32)),
     ]
+
+
+# What every table has.
+_LEAST_BYTES = _Table.push_layer.offset
 
 
 class Hook:
@@ -56,6 +62,9 @@ class Hook:
         self.pop_label: Any = table.pop_label
         self.instant_label: Any = table.instant_label
         self.flush: Any = table.flush
+        layers = table.bytes >= ctypes.sizeof(_Table)
+        self.push_layer: Any = table.push_layer if layers else None
+        self.pop_layer: Any = table.pop_layer if layers else None
 
 
 class _LoadedLibrary(ctypes.Structure):
@@ -118,7 +127,7 @@ def _hook_in(path: bytes) -> Hook | None:
     if not answer:
         return None
     table: _Table = answer.contents
-    if table.version < _VERSION or table.bytes < ctypes.sizeof(_Table):
+    if table.version < _VERSION or table.bytes < _LEAST_BYTES:
         return None
     return Hook(table, library)
 

@@ -12,9 +12,10 @@ use crate::fill::DeviceFill;
 use crate::gaps::{self, Advice, GapTotal, IdleTime};
 use crate::intervals::Interval;
 use crate::kernels::{self, Kernel};
-use crate::labels::{self, LabelRow};
+use crate::labels::{self, FoldedLabel, LabelRow};
 use crate::latency::{self, QueueLatency};
 use crate::memory_timeline::{self, MemoryRow};
+use crate::operators::{self, OperatorRow};
 use crate::ranks;
 use crate::timeline::Timeline;
 use crate::transfers::{self, TransferRow};
@@ -107,6 +108,10 @@ pub struct Findings {
     pub kernels: Vec<Kernel>,
     /// Labels, parents before their children, siblings by busy time.
     pub labels: Vec<LabelRow>,
+    /// The same with a model's layers folded into one row (`blocks.*.attn`); empty where there are none.
+    pub folded_labels: Vec<FoldedLabel>,
+    /// Operators of the framework, those with the greatest own time first; empty where they were not labelled.
+    pub operators: Vec<OperatorRow>,
     /// Command buffers.
     pub command_buffers: CommandBuffers,
     /// Transfers by kind.
@@ -225,12 +230,15 @@ impl Findings {
         let bindings = BindingSets::of(timeline.trace);
         std::thread::scope(|scope| {
             // The tables of labels need nothing of the rest, and take long on traces with many.
-            let labels = scope.spawn(|| labels::labels(timeline));
+            let labels = scope.spawn(|| (labels::labels(timeline), operators::operators(timeline)));
             let mut findings = Findings::without_labels(timeline, &bindings, options);
-            findings.labels = match labels.join() {
-                Ok(labels) => labels,
+            let (labels, operators) = match labels.join() {
+                Ok(found) => found,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
+            findings.labels = labels.rows;
+            findings.folded_labels = labels.folded;
+            findings.operators = operators;
             findings.without_unread(&timeline.trace.unread)
         })
     }
@@ -302,6 +310,8 @@ impl Findings {
             fill: judged.fill,
             kernels,
             labels: Vec::new(),
+            folded_labels: Vec::new(),
+            operators: Vec::new(),
             command_buffers: command_buffers::command_buffers(timeline, options.longest),
             transfers,
             warm_up,

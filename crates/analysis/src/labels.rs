@@ -5,6 +5,11 @@
 //! *inclusive* ones also of the labels inside. Busy times are unions, so children that ran at the same time sum to
 //! more than their parent.
 
+mod folded;
+pub(crate) mod layers;
+
+pub use folded::FoldedLabel;
+
 use crate::durations::{Durations, GroupedDurations};
 use crate::intervals::Busy;
 use crate::timeline::{Timeline, Work, WorkKind};
@@ -12,7 +17,8 @@ use gapscope_trace::Trace;
 use gapscope_trace::ids::LabelId;
 use gapscope_trace::lookup::{IdIndex, NONE, label_path};
 use gapscope_trace::manifest::SamplingMode;
-use gapscope_trace::tables::{HOST_CODE_DOMAINS, Table};
+use gapscope_trace::tables::{HOST_CODE_DOMAINS, OPERATOR_DOMAIN, Table};
+use layers::Layers;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -50,7 +56,8 @@ pub struct LabelWork {
     pub busy_ns: Option<i64>,
 }
 
-/// Labels in their nesting, parents before their children: the labels inside label `n` are `n + 1..end(n)`.
+/// Labels in their nesting, parents before their children: the labels inside label `n` are `n + 1..end(n)`. Operators are no
+/// labels: their work belongs to the label around them.
 #[derive(Debug, Default)]
 pub(crate) struct LabelTree<'a> {
     ids: IdIndex<LabelId>,
@@ -65,12 +72,16 @@ struct Node<'a> {
     parent: u32,
     depth: u32,
     end: u32,
+    /// The path of a module, set by gapscope.
+    is_module: bool,
 }
 
 impl<'a> LabelTree<'a> {
     pub(crate) fn of(trace: &'a Trace) -> LabelTree<'a> {
         let rows = &trace.tables.labels;
         let ids = IdIndex::new(&rows.id);
+        let layers = Layers::of(trace, &ids);
+        let mut modules: Vec<bool> = Vec::new();
         let mut found: HashMap<(u32, &str), u32> = HashMap::new();
         let mut children: Vec<Vec<u32>> = Vec::new();
         let mut texts: Vec<&str> = Vec::new();
@@ -80,12 +91,14 @@ impl<'a> LabelTree<'a> {
             .map(|row| {
                 chain.clear();
                 chain.extend(rows.outwards(&ids, row));
+                chain.retain(|row| !layers.is_operator(*row));
                 let mut node = NONE;
                 for row in chain.iter().rev() {
                     let text = &*rows.text[*row];
                     node = *found.entry((node, text)).or_insert_with(|| {
                         let fresh = texts.len() as u32;
                         texts.push(text);
+                        modules.push(layers.is_module(*row));
                         children.push(Vec::new());
                         match children.get_mut(node as usize) {
                             Some(siblings) => siblings.push(fresh),
@@ -106,8 +119,11 @@ impl<'a> LabelTree<'a> {
         for root in roots {
             tree.place(root, NONE, 0, &texts, &children, &mut place);
         }
+        for (node, is_module) in place.iter().zip(modules) {
+            tree.nodes[*node as usize].is_module = is_module;
+        }
         for node in &mut tree.node_of_row {
-            *node = place[*node as usize];
+            *node = place.get(*node as usize).copied().unwrap_or(NONE);
         }
         tree
     }
@@ -129,6 +145,7 @@ impl<'a> LabelTree<'a> {
             parent,
             depth,
             end: 0,
+            is_module: false,
         });
         for child in &children[node as usize] {
             self.place(*child, at as u32, depth + 1, texts, children, place);
@@ -173,7 +190,8 @@ impl<'a> LabelTree<'a> {
         let markers = &trace.tables.markers;
         for (row, label) in markers.label.iter().enumerate() {
             let domain = markers.domain.get(row).and_then(|domain| domain.as_deref());
-            if domain.is_some_and(|domain| HOST_CODE_DOMAINS.contains(&domain)) {
+            let is_code = |domain| domain == OPERATOR_DOMAIN || HOST_CODE_DOMAINS.contains(&domain);
+            if domain.is_some_and(is_code) {
                 continue;
             }
             if let Some(count) = instances.get_mut(self.node(Some(*label)) as usize) {
@@ -185,12 +203,29 @@ impl<'a> LabelTree<'a> {
 }
 
 /// All labels with work, or that were set, over the whole recording.
-pub fn labels(timeline: &Timeline) -> Vec<LabelRow> {
+#[derive(Debug, Default)]
+pub struct Labels {
+    /// Each by itself, parents before their children, siblings by busy time.
+    pub rows: Vec<LabelRow>,
+    /// A model's layers together; empty where there are none.
+    pub folded: Vec<FoldedLabel>,
+}
+
+/// The labels of a trace.
+pub fn labels(timeline: &Timeline) -> Labels {
     let tree = LabelTree::of(timeline.trace);
     if tree.len() == 0 {
-        return Vec::new();
+        return Labels::default();
     }
     let rows = rows(timeline, &tree);
+    Labels {
+        folded: folded::folded(timeline, &tree, &rows),
+        rows: sorted(&tree, rows, |row| row),
+    }
+}
+
+/// Those of `labels`, which are in the tree's order, with work, or that were set; siblings by busy time.
+fn sorted<T>(tree: &LabelTree, labels: Vec<T>, row: impl Fn(&T) -> &LabelRow) -> Vec<T> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); tree.len()];
     let mut roots = Vec::new();
     for node in 0..tree.len() {
@@ -200,7 +235,7 @@ pub fn labels(timeline: &Timeline) -> Vec<LabelRow> {
         }
     }
     let cost = |node: &usize| {
-        let row = &rows[*node];
+        let row = row(&labels[*node]);
         (
             Reverse(row.inclusive.busy_ns),
             Reverse(row.inclusive.dispatch_count),
@@ -211,23 +246,23 @@ pub fn labels(timeline: &Timeline) -> Vec<LabelRow> {
         siblings.sort_by_cached_key(cost);
         siblings.reverse();
     }
-    let mut order = Vec::with_capacity(rows.len());
+    let mut order = Vec::with_capacity(labels.len());
     let mut left = roots;
     while let Some(node) = left.pop() {
         order.push(node);
         left.append(&mut children[node]);
     }
-    let mut rows: Vec<Option<LabelRow>> = rows.into_iter().map(Some).collect();
     let used = |row: &LabelRow| {
         let work = &row.inclusive;
         row.instances.is_some()
             || work.busy_ns.is_some()
             || work.dispatch_count + work.transfer_count > 0
     };
+    let mut labels: Vec<Option<T>> = labels.into_iter().map(Some).collect();
     order
         .into_iter()
-        .filter_map(|node| rows[node].take())
-        .filter(used)
+        .filter_map(|node| labels[node].take())
+        .filter(|label| used(row(label)))
         .collect()
 }
 

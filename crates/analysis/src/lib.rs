@@ -30,6 +30,7 @@ pub mod labels;
 pub mod lanes;
 pub mod latency;
 pub mod memory_timeline;
+pub mod operators;
 pub mod quantity;
 pub mod ranks;
 pub mod samples;

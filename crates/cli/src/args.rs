@@ -90,7 +90,8 @@ Examples:
   gapscope record -o before.gapscope --mode command-buffer -- python train.py
   gapscope record --delay 5s --time-limit 10s --no-report -- ./server
   gapscope record --start-label 'step 3' -- ./my-program
-  gapscope record --capture-only -- ./my-program-with-the-sdk")]
+  gapscope record --capture-only -- ./my-program-with-the-sdk
+  gapscope record --label-modules -- python train.py")]
 pub struct Record {
     /// Folder to write; it must not exist [default: NAME.gapscope or NAME-2.gapscope, …, of the command's name]
     #[arg(short, long, value_name = "OUT.gapscope", value_hint = ValueHint::DirPath)]
@@ -117,6 +118,14 @@ pub struct Record {
     /// Start recording when a debug label that contains TEXT starts
     #[arg(long, value_name = "TEXT", conflicts_with = "delay")]
     pub start_label: Option<String>,
+
+    /// Label GPU work by the modules of PyTorch's models (`blocks.3.attn.qkv`), forward and backward
+    #[arg(long)]
+    pub label_modules: bool,
+
+    /// Label GPU work by PyTorch's operators (`aten::mm`), forward and backward; the report has a table of them
+    #[arg(long)]
+    pub label_ops: bool,
 
     /// Record only the captures that the command makes with gapscope's SDK (`start_capture`), each as a trace of its
     /// own: at the path that the command gives, or OUT, OUT-2, …
@@ -259,7 +268,7 @@ pub struct Report {
     /// Write the page of `gapscope view` with the trace in it as one HTML file, which must not exist; large traces are
     /// folded
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath,
-          conflicts_with_all = ["json", "markdown", "slices", "all", "top", "columns", "label", "compare_labels"])]
+          conflicts_with_all = ["json", "markdown", "slices", "all", "top", "columns", "each_layer", "label", "compare_labels"])]
     pub html: Option<PathBuf>,
 
     /// Add the timeline to the JSON as `activity`: how long the GPU worked in each of N equal slices
@@ -277,6 +286,10 @@ pub struct Report {
     /// Rows in each table; 0 for all of them (JSON always has all)
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
+
+    /// Show each layer of a model by itself, where the table of labels has one row for them all (`blocks.*`)
+    #[arg(long)]
+    pub each_layer: bool,
 
     /// Only the work under labels that contain L
     #[arg(long, value_name = "L")]

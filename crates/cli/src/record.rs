@@ -4,7 +4,7 @@ use crate::args::Record;
 use crate::failure::{Failure, without_number};
 use crate::{exit, layer, output, page, progress, report, view};
 use gapscope_analysis::quantity as number;
-use gapscope_recorder::{Names, Outcome, Recorded, Recording, Start};
+use gapscope_recorder::{Layers, Names, Outcome, Recorded, Recording, Start};
 use gapscope_trace::LossKind;
 use gapscope_view::Running;
 use std::path::Path;
@@ -63,6 +63,10 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         time_limit: arguments.time_limit,
         layer: layer::find()?,
         cuda: layer::find_cuda()?,
+        layers: Layers {
+            modules: arguments.label_modules,
+            operators: arguments.label_ops,
+        },
         stdout_to_stderr: false,
         spool_limit_bytes: None,
         stack_rate_hz: (!arguments.no_stacks).then_some(arguments.stack_rate),

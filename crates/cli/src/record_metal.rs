@@ -45,6 +45,8 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         (arguments.start_label.is_some(), "--start-label"),
         (arguments.names.is_some(), "--names"),
         (arguments.capture_only, "--capture-only"),
+        (arguments.label_modules, "--label-modules"),
+        (arguments.label_ops, "--label-ops"),
     ];
     if let Some((_, option)) = unfit.iter().find(|(given, _)| *given) {
         return Err(Failure::new(format!(

@@ -108,6 +108,7 @@ fn text(
             0 => usize::MAX,
             top => top,
         },
+        each_layer: arguments.each_layer,
     };
     if arguments.json {
         let text = match (arguments.slices, ranks) {
@@ -158,6 +159,7 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
             label: None,
             remarks,
             top: 10,
+            each_layer: false,
         };
         let mut document = report.document();
         if note(timeline).is_some() {

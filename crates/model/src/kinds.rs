@@ -350,6 +350,12 @@ kind! {
 /// What stands for the result of a host call where it is not known, as in imports of tools that do not record it.
 pub const UNKNOWN_RESULT: i32 = i32::MIN;
 
+/// The domain of labels that gapscope itself sets for the modules of a model: paths such as `blocks.3.attn.qkv`.
+pub const MODULE_DOMAIN: &str = "torch.module";
+
+/// The domain of labels that gapscope itself has a framework set for its operators, such as `aten::mm`.
+pub const OPERATOR_DOMAIN: &str = "torch.operator";
+
 /// Domains of markers that say what the host's code did, in imports of tools that record it: operators, functions of Python, others.
 /// They are no labels of the program, and label no work.
 pub const HOST_CODE_DOMAINS: [&str; 3] = ["operator", "python", "host"];

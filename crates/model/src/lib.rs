@@ -16,8 +16,8 @@ pub mod python;
 
 pub use conditions::{Condition, THERMAL_STATE};
 pub use kinds::{
-    Access, Api, CounterUnit, FrameKind, HOST_CODE_DOMAINS, HostCallKind, MarkerScope, MemoryEvent,
-    MemoryPlace, NameSource, OpaqueWorkKind, SampleSource, StreamKind, SubmissionKind, ThreadState,
-    Timing, TransferKind, UNKNOWN_RESULT,
+    Access, Api, CounterUnit, FrameKind, HOST_CODE_DOMAINS, HostCallKind, MODULE_DOMAIN,
+    MarkerScope, MemoryEvent, MemoryPlace, NameSource, OPERATOR_DOMAIN, OpaqueWorkKind,
+    SampleSource, StreamKind, SubmissionKind, ThreadState, Timing, TransferKind, UNKNOWN_RESULT,
 };
 pub use loss::{Ledger, Loss, LossKind};

@@ -16,9 +16,10 @@ use gapscope_analysis::fill::DeviceFill;
 use gapscope_analysis::gaps::{Cause, IdleTime};
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::kernels::Kernel;
-use gapscope_analysis::labels::LabelRow;
+use gapscope_analysis::labels::{FoldedLabel, LabelRow};
 use gapscope_analysis::latency::QueueLatency;
 use gapscope_analysis::memory_timeline::MemoryRow;
+use gapscope_analysis::operators::OperatorRow;
 use gapscope_analysis::ranks::RankFindings;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::unread::{
@@ -151,6 +152,10 @@ pub struct Json<'a> {
     kernels: Option<Vec<KernelJson<'a>>>,
     /// Labels, parents before their children, siblings by busy time.
     labels: Option<&'a [LabelRow]>,
+    /// The same with a model's layers folded into one row (`blocks.*.attn`); empty where there are none.
+    folded_labels: Option<&'a [FoldedLabel]>,
+    /// Operators of PyTorch, those with the greatest own time first; empty where the recording has not labelled them.
+    operators: Option<&'a [OperatorRow]>,
     /// Command buffers.
     command_buffers: Option<&'a CommandBuffers>,
     /// Transfers by kind.
@@ -306,6 +311,8 @@ impl<'a> Json<'a> {
             fill: findings.knows(KERNELS).then_some(&findings.fill),
             kernels: findings.knows(KERNELS).then(|| kernels(report)),
             labels: findings.knows(LABELS).then_some(&findings.labels),
+            folded_labels: findings.knows(LABELS).then_some(&findings.folded_labels),
+            operators: findings.knows(LABELS).then_some(&findings.operators),
             command_buffers: (findings.knows(COMMAND_BUFFERS)).then_some(&findings.command_buffers),
             transfers: findings.knows(TRANSFERS).then_some(&findings.transfers),
             memory: findings.knows(MEMORY).then_some(&findings.memory),

@@ -29,6 +29,8 @@ pub struct Report<'a> {
     pub remarks: &'a [String],
     /// Rows in each table.
     pub top: usize,
+    /// A model's layers are labels of their own, and not folded into one row.
+    pub each_layer: bool,
 }
 
 impl Report<'_> {
@@ -87,7 +89,12 @@ impl Report<'_> {
                 gaps::blocks(findings, words, top, origin_ns),
             ),
             counts("kernels", KERNELS, kernels::blocks(findings, top)),
-            counts("labels", LABELS, labels::blocks(findings, top)),
+            counts(
+                "labels",
+                LABELS,
+                labels::blocks(findings, top, self.each_layer),
+            ),
+            counts("operators", LABELS, operators::blocks(findings, top)),
             counts(
                 "command buffers",
                 COMMAND_BUFFERS,

@@ -10,6 +10,7 @@ pub(crate) mod kernels;
 pub(crate) mod labels;
 pub(crate) mod launch_latency;
 pub(crate) mod memory;
+pub(crate) mod operators;
 pub(crate) mod timeline;
 pub(crate) mod transfers;
 pub(crate) mod unread;

@@ -39,6 +39,7 @@ fn with_report<R>(trace: &Trace, top: usize, show: impl FnOnce(&Report) -> R) ->
         label: None,
         remarks: &[],
         top,
+        each_layer: false,
     })
 }
 

@@ -23,6 +23,7 @@ fn with_report<R>(trace: &Trace, options: &Options, show: impl FnOnce(&Report) -
         label: None,
         remarks: &[],
         top: 10,
+        each_layer: false,
     })
 }
 

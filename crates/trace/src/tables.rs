@@ -225,8 +225,9 @@ table! {
         start_ns: Option<i64>,
         /// How long it lasted; 0 for an instant.
         duration_ns: Option<i64>,
-        /// The library or part of the program that set it (NVTX: the domain); labels nest inside their domain. In imports, `operator`,
-        /// `python` and `host` are functions of the program: they label no work.
+        /// The library or part of the program that set it (NVTX: the domain); labels nest inside their domain. `torch.module` and
+        /// `torch.operator`: set by gapscope itself, modules around and operators inside all others. In imports, `operator`, `python` and
+        /// `host` are functions of the program: they label no work.
         domain: Option<Arc<str>>,
         /// Its category (NVTX).
         category: Option<Arc<str>>,

@@ -61,6 +61,7 @@ fn make_findings(analysed: &Analysed) -> Vec<u8> {
         label: None,
         remarks: &snapshot.remarks,
         top: usize::MAX,
+        each_layer: false,
     });
     let mut answer: Value = text
         .ok()

@@ -12,6 +12,7 @@ mod gaps;
 mod garbage;
 mod kernel_names;
 mod latency;
+mod layers;
 mod order;
 mod planted;
 mod polls;

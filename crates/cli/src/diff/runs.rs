@@ -5,7 +5,7 @@ use crate::args::Diff as Arguments;
 use crate::failure::Failure;
 use crate::{exit, layer, page};
 use gapscope_analysis::quantity;
-use gapscope_recorder::{Names, Outcome, Recording, Start};
+use gapscope_recorder::{Layers, Names, Outcome, Recording, Start};
 use gapscope_trace::manifest::Exit;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -183,6 +183,7 @@ fn one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), F
         time_limit: arguments.time_limit,
         layer: layer::find()?,
         cuda: layer::find_cuda()?,
+        layers: Layers::default(),
         stdout_to_stderr: true,
         spool_limit_bytes: None,
         // Runs are compared by their times, in the way of which is nothing then.

@@ -4,7 +4,7 @@
 //! them on the thread that sets the label. They write to that thread's log at once; no lock is taken but at the first
 //! use of a text. (Offsets and numbers: nvtxTypes.h and nvToolsExt.h of NVTX 3.)
 //!
-//! From below: [`text`], [`domains`], [`payload`], [`attributes`], [`label`] and [`names`], and what fills the tables:
+//! From below: [`text`], [`domains`], [`payload`], [`attributes`], [`operators`], [`label`] and [`names`], and what fills the tables:
 //! [`table`] and [`extension`].
 
 mod attributes;
@@ -12,6 +12,7 @@ mod domains;
 mod extension;
 mod label;
 mod names;
+mod operators;
 mod payload;
 mod table;
 mod text;

@@ -2,6 +2,7 @@
 
 use crate::bypass::cuda::{INJECTION, NVTX_INJECTION, set_for_another};
 use crate::drain::{self, Drain, Header};
+use crate::layers::Layers;
 use crate::names::Names;
 use crate::session::Session;
 use crate::signals::Signals;
@@ -37,6 +38,8 @@ pub struct Recording {
     pub layer: PathBuf,
     /// The library that records CUDA; without it CUDA is not recorded.
     pub cuda: Option<PathBuf>,
+    /// Labels to set in a program that sets none.
+    pub layers: Layers,
     /// What it prints goes to this process's stderr, whose stdout is for something else.
     pub stdout_to_stderr: bool,
     /// The most bytes of spool that may wait in one process; the hooks' default when absent.
@@ -137,6 +140,7 @@ impl Recording {
                 }
             }
         }
+        self.layers.put(&mut command, &output)?;
         if self.stdout_to_stderr {
             command.stdout(std::io::stderr());
         }

@@ -234,6 +234,7 @@ impl Run {
             Some(Outcome::NothingRecorded { reason, .. }) => notes.push(format!("{reason}.")),
             _ => notes.extend(nested::note(&inside)),
         }
+        notes.extend(self.recording.layers.note(&output));
         notes.extend(nvtx_note().filter(|_| self.drain.has_hook("cuda")));
         let mut all_notes = Vec::new();
         let since_ns = self.recording_since_ns;

@@ -25,7 +25,7 @@ pub use gapscope_model::{
     Api, HostCallKind, LossKind, MemoryPlace, OpaqueWorkKind, SampleSource, StreamKind,
     TransferKind,
 };
-pub use label::{LabelEdge, LabelScope, Payload};
+pub use label::{LabelEdge, LabelScope, Layer, Payload};
 pub use packed::{Packer, Torn, unpack};
 pub use vulkan::{Binding, Instance, Outcome, SemaphoreValue, VulkanEvent};
 

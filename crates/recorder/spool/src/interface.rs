@@ -20,6 +20,8 @@
 //!     int32_t (*pop_label)(void);
 //!     int32_t (*instant_label)(const char *text, size_t text_bytes);
 //!     int32_t (*flush)(uint64_t timeout_ns);
+//!     int32_t (*push_layer)(uint32_t layer, const char *text, size_t text_bytes);   // if `bytes` says that it is there
+//!     int32_t (*pop_layer)(uint32_t layer);
 //! };
 //! const struct gapscope_table *gapscope_interface(uint32_t version);   // NULL: the hook is older than `version`
 //! ```
@@ -34,13 +36,14 @@
 //! submitted after the start and finished before the stop: the caller waits for the device before both.
 //!
 //! **Labels** are markers on the calling thread, and apply to what this thread submits (Vulkan) or launches (CUDA)
-//! while they are open.
+//! while they are open. `push_layer` is for those that gapscope itself sets in a program that sets none: layer 0 are the
+//! modules of a model, layer 1 the operators of its framework ([`Layer`](crate::event::Layer)).
 
 mod client;
 mod host;
 
 pub use client::{Hook, Hooks};
-pub use host::Host;
+pub use host::{Host, write_layer};
 
 use std::ffi::{CStr, c_char};
 
@@ -137,7 +140,14 @@ pub struct Table {
     pub instant_label: unsafe extern "C" fn(*const c_char, usize) -> i32,
     /// Waits at most this many nanoseconds until the times of all work that has finished are in the spool.
     pub flush: extern "C" fn(u64) -> i32,
+    /// Begins a label of a layer on the calling thread.
+    pub push_layer: unsafe extern "C" fn(u32, *const c_char, usize) -> i32,
+    /// Ends the innermost label of a layer on the calling thread.
+    pub pop_layer: extern "C" fn(u32) -> i32,
 }
+
+/// What every table has: that of the first hooks of [`VERSION`] ended here.
+const LEAST_BYTES: usize = std::mem::offset_of!(Table, push_layer);
 
 // SAFETY: a table is immutable; its pointers are to functions that any thread may call and to a static text.
 unsafe impl Sync for Table {}

@@ -62,6 +62,8 @@ pub mod env {
     pub const CUDA_WITHOUT: &str = "GAPSCOPE_CUDA_WITHOUT";
     /// `0`: no stacks of threads are taken.
     pub const STACKS: &str = "GAPSCOPE_STACKS";
+    /// What labels are set in a program that sets none, separated by commas: `modules`, `operators`.
+    pub const LABELS: &str = "GAPSCOPE_LABELS";
     /// The libcupti to use, where the one that the CUDA library would find is the wrong one.
     pub const CUPTI: &str = "GAPSCOPE_CUPTI";
 }

@@ -2,6 +2,7 @@
 
 use super::attributes::Attributes;
 use super::domains::{self, Domain};
+use super::operators;
 use super::payload::{self, Data};
 use super::text::Text;
 use crate::labels;
@@ -89,6 +90,12 @@ unsafe fn label(location: Location, edge: LabelEdge, content: Content<'_>) {
             (None, ids::LabelDomain::NONE) => LabelScope::Thread,
             (None, domain) => LabelScope::Domain(domain),
         };
+        if location.range.is_none()
+            && domain == ids::LabelDomain::NONE
+            && operators::took(recorder, edge, &content.text, at_ns)
+        {
+            return;
+        }
         let write = |text: &Text<'_>| {
             let text = match (text, edge) {
                 (_, LabelEdge::End) => ids::Text::NONE,

@@ -4,8 +4,9 @@
 use super::Assembler;
 use super::commands;
 use super::host::{HostMarker, LabelRecord};
-use gapscope_spool::event::{LabelEdge, LabelScope, Payload};
+use gapscope_spool::event::{LabelEdge, LabelScope, Layer, Payload};
 use gapscope_spool::ids as hook;
+use gapscope_trace::build::{Labels, TextId};
 use gapscope_trace::ids::{LabelId, ProcessId, ThreadId};
 use gapscope_trace::tables::{MarkerScope, Tables};
 use rustc_hash::FxHashMap;
@@ -13,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Changes that a thread remembers: at 10 us each, more than a second.
-const MOST_REMEMBERED: usize = 1 << 17;
+/// Changes that a thread remembers: at 2 us each, as of operators, a second.
+const MOST_REMEMBERED: usize = 1 << 19;
 
 /// Labels of one process's threads.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -66,6 +67,7 @@ pub struct Forgotten;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct OpenLabel {
     label: LabelId,
+    text: TextId,
     start_ns: i64,
     thread: hook::Thread,
     domain: hook::LabelDomain,
@@ -162,7 +164,31 @@ impl HostLabels {
 }
 
 impl ThreadLabels {
-    fn remember(&mut self, at_ns: i64) {
+    /// The open label in which one of a domain begins. Labels of a domain nest in it; modules in all that the program has set,
+    /// and what the program sets in its modules.
+    fn around(&self, domain: hook::LabelDomain) -> Option<LabelId> {
+        let open = self.open.iter().rfind(|open| {
+            let layer = Layer::of(open.domain);
+            match Layer::of(domain) {
+                None => open.domain == domain || layer == Some(Layer::Module),
+                Some(Layer::Module | Layer::Operator) => layer != Some(Layer::Operator),
+            }
+        });
+        open.map(|open| open.label)
+    }
+
+    /// The label of what the thread does now: the innermost, and inside it all operators that run. Backward, a module begins inside an
+    /// operator of the engine and ends inside another.
+    fn innermost(&self, labels: &mut Labels) -> Option<LabelId> {
+        let is_operator = |open: &&OpenLabel| Layer::of(open.domain) == Some(Layer::Operator);
+        let base = self.open.iter().rfind(|open| !is_operator(open));
+        let operators = self.open.iter().filter(is_operator);
+        operators.fold(base.map(|open| open.label), |around, operator| {
+            Some(labels.label(around, operator.text))
+        })
+    }
+
+    fn remember(&mut self, at_ns: i64, label: Option<LabelId>) {
         if self.past.len() == MOST_REMEMBERED {
             self.past.pop_front();
             self.forgotten = true;
@@ -174,7 +200,7 @@ impl ThreadLabels {
             .map_or(at_ns, |last| at_ns.max(last.since_ns));
         self.past.push_back(LabelChange {
             since_ns: at_ns,
-            label: self.open.last().map(|open| open.label),
+            label,
         });
     }
 }
@@ -212,10 +238,11 @@ impl Assembler {
                 tables,
             );
         }
-        let mut open = |parent: Option<LabelId>| {
-            let text = commands::text(&state.texts, &mut self.labels, text);
+        let open = |parent: Option<LabelId>, known: &mut Labels| {
+            let text = commands::text(&state.texts, known, text);
             OpenLabel {
-                label: self.labels.label(parent, text),
+                label: known.label(parent, text),
+                text,
                 start_ns: at_ns,
                 thread,
                 domain,
@@ -225,7 +252,7 @@ impl Assembler {
         };
         match (edge, range) {
             (LabelEdge::Begin, Some(range)) => {
-                all.ranges.insert(range, open(None));
+                all.ranges.insert(range, open(None, &mut self.labels));
                 all.threads.entry(thread).or_default().last = LastLabel::Range(range);
             }
             (LabelEdge::End, Some(range)) => {
@@ -237,18 +264,23 @@ impl Assembler {
             (edge, _) => {
                 let labels = all.threads.entry(thread).or_default();
                 let inner = labels.open.iter().rposition(|o| o.domain == domain);
-                let parent = inner.map(|at| labels.open[at].label);
+                let around = match Layer::of(domain) {
+                    Some(Layer::Operator) => labels.innermost(&mut self.labels),
+                    _ => labels.around(domain),
+                };
                 match edge {
                     LabelEdge::Begin => {
-                        labels.open.push(open(parent));
+                        labels.open.push(open(around, &mut self.labels));
                         labels.last = LastLabel::Open;
-                        labels.remember(at_ns);
+                        let innermost = labels.innermost(&mut self.labels);
+                        labels.remember(at_ns, innermost);
                     }
                     LabelEdge::End => {
                         labels.last = LastLabel::None;
                         if let Some(at) = inner {
                             let ended = labels.open.remove(at);
-                            labels.remember(at_ns);
+                            let innermost = labels.innermost(&mut self.labels);
+                            labels.remember(at_ns, innermost);
                             all.marker(&ended, MarkerScope::Thread).write(
                                 process,
                                 Some(at_ns),
@@ -257,7 +289,7 @@ impl Assembler {
                         }
                     }
                     LabelEdge::Instant => {
-                        labels.instant = Some(open(parent));
+                        labels.instant = Some(open(around, &mut self.labels));
                         labels.last = LastLabel::Instant;
                     }
                 }

@@ -4,6 +4,7 @@ use super::{Drain, LAYER, SPOOL};
 use crate::Error;
 use crate::assembler::Assembler;
 use crate::code;
+use crate::layers;
 use crate::names::Names;
 use gapscope_model::LossKind;
 use gapscope_trace::TraceWriter;
@@ -126,7 +127,7 @@ pub struct Finished {
 
 /// Removes what a complete trace does not need.
 pub fn remove_leftovers(folder: &Path) {
-    for leftover in [SPOOL, LAYER] {
+    for leftover in [SPOOL, LAYER, layers::FOLDER] {
         // What cannot be deleted does no harm: nothing reads it.
         let _ = fs::remove_dir_all(folder.join(leftover));
     }

@@ -4,7 +4,9 @@
 mod limits;
 mod nested;
 
-use gapscope_recorder::{Error, Names, Outcome, Recorded, Recording, Recovered, Start, recover};
+use gapscope_recorder::{
+    Error, Layers, Names, Outcome, Recorded, Recording, Recovered, Start, recover,
+};
 use gapscope_spool::event::{
     self, Api, ClockSource, Command, CommonEvent, Instance, Op, Span, VulkanEvent,
 };
@@ -222,6 +224,7 @@ fn record(
         time_limit: None,
         layer: "/dev/null".into(),
         cuda: None,
+        layers: Layers::default(),
         stdout_to_stderr: false,
         spool_limit_bytes: None,
         stack_rate_hz: None,

@@ -1,6 +1,6 @@
 //! The program's end of the interface.
 
-use super::{Entry, SYMBOL, Status, Table, VERSION};
+use super::{Entry, LEAST_BYTES, SYMBOL, Status, Table, VERSION};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -99,7 +99,7 @@ fn table_in(library: &CStr) -> Option<&'static Table> {
         }
         let entry = std::mem::transmute::<*mut c_void, Entry>(symbol);
         let table = entry(VERSION).as_ref()?;
-        (table.version >= VERSION && table.bytes as usize >= size_of::<Table>()).then_some(table)
+        (table.version >= VERSION && table.bytes as usize >= LEAST_BYTES).then_some(table)
     }
 }
 

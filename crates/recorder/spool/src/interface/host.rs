@@ -1,7 +1,7 @@
 //! The hook's end of the interface.
 
 use super::{Status, Table, VERSION};
-use crate::event::{CommonEvent, LabelEdge, LabelScope};
+use crate::event::{CommonEvent, LabelEdge, LabelScope, Layer, Object};
 use crate::hook::guard;
 use crate::{Control, Spool, ids, monotonic_ns};
 use std::borrow::Cow;
@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -55,6 +56,8 @@ static OPEN: Mutex<Option<Open>> = Mutex::new(None);
 thread_local! {
     /// Labels that this thread has pushed and not popped.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// The same of each layer.
+    static LAYER_DEPTHS: Cell<[u32; Layer::ALL.len()]> = const { Cell::new([0; Layer::ALL.len()]) };
 }
 
 impl Table {
@@ -72,6 +75,8 @@ impl Table {
             pop_label: pop_label::<H>,
             instant_label: instant_label::<H>,
             flush: flush::<H>,
+            push_layer: push_layer::<H>,
+            pop_layer: pop_layer::<H>,
         }
     }
 
@@ -221,6 +226,64 @@ extern "C" fn capture_state<H: Host>(capture: u32) -> i32 {
         } else {
             Status::Done
         }
+    })
+}
+
+/// Writes one end of a label of a layer; before the first of a process, the name of the layer's domain.
+pub fn write_layer(spool: &Spool, layer: Layer, edge: LabelEdge, text: ids::Text, at_ns: i64) {
+    /// The process in whose spool the name is.
+    static NAMED: [AtomicU32; Layer::ALL.len()] = [const { AtomicU32::new(0) }; Layer::ALL.len()];
+    let generation = crate::writer::generation();
+    if NAMED[layer.index()].swap(generation, Relaxed) != generation {
+        spool.write(&CommonEvent::Name {
+            object: Object::LabelDomain(layer.domain()),
+            name: layer.name(),
+        });
+    }
+    spool.write(&CommonEvent::Label {
+        scope: LabelScope::Domain(layer.domain()),
+        edge,
+        text,
+        at_ns,
+    });
+}
+
+unsafe extern "C" fn push_layer<H: Host>(layer: u32, text: *const c_char, bytes: usize) -> i32 {
+    guarded::<H>(|host| {
+        let at_ns = monotonic_ns();
+        // SAFETY: the caller's own text.
+        let text = unsafe { bytes_at(text, bytes) };
+        let (Some(layer), Some(text)) = (Layer::ALL.get(layer as usize), text) else {
+            return Status::BadText;
+        };
+        let text = host.text(&String::from_utf8_lossy(text));
+        let mut open = LAYER_DEPTHS.get();
+        open[layer.index()] = open[layer.index()].saturating_add(1);
+        LAYER_DEPTHS.set(open);
+        write_layer(host.spool(), *layer, LabelEdge::Begin, text, at_ns);
+        Status::Done
+    })
+}
+
+extern "C" fn pop_layer<H: Host>(layer: u32) -> i32 {
+    guarded::<H>(|host| {
+        let Some(layer) = Layer::ALL.get(layer as usize) else {
+            return Status::NoLabel;
+        };
+        let mut open = LAYER_DEPTHS.get();
+        let Some(left) = open[layer.index()].checked_sub(1) else {
+            return Status::NoLabel;
+        };
+        open[layer.index()] = left;
+        LAYER_DEPTHS.set(open);
+        write_layer(
+            host.spool(),
+            *layer,
+            LabelEdge::End,
+            ids::Text::NONE,
+            monotonic_ns(),
+        );
+        Status::Done
     })
 }
 

@@ -1,7 +1,9 @@
 //! Labels around launches.
 
 use super::*;
+use gapscope_spool::event::{Layer, Object};
 use gapscope_trace::ids::LabelId;
+use gapscope_trace::lookup::{IdIndex, label_path};
 
 #[test]
 fn a_kernel_has_the_label_around_its_call_however_late_it_is_told_of() {
@@ -147,4 +149,112 @@ fn a_value_that_is_given_at_the_end_is_that_of_the_label_which_ends() {
         payloads,
         [Some("at=300"), Some("at=350"), Some("count=3, at=400")]
     );
+}
+
+/// A program's own range, modules and operators on one thread, forward and backward; each launch's label by its path.
+#[test]
+fn modules_are_inside_the_programs_labels_and_operators_inside_both() {
+    use LabelEdge::*;
+    let mut cuda = Cuda::new();
+    let texts = [
+        "step",
+        "blocks.3",
+        "blocks.3.attn",
+        "aten::linear",
+        "aten::addmm",
+        "own",
+        "Engine",
+    ];
+    for (text, value) in (1..).zip(texts) {
+        cuda.event(CommonEvent::Text {
+            text: hook::Text(text),
+            value,
+        });
+    }
+    let module = LabelScope::Domain(Layer::Module.domain());
+    let operator = LabelScope::Domain(Layer::Operator.domain());
+    for layer in Layer::ALL {
+        cuda.event(CommonEvent::Name {
+            object: Object::LabelDomain(layer.domain()),
+            name: layer.name(),
+        });
+    }
+    let mut at_ns = 100;
+    let mut correlation = 0;
+    let mut launch = |cuda: &mut Cuda, at_ns: i64| {
+        correlation += 1;
+        cuda.batch(&[
+            call(LAUNCH, correlation, at_ns, at_ns + 1),
+            kernel(1, correlation, at_ns + 2, at_ns + 3),
+        ]);
+    };
+    for (scope, edge, text, launches) in [
+        (LabelScope::Thread, Begin, 1, true),
+        (module, Begin, 2, true),
+        (module, Begin, 3, false),
+        (operator, Begin, 4, false),
+        (operator, Begin, 5, true),
+        // The program's own range inside an operator.
+        (LabelScope::Thread, Begin, 6, true),
+        (LabelScope::Thread, End, 0, false),
+        (operator, End, 0, true),
+        (operator, End, 0, false),
+        (module, End, 0, false),
+        (module, End, 0, true),
+        // Backward, a module begins when the engine's operator runs already, and is open longer.
+        (operator, Begin, 7, true),
+        (module, Begin, 2, true),
+        (operator, Begin, 5, true),
+        (operator, End, 0, false),
+        (operator, End, 0, true),
+        (module, End, 0, false),
+        (LabelScope::Thread, End, 0, true),
+    ] {
+        cuda.event(CommonEvent::Label {
+            scope,
+            edge,
+            text: hook::Text(text),
+            at_ns,
+        });
+        if launches {
+            launch(&mut cuda, at_ns + 10);
+        }
+        at_ns += 100;
+    }
+    cuda.end(at_ns);
+    let (_, tables) = cuda.finish();
+    let ids = IdIndex::new(&tables.labels.id);
+    let path = |label: Option<LabelId>| {
+        let row = label.map(|label| ids.row(label) as usize);
+        let rows = row
+            .into_iter()
+            .flat_map(|row| tables.labels.outwards(&ids, row));
+        label_path(rows.map(|row| &*tables.labels.text[row]))
+    };
+    let labels: Vec<String> = tables.dispatches.label.iter().copied().map(path).collect();
+    assert_eq!(
+        labels,
+        [
+            "step",
+            "step / blocks.3",
+            "step / blocks.3 / blocks.3.attn / aten::linear / aten::addmm",
+            "step / blocks.3 / blocks.3.attn / own / aten::linear / aten::addmm",
+            "step / blocks.3 / blocks.3.attn / aten::linear",
+            "step",
+            "step / Engine",
+            "step / blocks.3 / Engine",
+            "step / blocks.3 / Engine / aten::addmm",
+            "step / blocks.3",
+            "",
+        ]
+    );
+    let domain = |text: &str| {
+        let markers = &tables.markers;
+        let is = |label: LabelId| &*tables.labels.text[ids.row(label) as usize] == text;
+        let row = markers.label.iter().position(|label| is(*label));
+        row.and_then(|row| markers.domain[row].clone())
+    };
+    assert_eq!(domain("blocks.3").as_deref(), Some("torch.module"));
+    assert_eq!(domain("aten::addmm").as_deref(), Some("torch.operator"));
+    assert_eq!(domain("own"), None);
 }

@@ -1,0 +1,105 @@
+//! Operators of a framework, where the recording has labelled them: how often each was called, and the device time of
+//! the work that it launched itself and through others.
+//!
+//! Device times are sums of durations, as those of `key_averages()` of torch.profiler: work that ran at the same time counts
+//! more than once.
+
+use crate::labels::layers::Layers;
+use crate::timeline::{Timeline, WorkKind};
+use gapscope_trace::lookup::{IdIndex, NONE};
+use gapscope_trace::tables::{OPERATOR_DOMAIN, Table};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// All calls of an operator.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct OperatorRow {
+    /// Its name, such as `aten::mm`.
+    pub name: String,
+    /// How often it was called.
+    pub call_count: u64,
+    /// Work that it launched itself.
+    pub own: OperatorWork,
+    /// Its own work, and that of the operators that it called. Each piece counts once.
+    pub inclusive: OperatorWork,
+}
+
+/// Work on devices.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub struct OperatorWork {
+    /// Kernels and transfers whose times are known.
+    pub timed_count: u64,
+    /// Sum of their durations; absent when there is none.
+    pub total_ns: Option<i64>,
+}
+
+impl OperatorWork {
+    fn add(&mut self, ns: i64) {
+        self.timed_count += 1;
+        self.total_ns = Some(self.total_ns.unwrap_or(0).saturating_add(ns));
+    }
+}
+
+/// Operators, those with the greatest own time first.
+pub fn operators(timeline: &Timeline) -> Vec<OperatorRow> {
+    let tables = &timeline.trace.tables;
+    let labels = &tables.labels;
+    let ids = IdIndex::new(&labels.id);
+    let layers = Layers::of(timeline.trace, &ids);
+    if layers.is_empty() {
+        return Vec::new();
+    }
+    let mut found: HashMap<&str, usize> = HashMap::new();
+    let mut operators: Vec<OperatorRow> = Vec::new();
+    // Of each label, the operators in its path, its own first.
+    let paths: Vec<Vec<usize>> = (0..labels.len())
+        .map(|row| {
+            let mut path = Vec::new();
+            let rows = labels.outwards(&ids, row);
+            for row in rows.take_while(|row| layers.is_operator(*row)) {
+                let name = &*labels.text[row];
+                let at = *found.entry(name).or_insert_with(|| {
+                    operators.push(OperatorRow {
+                        name: name.to_owned(),
+                        ..OperatorRow::default()
+                    });
+                    operators.len() - 1
+                });
+                if !path.contains(&at) {
+                    path.push(at);
+                }
+            }
+            path
+        })
+        .collect();
+    for (label, domain) in tables.markers.label.iter().zip(&tables.markers.domain) {
+        let path = ids.get(*label).map(|row| &paths[row]);
+        if domain.as_deref() == Some(OPERATOR_DOMAIN)
+            && let Some(own) = path.and_then(|path| path.first())
+        {
+            operators[*own].call_count += 1;
+        }
+    }
+    timeline.each_work(|work| {
+        let row = timeline.label_row_of(work);
+        if row == NONE || work.kind() == WorkKind::CommandBuffer {
+            return;
+        }
+        let ns = work.interval.length_ns();
+        let path = &paths[row as usize];
+        if let Some(own) = path.first() {
+            operators[*own].own.add(ns);
+        }
+        for operator in path {
+            operators[*operator].inclusive.add(ns);
+        }
+    });
+    operators.retain(|operator| operator.call_count > 0 || operator.inclusive.timed_count > 0);
+    operators.sort_by_cached_key(|operator| {
+        let (own, all) = (operator.own.total_ns, operator.inclusive.total_ns);
+        (Reverse((own, all)), operator.name.clone())
+    });
+    operators
+}

@@ -1,0 +1,3 @@
+"""The program's own, which must run as it would without gapscope."""
+
+SAID = "the program's own"
