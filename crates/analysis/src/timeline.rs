@@ -11,6 +11,7 @@
 mod build;
 mod content;
 mod dispatches;
+mod nearly_sorted;
 mod times;
 mod work;
 

@@ -4,14 +4,13 @@ use super::metric::Metric;
 use super::samples::{Blocks, Lengths};
 use super::works::Works;
 use crate::bound_bytes::BindingSets;
-use crate::busy::busy;
 use crate::conditions;
 use crate::findings::Findings;
 use crate::gaps;
-use crate::intervals::Interval;
+use crate::intervals::{Interval, union_length_ns};
 use crate::labels::LabelTree;
 use crate::memory_timeline::memory_timeline;
-use crate::timeline::Timeline;
+use crate::timeline::{Gpu, Timeline};
 use crate::vocabulary::Vocabulary;
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
@@ -145,14 +144,19 @@ impl RunDigest {
         let Some(window) = timeline.work_window() else {
             return;
         };
-        let devices = busy(timeline, Some(window));
-        let gpu_ns: i64 = devices.iter().filter_map(|device| device.busy_ns).sum();
+        let busy_ns = |gpu: &Gpu| union_length_ns(gpu.works.iter().map(|work| work.interval));
+        let gpu_ns = timeline
+            .gpus
+            .iter()
+            .map(busy_ns)
+            .fold(0, i64::saturating_add);
         self.set(Metric::WallTime, Some(window.length_ns() as f64));
         self.set(Metric::GpuTime, Some(gpu_ns as f64));
-        let idle = gaps::idle_time(timeline, window, 0, 0);
-        self.set(Metric::IdleTime, Some(idle.total_ns as f64));
-        for cause in &idle.causes {
-            self.set(Metric::IdleOf(cause.cause), Some(cause.total_ns as f64));
+        let causes = gaps::idle_by_cause(timeline);
+        let idle_ns = (causes.iter()).fold(0_i64, |sum, (_, ns)| sum.saturating_add(*ns));
+        self.set(Metric::IdleTime, Some(idle_ns as f64));
+        for (cause, ns) in causes {
+            self.set(Metric::IdleOf(cause), Some(ns as f64));
         }
         self.idle_known = true;
         if timeline.trace.manifest.sampling_mode != SamplingMode::CommandBuffer {
@@ -322,12 +326,12 @@ fn rests_on(metric: Metric, table: &str) -> bool {
 fn bound_bytes(timeline: &Timeline) -> Option<f64> {
     let sets = BindingSets::of(timeline.trace);
     let dispatches = &timeline.dispatches;
-    let mut sum = 0.0;
+    let mut sum = 0;
     for row in 0..dispatches.len() {
         let bytes = sets.bytes(dispatches.binding_set(row))?;
-        sum += bytes.read_bytes as f64 + bytes.written_bytes as f64;
+        sum += u128::from(bytes.read_bytes) + u128::from(bytes.written_bytes);
     }
-    (dispatches.len() > 0).then_some(sum)
+    (dispatches.len() > 0).then_some(sum as f64)
 }
 
 fn flaws(timeline: &Timeline, remarks: &[String]) -> Vec<String> {

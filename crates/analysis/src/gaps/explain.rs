@@ -108,6 +108,11 @@ impl<'a> Explainer<'a> {
     fn explain_inside(&self, after: &Work, gap: Interval, row: u32, explanation: &mut Explanation) {
         let untimed_nodes = self.order.has_untimed_nodes(row);
         let functions = self.order.functions(self.timeline.queue_of(after), gap);
+        // As it mostly is.
+        if functions.is_empty() && !untimed_nodes {
+            push(&mut explanation.parts, gap, Cause::WithinCommandBuffer);
+            return;
+        }
         for (piece, in_function) in pieces(gap, functions) {
             let cause = match in_function {
                 true => Cause::HostFunction,

@@ -2,6 +2,7 @@
 
 use super::Timeline;
 use super::dispatches::{DispatchColumns, Launched, Untimed};
+use super::nearly_sorted;
 use super::times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
 use super::work::{Gpu, Work, WorkKind};
 use crate::communication::is_communication;
@@ -306,17 +307,12 @@ impl<'a> Builder<'a> {
         let ids = &self.timeline.trace.tables.command_buffers.id;
         for gpu in &mut self.timeline.gpus {
             let id = |work: &Work| ids.get(work.command_buffer as usize);
-            let order = |a: &Work, b: &Work| {
-                a.interval
-                    .cmp(&b.interval)
-                    .then_with(|| id(a).cmp(&id(b)))
-                    .then_with(|| a.kind().cmp(&b.kind()))
-                    .then_with(|| a.row().cmp(&b.row()))
-            };
-            if !gpu.works.is_sorted_by(|a, b| order(a, b).is_le()) {
-                // A stable sort would take half as much memory again.
-                gpu.works.sort_unstable_by(order);
-            }
+            let rest = |work: &Work| (work.interval.end_ns, id(work), work.kind(), work.row());
+            nearly_sorted::sort(
+                &mut gpu.works,
+                |work| work.interval.start_ns,
+                |a, b| rest(a).cmp(&rest(b)),
+            );
         }
     }
 
