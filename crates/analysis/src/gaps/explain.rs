@@ -35,6 +35,8 @@ pub(crate) struct Explainer<'a> {
     pub(crate) timeline: &'a Timeline<'a>,
     pub(crate) host: Host,
     order: Order<'a>,
+    /// A gap between two pieces of work of one command buffer has no other cause than that.
+    pub(crate) inside_is_inside: bool,
     /// The clock's error by GPU; absent where it is not known.
     pub(crate) error_ns: Vec<Option<i64>>,
 }
@@ -67,10 +69,12 @@ impl<'a> Explainer<'a> {
                     .map(|error| error.clamp(0, 1 << 40))
             })
             .collect();
+        let order = Order::of(timeline);
         Explainer {
             timeline,
             host: Host::of(timeline.trace),
-            order: Order::of(timeline),
+            inside_is_inside: order.has_no_functions(),
+            order,
             error_ns,
         }
     }

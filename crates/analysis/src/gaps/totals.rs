@@ -115,7 +115,8 @@ impl Totals {
     }
 
     /// Adds a gap with one cause that rests on times of one clock: of ten million gaps most are such.
-    fn add_one(&mut self, cause: Cause, ns: i64) {
+    #[inline]
+    pub(super) fn add_one(&mut self, cause: Cause, ns: i64) {
         let total = &mut self.causes[cause as usize];
         total.count += 1;
         total.main_count += 1;

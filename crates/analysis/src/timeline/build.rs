@@ -81,7 +81,7 @@ impl<'a> Builder<'a> {
     fn find_gpus(&mut self) {
         let gpus = (0..self.listed.count()).map(|gpu| Gpu {
             devices: self.listed.rows(gpu).to_vec(),
-            works: Vec::new(),
+            ..Gpu::default()
         });
         self.timeline.gpus = gpus.collect();
     }
@@ -327,15 +327,20 @@ impl<'a> Builder<'a> {
             dispatches,
             ..
         } = &mut self.timeline;
-        for work in gpus.iter().flat_map(|gpu| &gpu.works) {
-            if let Some(times) = command_buffers.get_mut(work.command_buffer as usize) {
-                times.add(work.interval, work.kind() != WorkKind::CommandBuffer);
-                continue;
+        for gpu in gpus {
+            let works = std::mem::take(&mut gpu.works);
+            for work in &works {
+                gpu.reach(work.interval);
+                if let Some(times) = command_buffers.get_mut(work.command_buffer as usize) {
+                    times.add(work.interval, work.kind() != WorkKind::CommandBuffer);
+                    continue;
+                }
+                let submission = dispatches.submission_of(work, &trace.tables, submission_ids);
+                if let Some(times) = submissions.get_mut(submission as usize) {
+                    times.add(work.interval);
+                }
             }
-            let submission = dispatches.submission_of(work, &trace.tables, submission_ids);
-            if let Some(times) = submissions.get_mut(submission as usize) {
-                times.add(work.interval);
-            }
+            gpu.works = works;
         }
         for times in command_buffers {
             if let Some(submission) = submissions.get_mut(times.submission as usize) {
