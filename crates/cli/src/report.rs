@@ -3,7 +3,7 @@
 use crate::args::Report;
 use crate::failure::Failure;
 use crate::ranks::Within;
-use crate::{exit, page, ranks, source_lines, trace, view};
+use crate::{exit, page, progress, ranks, source_lines, trace, view};
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::ranks::note;
 use gapscope_analysis::unread::CAUSES;
@@ -31,10 +31,9 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         equal_work: arguments.compare_labels.clone(),
         ..Options::default()
     };
-    let (text, whole) = trace::in_pieces(
-        &arguments.trace,
-        &Findings::selection_for(&options),
-        |opened| {
+    let selection = Findings::selection_for(&options);
+    let (text, whole) = progress::while_running("reading the trace", || {
+        trace::in_pieces(&arguments.trace, &selection, |opened| {
             let trace = &opened.trace;
             let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take).map(|_| ());
             // Before the timeline of the whole trace, so that never both fill memory.
@@ -68,8 +67,8 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
                 Ok((text, trace.is_whole()))
             });
             Some(text)
-        },
-    )??;
+        })
+    })??;
     page::write(&text)?;
     Ok(exit::of_reading(whole))
 }

@@ -1,5 +1,6 @@
 //! What a comparison keeps of a run: figures, and of each kernel under each label what it took.
 
+use super::contamination::Surroundings;
 use super::metric::Metric;
 use super::samples::{Blocks, Lengths};
 use super::works::Works;
@@ -30,6 +31,9 @@ pub struct RunDigest {
     pub machine: Machine,
     /// Why figures are not of the whole run, or not of it alone; sentences.
     pub flaws: Vec<String>,
+    /// What is told where the other side had it otherwise.
+    #[serde(default)]
+    pub(super) surroundings: Surroundings,
     pub(super) figures: BTreeMap<Metric, Reading>,
     pub(super) kernels: Vec<KernelDigest>,
     /// Labels that most dispatches lie under and that were set several times, the outermost first.
@@ -200,11 +204,25 @@ impl RunDigest {
         }
     }
 
+    /// Index of the run whose time from the start of its first work to the end of its last is the median of those that are known; of
+    /// two in the middle, the shorter one's.
+    pub fn median(runs: &[RunDigest]) -> usize {
+        let time = |run: &RunDigest| run.figures.get(&Metric::WallTime)?.value;
+        let times = runs.iter().enumerate();
+        let mut times: Vec<(f64, usize)> = times
+            .filter_map(|(at, run)| Some((time(run)?, at)))
+            .collect();
+        times.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let middle = times.get(times.len().saturating_sub(1) / 2);
+        middle.map_or(0, |(_, at)| *at)
+    }
+
     /// The run of several ranks, of which this is one and `other` another.
     pub fn and_rank(mut self, other: RunDigest) -> RunDigest {
         self.started_unix_ns = self.started_unix_ns.min(other.started_unix_ns);
         self.machine.add(other.machine);
         self.flaws.extend(other.flaws);
+        self.surroundings.add(&other.surroundings);
         let metrics: BTreeSet<Metric> = self
             .figures
             .keys()
