@@ -44,10 +44,7 @@ pub fn activity(timeline: &Timeline, slices: usize) -> Activity {
     let Some(window) = timeline.work_window().filter(|w| !w.is_empty()) else {
         return Activity::default();
     };
-    let grid = Grid {
-        window,
-        slices: slices.max(1),
-    };
+    let grid = Grid::new(window, slices.max(1));
     let explainer = Explainer::new(timeline);
     let mut rows = Vec::new();
     for (device, gpu) in timeline.gpus.iter().enumerate() {
@@ -60,123 +57,146 @@ pub fn activity(timeline: &Timeline, slices: usize) -> Activity {
             queue_id: None,
             slices: of_device(&grid, &explainer, gpu),
         });
-        let mut used = vec![false; timeline.queues.len()];
-        for work in &gpu.works {
-            used[timeline.queue_of(work) as usize] = true;
+        let queues = of_queues(&grid, timeline, device, gpu);
+        if queues.len() > 1 {
+            rows.extend(queues.into_iter().map(|(queue, slices)| ActivityRow {
+                device,
+                queue_id: Some(timeline.queues[queue].id),
+                slices,
+            }));
         }
-        let queues = || (0u32..).zip(&used).filter(|(_, used)| **used);
-        if queues().count() < 2 {
-            continue;
-        }
-        rows.extend(queues().map(|(queue, _)| ActivityRow {
-            device,
-            queue_id: Some(timeline.queues[queue as usize].id),
-            slices: of_queue(&grid, timeline, gpu, queue),
-        }));
     }
     Activity { window, rows }
 }
 
 fn of_device(grid: &Grid, explainer: &Explainer, gpu: &Gpu) -> Vec<Slice> {
-    let mut slices = grid.empty();
-    let mut idle = vec![[0_i64; CAUSES]; slices.len()];
+    let mut row = Row::new(grid);
+    let mut idle = vec![[0_i64; CAUSES]; row.slices.len()];
+    let mut place = 0;
     let mut explanation = Explanation::default();
     let mut last: Option<&Work> = None;
     for work in &gpu.works {
-        let until_ns = last.map_or(i64::MIN, |last| last.interval.end_ns);
-        if let Some(last) = last.filter(|_| work.interval.start_ns > until_ns) {
-            let gap = Interval::new(until_ns, work.interval.start_ns);
+        if let Some(last) = last.filter(|_| work.interval.start_ns > row.until_ns) {
+            let gap = Interval::new(row.until_ns, work.interval.start_ns);
             explainer.explain(last, work, gap, &mut explanation);
             for part in &explanation.parts {
                 let cause = part.cause as usize;
-                grid.add(part.interval(), |slice, ns| idle[slice][cause] += ns);
+                grid.add(&mut place, part.interval(), |slice, ns| {
+                    idle[slice][cause] += ns;
+                });
             }
         }
-        grid.add_after(until_ns, work.interval, &mut slices);
-        if work.interval.end_ns > until_ns {
+        if work.interval.end_ns > row.until_ns {
             last = Some(work);
         }
+        row.add(grid, work.interval);
     }
-    for (slice, idle) in slices.iter_mut().zip(idle) {
+    for (slice, idle) in row.slices.iter_mut().zip(idle) {
         let most = Cause::ALL
             .into_iter()
             .max_by_key(|cause| idle[*cause as usize]);
         slice.idle_cause = most.filter(|cause| idle[*cause as usize] > 0);
     }
-    slices
+    row.slices
 }
 
-fn of_queue(grid: &Grid, timeline: &Timeline, gpu: &Gpu, queue: u32) -> Vec<Slice> {
-    let mut slices = grid.empty();
-    let mut until_ns = i64::MIN;
-    for work in gpu
-        .works
-        .iter()
-        .filter(|work| timeline.queue_of(work) == queue)
-    {
-        grid.add_after(until_ns, work.interval, &mut slices);
-        until_ns = until_ns.max(work.interval.end_ns);
+/// The queues of a device that have work, by their index. None where the device has but one queue.
+fn of_queues(grid: &Grid, timeline: &Timeline, device: u32, gpu: &Gpu) -> Vec<(usize, Vec<Slice>)> {
+    let of_device = timeline.queues.iter().filter(|queue| queue.gpu == device);
+    if of_device.count() < 2 {
+        return Vec::new();
     }
-    slices
+    let mut rows: Vec<Option<Row>> = Vec::new();
+    rows.resize_with(timeline.queues.len(), || None);
+    for work in &gpu.works {
+        let row = &mut rows[timeline.queue_of(work) as usize];
+        row.get_or_insert_with(|| Row::new(grid))
+            .add(grid, work.interval);
+    }
+    let used = rows.into_iter().enumerate();
+    used.filter_map(|(queue, row)| Some((queue, row?.slices)))
+        .collect()
 }
 
 const CAUSES: usize = Cause::ALL.len();
 
+/// Work in order of its start, sliced.
+struct Row {
+    slices: Vec<Slice>,
+    /// The slice in which the last piece began.
+    place: usize,
+    /// Until when all was added.
+    until_ns: i64,
+}
+
+impl Row {
+    fn new(grid: &Grid) -> Row {
+        Row {
+            slices: grid.empty(),
+            place: 0,
+            until_ns: i64::MIN,
+        }
+    }
+
+    /// Adds the part of a piece of work that was not added already.
+    #[inline]
+    fn add(&mut self, grid: &Grid, work: Interval) {
+        if work.end_ns > self.until_ns {
+            let fresh = Interval::new(work.start_ns.max(self.until_ns), work.end_ns);
+            let slices = &mut self.slices;
+            grid.add(&mut self.place, fresh, |slice, ns| {
+                slices[slice].busy_ns += ns;
+            });
+            self.until_ns = work.end_ns;
+        }
+    }
+}
+
 /// Equal slices of a window.
 struct Grid {
     window: Interval,
-    slices: usize,
+    /// Where each begins, and after the last where that ends.
+    bounds_ns: Vec<i64>,
 }
 
 impl Grid {
+    fn new(window: Interval, slices: usize) -> Grid {
+        let bound = |slice: usize| {
+            let offset = i128::from(window.length_ns()) * slice as i128 / slices as i128;
+            window.start_ns + offset as i64
+        };
+        Grid {
+            window,
+            bounds_ns: (0..=slices).map(bound).collect(),
+        }
+    }
+
     fn empty(&self) -> Vec<Slice> {
-        let slices = (0..self.slices).map(|slice| Slice {
-            length_ns: self.start_ns(slice + 1) - self.start_ns(slice),
+        let slices = self.bounds_ns.windows(2).map(|bounds| Slice {
+            length_ns: bounds[1] - bounds[0],
             ..Slice::default()
         });
         slices.collect()
     }
 
-    fn start_ns(&self, slice: usize) -> i64 {
-        let offset = i128::from(self.window.length_ns()) * slice as i128 / self.slices as i128;
-        self.window.start_ns + offset as i64
-    }
-
-    /// The slice in which a moment lies.
-    fn slice(&self, at_ns: i64) -> usize {
-        let offset = i128::from(at_ns - self.window.start_ns) * self.slices as i128;
-        let guess = (offset / i128::from(self.window.length_ns())) as usize;
-        // The quotient of rounded bounds may be one too small.
-        let next = guess + 1;
-        let slice = if next < self.slices && self.start_ns(next) <= at_ns {
-            next
-        } else {
-            guess
-        };
-        slice.min(self.slices - 1)
-    }
-
-    /// Calls `add` with each slice that `interval` meets and the nanoseconds in it.
-    fn add(&self, interval: Interval, mut add: impl FnMut(usize, i64)) {
+    /// Calls `add` with each slice that `interval` meets and the nanoseconds in it. Intervals come in order of their start:
+    /// `place` is where the last one began, and 0 before.
+    #[inline]
+    fn add(&self, place: &mut usize, interval: Interval, mut add: impl FnMut(usize, i64)) {
         let inside = interval.intersection(self.window);
         if inside.is_empty() {
             return;
         }
         let mut from_ns = inside.start_ns;
-        let mut slice = self.slice(from_ns);
+        while self.bounds_ns[*place + 1] <= from_ns {
+            *place += 1;
+        }
+        let mut slice = *place;
         while from_ns < inside.end_ns {
-            let until_ns = self.start_ns(slice + 1).min(inside.end_ns);
+            let until_ns = self.bounds_ns[slice + 1].min(inside.end_ns);
             add(slice, until_ns - from_ns);
             from_ns = until_ns;
             slice += 1;
-        }
-    }
-
-    /// Adds the part of a piece of work that comes after `until_ns`, to which all was added already.
-    fn add_after(&self, until_ns: i64, work: Interval, slices: &mut [Slice]) {
-        if work.end_ns > until_ns {
-            let fresh = Interval::new(work.start_ns.max(until_ns), work.end_ns);
-            self.add(fresh, |slice, ns| slices[slice].busy_ns += ns);
         }
     }
 }
@@ -188,14 +208,12 @@ mod tests {
     #[test]
     fn slices_cut_the_window_to_the_nanosecond() {
         for length in [1, 2, 7, 10, 1_000_003, i64::MAX / 2] {
-            let grid = Grid {
-                window: Interval::new(5, 5 + length),
-                slices: 7,
-            };
+            let grid = Grid::new(Interval::new(5, 5 + length), 7);
             let slices = grid.empty();
             assert_eq!(slices.iter().map(|s| s.length_ns).sum::<i64>(), length);
             let mut all = vec![0; 7];
-            grid.add(Interval::new(0, i64::MAX), |slice, ns| all[slice] += ns);
+            let everything = Interval::new(0, i64::MAX);
+            grid.add(&mut 0, everything, |slice, ns| all[slice] += ns);
             let lengths: Vec<i64> = slices.iter().map(|s| s.length_ns).collect();
             assert_eq!(all, lengths);
         }
@@ -203,16 +221,14 @@ mod tests {
 
     #[test]
     fn a_moment_lies_in_the_slice_that_holds_it() {
-        let grid = Grid {
-            window: Interval::new(0, 10),
-            slices: 3,
-        };
+        let grid = Grid::new(Interval::new(0, 10), 3);
+        let mut place = 0;
         for at in 0..10 {
-            let slice = grid.slice(at);
-            assert!(
-                grid.start_ns(slice) <= at && at < grid.start_ns(slice + 1),
-                "{at}"
-            );
+            let mut found = Vec::new();
+            let moment = Interval::new(at, at + 1);
+            grid.add(&mut place, moment, |slice, ns| found.push((slice, ns)));
+            assert_eq!(found, [(place, 1)]);
+            assert!(grid.bounds_ns[place] <= at && at < grid.bounds_ns[place + 1]);
         }
     }
 

@@ -207,8 +207,7 @@ pub fn any_busy_ns(timeline: &Timeline) -> Option<i64> {
 /// Busy time of one GPU and its queues, added up in one walk over its work.
 #[derive(Debug, Default)]
 struct Totals {
-    all: Contents,
-    analysed: Contents,
+    all: Parted<Contents>,
     /// By index of the queue.
     queues: Vec<QueueTotals>,
 }
@@ -217,8 +216,44 @@ struct Totals {
 #[derive(Debug, Clone, Default)]
 struct QueueTotals {
     work_window: Option<Interval>,
-    all: Busy,
-    analysed: Busy,
+    all: Parted<Busy>,
+}
+
+/// What is added up of the time before the analysed window, in it and after it: together they are the whole.
+#[derive(Debug, Clone, Default)]
+struct Parted<T> {
+    before: T,
+    analysed: T,
+    after: T,
+}
+
+impl<T> Parted<T> {
+    /// In order of start.
+    #[inline]
+    fn add(&mut self, interval: Interval, window: Interval, add: impl Fn(&mut T, Interval)) {
+        if interval.is_empty() {
+            return add(&mut self.before, interval);
+        }
+        if window.start_ns <= interval.start_ns && interval.end_ns <= window.end_ns {
+            return add(&mut self.analysed, interval);
+        }
+        let Interval { start_ns, end_ns } = interval;
+        let before = Interval::new(start_ns, end_ns.min(window.start_ns));
+        let after = Interval::new(start_ns.max(window.end_ns), end_ns);
+        for (part, of) in [
+            (&mut self.before, before),
+            (&mut self.analysed, interval.intersection(window)),
+            (&mut self.after, after),
+        ] {
+            if !of.is_empty() {
+                add(part, of);
+            }
+        }
+    }
+
+    fn each(&self) -> [&T; 3] {
+        [&self.before, &self.analysed, &self.after]
+    }
 }
 
 impl Totals {
@@ -227,27 +262,27 @@ impl Totals {
             queues: vec![QueueTotals::default(); timeline.queues.len()],
             ..Totals::default()
         };
+        let analysed = analysed.unwrap_or(Interval::new(i64::MIN, i64::MAX));
         for work in &gpu.works {
             let interval = work.interval;
-            let inside =
-                analysed.map_or(Interval::default(), |window| interval.intersection(window));
             let content = timeline.content(work);
-            totals.all.add(interval, content);
-            if !inside.is_empty() {
-                totals.analysed.add(inside, content);
-            }
+            (totals.all).add(interval, analysed, |all, of| all.add(of, content));
             let queue = &mut totals.queues[timeline.queue_of(work) as usize];
             let window = queue.work_window;
             queue.work_window = Some(window.map_or(interval, |window| window.hull(interval)));
-            queue.all.add(interval);
-            queue.analysed.add(inside);
+            queue.all.add(interval, analysed, |all, of| all.add(of));
         }
         totals
+    }
+
+    fn parts(&self) -> BusyParts {
+        let [before, analysed, after] = self.all.each().map(Contents::parts);
+        before.plus(analysed).plus(after)
     }
 }
 
 /// Unions of work, each with what ran before it in the order in which moments are counted.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Contents {
     compute: Busy,
     /// And what is timed as a whole.
@@ -322,9 +357,9 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
     let totals = Totals::of(timeline, gpu, analysed);
     let work_window = gpu.work_window();
     let share = |(window, analysed): (Interval, Interval)| {
-        BusyShare::with_parts(window.intersection(analysed), totals.analysed.parts())
+        BusyShare::with_parts(window.intersection(analysed), totals.all.analysed.parts())
     };
-    let whole = work_window.map(|window| BusyShare::with_parts(window, totals.all.parts()));
+    let whole = work_window.map(|window| BusyShare::with_parts(window, totals.parts()));
     DeviceBusy {
         index: index as u32,
         name: first.map_or(UNKNOWN_DEVICE.to_owned(), |device| device.name.clone()),
@@ -375,9 +410,10 @@ fn queues_busy(
                 name: vocabulary.queue(queue.id),
                 capabilities: row.map_or(Vec::new(), |row| row.capabilities.clone()),
                 work_window: window,
-                busy_ns: window.map(|_| totals.all.length_ns),
+                busy_ns: window.map(|_| totals.all.each().iter().map(|busy| busy.length_ns).sum()),
                 analysed: window.zip(analysed).map(|(window, analysed)| {
-                    BusyShare::new(window.intersection(analysed), totals.analysed.length_ns)
+                    let busy_ns = totals.all.analysed.length_ns;
+                    BusyShare::new(window.intersection(analysed), busy_ns)
                 }),
             }
         })

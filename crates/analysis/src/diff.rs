@@ -124,6 +124,17 @@ pub struct Side {
     pub devices: Vec<String>,
     /// Evaluations of a run, on average; absent when they are not known.
     pub evaluations: Option<f64>,
+    /// Why figures are not of the whole of its runs, or not of them alone: all that `unlike` has the first of.
+    pub flaws: Vec<Flaw>,
+}
+
+/// Why a figure is not of the whole run, or not of it alone: something was lost, or the machine was otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Flaw {
+    /// The run; absent where the side has but one.
+    pub run: Option<String>,
+    /// What it was.
+    pub sentence: String,
 }
 
 /// How figures were compared.
@@ -252,6 +263,7 @@ fn side(runs: &[RunDigest], evaluations: Option<f64>) -> Side {
             .first()
             .map_or(Vec::new(), |run| run.machine.devices.clone()),
         evaluations,
+        flaws: unlike::flaws(runs),
     }
 }
 

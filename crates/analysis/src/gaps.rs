@@ -35,6 +35,7 @@ pub(crate) use advice::advice;
 
 pub use advice::Advice;
 pub use cause::{Cause, CauseFacts, Family, Side};
+pub(crate) use each::idle_by_cause;
 pub use each::{each_gap, each_gap_between, gap_numbers};
 pub use pattern::{Pattern, Regularity};
 pub use walk::{GapFinder, idle_time};

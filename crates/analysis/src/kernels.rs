@@ -120,17 +120,19 @@ pub fn kernels(
         ..Kernel::default()
     });
     let dispatches = &timeline.dispatches;
+    let of_row: Vec<u32> = (0..table.len())
+        .map(|row| names.of_row(row).unwrap_or(stray) as u32)
+        .collect();
     let group = |row: usize| {
         let kernel = timeline.kernel_row(row);
-        kernel.and_then(|row| names.of_row(row)).unwrap_or(stray)
+        kernel.map_or(stray, |row| of_row[row] as usize)
     };
     let timed = |work: &Work| {
         work.kind() == WorkKind::Dispatch && Interval::counts(window, Some(work.interval.start_ns))
     };
-    let mut count = |row: usize, timed: bool| {
+    let mut count = |row: usize| {
         let kernel = &mut kernels[group(row)];
         kernel.count += 1;
-        kernel.untimed_count += u64::from(!timed);
         if let Some(bytes) = bindings.bytes(dispatches.binding_set(row)) {
             let read = kernel.bound_read_bytes.get_or_insert(0);
             *read = read.saturating_add(bytes.read_bytes);
@@ -139,20 +141,25 @@ pub fn kernels(
             kernel.bound_count += 1;
         }
     };
-    let works = || timeline.gpus.iter().flat_map(|gpu| &gpu.works);
-    works()
-        .filter(|work| timed(work))
-        .for_each(|work| count(work.row(), true));
-    for untimed in &dispatches.untimed {
-        if Interval::counts(window, untimed.start_ns) {
-            count(untimed.row as usize, untimed.duration_ns.is_some());
+    let untimed = || {
+        let untimed = dispatches.untimed.iter();
+        untimed.filter(|untimed| Interval::counts(window, untimed.start_ns))
+    };
+    match window {
+        None => (0..dispatches.len()).for_each(&mut count),
+        Some(_) => {
+            let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
+            let rows = works.filter(|work| timed(work)).map(Work::row);
+            rows.chain(untimed().map(|untimed| untimed.row as usize))
+                .for_each(&mut count);
         }
+    }
+    for untimed in untimed().filter(|untimed| untimed.duration_ns.is_none()) {
+        kernels[group(untimed.row as usize)].untimed_count += 1;
     }
     // How long they ran is known, if not when.
     let lasted = || {
-        let untimed = dispatches.untimed.iter();
-        let untimed = untimed.filter(|untimed| Interval::counts(window, untimed.start_ns));
-        untimed.filter_map(|untimed| Some((group(untimed.row as usize), untimed.duration_ns?)))
+        untimed().filter_map(|untimed| Some((group(untimed.row as usize), untimed.duration_ns?)))
     };
 
     let timed_counts =

@@ -305,11 +305,25 @@ fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
     };
     let node_of = |work: &Work| tree.node_of_row(timeline.label_row_of(work));
     let mut counts = vec![0; tree.len()];
-    for work in timeline.gpus.iter().flat_map(|gpu| &gpu.works) {
-        if work.kind() == timed_kind
-            && let Some(count) = counts.get_mut(node_of(work) as usize)
-        {
-            *count += 1;
+    match timed_kind {
+        WorkKind::Dispatch => {
+            let all = rows.iter().map(|row| row.exclusive.dispatch_count as usize);
+            counts = all.collect();
+            for untimed in &timeline.dispatches.untimed {
+                let label = timeline.dispatches.labels[untimed.row as usize];
+                if let Some(count) = counts.get_mut(tree.node_of_row(label) as usize) {
+                    *count -= 1;
+                }
+            }
+        }
+        _ => {
+            for work in timeline.gpus.iter().flat_map(|gpu| &gpu.works) {
+                if work.kind() == timed_kind
+                    && let Some(count) = counts.get_mut(node_of(work) as usize)
+                {
+                    *count += 1;
+                }
+            }
         }
     }
     let mut durations = GroupedDurations::new(counts.into_iter(), timeline.longest_ns());

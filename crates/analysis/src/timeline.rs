@@ -11,6 +11,7 @@
 mod build;
 mod content;
 mod dispatches;
+mod nearly_sorted;
 mod times;
 mod work;
 
@@ -171,11 +172,8 @@ impl<'a> Timeline<'a> {
 
     /// The longest that a piece of work took.
     pub(crate) fn longest_ns(&self) -> i64 {
-        let works = self.gpus.iter().flat_map(|gpu| &gpu.works);
-        works
-            .map(|work| work.interval.length_ns())
-            .max()
-            .unwrap_or(0)
+        let of_gpus = self.gpus.iter().map(|gpu| gpu.longest_ns);
+        of_gpus.max().unwrap_or(0)
     }
 
     /// From the start of the first work of any GPU to the end of the last.

@@ -11,6 +11,7 @@ use crate::{page, view};
 use gapscope_analysis::diff::{ChangeKind, Diff, Options};
 use gapscope_report::diff::{DiffReport, junit};
 use inputs::Inputs;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Compares runs, and records them first where commands are given.
@@ -39,7 +40,14 @@ fn print(arguments: &Arguments, inputs: &Inputs) -> Result<ExitCode, Failure> {
             .filter(|of| of.kind == ChangeKind::Kernel);
         let changed = kernels.into_iter().find(|of| of.significant);
         let kernel = changed.map(|of| of.name.as_str());
-        view::compared(&inputs::first(arguments)?, kernel)?;
+        let shown = inputs.median();
+        if inputs.before.len() + inputs.after.len() > 2 {
+            let [before, after] = shown.map(|path| path.display());
+            page::say(&format!(
+                "gapscope: the page shows one run of each side, that of median time from start to end: {before} and {after}\n"
+            ));
+        }
+        view::compared(&shown.map(Path::to_owned), kernel)?;
     }
     Ok(ended(&diff, inputs.whole))
 }

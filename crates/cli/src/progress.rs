@@ -6,6 +6,7 @@ use gapscope_recorder::{Progress, Session};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// How often the line is drawn anew.
@@ -96,6 +97,41 @@ pub fn while_counting<T: Send>(what: &str, all: usize, work: impl FnOnce(&Done) 
     while_saying(said, || work(&done))
 }
 
+/// What was read of some runs.
+#[derive(Debug, Default)]
+pub struct RunsRead {
+    runs: AtomicU64,
+    dispatches: AtomicU64,
+}
+
+impl RunsRead {
+    /// One more was read to its end.
+    pub fn add_run(&self) {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many more dispatches were.
+    pub fn add_dispatches(&self, count: usize) {
+        self.dispatches.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    fn said(&self, all: usize) -> String {
+        let [runs, dispatches] = [&self.runs, &self.dispatches].map(|n| n.load(Ordering::Relaxed));
+        format!(
+            "{} of {} read, {} so far",
+            number::count(runs),
+            number::of(all as u64, "run", "runs"),
+            number::of(dispatches, "dispatch", "dispatches")
+        )
+    }
+}
+
+/// Does some work that reads `all` runs, and shows how it goes if it takes long.
+pub fn while_reading_runs<T: Send>(all: usize, work: impl FnOnce(&RunsRead) -> T + Send) -> T {
+    let read = RunsRead::default();
+    while_saying(|| read.said(all), || work(&read))
+}
+
 /// Does some work that reads files and says how many bytes of how many, and shows that if it takes long.
 pub fn while_reading<T: Send>(work: impl FnOnce(gapscope_import::Progress) -> T + Send) -> T {
     let (done, all) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -127,12 +163,16 @@ fn while_saying<T: Send>(said: impl Fn() -> String, work: impl FnOnce() -> T + S
     bar.set_style(style.expect("the template is constant"));
     let begin = Instant::now();
     let result = std::thread::scope(|scope| {
-        let worker = scope.spawn(work);
-        while !worker.is_finished() {
+        // It hangs up at the end of the work, however that ends.
+        let (working, ended) = mpsc::channel::<()>();
+        let worker = scope.spawn(move || {
+            let _working = working;
+            work()
+        });
+        while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
             if begin.elapsed() >= SHORT {
                 bar.set_message(format!("gapscope  {}", said()));
             }
-            std::thread::sleep(PAUSE);
         }
         worker.join()
     });
@@ -164,6 +204,16 @@ fn text(progress: &Progress) -> String {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_line_of_a_comparison_counts_runs_and_dispatches() {
+        let read = RunsRead::default();
+        assert_eq!(read.said(2), "0 of 2 runs read, 0 dispatches so far");
+        read.add_dispatches(65_536);
+        read.add_dispatches(1_000);
+        read.add_run();
+        assert_eq!(read.said(2), "1 of 2 runs read, 66,536 dispatches so far");
+    }
 
     #[test]
     fn the_line_says_what_is_known() {

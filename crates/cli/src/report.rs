@@ -3,7 +3,8 @@
 use crate::args::Report;
 use crate::failure::Failure;
 use crate::ranks::Within;
-use crate::{exit, page, ranks, source_lines, trace, view};
+use crate::{exit, page, progress, ranks, source_lines, trace, view};
+use gapscope_analysis::activity::Activity;
 use gapscope_analysis::ranks::note;
 use gapscope_analysis::unread::CAUSES;
 use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
@@ -30,10 +31,9 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         equal_work: arguments.compare_labels.clone(),
         ..Options::default()
     };
-    let (text, whole) = trace::in_pieces(
-        &arguments.trace,
-        &Findings::selection_for(&options),
-        |opened| {
+    let selection = Findings::selection_for(&options);
+    let (text, whole) = progress::while_running("reading the trace", || {
+        trace::in_pieces(&arguments.trace, &selection, |opened| {
             let trace = &opened.trace;
             let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take).map(|_| ());
             // Before the timeline of the whole trace, so that never both fill memory.
@@ -42,12 +42,15 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
                 None => None,
             };
             let (timeline, remarks) = opened.timeline()?;
-            let mut findings = match under {
+            let columns = arguments.slices.map(|slices| slices as usize);
+            let columns =
+                columns.unwrap_or_else(|| slices(page::of_stdout(&arguments.width).columns));
+            let (mut findings, activity) = beside_activity(&timeline, columns, || match under {
                 None => Ok(Findings::of_timeline(&timeline, &options)),
                 Some((label, under)) => {
                     (under.findings(&timeline, &options)).ok_or_else(|| no_work(trace, label))
                 }
-            };
+            });
             if let Ok(findings) = &mut findings {
                 source_lines::add(findings, &trace.manifest);
             }
@@ -56,7 +59,7 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
                 let text = text(
                     arguments,
                     trace,
-                    &timeline,
+                    &activity,
                     &found,
                     &remarks,
                     ranks.as_ref(),
@@ -64,17 +67,33 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
                 Ok((text, trace.is_whole()))
             });
             Some(text)
-        },
-    )??;
+        })
+    })??;
     page::write(&text)?;
     Ok(exit::of_reading(whole))
+}
+
+/// Does other work on a timeline while its activity is found.
+fn beside_activity<R>(
+    timeline: &Timeline,
+    slices: usize,
+    work: impl FnOnce() -> R,
+) -> (R, Activity) {
+    std::thread::scope(|scope| {
+        let activity = scope.spawn(|| activity(timeline, slices));
+        let result = work();
+        match activity.join() {
+            Ok(activity) => (result, activity),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
 }
 
 /// What is printed.
 fn text(
     arguments: &Report,
     trace: &Trace,
-    timeline: &Timeline,
+    activity: &Activity,
     findings: &Findings,
     remarks: &[String],
     ranks: Option<&Within>,
@@ -95,13 +114,11 @@ fn text(
         });
     }
     let terminal = page::of_stdout(&arguments.width);
-    let columns = slices(terminal.columns);
-    let columns = arguments.slices.map_or(columns, |slices| slices as usize);
     let report = gapscope_report::Report {
         trace: &trace::name(&arguments.trace),
         manifest: &trace.manifest,
         findings,
-        activity: &activity(timeline, columns),
+        activity,
         label: arguments.label.as_deref(),
         remarks,
         top: match arguments.top {
@@ -149,13 +166,15 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
     }
     let options = Options::default();
     trace::with_timeline(path, &Findings::selection(), |trace, timeline, remarks| {
-        let mut findings = Findings::of_timeline(timeline, &options);
+        let (mut findings, activity) = beside_activity(timeline, slices(terminal.columns), || {
+            Findings::of_timeline(timeline, &options)
+        });
         source_lines::add(&mut findings, &trace.manifest);
         let report = gapscope_report::Report {
             trace: &trace::name(path),
             manifest: &trace.manifest,
             findings: &findings,
-            activity: &activity(timeline, slices(terminal.columns)),
+            activity: &activity,
             label: None,
             remarks,
             top: 10,

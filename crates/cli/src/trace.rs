@@ -59,11 +59,24 @@ impl InPieces {
 
     /// The timeline, and all remarks.
     pub fn timeline(&self) -> Option<(Timeline<'_>, Vec<String>)> {
+        self.timeline_counting(|_| ())
+    }
+
+    /// The same; `taken` is told how many dispatches were taken of each piece.
+    pub fn timeline_counting(
+        &self,
+        taken: impl Fn(usize) + Sync,
+    ) -> Option<(Timeline<'_>, Vec<String>)> {
         let rows = match &self.dispatches {
             Some(pieces) => pieces.rows(),
             None => self.trace.tables.dispatches.queue.len(),
         };
-        let (timeline, unknown) = Timeline::of_pieces(&self.trace, rows, |take| self.each(take))?;
+        let (timeline, unknown) = Timeline::of_pieces(&self.trace, rows, |take| {
+            self.each(&mut |piece| {
+                take(piece);
+                taken(piece.queue.len());
+            })
+        })?;
         let mut remarks = self.remarks.clone();
         remarks.extend(unknown.iter().map(ToString::to_string));
         Some((timeline, remarks))

@@ -20,6 +20,8 @@ mod exit;
 mod export;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/junit.rs"]
+mod junit;
 #[path = "cli/query.rs"]
 mod query;
 #[path = "cli/ranks.rs"]

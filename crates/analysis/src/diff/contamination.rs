@@ -2,17 +2,108 @@
 
 use super::digest::RunDigest;
 use super::is_software;
-use crate::counters::{Counter, CounterOwner, recorded};
-use crate::quantity::share;
+use crate::counters::{Counter, CounterOwner, device_memory, recorded};
+use crate::quantity::{bytes, share};
 use crate::timeline::Timeline;
 use crate::vocabulary::Gpus;
 use gapscope_trace::tables::Condition;
+use serde::{Deserialize, Serialize};
 
 /// From this share of the recording on, a limit of the clock is told.
 const LIMITED_SHARE: f64 = 0.1;
 
 /// From this share of the recording on, waiting for a processor is told. A program with more threads than cores waits for itself.
 const STALLED_SHARE: f64 = 0.5;
+
+/// From this difference on, memory that is none of the recorded program's is told: a process on a GPU holds some hundred megabytes
+/// before it allocates any.
+const OTHERS_BYTES: f64 = 256.0 * 1024.0 * 1024.0;
+
+/// What of a run's surroundings is usual, and told where the other side had it otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Surroundings {
+    /// The share of the recording in which a GPU was at its power limit, of the GPU that was for longest. Absent where clocks were
+    /// not measured.
+    power_capped: Option<f64>,
+    /// Memory of the GPUs that was in use all the time and not by allocations that the trace has. Absent where it was not measured.
+    others_bytes: Option<u64>,
+}
+
+impl Surroundings {
+    fn of(timeline: &Timeline, counters: &[Counter]) -> Surroundings {
+        let gpus = || (0..timeline.gpus.len()).map(CounterOwner::Gpu);
+        let measured = |owner: &CounterOwner| find(counters, *owner, Condition::SmClock).is_some();
+        let capped = |owner| of(counters, owner, Condition::ClockPowerCap, timeline);
+        let own = device_memory(timeline);
+        let others = gpus().filter_map(|owner| {
+            let used = find(counters, owner, Condition::MemoryUsed)?;
+            let own = own.iter().find(|counter| counter.owner == owner);
+            let others = used.samples.iter().map(|sample| {
+                let own = own.map_or(0.0, |own| value_at(own, sample.start_ns));
+                (sample.value - own).max(0.0) as u64
+            });
+            others.min()
+        });
+        Surroundings {
+            power_capped: gpus().filter(measured).map(capped).reduce(f64::max),
+            others_bytes: others.reduce(u64::saturating_add),
+        }
+    }
+
+    /// Those of several ranks. What one rank's program holds is of others to the next.
+    pub(super) fn add(&mut self, other: &Surroundings) {
+        let capped = self.power_capped.zip(other.power_capped);
+        self.power_capped = capped.map(|(a, b)| a.max(b));
+        self.others_bytes = None;
+    }
+}
+
+/// What one side had otherwise, which is usual by itself: sentences.
+pub(super) fn differences(before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
+    let sides = |figure: fn(&Surroundings) -> Option<f64>| {
+        [before, after].map(|runs| {
+            let all: Option<Vec<f64>> = runs.iter().map(|run| figure(&run.surroundings)).collect();
+            let all = all.filter(|all| !all.is_empty())?;
+            Some(all.iter().sum::<f64>() / all.len() as f64)
+        })
+    };
+    let mut sentences = Vec::new();
+    match sides(|of| of.power_capped) {
+        [Some(first), Some(second)] if (first - second).abs() >= LIMITED_SHARE => {
+            sentences.push(format!(
+                "A GPU was at its power limit for {} of the recording before and for {} after: its clock was not the same, nor are \
+                 times of kernels.",
+                share(first),
+                share(second)
+            ));
+        }
+        [Some(part), None] if part >= LIMITED_SHARE => {
+            sentences.push(unmeasured(part, ["before", "after"]))
+        }
+        [None, Some(part)] if part >= LIMITED_SHARE => {
+            sentences.push(unmeasured(part, ["after", "before"]))
+        }
+        _ => {}
+    }
+    if let [Some(first), Some(second)] = sides(|of| of.others_bytes.map(|bytes| bytes as f64))
+        && (first - second).abs() >= OTHERS_BYTES
+    {
+        sentences.push(format!(
+            "Of the GPUs' memory at least {} before and {} after was in use all the time and not by allocations that the traces have: other \
+             programs were on a GPU, which share its time, or the traces lack allocations.",
+            bytes(first as u64),
+            bytes(second as u64)
+        ));
+    }
+    sentences
+}
+
+fn unmeasured(part: f64, [side, other]: [&str; 2]) -> String {
+    format!(
+        "A GPU was at its power limit for {} of the recording {side}; whether one was so {other} was not measured.",
+        share(part)
+    )
+}
 
 /// Limits of a GPU's clock that are no condition of their own in reports, as these may be meant.
 const LIMITS: [(Condition, &str); 4] = [
@@ -32,12 +123,13 @@ const LIMITS: [(Condition, &str); 4] = [
 ];
 
 impl RunDigest {
-    /// Notes limits of the GPUs' clocks, and how long tasks of the machine waited for a processor.
+    /// Notes limits of the GPUs' clocks, how long tasks of the machine waited for a processor, and what other programs held.
     pub fn note_surroundings(&mut self, timeline: &Timeline) {
         if timeline.trace.tables.counters.id.is_empty() {
             return;
         }
         let counters = recorded(timeline);
+        self.surroundings = Surroundings::of(timeline, &counters);
         let gpus = Gpus::of(&timeline.trace.manifest);
         for gpu in 0..gpus.count() {
             let name = match gpus.count() {
@@ -67,10 +159,23 @@ impl RunDigest {
     }
 }
 
+fn find(counters: &[Counter], owner: CounterOwner, condition: Condition) -> Option<&Counter> {
+    let mut found = counters.iter();
+    found.find(|c| c.owner == owner && c.name == condition.as_str())
+}
+
+/// The value of a counter that is 0 before its first.
+fn value_at(counter: &Counter, at_ns: i64) -> f64 {
+    let until = counter
+        .samples
+        .partition_point(|sample| sample.start_ns <= at_ns);
+    let last = counter.samples[..until].last();
+    last.map_or(0.0, |sample| sample.value)
+}
+
 /// The mean of a counter of percents over the recording, where it is known, as a share.
 fn of(counters: &[Counter], owner: CounterOwner, condition: Condition, timeline: &Timeline) -> f64 {
-    let mut found = counters.iter();
-    let Some(counter) = found.find(|c| c.owner == owner && c.name == condition.as_str()) else {
+    let Some(counter) = find(counters, owner, condition) else {
         return 0.0;
     };
     let manifest = &timeline.trace.manifest;

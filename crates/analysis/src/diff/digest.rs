@@ -1,17 +1,17 @@
 //! What a comparison keeps of a run: figures, and of each kernel under each label what it took.
 
+use super::contamination::Surroundings;
 use super::metric::Metric;
 use super::samples::{Blocks, Lengths};
 use super::works::Works;
 use crate::bound_bytes::BindingSets;
-use crate::busy::busy;
 use crate::conditions;
 use crate::findings::Findings;
 use crate::gaps;
-use crate::intervals::Interval;
+use crate::intervals::{Interval, union_length_ns};
 use crate::labels::LabelTree;
 use crate::memory_timeline::memory_timeline;
-use crate::timeline::Timeline;
+use crate::timeline::{Gpu, Timeline};
 use crate::vocabulary::Vocabulary;
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
@@ -31,6 +31,9 @@ pub struct RunDigest {
     pub machine: Machine,
     /// Why figures are not of the whole run, or not of it alone; sentences.
     pub flaws: Vec<String>,
+    /// What is told where the other side had it otherwise.
+    #[serde(default)]
+    pub(super) surroundings: Surroundings,
     pub(super) figures: BTreeMap<Metric, Reading>,
     pub(super) kernels: Vec<KernelDigest>,
     /// Labels that most dispatches lie under and that were set several times, the outermost first.
@@ -145,14 +148,19 @@ impl RunDigest {
         let Some(window) = timeline.work_window() else {
             return;
         };
-        let devices = busy(timeline, Some(window));
-        let gpu_ns: i64 = devices.iter().filter_map(|device| device.busy_ns).sum();
+        let busy_ns = |gpu: &Gpu| union_length_ns(gpu.works.iter().map(|work| work.interval));
+        let gpu_ns = timeline
+            .gpus
+            .iter()
+            .map(busy_ns)
+            .fold(0, i64::saturating_add);
         self.set(Metric::WallTime, Some(window.length_ns() as f64));
         self.set(Metric::GpuTime, Some(gpu_ns as f64));
-        let idle = gaps::idle_time(timeline, window, 0, 0);
-        self.set(Metric::IdleTime, Some(idle.total_ns as f64));
-        for cause in &idle.causes {
-            self.set(Metric::IdleOf(cause.cause), Some(cause.total_ns as f64));
+        let causes = gaps::idle_by_cause(timeline);
+        let idle_ns = (causes.iter()).fold(0_i64, |sum, (_, ns)| sum.saturating_add(*ns));
+        self.set(Metric::IdleTime, Some(idle_ns as f64));
+        for (cause, ns) in causes {
+            self.set(Metric::IdleOf(cause), Some(ns as f64));
         }
         self.idle_known = true;
         if timeline.trace.manifest.sampling_mode != SamplingMode::CommandBuffer {
@@ -196,11 +204,25 @@ impl RunDigest {
         }
     }
 
+    /// Index of the run whose time from the start of its first work to the end of its last is the median of those that are known; of
+    /// two in the middle, the shorter one's.
+    pub fn median(runs: &[RunDigest]) -> usize {
+        let time = |run: &RunDigest| run.figures.get(&Metric::WallTime)?.value;
+        let times = runs.iter().enumerate();
+        let mut times: Vec<(f64, usize)> = times
+            .filter_map(|(at, run)| Some((time(run)?, at)))
+            .collect();
+        times.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let middle = times.get(times.len().saturating_sub(1) / 2);
+        middle.map_or(0, |(_, at)| *at)
+    }
+
     /// The run of several ranks, of which this is one and `other` another.
     pub fn and_rank(mut self, other: RunDigest) -> RunDigest {
         self.started_unix_ns = self.started_unix_ns.min(other.started_unix_ns);
         self.machine.add(other.machine);
         self.flaws.extend(other.flaws);
+        self.surroundings.add(&other.surroundings);
         let metrics: BTreeSet<Metric> = self
             .figures
             .keys()
@@ -322,12 +344,12 @@ fn rests_on(metric: Metric, table: &str) -> bool {
 fn bound_bytes(timeline: &Timeline) -> Option<f64> {
     let sets = BindingSets::of(timeline.trace);
     let dispatches = &timeline.dispatches;
-    let mut sum = 0.0;
+    let mut sum = 0;
     for row in 0..dispatches.len() {
         let bytes = sets.bytes(dispatches.binding_set(row))?;
-        sum += bytes.read_bytes as f64 + bytes.written_bytes as f64;
+        sum += u128::from(bytes.read_bytes) + u128::from(bytes.written_bytes);
     }
-    (dispatches.len() > 0).then_some(sum)
+    (dispatches.len() > 0).then_some(sum as f64)
 }
 
 fn flaws(timeline: &Timeline, remarks: &[String]) -> Vec<String> {

@@ -465,9 +465,12 @@ pub(super) fn next(diff: &Diff, before: &[RunDigest], after: &[RunDigest]) -> Ve
             first.name, second.name
         ));
         next.push("`gapscope diff --runs 5 -- BEFORE… -- AFTER…` records several runs in turns: narrower intervals, and no assumption.".to_owned());
-    } else if let (Some(first), Some(second)) = (before.first(), after.first()) {
+    } else if let (Some(first), Some(second)) = (
+        before.get(RunDigest::median(before)),
+        after.get(RunDigest::median(after)),
+    ) {
         next.push(format!(
-            "`gapscope view {} {}` shows one run of each side, one below the other.",
+            "`gapscope view {} {}` shows of each side the run of median time, one below the other.",
             first.name, second.name
         ));
     }

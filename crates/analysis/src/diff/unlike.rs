@@ -2,6 +2,7 @@
 
 use super::digest::{Machine, RunDigest};
 use super::estimate::Design;
+use super::{Flaw, contamination};
 use crate::quantity;
 use std::collections::BTreeSet;
 
@@ -16,24 +17,18 @@ pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design)
         "The versions of gapscope that recorded",
         &|m| m.versions.clone(),
     ));
-    for (side, runs) in [("Before", before), ("After", after)] {
-        let mut flaws: Vec<String> = Vec::new();
-        for run in runs {
-            let called = match runs.len() {
-                1 => String::new(),
-                _ => format!(" ({})", run.name),
-            };
-            flaws.extend(
-                run.flaws
-                    .iter()
-                    .map(|flaw| format!("{side}{called}: {flaw}")),
-            );
-        }
+    sentences.extend(contamination::differences(before, after));
+    for (side, key, runs) in [("Before", "before", before), ("After", "after", after)] {
+        let flaws = flaws(runs);
         let left = flaws.len().saturating_sub(MOST_FLAWS);
-        sentences.extend(flaws.into_iter().take(MOST_FLAWS));
+        let told = flaws.into_iter().take(MOST_FLAWS);
+        sentences.extend(told.map(|flaw| match flaw.run {
+            None => format!("{side}: {}", flaw.sentence),
+            Some(run) => format!("{side} ({run}): {}", flaw.sentence),
+        }));
         if left > 0 {
             sentences.push(format!(
-                "{side}: {} more of the kind; `gapscope report` says them.",
+                "{side}: {} more of the kind; `--json` has them all, as `{key}.flaws`.",
                 quantity::count(left as u64)
             ));
         }
@@ -42,6 +37,20 @@ pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design)
         sentences.extend(apart(before, after));
     }
     sentences
+}
+
+/// Why figures of runs are not of the whole of them, or not of them alone.
+pub(super) fn flaws(runs: &[RunDigest]) -> Vec<Flaw> {
+    let several = runs.len() > 1;
+    let of_run = |run: &RunDigest| {
+        let run_name = several.then(|| run.name.clone());
+        let flaws = run.flaws.iter().map(move |sentence| Flaw {
+            run: run_name.clone(),
+            sentence: sentence.clone(),
+        });
+        flaws.collect::<Vec<_>>()
+    };
+    runs.iter().flat_map(of_run).collect()
 }
 
 /// Why the times of both sides are not of one kind of machine: its GPUs, their drivers and clocks, the host, how GPUs were sampled, and

@@ -111,12 +111,22 @@ struct Places {
     paths: Vec<String>,
     /// By label; the last one is of work without.
     path_of_node: Vec<u32>,
-    found: HashMap<(u32, u32), u32>,
-    last: Option<((u32, u32), u32)>,
+    found: Found,
 }
 
+/// Kernels of the digest by path and kernel; the last one is of dispatches of unknown kernels.
+enum Found {
+    /// A place for each, or [`NONE`].
+    Dense(Vec<u32>),
+    /// Of those that there are: all would take too much.
+    Sparse(HashMap<usize, u32>),
+}
+
+/// Places of paths and kernels of which each has its own.
+const MOST_DENSE: usize = 1 << 20;
+
 impl Places {
-    fn of(_timeline: &Timeline, tree: &LabelTree) -> Places {
+    fn of(timeline: &Timeline, tree: &LabelTree) -> Places {
         let mut known: HashMap<String, u32> = HashMap::from([(String::new(), 0)]);
         let mut paths = vec![String::new()];
         let mut path_of_node: Vec<u32> = (0..tree.len())
@@ -129,11 +139,14 @@ impl Places {
             })
             .collect();
         path_of_node.push(0);
+        let places = paths.len().saturating_mul(kernels_of(timeline));
         Places {
             paths,
             path_of_node,
-            found: HashMap::new(),
-            last: None,
+            found: match places {
+                0..=MOST_DENSE => Found::Dense(vec![NONE; places]),
+                _ => Found::Sparse(HashMap::new()),
+            },
         }
     }
 
@@ -147,26 +160,30 @@ impl Places {
     ) -> usize {
         let kernel = timeline.kernel_row(row);
         let kernel = kernel.and_then(|row| timeline.kernel_names.of_row(row));
-        let kernel = kernel.map_or(NONE, |kernel| kernel as u32);
+        let kernel = kernel.unwrap_or(timeline.kernel_names.all().len());
         let node = (node as usize).min(self.path_of_node.len() - 1);
-        let key = (kernel, self.path_of_node[node]);
-        if let Some((last, at)) = self.last
-            && last == key
-        {
-            return at as usize;
-        }
-        let at = *self.found.entry(key).or_insert_with(|| {
-            let named = timeline.kernel_names.all().get(kernel as usize);
+        let path = self.path_of_node[node] as usize;
+        let place = path * kernels_of(timeline) + kernel;
+        let at = match &mut self.found {
+            Found::Dense(found) => &mut found[place],
+            Found::Sparse(found) => found.entry(place).or_insert(NONE),
+        };
+        if *at == NONE {
+            *at = kernels.len() as u32;
+            let named = timeline.kernel_names.all().get(kernel);
             kernels.push(KernelDigest {
                 name: named
                     .map_or("unknown kernel", |named| &named.name)
                     .to_owned(),
-                path: self.paths[key.1 as usize].clone(),
+                path: self.paths[path].clone(),
                 ..KernelDigest::default()
             });
-            kernels.len() as u32 - 1
-        });
-        self.last = Some((key, at));
-        at as usize
+        }
+        *at as usize
     }
+}
+
+/// Kernels by name, and one for those that are unknown.
+fn kernels_of(timeline: &Timeline) -> usize {
+    timeline.kernel_names.all().len() + 1
 }

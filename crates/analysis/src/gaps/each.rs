@@ -1,7 +1,7 @@
 //! Every gap of a device, one after the other.
 
-use super::GapPart;
 use super::explain::{Explainer, Explanation};
+use super::{Cause, GapPart};
 use crate::intervals::Interval;
 use crate::timeline::{Timeline, Work};
 
@@ -15,12 +15,36 @@ pub fn each_gap(timeline: &Timeline, device: usize, mut visit: impl FnMut(Interv
 pub fn each_gap_between(
     timeline: &Timeline,
     device: usize,
+    visit: impl FnMut(Interval, [&Work; 2], &[GapPart]),
+) {
+    each_of(&Explainer::new(timeline), device, visit);
+}
+
+/// Idle time of all devices by cause, those that occur: [`IdleTime::causes`](super::IdleTime::causes) over the whole work, and
+/// nothing of queues, which takes a fraction of the time.
+pub(crate) fn idle_by_cause(timeline: &Timeline) -> Vec<(Cause, i64)> {
+    let explainer = Explainer::new(timeline);
+    let mut spent = [0_i64; Cause::ALL.len()];
+    for device in 0..timeline.gpus.len() {
+        each_of(&explainer, device, |_, _, parts| {
+            for part in parts {
+                let ns = &mut spent[part.cause as usize];
+                *ns = ns.saturating_add(part.duration_ns);
+            }
+        });
+    }
+    let causes = Cause::ALL.into_iter().zip(spent);
+    causes.filter(|(_, ns)| *ns > 0).collect()
+}
+
+fn each_of(
+    explainer: &Explainer,
+    device: usize,
     mut visit: impl FnMut(Interval, [&Work; 2], &[GapPart]),
 ) {
-    let explainer = Explainer::new(timeline);
     let mut explanation = Explanation::default();
     let mut last: Option<&Work> = None;
-    for work in &timeline.gpus[device].works {
+    for work in &explainer.timeline.gpus[device].works {
         let Some(before) = last else {
             last = Some(work);
             continue;
@@ -101,5 +125,12 @@ mod tests {
             [Some(1), Some(0), None, Some(1), None, None]
         );
         assert_eq!((idle.gap_count, idle.total_ns), (2, parts_ns));
+        let mut by_cause = idle_by_cause(&timeline);
+        by_cause.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        let causes = idle
+            .causes
+            .iter()
+            .map(|cause| (cause.cause, cause.total_ns));
+        assert_eq!(by_cause, causes.collect::<Vec<_>>());
     }
 }

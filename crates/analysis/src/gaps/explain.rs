@@ -35,6 +35,8 @@ pub(crate) struct Explainer<'a> {
     pub(crate) timeline: &'a Timeline<'a>,
     pub(crate) host: Host,
     order: Order<'a>,
+    /// A gap between two pieces of work of one command buffer has no other cause than that.
+    pub(crate) inside_is_inside: bool,
     /// The clock's error by GPU; absent where it is not known.
     pub(crate) error_ns: Vec<Option<i64>>,
 }
@@ -67,10 +69,12 @@ impl<'a> Explainer<'a> {
                     .map(|error| error.clamp(0, 1 << 40))
             })
             .collect();
+        let order = Order::of(timeline);
         Explainer {
             timeline,
             host: Host::of(timeline.trace),
-            order: Order::of(timeline),
+            inside_is_inside: order.has_no_functions(),
+            order,
             error_ns,
         }
     }
@@ -108,6 +112,11 @@ impl<'a> Explainer<'a> {
     fn explain_inside(&self, after: &Work, gap: Interval, row: u32, explanation: &mut Explanation) {
         let untimed_nodes = self.order.has_untimed_nodes(row);
         let functions = self.order.functions(self.timeline.queue_of(after), gap);
+        // As it mostly is.
+        if functions.is_empty() && !untimed_nodes {
+            push(&mut explanation.parts, gap, Cause::WithinCommandBuffer);
+            return;
+        }
         for (piece, in_function) in pieces(gap, functions) {
             let cause = match in_function {
                 true => Cause::HostFunction,

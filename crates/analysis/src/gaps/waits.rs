@@ -278,6 +278,11 @@ impl<'a> Order<'a> {
         self.functions.during(queue, window)
     }
 
+    /// Whether the host ran no functions for queues.
+    pub(crate) fn has_no_functions(&self) -> bool {
+        self.functions.is_empty()
+    }
+
     /// Whether a submission is a graph with host nodes of which it is not known when they ran.
     pub(crate) fn has_untimed_nodes(&self, row: u32) -> bool {
         self.functions.has_untimed_nodes(row)

@@ -128,12 +128,15 @@ struct LongGap {
 struct Cursor {
     end_ns: i64,
     before: u32,
+    /// Its command buffer.
+    command_buffer: u32,
 }
 
 impl Cursor {
     const NONE: Cursor = Cursor {
         end_ns: i64::MIN,
         before: NONE,
+        command_buffer: NONE,
     };
 
     /// Goes on by a piece of work; gives the gap before it and the index of the work before that gap.
@@ -149,6 +152,7 @@ impl Cursor {
             *self = Cursor {
                 end_ns: work.interval.end_ns,
                 before: at as u32,
+                command_buffer: work.command_buffer,
             };
         }
         gap
@@ -174,16 +178,8 @@ impl Walk<'_> {
         let timeline = self.explainer.timeline;
         let works = &timeline.gpus[index as usize].works;
         let queue_count = timeline.queues.len();
-        let mut used: Vec<bool> = (timeline.queues.iter())
-            .map(|queue| queue.gpu == index)
-            .collect();
-        if used.iter().filter(|used| **used).count() > 1 {
-            used.fill(false);
-            for work in works {
-                used[timeline.queue_of(work) as usize] = true;
-            }
-        }
-        let several = used.iter().filter(|used| **used).count() > 1;
+        let of_device = timeline.queues.iter().filter(|queue| queue.gpu == index);
+        let several = of_device.count() > 1;
 
         let mut device = Totals::default();
         let mut queues = vec![Totals::default(); queue_count];
@@ -207,19 +203,36 @@ impl Walk<'_> {
                 continue;
             }
             let queue = timeline.queue_of(work) as usize;
-            if let Some((gap, before)) = cursors[queue].advance(at, work)
-                && gap.intersection(window).length_ns() >= self.threshold_ns.max(1)
-            {
+            let command_buffer = cursors[queue].command_buffer;
+            if let Some((gap, before)) = cursors[queue].advance(at, work) {
+                let ns = gap.intersection(window).length_ns();
+                if ns < self.threshold_ns.max(1) {
+                    continue;
+                }
+                // Of ten million gaps most are such.
+                if self.explainer.inside_is_inside
+                    && command_buffer == work.command_buffer
+                    && command_buffer != NONE
+                {
+                    queues[queue].add_one(Cause::WithinCommandBuffer, ns);
+                    continue;
+                }
                 let earlier = &works[before as usize];
                 self.explainer.explain(earlier, work, gap, &mut explanation);
                 self.add(&mut queues[queue], gap, &explanation, index, window);
             }
         }
-        let queues = (used.iter().enumerate())
-            .filter(|(_, used)| **used)
-            .map(|(queue, _)| match several {
-                true => (queue, std::mem::take(&mut queues[queue])),
-                false => (queue, device.clone()),
+        let used: Vec<usize> = (0..queue_count)
+            .filter(|queue| match several {
+                true => cursors[*queue].before != NONE,
+                false => timeline.queues[*queue].gpu == index,
+            })
+            .collect();
+        let alone = used.len() < 2;
+        let queues = (used.into_iter())
+            .map(|queue| match alone {
+                true => (queue, device.clone()),
+                false => (queue, std::mem::take(&mut queues[queue])),
             })
             .collect();
         (device, queues)

@@ -2,6 +2,7 @@
 
 use super::Timeline;
 use super::dispatches::{DispatchColumns, Launched, Untimed};
+use super::nearly_sorted;
 use super::times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
 use super::work::{Gpu, Work, WorkKind};
 use crate::communication::is_communication;
@@ -80,7 +81,7 @@ impl<'a> Builder<'a> {
     fn find_gpus(&mut self) {
         let gpus = (0..self.listed.count()).map(|gpu| Gpu {
             devices: self.listed.rows(gpu).to_vec(),
-            works: Vec::new(),
+            ..Gpu::default()
         });
         self.timeline.gpus = gpus.collect();
     }
@@ -306,17 +307,12 @@ impl<'a> Builder<'a> {
         let ids = &self.timeline.trace.tables.command_buffers.id;
         for gpu in &mut self.timeline.gpus {
             let id = |work: &Work| ids.get(work.command_buffer as usize);
-            let order = |a: &Work, b: &Work| {
-                a.interval
-                    .cmp(&b.interval)
-                    .then_with(|| id(a).cmp(&id(b)))
-                    .then_with(|| a.kind().cmp(&b.kind()))
-                    .then_with(|| a.row().cmp(&b.row()))
-            };
-            if !gpu.works.is_sorted_by(|a, b| order(a, b).is_le()) {
-                // A stable sort would take half as much memory again.
-                gpu.works.sort_unstable_by(order);
-            }
+            let rest = |work: &Work| (work.interval.end_ns, id(work), work.kind(), work.row());
+            nearly_sorted::sort(
+                &mut gpu.works,
+                |work| work.interval.start_ns,
+                |a, b| rest(a).cmp(&rest(b)),
+            );
         }
     }
 
@@ -331,15 +327,20 @@ impl<'a> Builder<'a> {
             dispatches,
             ..
         } = &mut self.timeline;
-        for work in gpus.iter().flat_map(|gpu| &gpu.works) {
-            if let Some(times) = command_buffers.get_mut(work.command_buffer as usize) {
-                times.add(work.interval, work.kind() != WorkKind::CommandBuffer);
-                continue;
+        for gpu in gpus {
+            let works = std::mem::take(&mut gpu.works);
+            for work in &works {
+                gpu.reach(work.interval);
+                if let Some(times) = command_buffers.get_mut(work.command_buffer as usize) {
+                    times.add(work.interval, work.kind() != WorkKind::CommandBuffer);
+                    continue;
+                }
+                let submission = dispatches.submission_of(work, &trace.tables, submission_ids);
+                if let Some(times) = submissions.get_mut(submission as usize) {
+                    times.add(work.interval);
+                }
             }
-            let submission = dispatches.submission_of(work, &trace.tables, submission_ids);
-            if let Some(times) = submissions.get_mut(submission as usize) {
-                times.add(work.interval);
-            }
+            gpu.works = works;
         }
         for times in command_buffers {
             if let Some(submission) = submissions.get_mut(times.submission as usize) {

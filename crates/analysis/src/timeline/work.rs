@@ -9,14 +9,23 @@ pub struct Gpu {
     pub devices: Vec<usize>,
     /// Its work by start.
     pub works: Vec<Work>,
+    pub(super) work_window: Option<Interval>,
+    /// The longest that a piece of its work took.
+    pub(super) longest_ns: i64,
 }
 
 impl Gpu {
     /// From the start of its first work to the end of its last.
     pub fn work_window(&self) -> Option<Interval> {
-        let first = self.works.first()?.interval.start_ns;
-        let last = self.works.iter().map(|work| work.interval.end_ns).max()?;
-        Some(Interval::new(first, last))
+        self.work_window
+    }
+
+    /// Counts a piece of work, in order of start.
+    #[inline]
+    pub(super) fn reach(&mut self, work: Interval) {
+        self.longest_ns = self.longest_ns.max(work.length_ns());
+        let window = self.work_window.get_or_insert(work);
+        window.end_ns = window.end_ns.max(work.end_ns);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::args::Diff as Arguments;
 use crate::failure::Failure;
+use crate::progress::{self, RunsRead};
 use crate::trace;
 use gapscope_analysis::diff::RunDigest;
 use gapscope_trace::{rank_folders, read_manifest};
@@ -12,18 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct Inputs {
     pub before: Vec<RunDigest>,
     pub after: Vec<RunDigest>,
+    /// Where the runs of both sides are.
+    paths: [Vec<PathBuf>; 2],
     /// Everything of every trace could be read as it was written.
     pub whole: bool,
-}
-
-/// The first run of each side.
-pub fn first(arguments: &Arguments) -> Result<[PathBuf; 2], Failure> {
-    let sides = match arguments.traces.as_slice() {
-        [before, after] => [before, after],
-        _ => [&arguments.before[0], &arguments.after[0]],
-    };
-    let [before, after] = sides.map(|path| runs_in(path));
-    Ok([before?[0].clone(), after?[0].clone()])
 }
 
 impl Inputs {
@@ -36,8 +29,24 @@ impl Inputs {
         Inputs::read(&before, &after)
     }
 
-    /// Reads these traces, a run each, two at a time.
+    /// The run of median time of each side ([`RunDigest::median`]).
+    pub fn median(&self) -> [&Path; 2] {
+        let median = |runs: &[RunDigest], side: usize| &*self.paths[side][RunDigest::median(runs)];
+        [median(&self.before, 0), median(&self.after, 1)]
+    }
+
+    /// Reads these traces, a run each, two at a time, and shows how that goes if it takes long.
     pub fn read(before: &[PathBuf], after: &[PathBuf]) -> Result<Inputs, Failure> {
+        progress::while_reading_runs(before.len() + after.len(), |progress| {
+            Inputs::read_showing(before, after, progress)
+        })
+    }
+
+    fn read_showing(
+        before: &[PathBuf],
+        after: &[PathBuf],
+        progress: &RunsRead,
+    ) -> Result<Inputs, Failure> {
         let paths: Vec<&PathBuf> = before.iter().chain(after).collect();
         let next = AtomicUsize::new(0);
         let read = || {
@@ -47,7 +56,8 @@ impl Inputs {
                 let Some(path) = paths.get(at) else {
                     return own;
                 };
-                own.push((at, digest(path)));
+                own.push((at, digest(path, progress)));
+                progress.add_run();
             }
         };
         let mut runs = std::thread::scope(|scope| {
@@ -67,6 +77,7 @@ impl Inputs {
         Ok(Inputs {
             before: all.by_ref().take(before.len()).collect(),
             after: all.collect(),
+            paths: [before.to_vec(), after.to_vec()],
             whole,
         })
     }
@@ -103,12 +114,14 @@ fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// A run: a trace, or those of its ranks.
-fn digest(path: &Path) -> Result<(RunDigest, bool), Failure> {
+fn digest(path: &Path, progress: &RunsRead) -> Result<(RunDigest, bool), Failure> {
     let name = path.display().to_string();
     let ranks = rank_folders(path);
-    let mut of_ranks = ranks.iter().map(|(_, rank)| of_trace(rank, &name));
+    let mut of_ranks = ranks
+        .iter()
+        .map(|(_, rank)| of_trace(rank, &name, progress));
     let Some(first) = of_ranks.next() else {
-        return of_trace(path, &name);
+        return of_trace(path, &name, progress);
     };
     of_ranks.try_fold(first?, |(run, whole), rank| {
         let (rank, is_whole) = rank?;
@@ -116,10 +129,12 @@ fn digest(path: &Path) -> Result<(RunDigest, bool), Failure> {
     })
 }
 
-fn of_trace(path: &Path, name: &str) -> Result<(RunDigest, bool), Failure> {
-    trace::with_timeline(path, &RunDigest::selection(), |trace, timeline, remarks| {
-        let mut run = RunDigest::of(timeline, name, remarks);
-        run.note_surroundings(timeline);
-        (run, trace.is_whole())
+fn of_trace(path: &Path, name: &str, progress: &RunsRead) -> Result<(RunDigest, bool), Failure> {
+    trace::in_pieces(path, &RunDigest::selection(), |opened| {
+        let taken = |count| progress.add_dispatches(count);
+        let (timeline, remarks) = opened.timeline_counting(taken)?;
+        let mut run = RunDigest::of(&timeline, name, &remarks);
+        run.note_surroundings(&timeline);
+        Some((run, opened.trace.is_whole()))
     })
 }

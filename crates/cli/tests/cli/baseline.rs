@@ -195,3 +195,95 @@ fn stalls_set_clocks_and_a_busy_machine_are_said_of_the_side_that_had_them() {
         assert!(page.contains(&note.replace("After", "Before")), "{page}");
     }
 }
+
+#[test]
+fn a_power_cap_and_memory_of_others_on_one_side_alone_are_said() {
+    let workplace = Workplace::new();
+    let with = |capped: u32, used: &str| {
+        let counter = |id: u32, name: &str, unit: &str, value: &str| {
+            format!(
+                "counter id={id} name=\"{name}\" unit={unit} device=1 source=test\n\
+                 counter_value counter={id} start_ns=0 value={value}\n"
+            )
+        };
+        TRACE.to_owned()
+            + "\n"
+            + &counter(1, "SM clock", "hertz", "1980000000")
+            + &counter(
+                2,
+                "clock limited: power cap",
+                "percent",
+                &capped.to_string(),
+            )
+            + &counter(3, "device memory in use by all", "bytes", used)
+    };
+    // The program's own allocations are in both.
+    workplace.trace_of("quiet.gapscope", &with(0, "900000000"));
+    workplace.trace_of("alike.gapscope", &with(5, "1000000000"));
+    workplace.trace_of("shared.gapscope", &with(80, "9900000000"));
+    workplace.trace("unmeasured.gapscope");
+    run(&workplace, &["save", "quiet", "quiet.gapscope"]);
+    let unlike = |arguments: &[&str]| -> Vec<String> {
+        let output = workplace.run(arguments);
+        let diff: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let unlike = diff["unlike"].as_array().unwrap();
+        let sentences = unlike.iter().map(|said| said.as_str().unwrap().to_owned());
+        sentences.collect()
+    };
+    for pair in [
+        &["diff", "--json", "quiet.gapscope", "shared.gapscope"][..],
+        &["baseline", "compare", "--json", "quiet", "shared.gapscope"],
+    ] {
+        let said = unlike(pair);
+        assert_eq!(said.len(), 2, "{said:#?}");
+        let capped =
+            "A GPU was at its power limit for 0 % of the recording before and for 80.0 % after:";
+        assert!(said[0].starts_with(capped), "{said:#?}");
+        let bytes = said[1].contains("GiB after was in use") && said[1].contains("MiB before");
+        assert!(bytes, "{said:#?}");
+    }
+    assert!(unlike(&["diff", "--json", "quiet.gapscope", "alike.gapscope"]).is_empty());
+    let said = unlike(&["diff", "--json", "shared.gapscope", "unmeasured.gapscope"]);
+    let unmeasured = "A GPU was at its power limit for 80.0 % of the recording before; whether one was so after was not measured.";
+    assert_eq!(said, [unmeasured]);
+    for format in [&[][..], &["--markdown"]] {
+        let output =
+            workplace.run(&[&["diff"], format, &["quiet.gapscope", "shared.gapscope"]].concat());
+        let page = text(&output.stdout);
+        let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains("at its power limit for 0 %"), "{page}");
+        assert!(page.contains("was in use all the time"), "{page}");
+    }
+}
+
+#[test]
+fn all_flaws_of_a_baseline_are_in_the_json_and_the_page_says_so() {
+    let workplace = Workplace::new();
+    let losses = (1..=7).map(|at| format!("\nloss what=records count={at} reason=\"reason {at}\""));
+    workplace.trace_of(
+        "a.gapscope",
+        &(TRACE.to_owned() + &losses.collect::<String>()),
+    );
+    run(&workplace, &["save", "main", "a.gapscope"]);
+    std::fs::remove_dir_all(workplace.path("a.gapscope")).unwrap();
+    workplace.trace("b.gapscope");
+    let (_, page, _) = run(&workplace, &["compare", "main", "b.gapscope"]);
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        page.contains("reason 4") && !page.contains("reason 5"),
+        "{page}"
+    );
+    assert!(
+        page.contains("3 more of the kind; `--json` has them all, as `before.flaws`."),
+        "{page}"
+    );
+    let (_, json, _) = run(&workplace, &["compare", "main", "--json", "b.gapscope"]);
+    let diff: Value = serde_json::from_str(&json).unwrap();
+    let flaws = diff["before"]["flaws"].as_array().unwrap();
+    assert_eq!(flaws.len(), 7, "{flaws:#?}");
+    assert!(
+        flaws[6]["sentence"].as_str().unwrap().contains("reason 7"),
+        "{flaws:#?}"
+    );
+    assert_eq!(diff["after"]["flaws"], serde_json::json!([]));
+}

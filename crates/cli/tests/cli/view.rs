@@ -11,8 +11,14 @@ struct Viewer {
 
 impl Viewer {
     fn start(workplace: &Workplace, arguments: &[&str]) -> Viewer {
+        Viewer::of(workplace, &[&["view", "--no-open"], arguments].concat())
+    }
+
+    fn of(workplace: &Workplace, arguments: &[&str]) -> Viewer {
         let mut child = workplace
-            .command(&[&["view", "--no-open"], arguments].concat())
+            .command(arguments)
+            .env_remove("DISPLAY")
+            .env_remove("WAYLAND_DISPLAY")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -102,6 +108,38 @@ fn two_traces_are_compared_at_the_port_that_is_asked_for() {
     assert!(overview.contains("before.gapscope") && overview.contains("after.gapscope"));
     assert!(viewer.get("api/compare?a=0&b=1").contains("\"ratios\""));
     viewer.interrupt();
+}
+
+#[test]
+fn of_several_runs_that_of_median_time_is_shown_and_named() {
+    let workplace = Workplace::new();
+    let longer = |ns: u32| {
+        crate::TRACE.replace(
+            "duration_ns=20us groups",
+            &format!("duration_ns={ns}us groups"),
+        )
+    };
+    for (name, us) in [("a1", 90), ("a2", 20), ("a3", 50), ("b", 20)] {
+        workplace.trace_of(&format!("{name}.gapscope"), &longer(us));
+    }
+    let before = ["a1.gapscope", "a2.gapscope", "a3.gapscope"];
+    let sets = [
+        &["diff", "--view", "--before"],
+        &before[..],
+        &["--after", "b.gapscope"],
+    ];
+    // It prints the comparison before the address.
+    let mut viewer = Viewer::of(&workplace, &sets.concat());
+    let mut lines = BufReader::new(viewer.child.stdout.take().unwrap()).lines();
+    let address = lines.find(|line| line.as_ref().unwrap().contains("http://127.0.0.1:"));
+    let address = address.unwrap().unwrap();
+    assert!(
+        address.starts_with("a3.gapscope and b.gapscope: "),
+        "{address}"
+    );
+    let (_, said) = viewer.interrupt();
+    let line = "gapscope: the page shows one run of each side, that of median time from start to end: a3.gapscope and b.gapscope";
+    assert!(said.lines().any(|said| said == line), "{said}");
 }
 
 #[test]

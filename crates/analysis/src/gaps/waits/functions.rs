@@ -114,6 +114,11 @@ impl Functions {
         self.times.get(&row).copied()
     }
 
+    /// Whether the host ran none at all.
+    pub fn is_empty(&self) -> bool {
+        self.during.iter().all(Vec::is_empty) && self.untimed_nodes.is_empty()
+    }
+
     /// Whether a submission's graph has host nodes of which it is not known when they ran.
     pub fn has_untimed_nodes(&self, row: u32) -> bool {
         !self.untimed_nodes.is_empty() && self.untimed_nodes.contains(&row)

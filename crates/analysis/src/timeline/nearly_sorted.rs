@@ -1,0 +1,132 @@
+//! Sorting what comes nearly in order, as work does: rows are in the order of submissions, of a few queues at a time.
+
+use gapscope_trace::parallel;
+use std::cmp::Ordering;
+
+/// Rows that are sorted by themselves: they and the space for it stay in the processor's cache.
+const CHUNK: usize = 1 << PLACE_BITS;
+const PLACE_BITS: u32 = 14;
+
+/// A row that is so far from its place belongs to another part.
+const FAR: usize = 4 * CHUNK;
+
+/// Parts that are merged.
+const MOST_PARTS: usize = 8;
+
+/// Sorts `rows`, which shall be nearly in the order of their keys, or few parts that are: chunks of them on all cores, then each is
+/// merged with the end of those before. What is in no such order is sorted all the same, in the usual time. `ties` decides between equal keys; rows
+/// that it finds equal come in any order.
+pub(super) fn sort<T: Copy + Send>(
+    rows: &mut [T],
+    key: impl Fn(&T) -> i64 + Sync,
+    ties: impl Fn(&T, &T) -> Ordering + Sync,
+) {
+    let order = |a: &T, b: &T| match key(a) == key(b) {
+        true => cold(|| ties(a, b)),
+        // Without a branch, which no processor would foresee.
+        false => key(a).cmp(&key(b)),
+    };
+    if rows.is_sorted_by(|a, b| order(a, b).is_le()) {
+        return;
+    }
+    let chunks = rows.chunks_mut(CHUNK).collect();
+    parallel::each(chunks, |chunk| sort_chunk(chunk, &key, order));
+    // Where each part begins that is sorted: what comes from another table begins anew.
+    let mut parts = vec![0];
+    for begin in (CHUNK..rows.len()).step_by(CHUNK) {
+        let end = rows.len().min(begin + CHUNK);
+        let (last, first) = (rows[begin - 1], rows[begin]);
+        let part = parts[parts.len() - 1];
+        let before = rows[part..begin].partition_point(|row| order(row, &first).is_le());
+        let after = rows[begin..end].partition_point(|row| order(row, &last).is_lt());
+        match begin - (part + before) {
+            FAR.. => parts.push(begin),
+            0 => {}
+            // It finds that these are two sorted parts.
+            _ => rows[part + before..begin + after].sort_by(order),
+        }
+    }
+    let ends = parts.iter().copied().skip(1).chain([rows.len()]);
+    let longest = parts.iter().zip(ends).map(|(begin, end)| end - begin).max();
+    match (parts.len(), rows.len() - longest.unwrap_or(0)) {
+        (1, _) => {}
+        // Merging copies the shorter part.
+        (2..=MOST_PARTS, others) if others <= rows.len() / 8 => rows.sort_by(order),
+        // That would take half as much memory again.
+        _ => rows.sort_unstable_by(order),
+    }
+}
+
+/// Sorts a chunk by its keys and places alone, which are a third of the rows, and moves each row once.
+fn sort_chunk<T: Copy>(
+    rows: &mut [T],
+    key: impl Fn(&T) -> i64,
+    order: impl Fn(&T, &T) -> Ordering,
+) {
+    let keys = || rows.iter().map(&key);
+    let (Some(least), Some(most)) = (keys().min(), keys().max()) else {
+        return;
+    };
+    if most.abs_diff(least) > u64::MAX >> PLACE_BITS {
+        rows.sort_unstable_by(order);
+        return;
+    }
+    let places = keys().zip(0..);
+    let mut places: Vec<u64> = places
+        .map(|(key, place): (i64, u64)| key.abs_diff(least) << PLACE_BITS | place)
+        .collect();
+    places.sort_unstable();
+    let unsorted = rows.to_vec();
+    for (row, place) in rows.iter_mut().zip(&places) {
+        *row = unsorted[(place & (CHUNK as u64 - 1)) as usize];
+    }
+    for equal in rows.chunk_by_mut(|a, b| key(a) == key(b)) {
+        if equal.len() > 1 {
+            equal.sort_unstable_by(&order);
+        }
+    }
+}
+
+#[cold]
+fn cold<R>(rare: impl FnOnce() -> R) -> R {
+    rare()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(mut rows: Vec<(i32, u32)>) {
+        let mut expected = rows.clone();
+        expected.sort_unstable();
+        sort(&mut rows, |row| row.0.into(), |a, b| a.1.cmp(&b.1));
+        assert!(rows == expected);
+    }
+
+    /// Numbers that look like chance and are the same each time.
+    fn scattered(at: u32) -> u32 {
+        at.wrapping_mul(2_654_435_761) >> 7
+    }
+
+    #[test]
+    fn rows_are_sorted_however_far_from_their_places_they_are() {
+        let count = 5 * CHUNK as u32 + 77;
+        for reach in [0, 1, 50, 3000, 40_000, u32::MAX] {
+            let place = |at: u32| at as i32 + (scattered(at) % reach.max(1)).min(1 << 20) as i32;
+            check((0..count).map(|at| (place(at), at)).collect());
+        }
+        check((0..count).rev().map(|at| (at as i32, at)).collect());
+        // Queue after queue.
+        check((0..count).map(|at| ((at % 20_000) as i32, at)).collect());
+        check(vec![(0, 0); 3 * CHUNK]);
+        check(Vec::new());
+    }
+
+    proptest! {
+        #[test]
+        fn any_rows_are_sorted(rows in proptest::collection::vec((-9i32..9, 0u32..4), 0..200)) {
+            check(rows);
+        }
+    }
+}
