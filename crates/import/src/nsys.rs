@@ -31,6 +31,7 @@ use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::Api;
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use strings::Strings;
 
 /// Imports exports of Nsight Systems.
@@ -83,9 +84,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     let mut import = Import::of(Database::open(input)?, options);
     import.read_strings()?;
     let about = import.read_about()?;
-    import.read_host()?;
-    import.read_device_work()?;
-    import.read_markers()?;
+    import.read_rows()?;
     import.name_things()?;
     if !import.profile.has_work() && !import.profile.has_host_rows() {
         return Err(Error::NothingRecorded {
@@ -123,11 +122,9 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
 struct Import {
     database: Database,
     profile: Profile,
-    strings: Strings,
+    strings: Arc<Strings>,
     /// Only this process counts.
     pid: Option<u32>,
-    /// Of rows that do not name one.
-    only_process: Option<ProcessId>,
     /// Queues by process, context and number, once all work is read.
     queues: FxHashMap<(ProcessId, u32, u32), Option<QueueId>>,
     damage: Damage,
@@ -142,14 +139,34 @@ impl Import {
         Import {
             database,
             profile: Profile::new(Api::Cuda),
-            strings: Strings::default(),
+            strings: Arc::default(),
             pid: options.pid,
-            only_process: None,
             queues: FxHashMap::default(),
             damage,
             notes: Vec::new(),
             used: Vec::new(),
         }
+    }
+
+    /// Reads calls and work, and beside them labels, which are often most of a file.
+    fn read_rows(&mut self) -> Result<(), Error> {
+        let mut labels = Import {
+            strings: self.strings.clone(),
+            pid: self.pid,
+            damage: Damage::default(),
+            ..Import::of(self.database.clone(), &Options::default())
+        };
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(|| labels.read_markers());
+            self.read_host()?;
+            self.read_device_work()?;
+            let read = reading.join();
+            read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })?;
+        self.damage.add(labels.damage);
+        self.used.append(&mut labels.used);
+        self.profile.take_labels(labels.profile);
+        Ok(())
     }
 
     /// Scans a table, if it is there. Gives whether it is.
@@ -177,15 +194,13 @@ impl Import {
                 if self.pid.is_some_and(|wanted| wanted != pid) {
                     return None;
                 }
-                let process = self.profile.process(pid);
-                self.only_process.get_or_insert(process);
-                Some(process)
+                Some(self.profile.process(pid))
             }
             // Before 2021 rows did not say it, nor do those of some converters.
-            None => {
-                let known = self.only_process;
-                Some(known.unwrap_or_else(|| self.profile.process(self.pid.unwrap_or(0))))
-            }
+            None => Some(match self.pid {
+                Some(pid) => self.profile.process(pid),
+                None => self.profile.unnamed_process(),
+            }),
         }
     }
 

@@ -14,13 +14,15 @@ pub(crate) use manifest::About;
 use crate::output::NewTrace;
 use crate::{Error, Options, functions};
 use gapscope_model::cuda::{FunctionClass, base_name};
-use gapscope_trace::build::{Interner, Labels};
+use gapscope_trace::build::{CountedId, Interner, Labels};
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::{Api, DeviceLimits, Queue};
 use gapscope_trace::tables::{HostCallKind, MemoryPlace, MemoryRow, Table, TransferKind};
 use gapscope_trace::{Ledger, LossKind};
+use labels::Nested;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// Ties a call to its work, inside a process.
@@ -31,16 +33,16 @@ pub(crate) struct Correlation(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FunctionId(u32);
 
-/// A text, kept once.
+/// A text, kept once. Of one more than its index, so that a text which may be absent takes no more space: ranges are many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct TextId(u32);
+pub(crate) struct TextId(NonZeroU32);
 
-impl gapscope_trace::build::CountedId for TextId {
+impl CountedId for TextId {
     fn counted(index: usize) -> Self {
-        TextId(index as u32)
+        TextId(NonZeroU32::MIN.saturating_add(index as u32))
     }
     fn index(self) -> usize {
-        self.0 as usize
+        self.0.get() as usize - 1
     }
 }
 
@@ -183,14 +185,15 @@ struct Function {
 pub(crate) struct Profile {
     api: Api,
     driver: String,
-    processes: Interner<u32, ProcessId>,
+    /// By pid; one that rows do not name is one of its own.
+    processes: Interner<Option<u32>, ProcessId>,
     process_names: FxHashMap<ProcessId, String>,
     thread_names: BTreeMap<(ProcessId, ThreadId), String>,
-    /// Of a process, by number there.
-    devices: Interner<(ProcessId, u32), DeviceId>,
+    /// Of a process, by number there; those that rows do not name are one of its own.
+    devices: Interner<(ProcessId, Option<u32>), DeviceId>,
     device_facts: FxHashMap<DeviceId, DeviceFacts>,
-    /// Of a device: context and number.
-    queues: Interner<(DeviceId, u32, u32), QueueId>,
+    /// Of a device: context and number, which rows may not name either.
+    queues: Interner<(DeviceId, Option<u32>, Option<u32>), QueueId>,
     queue_facts: FxHashMap<QueueId, Queue>,
     texts: Interner<Arc<str>, TextId>,
     kernels: Interner<KernelShape, KernelId>,
@@ -247,7 +250,15 @@ impl Profile {
 
     /// A process by its pid.
     pub fn process(&mut self, pid: u32) -> ProcessId {
-        self.processes.id(pid)
+        self.processes.id(Some(pid))
+    }
+
+    /// The process of rows that do not name one: the only one that others have named until then, otherwise one that is not known.
+    pub fn unnamed_process(&mut self) -> ProcessId {
+        match self.processes.len() {
+            1 => ProcessId::counted(0),
+            _ => self.processes.id(None),
+        }
     }
 
     /// Names a process.
@@ -262,11 +273,13 @@ impl Profile {
 
     /// The processes that the rows name, with their pids.
     pub fn processes(&self) -> impl Iterator<Item = (ProcessId, u32)> {
-        self.processes.iter().map(|(id, pid)| (id, *pid))
+        self.processes
+            .iter()
+            .filter_map(|(id, pid)| Some((id, (*pid)?)))
     }
 
-    /// A device of a process, by its number there.
-    pub fn device(&mut self, process: ProcessId, number: u32) -> DeviceId {
+    /// A device of a process, by its number there, if that is known.
+    pub fn device(&mut self, process: ProcessId, number: Option<u32>) -> DeviceId {
         self.devices.id((process, number))
     }
 
@@ -274,7 +287,7 @@ impl Profile {
     pub fn devices(&self) -> impl Iterator<Item = (DeviceId, ProcessId, u32)> {
         self.devices
             .iter()
-            .map(|(id, (process, number))| (id, *process, *number))
+            .filter_map(|(id, (process, number))| Some((id, *process, (*number)?)))
     }
 
     /// Says what a device is.
@@ -282,19 +295,25 @@ impl Profile {
         self.device_facts.insert(device, facts);
     }
 
-    /// A queue of a device: its context and its number.
+    /// A queue of a device: its context and its number, if they are known.
     #[inline]
-    pub fn queue(&mut self, device: DeviceId, context: u32, number: u32) -> QueueId {
+    pub fn queue(
+        &mut self,
+        device: DeviceId,
+        context: Option<u32>,
+        number: Option<u32>,
+    ) -> QueueId {
         self.queues.id((device, context, number))
     }
 
     /// The queues that the rows name: each with the process of its device, its context and its number.
     pub fn queues(&self) -> impl Iterator<Item = (QueueId, ProcessId, u32, u32)> {
-        self.queues.iter().map(|(id, (device, context, number))| {
-            let owner = self.devices.get(*device);
-            let process = owner.map_or_else(ProcessId::default, |(process, _)| *process);
-            (id, process, *context, *number)
-        })
+        self.queues
+            .iter()
+            .filter_map(|(id, (device, context, number))| {
+                let (process, _) = self.devices.get(*device)?;
+                Some((id, *process, (*context)?, (*number)?))
+            })
     }
 
     /// The queue of a process by its context and its number, if a row of work has named it.
@@ -371,6 +390,37 @@ impl Profile {
         self.ranges.push(range);
     }
 
+    /// The labels so far.
+    pub fn ranges_mut(&mut self) -> &mut [Range] {
+        &mut self.ranges
+    }
+
+    /// Takes the labels of a profile that another thread read, with what that lost.
+    pub fn take_labels(&mut self, other: Profile) {
+        let processes: Vec<_> = (other.processes.iter())
+            .map(|(_, pid)| match pid {
+                Some(pid) => self.process(*pid),
+                None => self.unnamed_process(),
+            })
+            .collect();
+        let texts: Vec<_> = (other.texts.iter())
+            .map(|(_, text)| self.text(text))
+            .collect();
+        let mut ranges = other.ranges;
+        for range in &mut ranges {
+            range.process = processes[range.process.index()];
+            range.text = texts[range.text.index()];
+            for text in [&mut range.domain, &mut range.category, &mut range.payload] {
+                *text = text.map(|text| texts[text.index()]);
+            }
+        }
+        match self.ranges.is_empty() {
+            true => self.ranges = ranges,
+            false => self.ranges.append(&mut ranges),
+        }
+        self.ledger.merge(&other.ledger);
+    }
+
     /// Adds time of a thread that is no call.
     pub fn add_overhead(&mut self, overhead: Overhead) {
         self.overheads.push(overhead);
@@ -417,17 +467,23 @@ impl Profile {
         mut new: NewTrace,
         output: &mut crate::output::Output,
     ) -> Result<(), Error> {
-        self.calls.sort_by_key(|call| call.span.start_ns);
-        self.work
-            .sort_by_key(|work| work.span.map(|span| span.start_ns));
         let extent = self.extent();
+        let ranges = std::mem::take(&mut self.ranges);
+        let nested = std::thread::scope(|scope| {
+            let nested = scope.spawn(|| Nested::of(ranges));
+            self.calls.sort_by_key(|call| call.span.start_ns);
+            self.work
+                .sort_by_key(|work| work.span.map(|span| span.start_ns));
+            let nested = nested.join();
+            nested.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
         let (by_correlation, doubles) = self.launches();
         self.ledger.add(
             LossKind::HostCallsOfWork,
             doubles,
             "another call of the process has the same correlation",
         );
-        let in_label = self.write_ranges(&mut new)?;
+        let in_label = self.write_ranges(&nested, &mut new)?;
         let submissions = self.write_work(&by_correlation, &in_label, &mut new)?;
         self.write_calls(&submissions, &mut new)?;
         self.write_dependencies(&submissions, &mut new)?;

@@ -15,6 +15,7 @@ mod planted;
 mod properties;
 mod real_values;
 mod rocm;
+mod unknown;
 
 use gapscope_import::xctrace::read;
 mod xplane;
