@@ -1,7 +1,7 @@
 //! Where importers write.
 
-use crate::Error;
-use gapscope_trace::manifest::Manifest;
+use crate::{Error, Options};
+use gapscope_trace::manifest::{FORMAT_VERSION, Manifest};
 use gapscope_trace::tables::Tables;
 use gapscope_trace::{Loss, TraceWriter};
 use std::path::{Path, PathBuf};
@@ -69,6 +69,29 @@ impl<'a> Output<'a> {
     pub fn rank(&mut self, rank: u32) -> Result<NewTrace, Error> {
         let folder = self.imported.output.join(format!("rank={rank}"));
         Ok(NewTrace::new(TraceWriter::create(&folder)?))
+    }
+
+    /// Completes the trace of what has no rank, once all ranks have theirs.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn finish_ranks(
+        &mut self,
+        new: NewTrace,
+        ranks: Vec<u32>,
+        options: &Options,
+        notes: Vec<String>,
+    ) -> Result<(), Error> {
+        let manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
+            complete: true,
+            command: options.command.clone().unwrap_or_default(),
+            ranks,
+            notes,
+            ..Manifest::default()
+        };
+        new.finish(&manifest, self)
     }
 
     /// What the import gave; if it failed, nothing of it is left on the disk.

@@ -55,7 +55,7 @@ pub(crate) struct Span {
 
 impl Span {
     /// Times beyond this are none: 292 years in both directions are what nanoseconds can hold, and differences must fit too.
-    const LATEST_NS: i64 = i64::MAX / 4;
+    pub const LATEST_NS: i64 = i64::MAX / 4;
 
     /// `None` where the times are impossible: the end is before the start, or one is absurd.
     pub fn between(start_ns: i64, end_ns: i64) -> Option<Span> {
@@ -454,6 +454,25 @@ impl Profile {
     /// Whether there is anything of a host.
     pub fn has_host_rows(&self) -> bool {
         !self.calls.is_empty() || !self.ranges.is_empty()
+    }
+
+    /// Puts all times on another clock, which shows so much more.
+    pub fn shift(&mut self, by_ns: i64) {
+        let later = |ns: &mut i64| *ns = ns.saturating_add(by_ns);
+        self.calls
+            .iter_mut()
+            .for_each(|call| later(&mut call.span.start_ns));
+        let spans = self.work.iter_mut().filter_map(|work| work.span.as_mut());
+        spans.for_each(|span| later(&mut span.start_ns));
+        for range in &mut self.ranges {
+            later(&mut range.start_ns);
+            if let Some(end_ns) = &mut range.end_ns {
+                later(end_ns);
+            }
+        }
+        let overheads = self.overheads.iter_mut();
+        overheads.for_each(|overhead| later(&mut overhead.span.start_ns));
+        self.memory.iter_mut().for_each(|row| later(&mut row.at_ns));
     }
 
     /// Joins the rows and writes them. The trace then lacks only its manifest.

@@ -115,6 +115,7 @@ impl Import {
                 ..Host::default()
             },
             notes: Vec::new(),
+            rank: None,
         })
     }
 

@@ -3,7 +3,7 @@
 use super::{DeviceFacts, Profile, Span};
 use crate::Options;
 use gapscope_trace::manifest::{
-    Clock, ClockMethod, Device, FORMAT_VERSION, Host, Manifest, Process, Queue, SamplingMode,
+    Clock, ClockMethod, Device, FORMAT_VERSION, Host, Manifest, Process, Queue, Rank, SamplingMode,
     Thread,
 };
 use rustc_hash::FxHashSet;
@@ -25,6 +25,8 @@ pub(crate) struct About {
     pub host: Host,
     /// Sentences for every report.
     pub notes: Vec<String>,
+    /// Which rank of a distributed program it is.
+    pub rank: Option<Rank>,
 }
 
 impl Profile {
@@ -74,7 +76,7 @@ impl Profile {
             threads: self.threads(),
             devices: self.listed_devices(),
             queues: self.listed_queues(),
-            rank: None,
+            rank: about.rank,
             ranks: Vec::new(),
             losses: self.ledger.losses(),
             notes,

@@ -10,6 +10,7 @@ mod kineto;
 mod kineto_truth;
 mod labels;
 mod nsys;
+mod nsys_ranks;
 mod perfetto;
 mod planted;
 mod properties;
