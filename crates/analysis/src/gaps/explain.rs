@@ -33,7 +33,7 @@ use gapscope_trace::tables::SubmissionKind;
 /// Explains gaps of one timeline.
 pub(crate) struct Explainer<'a> {
     pub(crate) timeline: &'a Timeline<'a>,
-    pub(crate) host: Host,
+    pub(crate) host: &'a Host,
     order: Order<'a>,
     /// The clock's error by GPU; absent where it is not known.
     pub(crate) error_ns: Vec<Option<i64>>,
@@ -69,7 +69,7 @@ impl<'a> Explainer<'a> {
             .collect();
         Explainer {
             timeline,
-            host: Host::of(timeline.trace),
+            host: timeline.host(),
             order: Order::of(timeline),
             error_ns,
         }
