@@ -23,11 +23,14 @@ struct Open {
 /// Threads nest ranges no deeper than this in sane programs; more would make every label's path endless.
 const DEEPEST: usize = 256;
 
+/// A thread of a process, where labels name one.
+type LabelThread = (ProcessId, Option<ThreadId>);
+
 /// The labels of each thread with possible times, in the order in which they nest.
 pub(super) struct Nested {
     ranges: Vec<Range>,
     /// Starts and indices: ranges are large, so that these are sorted in their place.
-    threads: BTreeMap<(ProcessId, Option<ThreadId>), Vec<(i64, u32)>>,
+    threads: BTreeMap<LabelThread, Vec<(i64, u32)>>,
     /// Labels with impossible times.
     refused: u64,
 }
