@@ -15,6 +15,7 @@ mod nearly_sorted;
 mod times;
 mod work;
 
+use crate::host::Host;
 use crate::intervals::Interval;
 use crate::vocabulary::KernelNames;
 use build::Builder;
@@ -24,6 +25,7 @@ use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, QueueId, SubmissionId};
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::Dispatches;
+use std::sync::OnceLock;
 use times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
 
 pub(crate) use content::Content;
@@ -51,9 +53,15 @@ pub struct Timeline<'a> {
     /// What kernels are called.
     pub kernel_names: KernelNames,
     pub(crate) dispatches: DispatchColumns,
+    host: OnceLock<Host>,
 }
 
 impl<'a> Timeline<'a> {
+    /// What host threads did, laid out when it is first asked for: several analyses need it, and it takes as long as they do.
+    pub(crate) fn host(&self) -> &Host {
+        self.host.get_or_init(|| Host::of(self.trace))
+    }
+
     /// Indexes a trace.
     pub fn of(trace: &'a Trace) -> Timeline<'a> {
         let mut builder = Builder::new(trace, trace.tables.dispatches.queue.len());

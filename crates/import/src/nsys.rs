@@ -24,13 +24,14 @@ mod metrics;
 mod strings;
 
 use crate::output::Output;
-use crate::profile::{About, Profile};
+use crate::profile::{About, Profile, Span};
 use crate::sqlite::{self, Damage, Database, is_database};
 use crate::{Error, Importer, Options};
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
-use gapscope_trace::manifest::Api;
+use gapscope_trace::manifest::{Api, Rank};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use strings::Strings;
 
 /// Imports exports of Nsight Systems.
@@ -73,65 +74,79 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
             form: "a report of Nsight Systems, which only nsys can read: run `nsys export --type sqlite` on it and import the database that it writes",
         });
     }
-    let [input] = inputs else {
-        return Err(Error::NothingRecorded {
-            reason:
-                "exports of Nsight Systems are imported one at a time: each has a clock of its own"
-                    .to_owned(),
-        });
-    };
-    let mut import = Import::of(Database::open(input)?, options);
-    import.read_strings()?;
-    let about = import.read_about()?;
-    import.read_host()?;
-    import.read_device_work()?;
-    import.read_markers()?;
-    import.name_things()?;
-    if !import.profile.has_work() && !import.profile.has_host_rows() {
-        return Err(Error::NothingRecorded {
-            reason: match options.pid {
-                Some(pid) => format!(
-                    "{} has no CUDA work, calls or labels of process {pid}",
-                    input.display()
-                ),
-                None if import.damage != Damage::default() => format!(
-                    "{} is cut or damaged, and what can be read of it has no CUDA work, calls or labels: export it again",
-                    input.display()
-                ),
-                None => format!(
-                    "{} has no CUDA work, calls or labels: record with `nsys profile --trace=cuda,nvtx`",
-                    input.display()
-                ),
-            },
-        });
+    match inputs {
+        [input] => {
+            let import = Import::of(Database::open(input)?, options);
+            let bytes = (0, import.database.bytes);
+            import.run(options, bytes, None, output)
+        }
+        _ => read_ranks(inputs, options, output),
     }
-    let mut new = output.trace()?;
-    import.read_metrics(&mut new)?;
-    import.count_the_rest()?;
-    let Import {
-        profile,
-        notes,
-        database,
-        ..
-    } = import;
-    output.progress(database.bytes, database.bytes);
-    let about = About { notes, ..about };
-    profile.write(about, options, new, output)
+}
+
+/// Reads exports of several ranks of a program, each into a trace of its own. They do not say which rank they are of.
+fn read_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
+    let mut imports = Vec::new();
+    for input in inputs {
+        let mut import = Import::of(Database::open(input)?, options);
+        let about = import.read_about()?;
+        imports.push((import.database, about.zero_unix_ns));
+    }
+    let zeros: Option<Vec<i64>> = imports.iter().map(|(_, zero)| *zero).collect();
+    let first = zeros.and_then(|zeros| {
+        let (first, last) = (*zeros.iter().min()?, *zeros.iter().max()?);
+        // Sessions that are years apart are none of one program.
+        let apart = last.checked_sub(first)?;
+        (apart < Span::LATEST_NS).then_some(first)
+    });
+    let clocks = match first {
+        Some(_) => {
+            "Their times are on one axis by the wall clocks of their machines when the sessions began."
+        }
+        None => {
+            "The times of each count from the start of its session, and those of different ranks cannot be compared: not all files say when that was."
+        }
+    };
+    let notes = vec![format!(
+        "Imported from {} exports of Nsight Systems, one for each rank: ranks are numbered in the order of the files, which do not say them. {clocks}",
+        inputs.len()
+    )];
+    let new = output.trace()?;
+    let all_bytes = imports.iter().map(|(database, _)| database.bytes).sum();
+    let ranks: Vec<u32> = (0..).take(imports.len()).collect();
+    let (mut before, world_size) = (0, ranks.len() as u32);
+    for (rank, (database, zero)) in ranks.iter().zip(imports) {
+        let own_bytes = database.bytes;
+        let rank = Rank {
+            rank: *rank,
+            local_rank: None,
+            world_size,
+        };
+        let import = Import {
+            shift_ns: zero
+                .zip(first)
+                .map_or(0, |(own, first)| own.saturating_sub(first)),
+            ..Import::of(database, options)
+        };
+        import.run(options, (before, all_bytes), Some(rank), output)?;
+        before += own_bytes;
+    }
+    output.finish_ranks(new, ranks, options, notes)
 }
 
 /// An import on its way.
 struct Import {
     database: Database,
     profile: Profile,
-    strings: Strings,
+    strings: Arc<Strings>,
     /// Only this process counts.
     pid: Option<u32>,
-    /// Of rows that do not name one.
-    only_process: Option<ProcessId>,
     /// Queues by process, context and number, once all work is read.
     queues: FxHashMap<(ProcessId, u32, u32), Option<QueueId>>,
     damage: Damage,
     notes: Vec<String>,
+    /// What makes its times those of other ranks' clocks.
+    shift_ns: i64,
     /// Tables that were read, or say nothing of events.
     used: Vec<&'static str>,
 }
@@ -142,14 +157,91 @@ impl Import {
         Import {
             database,
             profile: Profile::new(Api::Cuda),
-            strings: Strings::default(),
+            strings: Arc::default(),
             pid: options.pid,
-            only_process: None,
             queues: FxHashMap::default(),
             damage,
             notes: Vec::new(),
+            shift_ns: 0,
             used: Vec::new(),
         }
+    }
+
+    /// Imports the file into the trace, or into that of a rank; bytes are those before it and all.
+    fn run(
+        mut self,
+        options: &Options,
+        (before, all_bytes): (u64, u64),
+        rank: Option<Rank>,
+        output: &mut Output,
+    ) -> Result<(), Error> {
+        self.read_strings()?;
+        let about = self.read_about()?;
+        self.read_rows()?;
+        self.name_things()?;
+        if !self.profile.has_work() && !self.profile.has_host_rows() {
+            return Err(self.nothing_recorded());
+        }
+        let mut new = match &rank {
+            Some(rank) => output.rank(rank.rank)?,
+            None => output.trace()?,
+        };
+        self.read_metrics(&mut new)?;
+        self.count_the_rest()?;
+        let Import {
+            mut profile,
+            notes,
+            database,
+            shift_ns,
+            ..
+        } = self;
+        output.progress(before + database.bytes, all_bytes);
+        profile.shift(shift_ns);
+        let about = About {
+            notes,
+            rank,
+            zero_unix_ns: about
+                .zero_unix_ns
+                .and_then(|zero| zero.checked_sub(shift_ns)),
+            ..about
+        };
+        profile.write(about, options, new, output)
+    }
+
+    fn nothing_recorded(&self) -> Error {
+        let path = self.database.path.display();
+        Error::NothingRecorded {
+            reason: match self.pid {
+                Some(pid) => format!("{path} has no CUDA work, calls or labels of process {pid}"),
+                None if self.damage != Damage::default() => format!(
+                    "{path} is cut or damaged, and what can be read of it has no CUDA work, calls or labels: export it again"
+                ),
+                None => format!(
+                    "{path} has no CUDA work, calls or labels: record with `nsys profile --trace=cuda,nvtx`"
+                ),
+            },
+        }
+    }
+
+    /// Reads calls and work, and beside them labels, which are often most of a file.
+    fn read_rows(&mut self) -> Result<(), Error> {
+        let mut labels = Import {
+            strings: self.strings.clone(),
+            pid: self.pid,
+            damage: Damage::default(),
+            ..Import::of(self.database.clone(), &Options::default())
+        };
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(|| labels.read_markers());
+            self.read_host()?;
+            self.read_device_work()?;
+            let read = reading.join();
+            read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })?;
+        self.damage.add(labels.damage);
+        self.used.append(&mut labels.used);
+        self.profile.take_labels(labels.profile);
+        Ok(())
     }
 
     /// Scans a table, if it is there. Gives whether it is.
@@ -177,15 +269,13 @@ impl Import {
                 if self.pid.is_some_and(|wanted| wanted != pid) {
                     return None;
                 }
-                let process = self.profile.process(pid);
-                self.only_process.get_or_insert(process);
-                Some(process)
+                Some(self.profile.process(pid))
             }
             // Before 2021 rows did not say it, nor do those of some converters.
-            None => {
-                let known = self.only_process;
-                Some(known.unwrap_or_else(|| self.profile.process(self.pid.unwrap_or(0))))
-            }
+            None => Some(match self.pid {
+                Some(pid) => self.profile.process(pid),
+                None => self.profile.unnamed_process(),
+            }),
         }
     }
 

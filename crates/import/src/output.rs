@@ -1,10 +1,12 @@
 //! Where importers write.
 
-use crate::Error;
-use gapscope_trace::manifest::Manifest;
+use crate::{Error, Options};
+use gapscope_trace::manifest::{FORMAT_VERSION, Manifest};
 use gapscope_trace::tables::Tables;
 use gapscope_trace::{Loss, TraceWriter};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::JoinHandle;
 
 /// What an import gave.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,6 +71,29 @@ impl<'a> Output<'a> {
         Ok(NewTrace::new(TraceWriter::create(&folder)?))
     }
 
+    /// Completes the trace of what has no rank, once all ranks have theirs.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn finish_ranks(
+        &mut self,
+        new: NewTrace,
+        ranks: Vec<u32>,
+        options: &Options,
+        notes: Vec<String>,
+    ) -> Result<(), Error> {
+        let manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
+            complete: true,
+            command: options.command.clone().unwrap_or_default(),
+            ranks,
+            notes,
+            ..Manifest::default()
+        };
+        new.finish(&manifest, self)
+    }
+
     /// What the import gave; if it failed, nothing of it is left on the disk.
     pub(crate) fn end(self, result: Result<(), Error>) -> Result<Imported, Error> {
         if result.is_err() && self.made {
@@ -79,42 +104,66 @@ impl<'a> Output<'a> {
     }
 }
 
-/// A trace that is being written.
+/// A trace that is being written, by a thread of its own: an import goes on while the rows before are encoded.
 pub struct NewTrace {
-    writer: TraceWriter,
+    /// Rows that the writing thread does not have yet.
+    tables: Tables,
     command_buffers: u64,
     timed_work: u64,
+    writing: Option<Writing>,
+}
+
+/// Batches that wait for the writing thread: few, as each takes memory.
+const WAITING: usize = 4;
+
+/// The thread that writes.
+struct Writing {
+    batches: SyncSender<Tables>,
+    /// Batches that were written, for their space.
+    written: Receiver<Tables>,
+    /// The writer, with all rows, once there are no more batches.
+    thread: JoinHandle<Result<TraceWriter, gapscope_trace::Error>>,
 }
 
 impl NewTrace {
-    fn new(writer: TraceWriter) -> NewTrace {
+    fn new(mut writer: TraceWriter) -> NewTrace {
+        let (batches, waiting) = mpsc::sync_channel::<Tables>(WAITING);
+        let (done, written) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            for mut batch in waiting {
+                writer.tables_mut().append(&mut batch);
+                // Nobody may want the space any more.
+                let _ = done.send(batch);
+                writer.flush_full()?;
+            }
+            Ok(writer)
+        });
         NewTrace {
-            writer,
+            tables: Tables::default(),
             command_buffers: 0,
             timed_work: 0,
+            writing: Some(Writing {
+                batches,
+                written,
+                thread,
+            }),
         }
     }
 
     /// Rows that are not written yet. Push new ones here, and call [`Self::flush`] often.
     pub fn tables_mut(&mut self) -> &mut Tables {
-        self.writer.tables_mut()
+        &mut self.tables
     }
 
-    /// Keeps the code of a kernel, as [`TraceWriter::add_source`].
+    /// Lets the rows be written where a table has enough of them. Costs nothing when none has.
     ///
     /// # Errors
-    /// As there.
-    pub fn add_source(&mut self, hash: &str, extension: &str, bytes: &[u8]) -> Result<(), Error> {
-        Ok(self.writer.add_source(hash, extension, bytes)?)
-    }
-
-    /// Writes the tables that have enough rows. Costs nothing when none has.
-    ///
-    /// # Errors
-    /// The system refuses.
+    /// The system refuses: what is said may be of rows before.
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.count(TraceWriter::BATCH_ROWS);
-        Ok(self.writer.flush_full()?)
+        match self.tables.have(TraceWriter::BATCH_ROWS) {
+            true => self.hand_over(),
+            false => Ok(()),
+        }
     }
 
     /// Completes the trace.
@@ -122,8 +171,10 @@ impl NewTrace {
     /// # Errors
     /// The system refuses.
     pub fn finish(mut self, manifest: &Manifest, output: &mut Output) -> Result<(), Error> {
-        self.count(1);
-        self.writer.finish(manifest)?;
+        self.hand_over()?;
+        if let Some(writing) = self.writing.take() {
+            writing.end()?.finish(manifest)?;
+        }
         let imported = &mut output.imported;
         imported.command_buffers += self.command_buffers;
         imported.timed_work += self.timed_work;
@@ -136,18 +187,50 @@ impl NewTrace {
         Ok(())
     }
 
-    /// Counts the rows of the tables that have at least so many, which are written next.
-    fn count(&mut self, least_rows: usize) {
-        let tables = self.writer.tables_mut();
-        let of = |rows: usize| if rows >= least_rows { rows as u64 } else { 0 };
-        self.command_buffers += of(tables.command_buffers.id.len());
+    /// Gives the writing thread all rows.
+    fn hand_over(&mut self) -> Result<(), Error> {
+        let tables = &self.tables;
+        self.command_buffers += tables.command_buffers.id.len() as u64;
         let starts = [
             &tables.dispatches.start_ns,
             &tables.transfers.start_ns,
             &tables.opaque_work.start_ns,
         ];
-        for starts in starts.into_iter().filter(|rows| rows.len() >= least_rows) {
+        for starts in starts {
             self.timed_work += starts.iter().flatten().count() as u64;
         }
+        let Some(writing) = &self.writing else {
+            return Ok(());
+        };
+        let next = writing.written.try_recv().unwrap_or_default();
+        let batch = std::mem::replace(&mut self.tables, next);
+        if writing.batches.send(batch).is_ok() {
+            return Ok(());
+        }
+        // The thread ends before there are no more batches only where it failed.
+        let writing = self.writing.take();
+        writing.map_or(Ok(()), |writing| writing.end().map(drop))
+    }
+}
+
+impl Drop for NewTrace {
+    fn drop(&mut self) {
+        // An import that failed removes the folder: nothing may be written into it then.
+        if let Some(Writing {
+            batches, thread, ..
+        }) = self.writing.take()
+        {
+            drop(batches);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Writing {
+    /// Waits until all batches are written.
+    fn end(self) -> Result<TraceWriter, Error> {
+        drop(self.batches);
+        let ended = self.thread.join();
+        Ok(ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?)
     }
 }

@@ -105,6 +105,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         slices: Slices::default(),
         counters: GpuCounters::default(),
         old: OldSpecifications::default(),
+        ftrace: 0,
         ignored: 0,
     };
     {
@@ -119,6 +120,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         mut builder,
         mut slices,
         counters,
+        ftrace,
         ignored,
         ..
     } = events;
@@ -139,9 +141,14 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         });
     }
     inventory.lose(
+        "packets of ftrace",
+        ftrace,
+        "what the kernel traced is not read: its scheduler, its events of GPUs and the call stacks beside them",
+    );
+    inventory.lose(
         "packets",
         ignored,
-        "they are of kinds that are not imported, such as the kernel's scheduler, logs and stacks",
+        "they are of kinds that are not imported, such as logs and stacks",
     );
     if clock != MONOTONIC {
         inventory.note(format!(
@@ -195,6 +202,8 @@ struct Events {
     slices: Slices,
     counters: GpuCounters,
     old: OldSpecifications,
+    /// Packets of what the kernel traced.
+    ftrace: u64,
     ignored: u64,
 }
 
@@ -286,6 +295,7 @@ impl Events {
                     let at_ns = at(builder);
                     self.counters.frequency(message, at_ns, builder);
                 }
+                1 => self.ftrace += 1,
                 _ => self.ignored += u64::from(!is_about_the_trace(number)),
             }
         }

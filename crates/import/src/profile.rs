@@ -7,169 +7,24 @@ mod dependencies;
 mod host;
 mod labels;
 mod manifest;
+mod rows;
 mod work;
 
 pub(crate) use manifest::About;
+pub(crate) use rows::*;
 
 use crate::output::NewTrace;
 use crate::{Error, Options, functions};
 use gapscope_model::cuda::{FunctionClass, base_name};
-use gapscope_trace::build::{Interner, Labels};
+use gapscope_trace::build::{CountedId, Interner, Labels};
 use gapscope_trace::ids::*;
-use gapscope_trace::manifest::{Api, DeviceLimits, Queue};
-use gapscope_trace::tables::{HostCallKind, MemoryPlace, MemoryRow, Table, TransferKind};
+use gapscope_trace::manifest::{Api, Queue};
+use gapscope_trace::tables::{MemoryRow, Table};
 use gapscope_trace::{Ledger, LossKind};
+use labels::Nested;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Ties a call to its work, inside a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Correlation(pub u64);
-
-/// A function that threads call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct FunctionId(u32);
-
-/// A text, kept once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct TextId(u32);
-
-impl gapscope_trace::build::CountedId for TextId {
-    fn counted(index: usize) -> Self {
-        TextId(index as u32)
-    }
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// From when to when, nanoseconds of the file's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub start_ns: i64,
-    pub duration_ns: i64,
-}
-
-impl Span {
-    /// Times beyond this are none: 292 years in both directions are what nanoseconds can hold, and differences must fit too.
-    const LATEST_NS: i64 = i64::MAX / 4;
-
-    /// `None` where the times are impossible: the end is before the start, or one is absurd.
-    pub fn between(start_ns: i64, end_ns: i64) -> Option<Span> {
-        let sane = |ns: i64| (-Self::LATEST_NS..=Self::LATEST_NS).contains(&ns);
-        (sane(start_ns) && sane(end_ns) && start_ns <= end_ns).then(|| Span {
-            start_ns,
-            duration_ns: end_ns - start_ns,
-        })
-    }
-
-    /// Its end.
-    pub fn end_ns(self) -> i64 {
-        self.start_ns + self.duration_ns
-    }
-}
-
-/// A call of a function.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Call {
-    pub process: ProcessId,
-    pub thread: Option<ThreadId>,
-    pub correlation: Option<Correlation>,
-    pub span: Span,
-    pub function: FunctionId,
-    /// What it returned; 0 is success.
-    pub result: i32,
-}
-
-/// A piece of work on a device.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Work {
-    pub process: ProcessId,
-    pub queue: QueueId,
-    pub correlation: Option<Correlation>,
-    /// `None` where its times are impossible.
-    pub span: Option<Span>,
-    /// It is a node of a graph, or a whole one.
-    pub of_graph: bool,
-    pub kind: WorkKind,
-}
-
-/// What a piece of work is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum WorkKind {
-    Kernel {
-        kernel: KernelId,
-        groups: [Option<u32>; 3],
-    },
-    Transfer {
-        kind: TransferKind,
-        bytes: Option<u64>,
-        host_memory: Option<MemoryPlace>,
-    },
-    Graph,
-}
-
-/// A label that was set on a thread or a process.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Range {
-    pub process: ProcessId,
-    pub thread: Option<ThreadId>,
-    /// It may end on another thread.
-    pub of_process: bool,
-    pub text: TextId,
-    pub domain: Option<TextId>,
-    pub category: Option<TextId>,
-    pub payload: Option<TextId>,
-    pub start_ns: i64,
-    /// Absent where it was open at the end.
-    pub end_ns: Option<i64>,
-    /// It labels the work that its thread launches inside it.
-    pub labels_work: bool,
-}
-
-/// Time on a thread that is no call: waits for a full queue, the tracing itself.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Overhead {
-    pub process: ProcessId,
-    pub thread: Option<ThreadId>,
-    pub span: Span,
-    pub kind: HostCallKind,
-    pub name: &'static str,
-}
-
-/// An event, or a wait for one, that a call put on a queue.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct EventOnQueue {
-    pub process: ProcessId,
-    pub queue: QueueId,
-    pub correlation: Correlation,
-    pub event: u64,
-}
-
-/// A kernel: what was launched with which shape.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct KernelShape {
-    pub process: ProcessId,
-    /// As people may read it, with parameters where it is C++.
-    pub name: TextId,
-    /// As the compiler named it.
-    pub mangled: Option<TextId>,
-    pub block: [Option<u32>; 3],
-    pub registers: Option<u32>,
-    pub local_bytes: Option<u32>,
-    pub static_shared_bytes: Option<u32>,
-    pub dynamic_shared_bytes: Option<u32>,
-}
-
-/// What is known of a device.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct DeviceFacts {
-    pub name: String,
-    pub uuid: String,
-    pub memory_bytes: Option<u64>,
-    pub limits: Option<DeviceLimits>,
-}
 
 /// A function, and what it does.
 #[derive(Debug, Clone)]
@@ -183,14 +38,15 @@ struct Function {
 pub(crate) struct Profile {
     api: Api,
     driver: String,
-    processes: Interner<u32, ProcessId>,
+    /// By pid; one that rows do not name is one of its own.
+    processes: Interner<Option<u32>, ProcessId>,
     process_names: FxHashMap<ProcessId, String>,
     thread_names: BTreeMap<(ProcessId, ThreadId), String>,
-    /// Of a process, by number there.
-    devices: Interner<(ProcessId, u32), DeviceId>,
+    /// Of a process, by number there; those that rows do not name are one of its own.
+    devices: Interner<(ProcessId, Option<u32>), DeviceId>,
     device_facts: FxHashMap<DeviceId, DeviceFacts>,
-    /// Of a device: context and number.
-    queues: Interner<(DeviceId, u32, u32), QueueId>,
+    /// Of a device: context and number, which rows may not name either.
+    queues: Interner<(DeviceId, Option<u32>, Option<u32>), QueueId>,
     queue_facts: FxHashMap<QueueId, Queue>,
     texts: Interner<Arc<str>, TextId>,
     kernels: Interner<KernelShape, KernelId>,
@@ -247,7 +103,15 @@ impl Profile {
 
     /// A process by its pid.
     pub fn process(&mut self, pid: u32) -> ProcessId {
-        self.processes.id(pid)
+        self.processes.id(Some(pid))
+    }
+
+    /// The process of rows that do not name one: the only one that others have named until then, otherwise one that is not known.
+    pub fn unnamed_process(&mut self) -> ProcessId {
+        match self.processes.len() {
+            1 => ProcessId::counted(0),
+            _ => self.processes.id(None),
+        }
     }
 
     /// Names a process.
@@ -262,11 +126,13 @@ impl Profile {
 
     /// The processes that the rows name, with their pids.
     pub fn processes(&self) -> impl Iterator<Item = (ProcessId, u32)> {
-        self.processes.iter().map(|(id, pid)| (id, *pid))
+        self.processes
+            .iter()
+            .filter_map(|(id, pid)| Some((id, (*pid)?)))
     }
 
-    /// A device of a process, by its number there.
-    pub fn device(&mut self, process: ProcessId, number: u32) -> DeviceId {
+    /// A device of a process, by its number there, if that is known.
+    pub fn device(&mut self, process: ProcessId, number: Option<u32>) -> DeviceId {
         self.devices.id((process, number))
     }
 
@@ -274,7 +140,7 @@ impl Profile {
     pub fn devices(&self) -> impl Iterator<Item = (DeviceId, ProcessId, u32)> {
         self.devices
             .iter()
-            .map(|(id, (process, number))| (id, *process, *number))
+            .filter_map(|(id, (process, number))| Some((id, *process, (*number)?)))
     }
 
     /// Says what a device is.
@@ -282,19 +148,25 @@ impl Profile {
         self.device_facts.insert(device, facts);
     }
 
-    /// A queue of a device: its context and its number.
+    /// A queue of a device: its context and its number, if they are known.
     #[inline]
-    pub fn queue(&mut self, device: DeviceId, context: u32, number: u32) -> QueueId {
+    pub fn queue(
+        &mut self,
+        device: DeviceId,
+        context: Option<u32>,
+        number: Option<u32>,
+    ) -> QueueId {
         self.queues.id((device, context, number))
     }
 
     /// The queues that the rows name: each with the process of its device, its context and its number.
     pub fn queues(&self) -> impl Iterator<Item = (QueueId, ProcessId, u32, u32)> {
-        self.queues.iter().map(|(id, (device, context, number))| {
-            let owner = self.devices.get(*device);
-            let process = owner.map_or_else(ProcessId::default, |(process, _)| *process);
-            (id, process, *context, *number)
-        })
+        self.queues
+            .iter()
+            .filter_map(|(id, (device, context, number))| {
+                let (process, _) = self.devices.get(*device)?;
+                Some((id, *process, (*context)?, (*number)?))
+            })
     }
 
     /// The queue of a process by its context and its number, if a row of work has named it.
@@ -371,6 +243,37 @@ impl Profile {
         self.ranges.push(range);
     }
 
+    /// The labels so far.
+    pub fn ranges_mut(&mut self) -> &mut [Range] {
+        &mut self.ranges
+    }
+
+    /// Takes the labels of a profile that another thread read, with what that lost.
+    pub fn take_labels(&mut self, other: Profile) {
+        let processes: Vec<_> = (other.processes.iter())
+            .map(|(_, pid)| match pid {
+                Some(pid) => self.process(*pid),
+                None => self.unnamed_process(),
+            })
+            .collect();
+        let texts: Vec<_> = (other.texts.iter())
+            .map(|(_, text)| self.text(text))
+            .collect();
+        let mut ranges = other.ranges;
+        for range in &mut ranges {
+            range.process = processes[range.process.index()];
+            range.text = texts[range.text.index()];
+            for text in [&mut range.domain, &mut range.category, &mut range.payload] {
+                *text = text.map(|text| texts[text.index()]);
+            }
+        }
+        match self.ranges.is_empty() {
+            true => self.ranges = ranges,
+            false => self.ranges.append(&mut ranges),
+        }
+        self.ledger.merge(&other.ledger);
+    }
+
     /// Adds time of a thread that is no call.
     pub fn add_overhead(&mut self, overhead: Overhead) {
         self.overheads.push(overhead);
@@ -406,6 +309,25 @@ impl Profile {
         !self.calls.is_empty() || !self.ranges.is_empty()
     }
 
+    /// Puts all times on another clock, which shows so much more.
+    pub fn shift(&mut self, by_ns: i64) {
+        let later = |ns: &mut i64| *ns = ns.saturating_add(by_ns);
+        self.calls
+            .iter_mut()
+            .for_each(|call| later(&mut call.span.start_ns));
+        let spans = self.work.iter_mut().filter_map(|work| work.span.as_mut());
+        spans.for_each(|span| later(&mut span.start_ns));
+        for range in &mut self.ranges {
+            later(&mut range.start_ns);
+            if let Some(end_ns) = &mut range.end_ns {
+                later(end_ns);
+            }
+        }
+        let overheads = self.overheads.iter_mut();
+        overheads.for_each(|overhead| later(&mut overhead.span.start_ns));
+        self.memory.iter_mut().for_each(|row| later(&mut row.at_ns));
+    }
+
     /// Joins the rows and writes them. The trace then lacks only its manifest.
     ///
     /// # Errors
@@ -417,17 +339,23 @@ impl Profile {
         mut new: NewTrace,
         output: &mut crate::output::Output,
     ) -> Result<(), Error> {
-        self.calls.sort_by_key(|call| call.span.start_ns);
-        self.work
-            .sort_by_key(|work| work.span.map(|span| span.start_ns));
         let extent = self.extent();
+        let ranges = std::mem::take(&mut self.ranges);
+        let nested = std::thread::scope(|scope| {
+            let nested = scope.spawn(|| Nested::of(ranges));
+            self.calls.sort_by_key(|call| call.span.start_ns);
+            self.work
+                .sort_by_key(|work| work.span.map(|span| span.start_ns));
+            let nested = nested.join();
+            nested.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
         let (by_correlation, doubles) = self.launches();
         self.ledger.add(
             LossKind::HostCallsOfWork,
             doubles,
             "another call of the process has the same correlation",
         );
-        let in_label = self.write_ranges(&mut new)?;
+        let in_label = self.write_ranges(&nested, &mut new)?;
         let submissions = self.write_work(&by_correlation, &in_label, &mut new)?;
         self.write_calls(&submissions, &mut new)?;
         self.write_dependencies(&submissions, &mut new)?;

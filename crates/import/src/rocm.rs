@@ -27,8 +27,8 @@ pub(crate) struct Symbol {
 /// A kernel's execution.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dispatch {
-    pub agent: Agent,
-    pub stream: u64,
+    pub agent: Option<Agent>,
+    pub stream: Option<u64>,
     pub kernel: u64,
     pub correlation: Option<Correlation>,
     pub times: Option<(i64, i64)>,
@@ -44,7 +44,7 @@ pub(crate) struct Dispatch {
 pub(crate) struct Copy<'a> {
     pub source: Option<Agent>,
     pub destination: Option<Agent>,
-    pub stream: u64,
+    pub stream: Option<u64>,
     pub correlation: Option<Correlation>,
     pub times: Option<(i64, i64)>,
     /// `MEMORY_COPY_HOST_TO_DEVICE`.
@@ -132,9 +132,9 @@ impl<'a> Recorded<'a> {
         self.stream_names.insert(stream, name);
     }
 
-    fn device(&mut self, agent: Agent) -> DeviceId {
+    fn device(&mut self, agent: Option<Agent>) -> DeviceId {
         let fresh = self.gpus.len() as u32;
-        let number = *self.gpus.entry(agent).or_insert(fresh);
+        let number = agent.map(|agent| *self.gpus.entry(agent).or_insert(fresh));
         self.profile.device(self.process, number)
     }
 
@@ -152,7 +152,7 @@ impl<'a> Recorded<'a> {
 
     pub fn add_dispatch(&mut self, dispatch: Dispatch) {
         let device = self.device(dispatch.agent);
-        let stream = self.stream(dispatch.stream);
+        let stream = dispatch.stream.map(|stream| self.stream(stream));
         let symbol = self.symbols.get(&dispatch.kernel);
         let (name, mangled) = match self.texts.get(&dispatch.kernel) {
             Some(texts) => *texts,
@@ -216,8 +216,8 @@ impl<'a> Recorded<'a> {
             TransferKind::DeviceToHost => source.or(destination),
             _ => destination.or(source),
         };
-        let device = self.device(agent.or(copy.destination).unwrap_or(Agent(0)));
-        let stream = self.stream(copy.stream);
+        let device = self.device(agent.or(copy.destination));
+        let stream = copy.stream.map(|stream| self.stream(stream));
         let work = WorkKind::Transfer {
             kind,
             bytes: copy.bytes,
@@ -229,12 +229,12 @@ impl<'a> Recorded<'a> {
     fn add_work(
         &mut self,
         device: DeviceId,
-        stream: u32,
+        stream: Option<u32>,
         correlation: Option<Correlation>,
         times: Option<(i64, i64)>,
         kind: WorkKind,
     ) {
-        let queue = self.profile.queue(device, 0, stream);
+        let queue = self.profile.queue(device, Some(0), stream);
         self.profile.add_work(Work {
             process: self.process,
             queue,
@@ -293,7 +293,7 @@ impl<'a> Recorded<'a> {
                 let (Some(agent), Some(bytes)) = (gpu, memory.bytes) else {
                     return;
                 };
-                let device = self.device(agent);
+                let device = self.device(Some(agent));
                 let allocation = AllocationId(self.next_allocation);
                 self.next_allocation += 1;
                 self.allocations

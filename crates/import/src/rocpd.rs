@@ -144,7 +144,7 @@ struct File<'a> {
 /// What an event says of the row that has it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Event {
-    category: i64,
+    category: Option<i64>,
     correlation: Option<Correlation>,
     message: Option<TextId>,
 }
@@ -307,9 +307,9 @@ impl File<'_> {
             &["id", "category_id", "stack_id", "extdata"],
             |row| {
                 let Some(id) = row.integer(0) else { return };
-                let category = row.integer(1).unwrap_or(0);
-                let is_marker = strings
-                    .get(&category)
+                let category = row.integer(1);
+                let is_marker = category
+                    .and_then(|category| strings.get(&category))
                     .is_some_and(|name| name.starts_with("MARKER"));
                 let message = row.text(3).filter(|_| is_marker).and_then(message);
                 events.insert(
@@ -331,7 +331,10 @@ impl File<'_> {
         events: &FxHashMap<i64, Event>,
         recorded: &mut Recorded,
     ) -> Result<(), Error> {
-        let name_of = |id: i64| strings.get(&id).map_or("", String::as_str);
+        let name_of = |id: Option<i64>| {
+            let name = id.and_then(|id| strings.get(&id));
+            name.map_or("", String::as_str)
+        };
         // A row names its thread by the id of a row.
         let mut threads: FxHashMap<i64, u32> = FxHashMap::default();
         self.scan("info_thread", &["id", "tid"], |row| {
@@ -351,7 +354,7 @@ impl File<'_> {
                 correlation: event.correlation,
                 times: row.integer(1).zip(row.integer(2)),
                 category: name_of(event.category),
-                operation: name_of(row.integer(3).unwrap_or(-1)),
+                operation: name_of(row.integer(3)),
                 message: event.message,
             });
         })?;
@@ -409,9 +412,9 @@ impl File<'_> {
         ];
         self.scan("kernel_dispatch", &columns, |row| {
             recorded.add_dispatch(Dispatch {
-                agent: Agent(row.integer(0).unwrap_or(0) as u64),
+                agent: row.integer(0).map(|id| Agent(id as u64)),
                 kernel: row.integer(1).unwrap_or(-1) as u64,
-                stream: row.integer(2).or(row.integer(3)).unwrap_or(0) as u64,
+                stream: row.integer(2).or(row.integer(3)).map(|id| id as u64),
                 times: row.integer(4).zip(row.integer(5)),
                 private_bytes: row.small(6),
                 group_bytes: row.small(7),
@@ -440,7 +443,7 @@ impl File<'_> {
                 destination: agent(3),
                 source: agent(4),
                 bytes: row.small(5),
-                stream: row.integer(6).or(row.integer(7)).unwrap_or(0) as u64,
+                stream: row.integer(6).or(row.integer(7)).map(|id| id as u64),
                 correlation: correlation_of(row.integer(8)),
             });
         })?;

@@ -62,7 +62,7 @@ pub(crate) struct TableFacts {
 }
 
 /// A database that can be scanned.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Database {
     /// Its file.
     pub path: PathBuf,

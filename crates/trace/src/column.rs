@@ -1,12 +1,11 @@
 //! Columns: how a Rust type is kept in a table, in Parquet and in the text form.
 
 use crate::kinds::*;
-use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_schema::DataType;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -211,11 +210,26 @@ fn read_texts<T: Clone>(
 }
 
 fn write_texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
-    let mut builder = StringDictionaryBuilder::<Int32Type>::new();
-    for text in texts {
-        builder.append_option(text);
-    }
-    Arc::new(builder.finish())
+    let mut ids: FxHashMap<&str, i32> = FxHashMap::default();
+    let mut distinct = Vec::new();
+    // Rows that follow each other mostly share a text, which is the same bytes in memory.
+    let mut before: Option<(&str, i32)> = None;
+    let mut id = |text: &'a str| {
+        if let Some((same, id)) = before
+            && std::ptr::eq(text, same)
+        {
+            return id;
+        }
+        let id = *ids.entry(text).or_insert_with(|| {
+            distinct.push(text);
+            distinct.len() as i32 - 1
+        });
+        before = Some((text, id));
+        id
+    };
+    let keys: Int32Array = texts.map(|text| text.map(&mut id)).collect();
+    let distinct = StringArray::from_iter_values(distinct);
+    Arc::new(DictionaryArray::new(keys, Arc::new(distinct)))
 }
 
 impl Column for Arc<str> {

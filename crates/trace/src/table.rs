@@ -51,6 +51,9 @@ pub trait Table: Default {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// Number of rows of a table that rows were pushed to: its columns are equally long, so this costs less than
+    /// [`Self::len`].
+    fn pushed(&self) -> usize;
     /// Appends a row.
     fn push(&mut self, row: Self::Row);
     /// Row `index`.
@@ -165,6 +168,11 @@ macro_rules! table {
                 longest
             }
 
+            #[inline]
+            fn pushed(&self) -> usize {
+                [$(self.$column.len()),+][0]
+            }
+
             fn push(&mut self, row: $row) {
                 $(self.$column.push(row.$column);)+
             }
@@ -182,7 +190,11 @@ macro_rules! table {
             }
 
             fn append(&mut self, other: &mut Self) {
-                $(self.$column.append(&mut other.$column);)+
+                match self.pushed() {
+                    0 => std::mem::swap(self, other),
+                    _ => { $(self.$column.append(&mut other.$column);)+ }
+                }
+                other.clear();
             }
 
             fn columns_mut(&mut self) -> Vec<&mut dyn $crate::column::ColumnValues> {

@@ -476,6 +476,14 @@ macro_rules! define_tables {
         pub struct Tables {
             $(#[doc = concat!("See [`", stringify!($table), "`].")] pub $field: $table,)+
         }
+
+        impl Tables {
+            /// Whether a table that rows were pushed to has at least so many. Cheap enough to be asked after each row.
+            #[inline]
+            pub fn have(&self, rows: usize) -> bool {
+                $(self.$field.pushed() >= rows)||+
+            }
+        }
     };
 }
 for_each_table!(define_tables);

@@ -146,7 +146,10 @@ impl TraceWriter {
     /// The system refuses: the disk may be full. The rows since the last checkpoint of the table that could not be
     /// written are lost; everything else stays.
     pub fn flush_full(&mut self) -> Result<(), Error> {
-        self.flush(Self::BATCH_ROWS)
+        match self.tables.have(Self::BATCH_ROWS) {
+            true => self.flush(Self::BATCH_ROWS),
+            false => Ok(()),
+        }
     }
 
     fn flush(&mut self, least_rows: usize) -> Result<(), Error> {

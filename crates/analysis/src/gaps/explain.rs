@@ -33,7 +33,7 @@ use gapscope_trace::tables::SubmissionKind;
 /// Explains gaps of one timeline.
 pub(crate) struct Explainer<'a> {
     pub(crate) timeline: &'a Timeline<'a>,
-    pub(crate) host: Host,
+    pub(crate) host: &'a Host,
     order: Order<'a>,
     /// A gap between two pieces of work of one command buffer has no other cause than that.
     pub(crate) inside_is_inside: bool,
@@ -72,7 +72,7 @@ impl<'a> Explainer<'a> {
         let order = Order::of(timeline);
         Explainer {
             timeline,
-            host: Host::of(timeline.trace),
+            host: timeline.host(),
             inside_is_inside: order.has_no_functions(),
             order,
             error_ns,

@@ -37,7 +37,7 @@ pub fn idle_time(
         let device_window = work_window.intersection(window);
         let (device, of_queues) = walk.gpu(index as u32, device_window, window);
         let of_device = std::mem::take(&mut walk.found.outside);
-        of_device.add_calls(&explainer.host, &mut walk.found.other_threads);
+        of_device.add_calls(explainer.host, &mut walk.found.other_threads);
         all.add_all(&device);
         devices.push(DeviceIdle {
             device: index as u32,
@@ -77,8 +77,8 @@ pub fn idle_time(
             .map(|long_gap| long_gap.describe(&explainer, window))
             .collect(),
         histogram: found.histogram.rows(),
-        host_calls: found.host.into_rows(&explainer.host),
-        other_thread_calls: found.other_threads.into_rows(&explainer.host),
+        host_calls: found.host.into_rows(explainer.host),
+        other_thread_calls: found.other_threads.into_rows(explainer.host),
         unknown_host_ns: found.unknown_host_ns,
         untimed_host_function_ns: found.untimed_host_function_ns,
         serialised_ns: found.serialised_ns,
@@ -279,7 +279,7 @@ impl Walk<'_> {
             if let Some(thread) = thread {
                 let late = late.intersection(inside);
                 self.explainer.add_host(late, thread, &mut found.host);
-                found.outside.add(&self.explainer.host, late, thread);
+                found.outside.add(self.explainer.host, late, thread);
             }
             if !thread.is_some_and(|thread| self.explainer.host.knows(thread.process)) {
                 let late = (explanation.parts.iter()).filter(|part| part.cause == Cause::HostLate);
@@ -414,8 +414,8 @@ impl LongGap {
                 .filter(|name| !name.is_empty()),
             submission: submission.map(|row| tables.submissions.id[row]),
             submit_start_ns: submission.map(|row| tables.submissions.start_ns[row]),
-            host_calls: host.into_rows(&explainer.host),
-            other_threads: others.into_rows(&explainer.host),
+            host_calls: host.into_rows(explainer.host),
+            other_threads: others.into_rows(explainer.host),
             waited_for_queue: (explanation.waited_for)
                 .map(|queue| timeline.queues[queue as usize].id),
         }

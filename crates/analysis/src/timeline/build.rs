@@ -15,7 +15,7 @@ use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::manifest::{Device, SamplingMode};
 use gapscope_trace::tables::{Dispatches, Table, Timing};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A timeline in the making: first the dispatches, then the rest.
 pub(super) struct Builder<'a> {
@@ -56,6 +56,7 @@ impl<'a> Builder<'a> {
                 communicates: communicating(&tables.kernels.name),
                 kernel_names: KernelNames::of(&tables.kernels),
                 dispatches: DispatchColumns::default(),
+                host: OnceLock::new(),
             },
             listed: Gpus::of(&trace.manifest),
             stray: None,

@@ -284,9 +284,9 @@ impl<'o, 'p> Collector<'o, 'p> {
     fn device_work(&mut self, event: &Event, device: u32, start_ns: i64, duration_ns: i64) {
         let args = XlaArgs::of(event.args);
         let stream = Stream {
-            device,
+            device: Some(device),
             context: 0,
-            stream: super::number::whole(event.tid).map_or(0, |tid| tid as u32),
+            stream: super::number::whole(event.tid).and_then(|tid| u32::try_from(tid).ok()),
         };
         let Some(stream) = self.stream(stream) else {
             return;
@@ -330,7 +330,8 @@ impl<'o, 'p> Collector<'o, 'p> {
         }
         // A wait for a whole context names no stream.
         let stream = args.stream(b"", event.tid);
-        let known = stream.stream != u32::MAX && !event.name.starts_with(b"Context");
+        let is_named = stream.stream.is_some_and(|stream| stream != u32::MAX);
+        let known = is_named && !event.name.starts_with(b"Context");
         self.synchronisations.push(Synchronisation {
             correlation: args.correlation,
             stream: known.then(|| self.streams.number(stream)).flatten(),

@@ -51,12 +51,13 @@ pub(super) struct Call {
     pub(super) correlation: Correlation,
 }
 
-/// A stream of a device, as the file numbers them.
+/// A stream of a device, as the file numbers them, where it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Stream {
-    pub(super) device: u32,
+    pub(super) device: Option<u32>,
+    /// 0 where there are no contexts.
     pub(super) context: u32,
-    pub(super) stream: u32,
+    pub(super) stream: Option<u32>,
 }
 
 /// A kernel as it was launched.

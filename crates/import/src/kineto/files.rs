@@ -7,7 +7,6 @@ use super::metadata::Metadata;
 use super::source::{self, Source};
 use super::{import, json};
 use crate::{Error, Options, Output};
-use gapscope_trace::manifest::{FORMAT_VERSION, Manifest};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -175,17 +174,9 @@ pub(super) fn ranks(
         import(path, trace, (before, all_bytes), shift_ns, options, output)?;
         before += bytes(path);
     }
-    let manifest = Manifest {
-        format_version: FORMAT_VERSION,
-        gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
-        complete: true,
-        command: options.command.clone().unwrap_or_default(),
-        ranks: by_rank.into_keys().collect(),
-        notes: vec![format!(
-            "Imported from {} files of PyTorch's profiler (Kineto), one for each rank.",
-            files.len()
-        )],
-        ..Manifest::default()
-    };
-    new.finish(&manifest, output)
+    let note = format!(
+        "Imported from {} files of PyTorch's profiler (Kineto), one for each rank.",
+        files.len()
+    );
+    output.finish_ranks(new, by_rank.into_keys().collect(), options, vec![note])
 }

@@ -92,7 +92,10 @@ impl Lanes {
         let number = whole(pid).and_then(|pid| u32::try_from(pid).ok());
         self.processes.push(HostProcess {
             pid: number.unwrap_or(0),
-            name: number.is_none().then(|| json::text(pid).into_owned()),
+            name: number.is_none().then(|| match json::text(pid) {
+                text if text.is_empty() => "unknown process".to_owned(),
+                text => text.into_owned(),
+            }),
         });
         let id = ProcessId(self.processes.len() as u32);
         self.by_pid.insert(pid.into(), id);

@@ -175,13 +175,17 @@ fn devices(found: &Collector, assembly: &Assembly) -> Vec<Device> {
     let devices = assembly.queues.devices.iter().enumerate();
     devices
         .map(|(index, (process, number))| {
-            let own = found.metadata.devices.iter().find(|d| d.id == *number);
+            let mut known = found.metadata.devices.iter();
+            let own = known.find(|device| number.is_some() && device.id == *number);
             Device {
                 id: DeviceId(index as u32 + 1),
                 process: *process,
                 api,
                 name: own.map_or_else(
-                    || format!("unknown GPU {number}"),
+                    || match number {
+                        Some(number) => format!("unknown GPU {number}"),
+                        None => "unknown GPU".to_owned(),
+                    },
                     |device| device.name.clone(),
                 ),
                 driver: found.metadata.driver.clone().unwrap_or_default(),
@@ -216,10 +220,10 @@ fn queues(assembly: &Assembly) -> Vec<Queue> {
             id: QueueId(index as u32 + 1),
             device: *device,
             family: stream.context,
-            index: stream.stream,
+            index: stream.stream.unwrap_or(u32::MAX),
             capabilities: vec!["compute".to_owned(), "transfer".to_owned()],
             timestamp_bits: 64,
-            name: None,
+            name: (stream.stream.is_none()).then(|| "unknown stream".to_owned()),
             kind: None,
             priority: None,
         })

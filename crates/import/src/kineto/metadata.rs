@@ -8,7 +8,7 @@ use gapscope_trace::manifest::{DeviceLimits, Rank};
 #[derive(Debug, Default, Clone)]
 pub(super) struct DeviceProperties {
     /// Its number.
-    pub(super) id: u32,
+    pub(super) id: Option<u32>,
     /// Its name.
     pub(super) name: String,
     /// Bytes of its memory.
@@ -81,7 +81,7 @@ fn device(value: &[u8]) -> DeviceProperties {
         let small = number.and_then(|n| u32::try_from(n).ok());
         let limits = &mut device.limits;
         match key {
-            b"id" => device.id = small.unwrap_or(0),
+            b"id" => device.id = small,
             b"name" => device.name = text(value),
             b"totalGlobalMem" => device.memory_bytes = number,
             b"computeMajor" => major = number,
@@ -128,7 +128,7 @@ mod tests {
         metadata.member(b"cuda_driver_version", b"12090");
         metadata.member(b"INFO", br#"["x Out-of-range = 3829, Blocklisted"]"#);
         let device = &metadata.devices[0];
-        assert_eq!((device.id, &*device.name), (1, "H100"));
+        assert_eq!((device.id, &*device.name), (Some(1), "H100"));
         assert_eq!(device.limits.compute_capability.as_deref(), Some("9.0"));
         assert_eq!(metadata.rank.map(|r| (r.rank, r.world_size)), Some((3, 8)));
         assert_eq!(metadata.base_ns, Some(1_751_410_836_000_000_000));

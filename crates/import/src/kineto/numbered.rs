@@ -37,7 +37,7 @@ impl<T: Copy + Eq + Hash> Numbered<T> {
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     numbered: Numbered<Stream>,
-    devices: FxHashSet<u32>,
+    devices: FxHashSet<Option<u32>>,
 }
 
 impl Streams {

@@ -10,9 +10,9 @@ pub(super) struct Queues {
     by_stream: FxHashMap<(ProcessId, u32), QueueId>,
     /// In order of their ids, with the stream as the file numbers it.
     pub(super) queues: Vec<(DeviceId, Stream)>,
-    by_number: FxHashMap<(ProcessId, u32), DeviceId>,
-    /// In order of their ids, with their numbers.
-    pub(super) devices: Vec<(ProcessId, u32)>,
+    by_number: FxHashMap<(ProcessId, Option<u32>), DeviceId>,
+    /// In order of their ids, with their numbers, where they are known.
+    pub(super) devices: Vec<(ProcessId, Option<u32>)>,
 }
 
 impl Queues {
@@ -30,7 +30,7 @@ impl Queues {
         id
     }
 
-    fn device(&mut self, process: ProcessId, number: u32) -> DeviceId {
+    fn device(&mut self, process: ProcessId, number: Option<u32>) -> DeviceId {
         let next = DeviceId(self.devices.len() as u32 + 1);
         *self.by_number.entry((process, number)).or_insert_with(|| {
             self.devices.push((process, number));
@@ -40,6 +40,6 @@ impl Queues {
 
     /// The device with a number, as the process uses it.
     pub(super) fn device_of(&self, process: ProcessId, number: u32) -> Option<DeviceId> {
-        self.by_number.get(&(process, number)).copied()
+        self.by_number.get(&(process, Some(number))).copied()
     }
 }

@@ -51,9 +51,9 @@ impl<'a> WorkArgs<'a> {
     pub(super) fn stream(&self, pid: &[u8], tid: &[u8]) -> Stream {
         let small = |value| whole(value).and_then(|n| u32::try_from(n).ok());
         Stream {
-            device: self.device.or_else(|| small(pid)).unwrap_or(0),
+            device: self.device.or_else(|| small(pid)),
             context: self.context.unwrap_or(0),
-            stream: self.stream.or_else(|| small(tid)).unwrap_or(0),
+            stream: self.stream.or_else(|| small(tid)),
         }
     }
 
@@ -61,7 +61,7 @@ impl<'a> WorkArgs<'a> {
     pub(super) fn other_stream(&self, stream: &[u8]) -> Option<Stream> {
         let stream = whole(stream).and_then(|n| u32::try_from(n).ok())?;
         Some(Stream {
-            stream,
+            stream: Some(stream),
             ..self.stream(b"", b"")
         })
     }
@@ -130,7 +130,10 @@ mod tests {
             (Correlation(12), [64, 2, 1])
         );
         let stream = args.stream(b"1", b"1");
-        assert_eq!((stream.device, stream.context, stream.stream), (3, 0, 7));
+        let known = (stream.device, stream.context, stream.stream);
+        assert_eq!(known, (Some(3), 0, Some(7)));
+        let stream = WorkArgs::of(b"{}").stream(b"\"GPU\"", b"");
+        assert_eq!((stream.device, stream.stream), (None, None));
         let shape = args.shape(TextId(0));
         assert_eq!((shape.block, shape.registers), ([128, 1, 1], None));
         assert_eq!(shape.shared_bytes, Some(49152));

@@ -126,9 +126,9 @@ impl Import {
     /// The process and the queue of a row; `None` where the process is not wanted.
     fn place(&mut self, row: &Row) -> Option<(ProcessId, QueueId)> {
         let process = self.process(row.integer(2))?;
-        let device = self.profile.device(process, row.small(3).unwrap_or(0));
-        let (context, stream) = (row.small(4).unwrap_or(0), row.small(5).unwrap_or(0));
-        Some((process, self.profile.queue(device, context, stream)))
+        let device = self.profile.device(process, row.small(3));
+        let queue = self.profile.queue(device, row.small(4), row.small(5));
+        Some((process, queue))
     }
 
     /// The same of a row that names no work. Its device is not to be relied on: it may be 0 in a process that uses another one.

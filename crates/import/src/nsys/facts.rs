@@ -115,6 +115,7 @@ impl Import {
                 ..Host::default()
             },
             notes: Vec::new(),
+            rank: None,
         })
     }
 
@@ -223,8 +224,8 @@ impl Import {
             let above_0 = |at: usize| row.integer(at).filter(|value| *value > 0);
             let small = |at: usize| above_0(at).and_then(|value| u32::try_from(value).ok());
             let large = |at: usize| above_0(at).map(|value| value as u64);
-            let capability =
-                small(8).map(|major| format!("{major}.{}", row.integer(9).unwrap_or(0)));
+            let minor = row.integer(9);
+            let capability = (small(8).zip(minor)).map(|(major, minor)| format!("{major}.{minor}"));
             let fresh = DeviceFacts {
                 name: row.string(1).unwrap_or_default(),
                 uuid: row.string(2).unwrap_or_default().replace('-', ""),
@@ -249,10 +250,9 @@ impl Import {
         let pids: FxHashMap<_, _> = self.profile.processes().collect();
         let devices: Vec<_> = self.profile.devices().collect();
         for (device, process, number) in devices {
-            let pid = pids.get(&process).copied().unwrap_or(0);
-            let gpu = gpus
-                .get(&(pid, number))
-                .copied()
+            let pid = pids.get(&process).copied();
+            let gpu = pid
+                .and_then(|pid| gpus.get(&(pid, number)).copied())
                 .unwrap_or(i64::from(number));
             if let Some(facts) = facts.get(&gpu) {
                 self.profile.describe_device(device, facts.clone());
@@ -299,7 +299,9 @@ impl Import {
         let pids: FxHashMap<_, _> = self.profile.processes().collect();
         let queues: Vec<_> = self.profile.queues().collect();
         for (queue, process, context, number) in queues {
-            let pid = pids.get(&process).copied().unwrap_or(0);
+            let Some(pid) = pids.get(&process).copied() else {
+                continue;
+            };
             if let Some(facts) = facts.get(&(pid, context, number)) {
                 self.profile.describe_queue(queue, facts.clone());
             }

@@ -5,7 +5,9 @@ use crate::Error;
 use crate::profile::{Range, Span, TextId};
 use crate::sqlite::Row;
 use gapscope_trace::LossKind;
+use gapscope_trace::build::Interner;
 use rustc_hash::FxHashMap;
+use std::hash::Hash;
 
 /// Kinds of `NVTX_EVENTS`.
 mod kind {
@@ -23,12 +25,25 @@ mod kind {
 /// Where PyTorch's details begin, which make each text of an operator another one.
 const DETAILS_OF_PYTORCH: [&str; 4] = [", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = "];
 
-/// Names of domains and categories.
+/// Domains and categories, whose names stand in rows of their own, before or behind those that use them. A range has the place of
+/// its name until all rows are read.
 #[derive(Default)]
-struct Names {
-    domains: FxHashMap<(u32, i64), TextId>,
-    categories: FxHashMap<(u32, i64, i64), TextId>,
+struct Names<K> {
+    places: Interner<K, TextId>,
+    names: FxHashMap<K, TextId>,
 }
+
+impl<K: Copy + Eq + Hash> Names<K> {
+    /// The name in a place.
+    fn name(&self, place: Option<TextId>) -> Option<TextId> {
+        self.names.get(self.places.get(place?)?).copied()
+    }
+}
+
+/// A domain by its process and number there.
+type Domain = (Option<u32>, Option<i64>);
+/// A category of a domain.
+type Category = (Domain, i64);
 
 /// Texts of ranges: the label, and its details.
 #[derive(Default)]
@@ -40,7 +55,9 @@ struct Texts {
 
 impl Import {
     pub(super) fn read_markers(&mut self) -> Result<(), Error> {
-        let names = self.read_names()?;
+        let first = self.profile.ranges_mut().len();
+        let mut domains = Names::<Domain>::default();
+        let mut categories = Names::<Category>::default();
         let columns = [
             "start",
             "end",
@@ -63,17 +80,28 @@ impl Import {
         let (mut refused, mut others) = (0, 0);
         self.scan("NVTX_EVENTS", &columns, |import, row| {
             use kind::*;
+            let global = row.integer(5);
+            let domain = (global.map(super::pid_of), row.integer(7));
+            let category = row.integer(3).map(|category| (domain, category));
             let (of_process, instant) = match row.integer(2) {
                 Some(PUSH_POP | TEXT_PUSH_POP) => (false, false),
                 Some(START_END | TEXT_START_END) => (true, false),
                 Some(MARK | TEXT_MARK) => (false, true),
-                Some(DOMAIN | CATEGORY) => return,
+                Some(DOMAIN) => {
+                    let name = import.name(row);
+                    domains.names.extend(name.map(|name| (domain, name)));
+                    return;
+                }
+                Some(CATEGORY) => {
+                    let name = import.name(row);
+                    categories.names.extend(category.zip(name));
+                    return;
+                }
                 _ => {
                     others += 1;
                     return;
                 }
             };
-            let global = row.integer(5);
             let Some(process) = import.process(global) else {
                 return;
             };
@@ -82,16 +110,14 @@ impl Import {
                 return;
             };
             let (text, details) = import.label(row, &mut texts);
-            let (pid, domain) = (global.map_or(0, super::pid_of), row.integer(7).unwrap_or(0));
-            let category = row.integer(3).unwrap_or(0);
             let payload = import.payload(row).or(details);
             import.profile.add_range(Range {
                 process,
                 thread: global.map(thread_of),
                 of_process,
                 text,
-                domain: names.domains.get(&(pid, domain)).copied(),
-                category: names.categories.get(&(pid, domain, category)).copied(),
+                domain: Some(domains.places.id(domain)),
+                category: category.map(|category| categories.places.id(category)),
                 payload,
                 start_ns,
                 end_ns: match instant {
@@ -101,6 +127,10 @@ impl Import {
                 labels_work: true,
             });
         })?;
+        for range in &mut self.profile.ranges_mut()[first..] {
+            range.domain = domains.name(range.domain);
+            range.category = categories.name(range.category);
+        }
         let ledger = &mut self.profile.ledger;
         ledger.add(LossKind::Labels, refused, "the file has no times of them");
         let reason = "they are of a kind that gapscope does not know";
@@ -108,39 +138,14 @@ impl Import {
         self.read_calls_of_libraries()
     }
 
-    /// Domains and categories have names in rows of their own.
-    fn read_names(&mut self) -> Result<Names, Error> {
-        let mut names = Names::default();
-        let columns = [
-            "eventType",
-            "domainId",
-            "category",
-            "text",
-            "textId",
-            "globalTid",
-        ];
-        self.scan("NVTX_EVENTS", &columns, |import, row| {
-            let kind = row.integer(0);
-            if ![Some(kind::DOMAIN), Some(kind::CATEGORY)].contains(&kind) {
-                return;
-            }
-            let text = match (row.string(3), row.integer(4)) {
-                (Some(text), _) => text,
-                (None, Some(id)) => import.strings.get(id).unwrap_or_default().into_owned(),
-                _ => return,
-            };
-            let text = import.profile.text(&text);
-            let pid = row.integer(5).map_or(0, super::pid_of);
-            let domain = row.integer(1).unwrap_or(0);
-            match kind {
-                Some(kind::DOMAIN) => names.domains.insert((pid, domain), text),
-                _ => {
-                    let category = row.integer(2).unwrap_or(0);
-                    names.categories.insert((pid, domain, category), text)
-                }
-            };
-        })?;
-        Ok(names)
+    /// The name that a row gives a domain or a category.
+    fn name(&mut self, row: &Row) -> Option<TextId> {
+        let name = match (row.string(4), row.integer(6)) {
+            (Some(text), _) => text,
+            (None, Some(id)) => self.strings.get(id).unwrap_or_default().into_owned(),
+            _ => return None,
+        };
+        Some(self.profile.text(&name))
     }
 
     /// The text of a row without PyTorch's details, and those.

@@ -24,7 +24,7 @@ impl Import {
         let mut refused = 0;
         let mut failed = None;
         let columns = ["timestamp", "typeId", "metricId", "value"];
-        self.scan("GPU_METRICS", &columns, |_, row| {
+        self.scan("GPU_METRICS", &columns, |import, row| {
             let (Some(at_ns), Some(of), Some(metric), Some(value)) =
                 (row.integer(0), row.integer(1), row.integer(2), row.real(3))
             else {
@@ -48,7 +48,7 @@ impl Import {
             });
             new.tables_mut().counter_values.push(CounterValue {
                 counter,
-                start_ns: at_ns,
+                start_ns: at_ns.saturating_add(import.shift_ns),
                 duration_ns: None,
                 value: value * factor,
             });

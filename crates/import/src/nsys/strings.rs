@@ -3,6 +3,7 @@
 use super::Import;
 use crate::Error;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Texts by their ids.
 #[derive(Debug, Default)]
@@ -22,14 +23,15 @@ impl Strings {
 
 impl Import {
     pub(super) fn read_strings(&mut self) -> Result<(), Error> {
-        self.scan("StringIds", &["id", "value"], |import, row| {
+        let mut strings = Strings::default();
+        self.scan("StringIds", &["id", "value"], |_, row| {
             if let (Some(id), Some(text)) = (row.integer(0), row.text(1)) {
-                let strings = &mut import.strings;
                 let start = strings.bytes.len();
                 strings.bytes.extend_from_slice(text);
                 strings.places.insert(id, (start, strings.bytes.len()));
             }
         })?;
+        self.strings = Arc::new(strings);
         Ok(())
     }
 }

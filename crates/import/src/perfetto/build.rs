@@ -118,6 +118,14 @@ impl Builder {
         thread
     }
 
+    /// The GPU of a slice, which may not say its number: the only one that there is, otherwise one that is not known.
+    pub fn numbered_device(&mut self, process: ProcessId, gpu: Option<u32>) -> DeviceId {
+        match gpu.or((self.preface.gpus.len() == 1).then_some(0)) {
+            Some(gpu) => self.device(process, gpu, Api::Unknown),
+            None => self.inventory.device(process, u64::MAX, |_| {}),
+        }
+    }
+
     /// The GPU of a number.
     pub fn device(&mut self, process: ProcessId, gpu: u32, api: Api) -> DeviceId {
         let described = self.preface.gpus.get(gpu as usize);

@@ -7,7 +7,6 @@ use crate::inventory::KernelFacts;
 use crate::{functions, transfers};
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::*;
-use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -334,7 +333,7 @@ impl Builder {
         let label = label.map(|path| self.label_of_path(&path));
         let name = (&*event.name != "command buffer").then(|| event.name.clone());
         let queue = |builder: &mut Builder| {
-            let device = builder.device(process, 0, Api::Unknown);
+            let device = builder.numbered_device(process, None);
             builder.queue(device, event.track, &place.name)
         };
         self.timed_command_buffer(key, queue, (event.at_ns, end_ns), name, label);
@@ -382,8 +381,8 @@ impl Builder {
     ) {
         let number = ["device", "agent", "gpu"];
         let gpu = number.iter().find_map(|name| event.unsigned(name));
-        let gpu = gpu.and_then(|gpu| u32::try_from(gpu).ok()).unwrap_or(0);
-        let device = self.device(process, gpu, Api::Unknown);
+        let gpu = gpu.and_then(|gpu| u32::try_from(gpu).ok());
+        let device = self.numbered_device(process, gpu);
         let queue = self.queue(device, event.track, &place.name);
         let mut flows = event.flows.iter();
         let submission = flows.find_map(|flow| self.preface.flows.get(flow)).copied();

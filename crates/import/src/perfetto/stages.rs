@@ -98,12 +98,18 @@ impl Builder {
                 }
             },
             None => {
-                let number = stage.old_queue.unwrap_or(0);
-                let known = usize::try_from(number).ok();
-                let known = known.and_then(|number| old.queues.get(number));
-                let unknown = || format!("unknown queue {}", number as u32).into();
-                let name = known.map_or_else(unknown, |queue| queue.name.clone());
-                (u64::from(number as u32) | 1 << 40, name, 0)
+                let number = stage.old_queue.map(|number| number as u32);
+                let known = number.and_then(|number| old.queues.get(number as usize));
+                let name = match (known, number) {
+                    (Some(queue), _) => queue.name.clone(),
+                    (None, Some(number)) => format!("unknown queue {number}").into(),
+                    (None, None) => "unknown queue".into(),
+                };
+                (
+                    number.map_or(1 << 41, |number| u64::from(number) | 1 << 40),
+                    name,
+                    0,
+                )
             }
         };
         let specification = match (stage.stage_iid, stage.old_stage) {

@@ -1,13 +1,16 @@
 //! The manifest of an imported profile.
 
-use super::{Profile, Span};
+use super::{DeviceFacts, Profile, Span};
 use crate::Options;
 use gapscope_trace::manifest::{
-    Clock, ClockMethod, Device, FORMAT_VERSION, Host, Manifest, Process, Queue, SamplingMode,
+    Clock, ClockMethod, Device, FORMAT_VERSION, Host, Manifest, Process, Queue, Rank, SamplingMode,
     Thread,
 };
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
+
+/// The context and the number of a queue whose rows do not say them, as CUPTI writes it.
+const UNKNOWN_NUMBER: u32 = u32::MAX;
 
 /// What a file says of its recording as a whole.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +25,8 @@ pub(crate) struct About {
     pub host: Host,
     /// Sentences for every report.
     pub notes: Vec<String>,
+    /// Which rank of a distributed program it is.
+    pub rank: Option<Rank>,
 }
 
 impl Profile {
@@ -55,9 +60,13 @@ impl Profile {
             processes: (self.processes.iter())
                 .map(|(id, pid)| Process {
                     id,
-                    pid: *pid,
+                    pid: pid.unwrap_or(0),
                     parent_pid: None,
-                    executable: self.process_names.get(&id).cloned().unwrap_or_default(),
+                    executable: match (self.process_names.get(&id), pid) {
+                        (Some(name), _) => name.clone(),
+                        (None, Some(_)) => String::new(),
+                        (None, None) => "unknown process".to_owned(),
+                    },
                     arguments: Vec::new(),
                     hook: about.tool.clone(),
                     start_ns,
@@ -67,7 +76,7 @@ impl Profile {
             threads: self.threads(),
             devices: self.listed_devices(),
             queues: self.listed_queues(),
-            rank: None,
+            rank: about.rank,
             ranks: Vec::new(),
             losses: self.ledger.losses(),
             notes,
@@ -94,8 +103,15 @@ impl Profile {
 
     fn listed_devices(&self) -> Vec<Device> {
         (self.devices.iter())
-            .map(|(id, (process, _))| {
-                let facts = self.device_facts.get(&id).cloned().unwrap_or_default();
+            .map(|(id, (process, number))| {
+                let facts = self.device_facts.get(&id).cloned();
+                let facts = facts.unwrap_or_else(|| DeviceFacts {
+                    name: match number {
+                        Some(_) => String::new(),
+                        None => "unknown GPU".to_owned(),
+                    },
+                    ..DeviceFacts::default()
+                });
                 Device {
                     id,
                     process: *process,
@@ -122,12 +138,16 @@ impl Profile {
     fn listed_queues(&self) -> Vec<Queue> {
         (self.queues.iter())
             .map(|(id, (device, context, number))| {
-                let facts = self.queue_facts.get(&id).cloned().unwrap_or_default();
+                let facts = self.queue_facts.get(&id).cloned();
+                let facts = facts.unwrap_or_else(|| Queue {
+                    name: number.is_none().then(|| "unknown stream".to_owned()),
+                    ..Queue::default()
+                });
                 Queue {
                     id,
                     device: *device,
-                    family: *context,
-                    index: *number,
+                    family: context.unwrap_or(UNKNOWN_NUMBER),
+                    index: number.unwrap_or(UNKNOWN_NUMBER),
                     capabilities: vec!["compute".to_owned(), "transfer".to_owned()],
                     timestamp_bits: 64,
                     ..facts

@@ -223,14 +223,15 @@ impl<'a> Kinds<'a> {
         let correlation = Some(Correlation(internal)).filter(|id| id.0 != 0);
         let agent =
             |handle: Option<super::records::Handle>| handle.map(|handle| Agent(handle.handle));
+        let stream = |handle: Option<super::records::Handle>| handle.map(|handle| handle.handle);
         match kind {
             "kernel_dispatch" => {
                 let Some(info) = record.dispatch_info else {
                     return false;
                 };
                 self.recorded.add_dispatch(Dispatch {
-                    agent: Agent(info.agent_id.handle),
-                    stream: record.stream_id.unwrap_or(info.queue_id).handle,
+                    agent: agent(info.agent_id),
+                    stream: stream(record.stream_id.or(info.queue_id)),
                     kernel: info.kernel_id,
                     correlation,
                     times: record.times(),
@@ -243,11 +244,7 @@ impl<'a> Kinds<'a> {
             "memory_copy" => self.recorded.add_copy(Copy {
                 source: agent(record.src_agent_id),
                 destination: agent(record.dst_agent_id),
-                stream: record
-                    .stream_id
-                    .or(record.queue_id)
-                    .unwrap_or_default()
-                    .handle,
+                stream: stream(record.stream_id.or(record.queue_id)),
                 correlation,
                 times: record.times(),
                 operation,

@@ -62,8 +62,8 @@ impl Record {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct DispatchInfo {
-    pub agent_id: Handle,
-    pub queue_id: Handle,
+    pub agent_id: Option<Handle>,
+    pub queue_id: Option<Handle>,
     pub kernel_id: u64,
     pub private_segment_size: Option<u32>,
     pub group_segment_size: Option<u32>,

@@ -10,11 +10,13 @@ mod kineto;
 mod kineto_truth;
 mod labels;
 mod nsys;
+mod nsys_ranks;
 mod perfetto;
 mod planted;
 mod properties;
 mod real_values;
 mod rocm;
+mod unknown;
 
 use gapscope_import::xctrace::read;
 mod xplane;

@@ -338,7 +338,10 @@ fn our_own_exports_come_back() {
         let trace = Trace::from_text(&text).unwrap();
         let mut bytes = Vec::new();
         perfetto::write(&trace, &mut bytes).unwrap();
+        // Two packets of ftrace, without events.
+        bytes.extend(b"\x0a\x02\x0a\x00".repeat(2));
         let import = imported::import_bytes("own.pftrace", &bytes).unwrap();
+        assert_eq!(import.loss("packets of ftrace"), 2);
         assert_eq!(summary(&import.trace), summary(&trace), "{name}");
     }
 }
