@@ -15,6 +15,7 @@ mod heard;
 mod memory;
 mod native;
 mod pace;
+mod priority;
 mod process;
 mod procfs;
 mod python;

@@ -85,8 +85,16 @@ impl Native {
         }
     }
 
-    /// The stack of a thread that is blocked, innermost first: addresses in its functions. Ends where it cannot be unwound further.
-    pub fn stack(
+    /// Copies the stack of a thread that is blocked.
+    pub fn copy(&mut self, stack_pointer: u64) {
+        self.stack.resize(STACK_BYTES, 0);
+        // The main thread's stack, or a small one, ends earlier.
+        let read = self.memory.read_some(stack_pointer, &mut self.stack);
+        self.stack.truncate(read.unwrap_or(0));
+    }
+
+    /// The stack that was copied, innermost first: addresses in its functions. Ends where it cannot be unwound further.
+    pub fn unwind(
         &mut self,
         (instruction, stack_pointer): (u64, u64),
         libraries: &mut Libraries,
@@ -94,17 +102,11 @@ impl Native {
         into: &mut Vec<u64>,
     ) {
         into.clear();
-        let mut stack = std::mem::take(&mut self.stack);
-        stack.resize(STACK_BYTES, 0);
-        // The main thread's stack, or a small one, ends earlier.
-        let read = self
-            .memory
-            .read_some(stack_pointer, &mut stack)
-            .unwrap_or(0);
+        let stack = std::mem::take(&mut self.stack);
         let mut word = |address: u64| {
             let at = address.checked_sub(stack_pointer).ok_or(())?;
             let at = usize::try_from(at).map_err(|_| ())?;
-            let bytes = stack[..read].get(at..).ok_or(())?;
+            let bytes = stack.get(at..).ok_or(())?;
             Ok(u64::from_le_bytes(*bytes.first_chunk().ok_or(())?))
         };
         #[cfg(target_arch = "x86_64")]

@@ -385,29 +385,27 @@ impl Process {
             return Some(last.stack);
         }
         thread.last = None;
+        self.native.copy(call.stack_pointer);
+        // What moved while it was read has no stack of one moment.
+        if thread.doings.read().ok() != Some(Doing::Blocked(Some(call))) {
+            return None;
+        }
         let mut addresses = std::mem::take(&mut self.addresses);
         let place = (call.instruction, call.stack_pointer);
-        self.native
-            .stack(place, &mut common.libraries, now_ns, &mut addresses);
-        // What moved meanwhile has no stack of one moment.
-        let stays = thread.doings.read().ok() == Some(Doing::Blocked(Some(call)));
-        let stack = stays.then(|| {
-            if let (false, Interpreter::Found { file, .. }) = (python.is_empty(), &self.interpreter)
-            {
-                let below = self.native.below_python(&addresses, file);
-                addresses.truncate(below);
-            }
-            self.number(python, &addresses, common)
-        });
-        self.addresses = addresses;
-        if let Some(stack) = stack {
-            self.threads[index].last = Some(Blocked {
-                call,
-                python: python.to_vec(),
-                stack,
-            });
+        let libraries = &mut common.libraries;
+        self.native.unwind(place, libraries, now_ns, &mut addresses);
+        if let (false, Interpreter::Found { file, .. }) = (python.is_empty(), &self.interpreter) {
+            let below = self.native.below_python(&addresses, file);
+            addresses.truncate(below);
         }
-        stack
+        let stack = self.number(python, &addresses, common);
+        self.addresses = addresses;
+        self.threads[index].last = Some(Blocked {
+            call,
+            python: python.to_vec(),
+            stack,
+        });
+        Some(stack)
     }
 
     /// The number of a stack: places of Python, outermost first, and addresses of native code, innermost first.

@@ -3,6 +3,7 @@
 use crate::Options;
 use crate::heard::{Heard, Shared};
 use crate::pace::Pace;
+use crate::priority;
 use crate::process::{Common, Outcome, Process, is_refused};
 use crate::procfs::{Proc, now_ns, worked_ns};
 use crate::workers::Workers;
@@ -10,7 +11,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-const NICENESS: i32 = 5;
 /// Processes are asked for whether they are still themselves, and losses said.
 const LOOK_AROUND_NS: i64 = 1_000_000_000;
 /// Until there is an order.
@@ -31,8 +31,7 @@ struct Sampler<'a> {
 
 /// Takes samples until it is told to end.
 pub fn run(options: &Options, shared: &Shared) {
-    // It only costs comfort when the system refuses.
-    let _ = rustix::process::setpriority_process(None, NICENESS);
+    priority::lower();
     let mut sampler = Sampler {
         proc: Proc(options.root.join("proc")),
         shared,
