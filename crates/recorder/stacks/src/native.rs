@@ -9,7 +9,7 @@ pub use libraries::Libraries;
 use crate::elf::Module;
 use crate::heard::Frame;
 use crate::memory::Memory;
-use crate::procfs::mapped;
+use crate::procfs::{mapped, open_mapped};
 use framehop::{CacheNative, ExplicitModuleSectionInfo, FrameAddress, Unwinder, UnwinderNative};
 use framehop::{MayAllocateDuringUnwind, UnwindRegsNative};
 use gapscope_model::FrameKind;
@@ -199,11 +199,8 @@ impl Native {
         let Some(at) = at else { return false };
         let mapped = &mut self.mapped[at];
         if mapped.module.is_none() {
-            let path = self
-                .folder
-                .join("root")
-                .join(mapped.path.trim_start_matches('/'));
-            let module = libraries.get(&path);
+            let file = open_mapped(&self.folder, &mapped.path);
+            let module = file.and_then(|file| libraries.get(file));
             mapped.module = Some(module.clone());
             let bias = mapped.bias();
             if let Some(module) = module {
