@@ -10,6 +10,7 @@ use crate::elf::Module;
 use crate::heard::Frame;
 use crate::memory::Memory;
 use crate::procfs::{mapped, open_mapped};
+use crate::running::Registers;
 use framehop::{CacheNative, ExplicitModuleSectionInfo, FrameAddress, Unwinder, UnwinderNative};
 use framehop::{MayAllocateDuringUnwind, UnwindRegsNative};
 use gapscope_model::FrameKind;
@@ -93,16 +94,35 @@ impl Native {
         self.stack.truncate(read.unwrap_or(0));
     }
 
-    /// The stack that was copied, innermost first: addresses in its functions. Ends where it cannot be unwound further.
+    /// The stack that was copied, as [`Self::unwind`] says it.
+    pub fn unwind_copy(
+        &mut self,
+        registers: Registers,
+        libraries: &mut Libraries,
+        now_ns: i64,
+        into: &mut Vec<u64>,
+    ) {
+        let stack = std::mem::take(&mut self.stack);
+        self.unwind(registers, &stack, libraries, now_ns, into);
+        self.stack = stack;
+    }
+
+    /// Stack from its pointer upwards to addresses in its functions, innermost first. Ends where it cannot be unwound further.
     pub fn unwind(
         &mut self,
-        (instruction, stack_pointer): (u64, u64),
+        registers: Registers,
+        stack: &[u8],
         libraries: &mut Libraries,
         now_ns: i64,
         into: &mut Vec<u64>,
     ) {
         into.clear();
-        let stack = std::mem::take(&mut self.stack);
+        let Registers {
+            instruction,
+            stack_pointer,
+            frame_pointer,
+            link: _link,
+        } = registers;
         let mut word = |address: u64| {
             let at = address.checked_sub(stack_pointer).ok_or(())?;
             let at = usize::try_from(at).map_err(|_| ())?;
@@ -110,9 +130,9 @@ impl Native {
             Ok(u64::from_le_bytes(*bytes.first_chunk().ok_or(())?))
         };
         #[cfg(target_arch = "x86_64")]
-        let mut registers = UnwindRegsNative::new(instruction, stack_pointer, 0);
+        let mut registers = UnwindRegsNative::new(instruction, stack_pointer, frame_pointer);
         #[cfg(target_arch = "aarch64")]
-        let mut registers = UnwindRegsNative::new(0, stack_pointer, 0);
+        let mut registers = UnwindRegsNative::new(_link, stack_pointer, frame_pointer);
         let mut address = FrameAddress::from_instruction_pointer(instruction);
         while into.len() < MOST_FRAMES {
             let looked_up = address.address_for_lookup();
@@ -129,7 +149,6 @@ impl Native {
             };
             address = caller;
         }
-        self.stack = stack;
     }
 
     /// How many of these addresses, which are innermost first, are inside of what Python called. `file`: that of the interpreter.
