@@ -222,6 +222,64 @@ fn a_blocked_thread_has_its_native_frames_below_those_of_python() {
     }
 }
 
+const DIGEST: &str = r#"
+import hashlib, time
+data = bytes(range(256)) * 100000
+def digest():
+    return hashlib.sha256(data).digest()
+print()
+end = time.perf_counter() + 2.0
+while time.perf_counter() < end:
+    digest()
+"#;
+
+/// Where the kernel may not record threads, that is said once, and there is all else.
+#[test]
+fn a_thread_that_runs_has_native_frames_where_the_kernel_records_them() {
+    let Some(python) = newest() else { return };
+    let (_folder, mut command) = script(&python, DIGEST);
+    try_again(|| {
+        let watched = watch(&mut command);
+        let losses = watched.losses(&LossKind::Stacks);
+        let samples = watched.of_main();
+        let digest: Vec<_> = samples
+            .iter()
+            .filter(|sample| sample.is_in("digest"))
+            .collect();
+        if digest.len() < 100 {
+            return Err(format!("{} samples", digest.len()));
+        }
+        if !losses.is_empty() {
+            eprintln!("not tested: {losses:?}");
+            assert_eq!(losses.len(), 1);
+            assert!(losses[0].1.contains("native frames of threads that run"));
+            return Ok(());
+        }
+        let native: Vec<_> = digest.iter().filter(|s| !s.native().is_empty()).collect();
+        let hashes = |sample: &&&&_| {
+            let names: &crate::watched::Sample = sample;
+            let of = |part| {
+                names
+                    .frames
+                    .iter()
+                    .any(|f| f.library.as_deref().is_some_and(|l| l.contains(part)))
+            };
+            let ends = !names
+                .native()
+                .iter()
+                .any(|name| name.contains("_PyEval_EvalFrame"));
+            (of("hashlib") || of("crypto") || of("sha2")) && ends
+        };
+        let hashing = native.iter().filter(hashes).count();
+        if native.len() * 20 < digest.len() || hashing * 10 < native.len() * 7 {
+            let example = native.iter().find(|sample| !hashes(sample));
+            let counts = (digest.len(), native.len(), hashing);
+            return Err(format!("{counts:?}: {:#?}", example.map(|s| s.frames)));
+        }
+        Ok(())
+    });
+}
+
 const GIL: &str = r#"
 import threading, time
 def other():
