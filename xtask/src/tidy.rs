@@ -61,6 +61,7 @@ fn tracked_files(root: &Path) -> Result<Vec<String>> {
 const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-spool",
     "gapscope-recorder",
+    "gapscope-stacks",
     "gapscope-vulkan",
     "gapscope-vulkan-capture",
     "gapscope-vulkan-layer",

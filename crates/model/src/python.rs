@@ -277,6 +277,10 @@ impl Layout {
         if owner > MOST_OWNER || previous % 8 != 0 || code % 8 != 0 {
             return Err(Inconsistent("a frame is not a frame"));
         }
+        // A generator is called by somebody while it runs; one that has just yielded is called by nobody.
+        if owner == GENERATOR_OWNER && previous == 0 {
+            return Err(Inconsistent("a generator does not run"));
+        }
         let has_code = owner < INTERPRETER_OWNER;
         if has_code && code == 0 {
             return Err(Inconsistent("a frame has no code"));
@@ -337,6 +341,7 @@ impl Layout {
 
 /// Owners of frames: thread, generator, frame object, interpreter, C stack.
 const MOST_OWNER: u8 = 4;
+const GENERATOR_OWNER: u8 = 1;
 const INTERPRETER_OWNER: u8 = 3;
 /// `PyVarObject.ob_size`: of every build that has a lock.
 const VARIABLE_LENGTH: u64 = 16;

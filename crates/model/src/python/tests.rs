@@ -107,6 +107,9 @@ fn frames_without_code_are_passed_over_and_torn_ones_refused() {
         "a frame of a thread without code"
     );
     assert!(owned(5, &bytes).is_err(), "an owner that does not exist");
+    let yielded = with_word(with_word(bytes.clone(), 0, 0x9000), 8, 0);
+    assert!(owned(1, &yielded).is_err(), "a generator without a caller");
+    assert!(owned(0, &yielded).is_ok(), "the outermost frame");
     let odd = with_word(bytes, 8, 0x6f01);
     assert!(owned(3, &odd).is_err(), "a caller at an odd address");
 }

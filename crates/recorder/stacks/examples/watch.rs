@@ -1,4 +1,6 @@
 //! Samples a program and says where its main thread was, and what that cost: `watch [RATE] -- PROGRAM ARGUMENTS..`.
+//!
+//! With `TOGGLE` set it pauses in every second quarter of a second of the monotonic clock, so that the program can compare.
 
 use gapscope_stacks::{Heard, Options, Stacks};
 use std::collections::HashMap;
@@ -22,9 +24,14 @@ fn main() {
     });
     stacks.follow(child.id(), child.id());
     let (began, worked) = (Instant::now(), cpu());
+    let toggles = std::env::var_os("TOGGLE").is_some();
     let mut heard = Vec::new();
     while child.try_wait().expect("it can be waited for").is_none() {
-        std::thread::sleep(Duration::from_millis(50));
+        if toggles {
+            let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+            stacks.pause((now.tv_sec * 4 + now.tv_nsec / 250_000_000) % 2 == 1);
+        }
+        std::thread::sleep(Duration::from_millis(5));
         heard.append(&mut stacks.take());
     }
     let (took, worked) = (began.elapsed(), cpu() - worked);

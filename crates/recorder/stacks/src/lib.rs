@@ -6,7 +6,7 @@
 //! One thread of ours ([`Stacks`]) looks at all threads that are followed. Its cost is bounded: it takes fewer samples where they cost more.
 //!
 //! Layers, the lower ones first: `memory` and `procfs` ask the system; `elf` finds symbols in files; `python` reads the frames of
-//! interpreters and `native` unwinds; `stacks` gives stacks their numbers; `process` has what is known of one process; `sampler` decides
+//! interpreters, `running` has the kernel record threads that run, and `native` unwinds; `stacks` gives stacks their numbers; `process` has what is known of one process; `sampler` decides
 //! whom to look at and when.
 #![deny(missing_docs)]
 
@@ -15,9 +15,11 @@ mod heard;
 mod memory;
 mod native;
 mod pace;
+mod priority;
 mod process;
 mod procfs;
 mod python;
+mod running;
 mod sampler;
 mod stacks;
 mod system_calls;

@@ -9,7 +9,8 @@ pub use libraries::Libraries;
 use crate::elf::Module;
 use crate::heard::Frame;
 use crate::memory::Memory;
-use crate::procfs::mapped;
+use crate::procfs::{mapped, open_mapped};
+use crate::running::Registers;
 use framehop::{CacheNative, ExplicitModuleSectionInfo, FrameAddress, Unwinder, UnwinderNative};
 use framehop::{MayAllocateDuringUnwind, UnwindRegsNative};
 use gapscope_model::FrameKind;
@@ -85,32 +86,53 @@ impl Native {
         }
     }
 
-    /// The stack of a thread that is blocked, innermost first: addresses in its functions. Ends where it cannot be unwound further.
-    pub fn stack(
+    /// Copies the stack of a thread that is blocked.
+    pub fn copy(&mut self, stack_pointer: u64) {
+        self.stack.resize(STACK_BYTES, 0);
+        // The main thread's stack, or a small one, ends earlier.
+        let read = self.memory.read_some(stack_pointer, &mut self.stack);
+        self.stack.truncate(read.unwrap_or(0));
+    }
+
+    /// The stack that was copied, as [`Self::unwind`] says it.
+    pub fn unwind_copy(
         &mut self,
-        (instruction, stack_pointer): (u64, u64),
+        registers: Registers,
+        libraries: &mut Libraries,
+        now_ns: i64,
+        into: &mut Vec<u64>,
+    ) {
+        let stack = std::mem::take(&mut self.stack);
+        self.unwind(registers, &stack, libraries, now_ns, into);
+        self.stack = stack;
+    }
+
+    /// Stack from its pointer upwards to addresses in its functions, innermost first. Ends where it cannot be unwound further.
+    pub fn unwind(
+        &mut self,
+        registers: Registers,
+        stack: &[u8],
         libraries: &mut Libraries,
         now_ns: i64,
         into: &mut Vec<u64>,
     ) {
         into.clear();
-        let mut stack = std::mem::take(&mut self.stack);
-        stack.resize(STACK_BYTES, 0);
-        // The main thread's stack, or a small one, ends earlier.
-        let read = self
-            .memory
-            .read_some(stack_pointer, &mut stack)
-            .unwrap_or(0);
+        let Registers {
+            instruction,
+            stack_pointer,
+            frame_pointer,
+            link: _link,
+        } = registers;
         let mut word = |address: u64| {
             let at = address.checked_sub(stack_pointer).ok_or(())?;
             let at = usize::try_from(at).map_err(|_| ())?;
-            let bytes = stack[..read].get(at..).ok_or(())?;
+            let bytes = stack.get(at..).ok_or(())?;
             Ok(u64::from_le_bytes(*bytes.first_chunk().ok_or(())?))
         };
         #[cfg(target_arch = "x86_64")]
-        let mut registers = UnwindRegsNative::new(instruction, stack_pointer, 0);
+        let mut registers = UnwindRegsNative::new(instruction, stack_pointer, frame_pointer);
         #[cfg(target_arch = "aarch64")]
-        let mut registers = UnwindRegsNative::new(0, stack_pointer, 0);
+        let mut registers = UnwindRegsNative::new(_link, stack_pointer, frame_pointer);
         let mut address = FrameAddress::from_instruction_pointer(instruction);
         while into.len() < MOST_FRAMES {
             let looked_up = address.address_for_lookup();
@@ -127,7 +149,6 @@ impl Native {
             };
             address = caller;
         }
-        self.stack = stack;
     }
 
     /// How many of these addresses, which are innermost first, are inside of what Python called. `file`: that of the interpreter.
@@ -197,11 +218,8 @@ impl Native {
         let Some(at) = at else { return false };
         let mapped = &mut self.mapped[at];
         if mapped.module.is_none() {
-            let path = self
-                .folder
-                .join("root")
-                .join(mapped.path.trim_start_matches('/'));
-            let module = libraries.get(&path);
+            let file = open_mapped(&self.folder, &mapped.path);
+            let module = file.and_then(|file| libraries.get(file));
             mapped.module = Some(module.clone());
             let bias = mapped.bias();
             if let Some(module) = module {

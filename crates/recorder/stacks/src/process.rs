@@ -1,18 +1,21 @@
 //! One process: its interpreter, its libraries, and the threads of it that samples are taken of.
 
+mod threads;
+
 use crate::heard::{Frame, Heard};
 use crate::native::{Libraries, Native};
-use crate::procfs::{Call, Doing, Doings, Proc, now_ns};
-use crate::python::{Attached, NoStack, Reader, attach};
+use crate::procfs::{Doings, Proc, now_ns};
+use crate::python::{Attached, Reader, attach};
 use crate::stacks::Numbers;
 use crate::system_calls;
-use gapscope_model::{FrameKind, LossKind, ThreadState};
+use gapscope_model::{FrameKind, LossKind};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use threads::{Thread, Wanted};
 
 /// An interpreter that has not begun is looked for again after these times.
 const FIRST_LOOK_NS: i64 = 5_000_000;
@@ -32,6 +35,8 @@ pub struct Common {
     /// Samples that were dropped, by process and reason.
     pub dropped: BTreeMap<(u32, &'static str), u64>,
     calls: FxHashMap<i64, Arc<str>>,
+    /// That the kernel does not record threads.
+    said_no_recording: bool,
 }
 
 impl Common {
@@ -77,30 +82,6 @@ impl Interpreter {
     };
 }
 
-/// Whose samples are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
-    Always,
-    /// It had the lock of the interpreter at this time.
-    Held(i64),
-}
-
-struct Thread {
-    /// As it calls itself.
-    name: u32,
-    doings: Doings,
-    wanted: Wanted,
-    /// How it was blocked at the last sample, and with which stack.
-    last: Option<Blocked>,
-}
-
-#[derive(Clone)]
-struct Blocked {
-    call: Call,
-    python: Vec<u64>,
-    stack: Option<u32>,
-}
-
 /// What came of a sample.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -115,6 +96,7 @@ pub enum Outcome {
 /// A process.
 pub struct Process {
     pub pid: u32,
+    proc: Proc,
     folder: PathBuf,
     start_ticks: u64,
     executable: Option<String>,
@@ -136,6 +118,7 @@ impl Process {
         let folder = proc.process(pid);
         Some(Process {
             pid,
+            proc: proc.clone(),
             start_ticks: proc.start_ticks(pid)?,
             executable: proc.executable(pid),
             interpreter: Interpreter::NEW,
@@ -161,24 +144,19 @@ impl Process {
     }
 
     /// Takes samples of a thread from now on, by the name that it has for itself.
-    pub fn follow(&mut self, proc: &Proc, name: u32) -> io::Result<()> {
+    pub fn follow(&mut self, name: u32) -> io::Result<()> {
         match self.threads.iter_mut().find(|thread| thread.name == name) {
             Some(thread) => thread.wanted = Wanted::Always,
-            None => self.add(proc, name, Wanted::Always)?,
+            None => self.add(name, Wanted::Always)?,
         }
         Ok(())
     }
 
-    fn add(&mut self, proc: &Proc, name: u32, wanted: Wanted) -> io::Result<()> {
+    fn add(&mut self, name: u32, wanted: Wanted) -> io::Result<()> {
         let gone = || io::Error::from(io::ErrorKind::NotFound);
-        let task = proc.thread_here(self.pid, name).ok_or_else(gone)?;
+        let task = self.proc.thread_here(self.pid, name).ok_or_else(gone)?;
         let doings = Doings::open(&self.folder.join(format!("task/{task}")))?;
-        self.threads.push(Thread {
-            name,
-            doings,
-            wanted,
-            last: None,
-        });
+        self.threads.push(Thread::new(name, doings, wanted));
         Ok(())
     }
 
@@ -188,24 +166,27 @@ impl Process {
     }
 
     /// False: it has ended, or its number is another's now.
-    pub fn is_alive(&mut self, proc: &Proc) -> bool {
-        let executable = proc.executable(self.pid);
+    pub fn is_alive(&mut self, common: &mut Common) -> bool {
+        let executable = self.proc.executable(self.pid);
         if executable != self.executable {
             self.executable = executable;
-            self.start_over();
+            self.start_over(common);
         }
-        proc.start_ticks(self.pid) == Some(self.start_ticks)
+        let is_alive = self.proc.start_ticks(self.pid) == Some(self.start_ticks);
+        if !is_alive {
+            self.flush(common);
+        }
+        is_alive
     }
 
     /// It runs another program.
-    fn start_over(&mut self) {
+    fn start_over(&mut self, common: &mut Common) {
+        self.flush(common);
         self.interpreter = Interpreter::NEW;
         self.native = Native::new(&self.folder, self.pid);
         self.known.clear();
         self.failed = 0;
-        for thread in &mut self.threads {
-            thread.last = None;
-        }
+        self.threads.iter_mut().for_each(Thread::forget);
     }
 
     /// Whether it runs Python that can be read. Looks for it where that is due.
@@ -215,8 +196,8 @@ impl Process {
         matches!(self.interpreter, Interpreter::Found { .. })
     }
 
-    /// A sample of each thread. Says false when the process may not be looked into.
-    pub fn sample(&mut self, proc: &Proc, period_ns: i64, common: &mut Common) -> Outcome {
+    /// A sample of each thread.
+    pub fn sample(&mut self, period_ns: i64, common: &mut Common) -> Outcome {
         let mut is_blocked = false;
         let mut index = 0;
         let mut holders: Vec<u32> = Vec::new();
@@ -228,9 +209,13 @@ impl Process {
                     index += 1;
                 }
                 Outcome::Ended => {
+                    self.settle(index, None, common);
                     self.threads.remove(index);
                 }
-                Outcome::Refused => return Outcome::Refused,
+                Outcome::Refused => {
+                    self.flush(common);
+                    return Outcome::Refused;
+                }
             }
             holders.extend(holder);
         }
@@ -245,7 +230,7 @@ impl Process {
                 }
                 // Its first sample is now, beside that of who waits for it.
                 None => {
-                    if self.add(proc, holder, Wanted::Held(now)).is_ok() {
+                    if self.add(holder, Wanted::Held(now)).is_ok() {
                         self.sample_thread(self.threads.len() - 1, period_ns, common);
                     }
                 }
@@ -259,155 +244,6 @@ impl Process {
             return Outcome::Ended;
         }
         Outcome::Taken { is_blocked }
-    }
-
-    fn sample_thread(
-        &mut self,
-        index: usize,
-        period_ns: i64,
-        common: &mut Common,
-    ) -> (Outcome, Option<u32>) {
-        let thread = &self.threads[index];
-        let name = thread.name;
-        let doing = match thread.doings.read() {
-            Ok(doing) => doing,
-            Err(error) if is_refused(&error) => return (Outcome::Refused, None),
-            Err(_) => return (Outcome::Ended, None),
-        };
-        let time_ns = now_ns();
-        self.attach(time_ns, common);
-        let mut python = std::mem::take(&mut self.python);
-        python.clear();
-        let read = match &mut self.interpreter {
-            Interpreter::Found { reader, .. } => reader.stack(name, time_ns, &mut python),
-            _ => Err(NoStack::NotPython),
-        };
-        let outcome = self.say(index, (time_ns, period_ns), doing, read, &python, common);
-        self.python = python;
-        outcome
-    }
-
-    fn say(
-        &mut self,
-        index: usize,
-        (time_ns, period_ns): (i64, i64),
-        doing: Doing,
-        read: Result<(), NoStack>,
-        python: &[u64],
-        common: &mut Common,
-    ) -> (Outcome, Option<u32>) {
-        let is_blocked = doing != Doing::Running;
-        let taken = Outcome::Taken { is_blocked };
-        match read {
-            Ok(()) => self.failed = 0,
-            Err(NoStack::NotPython) => {}
-            Err(NoStack::Memory(error)) if error.raw_os_error() != Some(libc::EFAULT) => {
-                // It ends, runs another program, or may not be looked into any more.
-                let outcome = match is_refused(&error) {
-                    true => Outcome::Refused,
-                    false => Outcome::Ended,
-                };
-                return (outcome, None);
-            }
-            Err(reason) => {
-                common.drop_sample(
-                    self.pid,
-                    match reason {
-                        NoStack::Changing => "the Python stack changed each time that it was read",
-                        _ => "the Python stack made no sense each time that it was read",
-                    },
-                );
-                self.failed += 1;
-                if self.failed >= MOST_FAILED {
-                    self.start_over();
-                }
-                return (taken, None);
-            }
-        }
-        let mut call = match doing {
-            Doing::Blocked(call) => call,
-            Doing::Running => None,
-        };
-        let mut state = match doing {
-            Doing::Blocked(_) => ThreadState::Blocked,
-            Doing::Running => ThreadState::Running,
-        };
-        let stack = match call.filter(|_| !self.is_worker) {
-            Some(waits) => match self.blocked_stack(index, waits, python, time_ns, common) {
-                Some(stack) => stack,
-                // It ran when its stack was read.
-                None => {
-                    (call, state) = (None, ThreadState::Running);
-                    self.number(python, &[], common)
-                }
-            },
-            None => {
-                self.threads[index].last = None;
-                self.number(python, &[], common)
-            }
-        };
-        let name = self.threads[index].name;
-        let gil_holder = match (&self.interpreter, call) {
-            (Interpreter::Found { reader, .. }, Some(call)) if call.number == libc::SYS_futex => {
-                reader.lock_holder(name, call.argument)
-            }
-            _ => None,
-        };
-        let system_call = call.map(|call| common.call(call.number));
-        common.heard.push(Heard::Sample {
-            time_ns,
-            pid: self.pid,
-            thread: name,
-            stack,
-            state,
-            period_ns,
-            system_call,
-            gil_holder,
-        });
-        (taken, gil_holder)
-    }
-
-    /// The stack of a thread in a system call: that of Python and what is below it. `None`: it was in it no more.
-    fn blocked_stack(
-        &mut self,
-        index: usize,
-        call: Call,
-        python: &[u64],
-        now_ns: i64,
-        common: &mut Common,
-    ) -> Option<Option<u32>> {
-        let thread = &mut self.threads[index];
-        // It has most likely not moved.
-        if let Some(last) = &thread.last
-            && last.call == call
-            && last.python == python
-        {
-            return Some(last.stack);
-        }
-        thread.last = None;
-        let mut addresses = std::mem::take(&mut self.addresses);
-        let place = (call.instruction, call.stack_pointer);
-        self.native
-            .stack(place, &mut common.libraries, now_ns, &mut addresses);
-        // What moved meanwhile has no stack of one moment.
-        let stays = thread.doings.read().ok() == Some(Doing::Blocked(Some(call)));
-        let stack = stays.then(|| {
-            if let (false, Interpreter::Found { file, .. }) = (python.is_empty(), &self.interpreter)
-            {
-                let below = self.native.below_python(&addresses, file);
-                addresses.truncate(below);
-            }
-            self.number(python, &addresses, common)
-        });
-        self.addresses = addresses;
-        if let Some(stack) = stack {
-            self.threads[index].last = Some(Blocked {
-                call,
-                python: python.to_vec(),
-                stack,
-            });
-        }
-        stack
     }
 
     /// The number of a stack: places of Python, outermost first, and addresses of native code, innermost first.

@@ -287,6 +287,21 @@ fn mapping(line: &str) -> Option<Mapped> {
     })
 }
 
+/// Opens a file that a process has mapped. `folder`: that of the process.
+pub fn open_mapped(folder: &Path, path: &str) -> Option<File> {
+    // As the process sees it: it may be in another mount namespace.
+    let inside = folder.join("root").join(path.trim_start_matches('/'));
+    // The system names files of a process with a root of its own as we see them. What was replaced while it runs is its program alone.
+    let program = folder.join("exe");
+    File::open(inside)
+        .or_else(|_| File::open(path))
+        .or_else(|error| match fs::read_link(&program) {
+            Ok(target) if target == Path::new(path) => File::open(&program),
+            _ => Err(error),
+        })
+        .ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use std::io;
 
 /// A stack is read so many times before it is given up.
-const TRIES: u32 = 6;
+const TRIES: u32 = 16;
 /// A deeper one is taken for a torn one. Python's own limit is 1,000.
 const MOST_FRAMES: usize = 4096;
 const MOST_THREADS: usize = 16_384;
@@ -107,7 +107,7 @@ impl Reader {
             return Err(NoStack::NotPython);
         }
         let mut last = NoStack::Changing;
-        for _ in 0..TRIES {
+        for tried in 0..TRIES {
             match self.try_stack(thread, now_ns, into) {
                 Ok(()) => return Ok(()),
                 Err(NoStack::NotPython) => {
@@ -122,7 +122,8 @@ impl Reader {
                 }
                 // A page that has gone is no error of the process, but of a torn pointer.
                 Err(torn) => {
-                    if !matches!(torn, NoStack::Changing) {
+                    // It may be the thread itself that has gone.
+                    if tried == TRIES / 2 {
                         self.threads.remove(&thread);
                     }
                     last = torn;

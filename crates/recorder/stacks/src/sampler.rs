@@ -3,6 +3,7 @@
 use crate::Options;
 use crate::heard::{Heard, Shared};
 use crate::pace::Pace;
+use crate::priority;
 use crate::process::{Common, Outcome, Process, is_refused};
 use crate::procfs::{Proc, now_ns, worked_ns};
 use crate::workers::Workers;
@@ -10,7 +11,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-const NICENESS: i32 = 5;
 /// Processes are asked for whether they are still themselves, and losses said.
 const LOOK_AROUND_NS: i64 = 1_000_000_000;
 /// Until there is an order.
@@ -31,8 +31,7 @@ struct Sampler<'a> {
 
 /// Takes samples until it is told to end.
 pub fn run(options: &Options, shared: &Shared) {
-    // It only costs comfort when the system refuses.
-    let _ = rustix::process::setpriority_process(None, NICENESS);
+    priority::lower();
     let mut sampler = Sampler {
         proc: Proc(options.root.join("proc")),
         shared,
@@ -45,6 +44,7 @@ pub fn run(options: &Options, shared: &Shared) {
         looked_around_ns: now_ns(),
     };
     sampler.run();
+    sampler.rest();
     sampler.common.say_dropped();
     sampler.say();
 }
@@ -55,8 +55,8 @@ impl Sampler<'_> {
         while !self.shared.ended.load(Relaxed) {
             self.take_orders();
             if self.shared.paused.load(Relaxed) || self.processes.is_empty() {
+                self.rest();
                 self.say();
-                self.pace.rest();
                 // Whoever has an order wakes this thread.
                 std::thread::park_timeout(LONG);
                 next_ns = now_ns();
@@ -78,10 +78,10 @@ impl Sampler<'_> {
         self.pace.tick(now, worked_ns());
         let period_ns = self.pace.period_ns();
         let mut waiting = Vec::new();
-        let (proc, common) = (&self.proc, &mut self.common);
+        let common = &mut self.common;
         let mut refused = Vec::new();
-        self.processes.retain(
-            |pid, process| match process.sample(proc, period_ns, common) {
+        self.processes
+            .retain(|pid, process| match process.sample(period_ns, common) {
                 Outcome::Taken { is_blocked } => {
                     if is_blocked {
                         waiting.push(*pid);
@@ -93,8 +93,7 @@ impl Sampler<'_> {
                     refused.push(*pid);
                     false
                 }
-            },
-        );
+            });
         for pid in refused {
             self.refuse(pid);
         }
@@ -108,8 +107,8 @@ impl Sampler<'_> {
         );
         if now - self.looked_around_ns >= LOOK_AROUND_NS {
             self.looked_around_ns = now;
-            let proc = &self.proc;
-            self.processes.retain(|_, process| process.is_alive(proc));
+            let common = &mut self.common;
+            self.processes.retain(|_, process| process.is_alive(common));
             self.common.say_dropped();
         }
         self.say();
@@ -128,7 +127,7 @@ impl Sampler<'_> {
             };
             // A process or thread that has ended has no more to show.
             let Some(mut process) = process else { continue };
-            match process.follow(&self.proc, thread) {
+            match process.follow(thread) {
                 Err(error) if is_refused(&error) => {
                     self.refuse(pid);
                     continue;
@@ -154,6 +153,15 @@ impl Sampler<'_> {
                 format!("its memory cannot be read: {reason}"),
             ));
         }
+    }
+
+    /// No samples for a while: what waits for the next one does not.
+    fn rest(&mut self) {
+        let common = &mut self.common;
+        self.processes
+            .values_mut()
+            .for_each(|process| process.rest(common));
+        self.pace.rest();
     }
 
     fn say(&mut self) {

@@ -69,14 +69,15 @@ impl Workers {
                 });
             }
             matches!(
-                worker.process.sample(proc, period_ns, common),
+                worker.process.sample(period_ns, common),
                 Outcome::Taken { .. }
             )
         });
     }
 
     fn look(&mut self, proc: &Proc, waiting: &[u32], followed: &HashSet<u32>, common: &mut Common) {
-        self.known.retain(|_, worker| worker.process.is_alive(proc));
+        self.known
+            .retain(|_, worker| worker.process.is_alive(common));
         for parent in waiting {
             for pid in proc.descendants(*parent, 4 * MOST_WORKERS) {
                 if followed.contains(&pid) || self.known.contains_key(&pid) {
@@ -96,7 +97,7 @@ impl Workers {
                 // The main thread has the same number as the process, for itself too.
                 let folder = proc.process(pid);
                 let name = crate::procfs::inner_number(&folder).unwrap_or(pid);
-                if process.follow(proc, name).is_ok() {
+                if process.follow(name).is_ok() {
                     let worker = Worker {
                         process,
                         parent: *parent,

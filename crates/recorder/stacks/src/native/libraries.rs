@@ -4,7 +4,6 @@ use crate::elf::Module;
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::Arc;
 
 /// What tells a file from others, and from itself before it was written again.
@@ -22,9 +21,8 @@ pub struct Libraries {
 }
 
 impl Libraries {
-    /// The file at a path. `None` where it cannot be read, is no ELF file of 64 bits, or where too many were read.
-    pub fn get(&mut self, path: &Path) -> Option<Arc<Module>> {
-        let file = File::open(path).ok()?;
+    /// What is in a file. `None` where it cannot be read, is no ELF file of 64 bits, or where too many were read.
+    pub fn get(&mut self, file: File) -> Option<Arc<Module>> {
         let data = file.metadata().ok()?;
         let identity = (data.dev(), data.ino(), data.mtime(), data.mtime_nsec());
         if let Some(known) = self.known.get(&identity) {

@@ -3,9 +3,9 @@
 use super::Reader;
 use crate::elf;
 use crate::memory::Memory;
-use crate::procfs::{Mapped, mapped};
+use crate::procfs::{Mapped, mapped, open_mapped};
 use gapscope_model::python::{Layout, TABLE_BYTES, Version};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -53,11 +53,7 @@ pub fn attach(folder: &Path, pid: u32) -> io::Result<Attached> {
 }
 
 fn attach_to(folder: &Path, pid: u32, mapped: &Mapped) -> io::Result<Attached> {
-    // As the process sees it: it may be in another mount namespace.
-    let path = folder
-        .join("root")
-        .join(mapped.path.trim_start_matches('/'));
-    let Ok(file) = File::open(path) else {
+    let Some(file) = open_mapped(folder, &mapped.path) else {
         return Ok(Attached::NotYet);
     };
     let wanted = ["_PyRuntime", "Py_Version", "PyCode_Type", "Py_GetVersion"];

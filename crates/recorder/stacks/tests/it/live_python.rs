@@ -1,6 +1,6 @@
 //! Programs in Python whose shares of time are known by their own clock.
 
-use crate::watched::{Watched, newest, pythons, script, shares, try_thrice, watch};
+use crate::watched::{Watched, newest, pythons, script, shares, try_again, watch};
 use gapscope_model::{LossKind, ThreadState};
 
 /// At a loaded machine a thread that waits for a processor is late for both clocks.
@@ -18,7 +18,7 @@ def alpha():
 def beta():
     return burn(25000)
 def wait():
-    time.sleep(0.004)
+    time.sleep(0.008)
 def deep(k, f):
     return f() if k == 0 else deep(k - 1, f)
 print()
@@ -58,7 +58,7 @@ fn dropped(watched: &Watched) -> u64 {
 fn shares_of_time_are_those_of_the_programs_clock() {
     for python in pythons() {
         let (_folder, mut command) = script(&python, BURN_AND_SLEEP);
-        try_thrice(|| {
+        try_again(|| {
             let watched = watch(&mut command);
             let samples = watched.of_main();
             if samples.len() < 150 {
@@ -66,6 +66,7 @@ fn shares_of_time_are_those_of_the_programs_clock() {
             }
             compare(&watched, &["alpha", "beta", "wait"], POINTS)
                 .map_err(|why| format!("{}: {why}", python.display()))?;
+            // A thread that has slept may wait long for a processor.
             let sleeping = samples.iter().filter(|sample| sample.is_in("wait"));
             let (mut slept, mut all) = (0, 0);
             for sample in sleeping {
@@ -75,7 +76,7 @@ fn shares_of_time_are_those_of_the_programs_clock() {
             let burning = |sample: &&_| !Watched::is_waiting(sample);
             let burnt = samples.iter().filter(|sample| sample.is_in("burn"));
             let (burnt, ran) = (burnt.clone().count(), burnt.filter(burning).count());
-            if slept * 10 < all * 8 || ran * 10 < burnt * 9 {
+            if slept * 10 < all * 4 || ran * 10 < burnt * 9 {
                 return Err(format!("{slept} of {all} slept, {ran} of {burnt} ran"));
             }
             Ok(())
@@ -124,7 +125,7 @@ def numbers(n):
 def fast():
     for i in range(3000): top(i)
     fib(14)
-    return sum(numbers(3000))
+    return sum(numbers(9000)) + sum(leaf(i) for i in range(9000))
 def slow():
     s = 0
     for i in range(60000): s += i * i % 7
@@ -146,7 +147,7 @@ print(*[f"{f.__name__} {t}" for f, t in spent.items()])
 fn few_samples_are_dropped_and_fast_code_has_its_share() {
     for python in pythons() {
         let (_folder, mut command) = script(&python, FAST_AND_SLOW);
-        try_thrice(|| {
+        try_again(|| {
             let watched = watch(&mut command);
             let (taken, dropped) = (watched.of_main().len() as u64, dropped(&watched));
             eprintln!("{}: {taken} taken, {dropped} dropped", python.display());
@@ -156,13 +157,19 @@ fn few_samples_are_dropped_and_fast_code_has_its_share() {
             }
             for sample in watched.of_main() {
                 let names = sample.python();
-                let is_possible = names.windows(2).all(|pair| match pair[1] {
-                    "leaf" => matches!(pair[0], "middle" | "numbers"),
-                    "middle" => pair[0] == "top",
-                    "top" | "numbers" => pair[0] == "fast",
-                    "fib" => matches!(pair[0], "fast" | "fib"),
-                    _ => true,
-                });
+                let is_whole = names
+                    .first()
+                    .is_none_or(|outermost| *outermost == "<module>");
+                let is_possible = is_whole
+                    && names.windows(2).all(|pair| match pair[1] {
+                        "leaf" => {
+                            matches!(pair[0], "middle" | "numbers" | "fast.<locals>.<genexpr>")
+                        }
+                        "middle" => pair[0] == "top",
+                        "top" | "numbers" => pair[0] == "fast",
+                        "fib" => matches!(pair[0], "fast" | "fib"),
+                        _ => true,
+                    });
                 if !is_possible {
                     return Err(format!("{}: no such call: {names:?}", python.display()));
                 }
@@ -187,7 +194,7 @@ while time.perf_counter() < end:
 fn a_blocked_thread_has_its_native_frames_below_those_of_python() {
     for python in pythons() {
         let (_folder, mut command) = script(&python, EVENT);
-        try_thrice(|| {
+        try_again(|| {
             let watched = watch(&mut command);
             let samples = watched.of_main();
             let waits = |sample: &&_| Watched::is_waiting(sample) && sample.is_in("await_nothing");
@@ -215,6 +222,64 @@ fn a_blocked_thread_has_its_native_frames_below_those_of_python() {
     }
 }
 
+const DIGEST: &str = r#"
+import hashlib, time
+data = bytes(range(256)) * 100000
+def digest():
+    return hashlib.sha256(data).digest()
+print()
+end = time.perf_counter() + 2.0
+while time.perf_counter() < end:
+    digest()
+"#;
+
+/// Where the kernel may not record threads, that is said once, and there is all else.
+#[test]
+fn a_thread_that_runs_has_native_frames_where_the_kernel_records_them() {
+    let Some(python) = newest() else { return };
+    let (_folder, mut command) = script(&python, DIGEST);
+    try_again(|| {
+        let watched = watch(&mut command);
+        let losses = watched.losses(&LossKind::Stacks);
+        let samples = watched.of_main();
+        let digest: Vec<_> = samples
+            .iter()
+            .filter(|sample| sample.is_in("digest"))
+            .collect();
+        if digest.len() < 100 {
+            return Err(format!("{} samples", digest.len()));
+        }
+        if !losses.is_empty() {
+            eprintln!("not tested: {losses:?}");
+            assert_eq!(losses.len(), 1);
+            assert!(losses[0].1.contains("native frames of threads that run"));
+            return Ok(());
+        }
+        let native: Vec<_> = digest.iter().filter(|s| !s.native().is_empty()).collect();
+        let hashes = |sample: &&&&_| {
+            let names: &crate::watched::Sample = sample;
+            let of = |part| {
+                names
+                    .frames
+                    .iter()
+                    .any(|f| f.library.as_deref().is_some_and(|l| l.contains(part)))
+            };
+            let ends = !names
+                .native()
+                .iter()
+                .any(|name| name.contains("_PyEval_EvalFrame"));
+            (of("hashlib") || of("crypto") || of("sha2")) && ends
+        };
+        let hashing = native.iter().filter(hashes).count();
+        if native.len() * 20 < digest.len() || hashing * 10 < native.len() * 7 {
+            let example = native.iter().find(|sample| !hashes(sample));
+            let counts = (digest.len(), native.len(), hashing);
+            return Err(format!("{counts:?}: {:#?}", example.map(|s| s.frames)));
+        }
+        Ok(())
+    });
+}
+
 const GIL: &str = r#"
 import threading, time
 def other():
@@ -235,7 +300,7 @@ mine()
 fn who_holds_the_interpreters_lock_is_said_and_sampled() {
     for python in pythons() {
         let (_folder, mut command) = script(&python, GIL);
-        try_thrice(|| {
+        try_again(|| {
             let watched = watch(&mut command);
             let other = watched.number("other") as u32;
             let samples = watched.of_main();
@@ -339,7 +404,7 @@ for k in range(8):
 fn code_that_takes_the_place_of_other_code_has_its_own_name() {
     for python in pythons() {
         let (_folder, mut command) = script(&python, MADE_AGAIN);
-        try_thrice(|| {
+        try_again(|| {
             let watched = watch(&mut command);
             let samples = watched.of_main();
             for k in 0..8 {
@@ -369,7 +434,7 @@ else:
 fn a_program_that_becomes_another_is_read_again() {
     let Some(python) = newest() else { return };
     let (_folder, mut command) = script(&python, EXEC);
-    try_thrice(|| {
+    try_again(|| {
         let watched = watch(&mut command);
         let count = |name| {
             watched

@@ -1,6 +1,6 @@
 //! Processes that work for the one that is looked at.
 
-use crate::watched::{pythons, script, try_thrice, watch};
+use crate::watched::{pythons, script, try_again, watch};
 use gapscope_stacks::Heard;
 
 const POOL: &str = r#"
@@ -32,7 +32,7 @@ fn workers_are_sampled_while_somebody_waits_for_them() {
     for (at, python) in pythons().into_iter().enumerate() {
         let method = ["fork", "spawn"][at % 2];
         let (_folder, mut command) = script(&python, &POOL.replace("METHOD", method));
-        try_thrice(|| {
+        try_again(|| {
             let watched = watch(&mut command);
             let workers: Vec<u32> = watched
                 .heard

@@ -174,16 +174,18 @@ pub fn watch(command: &mut Command) -> Watched {
     }
 }
 
+const TRIES: u32 = 5;
+
 /// Tries again where the machine was too busy: `test` says what was wrong.
-pub fn try_thrice(mut test: impl FnMut() -> Result<(), String>) {
+pub fn try_again(mut test: impl FnMut() -> Result<(), String>) {
     let mut wrong = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..TRIES {
         match test() {
             Ok(()) => return,
             Err(why) => wrong.push(why),
         }
     }
-    panic!("three times: {wrong:#?}");
+    panic!("each time: {wrong:#?}");
 }
 
 /// Interpreters of this machine that can be read: one of each minor version.
