@@ -3,8 +3,11 @@
 use crate::program::{Program, US};
 use gapscope_analysis::operators::OperatorWork;
 
+/// A label's path, who set it, and its kernels with their microseconds.
+type Set = (&'static str, &'static str, &'static [(u32, i64)]);
+
 /// A trace whose labels have these paths, and under each a kernel of as many microseconds.
-fn program(labels: &[(&str, &str, &[(u32, i64)])]) -> Program {
+fn program(labels: &[Set]) -> Program {
     let mut p = Program::of(
         "manifest sampling_mode=dispatch
          device id=1 uuid=aa
@@ -46,7 +49,7 @@ fn program(labels: &[(&str, &str, &[(u32, i64)])]) -> Program {
     p
 }
 
-fn folded(labels: &[(&str, &str, &[(u32, i64)])]) -> Vec<(String, u64, Option<i64>)> {
+fn folded(labels: &[Set]) -> Vec<(String, u64, Option<i64>)> {
     let mut rows: Vec<_> = (program(labels).findings().folded_labels.into_iter())
         .map(|label| {
             (
@@ -62,7 +65,7 @@ fn folded(labels: &[(&str, &str, &[(u32, i64)])]) -> Vec<(String, u64, Option<i6
 
 #[test]
 fn layers_of_one_shape_are_one_row_with_what_a_layer_takes() {
-    let labels: &[(&str, &str, &[(u32, i64)])] = &[
+    let labels: &[Set] = &[
         ("GPT", "module", &[(1, 2)]),
         ("GPT / blocks.0", "module", &[]),
         ("GPT / blocks.0 / blocks.0.attn", "module", &[(1, 10)]),
@@ -98,7 +101,7 @@ fn layers_of_one_shape_are_one_row_with_what_a_layer_takes() {
 
 #[test]
 fn layers_of_other_shapes_are_told_apart() {
-    let labels: &[(&str, &str, &[(u32, i64)])] = &[
+    let labels: &[Set] = &[
         ("blocks.0", "module", &[]),
         ("blocks.0 / blocks.0.mlp", "module", &[(1, 1)]),
         ("blocks.1", "module", &[]),
@@ -156,7 +159,7 @@ fn without_layers_nothing_is_folded() {
 
 #[test]
 fn operators_are_a_table_of_their_own_and_no_labels() {
-    let labels: &[(&str, &str, &[(u32, i64)])] = &[
+    let labels: &[Set] = &[
         ("step", "own", &[]),
         ("step / attn", "module", &[(1, 1)]),
         ("step / attn / aten::linear", "operator", &[(1, 2)]),

@@ -28,10 +28,10 @@ def labels(bench, result):
     milliseconds = {"alone": [alone.facts["milliseconds"]], **{way: [] for way in WAYS}}
     ours, theirs, traces = [], [], {}
     for turn in range(3):
+        # A turn is six programs of some seconds.
+        if turn and bench.left() < 150:
+            break
         for way, options in WAYS.items():
-            # A turn is seven programs of some seconds.
-            if turn and bench.left() < 110:
-                continue
             ran, traces[way], _ = bench.recorded(command, *options)
             milliseconds[way].append(ran.facts["milliseconds"])
             result.equal(f"{way}, turn {turn}: the parameters are those of a run alone", ran.facts["result"], alone.facts["result"])
