@@ -54,6 +54,15 @@ const NOT_EMULATED: &[(&str, &str)] = &[
         "it must end in 5 s, which starting programs under emulation may take by itself",
     ),
     (
+        "own_memory_is_read_across_pages",
+        "qemu does not know process_vm_readv",
+    ),
+    (
+        "memory_that_is_not_mapped_is_an_error",
+        "qemu does not know process_vm_readv",
+    ),
+    ("stacks_of_", "qemu does not know process_vm_readv"),
+    (
         "cuda::times::a_host_that_asks_again_and_again_waits_and_is_not_late",
         "a call takes about as long as a kernel, so that the program hardly asks twice",
     ),

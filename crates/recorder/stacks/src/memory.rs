@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_mapped_is_an_error() {
+    fn memory_that_is_not_mapped_is_an_error() {
         let memory = Memory::of(std::process::id());
         let mut snapshot = Snapshot::default();
         snapshot.take(memory, &[0, PAGE]).unwrap_err();

@@ -67,6 +67,8 @@ enum Interpreter {
     Wanted {
         next_ns: i64,
         pause_ns: i64,
+        /// Files that have none.
+        searched: Vec<String>,
     },
     Found {
         reader: Box<Reader>,
@@ -79,6 +81,7 @@ impl Interpreter {
     const NEW: Interpreter = Interpreter::Wanted {
         next_ns: 0,
         pause_ns: FIRST_LOOK_NS,
+        searched: Vec::new(),
     };
 }
 
@@ -287,7 +290,12 @@ impl Process {
     }
 
     fn attach(&mut self, now_ns: i64, common: &mut Common) {
-        let Interpreter::Wanted { next_ns, pause_ns } = &mut self.interpreter else {
+        let Interpreter::Wanted {
+            next_ns,
+            pause_ns,
+            searched,
+        } = &mut self.interpreter
+        else {
             return;
         };
         if now_ns < *next_ns {
@@ -295,7 +303,7 @@ impl Process {
         }
         *next_ns = now_ns + *pause_ns;
         *pause_ns = (*pause_ns * 2).min(LAST_LOOK_NS);
-        match attach(&self.folder, self.pid) {
+        match attach(&self.folder, self.pid, searched) {
             Ok(Attached::Python { reader, file }) => {
                 self.interpreter = Interpreter::Found { reader, file };
                 self.known.clear();

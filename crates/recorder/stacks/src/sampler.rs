@@ -76,6 +76,12 @@ impl Sampler<'_> {
 
     fn round(&mut self, now: i64) {
         self.pace.tick(now, worked_ns());
+        if now - self.looked_around_ns >= LOOK_AROUND_NS {
+            self.looked_around_ns = now;
+            let common = &mut self.common;
+            self.processes.retain(|_, process| process.is_alive(common));
+            self.common.say_dropped();
+        }
         let period_ns = self.pace.period_ns();
         let mut waiting = Vec::new();
         let common = &mut self.common;
@@ -105,12 +111,6 @@ impl Sampler<'_> {
             slower,
             &mut self.common,
         );
-        if now - self.looked_around_ns >= LOOK_AROUND_NS {
-            self.looked_around_ns = now;
-            let common = &mut self.common;
-            self.processes.retain(|_, process| process.is_alive(common));
-            self.common.say_dropped();
-        }
         self.say();
     }
 

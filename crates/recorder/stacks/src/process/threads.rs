@@ -7,6 +7,8 @@ use crate::python::NoStack;
 use crate::running::{Moment, Registers, Ring, why_refused};
 use gapscope_model::ThreadState;
 
+/// The kernel records no more threads of a process: each takes 0.5 MiB of memory that cannot be paged out.
+const MOST_RECORDED: usize = 16;
 /// A moment that the kernel recorded is of a sample that is not further away.
 const NEAR_NS: i64 = 2_000_000;
 
@@ -285,8 +287,11 @@ impl Process {
 
     /// Has the kernel record a followed thread.
     fn record(&mut self, index: usize, common: &mut Common) {
+        let is_open = |thread: &&Thread| matches!(thread.recording, Recording::Open(_));
+        let recorded = self.threads.iter().filter(is_open).count();
         let thread = &mut self.threads[index];
-        let is_wanted = thread.wanted == Wanted::Always && !self.is_worker;
+        let is_followed = thread.wanted == Wanted::Always && !self.is_worker;
+        let is_wanted = is_followed && recorded < MOST_RECORDED;
         if !is_wanted || !matches!(thread.recording, Recording::Untried) {
             return;
         }

@@ -20,14 +20,15 @@ pub enum Attached {
     Refused(String),
 }
 
-/// Looks for the interpreter of a process. `folder`: that of the process in `proc`.
-pub fn attach(folder: &Path, pid: u32) -> io::Result<Attached> {
+/// Looks for the interpreter of a process. `folder`: that of the process in `proc`; `searched`: files that have none, which may be large.
+pub fn attach(folder: &Path, pid: u32, searched: &mut Vec<String>) -> io::Result<Attached> {
     let maps = fs::read_to_string(folder.join("maps"))?;
     let program = fs::read_link(folder.join("exe")).unwrap_or_default();
     let files = mapped(&maps);
     let name = |file: &Mapped| file.path.rsplit('/').next().unwrap_or_default().to_owned();
     let mut candidates: Vec<(u8, &Mapped)> = files
         .iter()
+        .filter(|file| !searched.contains(&file.path))
         .filter_map(|file| {
             let name = name(file);
             let rank = if name.starts_with("libpython") {
@@ -44,7 +45,7 @@ pub fn attach(folder: &Path, pid: u32) -> io::Result<Attached> {
         .collect();
     candidates.sort_by_key(|(rank, _)| *rank);
     for (_, file) in candidates {
-        match attach_to(folder, pid, file)? {
+        match attach_to(folder, pid, file, searched)? {
             Attached::NotYet => {}
             found => return Ok(found),
         }
@@ -52,21 +53,29 @@ pub fn attach(folder: &Path, pid: u32) -> io::Result<Attached> {
     Ok(Attached::NotYet)
 }
 
-fn attach_to(folder: &Path, pid: u32, mapped: &Mapped) -> io::Result<Attached> {
+fn attach_to(
+    folder: &Path,
+    pid: u32,
+    mapped: &Mapped,
+    searched: &mut Vec<String>,
+) -> io::Result<Attached> {
     let Some(file) = open_mapped(folder, &mapped.path) else {
         return Ok(Attached::NotYet);
     };
     let wanted = ["_PyRuntime", "Py_Version", "PyCode_Type", "Py_GetVersion"];
     let Some(([runtime, version, code_type, any], first)) = elf::find(&file, wanted) else {
+        searched.push(mapped.path.clone());
         return Ok(Attached::NotYet);
     };
     let bias = mapped.base.wrapping_sub(first);
     let here = |address: u64| bias.wrapping_add(address);
     let (Some(runtime), Some(version)) = (runtime.map(here), version.map(here)) else {
-        return Ok(match any {
-            Some(_) => Attached::Refused("the version of Python is before 3.11".to_owned()),
-            None => Attached::NotYet,
-        });
+        if any.is_some() {
+            let reason = "the version of Python is before 3.11".to_owned();
+            return Ok(Attached::Refused(reason));
+        }
+        searched.push(mapped.path.clone());
+        return Ok(Attached::NotYet);
     };
     let memory = Memory::of(pid);
     let version = Version(memory.word(version)? as u32);

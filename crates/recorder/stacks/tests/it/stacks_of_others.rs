@@ -31,7 +31,7 @@ fn what_may_not_be_looked_into_is_said_once() {
         let mut command = Command::new(copy);
         let output = command
             .args(["--exact", "--nocapture"])
-            .arg("live_refused::what_may_not_be_looked_into_is_said_once")
+            .arg("stacks_of_others::what_may_not_be_looked_into_is_said_once")
             .env(PART, "1")
             .env("TMPDIR", folder.path())
             .uid(NOBODY)
