@@ -39,7 +39,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-metal", &["gapscope-import", "gapscope-trace"]),
     (
         "gapscope-recorder",
-        &["gapscope-model", "gapscope-spool", "gapscope-trace"],
+        &[
+            "gapscope-model",
+            "gapscope-spool",
+            "gapscope-stacks",
+            "gapscope-trace",
+        ],
     ),
     ("gapscope-analysis", &["gapscope-trace"]),
     (
