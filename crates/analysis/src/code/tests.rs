@@ -1,5 +1,6 @@
 use super::*;
 use gapscope_trace::Trace;
+use gapscope_trace::ids::ThreadId;
 
 /// Two dispatches of 1 ms, the second submitted 30 ms after the first ended; the thread's samples come every 2 ms.
 fn trace(samples: &str) -> Trace {

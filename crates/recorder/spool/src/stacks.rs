@@ -10,7 +10,7 @@ mod python;
 use crate::event::{CommonEvent, SampleSource, Span};
 use crate::{Spool, ids};
 use cache::Cache;
-use python::Python;
+use python::{MOST_FRAMES, Place, Python};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
@@ -21,8 +21,6 @@ const LONG_WAIT_NS: i64 = 100_000;
 const LONG_ABSENCE_NS: i64 = 200_000;
 /// Between two stacks of a thread: with all caches cold a stack takes 8 µs, of which this makes 1.6 % at most.
 const BETWEEN_STACKS_NS: i64 = 500_000;
-/// Frames of one stack; of deeper ones the outermost are left out.
-const MOST_FRAMES: usize = 128;
 
 /// When a thread last was in a call, and when its stack was taken last.
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +92,7 @@ fn take(spool: &Spool, at_ns: i64, source: SampleSource) {
     let Some(python) = python() else {
         return;
     };
-    let mut frames = [python::Place::default(); MOST_FRAMES];
+    let mut frames = [Place::default(); MOST_FRAMES];
     let Some(frames) = python.stack(&mut frames) else {
         return;
     };

@@ -8,6 +8,8 @@ use std::ffi::{CStr, c_void};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+/// Frames of one stack; of deeper ones the outermost are left out.
+pub const MOST_FRAMES: usize = 128;
 /// Long enough for each structure that is read plainly.
 const MOST_BYTES: usize = 512;
 /// The parts of strings and of `bytes` that say how long they are: no such object is shorter.
@@ -93,7 +95,7 @@ impl Python {
         if unsafe { (python.thread_state)() }.is_null() {
             return None;
         }
-        let mut places = [Place::default(); super::MOST_FRAMES];
+        let mut places = [Place::default(); MOST_FRAMES];
         let is_read = Checked::open().is_some_and(|memory| {
             let found = python.walk(&memory, &mut places);
             found.is_some_and(|places| python.line(&places[0]).is_some())
