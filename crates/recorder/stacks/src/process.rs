@@ -256,15 +256,21 @@ impl Process {
         // No place has this number: no code object has so many instructions.
         key.push(u64::MAX);
         key.extend_from_slice(native);
-        if let Some(known) = self.known.get(key.as_slice()) {
-            return *known;
+        let number = match self.known.get(key.as_slice()) {
+            Some(known) => *known,
+            None => {
+                let frames = self.frames(python, native);
+                let number = common.numbers.of(frames, &mut common.heard);
+                if self.known.len() >= MOST_KNOWN {
+                    self.known.clear();
+                }
+                self.known.insert(key.into(), number);
+                number
+            }
+        };
+        if number.is_none() && !(python.is_empty() && native.is_empty()) {
+            common.drop_sample(self.pid, "their stacks come after 131,072 different ones");
         }
-        let frames = self.frames(python, native);
-        let number = common.numbers.of(frames, &mut common.heard);
-        if self.known.len() >= MOST_KNOWN {
-            self.known.clear();
-        }
-        self.known.insert(key.into(), number);
         number
     }
 
