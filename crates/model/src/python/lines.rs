@@ -86,7 +86,7 @@ impl<'a> Lines<'a> {
 
 /// Lines count from 1; 0 is what a module's start has.
 fn line(line: i32) -> Option<u32> {
-    u32::try_from(line).ok()
+    u32::try_from(line).ok().filter(|line| *line > 0)
 }
 
 fn skip(rest: &mut &[u8], bytes: usize) {

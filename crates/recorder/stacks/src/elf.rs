@@ -2,16 +2,66 @@
 
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader};
 use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, ReadCache, ReadRef};
-use std::fs::File;
+use rustc_hash::FxHashMap;
+use std::fs::{File, Metadata};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 
 /// More of one section is not loaded.
 const MOST_BYTES: u64 = 128 << 20;
 
+/// What tells a file from others, and from itself before it was written again.
+pub type Identity = (u64, u64, i64, i64);
+
+pub fn identity(file: &File) -> Option<Identity> {
+    let data = file.metadata().ok().filter(Metadata::is_file)?;
+    Some((data.dev(), data.ino(), data.mtime(), data.mtime_nsec()))
+}
+
+/// Addresses, as they were linked, of an interpreter's data, and that of the file's first byte.
+#[derive(Debug, Clone, Copy)]
+pub struct Interpreter {
+    pub runtime: Option<u64>,
+    pub version: Option<u64>,
+    pub code_type: Option<u64>,
+    pub first_address: u64,
+}
+
+/// Files in which an interpreter was looked for, which may be large, and searched by many processes.
+#[derive(Debug, Default)]
+pub struct Interpreters {
+    known: FxHashMap<Identity, Option<Interpreter>>,
+}
+
+impl Interpreters {
+    /// The interpreter in a file. `None`: it has none.
+    pub fn get(&mut self, file: &File) -> Option<Interpreter> {
+        const MOST_FILES: usize = 4096;
+        let identity = identity(file)?;
+        if let Some(known) = self.known.get(&identity) {
+            return *known;
+        }
+        let wanted = ["_PyRuntime", "Py_Version", "PyCode_Type", "Py_GetVersion"];
+        let found = find(file, wanted).and_then(|(addresses, first_address)| {
+            let [runtime, version, code_type, any] = addresses;
+            any.map(|_| Interpreter {
+                runtime,
+                version,
+                code_type,
+                first_address,
+            })
+        });
+        if self.known.len() >= MOST_FILES {
+            self.known.clear();
+        }
+        self.known.insert(identity, found);
+        found
+    }
+}
+
 /// The addresses, as they were linked, of these symbols of a file. `None` for what it has not.
-pub fn find<const N: usize>(file: &File, wanted: [&str; N]) -> Option<([Option<u64>; N], u64)> {
+fn find<const N: usize>(file: &File, wanted: [&str; N]) -> Option<([Option<u64>; N], u64)> {
     let cache = ReadCache::new(file.try_clone().ok()?);
     let elf = ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
     let mut found = [None; N];

@@ -7,6 +7,8 @@ const MOST_SHARE: f64 = 0.045;
 /// A pace is looked at again after so long.
 const LOOK_EVERY_NS: i64 = 100_000_000;
 const MOST_SLOWER: f64 = 250.0;
+/// An interval so many times as long as the period is no jitter.
+const LATE: f64 = 2.0;
 /// The weight of the newest interval in their mean.
 const NEWEST: f64 = 1.0 / 16.0;
 
@@ -17,6 +19,7 @@ pub struct Pace {
     /// How many times as long as asked the period is.
     slower: f64,
     mean_ns: f64,
+    interval_ns: f64,
     last_ns: Option<i64>,
     looked: Option<(i64, i64)>,
 }
@@ -28,6 +31,7 @@ impl Pace {
             asked_ns,
             slower: 1.0,
             mean_ns: asked_ns,
+            interval_ns: asked_ns,
             last_ns: None,
             looked: None,
         }
@@ -36,8 +40,10 @@ impl Pace {
     /// Samples are taken now. `worked_ns`: processor time of this thread so far.
     pub fn tick(&mut self, now_ns: i64, worked_ns: i64) {
         if let Some(last) = self.last_ns.replace(now_ns) {
-            let interval = (now_ns - last) as f64;
-            self.mean_ns += (interval - self.mean_ns) * NEWEST;
+            self.interval_ns = (now_ns - last) as f64;
+            // One hole says little of what comes after it.
+            let usual = self.interval_ns.min(4.0 * self.mean_ns);
+            self.mean_ns += (usual - self.mean_ns) * NEWEST;
         }
         let Some((looked_ns, had_worked_ns)) = self.looked else {
             self.looked = Some((now_ns, worked_ns));
@@ -56,12 +62,19 @@ impl Pace {
     /// Nothing was to be done for a while, which is no sign of being late.
     pub fn rest(&mut self) {
         self.last_ns = None;
+        self.interval_ns = self.asked_ns;
         self.looked = None;
     }
 
-    /// The mean time between two samples, as they are now taken.
+    /// The mean time between two samples, as they are now taken. After a time in which this thread was not let in that time: the sample
+    /// after it stands for more than others.
     pub fn period_ns(&self) -> i64 {
-        self.mean_ns.max(self.asked_ns * self.slower) as i64
+        let period_ns = self.mean_ns.max(self.asked_ns * self.slower);
+        if self.interval_ns > LATE * period_ns {
+            self.interval_ns as i64
+        } else {
+            period_ns as i64
+        }
     }
 
     /// How many times as long as asked the period is.
@@ -115,6 +128,20 @@ mod tests {
     fn the_period_says_that_samples_come_late() {
         let (pace, _) = after(5, 10_000, 6_000_000);
         assert!((7_000_000..9_000_000).contains(&pace.period_ns()));
+    }
+
+    #[test]
+    fn a_sample_after_a_hole_stands_for_the_hole() {
+        let (mut pace, _) = after(1, 10_000, 0);
+        let now = 2_000_000_000;
+        pace.rest();
+        pace.tick(now, 0);
+        pace.tick(now + 30_000_000, 0);
+        assert_eq!(pace.period_ns(), 30_000_000);
+        pace.tick(now + 32_000_000, 0);
+        assert!(pace.period_ns() < 8_000_000, "{}", pace.period_ns());
+        pace.rest();
+        assert!(pace.period_ns() < 8_000_000);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod threads;
 
+use crate::elf::Interpreters;
 use crate::heard::{Frame, Heard};
 use crate::native::{Libraries, Native};
 use crate::procfs::{Doings, Proc, now_ns};
@@ -32,6 +33,7 @@ pub struct Common {
     pub heard: Vec<Heard>,
     pub numbers: Numbers,
     pub libraries: Libraries,
+    pub interpreters: Interpreters,
     /// Samples that were dropped, by process and reason.
     pub dropped: BTreeMap<(u32, &'static str), u64>,
     calls: FxHashMap<i64, Arc<str>>,
@@ -67,8 +69,6 @@ enum Interpreter {
     Wanted {
         next_ns: i64,
         pause_ns: i64,
-        /// Files that have none.
-        searched: Vec<String>,
     },
     Found {
         reader: Box<Reader>,
@@ -81,7 +81,6 @@ impl Interpreter {
     const NEW: Interpreter = Interpreter::Wanted {
         next_ns: 0,
         pause_ns: FIRST_LOOK_NS,
-        searched: Vec::new(),
     };
 }
 
@@ -256,15 +255,21 @@ impl Process {
         // No place has this number: no code object has so many instructions.
         key.push(u64::MAX);
         key.extend_from_slice(native);
-        if let Some(known) = self.known.get(key.as_slice()) {
-            return *known;
+        let number = match self.known.get(key.as_slice()) {
+            Some(known) => *known,
+            None => {
+                let frames = self.frames(python, native);
+                let number = common.numbers.of(frames, &mut common.heard);
+                if self.known.len() >= MOST_KNOWN {
+                    self.known.clear();
+                }
+                self.known.insert(key.into(), number);
+                number
+            }
+        };
+        if number.is_none() && !(python.is_empty() && native.is_empty()) {
+            common.drop_sample(self.pid, "their stacks come after 131,072 different ones");
         }
-        let frames = self.frames(python, native);
-        let number = common.numbers.of(frames, &mut common.heard);
-        if self.known.len() >= MOST_KNOWN {
-            self.known.clear();
-        }
-        self.known.insert(key.into(), number);
         number
     }
 
@@ -290,12 +295,7 @@ impl Process {
     }
 
     fn attach(&mut self, now_ns: i64, common: &mut Common) {
-        let Interpreter::Wanted {
-            next_ns,
-            pause_ns,
-            searched,
-        } = &mut self.interpreter
-        else {
+        let Interpreter::Wanted { next_ns, pause_ns } = &mut self.interpreter else {
             return;
         };
         if now_ns < *next_ns {
@@ -303,7 +303,7 @@ impl Process {
         }
         *next_ns = now_ns + *pause_ns;
         *pause_ns = (*pause_ns * 2).min(LAST_LOOK_NS);
-        match attach(&self.folder, self.pid, searched) {
+        match attach(&self.folder, self.pid, &mut common.interpreters) {
             Ok(Attached::Python { reader, file }) => {
                 self.interpreter = Interpreter::Found { reader, file };
                 self.known.clear();

@@ -65,10 +65,12 @@ impl Proc {
     /// The number here of the thread of a process that calls itself `inner`.
     pub fn thread_here(&self, pid: u32, inner: u32) -> Option<u32> {
         let tasks = self.process(pid).join("task");
-        if tasks.join(inner.to_string()).exists() {
+        let folder = |task: u32| tasks.join(task.to_string());
+        // Kernels without namespaces do not name a second number.
+        if folder(inner).exists() && inner_number(&folder(inner)).is_none_or(|of| of == inner) {
             return Some(inner);
         }
-        numbers_in(&tasks).find(|task| inner_number(&tasks.join(task.to_string())) == Some(inner))
+        numbers_in(&tasks).find(|task| inner_number(&folder(*task)) == Some(inner))
     }
 
     /// The path of the program, as the process sees it.

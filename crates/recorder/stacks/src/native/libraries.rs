@@ -1,13 +1,9 @@
 //! Files that were read, once for all processes that have them mapped.
 
-use crate::elf::Module;
+use crate::elf::{Identity, Module, identity};
 use rustc_hash::FxHashMap;
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
-
-/// What tells a file from others, and from itself before it was written again.
-type Identity = (u64, u64, i64, i64);
 
 /// Files beyond these are not read: stacks end in them.
 const MOST_BYTES: usize = 256 << 20;
@@ -23,12 +19,11 @@ pub struct Libraries {
 impl Libraries {
     /// What is in a file. `None` where it cannot be read, is no ELF file of 64 bits, or where too many were read.
     pub fn get(&mut self, file: File) -> Option<Arc<Module>> {
-        let data = file.metadata().ok()?;
-        let identity = (data.dev(), data.ino(), data.mtime(), data.mtime_nsec());
+        let identity = identity(&file)?;
         if let Some(known) = self.known.get(&identity) {
             return known.clone();
         }
-        if !data.is_file() || self.bytes >= MOST_BYTES || self.known.len() >= MOST_FILES {
+        if self.bytes >= MOST_BYTES || self.known.len() >= MOST_FILES {
             return None;
         }
         let module = Module::read(file).map(Arc::new);

@@ -1,7 +1,7 @@
 //! Finds the interpreter in a process.
 
 use super::Reader;
-use crate::elf;
+use crate::elf::Interpreters;
 use crate::memory::Memory;
 use crate::procfs::{Mapped, mapped, open_mapped};
 use gapscope_model::python::{Layout, TABLE_BYTES, Version};
@@ -20,15 +20,14 @@ pub enum Attached {
     Refused(String),
 }
 
-/// Looks for the interpreter of a process. `folder`: that of the process in `proc`; `searched`: files that have none, which may be large.
-pub fn attach(folder: &Path, pid: u32, searched: &mut Vec<String>) -> io::Result<Attached> {
+/// Looks for the interpreter of a process. `folder`: that of the process in `proc`.
+pub fn attach(folder: &Path, pid: u32, interpreters: &mut Interpreters) -> io::Result<Attached> {
     let maps = fs::read_to_string(folder.join("maps"))?;
     let program = fs::read_link(folder.join("exe")).unwrap_or_default();
     let files = mapped(&maps);
     let name = |file: &Mapped| file.path.rsplit('/').next().unwrap_or_default().to_owned();
     let mut candidates: Vec<(u8, &Mapped)> = files
         .iter()
-        .filter(|file| !searched.contains(&file.path))
         .filter_map(|file| {
             let name = name(file);
             let rank = if name.starts_with("libpython") {
@@ -45,7 +44,7 @@ pub fn attach(folder: &Path, pid: u32, searched: &mut Vec<String>) -> io::Result
         .collect();
     candidates.sort_by_key(|(rank, _)| *rank);
     for (_, file) in candidates {
-        match attach_to(folder, pid, file, searched)? {
+        match attach_to(folder, pid, file, interpreters)? {
             Attached::NotYet => {}
             found => return Ok(found),
         }
@@ -57,25 +56,19 @@ fn attach_to(
     folder: &Path,
     pid: u32,
     mapped: &Mapped,
-    searched: &mut Vec<String>,
+    interpreters: &mut Interpreters,
 ) -> io::Result<Attached> {
     let Some(file) = open_mapped(folder, &mapped.path) else {
         return Ok(Attached::NotYet);
     };
-    let wanted = ["_PyRuntime", "Py_Version", "PyCode_Type", "Py_GetVersion"];
-    let Some(([runtime, version, code_type, any], first)) = elf::find(&file, wanted) else {
-        searched.push(mapped.path.clone());
+    let Some(found) = interpreters.get(&file) else {
         return Ok(Attached::NotYet);
     };
-    let bias = mapped.base.wrapping_sub(first);
+    let bias = mapped.base.wrapping_sub(found.first_address);
     let here = |address: u64| bias.wrapping_add(address);
-    let (Some(runtime), Some(version)) = (runtime.map(here), version.map(here)) else {
-        if any.is_some() {
-            let reason = "the version of Python is before 3.11".to_owned();
-            return Ok(Attached::Refused(reason));
-        }
-        searched.push(mapped.path.clone());
-        return Ok(Attached::NotYet);
+    let (Some(runtime), Some(version)) = (found.runtime.map(here), found.version.map(here)) else {
+        let reason = "the version of Python is before 3.11".to_owned();
+        return Ok(Attached::Refused(reason));
     };
     let memory = Memory::of(pid);
     let version = Version(memory.word(version)? as u32);
@@ -96,7 +89,12 @@ fn attach_to(
         return Ok(Attached::NotYet);
     }
     Ok(Attached::Python {
-        reader: Box::new(Reader::new(memory, layout, runtime, code_type.map(here))),
+        reader: Box::new(Reader::new(
+            memory,
+            layout,
+            runtime,
+            found.code_type.map(here),
+        )),
         file: mapped.path.clone(),
     })
 }

@@ -2,8 +2,10 @@
 
 use crate::watched::{newest, python, script, watch};
 use gapscope_model::LossKind;
+use gapscope_stacks::{Heard, Options, Stacks};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 const NOBODY: u32 = 65534;
 /// Names the part of [`refusals_have_one_reason`] that another user runs.
@@ -76,11 +78,120 @@ fn an_old_python_is_said_and_its_native_stacks_are_read() {
     assert!(native.count() > 20);
 }
 
+const SLEEPER: &str = "import time\ndef wait(): time.sleep(30)\nwait()\n";
+
+/// Programs end at any moment: while they are looked for, read and unwound.
+#[test]
+fn killed_programs_are_no_trouble() {
+    let Some(python) = newest() else { return };
+    let (_folder, mut command) = script(&python, SLEEPER);
+    let mut stacks = Stacks::start(Options::default());
+    let mut run = |lives: Duration| {
+        let mut child = command.spawn().unwrap();
+        stacks.follow(child.id(), child.id());
+        std::thread::sleep(lives);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        child.id()
+    };
+    for k in 0..12 {
+        run(Duration::from_millis(15 * k));
+    }
+    let last = run(Duration::from_secs(2));
+    let heard = stacks.finish();
+    let is_loss = |heard: &Heard| {
+        matches!(
+            heard,
+            Heard::Loss {
+                kind: LossKind::Stacks,
+                ..
+            }
+        )
+    };
+    assert!(
+        !heard.iter().any(is_loss),
+        "{:?}",
+        heard.iter().find(|h| is_loss(h))
+    );
+    let of_last = |heard: &&Heard| matches!(heard, Heard::Sample { pid, .. } if *pid == last);
+    assert!(heard.iter().filter(of_last).count() > 50);
+}
+
+/// There the main thread calls itself 1.
+#[test]
+fn a_process_in_a_pid_namespace_is_read() {
+    let Some(python) = newest() else { return };
+    let (_folder, inner) = script(&python, SLEEPER);
+    let mut outer = Command::new("unshare");
+    outer.args(["--pid", "--fork", "--kill-child"]);
+    let spawned = outer
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .spawn();
+    let Ok(mut outer) = spawned else {
+        return eprintln!("not tested: there is no unshare");
+    };
+    let children = format!("/proc/{0}/task/{0}/children", outer.id());
+    let mut pid = None;
+    for _ in 0..100 {
+        let children = std::fs::read_to_string(&children).unwrap_or_default();
+        pid = children
+            .split_whitespace()
+            .next()
+            .and_then(|pid| pid.parse().ok());
+        if pid.is_some() || outer.try_wait().unwrap().is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let Some(pid) = pid else {
+        outer.kill().unwrap();
+        outer.wait().unwrap();
+        return eprintln!("not tested: namespaces are not allowed");
+    };
+    let mut stacks = Stacks::start(Options::default());
+    stacks.follow(pid, 1);
+    std::thread::sleep(Duration::from_secs(2));
+    let heard = stacks.finish();
+    outer.kill().unwrap();
+    outer.wait().unwrap();
+    let waits = heard.iter().any(|heard| match heard {
+        Heard::Stack { frames, .. } => frames
+            .iter()
+            .any(|frame| frame.function.as_deref() == Some("wait")),
+        _ => false,
+    });
+    assert!(waits, "{heard:?}");
+    let own =
+        |heard: &&Heard| matches!(heard, Heard::Sample { pid: of, thread: 1, .. } if *of == pid);
+    assert!(heard.iter().filter(own).count() > 50);
+}
+
+/// While nothing is recorded there are no samples.
+#[test]
+fn a_pause_has_no_samples() {
+    let Some(python) = newest() else { return };
+    let (_folder, mut command) = script(&python, SLEEPER);
+    let mut child = command.spawn().unwrap();
+    let mut stacks = Stacks::start(Options::default());
+    stacks.pause(true);
+    stacks.follow(child.id(), child.id());
+    std::thread::sleep(Duration::from_millis(500));
+    let in_pause = stacks.take();
+    stacks.pause(false);
+    std::thread::sleep(Duration::from_secs(1));
+    let after = stacks.finish();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(in_pause, []);
+    assert!(after.len() > 50, "{}", after.len());
+}
+
 #[test]
 fn what_does_not_exist_is_no_error() {
-    let mut stacks = gapscope_stacks::Stacks::start(gapscope_stacks::Options::default());
+    let mut stacks = Stacks::start(Options::default());
     stacks.follow(u32::MAX, 1);
     stacks.follow(0, 0);
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    std::thread::sleep(Duration::from_millis(50));
     assert_eq!(stacks.finish(), []);
 }

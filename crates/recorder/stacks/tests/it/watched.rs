@@ -174,7 +174,17 @@ pub fn watch(command: &mut Command) -> Watched {
     }
 }
 
-const TRIES: u32 = 5;
+pub const TRIES: u32 = 5;
+
+/// The share of a thread's time that is between samples 8 ms apart and more: the machine was too busy to look.
+pub fn unseen(samples: &[Sample]) -> f64 {
+    let intervals = samples
+        .windows(2)
+        .map(|pair| pair[1].time_ns - pair[0].time_ns);
+    let all: i64 = intervals.clone().sum();
+    let unseen: i64 = intervals.filter(|interval| *interval >= 8_000_000).sum();
+    unseen as f64 / all.max(1) as f64
+}
 
 /// Tries again where the machine was too busy: `test` says what was wrong.
 pub fn try_again(mut test: impl FnMut() -> Result<(), String>) {
