@@ -1,6 +1,6 @@
 //! The in-process interface as a program calls it: in this process, with a fake hook that only has a spool.
 
-use gapscope_spool::event::{CommonEvent, Event, LabelEdge, LabelScope};
+use gapscope_spool::event::{CommonEvent, Event, LabelEdge, LabelScope, Layer};
 use gapscope_spool::interface::{Hooks, Host, Status, Table, VERSION};
 use gapscope_spool::reader::Until;
 use gapscope_spool::{Spool, SpoolReader, ids};
@@ -61,6 +61,8 @@ fn start(path: &str) -> Result<u32, Status> {
 #[derive(Debug, PartialEq)]
 enum Said {
     Label(LabelEdge, u32),
+    Domain(String),
+    Layer(Layer, LabelEdge, u32),
     Capture(u32, LabelEdge, PathBuf),
 }
 
@@ -107,6 +109,16 @@ fn a_program_captures_and_labels() {
     // SAFETY: null is what is tried.
     let null = unsafe { (TABLE.push_label)(std::ptr::null(), 5) };
     assert_eq!(Status::of(null), Status::BadText);
+
+    // SAFETY: the text lives through the call.
+    let push_layer = |layer: u32| unsafe { (TABLE.push_layer)(layer, "m".as_ptr().cast(), 1) };
+    assert_eq!(Status::of(push_layer(2)), Status::BadText, "no such layer");
+    assert_eq!(Status::of((TABLE.pop_layer)(0)), Status::NoLabel);
+    assert_eq!(Status::of(push_layer(0)), Status::Done);
+    assert_eq!(Status::of((TABLE.pop_layer)(1)), Status::NoLabel);
+    assert_eq!(Status::of((TABLE.pop_label)()), Status::NoLabel);
+    assert_eq!(Status::of((TABLE.pop_layer)(0)), Status::Done);
+    assert_eq!(Status::of((TABLE.pop_layer)(0)), Status::NoLabel);
 
     let first = start("relative.gapscope").expect("it starts");
     assert_eq!(Status::of((TABLE.state)()), Status::Done, "recording is on");
@@ -165,6 +177,13 @@ fn a_program_captures_and_labels() {
             text,
             ..
         }) => said.push(Said::Label(edge, text.0)),
+        Event::Common(CommonEvent::Label {
+            scope: LabelScope::Domain(domain),
+            edge,
+            text,
+            ..
+        }) => said.extend(Layer::of(domain).map(|layer| Said::Layer(layer, edge, text.0))),
+        Event::Common(CommonEvent::Name { name, .. }) => said.push(Said::Domain(name.to_owned())),
         Event::Common(CommonEvent::Capture {
             capture,
             edge,
@@ -183,6 +202,9 @@ fn a_program_captures_and_labels() {
         [
             Said::Label(LabelEdge::Begin, 3),
             Said::Label(LabelEdge::End, 0),
+            Said::Domain("torch.module".to_owned()),
+            Said::Layer(Layer::Module, LabelEdge::Begin, 1),
+            Said::Layer(Layer::Module, LabelEdge::End, 0),
             Said::Capture(1, LabelEdge::Begin, here.join("relative.gapscope")),
             Said::Capture(1, LabelEdge::End, PathBuf::new()),
             Said::Capture(2, LabelEdge::Begin, PathBuf::new()),
