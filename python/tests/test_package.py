@@ -259,6 +259,19 @@ class Traces(unittest.TestCase):
             self.assertEqual(arrow.column_names, polars.columns)
             self.assertNotIn("end_ns", arrow.column_names)
 
+    @needs("pandas", "polars", "pyarrow")
+    def test_samples_join_their_stacks_and_frames(self):
+        trace = gapscope.load(FIXTURES / "v3.gapscope")
+        samples, stacks, frames = (trace.to_pandas(table) for table in ("samples", "stacks", "frames"))
+        leaves = stacks.merge(frames, left_on="frame", right_on="id", suffixes=("", "_of_frame"))
+        rows = samples.merge(leaves, left_on="stack", right_on="id").sort_values("time_ns")
+        self.assertEqual(rows["time_ns"].tolist(), [1_105_000_000, 1_107_000_000, 1_200_000_000])
+        self.assertEqual(rows["function"].astype("string").fillna("unknown").tolist(), ["read", "unknown", "main"])
+        self.assertEqual(rows["line"].isna().tolist(), [True, True, False])
+        self.assertEqual(rows["line"].iloc[2], 41)
+        for table in ("samples", "stacks", "frames"):
+            self.assertEqual(trace.to_polars(table).columns, trace.to_arrow(table).column_names)
+
     def test_what_is_not_a_complete_trace_says_what_to_do(self):
         for path, sentence in (
             (FIXTURE / "nothing", "no trace.json"),

@@ -20,8 +20,8 @@ use crate::timeline::{Timeline, Work};
 pub use found::{CauseCode, Code, CodeTime, ExactLine, LockHolder, WorkerCode, Workers};
 use gapscope_trace::ids::{ProcessId, StackId};
 use gapscope_trace::tables::{SampleSource, Table, ThreadState};
-pub use stacks::{CodeFrame, own, text, text_with_caller};
-use stacks::{Stacks, ToldBy, is_idle_event_loop, waits_for_others};
+pub use stacks::{CodeFrame, Stacks, own, text, text_with_caller};
+use stacks::{ToldBy, is_idle_event_loop, waits_for_others};
 use std::collections::{HashMap, HashSet};
 use threads::Threads;
 

@@ -165,7 +165,7 @@ impl Findings {
     }
 
     /// What the timeline, gaps, labels and kernels' times are made of.
-    pub(crate) fn selection_of_times() -> Selection {
+    pub fn selection_of_times() -> Selection {
         Selection::manifest()
             .columns::<Dispatches>(&[
                 "command_buffer",

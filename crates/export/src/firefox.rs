@@ -1,6 +1,8 @@
-//! Firefox Profiler's processed profile: a thread for each lane, a marker for each slice.
+//! Firefox Profiler's processed profile: a thread for each lane, a marker for each slice; samples of threads with their stacks.
 //!
 //! The profiler draws counters of bytes only: the others are in the file, and it shows nothing of them. It has no arrows.
+
+mod samples;
 
 use crate::Exported;
 use crate::details::{Key, Value};
@@ -9,7 +11,7 @@ use crate::slice::{Kind, Slice};
 use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, Marker, MarkerFieldFlags, MarkerFieldFormat, MarkerLocations,
     MarkerTiming, MarkerTypeHandle, ProcessHandle, Profile, ReferenceTimestamp,
-    RuntimeSchemaMarkerField, RuntimeSchemaMarkerSchema, SamplingInterval, StringHandle, Timestamp,
+    RuntimeSchemaMarkerField, RuntimeSchemaMarkerSchema, StringHandle, Timestamp,
 };
 use gapscope_trace::Trace;
 use gapscope_trace::tables::CounterUnit;
@@ -34,14 +36,14 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
     let mut profile = Profile::new(
         product,
         ReferenceTimestamp::from_millis_since_unix_epoch(unix_ms),
-        // Of samples, which there are none of.
-        SamplingInterval::from_millis(1),
+        samples::interval(&trace.tables.samples),
     );
     let texts = scene.names.texts.all().iter();
     let texts: Vec<StringHandle> = texts.map(|text| profile.intern_string(text)).collect();
     let none = profile.intern_string("–");
     let types = Kind::ALL.map(|kind| Type::register(kind, &mut profile));
     let start = Timestamp::from_nanos_since_reference(0);
+    let code = samples::Code::of(&scene, &mut profile);
     let mut tid = 2_000_000_000;
     for group in &scene.groups {
         let process = profile.add_process(&group.name, group.pid, start);
@@ -62,14 +64,23 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
                     );
                     profile.add_marker(thread, timing, row);
                 }
+                if let Some(samples) = group.samples_of(track, lane) {
+                    code.add(samples, thread, &mut profile);
+                }
             }
+        }
+        for samples in group.samples_without_track() {
+            let thread = profile.add_thread(process, samples.thread.0, start, false);
+            profile.set_thread_name(thread, &samples.name);
+            profile.add_initial_visible_thread(thread);
+            code.add(samples, thread, &mut profile);
         }
         for counter in &group.counters {
             add_counter(&scene, counter, process, &mut profile);
         }
     }
     serde_json::to_writer(out, &profile)?;
-    Ok(scene.exported())
+    Ok(scene.exported_with_samples())
 }
 
 /// The profiler draws straight lines between samples: each step is two.

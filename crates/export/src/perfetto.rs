@@ -3,11 +3,12 @@
 //! What the queues ran is render stages (`GpuRenderStageEvent`), which Perfetto keeps whole where they overlap; figures of
 //! GPUs are GPU counters. All else is track events under a track for each GPU and process. Render stages cannot be the end
 //! of a flow in every version of Perfetto: flows go from a submitting call to its command buffers, and newer versions also
-//! find the first render stage of each by `gpu_correlation`. Times are those of the trace, as
+//! find the first render stage of each by `gpu_correlation`. Samples of threads are `PerfSample`s. Times are those of the trace, as
 //! `BUILTIN_CLOCK_MONOTONIC`; only a trace with times before the clock's zero is moved.
 
 mod counters;
 mod message;
+mod samples;
 mod stages;
 
 use crate::Exported;
@@ -16,7 +17,7 @@ use crate::lanes::{self, Step};
 use crate::scene::{GroupKind, Scene, Track};
 use crate::slice::{Kind, Slice};
 use gapscope_trace::Trace;
-use gapscope_trace::ids::Id;
+use gapscope_trace::ids::{Id, ThreadId};
 use message::Message;
 use stages::Stages;
 use std::io::{self, Write};
@@ -34,6 +35,7 @@ mod packet {
     pub const RENDER_STAGE: u32 = 53;
     pub const DEFAULTS: u32 = 59;
     pub const TRACK_DESCRIPTOR: u32 = 60;
+    pub const PERF_SAMPLE: u32 = 66;
     pub const GPU_INFO: u32 = 128;
 }
 mod track {
@@ -71,6 +73,12 @@ mod interned {
     pub const CATEGORIES: u32 = 1;
     pub const EVENT_NAMES: u32 = 2;
     pub const ANNOTATION_NAMES: u32 = 3;
+    pub const FUNCTION_NAMES: u32 = 5;
+    pub const FRAMES: u32 = 6;
+    pub const CALLSTACKS: u32 = 7;
+    pub const MAPPING_PATHS: u32 = 17;
+    pub const SOURCE_PATHS: u32 = 18;
+    pub const MAPPINGS: u32 = 19;
     pub const CONTEXTS: u32 = 23;
     pub const GPU_SPECIFICATIONS: u32 = 24;
     pub const ANNOTATION_TEXTS: u32 = 29;
@@ -104,7 +112,8 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
     writer.texts()?;
     writer.gpu_info()?;
     writer.groups()?;
-    Ok(scene.exported())
+    writer.samples()?;
+    Ok(scene.exported_with_samples())
 }
 
 struct Writer<'a, W> {
@@ -191,6 +200,11 @@ impl<W: Write> Writer<'_, W> {
                     None => self.track(root, group.pid, rank, track)?,
                 }
             }
+            for samples in group.samples_without_track() {
+                let descriptor = thread_descriptor(group.pid, samples.thread, &samples.name);
+                let uuid = self.uuid();
+                self.descriptor(uuid, Some(root), group.tracks.len(), descriptor)?;
+            }
             for counter in &group.counters {
                 match gpu {
                     Some(gpu) => self.gpu_counter(gpu, counter)?,
@@ -205,16 +219,15 @@ impl<W: Write> Writer<'_, W> {
         let mut first = root;
         for (lane, slices) in track.lanes.iter().enumerate() {
             let uuid = self.uuid();
-            let mut descriptor = Message::default();
-            descriptor.text(track::NAME, &track.lane_name(lane));
             let thread = track.thread.filter(|_| lane == 0);
-            if let Some(thread) = thread {
-                let mut message = Message::default();
-                message.number(1, pid.into());
-                message.number(2, thread.number());
-                message.text(5, &track.name);
-                descriptor.message(track::THREAD, &message);
-            }
+            let descriptor = match thread {
+                Some(thread) => thread_descriptor(pid, thread, &track.name),
+                None => {
+                    let mut descriptor = Message::default();
+                    descriptor.text(track::NAME, &track.lane_name(lane));
+                    descriptor
+                }
+            };
             // Further lanes of a thread stand under it.
             let parent = if track.thread.is_some() { first } else { root };
             self.descriptor(uuid, Some(parent), rank, descriptor)?;
@@ -321,6 +334,17 @@ impl<W: Write> Writer<'_, W> {
     fn ns(&self, ns: i64) -> u64 {
         ns.abs_diff(self.base_ns)
     }
+}
+
+fn thread_descriptor(pid: u32, thread: ThreadId, name: &str) -> Message {
+    let mut message = Message::default();
+    message.number(1, pid.into());
+    message.number(2, thread.number());
+    message.text(5, name);
+    let mut descriptor = Message::default();
+    descriptor.text(track::NAME, name);
+    descriptor.message(track::THREAD, &message);
+    descriptor
 }
 
 /// The flow to a target. Flows are told apart in all of a file's tracks, so that small numbers could meet those of others.

@@ -5,17 +5,21 @@ mod counters;
 mod gaps;
 mod groups;
 mod owners;
+mod samples;
 
 use crate::details::Names;
 use crate::slice::Slice;
+use crate::texts::cut;
 use crate::{Exported, Rows};
+use gapscope_analysis::code::Stacks;
 use gapscope_analysis::counters::Sample;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::lookup::IdIndex;
-use gapscope_trace::tables::CounterUnit;
+use gapscope_trace::tables::{CounterUnit, SampleSource, Samples, Table};
 
 pub(crate) use gaps::GapRow;
+pub(crate) use samples::ThreadSamples;
 
 /// A trace as it is drawn.
 pub(crate) struct Scene<'a> {
@@ -24,6 +28,8 @@ pub(crate) struct Scene<'a> {
     /// The recorded processes, then the GPUs, then the host.
     pub groups: Vec<Group>,
     pub gaps: Vec<GapRow>,
+    /// The stacks of samples.
+    pub stacks: Stacks<'a>,
     /// For each host call that submits, its targets whose start is drawn: rows of command buffers, or their number and
     /// the row of a submission whose work has no command buffer.
     pub flows: Vec<Vec<u32>>,
@@ -57,6 +63,8 @@ pub(crate) struct Group {
     pub uuid: String,
     pub tracks: Vec<Track>,
     pub counters: Vec<Counter>,
+    /// Of the threads of a process.
+    pub samples: Vec<ThreadSamples>,
 }
 
 /// Slices of one source.
@@ -91,7 +99,48 @@ pub(crate) struct Counter {
     pub end_ns: Option<i64>,
 }
 
+impl Group {
+    /// The samples of the thread that a lane is of.
+    pub fn samples_of(&self, track: &Track, lane: usize) -> Option<&ThreadSamples> {
+        let thread = track.thread.filter(|_| lane == 0)?;
+        self.samples.iter().find(|samples| samples.thread == thread)
+    }
+
+    /// The samples of threads that have no track.
+    pub fn samples_without_track(&self) -> impl Iterator<Item = &ThreadSamples> {
+        let has_track = |samples: &&ThreadSamples| {
+            let mut tracks = self.tracks.iter();
+            tracks.any(|track| track.thread == Some(samples.thread))
+        };
+        let samples = self.samples.iter();
+        samples.filter(move |samples| !has_track(samples))
+    }
+}
+
 impl Scene<'_> {
+    /// What came of the rows in a format that has samples.
+    pub fn exported_with_samples(&self) -> Exported {
+        let mut exported = self.exported();
+        let sources = self.trace.tables.samples.source.iter();
+        let sampled = sources.filter(|source| **source == SampleSource::Sampled);
+        let sampled = sampled.count() as u64;
+        if sampled > 0 {
+            let drawn = self.groups.iter().flat_map(|group| &group.samples);
+            let drawn = drawn.map(|samples| samples.rows.len() as u64).sum();
+            exported.rows.push(Rows {
+                table: Samples::NAME,
+                drawn,
+                without_times: sampled.saturating_sub(drawn),
+            });
+        }
+        exported
+    }
+
+    /// What frames are called, by row of the table `frames`: `train.py:41 load_batch`.
+    pub fn frame_names(&self) -> impl Iterator<Item = String> + '_ {
+        (0..self.trace.tables.frames.len()).map(|row| cut(&self.stacks.frame(row).text()))
+    }
+
     /// What came of the rows.
     pub fn exported(&self) -> Exported {
         Exported {

@@ -1,13 +1,15 @@
-//! speedscope: a profile for each lane, in the file format <https://www.speedscope.app/file-format-schema.json>.
+//! speedscope: a profile for each lane, and one for the samples of each thread, in the file format <https://www.speedscope.app/file-format-schema.json>.
 //!
 //! speedscope shows one profile at a time. Times are nanoseconds since the first time of the trace.
 
 use crate::Exported;
 use crate::json::{self, Commas};
 use crate::lanes::{self, Step};
-use crate::scene::Scene;
+use crate::scene::{Scene, ThreadSamples};
 use crate::slice::Slice;
+use crate::texts::cut;
 use gapscope_trace::Trace;
+use gapscope_trace::tables::Table;
 use std::io::{self, Write};
 
 /// Writes a trace.
@@ -28,6 +30,9 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
         commas.next(out)?;
         write!(out, "{{\"name\":{name}}}")?;
     }
+    if !scene.trace.tables.samples.is_empty() {
+        write_frames(&scene, &mut commas, out)?;
+    }
     out.write_all(b"\n]},\"profiles\":[")?;
     let mut commas = Commas::default();
     for group in &scene.groups {
@@ -38,9 +43,14 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
                 write_lane(&scene, &name, slices, out)?;
             }
         }
+        for samples in &group.samples {
+            commas.next(out)?;
+            let name = format!("{} · code — {}", samples.name, group.name);
+            write_samples(&scene, &name, samples, out)?;
+        }
     }
     out.write_all(b"\n]}\n")?;
-    Ok(scene.exported())
+    Ok(scene.exported_with_samples())
 }
 
 fn write_lane(scene: &Scene, name: &str, slices: &[Slice], out: &mut impl Write) -> io::Result<()> {
@@ -66,5 +76,90 @@ fn write_lane(scene: &Scene, name: &str, slices: &[Slice], out: &mut impl Write)
         out.write_all(buffer.format(scene.ns(at_ns)).as_bytes())?;
         out.write_all(b"}")
     })?;
+    out.write_all(b"]}")
+}
+
+/// The frames of stacks, behind all others, and then what stands for a stack that could not be read.
+fn write_frames(scene: &Scene, commas: &mut Commas, out: &mut impl Write) -> io::Result<()> {
+    let frames = &scene.trace.tables.frames;
+    for (row, name) in scene.frame_names().enumerate() {
+        commas.next(out)?;
+        write!(out, "{{\"name\":{}", json::string(&name))?;
+        if let Some(file) = frames.file[row].as_ref().or(frames.library[row].as_ref()) {
+            write!(out, ",\"file\":{}", json::string(&cut(file)))?;
+        }
+        if let Some(line) = frames.line[row] {
+            write!(out, ",\"line\":{line}")?;
+        }
+        out.write_all(b"}")?;
+    }
+    commas.next(out)?;
+    out.write_all(b"{\"name\":\"unknown code\"}")
+}
+
+/// Samples as long as their period, with nothing where there are none: such a profile has no times of its own.
+fn write_samples(
+    scene: &Scene,
+    name: &str,
+    samples: &ThreadSamples,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let table = &scene.trace.tables.samples;
+    // Each with the time without samples before it, and its period.
+    let spans = || {
+        let mut end_ns = 0u64;
+        samples.rows.iter().map(move |row| {
+            let row = *row as usize;
+            let period_ns = table.period_ns[row].unwrap_or(0).unsigned_abs();
+            let start_ns = scene.ns(table.time_ns[row]).saturating_sub(period_ns / 2);
+            let before_ns = start_ns.saturating_sub(end_ns);
+            end_ns = end_ns.saturating_add(before_ns).saturating_add(period_ns);
+            (row, before_ns, period_ns)
+        })
+    };
+    let all_ns = spans().fold(0u64, |sum, (_, before_ns, period_ns)| {
+        sum.saturating_add(before_ns).saturating_add(period_ns)
+    });
+    let end_ns = scene.ns(scene.end_ns).max(all_ns);
+    write!(
+        out,
+        "{{\"type\":\"sampled\",\"name\":{},\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":{end_ns},\"samples\":[",
+        json::string(name)
+    )?;
+    let first = scene.names.texts.all().len();
+    let unknown = first + scene.trace.tables.frames.len();
+    let mut commas = Commas::default();
+    let mut frames = Vec::new();
+    for (row, before_ns, _) in spans() {
+        if before_ns > 0 {
+            commas.next(out)?;
+            out.write_all(b"[]")?;
+        }
+        commas.next(out)?;
+        frames.clear();
+        if let Some(stack) = table.stack[row] {
+            frames.extend(scene.stacks.frame_rows(stack).map(|row| first + row));
+        }
+        if frames.is_empty() {
+            frames.push(unknown);
+        }
+        out.write_all(b"[")?;
+        let mut buffer = itoa::Buffer::new();
+        for (at, frame) in frames.iter().rev().enumerate() {
+            if at > 0 {
+                out.write_all(b",")?;
+            }
+            out.write_all(buffer.format(*frame).as_bytes())?;
+        }
+        out.write_all(b"]")?;
+    }
+    out.write_all(b"],\"weights\":[")?;
+    let mut commas = Commas::default();
+    for (_, before_ns, period_ns) in spans() {
+        for ns in [before_ns, period_ns].into_iter().filter(|ns| *ns > 0) {
+            commas.next(out)?;
+            write!(out, "{ns}")?;
+        }
+    }
     out.write_all(b"]}")
 }

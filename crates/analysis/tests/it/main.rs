@@ -3,6 +3,7 @@
 mod advice;
 mod causes;
 mod certainty;
+mod code_apart;
 mod conditions;
 mod cuda;
 mod equal_work;

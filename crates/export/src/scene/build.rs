@@ -7,6 +7,7 @@ use crate::Rows;
 use crate::details::Names;
 use crate::slice::{Kind, Slice};
 use gapscope_analysis::Timeline;
+use gapscope_analysis::code::Stacks;
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::vocabulary::Vocabulary;
 use gapscope_trace::Trace;
@@ -83,12 +84,15 @@ impl<'a> Scene<'a> {
         counters::add(&timeline, &names, &mut gpus, &mut host);
         groups.append(&mut gpus);
         groups.push(host);
-        groups.retain(|group| !(group.tracks.is_empty() && group.counters.is_empty()));
+        groups.retain(|group| {
+            !(group.tracks.is_empty() && group.counters.is_empty() && group.samples.is_empty())
+        });
         Scene {
             trace,
             names: Names::of(trace),
             groups,
             gaps: gap_rows,
+            stacks: Stacks::of(tables),
             flows,
             origin_ns,
             end_ns,
@@ -325,7 +329,8 @@ impl Builder<'_> {
         let slices = slices.map(|slice| (slice.start_ns, slice.end_ns));
         let tables = &self.trace.tables;
         let points = tables.submissions.start_ns.iter();
-        let points = points.chain(&tables.memory.at_ns).map(|ns| (*ns, *ns));
+        let points = points.chain(&tables.memory.at_ns);
+        let points = points.chain(&tables.samples.time_ns).map(|ns| (*ns, *ns));
         let values = &tables.counter_values;
         let values = (values.start_ns.iter().zip(&values.duration_ns)).map(|(start_ns, ns)| {
             let end_ns = start_ns.saturating_add(ns.unwrap_or(0).max(0));

@@ -1,7 +1,7 @@
 //! Which groups and tracks a trace has, and their names.
 
 use super::owners::{QueueSlices, SlicesByOwner};
-use super::{Group, GroupKind, Track};
+use super::{Group, GroupKind, ThreadSamples, Track, samples};
 use crate::lanes::{self, Sharing};
 use crate::slice::Slice;
 use crate::texts::cut;
@@ -83,10 +83,9 @@ pub(super) fn processes(
         groups.push(group(name, pid, GroupKind::Process));
         ids.push(process.id);
     }
-    for (of, slices) in std::mem::take(&mut by_owner.threads) {
-        let process = of.process;
+    let mut place_of = |process: ProcessId, groups: &mut Vec<Group>| {
         let place = ids.iter().position(|id| *id == process);
-        let place = place.unwrap_or_else(|| {
+        place.unwrap_or_else(|| {
             ids.push(process);
             groups.push(group(
                 cut(&names.process(process)),
@@ -94,11 +93,23 @@ pub(super) fn processes(
                 GroupKind::Process,
             ));
             groups.len() - 1
-        });
+        })
+    };
+    for (of, slices) in std::mem::take(&mut by_owner.threads) {
+        let process = of.process;
+        let place = place_of(process, &mut groups);
         let name = cut(&names.thread(process, of.thread));
         let labels = format!("{name} · labels");
         groups[place].add(name, of.thread, slices.calls, Sharing::Nested);
         groups[place].add(labels, None, slices.labels, Sharing::Nested);
+    }
+    for ((process, thread), rows) in samples::by_thread(trace) {
+        let place = place_of(process, &mut groups);
+        groups[place].samples.push(ThreadSamples {
+            name: cut(&names.thread(process, Some(thread))),
+            thread,
+            rows,
+        });
     }
     groups
 }
@@ -136,6 +147,7 @@ fn group(name: String, pid: u32, kind: GroupKind) -> Group {
         uuid: String::new(),
         tracks: Vec::new(),
         counters: Vec::new(),
+        samples: Vec::new(),
     }
 }
 

@@ -14,6 +14,7 @@ names, categories, keys, texts, specs, contexts = {}, {}, {}, {}, {}, {}
 stages, correlations, counter_names, samples = {}, [], {}, defaultdict(list)
 tracks, slices, flows, counters = {}, [], defaultdict(list), defaultdict(list)
 stacks = defaultdict(list)
+functions, paths, mappings, frames, callstacks, host_samples = {}, {}, {}, {}, {}, []
 problems = []
 
 
@@ -86,6 +87,17 @@ def gpu_counters(event, now):
         samples[sample.counter_id].append([now, getattr(sample, sample.WhichOneof("value"))])
 
 
+def host_sample(sample, now):
+    stack = None
+    if sample.HasField("callstack_iid"):
+        stack = []
+        for iid in callstacks[sample.callstack_iid].frame_ids:
+            frame = frames[iid]
+            path = "".join(paths[iid] for iid in mappings[frame.mapping_id].path_string_ids)
+            stack.append([path, functions[frame.function_name_id], frame.line_number])
+    host_samples.append([now, sample.pid, sample.tid, stack])
+
+
 unknown(trace)
 for packet in trace.packet:
     assert packet.trusted_packet_sequence_id == 1
@@ -102,6 +114,14 @@ for packet in trace.packet:
         specs[one.iid] = one
     for one in packet.interned_data.graphics_contexts:
         contexts[one.iid] = one
+    for kind, known in (("function_names", functions), ("mapping_paths", paths)):
+        known.update({one.iid: one.str.decode() for one in getattr(packet.interned_data, kind)})
+    for kind, known in (("mappings", mappings), ("frames", frames), ("callstacks", callstacks)):
+        for one in getattr(packet.interned_data, kind):
+            assert one.iid not in known
+            known[one.iid] = one
+    if packet.HasField("perf_sample"):
+        host_sample(packet.perf_sample, packet.timestamp)
     if packet.HasField("gpu_render_stage_event"):
         render_stage(packet.gpu_render_stage_event, packet.timestamp)
     if packet.HasField("gpu_counter_event"):
@@ -159,4 +179,5 @@ print(json.dumps({
     "gpus": [gpu.name for p in trace.packet for gpu in p.gpu_info.gpus],
     "clocks": clocks,
     "threads": threads,
+    "samples": host_samples,
 }))

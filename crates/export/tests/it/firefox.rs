@@ -1,6 +1,6 @@
 //! Firefox Profiler's format.
 
-use super::traces::{self, CROSSING, MEASURED, assert_counted, timed_rows};
+use super::traces::{self, CROSSING, MEASURED, SAMPLED, assert_counted, timed_rows};
 use gapscope_export::firefox;
 use gapscope_trace::Trace;
 use serde_json::Value;
@@ -87,4 +87,68 @@ fn counters_of_the_trace_are_in_the_profile() {
             ("load", "load, in percent"),
         ]
     );
+}
+
+/// The stack of a sample, the innermost frame first.
+fn stack(file: &Value, thread: &Value, sample: usize) -> Vec<String> {
+    let shared = file.get("shared").unwrap_or(thread);
+    let strings = shared.get("stringArray").or(thread.get("stringArray"));
+    let strings = strings.unwrap().as_array().unwrap();
+    let table = |name: &str| thread.get(name).or(shared.get(name)).unwrap();
+    let mut at = thread["samples"]["stack"][sample].as_u64();
+    let mut names = Vec::new();
+    while let Some(stack) = at {
+        let frame = table("stackTable")["frame"][stack as usize]
+            .as_u64()
+            .unwrap();
+        let function = table("frameTable")["func"][frame as usize]
+            .as_u64()
+            .unwrap();
+        let name = table("funcTable")["name"][function as usize]
+            .as_u64()
+            .unwrap();
+        names.push(strings[name as usize].as_str().unwrap().to_owned());
+        at = table("stackTable")["prefix"][stack as usize].as_u64();
+    }
+    names
+}
+
+#[test]
+fn samples_are_those_of_their_threads() {
+    let trace = Trace::from_text(SAMPLED).unwrap();
+    let file = export(&trace);
+    assert_eq!(file["meta"]["interval"], 0.1);
+    let threads = file["threads"].as_array().unwrap();
+    let of = |tid: &str| {
+        let mut found = threads.iter();
+        found
+            .find(|thread| thread["tid"].as_str() == Some(tid))
+            .unwrap()
+    };
+    let main = of("101");
+    assert_eq!(main["name"], "main (101)");
+    assert!(!main["markers"]["data"].as_array().unwrap().is_empty());
+    assert_eq!(main["samples"]["length"], 4);
+    let deltas: Vec<f64> = match main["samples"].get("timeDeltas") {
+        Some(deltas) => serde_json::from_value(deltas.clone()).unwrap(),
+        None => panic!("{}", main["samples"]),
+    };
+    let times: Vec<f64> = deltas
+        .iter()
+        .scan(0.0, |sum, delta| {
+            *sum += delta;
+            Some((*sum * 1e6_f64).round() / 1e6)
+        })
+        .collect();
+    assert_eq!(times, [0.2, 0.3, 0.4, 0.6]);
+    assert_eq!(
+        stack(&file, main, 0),
+        ["libc.so.6 read", "train.py:42 main"]
+    );
+    assert_eq!(stack(&file, main, 2), ["unknown code"]);
+    assert_eq!(stack(&file, main, 3), ["train.py:41 main"]);
+    let cpu = &main["samples"]["threadCPUDelta"];
+    assert_eq!(*cpu, serde_json::json!([0, 0, 100, 100]));
+    assert_eq!(stack(&file, of("102"), 0)[0], "libexample.so");
+    assert_eq!(of("200")["pid"].as_str(), Some("200"));
 }

@@ -42,6 +42,20 @@ fn any_name_gives_json() {
 }
 
 #[test]
+fn a_circle_of_stacks_ends() {
+    let mut trace = Trace::from_text(super::traces::SAMPLED).unwrap();
+    trace.tables.stacks.parent[0] = Some(trace.tables.stacks.id[3]);
+    trace.tables.stacks.parent[1] = Some(trace.tables.stacks.id[0]);
+    trace.tables.samples.time_ns[0] = i64::MAX;
+    trace.tables.samples.time_ns[1] = i64::MIN;
+    trace.tables.samples.period_ns[2] = Some(i64::MAX);
+    trace.tables.frames.function[0] = Some("\0\"]}\u{202e}".into());
+    speedscope::export(&trace);
+    firefox::export(&trace);
+    gapscope_export::perfetto::write(&trace, &mut Vec::new()).unwrap();
+}
+
+#[test]
 fn a_name_of_ten_megabytes_is_cut_and_does_not_swell_the_file() {
     let name = "ä\"".repeat(5 << 20);
     let mut trace = trace(&name);

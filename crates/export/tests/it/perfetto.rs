@@ -3,7 +3,7 @@
 //! `GAPSCOPE_PERFETTO_PYTHON` names a Python that has the package; else a virtual environment is made once beside the
 //! build. Without both, the tests say why they checked nothing.
 
-use super::traces::{self, CROSSING, LAUNCHES, MEASURED, assert_counted, timed_rows};
+use super::traces::{self, CROSSING, LAUNCHES, MEASURED, SAMPLED, assert_counted, timed_rows};
 use gapscope_export::perfetto;
 use gapscope_trace::Trace;
 use serde_json::{Value, json};
@@ -167,4 +167,34 @@ fn perfetto_reads_the_counters_of_the_trace() {
         json!([[20_000, 12.5], [50_000, 50.0]])
     );
     assert_eq!(counters["load"], json!([[0, 75.0], [500_000, 25.0]]));
+}
+
+#[test]
+fn perfetto_reads_samples_with_their_stacks() {
+    let trace = Trace::from_text(SAMPLED).unwrap();
+    let Some(file) = decoded(&trace) else { return };
+    let read = json!([
+        ["/app/train.py", "train.py:42 main", 42],
+        ["/usr/lib/libc.so.6", "libc.so.6 read", 0]
+    ]);
+    let main = json!([["/app/train.py", "train.py:41 main", 41]]);
+    let example = json!([
+        ["/app/train.py", "train.py:42 main", 42],
+        ["/usr/lib/libc.so.6", "libc.so.6 read", 0],
+        ["/usr/lib/libexample.so", "libexample.so", 0]
+    ]);
+    assert_eq!(
+        file["samples"],
+        json!([
+            [200_000, 100, 101, read],
+            [300_000, 100, 101, read],
+            [400_000, 100, 101, null],
+            [600_000, 100, 101, main],
+            [400_000, 100, 102, example],
+            [500_000, 200, 200, main],
+        ])
+    );
+    for thread in [json!([100, 101]), json!([100, 102]), json!([200, 200])] {
+        assert!(file["threads"].as_array().unwrap().contains(&thread));
+    }
 }

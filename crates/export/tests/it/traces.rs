@@ -59,6 +59,38 @@ dispatch submission=1 position=0 queue=1 kernel=1 start_ns=120us duration_ns=5us
 transfer submission=2 position=0 queue=1 kind=fill bytes=64 start_ns=126us duration_ns=1us
 ";
 
+/// Samples of a thread with calls, of one without, and of a worker process; one without a stack, one of a hook. In order of time but
+/// for the first.
+pub const SAMPLED: &str = r#"
+manifest sampling_mode=dispatch start_ns=0 end_ns=1ms start_unix_ns=1790000000000000000
+process id=1 pid=100 executable=/usr/bin/python
+process id=2 pid=200 parent_pid=100 executable=/usr/bin/python hook=sampled
+thread process=1 thread=101 name=main
+thread process=1 thread=102 name=loader
+device id=1 process=1 api=vulkan name=GPU
+queue id=1 device=1 name=compute
+kernel id=1 process=1 name=k
+submission id=1 process=1 queue=1 thread=101 start_ns=100us duration_ns=10us command_buffers=1
+host_call process=1 thread=101 call=submit start_ns=100us duration_ns=10us queue=1
+command_buffer id=1 process=1 queue=1 submission=1 start_ns=120us duration_ns=10us dispatches=1
+dispatch command_buffer=1 position=0 queue=1 kernel=1 start_ns=120us duration_ns=10us
+frame id=5 kind=python function=main file=/app/train.py line=41
+frame id=6 kind=python function=main file=/app/train.py line=42
+frame id=7 kind=native function=read library=/usr/lib/libc.so.6
+frame id=8 kind=native library=/usr/lib/libexample.so address=4660
+stack id=0 frame=5
+stack id=1 frame=6
+stack id=2 parent=1 frame=7
+stack id=3 parent=2 frame=8
+sample time_ns=600us process=1 thread=101 stack=0 state=running source=sampled period_ns=100us
+sample time_ns=200us process=1 thread=101 stack=2 state=blocked source=sampled period_ns=100us system_call=read
+sample time_ns=300us process=1 thread=101 stack=2 state=blocked source=sampled period_ns=100us system_call=read
+sample time_ns=310us process=1 thread=101 stack=1 state=running source=after-wait
+sample time_ns=400us process=1 thread=101 state=running source=sampled period_ns=100us
+sample time_ns=400us process=1 thread=102 stack=3 state=running source=sampled period_ns=100us
+sample time_ns=500us process=2 thread=200 stack=0 state=running source=sampled period_ns=100us
+"#;
+
 /// Each with its name.
 pub fn all() -> Vec<(&'static str, Trace)> {
     let texts = [
@@ -81,6 +113,8 @@ pub fn all() -> Vec<(&'static str, Trace)> {
             include_str!("../../../report/tests/traces/two_queues.txt"),
         ),
         ("v1", include_str!("../../../../fixtures/v1.txt")),
+        ("v3", include_str!("../../../../fixtures/v3.txt")),
+        ("sampled", SAMPLED),
     ];
     let traces = texts.map(|(name, text)| (name, Trace::from_text(text).unwrap()));
     traces.into_iter().collect()

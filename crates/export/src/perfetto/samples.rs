@@ -1,0 +1,132 @@
+//! Samples of threads: `perf_sample` in SQL, with interned stacks.
+
+use super::message::Message;
+use super::{NEEDS_STATE, Writer, interned, packet};
+use gapscope_trace::ids::StackId;
+use gapscope_trace::tables::{FrameKind, Table};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::io::{self, Write};
+
+// Numbers of fields in protos/perfetto/trace/profiling/profile_common.proto and profile_packet.proto.
+mod frame {
+    pub const NAME: u32 = 2;
+    pub const MAPPING: u32 = 3;
+    pub const ADDRESS: u32 = 4;
+    pub const SOURCE_PATH: u32 = 5;
+    pub const LINE: u32 = 6;
+}
+mod sample {
+    pub const PID: u32 = 2;
+    pub const THREAD: u32 = 3;
+    pub const CALLSTACK: u32 = 4;
+}
+const IID: u32 = 1;
+const FRAME_IDS: u32 = 2;
+const PATH_STRINGS: u32 = 7;
+
+impl<W: Write> Writer<'_, W> {
+    /// Each stack comes before the first sample that has it.
+    pub(super) fn samples(&mut self) -> io::Result<()> {
+        let scene = self.scene;
+        let table = &scene.trace.tables.samples;
+        if table.is_empty() {
+            return Ok(());
+        }
+        self.frames()?;
+        let mut known: FxHashSet<StackId> = FxHashSet::default();
+        for group in &scene.groups {
+            for samples in &group.samples {
+                for row in &samples.rows {
+                    let row = *row as usize;
+                    let stack = table.stack[row];
+                    if let Some(stack) = stack
+                        && known.insert(stack)
+                    {
+                        self.callstack(stack)?;
+                    }
+                    self.event.clear();
+                    self.event.number(sample::PID, group.pid.into());
+                    self.event.number(sample::THREAD, samples.thread.0.into());
+                    if let Some(stack) = stack {
+                        self.event.number(sample::CALLSTACK, u64::from(stack.0) + 1);
+                    }
+                    let at_ns = self.ns(table.time_ns[row]);
+                    self.packet.number(packet::TIMESTAMP, at_ns);
+                    self.packet.message(packet::PERF_SAMPLE, &self.event);
+                    self.packet.number(packet::SEQUENCE_FLAGS, NEEDS_STATE);
+                    self.end_packet()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All frames, each with the id of its row and one; the next stands for stacks that could not be read.
+    fn frames(&mut self) -> io::Result<()> {
+        let scene = self.scene;
+        let table = &scene.trace.tables.frames;
+        let mut paths: FxHashMap<&str, u64> = FxHashMap::default();
+        let mut data = Message::default();
+        let mut of_frame = Message::default();
+        let unknown = std::iter::once("unknown code".to_owned());
+        for (row, name) in scene.frame_names().chain(unknown).enumerate() {
+            let id = row as u64 + 1;
+            let is_known = row < table.len();
+            let file = table.file.get(row).and_then(Option::as_deref);
+            let library = table.library.get(row).and_then(Option::as_deref);
+            // Perfetto drops frames that are of no file.
+            let path = library.or(file).unwrap_or("unknown");
+            let next = paths.len() as u64 + 1;
+            let path = *paths.entry(path).or_insert_with(|| {
+                let mut mapping = Message::default();
+                mapping.number(IID, next);
+                mapping.number(PATH_STRINGS, next);
+                data.message(interned::MAPPINGS, &mapping);
+                next
+            });
+            if path == next {
+                let text = library.or(file).unwrap_or("unknown");
+                self.interned(&mut data, interned::MAPPING_PATHS, next, text);
+                self.interned(&mut data, interned::SOURCE_PATHS, next, text);
+            }
+            self.interned(&mut data, interned::FUNCTION_NAMES, id, &name);
+            of_frame.clear();
+            of_frame.number(IID, id);
+            of_frame.number(frame::NAME, id);
+            of_frame.number(frame::MAPPING, path);
+            // Perfetto takes frames of one address for the same.
+            let address = table.address.get(row).copied().flatten();
+            of_frame.number(frame::ADDRESS, address.unwrap_or(id));
+            if is_known && table.kind[row] == FrameKind::Python && file.is_some() {
+                of_frame.number(frame::SOURCE_PATH, path);
+                if let Some(line) = table.line[row] {
+                    of_frame.number(frame::LINE, line.into());
+                }
+            }
+            data.message(interned::FRAMES, &of_frame);
+        }
+        self.state(&data)
+    }
+
+    fn callstack(&mut self, stack: StackId) -> io::Result<()> {
+        let mut rows: Vec<usize> = self.scene.stacks.frame_rows(stack).collect();
+        if rows.is_empty() {
+            rows.push(self.scene.trace.tables.frames.len());
+        }
+        self.part.clear();
+        self.part.number(IID, u64::from(stack.0) + 1);
+        for row in rows.iter().rev() {
+            self.part.number(FRAME_IDS, *row as u64 + 1);
+        }
+        let mut data = Message::default();
+        data.message(interned::CALLSTACKS, &self.part);
+        self.state(&data)
+    }
+
+    /// A packet of what later ones name.
+    fn state(&mut self, data: &Message) -> io::Result<()> {
+        self.packet.number(packet::SEQUENCE_FLAGS, NEEDS_STATE);
+        self.packet.message(packet::INTERNED_DATA, data);
+        self.end_packet()
+    }
+}

@@ -1,0 +1,33 @@
+//! The samples of host threads that stand for time, by thread.
+
+use gapscope_trace::Trace;
+use gapscope_trace::ids::{ProcessId, ThreadId};
+use gapscope_trace::tables::SampleSource;
+use std::collections::BTreeMap;
+
+/// The samples of a thread.
+#[derive(Debug)]
+pub(crate) struct ThreadSamples {
+    /// What the thread is called.
+    pub name: String,
+    pub thread: ThreadId,
+    /// Rows of the table `samples`, by time; each has a period.
+    pub rows: Vec<u32>,
+}
+
+/// Rows by thread. What hooks took is not among them: it stands for a moment, and tools count samples as time.
+pub(super) fn by_thread(trace: &Trace) -> BTreeMap<(ProcessId, ThreadId), Vec<u32>> {
+    let table = &trace.tables.samples;
+    let mut threads: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+    for (row, source) in table.source.iter().enumerate() {
+        let stands_for_time = table.period_ns[row].is_some_and(|ns| ns > 0);
+        if *source == SampleSource::Sampled && stands_for_time {
+            let key = (table.process[row], table.thread[row]);
+            threads.entry(key).or_default().push(row as u32);
+        }
+    }
+    for rows in threads.values_mut() {
+        rows.sort_by_key(|row| table.time_ns[*row as usize]);
+    }
+    threads
+}
