@@ -33,8 +33,8 @@ fn as_text<S: serde::Serializer>(kind: &FrameKind, to: S) -> Result<S::Ok, S::Er
 
 /// In the paths of code that is not the program's own: what was installed, and what comes with Python.
 const OTHERS: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
-/// How such paths begin: Python's own modules, and the system's libraries.
-const OTHERS_BEGIN: [&str; 4] = ["<frozen", "/usr/lib", "/lib/", "/lib64/"];
+/// How such paths begin: code without a file, such as Python's own modules or what a library makes, and the system's libraries.
+const OTHERS_BEGIN: [&str; 4] = ["<", "/usr/lib", "/lib/", "/lib64/"];
 
 impl CodeFrame {
     /// True of code that is the program's own, as far as its path tells.
@@ -185,8 +185,15 @@ pub fn own(frames: &[CodeFrame]) -> Option<usize> {
     // In a Python program native code is a means.
     let has_python = frames.iter().any(|frame| python(&frame));
     let candidate = |frame: &CodeFrame| frame.is_own() && (!has_python || python(&frame));
+    // What was given to Python as a text (`python -c`) has no file.
+    let is_given = |frame: &CodeFrame| {
+        let file = frame.file.as_deref();
+        file.is_some_and(|file| ["<string>", "<stdin>"].contains(&file))
+    };
     let innermost = if frames.is_empty() { None } else { Some(0) };
-    frames.iter().position(candidate).or(innermost)
+    let own = frames.iter().position(candidate);
+    own.or_else(|| frames.iter().position(is_given))
+        .or(innermost)
 }
 
 /// A stack in a line: `train.py:41 load_batch > resize`.

@@ -243,6 +243,16 @@ fn stacks_are_told_by_the_programs_own_code() {
         python("/home/a/serve.py", 3, "main"),
     ];
     assert_eq!(text(&asyncio), "serve.py:3 main (event loop idle)");
+    let made = [
+        python("<string>", 3, "compiled_match"),
+        python("/home/a/train.py", 55, "step"),
+    ];
+    assert_eq!(text(&made), "train.py:55 step > compiled_match");
+    let given = [
+        python(torch, 7, "Module.__call__"),
+        python("<string>", 1, "<module>"),
+    ];
+    assert_eq!(text(&given), "<string>:1 <module> > Module.__call__");
     assert_eq!(text(&[]), "unknown code");
 }
 
