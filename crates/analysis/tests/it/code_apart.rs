@@ -29,7 +29,11 @@ fn the_tables_of_samples_are_not_read_for_a_digest() {
     let tables = &trace.tables;
     assert!(!tables.dispatches.is_empty());
     assert_eq!(
-        [tables.samples.len(), tables.stacks.len(), tables.frames.len()],
+        [
+            tables.samples.len(),
+            tables.stacks.len(),
+            tables.frames.len()
+        ],
         [0; 3]
     );
 }
