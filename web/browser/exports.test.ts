@@ -11,6 +11,21 @@ const made = scratch();
 let trace: string;
 const servers: Server[] = [];
 
+/** What the thread that submits did before the second step, by samples of 100 µs each; the last without a stack. */
+const CODE = ["train.py:41 main", "data.py:12 load", "libz.so.1 inflate"];
+const SAMPLES = `
+frame id=0 kind=python function=main file=/app/train.py line=41
+frame id=1 kind=python function=load file=/app/data.py line=12
+frame id=2 kind=native function=inflate library=/usr/lib/libz.so.1
+stack id=0 frame=0
+stack id=1 parent=0 frame=1
+stack id=2 parent=1 frame=2
+sample time_ns=1450us process=1 thread=41 stack=2 state=running source=sampled period_ns=100us
+sample time_ns=1550us process=1 thread=41 stack=2 state=running source=sampled period_ns=100us
+sample time_ns=1650us process=1 thread=41 stack=1 state=blocked source=sampled period_ns=100us
+sample time_ns=1750us process=1 thread=41 state=running source=sampled period_ns=100us
+`;
+
 /** Why a tool is not there, or null; with GAPSCOPE_REQUIRE_CLIENTS=1 that fails. */
 function lacks(tool: string): string | null {
   if (existsSync(join(clients(), `${tool}.installed`))) return null;
@@ -22,7 +37,7 @@ function lacks(tool: string): string | null {
 }
 
 beforeAll(() => {
-  trace = traceOf(made, "known", TEXT);
+  trace = traceOf(made, "known", TEXT + SAMPLES);
 });
 
 afterAll(async () => {
@@ -53,12 +68,30 @@ describe("Perfetto's page", () => {
         iter: (spec: object) => { valid: () => boolean; next: () => void; name: string; number: number };
       }
       const { app } = window as unknown as { app: { trace: { engine: { query: (sql: string) => Promise<Rows> } } } };
-      const rows = await app.trace.engine.query("select coalesce(name, '') as name, count(*) as number from slice group by 1");
-      const counts: Record<string, number> = {};
-      for (const row = rows.iter({ name: "str", number: 0 }); row.valid(); row.next()) counts[row.name] = row.number;
-      return counts;
+      const counted = async (sql: string): Promise<Record<string, number>> => {
+        const rows = await app.trace.engine.query(sql);
+        const counts: Record<string, number> = {};
+        for (const row = rows.iter({ name: "str", number: 0 }); row.valid(); row.next()) counts[row.name] = row.number;
+        return counts;
+      };
+      return {
+        slices: await counted("select coalesce(name, '') as name, count(*) as number from slice group by 1"),
+        samples: await counted(`
+          with recursive stack(leaf, id, names) as (
+            select c.id, c.parent_id, f.name from stack_profile_callsite c join stack_profile_frame f on f.id = c.frame_id
+            union all
+            select s.leaf, c.parent_id, f.name || ' > ' || s.names
+            from stack s join stack_profile_callsite c on c.id = s.id join stack_profile_frame f on f.id = c.frame_id)
+          select coalesce(names, 'no stack') || ' @ ' || coalesce(t.tid, 'nobody') as name, count(*) as number
+          from perf_sample p left join thread t using (utid) left join stack on leaf = p.callsite_id and stack.id is null group by 1`),
+      };
     });
-    expect(found).toMatchObject(COUNTS);
+    expect(found.slices).toMatchObject(COUNTS);
+    expect(found.samples).toEqual({
+      [`${CODE.join(" > ")} @ 41`]: 2,
+      [`${CODE.slice(0, 2).join(" > ")} @ 41`]: 1,
+      "no stack @ 41": 1,
+    });
     for (const name of ["Made GPU", "made (pid 41)"]) await page.waitForFunction((name) => document.body.textContent?.includes(name), name);
     await page.close();
   });
@@ -68,17 +101,21 @@ describe("speedscope", () => {
   test.skipIf(lacks("speedscope"))("shows each profile of the export with its kernels and their times", async () => {
     const file = join(made, "known.speedscope.json");
     gapscope("export", "--format", "speedscope", "-o", file, trace);
-    const { profiles, shared } = JSON.parse(readFileSync(file, "utf8")) as { profiles: { events: { frame: number }[] }[]; shared: { frames: { name: string }[] } };
+    const { profiles, shared } = JSON.parse(readFileSync(file, "utf8")) as {
+      profiles: { events?: { frame: number }[]; samples?: number[][] }[];
+      shared: { frames: { name: string }[] };
+    };
     const { url, server } = await folder(join(clients(), "speedscope/node_modules/speedscope/dist/release"), { "/trace": file });
     servers.push(server);
     const { page, errors } = await openPage(`${url}/#profileURL=${encodeURIComponent(`${url}/trace`)}&title=known`);
     await page.waitForFunction((number) => document.body.innerText.includes(`/${number})`), profiles.length);
     const seen = new Map<string, string>();
-    for (const [at, { events }] of profiles.entries()) {
+    for (const [at, { events, samples }] of profiles.entries()) {
       await page.keyboard.press("3");
       await page.waitForFunction((at) => document.body.innerText.includes(`(${at}/`), at + 1);
       // Its table comes after its title.
-      const names = [...new Set(events.map(({ frame }) => shared.frames[frame].name))];
+      const frames = events?.map(({ frame }) => frame) ?? samples?.flat() ?? [];
+      const names = [...new Set(frames.map((frame) => shared.frames[frame].name))];
       await page.waitForFunction((names) => {
         const shown = [...document.querySelectorAll("table")].map((table) => table.innerText).join("\n");
         return names.every((name) => shown.includes(name));
@@ -93,6 +130,10 @@ describe("speedscope", () => {
     for (const name of Object.keys(COUNTS)) expect([...seen.keys()], name).toContain(name);
     // Ten times 100 µs.
     expect(seen.get("sin")).toContain("1.00ms");
+    // Of four samples of 100 µs.
+    expect(seen.get("libz.so.1 inflate")).toContain("200.00µs");
+    expect(seen.get("data.py:12 load")).toContain("100.00µs");
+    expect(seen.get("unknown code")).toContain("100.00µs");
     expect(errors).toEqual([]);
     await page.close();
   });

@@ -20,6 +20,7 @@ Saved queries:
   transfers        bytes moved, by kind
   host-calls       host calls by the time inside them
   busy             how long each device ran something and nothing
+  code             the code that submitting threads ran while a device was idle
   ranks            what each trace and process ran, and how far it is behind
   slow-ranks       the kernels of each trace against their median over all
 

@@ -104,7 +104,7 @@ struct Rows {
 
 /// The gaps of a trace. What cannot be read or analysed is said, and has none.
 fn of_trace(library: &Library, source: &Source) -> Rows {
-    match read(&source.folder, &Findings::selection()) {
+    match read(&source.folder, &Findings::selection_of_times()) {
         Ok((trace, diagnostics)) => {
             for diagnostic in diagnostics {
                 library.remark(format!("{}: {diagnostic}", source.name));

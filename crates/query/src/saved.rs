@@ -14,7 +14,7 @@ pub struct Saved {
 }
 
 /// All of them.
-pub const ALL: [Saved; 8] = [
+pub const ALL: [Saved; 9] = [
     Saved {
         name: "kernels",
         meaning: "the kernels by the sum of their dispatches' times",
@@ -59,6 +59,21 @@ from host_calls group by {by}call order by busy_ms desc",
 select {by}device_name, span_ns / 1e6 as span_ms, busy_ns / 1e6 as busy_ms, (span_ns - busy_ns) / 1e6 as idle_ms,
   round(100.0 * (span_ns - busy_ns) / nullif(span_ns, 0), 1) as idle_percent
 from (select *, end_ns - start_ns as span_ns from device_activity) as a order by idle_ms desc",
+    },
+    Saved {
+        name: "code",
+        meaning: "the code that the submitting threads ran while a device was idle, by cause; about how long, from their samples",
+        // Only gaps and samples of the same 5 ms are compared: each with each would take for ever in a long recording.
+        sql: "\
+with of_thread as (
+  select trace as of_trace, process as of_process, thread as of_thread, time_ns, time_ns / 5000000 as of_slot, period_ns, code
+  from samples where source = 'sampled'),
+idle as (
+  select *, unnest(range(start_ns / 5000000, (start_ns + duration_ns) / 5000000 + 1)) as slot from gaps where not warm_up)
+select {by}cause, coalesce(code, 'unknown code') as code, count(*) as samples, sum(period_ns) / 1e6 as about_ms
+from idle join of_thread on of_trace = trace and of_process = process and of_thread = thread and of_slot = slot
+  and time_ns >= start_ns and time_ns < start_ns + duration_ns
+group by {by}cause, code order by samples desc, cause, code limit 20",
     },
     Saved {
         name: "ranks",

@@ -51,6 +51,55 @@ pub(crate) enum Name {
     Thread,
     Process,
     Counter,
+    Stack(OfStack),
+    /// Of the stack that the row is.
+    StackItself(OfStack),
+}
+
+/// What is said of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum OfStack {
+    Function,
+    File,
+    Line,
+    Code,
+    Text,
+}
+
+impl OfStack {
+    const ALL: [OfStack; 5] = [
+        OfStack::Function,
+        OfStack::File,
+        OfStack::Line,
+        OfStack::Code,
+        OfStack::Text,
+    ];
+
+    /// The column that it is in, and what that says.
+    fn column(self) -> (&'static str, &'static str) {
+        match self {
+            OfStack::Function => (
+                "function",
+                "The function of the stack's innermost frame; absent where its library does not say.",
+            ),
+            OfStack::File => (
+                "file",
+                "The source file of the innermost frame; absent in native code.",
+            ),
+            OfStack::Line => (
+                "line",
+                "The line of the innermost frame; absent in native code.",
+            ),
+            OfStack::Code => (
+                "code",
+                "The stack as reports tell it, by the innermost line of the program's own code: `train.py:41 load_batch > resize`.",
+            ),
+            OfStack::Text => (
+                "stack_text",
+                "The whole stack, the outermost frame first, with `;` between frames.",
+            ),
+        }
+    }
 }
 
 impl Name {
@@ -66,6 +115,8 @@ impl Name {
             Name::Thread => &["process", "thread"],
             Name::Process => &["process"],
             Name::Counter => &["counter"],
+            Name::Stack(_) => &["stack"],
+            Name::StackItself(_) => &["id"],
         }
     }
 
@@ -91,6 +142,15 @@ impl Name {
             Name::Thread => ("thread_name", "The thread's name and id: `main (4242)`."),
             Name::Process => ("program", "The program that the process ran."),
             Name::Counter => ("counter_name", "Name of the counter."),
+            Name::Stack(what) | Name::StackItself(what) => what.column(),
+        }
+    }
+
+    /// The type of that column.
+    fn data_type(self) -> DataType {
+        match self {
+            Name::Stack(OfStack::Line) | Name::StackItself(OfStack::Line) => DataType::UInt32,
+            _ => DataType::Utf8View,
         }
     }
 
@@ -113,6 +173,10 @@ impl Name {
         add(Name::Thread, has("process") && has("thread"));
         add(Name::Process, has("process"));
         add(Name::Counter, has("counter"));
+        for what in OfStack::ALL {
+            add(Name::Stack(what), has("stack"));
+            add(Name::StackItself(what), table == Stacks::NAME);
+        }
         names
     }
 }
@@ -197,7 +261,7 @@ fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
         let (column, meaning) = name.column();
         ColumnFacts {
             origin: Origin::Name(name),
-            ..ColumnFacts::own(column, DataType::Utf8View, meaning)
+            ..ColumnFacts::own(column, name.data_type(), meaning)
         }
     });
     TableFacts::new(

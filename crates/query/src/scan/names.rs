@@ -1,27 +1,29 @@
 //! The names behind the ids of one trace.
 
 use crate::library::Library;
-use crate::schema::Name;
+use crate::schema::{Name, OfStack};
 use crate::source::Source;
 use datafusion::arrow::array::cast::AsArray;
 use datafusion::arrow::array::{Array, ArrayRef, StringViewArray, UInt32Array};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::UInt32Type;
 use datafusion::error::DataFusionError;
+use gapscope_analysis::code::{self, CodeFrame};
 use gapscope_analysis::vocabulary::{KernelNames, Vocabulary, program};
 use gapscope_trace::ids::{
-    CounterId, DeviceId, Id, KernelId, LabelId, ProcessId, QueueId, ThreadId,
+    CounterId, DeviceId, Id, KernelId, LabelId, ProcessId, QueueId, StackId, ThreadId,
 };
 use gapscope_trace::lookup::{IdIndex, LabelPaths};
 use gapscope_trace::manifest::Thread;
-use gapscope_trace::tables::{Counters, Kernels, Labels, Table, Tables};
+use gapscope_trace::tables::{Counters, Frames, Kernels, Labels, Stacks, Table, Tables};
 use gapscope_trace::{Manifest, Selection, read};
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// Texts by id.
+/// What is said of ids.
 pub(super) struct Names {
+    /// Texts, or numbers.
     texts: ArrayRef,
     /// The text of each row, by its key columns.
     places: Places,
@@ -100,6 +102,7 @@ impl Names {
                 by_id(ProcessId, &ids, names.map(|p| Some(program(p).to_owned())))
             }
             Name::Thread => threads(manifest, &vocabulary()),
+            Name::Stack(what) | Name::StackItself(what) => of_stacks(what, source, library),
         }
     }
 
@@ -141,10 +144,41 @@ fn tables(source: &Source, library: &Library, selection: &Selection) -> Tables {
     }
 }
 
+/// What is said of the stacks of a trace.
+fn of_stacks(what: OfStack, source: &Source, library: &Library) -> Names {
+    let selection = Selection::manifest().with::<Stacks>().with::<Frames>();
+    let tables = tables(source, library, &selection);
+    let stacks = code::Stacks::of(&tables);
+    let ids = &tables.stacks.id;
+    let innermost = |id: &StackId| {
+        let row = stacks.frame_rows(*id).next()?;
+        Some(stacks.frame(row))
+    };
+    if what == OfStack::Line {
+        let lines = ids.iter().map(|id| innermost(id)?.line);
+        return by_ids(StackId, ids, Arc::new(lines.collect::<UInt32Array>()));
+    }
+    let texts = ids.iter().map(|id| match what {
+        OfStack::Function => Some(innermost(id)?.function?.to_string()),
+        OfStack::File => Some(innermost(id)?.file?.to_string()),
+        OfStack::Code => Some(code::text(&stacks.frames(*id))),
+        OfStack::Text | OfStack::Line => {
+            let frames = stacks.frames(*id);
+            let frames: Vec<String> = frames.iter().rev().map(CodeFrame::text).collect();
+            Some(frames.join(";"))
+        }
+    });
+    by_id(StackId, ids, texts)
+}
+
 fn by_id<I: Id>(id: fn(u32) -> I, ids: &[I], texts: impl Iterator<Item = Option<String>>) -> Names {
+    by_ids(id, ids, Arc::new(texts.collect::<StringViewArray>()))
+}
+
+fn by_ids<I: Id>(id: fn(u32) -> I, ids: &[I], texts: ArrayRef) -> Names {
     let index = IdIndex::new(ids);
     Names {
-        texts: Arc::new(texts.collect::<StringViewArray>()),
+        texts,
         places: Box::new(move |keys| {
             let keys = keys[0].as_primitive::<UInt32Type>().iter();
             keys.map(|key| index.get(id(key?)).map(|row| row as u32))

@@ -38,6 +38,26 @@ dispatch command_buffer=1 position=3 queue=1 kernel=77
 transfer command_buffer=1 position=4 queue=1 kind=copy bytes=4000 start_ns=200us duration_ns=1us
 ";
 
+/// To [`TEXT`]: work that the host submitted late, with samples of meanwhile.
+pub const LATE: &str = "\
+submission id=2 process=1 queue=1 thread=101 start_ns=400us duration_ns=10us command_buffers=1
+host_call process=1 thread=101 call=submit start_ns=400us duration_ns=10us queue=1
+command_buffer id=2 process=1 queue=1 submission=2 start_ns=420us duration_ns=10us dispatches=1
+dispatch command_buffer=2 position=0 queue=1 kernel=1 start_ns=420us duration_ns=10us
+frame id=0 kind=python function=main file=train.py line=41
+frame id=1 kind=python function=resize file=/usr/lib/python3/images.py line=7
+frame id=2 kind=native function=read library=/usr/lib/libc.so.6
+stack id=0 frame=0
+stack id=1 parent=0 frame=1
+stack id=2 parent=1 frame=2
+sample time_ns=250us process=1 thread=101 stack=2 state=blocked source=sampled period_ns=40us
+sample time_ns=290us process=1 thread=101 stack=2 state=blocked source=sampled period_ns=40us
+sample time_ns=330us process=1 thread=101 state=running source=sampled period_ns=40us
+sample time_ns=340us process=1 thread=102 stack=1 state=running source=sampled period_ns=40us
+sample time_ns=399us process=1 thread=101 stack=0 state=running source=at-submission
+sample time_ns=425us process=1 thread=101 stack=0 state=running source=sampled period_ns=40us
+";
+
 /// A folder for one test.
 pub struct Place {
     folder: tempfile::TempDir,

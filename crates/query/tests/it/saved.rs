@@ -1,13 +1,14 @@
 //! Saved queries: each runs, and says what the trace shows.
 
-use crate::{Place, TEXT, csv, one};
+use crate::{LATE, Place, TEXT, csv, one};
 use gapscope_query::saved;
 
 #[test]
 fn every_saved_query_runs_on_one_trace_and_on_many() {
     let place = Place::new();
-    place.trace("runs/model=a/rank=0", TEXT);
-    place.trace("runs/model=a/rank=1", TEXT);
+    let text = format!("{TEXT}{LATE}");
+    place.trace("runs/model=a/rank=0", &text);
+    place.trace("runs/model=a/rank=1", &text);
     for names in [&["runs/*/rank=0"][..], &["runs/*/rank=*"]] {
         let session = place.session(names);
         for saved in saved::ALL {
@@ -40,6 +41,20 @@ fn they_say_what_the_trace_shows() {
     assert_eq!(
         ask("busy"),
         "device_name,span_ms,busy_ms,idle_ms,idle_percent\nSome GPU,0.101,0.071,0.03,29.7\n"
+    );
+}
+
+#[test]
+fn the_code_of_idle_time_is_that_of_the_submitting_threads_samples_in_it() {
+    let place = Place::new();
+    place.trace("t.gapscope", &format!("{TEXT}{LATE}"));
+    let session = place.session(&["t.gapscope"]);
+    // Not counted: another thread, a hook's line, a sample while the device worked.
+    assert_eq!(
+        csv(&session, &session.saved("code").unwrap()),
+        "cause,code,samples,about_ms\n\
+         host-late,train.py:41 main > resize > read,2,0.08\n\
+         host-late,unknown code,1,0.04\n"
     );
 }
 

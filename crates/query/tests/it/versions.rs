@@ -100,6 +100,53 @@ fn tables_that_version_1_lacks_are_empty_and_nothing_is_missing() {
     assert_eq!(session.take_remarks().len(), 1);
 }
 
+#[test]
+fn samples_say_their_code_by_names_and_versions_without_have_none() {
+    let sql = "select time_ns, thread_name, state, function, file, line, code, stack_text from samples order by time_ns";
+    let header = "time_ns,thread_name,state,function,file,line,code,stack_text\n";
+    let rows = "\
+1105000000,python (4711),blocked,read,,,data.py:12 Loader.load > read,train.py:41 main;data.py:12 Loader.load;libc.so.6 read
+1107000000,python (4711),running,,,,data.py:12 Loader.load > libexample.so,train.py:41 main;data.py:12 Loader.load;libexample.so
+1200000000,python (4711),running,main,train.py,41,train.py:41 main,train.py:41 main
+";
+    for (versions, rows) in [(&[1, 2][..], ""), (&[3], rows), (&[1, 2, 3], rows)] {
+        let session = fixtures(versions);
+        assert_eq!(csv(&session, sql), format!("{header}{rows}"));
+        assert!(session.take_remarks().is_empty());
+    }
+    let session = fixtures(&[3]);
+    assert_eq!(
+        csv(
+            &session,
+            "select id, parent, frame, function, line from stacks order by id"
+        ),
+        "id,parent,frame,function,line\n0,,0,main,41\n1,0,1,Loader.load,12\n2,1,2,read,\n3,1,3,,\n"
+    );
+    assert_eq!(
+        csv(
+            &session,
+            "select count(*) as n, count(distinct library) as libraries from frames"
+        ),
+        "n,libraries\n4,2\n"
+    );
+}
+
+#[test]
+fn a_circle_of_stacks_ends_and_a_stack_that_is_not_there_has_no_names() {
+    let place = Place::new();
+    let text = format!(
+        "{}{}stack id=7 parent=8 frame=0\nstack id=8 parent=7 frame=1\n\
+         sample time_ns=1us process=1 thread=101 stack=7 state=running source=sampled period_ns=20us\n\
+         sample time_ns=2us process=1 thread=101 stack=99 state=running source=sampled period_ns=20us\n",
+        crate::TEXT,
+        crate::LATE
+    );
+    place.trace("t.gapscope", &text);
+    let session = place.session(&["t.gapscope"]);
+    let sql = "select function, stack_text like '%;%' as deep from samples where time_ns < 10000 order by time_ns";
+    assert_eq!(csv(&session, sql), "function,deep\nmain,true\n,\n");
+}
+
 /// Six submissions of version 1, two in a row group: at 0, 100, 200, … ns, for 0, 10, 20, … ns.
 fn version_1(place: &Place, name: &str) {
     let mut trace = Trace::from_text(crate::TEXT).unwrap();
