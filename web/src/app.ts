@@ -19,6 +19,7 @@ import { Minimap } from "./minimap.ts";
 import { Navigation } from "./navigation.ts";
 import { part } from "./panels/awaited.ts";
 import { AboutPanel } from "./panels/about.ts";
+import { CodePanel } from "./panels/code.ts";
 import { ComparePanel } from "./panels/compare.ts";
 import { DetailsPanel } from "./panels/details.ts";
 import { GapsPanel } from "./panels/gaps.ts";
@@ -51,6 +52,7 @@ export class App {
   private readonly minimap: Minimap;
   private readonly verdict: Verdict;
   private readonly gaps: GapsPanel;
+  private readonly code: CodePanel;
   private readonly kernels;
   private readonly labels;
   private readonly about = new AboutPanel();
@@ -118,6 +120,7 @@ export class App {
       box: this.topbar,
       changed: () => {
         this.showTables();
+        this.code.renew();
         this.stage.renew();
         this.address.later();
       },
@@ -127,6 +130,7 @@ export class App {
     this.legend = new Legend(trace, this.look);
     this.minimap = new Minimap(this.view, this.look);
     this.gaps = new GapsPanel(trace, (gap, cause) => this.navigation.goToGap(gap, cause));
+    this.code = new CodePanel(this.view, this.look, (line) => this.search.pick(escaped(line)));
     this.kernels = kernelTable(trace, this.look, (row) => this.search.pick(`^${escaped(row.name)}$`));
     this.labels = labelTable((row) => this.search.pick(escaped(row.path)));
     this.graph = new GraphPanel(this.view, source, this.look, (node) => this.search.pick(`^${escaped(node.name)}$`));
@@ -138,6 +142,7 @@ export class App {
     this.tabs = new Tabs(
       [
         { name: "gaps", title: "Gaps", element: this.gaps.element },
+        { name: "code", title: "Code", element: this.code.element, opened: () => void this.code.open() },
         { name: "kernels", title: "Kernels", element: h("div", { class: "panel" }, this.kernels.element) },
         { name: "labels", title: "Labels", element: h("div", { class: "panel" }, this.labels.element) },
         { name: "dependencies", title: "Dependencies", element: this.dependencies.element, opened: () => this.dependencies.open() },
@@ -148,7 +153,7 @@ export class App {
       () => this.address.later(),
     );
     this.navigation = new Navigation(root, source, this.stage, this.gaps, () => this.stopComparing(), (problem) => this.say(problem));
-    this.details = new DetailsPanel(this.view, source, {
+    this.details = new DetailsPanel(this.view, source, this.look, {
       go: (view, table, row) => void this.navigation.goTo(view, table, row),
       search: (text) => this.search.pick(escaped(text)),
       graph: (view, table, row) => {
@@ -382,6 +387,7 @@ export class App {
       this.stage.renew();
       this.minimap.draw();
       this.dependencies.renew();
+      this.code.renew();
       this.showFindings();
     }
   }

@@ -1,6 +1,7 @@
 // How events look: their colour and whether the search finds them.
 
 import type { Causes } from "./data/causes.ts";
+import type { Code } from "./data/code.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import { NO_LABEL } from "./data/trace.ts";
 import { type Colours, colours, mixed, type Theme, WORK_SLOTS, workSlots } from "./draw/palette.ts";
@@ -42,6 +43,7 @@ export class Look {
   /** What the search finds, by index in a trace's strings; null without a search. */
   private found = new Map<Trace, Marked>();
   private matches: ((text: string) => boolean) | null = null;
+  private readonly lineSlots = new WeakMap<Code, Uint8Array>();
   private readonly ranks = new WeakMap<Trace, { kernel?: Ranks; label?: Ranks }>();
 
   get colours(): Colours {
@@ -75,14 +77,28 @@ export class Look {
   foundIn(trace: Trace, track: Track, lane: number): Found | null {
     // Gaps are no work that could be found: they stay what one looks for.
     if (!this.matches || track.kind === "gaps") return null;
-    const { marks, lanes } = this.marked(trace, this.matches);
+    const { marks: texts, lanes } = this.marked(trace, this.matches);
     const it = track.lanes[lane];
     const known = lanes.get(it);
     if (known) return known;
     const labels = track.labels?.[lane];
-    const found = it.filtered((i) => marks[it.key[i]] === 1 || (labels !== undefined && labels[i] !== NO_LABEL && marks[labels[i]] === 1));
+    // Samples have names of their own.
+    const marks = track.kind === "samples" ? this.lineMarks(trace, this.matches) : texts;
+    const found = it.filtered((i) => marks[it.key[i]] === 1 || (labels !== undefined && labels[i] !== NO_LABEL && texts[labels[i]] === 1));
     lanes.set(it, found);
     return found;
+  }
+
+  private lineMarks(trace: Trace, matches: (text: string) => boolean): Uint8Array {
+    const lines = trace.code?.header.lines ?? [];
+    return marks([...lines.map(({ text }) => text), "unknown code"], matches);
+  }
+
+  /** The colour of a line of code: the most frequent have their own. */
+  lineColour(code: Code, line: number): string {
+    let slots = this.lineSlots.get(code);
+    if (!slots) this.lineSlots.set(code, (slots = workSlots(code.counts)));
+    return this.colours.work[slots[line] ?? WORK_SLOTS - 1];
   }
 
   /** Labels came: what was found without them is not all. */
@@ -143,6 +159,10 @@ export class Look {
         return (event) => callColour(trace.text(it.key[event]), trace.causes, colours);
       case "command-buffers":
         return () => colours.host;
+      case "samples": {
+        const { code } = trace;
+        return (event) => (code ? this.lineColour(code, it.key[event]) : colours.host);
+      }
       default:
         return () => colours.marker;
     }

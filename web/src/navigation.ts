@@ -35,7 +35,7 @@ export class Navigation {
     const last = this.going.begin();
     const wanted = (): boolean => last() && view.picks === picks;
     try {
-      const found = await this.source.row(trace.number, table, row);
+      const found = table === "samples" ? await trace.sampleRow(row) : await this.source.row(trace.number, table, row);
       if (!wanted()) return;
       const track = trace.track(found.track);
       if (!track || found.start_ns === null) return this.say(found.times_unknown_because ?? "That is not drawn: its times are unknown.");

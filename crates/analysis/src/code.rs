@@ -8,6 +8,7 @@
 //! What this cannot know: code that runs for less than the time between samples, other than as a share; with `n` samples a share is
 //! within about 1/√n. Hooks take exact stacks at the end of long waits and at submissions; they have no share of time.
 
+mod drawn;
 mod found;
 mod stacks;
 mod threads;
@@ -17,6 +18,7 @@ use crate::gaps::{Cause, Gap, GapPart};
 use crate::host::HostThread;
 use crate::intervals::Interval;
 use crate::timeline::{Timeline, Work};
+pub use drawn::{IdleCause, IdleSample, Line, Part};
 pub use found::{CauseCode, Code, CodeTime, ExactLine, LockHolder, WorkerCode, Workers};
 use gapscope_trace::ids::{ProcessId, StackId};
 use gapscope_trace::tables::{SampleSource, Table, ThreadState};
@@ -177,16 +179,8 @@ impl<'a> Samples<'a> {
     fn add_workers(&self, thread: HostThread, interval: Interval, found: &mut FoundWorkers) {
         let table = self.threads.table;
         for &row in self.threads.workers(interval) {
-            let at_ns = table.time_ns[row as usize];
-            let waiting = self.threads.nearest(thread, at_ns, MEANWHILE_NS);
-            let waits = waiting
-                .and_then(|row| table.stack[row as usize])
-                .is_some_and(|stack| {
-                    let rows = self.stacks.frame_rows(stack);
-                    waits_for_others(&rows.map(|row| self.stacks.frame(row)).collect::<Vec<_>>())
-                });
             // Two devices may idle at the same time.
-            if waits && found.rows.insert(row) {
+            if self.waits_at(thread, row) && found.rows.insert(row) {
                 found.processes.insert(table.process[row as usize]);
                 if let Some(stack) = table.stack[row as usize] {
                     let key = self.stacks.told_by(Some(stack));
@@ -194,6 +188,19 @@ impl<'a> Samples<'a> {
                 }
             }
         }
+    }
+
+    /// Whether a thread waited for others when a worker was sampled.
+    fn waits_at(&self, thread: HostThread, worker: u32) -> bool {
+        let table = self.threads.table;
+        let at_ns = table.time_ns[worker as usize];
+        let waiting = self.threads.nearest(thread, at_ns, MEANWHILE_NS);
+        waiting
+            .and_then(|row| table.stack[row as usize])
+            .is_some_and(|stack| {
+                let rows = self.stacks.frame_rows(stack);
+                waits_for_others(&rows.map(|row| self.stacks.frame(row)).collect::<Vec<_>>())
+            })
     }
 
     fn time(&self, cause: Cause, group: Group) -> CodeTime {
@@ -311,16 +318,11 @@ impl Sum {
 /// they do within three times that, the time is all theirs; where they fall short of it, samples are missing, and so is
 /// their part of the time.
 fn scale(code: &mut [CodeTime], sum: &CauseSum) -> i64 {
-    let (total_ns, represented_ns) = (sum.total_ns as f64, sum.represented_ns as f64);
-    if represented_ns <= 0.0 {
+    let covered_ns = covered_ns(sum);
+    if covered_ns == 0 {
         return 0;
     }
-    let chance = 3.0 / (sum.samples as f64).sqrt();
-    let covers_all = represented_ns >= total_ns * (1.0 - chance).max(0.0);
-    let covered_ns = match covers_all && sum.samples >= LEAST_SAMPLES {
-        true => sum.total_ns,
-        false => sum.represented_ns.min(sum.total_ns),
-    };
+    let represented_ns = sum.represented_ns as f64;
     let mut left_ns = covered_ns;
     let last = code.len().saturating_sub(1);
     for (at, time) in code.iter_mut().enumerate() {
@@ -332,6 +334,20 @@ fn scale(code: &mut [CodeTime], sum: &CauseSum) -> i64 {
         left_ns -= time.total_ns;
     }
     covered_ns
+}
+
+/// The part of a cause's time that its samples stand for.
+fn covered_ns(sum: &CauseSum) -> i64 {
+    let (total_ns, represented_ns) = (sum.total_ns as f64, sum.represented_ns as f64);
+    if represented_ns <= 0.0 {
+        return 0;
+    }
+    let chance = 3.0 / (sum.samples as f64).sqrt();
+    let covers_all = represented_ns >= total_ns * (1.0 - chance).max(0.0);
+    match covers_all && sum.samples >= LEAST_SAMPLES {
+        true => sum.total_ns,
+        false => sum.represented_ns.min(sum.total_ns),
+    }
 }
 
 impl FoundWorkers {

@@ -33,7 +33,6 @@ mod recover;
 mod replay;
 mod report;
 mod schema;
-mod source_lines;
 mod spirv_val;
 mod trace;
 mod view;

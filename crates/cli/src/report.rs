@@ -3,12 +3,12 @@
 use crate::args::Report;
 use crate::failure::Failure;
 use crate::ranks::Within;
-use crate::{exit, page, progress, ranks, source_lines, trace, view};
+use crate::{exit, page, progress, ranks, trace, view};
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::ranks::note;
 use gapscope_analysis::unread::CAUSES;
 use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
-use gapscope_report::{Terminal, json, markdown, slices};
+use gapscope_report::{Terminal, json, markdown, slices, source_lines};
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{Trace, rank_folders};
 use std::path::Path;

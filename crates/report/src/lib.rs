@@ -17,6 +17,7 @@ pub mod markdown;
 mod page;
 pub mod ranks;
 mod section;
+pub mod source_lines;
 pub mod terminal;
 
 pub use document::Document;

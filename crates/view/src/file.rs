@@ -5,7 +5,7 @@ use crate::lanes::Columns;
 use crate::recorded::{self, Which};
 use crate::snapshot::Snapshot;
 use crate::track::TrackId;
-use crate::{Error, answers, frame, overview, page, rows, source};
+use crate::{Error, answers, code, frame, overview, page, rows, source};
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
 use flate2::Compression;
@@ -131,14 +131,22 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> Answers {
     let analysed = Analysed::of(&name, snapshot, &timeline);
     let drawn = snapshot.drawn();
     let whole = drawn <= MOST_ROWS;
-    let folded = (!whole).then(|| {
-        format!(
+    let samples = snapshot.trace.tables.samples.len() as u64;
+    let mut left_out = Vec::new();
+    if !whole {
+        left_out.push(format!(
             "The trace has {drawn} rows on its tracks, and a file holds {MOST_ROWS}: tracks with more than {SMALL_TRACK} \
              are drawn as their busy share in {} slices of time, and details of single rows are left out. \
              `gapscope view` shows all.",
             crate::survey::BINS
-        )
-    });
+        ));
+    }
+    if samples > MOST_ROWS {
+        left_out.push(format!(
+            "The {samples} samples of its threads are left out: a file holds {MOST_ROWS}."
+        ));
+    }
+    let folded = (!left_out.is_empty()).then(|| left_out.join(" "));
     let made = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_nanos());
@@ -163,6 +171,14 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> Answers {
             ),
         ),
     ];
+    if samples <= MOST_ROWS {
+        let samples = code::samples(&analysed);
+        answers.extend(samples.map(|frame| Answer::new("t/0/code", frame)));
+        if unknown_because(&snapshot.trace, CAUSES).is_none() {
+            let idle = code::idle(&analysed);
+            answers.extend(idle.map(|frame| Answer::new("t/0/code/idle", frame)));
+        }
+    }
     for track in overview::layout(snapshot).1 {
         let Some(id) = TrackId::parse(&track.id) else {
             continue;
@@ -173,6 +189,7 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> Answers {
                 answers
                     .extend(counter.map(|frame| Answer::new(format!("t/0/counter/{id}"), frame)));
             }
+            TrackId::Samples(_) => {}
             TrackId::Gaps(_) if unknown_because(&snapshot.trace, CAUSES).is_some() => {}
             TrackId::Gaps(gpu) => {
                 let gaps = analysed.gaps().causes.len() as u64;

@@ -11,7 +11,7 @@ use crate::recorded::{self, Which};
 use crate::store::Store;
 use crate::traces::Traces;
 use crate::track::{Source, TrackId};
-use crate::{page, rows, source};
+use crate::{code, page, rows, source};
 use answer::{Answer, Content, Refusal};
 use axum::extract::State;
 use axum::routing::get;
@@ -40,6 +40,8 @@ pub fn router(served: Arc<Served>) -> Router {
         .route("/track/{id}/label", get(track_labels))
         .route("/counter/{id}", get(counter))
         .route("/findings", get(findings))
+        .route("/code", get(samples))
+        .route("/code/idle", get(idle_samples))
         .route("/rows/{table}/{row}", get(row))
         .route("/dependencies", get(all_dependencies))
         .route("/dependencies/{table}/{row}", get(dependencies))
@@ -227,6 +229,27 @@ async fn findings(question: TraceQuestion) -> Answer {
         .answer(|store| {
             let findings = store.analyst().ask(answers::findings)?;
             Ok(Content::Json(findings.to_vec()))
+        })
+        .await
+}
+
+async fn samples(question: TraceQuestion) -> Answer {
+    question
+        .answer(|store| frame(store.analyst().ask(code::samples)?))
+        .await
+}
+
+async fn idle_samples(question: TraceQuestion) -> Answer {
+    question
+        .answer(|store| {
+            let idle =
+                store
+                    .analyst()
+                    .ask(|all| match unknown_because(&all.snapshot.trace, CAUSES) {
+                        Some(sentence) => Err(Refusal::unknown(sentence)),
+                        None => Ok(code::idle(all)),
+                    })?;
+            frame(idle?)
         })
         .await
 }

@@ -10,6 +10,7 @@ mod analyst;
 mod answers;
 mod captured;
 mod chunks;
+mod code;
 mod dependencies;
 mod error;
 mod file;

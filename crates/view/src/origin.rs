@@ -19,6 +19,7 @@ macro_rules! for_each_time {
             markers: start_ns;
             memory: at_ns;
             counter_values: start_ns;
+            samples: time_ns;
         })
     };
 }
@@ -94,7 +95,7 @@ mod tests {
     use gapscope_trace::tables::*;
 
     /// Columns in nanoseconds that are lengths, not times.
-    const LENGTHS: &[&str] = &["duration_ns", "busy_ns"];
+    const LENGTHS: &[&str] = &["duration_ns", "busy_ns", "period_ns"];
 
     #[test]
     fn every_time_column_is_moved() {
@@ -131,7 +132,10 @@ mod tests {
             Bindings,
             Kernels,
             Counters,
-            CounterValues
+            CounterValues,
+            Samples,
+            Stacks,
+            Frames
         );
         moved.sort_unstable();
         times.sort_unstable();

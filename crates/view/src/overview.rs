@@ -1,6 +1,7 @@
 //! The overview: all that the first drawing needs.
 
 use crate::answers::cut_texts;
+use crate::code;
 use crate::groups::Group;
 use crate::snapshot::Snapshot;
 use crate::survey::Surveyed;
@@ -153,7 +154,17 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
                 processes.insert(of.process);
                 of_process.entry(of.process).or_default().push(track.id);
             }
-            TrackId::Gaps(_) | TrackId::Counter(_) => {}
+            TrackId::Gaps(_) | TrackId::Counter(_) | TrackId::Samples(_) => {}
+        }
+    }
+    let mut samples: HashMap<TrackId, u64> = HashMap::new();
+    for thread in code::threads(trace) {
+        *samples.entry(TrackId::Samples(thread)).or_default() += 1;
+    }
+    for id in samples.keys() {
+        if let TrackId::Samples(of) = id {
+            processes.insert(of.process);
+            of_process.entry(of.process).or_default().push(*id);
         }
     }
     let counters = counters::listed(trace, gpus);
@@ -223,9 +234,17 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
             let (thread, what) = match id {
                 TrackId::Calls(of) => (of, ""),
                 TrackId::ThreadLabels(of) => (of, " · labels"),
+                TrackId::Samples(of) => (of, " · code"),
                 _ => continue,
             };
             let name = cut(&vocabulary.thread(thread.process, thread.thread));
+            if let Some(rows) = samples.get(&id) {
+                tracks.push(Track {
+                    rows: Some(*rows),
+                    ..track(id, &group, format!("{name}{what}"))
+                });
+                continue;
+            }
             tracks.extend(surveyed_track(
                 &surveyed,
                 id,
@@ -289,7 +308,9 @@ fn track(id: TrackId, group: &Group, name: String) -> Track {
         | TrackId::CommandBuffers(queue)
         | TrackId::Labels(queue)
         | TrackId::QueueLabels(queue) => (Some(queue), None, None),
-        TrackId::Calls(of) | TrackId::ThreadLabels(of) => (None, Some(of.process), of.thread),
+        TrackId::Calls(of) | TrackId::ThreadLabels(of) | TrackId::Samples(of) => {
+            (None, Some(of.process), of.thread)
+        }
         TrackId::Gaps(_) | TrackId::Counter(_) => (None, None, None),
     };
     Track {

@@ -14,7 +14,7 @@ use gapscope_trace::manifest::Manifest;
 use gapscope_trace::parallel::each;
 use gapscope_trace::tables::{
     CommandBuffers, CounterValues, Counters, Dispatches, HostCalls, Kernels, Labels, Markers,
-    Memory, OpaqueWork, Submissions, Transfers,
+    Memory, OpaqueWork, Samples, Submissions, Transfers,
 };
 use gapscope_trace::{Diagnostic, Error, Selection, Tables, Trace};
 use rustc_hash::FxHashMap;
@@ -76,6 +76,7 @@ fn drawing() -> Selection {
         ])
         .columns::<Memory>(&["device", "at_ns"])
         .columns::<CounterValues>(&["counter", "start_ns", "duration_ns"])
+        .columns::<Samples>(&["process", "thread"])
         .with::<Counters>()
         .with::<Labels>()
         .with::<Kernels>()

@@ -27,6 +27,8 @@ pub enum TrackId {
     Calls(ThreadKey),
     /// Labels of a thread.
     ThreadLabels(ThreadKey),
+    /// Samples of a thread's stack. Their rows are in the answer `code`.
+    Samples(ThreadKey),
 }
 
 /// A thread of a recorded process.
@@ -49,6 +51,7 @@ impl TrackId {
             TrackId::Counter(_) => "counter",
             TrackId::Calls(..) => "calls",
             TrackId::ThreadLabels(..) => "thread-labels",
+            TrackId::Samples(..) => "samples",
         }
     }
 
@@ -65,7 +68,7 @@ impl TrackId {
             "gaps" => TrackId::Gaps(number(owner, 'g')?),
             "memory" => TrackId::Counter(CounterKey::DeviceMemory(number(owner, 'g')? as usize)),
             "counter" => TrackId::Counter(CounterKey::Recorded(CounterId(number(owner, 'c')?))),
-            "labels" | "calls" => match (owner.split_once('.'), kind) {
+            "labels" | "calls" | "samples" => match (owner.split_once('.'), kind) {
                 (None, "labels") => TrackId::Labels(queue()?),
                 (None, _) => return None,
                 (Some((process, thread)), kind) => {
@@ -78,6 +81,7 @@ impl TrackId {
                     };
                     match kind {
                         "calls" => TrackId::Calls(of),
+                        "samples" => TrackId::Samples(of),
                         _ => TrackId::ThreadLabels(of),
                     }
                 }
@@ -101,7 +105,7 @@ impl TrackId {
                 &[Source::Marker]
             }
             TrackId::Calls(..) => &[Source::HostCall],
-            TrackId::Gaps(_) | TrackId::Counter(_) => &[],
+            TrackId::Gaps(_) | TrackId::Counter(_) | TrackId::Samples(_) => &[],
         }
     }
 }
@@ -119,6 +123,7 @@ impl fmt::Display for TrackId {
             TrackId::Counter(CounterKey::Recorded(counter)) => write!(f, "c{counter}.counter"),
             TrackId::Calls(of) => write!(f, "{of}.calls"),
             TrackId::ThreadLabels(of) => write!(f, "{of}.labels"),
+            TrackId::Samples(of) => write!(f, "{of}.samples"),
         }
     }
 }
@@ -320,6 +325,7 @@ mod tests {
             TrackId::Calls(thread(1, None)),
             TrackId::ThreadLabels(thread(1, Some(4711))),
             TrackId::ThreadLabels(thread(7, None)),
+            TrackId::Samples(thread(1, Some(4711))),
         ];
         for id in ids {
             assert_eq!(TrackId::parse(&id.to_string()), Some(id), "{id}");

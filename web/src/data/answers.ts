@@ -38,7 +38,8 @@ export type TrackKind =
   | "gaps"
   | "counter"
   | "calls"
-  | "thread-labels";
+  | "thread-labels"
+  | "samples";
 
 export interface TrackOverview {
   id: string;
@@ -130,6 +131,8 @@ export interface TraceOverview {
   sampling_mode: string;
   clock_error_ns: number | null;
   manifest: {
+    /** How often a second stacks were sampled at first; absent where they were not. */
+    stack_rate_hz?: number | null;
     rank?: { rank: number; world_size: number } | null;
     command?: string[];
     host?: { system?: string; processor?: string; cores?: number };

@@ -83,6 +83,14 @@ export class DataSource {
   findings(trace: number): Promise<Findings> {
     return this.json(...this.of(trace, "findings"));
   }
+  /** All samples of stacks. */
+  code(trace: number): Promise<Frame> {
+    return this.frame(...this.of(trace, "code"));
+  }
+  /** The samples in gaps. */
+  idleCode(trace: number): Promise<Frame> {
+    return this.frame(...this.of(trace, "code/idle"));
+  }
   async row(trace: number, table: string, row: number): Promise<Row> {
     const each = this.answers.rowsInAnswer;
     if (each === 1) return this.json(...this.of(trace, `rows/${table}/${row}`));

@@ -5,6 +5,7 @@ import { sentence } from "../sentence.ts";
 import type { Range } from "../time/range.ts";
 import type { Findings, TraceOverview, TrackOverview } from "./answers.ts";
 import { Causes } from "./causes.ts";
+import { Code, Idle } from "./code.ts";
 import { Counter } from "./counter.ts";
 import { column, type Frame } from "./frame.ts";
 import { type DataSource, Outdated } from "./source.ts";
@@ -115,6 +116,16 @@ export class Track {
     this.state = "ready";
   }
 
+  /** Takes the samples of its thread. */
+  takeSamples(code: Code): void {
+    const { lanes, rows } = code.lanesOf(this.id);
+    this.lanes = lanes;
+    this.rows = rows;
+    this.tables = ["samples"];
+    this.generation = code.generation;
+    this.state = "ready";
+  }
+
   /** The table and row of an event. */
   rowOf(place: Place): { table: string; row: number } {
     const packed = this.rows[place.lane][place.index];
@@ -168,7 +179,10 @@ export class Trace {
   findings: Findings | { missing: string } | null = null;
   /** Called when a track's rows were replaced, with the lanes that it had. */
   replaced: (track: Track, before: readonly Lane[]) => void = () => undefined;
+  /** Samples of stacks, once a track of them or the code of idle time was asked for. */
+  code: Code | null = null;
   private loadingStrings: Promise<void> | null = null;
+  private loadingCode: { of: string; code: Promise<Code>; idle: Promise<Idle> | null } | null = null;
 
   constructor(
     readonly number: number,
@@ -196,6 +210,7 @@ export class Trace {
 
   /** What an event of a track is called. */
   nameOf(track: Track, name: number): string {
+    if (track.kind === "samples") return this.code?.lineText(name) ?? "unknown code";
     const text = this.text(name);
     return track.kind === "gaps" ? this.causes.name(text) : text;
   }
@@ -219,7 +234,9 @@ export class Trace {
     for (const track of this.tracks) track.clear();
     this.strings = [...strings];
     this.findings = null;
+    this.code = null;
     this.loadingStrings = null;
+    this.loadingCode = null;
     this.renew(overview);
     this.source.expect(this.number, overview.edition);
   }
@@ -235,6 +252,46 @@ export class Trace {
     })();
     this.loadingStrings = loading;
     await loading;
+  }
+
+  /** Whether there are samples of stacks. */
+  get hasSamples(): boolean {
+    return this.tracks.some(({ kind }) => kind === "samples");
+  }
+
+  private get codeAsked(): NonNullable<Trace["loadingCode"]> {
+    const of = `${this.overview.edition}.${this.overview.generation}`;
+    if (this.loadingCode?.of === of) return this.loadingCode;
+    const asked = { of, code: this.source.code(this.number).then((frame) => new Code(frame)), idle: null };
+    this.loadingCode = asked;
+    // What could not be had may be there when it is asked for again.
+    asked.code.catch(() => this.loadingCode === asked && (this.loadingCode = null));
+    return asked;
+  }
+
+  /** The samples of stacks, of as much as the trace has by now. */
+  async loadCode(): Promise<Code> {
+    const asked = this.codeAsked;
+    const code = await asked.code;
+    if (this.loadingCode === asked) this.code = code;
+    return code;
+  }
+
+  /** The samples in gaps. */
+  loadIdle(): Promise<Idle> {
+    const asked = this.codeAsked;
+    if (asked.idle) return asked.idle;
+    const idle = Promise.all([this.loadCode(), this.source.idleCode(this.number)]).then(([code, frame]) => new Idle(code, frame));
+    asked.idle = idle;
+    idle.catch(() => (asked.idle = null));
+    return idle;
+  }
+
+  /** Where a sample is drawn. */
+  async sampleRow(row: number): Promise<{ track: string; start_ns: number; duration_ns: number; times_unknown_because?: string }> {
+    const code = await this.loadCode();
+    if (row >= code.count) throw new Error(`The trace has no sample ${row}.`);
+    return { track: code.threadOf(row).track, start_ns: code.at_ns[row], duration_ns: code.sample(row).period_ns ?? 0 };
   }
 
   /** Ends when a track is there, or is known to be missing. */
@@ -264,6 +321,13 @@ export class Trace {
     const { state, cleared } = track;
     if (state !== "ready") track.state = "loading";
     try {
+      if (track.kind === "samples") {
+        const code = await this.loadCode();
+        if (cleared !== track.cleared) return;
+        const before = [...track.lanes];
+        track.takeSamples(code);
+        return this.replaced(track, before);
+      }
       const frame = await (track.isCounter ? this.source.counter(this.number, track.id) : this.source.track(this.number, track.id, track.generation));
       if (cleared !== track.cleared) return;
       const before = [...track.lanes];

@@ -4,9 +4,11 @@ import { type Dependencies, type Dependency, type Field, isMissing, type Link, t
 import type { DataSource } from "../data/source.ts";
 import { fill, h } from "../dom.ts";
 import { Latest } from "../latest.ts";
+import type { Look } from "../look.ts";
 import { sentence } from "../sentence.ts";
 import { bytes, duration, instant, known, of } from "../time/format.ts";
 import { type Arrow, arrowEnd, eventRange, type View } from "../view.ts";
+import { gapCode, sampleDetails } from "./code-details.ts";
 import { gapDetails } from "./gap-details.ts";
 
 const TABLES: Record<string, string> = {
@@ -17,6 +19,7 @@ const TABLES: Record<string, string> = {
   host_calls: "host call",
   markers: "label",
   gaps: "gap",
+  samples: "sample",
   kernels: "kernel",
   submissions: "submission",
 };
@@ -44,6 +47,7 @@ export class DetailsPanel {
   constructor(
     private view: View,
     private readonly source: DataSource,
+    private readonly look: Look,
     private readonly steps: Steps,
   ) {
     this.follow(view);
@@ -66,6 +70,12 @@ export class DetailsPanel {
     const { table, row } = event.track.rowOf(event);
     this.element.dataset.row = "";
     const lane = event.track.lanes[event.lane];
+    if (table === "samples" && trace.code) {
+      const sample = trace.code.sample(row);
+      fill(this.element, this.head("sample", sample.line), ...sampleDetails(sample));
+      this.element.dataset.row = `samples.${row}`;
+      return;
+    }
     // What the page has is there at once.
     fill(
       this.element,
@@ -117,7 +127,7 @@ export class DetailsPanel {
       row.gap ? this.times(row.gap.start_ns, row.gap.duration_ns, row.gap.parts.length > 1 ? `, ${known(row.duration_ns, duration)} of it in this part` : "") : this.times(row.start_ns, row.duration_ns),
       row.times_unknown_because ? h("p", { class: "problem" }, row.times_unknown_because) : null,
       row.label ? this.label(row.label.path) : null,
-      row.gap ? gapDetails(row.gap, row.title, this.view.trace.causes) : null,
+      row.gap ? gapDetails(row.gap, row.title, this.view.trace.causes, gapCode(this.view.trace, this.look, deviceOf(row), { from_ns: row.gap.start_ns, to_ns: row.gap.start_ns + row.gap.duration_ns })) : null,
       this.links(row),
       dependencies,
       row.kernel ? this.kernel(this.view.trace.number, row.kernel) : null,
@@ -270,6 +280,11 @@ export class DetailsPanel {
         : null,
     );
   }
+}
+
+/** The device of a gap, by its track. */
+function deviceOf(row: Row): number {
+  return Number(/^g(\d+)\./.exec(row.track ?? "")?.[1] ?? 0);
 }
 
 /** Times and sizes also as people read them. */

@@ -6,8 +6,8 @@ import { h } from "../dom.ts";
 import { count, duration, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 
-/** `cause` is that of the part that was picked. */
-export function gapDetails(gap: Gap, cause: string, causes: Causes): HTMLElement {
+/** `cause` is that of the part that was picked; `code` what the submitting thread ran. */
+export function gapDetails(gap: Gap, cause: string, causes: Causes, code: HTMLElement | null): HTMLElement {
   const facts = causes.get(cause);
   const bar = h(
     "div",
@@ -41,6 +41,7 @@ export function gapDetails(gap: Gap, cause: string, causes: Causes): HTMLElement
         ),
       ),
     ),
+    code,
     h("dl", { class: "fields" }, around("after", gap.before), around("before", gap.after), thread(gap)),
     times("The submitting thread meanwhile", gap.host_calls),
     times("Other threads meanwhile", gap.other_threads),

@@ -15,6 +15,7 @@ const WHAT: Record<TrackOverview["kind"], string> = {
   counter: "",
   calls: "GPU calls",
   "thread-labels": "labels of the thread",
+  samples: "sampled code",
 };
 
 export class Headers {

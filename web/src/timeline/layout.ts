@@ -27,6 +27,8 @@ function lanePixels(track: Track, lanes: number): number {
       return 18;
     case "command-buffers":
       return lanes <= 3 ? 10 : 6;
+    case "samples":
+      return 11;
     case "labels":
     case "queue-labels":
     case "thread-labels":

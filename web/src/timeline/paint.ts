@@ -151,7 +151,7 @@ export class Painter {
     named: ((event: number) => number) | null,
   ): void {
     const runs = this.runs.of(lane, scale);
-    const full = track.kind === "gaps";
+    const full = track.kind === "gaps" || track.kind === "samples";
     // One colour after the other: changing it costs more than looking through the runs.
     const { colours } = this;
     const different = new Set<string>();
@@ -184,7 +184,7 @@ export class Painter {
   /** The name, with the length where both fit. */
   private caption(texts: Texts, view: View, track: Track, lane: Lane, event: number, room: number): string {
     const name = view.trace.nameOf(track, lane.key[event]);
-    if (track.kind === "calls" || name.length > 300 || texts.width(name) + LEAST_LENGTH_PX > room) return name;
+    if (track.kind === "calls" || track.kind === "samples" || name.length > 300 || texts.width(name) + LEAST_LENGTH_PX > room) return name;
     const both = `${name}  ${duration(lane.duration_ns[event])}`;
     return texts.width(both) <= room ? both : name;
   }

@@ -4,6 +4,7 @@ import { NO_LABEL } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import type { Look } from "../look.ts";
 import { duration, instant } from "../time/format.ts";
+import { sampleNote } from "../panels/code-details.ts";
 import { length } from "../time/range.ts";
 import type { View } from "../view.ts";
 
@@ -39,8 +40,9 @@ export class Tooltip {
     fill(
       this.element,
       h("div", { class: "tooltip-name" }, swatch, shortened(view.trace.nameOf(track, it.key[index]))),
-      h("div", {}, h("b", {}, duration(it.duration_ns[index])), ` from ${instant(it.start_ns[index] - view.origin_ns, step)}`),
+      track.kind === "samples" ? null : h("div", {}, h("b", {}, duration(it.duration_ns[index])), ` from ${instant(it.start_ns[index] - view.origin_ns, step)}`),
       label !== undefined && label !== NO_LABEL ? h("div", { class: "note" }, shortened(view.trace.text(label))) : null,
+      track.kind === "samples" && view.trace.code ? sampleNote(view.trace.code.sample(track.rowOf(hovered).row)) : null,
       track.kind === "gaps" ? h("div", { class: "note" }, view.trace.causes.sentence(view.trace.text(it.key[index]))) : null,
     );
   }

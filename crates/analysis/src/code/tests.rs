@@ -245,3 +245,42 @@ fn stacks_are_told_by_the_programs_own_code() {
     assert_eq!(text(&asyncio), "serve.py:3 main (event loop idle)");
     assert_eq!(text(&[]), "unknown code");
 }
+
+#[test]
+fn samples_one_by_one_sum_to_what_the_causes_have() {
+    let samples = late(|at| sample(at, if at < 33_000 { "stack=3" } else { "stack=4" }, ""))
+        + "sample time_ns=12ms process=1 thread=7 stack=1 state=running source=after-wait
+        sample time_ns=20ms process=2 thread=8 stack=5 state=running source=sampled period_ns=2ms
+        sample time_ns=60ms process=1 thread=7 stack=1 state=running source=sampled period_ns=2ms";
+    let trace = trace(&samples);
+    let code = code_of(&trace);
+    let timeline = Timeline::of(&trace);
+    let samples = Samples::of(&timeline).unwrap();
+    let (idle, causes) = samples.idle();
+    for cause in &code.causes {
+        let of_cause = causes.iter().find(|one| one.cause == cause.cause).unwrap();
+        assert_eq!(of_cause.total_ns, cause.total_ns);
+        assert_eq!(of_cause.without_samples_ns, cause.without_samples_ns);
+        assert_eq!(of_cause.samples, cause.samples);
+        let weights: f64 = (idle.iter().filter(|one| one.cause == cause.cause))
+            .map(|one| one.weight_ns)
+            .sum();
+        let covered_ns = (cause.total_ns - cause.without_samples_ns) as f64;
+        assert!((weights - covered_ns).abs() < 1.0, "{weights} {covered_ns}");
+    }
+    let count = |part| idle.iter().filter(|one| one.part == part).count();
+    // Nothing waits for the worker.
+    assert_eq!(
+        (
+            count(Part::Sampled),
+            count(Part::Exact),
+            count(Part::Worker)
+        ),
+        (14, 2, 0)
+    );
+    let (lines, of_stack) = samples.lines();
+    let line = |stack: usize| of_stack[stack].map(|line| lines[line as usize].text.as_str());
+    assert_eq!(line(3), Some("train.py:41 load_batch > resize"));
+    assert_eq!(line(4), Some("train.py:50 crop"));
+    assert_eq!(line(2), None, "no sample has it");
+}

@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// The answers of a file, unpacked as the page does it.
-fn answers(path: &Path) -> BTreeMap<String, Vec<u8>> {
+pub fn answers(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let html = fs::read_to_string(path).unwrap();
     let (_, rest) = html
         .split_once("<script type=\"text/plain\" id=\"gapscope-data\">")

@@ -2,6 +2,7 @@
 
 mod access;
 mod client;
+mod code;
 mod comparison;
 mod counters;
 mod details;

@@ -1,6 +1,7 @@
 //! The texts of lines of code that a report names, from the files as they were when the trace was recorded.
 
 use gapscope_analysis::Findings;
+use gapscope_analysis::code::CodeFrame;
 use gapscope_trace::Manifest;
 use std::collections::HashMap;
 use std::fs;
@@ -11,18 +12,43 @@ const MOST_BYTES: u64 = 4 << 20;
 /// Longer lines are cut.
 const MOST_CHARACTERS: usize = 160;
 
-/// Adds the text of each line that a stack is told by. A trace may come from elsewhere: only files of Python are read, and only those that have
-/// not changed since it was recorded.
+/// Adds the text of each line that a stack of the findings is told by.
 pub fn add(findings: &mut Findings, manifest: &Manifest) {
-    let Some((code, recorded)) = findings.code.as_mut().zip(recorded(manifest)) else {
+    let Some(code) = findings.code.as_mut() else {
         return;
     };
-    let mut files: HashMap<String, Option<String>> = HashMap::new();
+    let mut lines = SourceLines::of(manifest);
     for frame in code.told_by() {
-        let Some((path, line)) = frame.file.as_deref().zip(frame.line) else {
-            continue;
+        lines.fill(frame);
+    }
+}
+
+/// Files that were read. A trace may come from elsewhere: only files of Python are read, and only those that have
+/// not changed since it was recorded.
+#[derive(Debug)]
+pub struct SourceLines {
+    recorded: Option<SystemTime>,
+    files: HashMap<String, Option<String>>,
+}
+
+impl SourceLines {
+    /// For frames of a trace.
+    pub fn of(manifest: &Manifest) -> SourceLines {
+        SourceLines {
+            recorded: recorded(manifest),
+            files: HashMap::new(),
+        }
+    }
+
+    /// Adds the text of a frame's line, where its file can be had.
+    pub fn fill(&mut self, frame: &mut CodeFrame) {
+        let Some(recorded) = self.recorded else {
+            return;
         };
-        let text = files
+        let Some((path, line)) = frame.file.as_deref().zip(frame.line) else {
+            return;
+        };
+        let text = (self.files)
             .entry(path.to_owned())
             .or_insert_with(|| read(path, recorded));
         frame.source = text.as_deref().and_then(|text| line_of(text, line));

@@ -1,0 +1,297 @@
+// Samples of threads' stacks, and which of them stand for idle time.
+
+import { type Durations, Lane } from "../lane/lane.ts";
+import type { Range } from "../time/range.ts";
+import { type Column, column, type Frame, type Header } from "./frame.ts";
+
+/** An index or id that is not known. */
+const NONE = 0xffffffff;
+/** No stack is deeper: a circle of parents ends here. */
+const MOST_FRAMES = 4096;
+/** Below so many samples there are lines, and no shares. */
+export const LEAST_SAMPLES = 10;
+
+export interface CodeFrame {
+  /** `train.py:41 load_batch`. */
+  text: string;
+  name: string;
+  function: string | null;
+  file: string | null;
+  line: number | null;
+  library: string | null;
+  kind: string;
+  /** It is code of the program itself, not of a library. */
+  own: boolean;
+  source: string | null;
+}
+
+export interface CodeThread {
+  process: number;
+  thread: number;
+  name: string;
+  track: string;
+  /** It is of a process that does not submit itself. */
+  worker: boolean;
+}
+
+interface CodeHeader extends Header {
+  rate_hz: number | null;
+  threads: CodeThread[];
+  calls: string[];
+  states: string[];
+  sources: string[];
+  frames: CodeFrame[];
+  stacks: { frame: (number | null)[]; parent: (number | null)[]; line: (number | null)[] };
+  lines: { text: string; frame: number }[];
+}
+
+/** A sample, as it is told. */
+export interface Sample {
+  at_ns: number;
+  period_ns: number | null;
+  thread: CodeThread;
+  /** The innermost frame first; empty where the stack could not be read. */
+  frames: CodeFrame[];
+  line: string;
+  state: string;
+  source: string;
+  system_call: string | null;
+  /** The thread that had the interpreter's lock for which this one waited. */
+  gil_holder: number | null;
+}
+
+/** The rows of a thread, as a track has them. */
+export interface SampleLanes {
+  lanes: Lane[];
+  rows: Uint32Array[];
+}
+
+export class Code {
+  readonly header: CodeHeader;
+  readonly count: number;
+  readonly generation: number;
+  readonly at_ns: Column;
+  private readonly period_ns: Column;
+  private readonly thread: Column;
+  private readonly stack: Column;
+  private readonly call: Column;
+  private readonly gil: Column;
+  private readonly state: Column;
+  private readonly source: Column;
+  private readonly stacks = new Map<number, number[]>();
+  private told: Map<number, number> | null = null;
+
+  constructor(frame: Frame) {
+    this.header = frame.header as CodeHeader;
+    this.count = frame.header.rows;
+    this.generation = frame.header.generation ?? 1;
+    this.at_ns = column(frame, "at");
+    this.period_ns = column(frame, "period");
+    this.thread = column(frame, "thread");
+    this.stack = column(frame, "stack");
+    this.call = column(frame, "call");
+    this.gil = column(frame, "gil");
+    this.state = column(frame, "state");
+    this.source = column(frame, "source");
+  }
+
+  /** The number of the line by which a sample is told; that after the last where its stack is not known. */
+  lineOf(sample: number): number {
+    return this.header.stacks.line[this.stack[sample]] ?? this.header.lines.length;
+  }
+
+  lineText(line: number): string {
+    return this.header.lines[line]?.text ?? "unknown code";
+  }
+
+  /** The frame by which a line is told. */
+  lineFrame(line: number): CodeFrame | null {
+    return this.header.frames[this.header.lines[line]?.frame ?? -1] ?? null;
+  }
+
+  /** The line that is told by a frame: of several the one with most samples. */
+  lineOfFrame(frame: number): number | null {
+    if (!this.told) {
+      const { counts } = this;
+      this.told = new Map();
+      for (const [line, { frame }] of this.header.lines.entries()) {
+        const known = this.told.get(frame);
+        if (known === undefined || counts[line] > counts[known]) this.told.set(frame, line);
+      }
+    }
+    return this.told.get(frame) ?? null;
+  }
+
+  /** The frames of a sample's stack, by their numbers, the innermost first. */
+  framesOf(sample: number): readonly number[] {
+    const stack = this.stack[sample];
+    const known = this.stacks.get(stack);
+    if (known) return known;
+    const { frame, parent } = this.header.stacks;
+    const found: number[] = [];
+    let next: number | null | undefined = stack === NONE ? null : stack;
+    for (let left = MOST_FRAMES; left > 0 && typeof next === "number"; left -= 1) {
+      const one = frame[next];
+      if (typeof one === "number" && this.header.frames[one]) found.push(one);
+      next = parent[next];
+    }
+    this.stacks.set(stack, found);
+    return found;
+  }
+
+  sample(row: number): Sample {
+    const { header } = this;
+    const period_ns = this.period_ns[row];
+    const gil = this.gil[row];
+    return {
+      at_ns: this.at_ns[row],
+      period_ns: Number.isNaN(period_ns) ? null : period_ns,
+      thread: header.threads[this.thread[row]],
+      frames: this.framesOf(row).map((frame) => header.frames[frame]),
+      line: this.lineText(this.lineOf(row)),
+      state: header.states[this.state[row]] ?? "unknown",
+      source: header.sources[this.source[row]] ?? "unknown",
+      system_call: header.calls[this.call[row]] ?? null,
+      gil_holder: gil === NONE ? null : gil,
+    };
+  }
+
+  threadOf(sample: number): CodeThread {
+    return this.header.threads[this.thread[sample]];
+  }
+
+  /** The samples of a track: each lasts until the next, but no longer than the time that it stands for. What hooks took is at a moment, below. */
+  lanesOf(track: string): SampleLanes {
+    const thread = this.header.threads.findIndex((one) => one.track === track);
+    const timed: number[] = [];
+    const exact: number[] = [];
+    for (let row = 0; row < this.count; row += 1) {
+      if (this.thread[row] === thread) (Number.isNaN(this.period_ns[row]) ? exact : timed).push(row);
+    }
+    const lanes = [timed, exact].filter((rows, lane) => lane === 0 || rows.length > 0);
+    for (const rows of lanes) rows.sort((a, b) => this.at_ns[a] - this.at_ns[b]);
+    return { lanes: lanes.map((rows) => this.lane(rows)), rows: lanes.map((rows) => Uint32Array.from(rows)) };
+  }
+
+  private lane(rows: readonly number[]): Lane {
+    const duration_ns: Durations = Float64Array.from(rows, (row, i) => {
+      const period_ns = this.period_ns[row];
+      if (!(period_ns > 0)) return 0;
+      return i + 1 < rows.length ? Math.min(period_ns, this.at_ns[rows[i + 1]] - this.at_ns[row]) : period_ns;
+    });
+    return new Lane({
+      start_ns: Float64Array.from(rows, (row) => this.at_ns[row]),
+      duration_ns,
+      key: Uint32Array.from(rows, (row) => this.lineOf(row)),
+    });
+  }
+
+  /** How many samples each line has; the last count is of those whose stack is not known. */
+  get counts(): Float64Array {
+    const counts = new Float64Array(this.header.lines.length + 1);
+    for (let row = 0; row < this.count; row += 1) counts[this.lineOf(row)] += 1;
+    counts[counts.length - 1] = 0;
+    return counts;
+  }
+}
+
+interface IdleHeader extends Header {
+  parts: string[];
+  causes: { cause: string; total_ns: number; without_samples_ns: number; samples: number }[];
+}
+
+/** What of idle time is asked for; absent: all. */
+export interface Asked {
+  range?: Range | null;
+  /** As in the trace's strings. */
+  cause?: number | null;
+  label?: number | null;
+  device?: number | null;
+}
+
+/** A line of code in idle time. */
+export interface LineTime {
+  line: number;
+  text: string;
+  total_ns: number;
+  samples: number;
+  /** Its samples. */
+  rows: number[];
+}
+
+/** The samples in gaps. */
+export class Idle {
+  readonly causes: IdleHeader["causes"];
+  private readonly sampleAt: Column;
+  private readonly device: Column;
+  private readonly weight_ns: Column;
+  private readonly causeAt: Column;
+  private readonly labelAt: Column;
+  private readonly partAt: Column;
+  private readonly parts: string[];
+
+  constructor(
+    readonly code: Code,
+    frame: Frame,
+  ) {
+    const header = frame.header as IdleHeader;
+    this.causes = header.causes;
+    this.parts = header.parts;
+    this.sampleAt = column(frame, "sample");
+    this.device = column(frame, "device");
+    this.weight_ns = column(frame, "weight");
+    this.causeAt = column(frame, "cause");
+    this.labelAt = column(frame, "label");
+    this.partAt = column(frame, "part");
+  }
+
+  /** Visits what is asked for, of one kind. */
+  each(part: "sampled" | "exact" | "worker", { range = null, cause = null, label = null, device = null }: Asked, visit: (sample: number, weight_ns: number) => void): void {
+    const wanted = this.parts.indexOf(part);
+    for (let row = 0; row < this.sampleAt.length; row += 1) {
+      if (this.partAt[row] !== wanted || (device !== null && this.device[row] !== device)) continue;
+      if ((cause !== null && this.causeAt[row] !== cause) || (label !== null && this.labelAt[row] !== label)) continue;
+      const sample = this.sampleAt[row];
+      const at_ns = this.code.at_ns[sample];
+      // A wait ends with what a hook then sees.
+      const past = range !== null && (at_ns > range.to_ns || (part !== "exact" && at_ns === range.to_ns));
+      if (range === null || (at_ns >= range.from_ns && !past)) visit(sample, this.weight_ns[row]);
+    }
+  }
+
+  /** By line, the greatest first. */
+  lines(part: "sampled" | "exact" | "worker", asked: Asked): LineTime[] {
+    const found = new Map<number, LineTime>();
+    // A sample in gaps of two devices is one sample.
+    const seen = new Set<number>();
+    this.each(part, asked, (sample, weight_ns) => {
+      const line = this.code.lineOf(sample);
+      let time = found.get(line);
+      if (!time) found.set(line, (time = { line, text: this.code.lineText(line), total_ns: 0, samples: 0, rows: [] }));
+      time.total_ns += weight_ns;
+      if (seen.has(sample)) return;
+      seen.add(sample);
+      time.samples += 1;
+      time.rows.push(sample);
+    });
+    return [...found.values()].sort((a, b) => b.total_ns - a.total_ns || b.samples - a.samples || (a.text < b.text ? -1 : 1));
+  }
+
+  /** The labels that the work after gaps has, as in the trace's strings. */
+  get labels(): number[] {
+    return [...new Set(this.labelAt)].filter((label) => label !== NONE);
+  }
+}
+
+/** The stack that most of these samples have: one of the samples. */
+export function commonest(code: Code, rows: readonly number[]): number | null {
+  const counts = new Map<string, { row: number; count: number }>();
+  for (const row of rows) {
+    const key = code.framesOf(row).join(" ");
+    const known = counts.get(key);
+    if (known) known.count += 1;
+    else counts.set(key, { row, count: 1 });
+  }
+  const most = [...counts.values()].sort((a, b) => b.count - a.count)[0];
+  return most?.row ?? null;
+}

@@ -1,0 +1,96 @@
+// The tree of a flame graph: which frames called which, with the idle time of each.
+
+import type { Asked, Code, Idle } from "./code.ts";
+
+export interface FlameNode {
+  /** Number of the frame; -1: all of it. */
+  frame: number;
+  total_ns: number;
+  samples: number;
+  children: FlameNode[];
+}
+
+/** The tree of what is asked for, the outermost frames first; children are the greatest first. Frames of others that all stacks begin with are left out. */
+export function flame(idle: Idle, asked: Asked): FlameNode {
+  const { code } = idle;
+  const root: FlameNode = { frame: -1, total_ns: 0, samples: 0, children: [] };
+  const children = new Map<FlameNode, Map<number, FlameNode>>();
+  idle.each("sampled", asked, (sample, weight_ns) => {
+    root.total_ns += weight_ns;
+    root.samples += 1;
+    let node = root;
+    const frames = code.framesOf(sample);
+    for (let at = frames.length - 1; at >= 0; at -= 1) {
+      let known = children.get(node);
+      if (!known) children.set(node, (known = new Map()));
+      let child = known.get(frames[at]);
+      if (!child) {
+        known.set(frames[at], (child = { frame: frames[at], total_ns: 0, samples: 0, children: [] }));
+        node.children.push(child);
+      }
+      child.total_ns += weight_ns;
+      child.samples += 1;
+      node = child;
+    }
+  });
+  for (const node of [root, ...[...children.values()].flatMap((known) => [...known.values()])]) {
+    node.children.sort((a, b) => b.total_ns - a.total_ns || b.samples - a.samples);
+  }
+  return { ...root, children: withoutRunners(root, code) };
+}
+
+/** A program may be run by some module of Python: those frames say nothing of its code. */
+function withoutRunners(root: FlameNode, code: Code): FlameNode[] {
+  let { children } = root;
+  while (children.length === 1 && children[0].samples === root.samples && !code.header.frames[children[0].frame].own && children[0].children.length > 0) ({ children } = children[0]);
+  return hasOwn(children, code) ? children : root.children;
+}
+
+function hasOwn(nodes: readonly FlameNode[], code: Code): boolean {
+  return nodes.some((node) => code.header.frames[node.frame].own);
+}
+
+/** A node as it is drawn: where, as shares of the width, and how deep. */
+export interface Placed {
+  node: FlameNode;
+  from: number;
+  width: number;
+  depth: number;
+  parent: Placed | null;
+  /** It is around what is zoomed to. */
+  around: boolean;
+}
+
+/** Places the nodes of a tree, with `zoomed` as wide as all; those narrower than `least` are left out. */
+export function placed(root: FlameNode, zoomed: FlameNode, least: number): Placed[] {
+  const found: Placed[] = [];
+  const path = pathTo(root, zoomed) ?? [root];
+  let parent: Placed | null = null;
+  for (const node of path) {
+    parent = { node, from: 0, width: 1, depth: found.length, parent, around: node !== zoomed };
+    found.push(parent);
+  }
+  const place = (inside: Placed): void => {
+    let { from } = inside;
+    for (const node of inside.node.children) {
+      const width = inside.node.total_ns > 0 ? (inside.width * node.total_ns) / inside.node.total_ns : 0;
+      if (width >= least) {
+        const child: Placed = { node, from, width, depth: inside.depth + 1, parent: inside, around: false };
+        found.push(child);
+        place(child);
+      }
+      from += width;
+    }
+  };
+  place(found[found.length - 1]);
+  return found;
+}
+
+function pathTo(from: FlameNode, node: FlameNode): FlameNode[] | null {
+  if (from === node) return [from];
+  for (const child of from.children) {
+    const path = pathTo(child, node);
+    if (path) return [from, ...path];
+  }
+  return null;
+}

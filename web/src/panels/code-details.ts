@@ -1,0 +1,175 @@
+// Code beside the timeline: that of a gap, and a sample with its stack.
+
+import { type Code, type CodeFrame, commonest, type Idle, LEAST_SAMPLES, type LineTime, type Sample } from "../data/code.ts";
+import type { Trace } from "../data/trace.ts";
+import { fill, h } from "../dom.ts";
+import type { Look } from "../look.ts";
+import { sentence } from "../sentence.ts";
+import { count, duration, instant, of, share } from "../time/format.ts";
+import type { Range } from "../time/range.ts";
+import { swatch } from "./swatch.ts";
+
+/** Lines that are listed. */
+const MOST_LINES = 6;
+/** Frames of a stack that are seen without opening the rest. */
+const MOST_FRAMES = 12;
+/** Frames beside the pointer. */
+const FEW_FRAMES = 5;
+
+const SOURCES: Record<string, string> = {
+  "after-wait": "exact, when a wait had ended",
+  "at-submission": "exact, at a submission",
+  sampled: "sampled",
+};
+
+/** The code of a gap: comes when the samples are there. Nothing where the trace has none. */
+export function gapCode(trace: Trace, look: Look, device: number, range: Range): HTMLElement | null {
+  if (!trace.hasSamples) return null;
+  const element = h("div", { class: "gap-code" }, h("h3", {}, "Code of the submitting thread"), h("p", { class: "note", role: "status" }, "Loading samples…"));
+  trace.loadIdle().then(
+    (idle) => showGap(element, idle, look, { device, range }),
+    (error: unknown) => fill(element, h("h3", {}, "Code of the submitting thread"), h("p", { class: "note" }, sentence(error))),
+  );
+  return element;
+}
+
+function showGap(element: HTMLElement, idle: Idle, look: Look, asked: { device: number; range: Range }): void {
+  const { code } = idle;
+  const lines = idle.lines("sampled", asked);
+  const exact = idle.lines("exact", asked);
+  const workers = idle.lines("worker", asked);
+  const samples = lines.reduce((sum, { samples }) => sum + samples, 0);
+  element.dataset.samples = String(samples);
+  const heaviest = lines[0] ?? exact[0];
+  const row = heaviest && commonest(code, heaviest.rows);
+  const total = of(samples, "sample", "samples");
+  fill(
+    element,
+    h("h3", {}, "Code of the submitting thread", samples > 0 ? h("span", { class: "note" }, ` ${total}${samples < LEAST_SAMPLES ? ", too few for shares" : ""}`) : null),
+    samples === 0 ? h("p", { class: "note" }, "No samples: none was taken while its work was not submitted.") : lineList(code, look, lines, samples),
+    exact.length > 0
+      ? h(
+          "div",
+          { class: "exact-lines" },
+          h("h3", {}, "Exact lines"),
+          h("ul", { class: "causes" }, exact.slice(0, MOST_LINES).map((line) => h("li", {}, lineName(code, look, line.line), h("span", { class: "note" }, kindsOf(code, line))))),
+        )
+      : null,
+    typeof row === "number" ? wholeStack(code.sample(row).frames, lines.length > 1 ? "The stack of most samples" : "Its stack") : null,
+    workers.length > 0 ? workerList(code, look, workers) : null,
+  );
+}
+
+/** By what an exact line was seen. */
+function kindsOf(code: Code, line: LineTime): string {
+  return [...new Set(line.rows.map((row) => SOURCES[code.sample(row).source] ?? "exact"))].join("; ").replaceAll("exact, ", "");
+}
+
+function lineName(code: Code, look: Look, line: number): HTMLElement {
+  const { source } = code.lineFrame(line) ?? {};
+  return h(
+    "span",
+    { class: "code-line" },
+    h("span", { class: "whole" }, swatch(look.lineColour(code, line)), code.lineText(line)),
+    source ? h("code", { title: source }, source) : null,
+  );
+}
+
+function lineList(code: Code, look: Look, lines: readonly LineTime[], samples: number): HTMLElement {
+  const rest = lines.slice(MOST_LINES).reduce((sum, { samples }) => sum + samples, 0);
+  const total_ns = lines.reduce((sum, line) => sum + line.total_ns, 0);
+  return h(
+    "ul",
+    { class: "causes lines" },
+    lines.slice(0, MOST_LINES).map((line) =>
+      h(
+        "li",
+        {},
+        lineName(code, look, line.line),
+        samples >= LEAST_SAMPLES ? h("span", { class: "number" }, share(line.total_ns / total_ns)) : null,
+        h("span", { class: "number note", title: of(line.samples, "sample", "samples") }, samples >= LEAST_SAMPLES ? count(line.samples) : of(line.samples, "sample", "samples")),
+      ),
+    ),
+    rest > 0 ? h("li", { class: "note" }, `${of(rest, "sample", "samples")} in other lines`) : null,
+  );
+}
+
+function workerList(code: Code, look: Look, lines: readonly LineTime[]): HTMLElement {
+  const rows = lines.flatMap((line) => line.rows);
+  const processes = new Set(rows.map((row) => code.threadOf(row).process)).size;
+  return h(
+    "div",
+    { class: "meanwhile" },
+    h("h3", {}, `Meanwhile ${of(processes, "worker", "workers")}`, h("span", { class: "note" }, ` ${of(rows.length, "sample", "samples")}`)),
+    h(
+      "ul",
+      { class: "causes lines" },
+      lines.slice(0, MOST_LINES).map((line) =>
+        h(
+          "li",
+          {},
+          lineName(code, look, line.line),
+          rows.length >= LEAST_SAMPLES ? h("span", { class: "number" }, share(line.samples / rows.length)) : null,
+          h("span", { class: "number note" }, rows.length >= LEAST_SAMPLES ? count(line.samples) : of(line.samples, "sample", "samples")),
+        ),
+      ),
+    ),
+  );
+}
+
+/** A stack, the innermost frame first; the program's own frames stand out. */
+function wholeStack(frames: readonly CodeFrame[], title: string): HTMLElement {
+  if (frames.length === 0) return h("p", { class: "note" }, "The stack could not be read.");
+  const item = (frame: CodeFrame): HTMLElement =>
+    h(
+      "li",
+      { class: frame.own ? "own" : null, title: [frame.file ?? frame.library, frame.function].filter(Boolean).join(" · ") || null },
+      frame.text,
+      frame.source ? h("code", {}, frame.source) : null,
+    );
+  const [seen, rest] = [frames.slice(0, MOST_FRAMES), frames.slice(MOST_FRAMES)];
+  return h(
+    "div",
+    { class: "stack" },
+    h("h3", {}, title, h("span", { class: "note" }, " innermost first")),
+    h("ol", {}, seen.map(item)),
+    rest.length > 0 ? h("details", {}, h("summary", {}, of(rest.length, "caller more", "callers more")), h("ol", { start: MOST_FRAMES + 1 }, rest.map(item))) : null,
+  );
+}
+
+/** Whether the thread ran, and what held it. */
+function stateText(sample: Sample): string {
+  const waits = sample.gil_holder === null ? "" : `, waiting for the interpreter's lock (GIL) of thread ${sample.gil_holder}`;
+  return `${sample.state}${sample.system_call ? ` in ${sample.system_call}` : ""}${waits}`;
+}
+
+/** What is said beside the pointer. */
+export function sampleNote(sample: Sample): HTMLElement {
+  const more = sample.frames.length - FEW_FRAMES;
+  return h(
+    "div",
+    { class: "stack" },
+    h("div", { class: "note" }, `${stateText(sample)} · ${SOURCES[sample.source] ?? sample.source}`),
+    h("ol", {}, sample.frames.slice(0, FEW_FRAMES).map((frame) => h("li", { class: frame.own ? "own" : null }, frame.text))),
+    more > 0 ? h("div", { class: "note" }, `and ${of(more, "caller", "callers")}`) : null,
+  );
+}
+
+/** All about a sample. */
+export function sampleDetails(sample: Sample): HTMLElement[] {
+  const field = (name: string, value: string): HTMLElement[] => [h("dt", {}, name), h("dd", {}, value)];
+  return [
+    h("p", { class: "big" }, sample.state, h("span", { class: "note" }, ` at ${instant(sample.at_ns, 10)}`)),
+    wholeStack(sample.frames, "Stack"),
+    h("h3", {}, "All fields"),
+    h(
+      "dl",
+      { class: "fields" },
+      field("thread", sample.thread.name),
+      field("state", stateText(sample)),
+      field("taken", SOURCES[sample.source] ?? sample.source),
+      field("system call", sample.system_call ?? (sample.state === "blocked" ? "unknown" : "none")),
+      sample.period_ns === null ? [] : field("stands for", duration(sample.period_ns)),
+    ),
+  ];
+}

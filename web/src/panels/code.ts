@@ -1,0 +1,271 @@
+// The code of idle time: a flame graph of the stacks that submitting threads had in gaps, and the same as a table.
+
+import { type Asked, type Code, type Idle, LEAST_SAMPLES, type LineTime } from "../data/code.ts";
+import { flame, type FlameNode, type Placed, placed } from "../data/flame.ts";
+import { fill, h } from "../dom.ts";
+import { inkOn } from "../draw/palette.ts";
+import { Latest } from "../latest.ts";
+import type { Look } from "../look.ts";
+import { sentence } from "../sentence.ts";
+import { count, duration, instant, of, share } from "../time/format.ts";
+import { length } from "../time/range.ts";
+import type { View } from "../view.ts";
+import { swatch } from "./swatch.ts";
+import { Table } from "./table.ts";
+
+/** Rows of the drawing. */
+const ROW_PX = 18;
+/** Narrower frames are not drawn, as a share of the width. */
+const LEAST_WIDTH = 1 / 600;
+/** Names in narrower frames could not be read. */
+const NAMED_WIDTH = 0.045;
+const REST_MS = 120;
+
+/** What is said where the recording has no samples. */
+export const NO_SAMPLES = "No samples: record with stacks. `gapscope record` takes them of Python and native threads unless it is told --no-stacks.";
+
+export class CodePanel {
+  readonly element = h("div", { class: "panel code-panel" });
+  private readonly said = h("span", { role: "status" });
+  private readonly more = h("span", { class: "note" });
+  private readonly causes = h("select", { "aria-label": "Cause of idle time", onchange: () => this.show() });
+  private readonly labels = h("select", { "aria-label": "Label of the work that ended the gap", onchange: () => this.show() });
+  private readonly whole = h("button", { type: "button", hidden: true, onclick: () => this.zoom(null) }, "Zoom out");
+  private readonly drawing = h("div", { class: "flame", role: "group", "aria-label": "Flame graph of idle time. Arrow keys move, Enter zooms, Escape zooms out. The table has the same by line.", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
+  private readonly table: Table<LineTime>;
+  private readonly asked = new Latest();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private idle: Idle | null = null;
+  private root: FlameNode | null = null;
+  private zoomed: FlameNode | null = null;
+  private nodes: { placed: Placed; element: HTMLButtonElement }[] = [];
+  private samples = 0;
+  private total_ns = 0;
+
+  constructor(
+    private readonly view: View,
+    private readonly look: Look,
+    /** A line was picked: it is searched for. */
+    private readonly pick: (line: string) => void,
+  ) {
+    this.table = new Table<LineTime>({
+      name: "Idle time by line of code",
+      sorted: 1,
+      empty: "No samples are in this part of the idle time.",
+      pick: (row) => this.pick(this.idle?.code.lineFrame(row.line)?.text ?? row.text),
+      columns: [
+        { head: "line", wide: true, whole: true, text: (row) => this.named(row), sort: (row) => row.text },
+        { head: "idle time", says: "Idle time that its samples stand for", number: true, text: (row) => duration(Math.round(row.total_ns)), sort: (row) => row.total_ns },
+        { head: "share", says: `Of the time with samples; from ${LEAST_SAMPLES} samples on`, number: true, text: (row) => (this.samples < LEAST_SAMPLES ? "–" : share(row.total_ns / this.total_ns)), sort: (row) => row.total_ns },
+        { head: "samples", number: true, text: (row) => count(row.samples), sort: (row) => row.samples },
+      ],
+    });
+    view.onChange((change) => {
+      if (change !== "selection" && change !== "data") return;
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.element.isConnected && (change === "data" ? void this.open() : this.show()), REST_MS);
+    });
+    this.head();
+  }
+
+  private named(row: LineTime): Node {
+    const source = this.idle?.code.lineFrame(row.line)?.source;
+    return h("span", { class: "code-line" }, h("span", {}, this.idle ? swatch(this.look.lineColour(this.idle.code, row.line)) : null, row.text), source ? h("code", { title: source }, source) : null);
+  }
+
+  private head(): void {
+    const { trace } = this.view;
+    if (!trace.hasSamples) {
+      // A recording that goes on may get them.
+      const says = trace.overview.live && trace.overview.manifest.stack_rate_hz ? "No samples yet." : NO_SAMPLES;
+      return fill(this.element, h("p", { class: "empty" }, says));
+    }
+    fill(
+      this.element,
+      h("div", { class: "panel-head" }, this.said, this.more, h("span", { class: "choices" }, this.whole, this.causes, this.labels)),
+      h("div", { class: "split" }, this.drawing, h("div", { class: "code-table" }, this.table.element)),
+    );
+  }
+
+  /** Loads what there is by now. */
+  async open(): Promise<void> {
+    const { trace } = this.view;
+    this.head();
+    if (!trace.hasSamples) return;
+    const last = this.asked.begin();
+    if (!this.idle) fill(this.said, "Loading samples…");
+    try {
+      const idle = await trace.loadIdle();
+      if (!last()) return;
+      if (idle === this.idle) return this.show();
+      this.idle = idle;
+      this.zoomed = null;
+      this.choices(idle);
+      this.show();
+    } catch (error) {
+      if (!last()) return;
+      this.idle = null;
+      fill(this.element, h("p", { class: "problem" }, sentence(error)));
+    }
+  }
+
+  private choices(idle: Idle): void {
+    const { trace } = this.view;
+    const choose = (select: HTMLSelectElement, all: string, values: [value: string, text: string][]): void => {
+      const { value } = select;
+      fill(select, h("option", { value: "" }, all), values.map(([value, text]) => h("option", { value }, text)));
+      select.value = values.some(([one]) => one === value) ? value : "";
+      select.hidden = values.length === 0;
+    };
+    const causes = idle.causes.filter(({ samples }) => samples > 0);
+    choose(this.causes, "All causes", causes.map(({ cause }) => [String(trace.strings.indexOf(cause)), trace.causes.name(cause)]));
+    const labels = idle.labels.map((label): [string, string] => [String(label), trace.text(label)]);
+    choose(this.labels, "All labels", labels.sort((a, b) => (a[1] < b[1] ? -1 : 1)));
+  }
+
+  private get filter(): Asked {
+    const number = ({ value }: HTMLSelectElement): number | null => (value ? Number(value) : null);
+    return { range: this.view.selection, cause: number(this.causes), label: number(this.labels) };
+  }
+
+  private show(): void {
+    const { idle } = this;
+    if (!idle) return;
+    const { filter } = this;
+    const path = this.root && this.zoomed ? pathOf(this.root, this.zoomed) : null;
+    this.root = flame(idle, filter);
+    // What is zoomed to stays, where it is there.
+    this.zoomed = path && followed(this.root, path);
+    this.samples = this.root.samples;
+    this.total_ns = this.root.total_ns;
+    this.element.dataset.samples = String(this.samples);
+    this.element.dataset.totalNs = this.total_ns.toFixed(0);
+    const where = filter.range ? ` from ${instant(filter.range.from_ns, length(filter.range) / 100)} to ${instant(filter.range.to_ns, length(filter.range) / 100)}` : "";
+    fill(this.said, h("b", {}, duration(Math.round(this.total_ns))), ` of idle time${where} by ${of(this.samples, "sample", "samples")}`);
+    fill(this.more, this.caveat(idle));
+    this.table.show(idle.lines("sampled", filter));
+    this.draw(idle.code);
+  }
+
+  /** What the samples do not say. */
+  private caveat(idle: Idle): string {
+    const { range, cause, label } = this.filter;
+    const said: string[] = [];
+    if (this.samples < LEAST_SAMPLES) said.push("too few for shares");
+    if (!range && label === null) {
+      const without_ns = idle.causes.filter((one) => cause === null || one.cause === this.view.trace.text(cause ?? -1)).reduce((sum, one) => sum + one.without_samples_ns, 0);
+      if (without_ns > 0) said.push(`${duration(without_ns)} more without samples`);
+    }
+    return said.join(", ");
+  }
+
+  private zoom(node: FlameNode | null): void {
+    this.zoomed = node === this.root ? null : node;
+    if (this.idle) this.draw(this.idle.code);
+  }
+
+  /** Colours, or what the search finds, have changed. */
+  renew(): void {
+    if (!this.idle || !this.element.isConnected) return;
+    this.table.show(this.table.all);
+    this.draw(this.idle.code);
+  }
+
+  private draw(code: Code): void {
+    const { root } = this;
+    if (!root) return;
+    const focused = this.nodes.find(({ element }) => element === document.activeElement)?.placed.node;
+    const all = root.samples === 0 ? [] : placed(root, this.zoomed ?? root, LEAST_WIDTH);
+    this.whole.hidden = this.zoomed === null;
+    this.nodes = all.map((one) => ({ placed: one, element: this.node(code, one) }));
+    const depth = all.reduce((most, one) => Math.max(most, one.depth + 1), 0);
+    const inner = h("div", { class: "flame-rows" }, this.nodes.map(({ element }) => element));
+    inner.style.height = `${depth * ROW_PX}px`;
+    this.drawing.dataset.nodes = String(all.length);
+    fill(this.drawing, all.length > 0 ? inner : h("p", { class: "empty" }, "No samples are in this part of the idle time."));
+    const again = this.nodes.find(({ placed }) => placed.node === focused) ?? this.nodes.find(({ placed }) => placed.node === (this.zoomed ?? root));
+    if (again) again.element.tabIndex = 0;
+    if (focused) again?.element.focus();
+  }
+
+  private node(code: Code, one: Placed): HTMLButtonElement {
+    const { node } = one;
+    const frame = node.frame < 0 ? null : code.header.frames[node.frame];
+    const name = frame?.text ?? "all idle time with samples";
+    const part = this.samples < LEAST_SAMPLES ? "" : `, ${share(node.total_ns / this.total_ns)}`;
+    const says = `${name}: ${duration(Math.round(node.total_ns))}${part}, ${of(node.samples, "sample", "samples")}`;
+    const place = [frame?.file ?? frame?.library, frame?.source].filter(Boolean).join("\n");
+    const found = this.look.searching && frame !== null && this.look.finds(frame.text);
+    const element = h(
+      "button",
+      {
+        type: "button",
+        class: ["flame-node", frame?.own ? "own" : "", one.around ? "around" : "", this.look.searching ? (found ? "found" : "dimmed") : ""].filter(Boolean).join(" "),
+        tabindex: "-1",
+        "aria-label": says,
+        "aria-pressed": String(node === (this.zoomed ?? this.root)),
+        title: place ? `${says}\n${place}` : says,
+        onclick: () => this.zoom(node),
+      },
+      one.width >= NAMED_WIDTH ? name : "",
+    );
+    const { style } = element;
+    style.left = `${(one.from * 100).toFixed(4)}%`;
+    style.width = `${(one.width * 100).toFixed(4)}%`;
+    style.top = `${one.depth * ROW_PX}px`;
+    const colour = this.colour(code, node, found);
+    style.background = colour;
+    style.color = inkOn(colour);
+    return element;
+  }
+
+  /** Frames by which lines are told have the colours that those have elsewhere; the others are grey. */
+  private colour(code: Code, node: FlameNode, found: boolean): string {
+    const { colours } = this.look;
+    if (this.look.searching && !found) return colours.dimmed;
+    const line = code.lineOfFrame(node.frame);
+    if (line !== null) return this.look.lineColour(code, line);
+    return node.frame < 0 || code.header.frames[node.frame].own ? colours.strong : colours.hostWait;
+  }
+
+  private key(event: KeyboardEvent): void {
+    const at = this.nodes.findIndex(({ element }) => element === event.target);
+    if (at < 0) return;
+    const { placed: own } = this.nodes[at];
+    const beside = this.nodes.filter(({ placed }) => placed.depth === own.depth);
+    const number = beside.findIndex(({ placed }) => placed === own);
+    const steps: Record<string, () => (typeof this.nodes)[number] | undefined> = {
+      ArrowUp: () => this.nodes.find(({ placed }) => placed === own.parent),
+      ArrowDown: () => this.nodes.find(({ placed }) => placed.parent === own),
+      ArrowLeft: () => beside[number - 1],
+      ArrowRight: () => beside[number + 1],
+    };
+    const step = steps[event.key];
+    if (!step && event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (!step) return this.zoom(null);
+    const next = step();
+    if (!next) return;
+    this.nodes[at].element.tabIndex = -1;
+    next.element.tabIndex = 0;
+    next.element.focus();
+  }
+}
+
+/** The frames that lead to a node. */
+function pathOf(root: FlameNode, node: FlameNode): number[] | null {
+  if (root === node) return [];
+  for (const child of root.children) {
+    const path = pathOf(child, node);
+    if (path) return [child.frame, ...path];
+  }
+  return null;
+}
+
+/** The node to which frames lead, if there is one. */
+function followed(root: FlameNode, path: readonly number[]): FlameNode | null {
+  let node: FlameNode | undefined = root;
+  for (const frame of path) node = node?.children.find((child) => child.frame === frame);
+  return node && node !== root ? node : null;
+}
