@@ -62,7 +62,7 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
   });
   test.skipIf(FIREFOX && dark).each([
     ["the code of idle time", "#p=code", ".flame-node"],
-    ["the same with a search", "#p=code&q=crop", ".flame-node.found"],
+    ["the same with a search", "#p=code&q=next_batch", ".flame-node.found"],
     ["the code of a gap", "#p=code&e=gaps.1", ".gap-code .stack"],
     ["a sample", "#e=samples.9", ".details-panel .stack"],
   ])("of %s", async (_, hash, shown) => {

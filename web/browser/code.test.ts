@@ -7,8 +7,8 @@ import { closeBrowser, gapscope, openTrace, type Opened, point, scratch, state, 
 import { SAMPLED, SAMPLES } from "./sampled.ts";
 
 const TRACK = "p1.t41.samples";
-/** In the first gap: inside of the third sample, which is of `crop`. */
-const CROP_NS = 2.415e6 + 50_000;
+/** In the first gap: inside of the third sample, in which it waits. */
+const WAIT_NS = 2.415e6 + 50_000;
 
 let viewer: Viewer;
 let plain: Viewer;
@@ -57,28 +57,28 @@ describe.each([
 ])("the code of idle time, %s", (_, url) => {
   test("has the planted shares, as a flame graph and as a table", async () => {
     const page = await openCode(url());
-    const all = SAMPLES.load + SAMPLES.crop;
+    const all = SAMPLES.load + SAMPLES.wait;
     expect(await samples(page)).toBe(all);
     const share = (part: number): string => `${((100 * part) / all).toFixed(1)} %`;
     const found = await rows(page);
     expect(found.map(([line, , part, count]) => [line, part, count])).toEqual([
       ["train.py:41 load_batch > resize", share(SAMPLES.load), String(SAMPLES.load)],
-      ["train.py:50 crop > read", share(SAMPLES.crop), String(SAMPLES.crop)],
+      ["train.py:50 next_batch > Queue.get", share(SAMPLES.wait), String(SAMPLES.wait)],
     ]);
-    expect(await names(page)).toEqual(["all idle time with samples", "train.py:60 main", "train.py:41 load_batch", "Image.py:9 resize", "train.py:50 crop", "libc.so.6 read"]);
+    expect(await names(page)).toEqual(["all idle time with samples", "train.py:60 main", "train.py:41 load_batch", "Image.py:9 resize", "train.py:50 next_batch", "queues.py:103 Queue.get", "libc.so.6 read"]);
     const widths = await page.locator(".flame-node").evaluateAll((nodes) => nodes.map((node) => node.getBoundingClientRect().width));
     expect(widths[2] / widths[0]).toBeCloseTo(SAMPLES.load / all, 2);
   });
 
   test("zooms by click and key, and shows what the search finds", async () => {
     const page = await openCode(url());
-    await page.getByRole("button", { name: /^train.py:50 crop: / }).click();
-    expect(await names(page)).toEqual(["all idle time with samples", "train.py:60 main", "train.py:50 crop", "libc.so.6 read"]);
+    await page.getByRole("button", { name: /^train.py:50 next_batch: / }).click();
+    expect(await names(page)).toEqual(["all idle time with samples", "train.py:60 main", "train.py:50 next_batch", "queues.py:103 Queue.get", "libc.so.6 read"]);
     await page.keyboard.press("Escape");
-    expect(await names(page)).toHaveLength(6);
+    expect(await names(page)).toHaveLength(7);
     await page.locator(".flame-node").first().focus();
     for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "Enter"]) await page.keyboard.press(key);
-    expect(await names(page)).toHaveLength(4);
+    expect(await names(page)).toHaveLength(5);
     await page.getByRole("button", { name: "Zoom out" }).click();
     await page.locator("input[type=search], .topbar input").first().fill("resize|libc");
     await page.waitForSelector(".flame-node.found");
@@ -87,40 +87,41 @@ describe.each([
 
   test("follows the selected range, the cause and the label", async () => {
     const page = await openCode(url(), "&s=2000000-11000000");
-    expect(await samples(page)).toBe((SAMPLES.load + SAMPLES.crop) / 9);
+    expect(await samples(page)).toBe((SAMPLES.load + SAMPLES.wait) / 9);
     await page.keyboard.press("Escape");
-    await page.waitForFunction((all) => document.querySelector<HTMLElement>(".code-panel")?.dataset.samples === String(all), SAMPLES.load + SAMPLES.crop);
+    await page.waitForFunction((all) => document.querySelector<HTMLElement>(".code-panel")?.dataset.samples === String(all), SAMPLES.load + SAMPLES.wait);
     // Nine gaps end with work of steps 2 to 10, five of them odd.
     await page.getByRole("combobox", { name: /label/i }).selectOption("odd");
-    expect(await samples(page)).toBe(((SAMPLES.load + SAMPLES.crop) * 5) / 9);
+    expect(await samples(page)).toBe(((SAMPLES.load + SAMPLES.wait) * 5) / 9);
     await page.getByRole("combobox", { name: /cause/i }).selectOption("host late");
     expect(await samples(page)).toBeGreaterThan(0);
     await page.getByRole("combobox", { name: /label/i }).selectOption("");
     await page.getByRole("combobox", { name: /cause/i }).selectOption("");
-    expect(await samples(page)).toBe(SAMPLES.load + SAMPLES.crop);
+    expect(await samples(page)).toBe(SAMPLES.load + SAMPLES.wait);
   });
 
   test("is in the details of a gap, with exact lines and the whole stack", async () => {
     const page = await open(`${url()}#e=gaps.1`);
     await page.waitForSelector(".gap-code[data-samples]");
     const code = page.locator(".gap-code");
-    expect(Number(await code.getAttribute("data-samples"))).toBe((SAMPLES.load + SAMPLES.crop) / 9);
+    expect(Number(await code.getAttribute("data-samples"))).toBe((SAMPLES.load + SAMPLES.wait) / 9);
     expect((await code.locator(".lines li").first().innerText()).replace(/\s+/g, " ")).toMatch(/^train.py:41 load_batch > resize 66\.\d % 30$/);
     expect(await code.locator(".exact-lines").innerText()).toContain("train.py:41 load_batch");
+    expect((await code.locator(".meanwhile").innerText()).replace(/\s+/g, " ")).toMatch(/^Meanwhile 1 worker \d+ samples data.py:12 decode 100 % \d+$/);
     expect(await code.locator(".stack ol li").allInnerTexts()).toEqual(["Image.py:9 resize", "train.py:41 load_batch", "train.py:60 main"]);
   });
 
   test("is on the thread's track: hovering and clicking show stack, state and system call", async () => {
     const page = await open(`${url()}#t=2000000-4000000`);
     await page.waitForSelector(`[data-track="${TRACK}"][data-lanes="2"]`);
-    const place = await point(page, TRACK, CROP_NS);
+    const place = await point(page, TRACK, WAIT_NS);
     await page.mouse.move(place.x, place.y);
     await page.waitForSelector(".tooltip:not([hidden])");
     expect(await page.locator(".tooltip").innerText()).toContain("blocked in read");
     await page.mouse.click(place.x, place.y);
     await page.waitForSelector('.details-panel[data-row^="samples."]');
     const details = await page.locator(".details-panel").innerText();
-    expect(details).toContain("train.py:50 crop > read");
+    expect(details).toContain("train.py:50 next_batch > Queue.get");
     expect(details).toContain("libc.so.6 read");
     const { event } = await state(page);
     expect(event).toMatch(/^samples\.\d+$/);
