@@ -6,10 +6,12 @@ import axe from "axe-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { TEXT } from "./known.ts";
 import { closeBrowser, FIREFOX, openPage, openTrace, type Opened, scratch, traceOf, view, type Viewer } from "./product.ts";
+import { SAMPLED } from "./sampled.ts";
 
 let viewer: Viewer;
 let empty: Viewer;
 let ranks: Viewer;
+let sampled: Viewer;
 let capture: Viewer;
 let opened: Opened;
 
@@ -19,6 +21,7 @@ beforeAll(async () => {
   viewer = await view(known);
   const heads = /^(manifest|process|thread|device|queue|loss) /;
   empty = await view(traceOf(made, "empty", TEXT.split("\n").filter((line) => heads.test(line)).join("\n")));
+  sampled = await view(traceOf(made, "sampled", SAMPLED));
   for (const rank of [0, 1]) cpSync(known, join(made, "run", `rank=${rank}`), { recursive: true });
   ranks = await view(join(made, "run"));
   capture = await view(join(import.meta.dirname, "../../fixtures/fusion.gapcapture"));
@@ -26,7 +29,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await closeBrowser();
-  for (const one of [viewer, empty, ranks, capture]) await one?.stop();
+  for (const one of [viewer, empty, ranks, sampled, capture]) await one?.stop();
 });
 
 afterEach(async () => {
@@ -47,6 +50,7 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
     ["the page as it opens", ""],
     ["kernels", "#p=kernels"],
     ["labels", "#p=labels"],
+    ["code that was not sampled", "#p=code"],
     ["dependencies", "#p=dependencies"],
     ["the folded graph", "#p=graph"],
     ["a comparison", "#p=compare&a=0:label:eager&z=0:label:compiled"],
@@ -55,6 +59,14 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
     ["a selected range", "#s=1000000-9000000"],
   ])("of %s", async (_, hash) => {
     await check(viewer.url + hash, dark);
+  });
+  test.skipIf(FIREFOX && dark).each([
+    ["the code of idle time", "#p=code", ".flame-node"],
+    ["the same with a search", "#p=code&q=next_batch", ".flame-node.found"],
+    ["the code of a gap", "#p=code&e=gaps.1", ".gap-code .stack"],
+    ["a sample", "#e=samples.9", ".details-panel .stack"],
+  ])("of %s", async (_, hash, shown) => {
+    await check(sampled.url + hash, dark, shown);
   });
   test.skipIf(FIREFOX && dark)("of a recording without anything", async () => {
     await check(empty.url, dark);
@@ -71,8 +83,9 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
     expect(await opened.page.locator(".timeline.beside").count()).toBe(1);
     expect(await opened.page.locator(".trace-name").innerText()).toBe("run");
   });
-  async function check(url: string, dark: boolean): Promise<void> {
+  async function check(url: string, dark: boolean, shown = "#app"): Promise<void> {
     opened = await openTrace(url, { dark });
+    await opened.page.waitForSelector(shown);
     await opened.page.waitForFunction(() => !/loading|Comparing…|Folding|Looking at|Asking for|Analysing/i.test(document.querySelector("#app")?.textContent ?? ""));
     expect(await broken(opened.page)).toEqual([]);
   }

@@ -1,5 +1,5 @@
 // A trace with samples whose shares are planted: the host is late before each of ten steps, two thirds of the time in
-// `load_batch` and one third in `crop`. All times are microseconds here.
+// `load_batch` and one third in `next_batch`, where it waits for a worker that decodes meanwhile. All times are microseconds here.
 
 export const STEPS = 10;
 const PERIOD_US = 10_000;
@@ -7,7 +7,7 @@ const WORK_US = 1000;
 const SAMPLE_US = 200;
 
 /** Samples of the submitting thread by line, in the gaps. */
-export const SAMPLES = { load: 0, crop: 0 };
+export const SAMPLES = { load: 0, wait: 0 };
 
 const lines: string[] = [];
 for (let at = 0; at < STEPS; at += 1) {
@@ -22,17 +22,19 @@ for (let at = 0; at < STEPS; at += 1) {
   );
   const late_us = PERIOD_US - WORK_US - 110;
   for (let n = 0; n * SAMPLE_US < late_us; n += 1) {
-    const crops = n % 3 === 2;
-    const more = crops ? "state=blocked system_call=read" : "state=running";
+    const waits = n % 3 === 2;
+    const more = waits ? "state=blocked system_call=read" : "state=running";
     // What the last step leads to is not recorded: those samples are in no gap.
-    if (at + 1 < STEPS) SAMPLES[crops ? "crop" : "load"] += 1;
-    lines.push(`sample time_ns=${start + WORK_US + 10 + n * SAMPLE_US + 5}us process=1 thread=41 stack=${crops ? 4 : 3} source=sampled period_ns=${SAMPLE_US}us ${more}`);
+    if (at + 1 < STEPS) SAMPLES[waits ? "wait" : "load"] += 1;
+    lines.push(`sample time_ns=${start + WORK_US + 10 + n * SAMPLE_US + 5}us process=1 thread=41 stack=${waits ? 4 : 3} source=sampled period_ns=${SAMPLE_US}us ${more}`);
+    if (waits) lines.push(`sample time_ns=${start + WORK_US + 10 + n * SAMPLE_US + 5}us process=2 thread=52 stack=8 source=sampled period_ns=${3 * SAMPLE_US}us state=running`);
   }
 }
 
 export const SAMPLED = [
   "manifest gapscope_version=0.1.0 command=made exit.code=0 sampling_mode=dispatch start_ns=0 end_ns=110ms start_unix_ns=1790000000000000000 stack_rate_hz=5000",
   "process id=1 pid=41 parent_pid=1 executable=/usr/bin/made hook=vulkan start_ns=0 end_ns=110ms",
+  "process id=2 pid=52 parent_pid=41 executable=/usr/bin/made hook=sampled start_ns=0 end_ns=110ms",
   "thread process=1 thread=41 name=main",
   'device id=1 process=1 api=vulkan name="Made GPU" driver=made uuid=00ff clock.method=calibrated clock.error_ns=100 clock.samples=2 clock.nanoseconds_per_tick=1.0',
   "queue id=1 device=1 family=0 index=0 capabilities=compute timestamp_bits=64",
@@ -42,12 +44,16 @@ export const SAMPLED = [
   "frame id=1 kind=python function=main file=/home/a/train.py line=60",
   "frame id=2 kind=python function=load_batch file=/home/a/train.py line=41",
   "frame id=3 kind=python function=resize file=/v/lib/python3.12/site-packages/PIL/Image.py line=9",
-  "frame id=4 kind=python function=crop file=/home/a/train.py line=50",
+  "frame id=4 kind=python function=next_batch file=/home/a/train.py line=50",
   "frame id=5 kind=native function=read library=/usr/lib/libc.so.6",
+  "frame id=6 kind=python function=Queue.get file=/usr/lib/python3.12/multiprocessing/queues.py line=103",
+  "frame id=7 kind=python function=decode file=/home/a/data.py line=12",
   "stack id=1 frame=1",
   "stack id=2 parent=1 frame=2",
   "stack id=3 parent=2 frame=3",
   "stack id=5 parent=1 frame=4",
-  "stack id=4 parent=5 frame=5",
+  "stack id=6 parent=5 frame=6",
+  "stack id=4 parent=6 frame=5",
+  "stack id=8 frame=7",
   ...lines,
 ].join("\n");

@@ -21,8 +21,8 @@ export class Topbar {
   constructor(name: string, ranks: HTMLElement | null, file: boolean, steps: TopbarSteps) {
     this.input = h("input", {
       type: "search",
-      placeholder: "Search kernels and labels",
-      "aria-label": "Search kernels and labels with a regular expression",
+      placeholder: "Search kernels, labels and code",
+      "aria-label": "Search kernels, labels and code with a regular expression",
       title: "Enter: the next that is found; Shift + Enter: the one before",
       spellcheck: "false",
       autocomplete: "off",

@@ -96,6 +96,8 @@ export class CodePanel {
     if (!this.idle) fill(this.said, "Loading samples…");
     try {
       const idle = await trace.loadIdle();
+      // Causes and labels are named by the trace's strings.
+      if (idle !== this.idle) await trace.loadStrings();
       if (!last()) return;
       if (idle === this.idle) return this.show();
       this.idle = idle;

@@ -1,0 +1,145 @@
+// The code of idle time: samples on the threads' tracks, the code of a gap, the flame graph and its table.
+
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { TEXT } from "./known.ts";
+import { closeBrowser, gapscope, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { SAMPLED, SAMPLES } from "./sampled.ts";
+
+const TRACK = "p1.t41.samples";
+/** In the first gap: inside of the third sample, in which it waits. */
+const WAIT_NS = 2.415e6 + 50_000;
+
+let viewer: Viewer;
+let plain: Viewer;
+let file: string;
+let opened: Opened;
+
+beforeAll(async () => {
+  const made = scratch();
+  const trace = traceOf(made, "sampled", SAMPLED);
+  viewer = await view(trace);
+  plain = await view(traceOf(made, "known", TEXT));
+  file = join(made, "sampled.html");
+  gapscope("report", trace, "--html", file);
+});
+
+afterAll(async () => {
+  await closeBrowser();
+  for (const one of [viewer, plain]) await one?.stop();
+});
+
+afterEach(async () => {
+  expect(opened.foreign).toEqual([]);
+  expect(opened.errors).toEqual([]);
+  await opened.page.close();
+});
+
+async function open(url: string): Promise<Opened["page"]> {
+  opened = await openTrace(url, { width: 1440, height: 900 });
+  return opened.page;
+}
+
+/** Opens the page at the code, once the samples are there. */
+async function openCode(url: string, hash = ""): Promise<Opened["page"]> {
+  const page = await open(`${url}#p=code${hash}`);
+  await page.waitForSelector(".code-panel[data-samples]");
+  return page;
+}
+
+const rows = (page: Opened["page"]): Promise<string[][]> => page.locator(".code-table tbody tr").evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll("td")].map((cell) => (cell as HTMLElement).innerText.replace(/\s+/g, " ").trim())));
+const names = (page: Opened["page"]): Promise<string[]> => page.locator(".flame-node").evaluateAll((nodes) => nodes.map((node) => node.textContent ?? ""));
+const samples = (page: Opened["page"]): Promise<number> => page.locator(".code-panel").getAttribute("data-samples").then(Number);
+
+describe.each([
+  ["served", () => viewer.url],
+  ["in a file", () => `file://${file}`],
+])("the code of idle time, %s", (_, url) => {
+  test("has the planted shares, as a flame graph and as a table", async () => {
+    const page = await openCode(url());
+    const all = SAMPLES.load + SAMPLES.wait;
+    expect(await samples(page)).toBe(all);
+    const share = (part: number): string => `${((100 * part) / all).toFixed(1)} %`;
+    const found = await rows(page);
+    expect(found.map(([line, , part, count]) => [line, part, count])).toEqual([
+      ["train.py:41 load_batch > resize", share(SAMPLES.load), String(SAMPLES.load)],
+      ["train.py:50 next_batch > Queue.get", share(SAMPLES.wait), String(SAMPLES.wait)],
+    ]);
+    expect(await names(page)).toEqual(["all idle time with samples", "train.py:60 main", "train.py:41 load_batch", "Image.py:9 resize", "train.py:50 next_batch", "queues.py:103 Queue.get", "libc.so.6 read"]);
+    const widths = await page.locator(".flame-node").evaluateAll((nodes) => nodes.map((node) => node.getBoundingClientRect().width));
+    expect(widths[2] / widths[0]).toBeCloseTo(SAMPLES.load / all, 2);
+  });
+
+  test("zooms by click and key, and shows what the search finds", async () => {
+    const page = await openCode(url());
+    await page.getByRole("button", { name: /^train.py:50 next_batch: / }).click();
+    expect(await names(page)).toEqual(["all idle time with samples", "train.py:60 main", "train.py:50 next_batch", "queues.py:103 Queue.get", "libc.so.6 read"]);
+    await page.keyboard.press("Escape");
+    expect(await names(page)).toHaveLength(7);
+    await page.locator(".flame-node").first().focus();
+    for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "Enter"]) await page.keyboard.press(key);
+    expect(await names(page)).toHaveLength(5);
+    await page.getByRole("button", { name: "Zoom out" }).click();
+    await page.locator("input[type=search], .topbar input").first().fill("resize|libc");
+    await page.waitForSelector(".flame-node.found");
+    expect(await page.locator(".flame-node.found").allInnerTexts()).toEqual(["Image.py:9 resize", "libc.so.6 read"]);
+  });
+
+  test("follows the selected range, the cause and the label", async () => {
+    const page = await openCode(url(), "&s=2000000-11000000");
+    expect(await samples(page)).toBe((SAMPLES.load + SAMPLES.wait) / 9);
+    await page.keyboard.press("Escape");
+    await page.waitForFunction((all) => document.querySelector<HTMLElement>(".code-panel")?.dataset.samples === String(all), SAMPLES.load + SAMPLES.wait);
+    // Nine gaps end with work of steps 2 to 10, five of them odd.
+    await page.getByRole("combobox", { name: /label/i }).selectOption("odd");
+    expect(await samples(page)).toBe(((SAMPLES.load + SAMPLES.wait) * 5) / 9);
+    await page.getByRole("combobox", { name: /cause/i }).selectOption("host late");
+    expect(await samples(page)).toBeGreaterThan(0);
+    await page.getByRole("combobox", { name: /label/i }).selectOption("");
+    await page.getByRole("combobox", { name: /cause/i }).selectOption("");
+    expect(await samples(page)).toBe(SAMPLES.load + SAMPLES.wait);
+  });
+
+  test("is in the details of a gap, with exact lines and the whole stack", async () => {
+    const page = await open(`${url()}#e=gaps.1`);
+    await page.waitForSelector(".gap-code[data-samples]");
+    const code = page.locator(".gap-code");
+    expect(Number(await code.getAttribute("data-samples"))).toBe((SAMPLES.load + SAMPLES.wait) / 9);
+    expect((await code.locator(".lines li").first().innerText()).replace(/\s+/g, " ")).toMatch(/^train.py:41 load_batch > resize 66\.\d % 30$/);
+    expect(await code.locator(".exact-lines").innerText()).toContain("train.py:41 load_batch");
+    expect((await code.locator(".meanwhile").innerText()).replace(/\s+/g, " ")).toMatch(/^Meanwhile 1 worker \d+ samples data.py:12 decode 100 % \d+$/);
+    expect(await code.locator(".stack ol li").allInnerTexts()).toEqual(["Image.py:9 resize", "train.py:41 load_batch", "train.py:60 main"]);
+  });
+
+  test("is on the thread's track: hovering and clicking show stack, state and system call", async () => {
+    const page = await open(`${url()}#t=2000000-4000000`);
+    await page.waitForSelector(`[data-track="${TRACK}"][data-lanes="2"]`);
+    const place = await point(page, TRACK, WAIT_NS);
+    await page.mouse.move(place.x, place.y);
+    await page.waitForSelector(".tooltip:not([hidden])");
+    expect(await page.locator(".tooltip").innerText()).toContain("blocked in read");
+    await page.mouse.click(place.x, place.y);
+    await page.waitForSelector('.details-panel[data-row^="samples."]');
+    const details = await page.locator(".details-panel").innerText();
+    expect(details).toContain("train.py:50 next_batch > Queue.get");
+    expect(details).toContain("libc.so.6 read");
+    const { event } = await state(page);
+    expect(event).toMatch(/^samples\.\d+$/);
+    // A link to it leads there again.
+    await page.goto(`${url()}#e=${event}`);
+    await page.reload();
+    await page.waitForSelector(`.details-panel[data-row="${event}"]`);
+  });
+});
+
+test("a trace without samples says how to get them, and asks for nothing", async () => {
+  const asked: string[] = [];
+  const page = await open(plain.url);
+  page.on("request", (request) => asked.push(request.url()));
+  await page.reload();
+  await page.waitForSelector("#app[data-full-draw]");
+  await page.getByRole("tab", { name: "Code" }).click();
+  expect(await page.locator(".code-panel").innerText()).toContain("No samples: record with stacks.");
+  expect(asked.filter((url) => url.includes("/code"))).toEqual([]);
+  expect(await page.locator(".track-name.kind-samples").count()).toBe(0);
+});
