@@ -401,8 +401,8 @@ describe("the page", () => {
     const page = await open();
     await page.locator('[data-tab="gaps"]').focus();
     await page.keyboard.press("ArrowRight");
-    expect(await page.locator(".tabs").getAttribute("data-shown")).toBe("kernels");
-    expect(await page.locator("[role=tabpanel]").getAttribute("aria-labelledby")).toBe("tab-kernels");
+    expect(await page.locator(".tabs").getAttribute("data-shown")).toBe("code");
+    expect(await page.locator("[role=tabpanel]").getAttribute("aria-labelledby")).toBe("tab-code");
     const canvas = page.locator("canvas.tracks");
     await canvas.focus();
     const before = await state(page);

@@ -262,14 +262,14 @@ export class Idle {
   /** By line, the greatest first. */
   lines(part: "sampled" | "exact" | "worker", asked: Asked): LineTime[] {
     const found = new Map<number, LineTime>();
-    // A sample in gaps of two devices is one sample.
+    // A worker's sample in gaps of two devices is one; the others stand for time of each device.
     const seen = new Set<number>();
     this.each(part, asked, (sample, weight_ns) => {
       const line = this.code.lineOf(sample);
       let time = found.get(line);
       if (!time) found.set(line, (time = { line, text: this.code.lineText(line), total_ns: 0, samples: 0, rows: [] }));
       time.total_ns += weight_ns;
-      if (seen.has(sample)) return;
+      if (part === "worker" && seen.has(sample)) return;
       seen.add(sample);
       time.samples += 1;
       time.rows.push(sample);

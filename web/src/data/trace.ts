@@ -11,6 +11,8 @@ import { column, type Frame } from "./frame.ts";
 import { type DataSource, Outdated } from "./source.ts";
 
 export const NO_LABEL = 0xffffffff;
+/** What is seen around a moment that is gone to, about. */
+const MOMENT_NS = 1e6;
 
 export type TrackState = "waiting" | "loading" | "ready" | { missing: string };
 
@@ -291,7 +293,7 @@ export class Trace {
   async sampleRow(row: number): Promise<{ track: string; start_ns: number; duration_ns: number; times_unknown_because?: string }> {
     const code = await this.loadCode();
     if (row >= code.count) throw new Error(`The trace has no sample ${row}.`);
-    return { track: code.threadOf(row).track, start_ns: code.at_ns[row], duration_ns: code.sample(row).period_ns ?? 0 };
+    return { track: code.threadOf(row).track, start_ns: code.at_ns[row], duration_ns: code.sample(row).period_ns ?? MOMENT_NS };
   }
 
   /** Ends when a track is there, or is known to be missing. */
