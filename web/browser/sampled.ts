@@ -26,7 +26,7 @@ for (let at = 0; at < STEPS; at += 1) {
     const more = waits ? "state=blocked system_call=read" : "state=running";
     // What the last step leads to is not recorded: those samples are in no gap.
     if (at + 1 < STEPS) SAMPLES[waits ? "wait" : "load"] += 1;
-    lines.push(`sample time_ns=${start + WORK_US + 10 + n * SAMPLE_US + 5}us process=1 thread=41 stack=${waits ? 4 : 3} source=sampled period_ns=${SAMPLE_US}us ${more}`);
+    lines.push(`sample time_ns=${start + WORK_US + 10 + n * SAMPLE_US + 5}us process=1 thread=41 stack=${waits ? 9 : 3} source=sampled period_ns=${SAMPLE_US}us ${more}`);
     if (waits) lines.push(`sample time_ns=${start + WORK_US + 10 + n * SAMPLE_US + 5}us process=2 thread=52 stack=8 source=sampled period_ns=${3 * SAMPLE_US}us state=running`);
   }
 }
@@ -53,7 +53,7 @@ export const SAMPLED = [
   "stack id=3 parent=2 frame=3",
   "stack id=5 parent=1 frame=4",
   "stack id=6 parent=5 frame=6",
-  "stack id=4 parent=6 frame=5",
+  "stack id=9 parent=6 frame=5",
   "stack id=8 frame=7",
   ...lines,
 ].join("\n");

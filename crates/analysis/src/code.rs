@@ -120,7 +120,8 @@ impl<'a> Samples<'a> {
             of_cause.total_ns = of_cause.total_ns.saturating_add(interval.length_ns());
             for &row in self.threads.sampled(thread, interval) {
                 of_cause.samples += 1;
-                of_cause.represented_ns += self.period_ns(row);
+                of_cause.represented_ns =
+                    of_cause.represented_ns.saturating_add(self.period_ns(row));
                 self.add(part.cause, row, &mut sum.groups);
                 self.add_lock(thread, row, &mut sum.locks);
             }
@@ -153,7 +154,7 @@ impl<'a> Samples<'a> {
         };
         let group = groups.entry(key).or_default();
         group.samples += 1;
-        group.represented_ns += self.period_ns(row);
+        group.represented_ns = group.represented_ns.saturating_add(self.period_ns(row));
         group.blocked += u64::from(table.state[row as usize] == ThreadState::Blocked);
         *group.stacks.entry(stack).or_default() += 1;
     }
@@ -170,7 +171,9 @@ impl<'a> Samples<'a> {
         let lock = locks.entry(holder).or_default();
         lock.samples += 1;
         let at_ns = table.time_ns[row as usize];
-        let nearest = self.threads.nearest(holder, at_ns, 2 * self.period_ns(row));
+        let nearest = self
+            .threads
+            .nearest(holder, at_ns, self.period_ns(row).saturating_mul(2));
         if let Some(stack) = nearest.and_then(|row| table.stack[row as usize]) {
             *lock.stacks.entry(stack).or_default() += 1;
         }

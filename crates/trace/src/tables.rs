@@ -414,7 +414,7 @@ table! {
     Stacks of Stack, "stack" in "stacks" {
         /// Id.
         id: StackId,
-        /// Id of the stack of the callers; absent for the outermost frame.
+        /// Id of the stack of the callers, which is less than its own; absent for the outermost frame.
         parent: Option<StackId>,
         /// Id of the innermost frame (`frames`).
         frame: FrameId,

@@ -97,8 +97,8 @@ pub struct Stacks<'a> {
 /// Stacks that are told by the same frame of the same callers, and call the same function from it, have the same. `None`: the stack is not known.
 pub type ToldBy = Option<u32>;
 
-/// No stack is deeper: a circle of parents ends here.
-const MOST_FRAMES: usize = 4096;
+/// Of deeper stacks the outermost frames are left out.
+const MOST_FRAMES: usize = 1024;
 
 impl<'a> Stacks<'a> {
     /// Of these tables.
@@ -153,8 +153,10 @@ impl<'a> Stacks<'a> {
         let mut left = MOST_FRAMES;
         std::iter::from_fn(move || {
             left = left.checked_sub(1)?;
-            let row = *self.stacks.get(&next?)?;
-            next = self.tables.stacks.parent[row];
+            let id = next?;
+            let row = *self.stacks.get(&id)?;
+            // Callers are written before what they call: whatever else is there may be a circle.
+            next = self.tables.stacks.parent[row].filter(|parent| *parent < id);
             Some(self.frames.get(&self.tables.stacks.frame[row]).copied())
         })
         .flatten()
