@@ -109,6 +109,7 @@ fn print(
         activity: &activity(timeline, 60),
         label,
         remarks,
+        each_layer: false,
         top: 10,
     };
     let terminal = |columns, colour| Terminal { columns, colour };
