@@ -6,8 +6,9 @@
 
 use crate::labels::layers::Layers;
 use crate::timeline::{Timeline, WorkKind};
+use gapscope_trace::ids::LabelId;
 use gapscope_trace::lookup::{IdIndex, NONE};
-use gapscope_trace::tables::{OPERATOR_DOMAIN, Table};
+use gapscope_trace::tables::{Labels, OPERATOR_DOMAIN, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -42,6 +43,22 @@ impl OperatorWork {
     }
 }
 
+/// Which labels are an operator inside nothing but itself: one call that went through the dispatcher twice, as with autocast. torch.profiler
+/// counts it once too.
+fn dispatched_again(labels: &Labels, ids: &IdIndex<LabelId>) -> Vec<bool> {
+    let parent = |row: usize| labels.parent[row].and_then(|id| ids.get(id));
+    let mut children = vec![0u32; labels.len()];
+    for parent in (0..labels.len()).filter_map(parent) {
+        children[parent] += 1;
+    }
+    let is_alone = |row: usize, parent: usize| {
+        labels.text[row] == labels.text[parent] && children[parent] == 1
+    };
+    (0..labels.len())
+        .map(|row| parent(row).is_some_and(|parent| is_alone(row, parent)))
+        .collect()
+}
+
 /// Operators, those with the greatest own time first.
 pub fn operators(timeline: &Timeline) -> Vec<OperatorRow> {
     let tables = &timeline.trace.tables;
@@ -74,8 +91,10 @@ pub fn operators(timeline: &Timeline) -> Vec<OperatorRow> {
             path
         })
         .collect();
+    let again = dispatched_again(labels, &ids);
     for (label, domain) in tables.markers.label.iter().zip(&tables.markers.domain) {
-        let path = ids.get(*label).map(|row| &paths[row]);
+        let row = ids.get(*label).filter(|row| !again[*row]);
+        let path = row.map(|row| &paths[row]);
         if domain.as_deref() == Some(OPERATOR_DOMAIN)
             && let Some(own) = path.and_then(|path| path.first())
         {

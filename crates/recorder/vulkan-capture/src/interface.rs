@@ -25,6 +25,8 @@ static TABLE: Table = Table {
     pop_label,
     instant_label,
     flush,
+    push_layer,
+    pop_layer,
 };
 
 /// [`gapscope_spool::interface::SYMBOL`].
@@ -50,6 +52,15 @@ unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {
     }
     // SAFETY: as the caller promises.
     Some(unsafe { std::slice::from_raw_parts(text.cast(), bytes) })
+}
+
+/// Labels that gapscope sets itself are of recordings: none chooses a window.
+unsafe extern "C" fn push_layer(_layer: u32, _text: *const c_char, _text_bytes: usize) -> i32 {
+    Status::NotRecorded as i32
+}
+
+extern "C" fn pop_layer(_layer: u32) -> i32 {
+    Status::NotRecorded as i32
 }
 
 extern "C" fn state() -> i32 {
