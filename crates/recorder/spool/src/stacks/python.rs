@@ -4,9 +4,10 @@
 //! plain read would end the program. What a line is called is always read so: once for each line.
 
 use gapscope_model::python::{Code, Current, Inconsistent, Layout, Lines, TABLE_BYTES, Version};
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Frames of one stack; of deeper ones the outermost are left out.
 pub const MOST_FRAMES: usize = 128;
@@ -15,6 +16,10 @@ const MOST_BYTES: usize = 512;
 /// The parts of strings and of `bytes` that say how long they are: no such object is shorter.
 const TEXT_HEADER_BYTES: usize = 40;
 const BYTES_HEADER_BYTES: usize = 24;
+
+/// So often an interpreter is tried out before it is taken for one that cannot be read.
+const MOST_TRIES: u32 = 32;
+static TRIES: AtomicU32 = AtomicU32::new(0);
 
 /// Where a frame is in its code. The name tells a code object from another one that took its place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,6 +50,7 @@ pub struct Line {
 pub struct Python {
     layout: Layout,
     thread_state: unsafe extern "C" fn() -> *const c_void,
+    is_initialized: unsafe extern "C" fn() -> c_int,
 }
 
 /// How memory of this process is read.
@@ -91,8 +97,7 @@ impl Python {
         let Some(python) = Python::of_process() else {
             return Some(None);
         };
-        // SAFETY: it reads a variable of the thread.
-        if unsafe { (python.thread_state)() }.is_null() {
+        if python.thread_state() == 0 {
             return None;
         }
         let mut places = [Place::default(); MOST_FRAMES];
@@ -100,13 +105,19 @@ impl Python {
             let found = python.walk(&memory, &mut places);
             found.is_some_and(|places| python.line(&places[0]).is_some())
         });
-        Some(is_read.then_some(python))
+        match is_read {
+            true => Some(Some(python)),
+            // A thread that has a state may run no Python.
+            false if TRIES.fetch_add(1, Relaxed) < MOST_TRIES => None,
+            false => Some(None),
+        }
     }
 
     fn of_process() -> Option<Python> {
         let runtime = symbol(c"_PyRuntime")?;
         let version = symbol(c"Py_Version")?;
         let thread_state = symbol(c"PyGILState_GetThisThreadState")?;
+        let is_initialized = symbol(c"Py_IsInitialized")?;
         let memory = Checked::open()?;
         let mut number = [0; 4];
         memory.read(version, &mut number)?;
@@ -119,6 +130,10 @@ impl Python {
             thread_state: unsafe {
                 std::mem::transmute::<u64, unsafe extern "C" fn() -> *const c_void>(thread_state)
             },
+            // SAFETY: as above.
+            is_initialized: unsafe {
+                std::mem::transmute::<u64, unsafe extern "C" fn() -> c_int>(is_initialized)
+            },
         };
         let lengths = [
             layout.thread_bytes(),
@@ -129,14 +144,24 @@ impl Python {
         has_room.then_some(python)
     }
 
+    /// The address of the state of this thread; 0 where it has none, or the interpreter is about to end and takes states apart.
+    fn thread_state(&self) -> u64 {
+        // SAFETY: both read variables, of the process and of the thread.
+        unsafe {
+            match (self.is_initialized)() {
+                0 => 0,
+                _ => (self.thread_state)() as u64,
+            }
+        }
+    }
+
     /// The stack of this thread, the innermost frame first, as deep as there is room. `None`: it runs no Python.
     pub fn stack<'a>(&self, places: &'a mut [Place]) -> Option<&'a [Place]> {
         self.walk(&Plain, places)
     }
 
     fn walk<'a>(&self, memory: &impl Memory, places: &'a mut [Place]) -> Option<&'a [Place]> {
-        // SAFETY: it reads a variable of the thread.
-        let state = unsafe { (self.thread_state)() } as u64;
+        let state = self.thread_state();
         let mut bytes = [0; MOST_BYTES];
         let state = self.read(
             memory,
