@@ -13,6 +13,7 @@ Operators are labelled by PyTorch's own observer for NVTX, the one of `torch.aut
 gapscope's library records.
 """
 
+import atexit
 import bisect
 import collections
 import operator
@@ -501,6 +502,8 @@ class _Observer:
         self._profiler._enable_profiler = self._theirs_begins
         self._profiler._disable_profiler = self._theirs_ends
         os.register_at_fork(after_in_child=self._off)
+        # PyTorch warns of one that is left at the end.
+        atexit.register(self._off)
         # Operators of a process that does not use a GPU are nobody's business.
         self._torch.cuda._lazy_call(self._on)
 
