@@ -261,3 +261,123 @@ fn a_folder_without_a_checkpoint_is_refused_in_a_sentence() {
         assert!(error.contains("t.gapscope"), "{error}");
     }
 }
+
+/// What the sampler and the hook say of threads becomes rows, each frame and each stack once, of the process that it is about.
+#[test]
+fn samples_of_threads_workers_and_hooks_become_rows() {
+    use gapscope_spool::event::SampleSource;
+    use gapscope_stacks::{Frame, Heard};
+    use gapscope_trace::tables::{FrameKind, ThreadState};
+
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().join("t.gapscope");
+    let mut drain = Drain::create(&folder, header()).unwrap();
+    let mut program = Program::start(&folder);
+    program.run(1);
+    let (line, other) = (hook::Frame(1), hook::Frame(2));
+    for (frame, line) in [(line, 7), (other, 9)] {
+        program.spool.write(&CommonEvent::Frame {
+            frame,
+            function: Cow::Borrowed("step"),
+            file: Cow::Borrowed("train.py"),
+            line,
+        });
+    }
+    let stack = |frames: &'static [hook::Frame]| CommonEvent::Stack {
+        at_ns: 5,
+        source: SampleSource::AfterWait,
+        frames: Cow::Borrowed(frames),
+    };
+    program
+        .spool
+        .write(&stack(&[hook::Frame(1), hook::Frame(2)]));
+    // One that was never written.
+    program.spool.write(&stack(&[hook::Frame(3)]));
+    drain.drain().unwrap();
+    let pid = std::process::id();
+    let callers = drain.take_callers();
+    assert_eq!(callers.len(), 1, "the thread that submitted");
+    assert_eq!(callers[0].0, pid);
+    let thread = callers[0].1;
+    assert_eq!(drain.take_callers(), [], "it is told once");
+
+    let frame = |line| Frame {
+        kind: FrameKind::Python,
+        function: Some("step".into()),
+        file: Some("train.py".into()),
+        line: Some(line),
+        library: None,
+        address: None,
+    };
+    let sample = |pid, stack| Heard::Sample {
+        time_ns: 6,
+        pid,
+        thread,
+        stack,
+        state: ThreadState::Blocked,
+        period_ns: 2_000_000,
+        system_call: Some("futex".into()),
+        gil_holder: None,
+    };
+    drain.hear_stacks(vec![
+        // The same lines as the hook's.
+        Heard::Stack {
+            id: 0,
+            frames: vec![frame(9), frame(7)],
+        },
+        sample(pid, Some(0)),
+        sample(pid, None),
+        Heard::Worker {
+            pid: 99,
+            parent_pid: pid,
+            executable: "python".to_owned(),
+            arguments: vec![],
+            start_ns: 1,
+        },
+        sample(99, Some(0)),
+        // Of a process that nobody knows.
+        sample(98, Some(0)),
+        Heard::Loss {
+            kind: LossKind::Stacks,
+            pid: Some(pid),
+            count: 1,
+            reason: Cow::Borrowed("it may not be read"),
+        },
+    ]);
+    drop(program);
+    let mut losses = Vec::new();
+    drain
+        .finish(|manifest| losses.clone_from(&manifest.losses))
+        .unwrap();
+    let (trace, diagnostics) = gapscope_trace::read(&folder, &Selection::all()).unwrap();
+    assert_eq!(diagnostics, []);
+    let tables = &trace.tables;
+    assert_eq!(tables.frames.line, [Some(9), Some(7)]);
+    assert_eq!(tables.stacks.len(), 2);
+    let stacks: Vec<_> = tables
+        .samples
+        .stack
+        .iter()
+        .map(|id| id.map(|id| id.0))
+        .collect();
+    assert_eq!(stacks, [Some(1), Some(1), None, Some(1)]);
+    let sources = [SampleSource::AfterWait, SampleSource::Sampled];
+    assert_eq!(tables.samples.source[..2], sources);
+    let worker = trace
+        .manifest
+        .processes
+        .iter()
+        .find(|p| p.is_only_sampled());
+    assert_eq!(
+        worker.map(|worker| worker.id),
+        Some(tables.samples.process[3])
+    );
+    let lost = |kind| {
+        losses
+            .iter()
+            .find(|loss| loss.kind == kind)
+            .map(|loss| loss.count)
+    };
+    assert_eq!(lost(LossKind::StackSamples), Some(1));
+    assert_eq!(lost(LossKind::Stacks), Some(1));
+}
