@@ -36,6 +36,11 @@ const OTHERS: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"]
 /// How such paths begin: code without a file, such as Python's own modules or what a library makes, and the system's libraries.
 const OTHERS_BEGIN: [&str; 4] = ["<", "/usr/lib", "/lib/", "/lib64/"];
 
+/// How libraries and programs are called that are means of the program wherever they lie: Python, and the hooks of the recording.
+const MEANS: [&str; 3] = ["python", "libpython", "libgapscope_"];
+/// Where threads are when they wait: these say least of why.
+const LIBC: &str = "libc.so";
+
 impl CodeFrame {
     /// True of code that is the program's own, as far as its path tells.
     pub fn is_own(&self) -> bool {
@@ -47,7 +52,7 @@ impl CodeFrame {
             FrameKind::Python => self.file.as_deref().is_some_and(is_own),
             _ => self.library.as_deref().is_some_and(|path| {
                 let name = file_name(path);
-                is_own(path) && !name.starts_with("python") && !name.starts_with("libpython")
+                is_own(path) && !MEANS.iter().any(|means| name.starts_with(means))
             }),
         }
     }
@@ -192,9 +197,14 @@ pub fn own(frames: &[CodeFrame]) -> Option<usize> {
         let file = frame.file.as_deref();
         file.is_some_and(|file| ["<string>", "<stdin>"].contains(&file))
     };
+    let tells = |frame: &CodeFrame| {
+        let library = frame.library.as_deref().map(file_name);
+        frame.function.is_some() && !library.is_some_and(|name| name.starts_with(LIBC))
+    };
     let innermost = if frames.is_empty() { None } else { Some(0) };
-    let own = frames.iter().position(candidate);
-    own.or_else(|| frames.iter().position(is_given))
+    (frames.iter().position(candidate))
+        .or_else(|| frames.iter().position(is_given))
+        .or_else(|| frames.iter().position(tells))
         .or(innermost)
 }
 
