@@ -13,8 +13,7 @@ mod found;
 mod stacks;
 mod threads;
 
-use crate::gaps::explain::{Explainer, Explanation};
-use crate::gaps::{Cause, Gap, GapPart};
+use crate::gaps::{Cause, Gap, GapPart, each_gap_between};
 use crate::host::HostThread;
 use crate::intervals::Interval;
 use crate::timeline::{Timeline, Work};
@@ -78,23 +77,13 @@ impl<'a> Samples<'a> {
     /// The code of all gaps in `window` that are at least `threshold_ns` long.
     pub fn code(&self, window: Interval, threshold_ns: i64, longest: &[Gap]) -> Code {
         let mut sum = Sum::default();
-        let explainer = Explainer::new(self.timeline);
-        let mut explanation = Explanation::default();
-        for gpu in &self.timeline.gpus {
-            let mut last: Option<&Work> = None;
-            for work in &gpu.works {
-                if let Some(before) = last {
-                    let gap = Interval::new(before.interval.end_ns, work.interval.start_ns);
-                    let inside = gap.intersection(window);
-                    if inside.length_ns() >= threshold_ns.max(1) {
-                        explainer.explain(before, work, gap, &mut explanation);
-                        self.add_gap(work, inside, &explanation.parts, &mut sum);
-                    }
+        for device in 0..self.timeline.gpus.len() {
+            each_gap_between(self.timeline, device, |gap, [_, after], parts| {
+                let inside = gap.intersection(window);
+                if inside.length_ns() >= threshold_ns.max(1) {
+                    self.add_gap(after, inside, parts, &mut sum);
                 }
-                if last.is_none_or(|last| work.interval.end_ns > last.interval.end_ns) {
-                    last = Some(work);
-                }
-            }
+            });
         }
         let mut code = sum.into_code(self);
         code.longest = longest.iter().map(|gap| self.in_gap(gap)).collect();
