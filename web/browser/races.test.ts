@@ -3,17 +3,21 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { TEXT } from "./known.ts";
 import { closeBrowser, Held, openPage, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { SAMPLED } from "./sampled.ts";
 
 let viewer: Viewer;
+let sampled: Viewer;
 let opened: Opened;
 
 beforeAll(async () => {
-  viewer = await view(traceOf(scratch(), "known", TEXT));
+  const made = scratch();
+  viewer = await view(traceOf(made, "known", TEXT));
+  sampled = await view(traceOf(made, "sampled", SAMPLED));
 });
 
 afterAll(async () => {
   await closeBrowser();
-  await viewer?.stop();
+  for (const one of [viewer, sampled]) await one?.stop();
 });
 
 afterEach(async () => {
@@ -49,6 +53,21 @@ test("a panel whose data has not come says so, and nothing else", async () => {
   await answer();
   await page.locator('[data-tab="gaps"]').click();
   await expect.poll(() => panel.innerText()).toContain("host late");
+});
+
+test("findings that come do not take the keyboard from the flame graph", async () => {
+  opened = await openPage("about:blank");
+  const { page } = opened;
+  const held = await Held.of(page, "**/findings*");
+  await page.goto(`${sampled.url}#p=code`);
+  const answer = await held.next();
+  await page.waitForSelector(".code-panel[data-samples]");
+  await page.locator(".flame-node").nth(1).click();
+  await answer();
+  await page.waitForSelector('.verdict[data-verdict]:not([data-verdict=""])');
+  // A panel answers what came a moment later.
+  await page.waitForTimeout(500);
+  expect(await page.evaluate(() => document.activeElement?.className)).toContain("flame-node");
 });
 
 describe("a comparison", () => {

@@ -80,6 +80,8 @@ export class CodePanel {
       const says = trace.overview.live && trace.overview.manifest.stack_rate_hz ? "No samples yet." : NO_SAMPLES;
       return fill(this.element, h("p", { class: "empty" }, says));
     }
+    // What has the keyboard stays where it is.
+    if (this.element.contains(this.drawing)) return;
     fill(
       this.element,
       h("div", { class: "panel-head" }, this.said, this.more, h("span", { class: "choices" }, this.whole, this.causes, this.labels)),
