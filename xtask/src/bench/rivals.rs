@@ -175,7 +175,11 @@ fn run(command: &mut Command) -> Result<(f64, f64)> {
 fn asked(python: &Path, script: &[&str], inputs: &[&Path]) -> Result<(f64, f64)> {
     let mut asking = Command::new(python);
     asking.arg(Path::new(SCRIPTS).join(script[0]));
-    asking.args(&script[1..]).args(inputs);
+    asking.args(&script[1..]);
+    for input in inputs {
+        // HTA looks for others in a folder of its own.
+        asking.arg(std::path::absolute(input)?);
+    }
     let stdout = command::output(&mut asking)?;
     let said: Value = serde_json::from_str(stdout.lines().last().unwrap_or_default())
         .context("the script printed no JSON")?;
