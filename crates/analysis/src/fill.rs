@@ -11,17 +11,15 @@
 //! dispatches, and of work that is timed as a whole: their time is unknown. The fill is an upper bound: the last
 //! workgroups of a large kernel may run alone, and a workgroup may use little of its multiprocessor.
 
-mod occupancy;
-
 use crate::busy::DeviceBusy;
 use crate::intervals::Interval;
+use crate::occupancy::Occupancy;
 use crate::quantity::ratio;
 use crate::thresholds::UNDERFILLED_SHARE;
 use crate::timeline::{Content, Timeline, Work, WorkKind};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::manifest::DeviceLimits;
 use gapscope_trace::tables::Kernels;
-use occupancy::Occupancy;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;

@@ -5,13 +5,15 @@
 //! `busy_ns`, which is a union. In `dispatch-serialised` mode nothing overlaps, and a duration is that of the kernel
 //! run alone, with the cost of draining the device around it: an upper bound.
 //!
-//! What this cannot know: why a kernel takes its time (this needs counters), and durations in `command-buffer` mode,
+//! What this cannot know: why a kernel takes its time, beyond the shape of its launches ([`launches`](crate::launches)): this needs counters. And durations in `command-buffer` mode,
 //! where only counts are known.
 
 use crate::bound_bytes::BindingSets;
 use crate::durations::{Durations, GroupedDurations};
 use crate::intervals::{Busy, Interval};
+use crate::launches::{KernelLimit, Launches, shapes};
 use crate::quantity::ratio;
+use crate::thresholds::SHORTEST_KERNEL_NS;
 use crate::timeline::{Timeline, Work, WorkKind};
 use gapscope_trace::tables::{NameSource, Table};
 use schemars::JsonSchema;
@@ -58,6 +60,33 @@ pub struct Kernel {
     pub bound_written_bytes: Option<u64>,
     /// Dispatches with known bindings, which these bytes are of.
     pub bound_count: u64,
+    /// What limits it, as far as the shape of its launches tells. Absent where that shows no limit, or the size of the GPU or the
+    /// workgroups are unknown.
+    pub limit: Option<KernelLimit>,
+    /// The share of its time that a better shape could save, at most: 0 to 1. Absent without `limit`, and where latency limits it.
+    pub distance: Option<f64>,
+    /// The same as a time.
+    pub winnable_ns: Option<i64>,
+    /// The shape of its launches; absent where the size of the GPU is unknown.
+    pub launches: Option<Launches>,
+}
+
+impl Kernel {
+    fn limited(&mut self, launches: Option<Launches>, shortest_ns: i64) {
+        self.launches = launches;
+        let times = &self.durations;
+        let limit = (launches.zip(times.total_ns).zip(times.mean_ns)).and_then(
+            |((launches, total_ns), mean_ns)| launches.limit(total_ns, mean_ns, shortest_ns),
+        );
+        let Some((limit, winnable_ns)) = limit else {
+            return;
+        };
+        self.limit = Some(limit);
+        self.winnable_ns = winnable_ns;
+        self.distance = winnable_ns
+            .zip(launches)
+            .map(|(ns, launches)| ratio(ns, launches.known_ns));
+    }
 }
 
 /// The code of a kernel.
@@ -186,6 +215,15 @@ pub fn kernels(
             kernel.busy_ns = Some(busy.length_ns);
             kernel.busy_share = busy_ns.map(|busy_ns| ratio(busy.length_ns, busy_ns));
         }
+    }
+    let shortest_ns = kernels
+        .iter()
+        .filter_map(|kernel| kernel.durations.min_ns.filter(|min_ns| *min_ns > 0))
+        .fold(SHORTEST_KERNEL_NS, i64::min);
+    let group = |row: usize| of_row[row] as usize;
+    let shapes = shapes(timeline, window, shortest_ns, group, kernels.len());
+    for (kernel, launches) in kernels.iter_mut().zip(shapes) {
+        kernel.limited(launches, shortest_ns);
     }
     kernels.retain(|kernel| kernel.count > 0);
     kernels.sort_by(|a, b| {

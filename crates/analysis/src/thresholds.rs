@@ -83,6 +83,15 @@ thresholds! {
     UNDERFILLED_SHARE: f64 = 0.25, Share,
         "Kernels that run at once and have workgroups for less than this share of the multiprocessors leave the device underfilled: that time counts as latency.",
         "Four times the work would take as long: no better code inside the kernels gains as much as more of them at once.";
+    SHAPE_SHARE: f64 = 0.1, Share,
+        "From this share of a kernel's time that a better shape of its launches could save on, the shape is what limits it.",
+        "The bound is an upper one: below, what the kernel does inside counts for more.";
+    LATENCY_TIMES: f64 = 2.0, Times,
+        "A kernel whose mean time is below so many times the shortest kernel's is limited by latency.",
+        "Half of its time is what any kernel takes: fewer launches gain more than better ones.";
+    SHORTEST_KERNEL_NS: i64 = 5_000, Nanoseconds,
+        "The shortest kernel of a recording counts as at most so long.",
+        "An empty kernel takes 1 to 3 µs on GPUs of the last ten years: one that takes longer does some work.";
     ADVICE_SHARE: f64 = 0.01, Share,
         "The report gives advice on a cause, and names kernels that leave the device underfilled, from this share of the time on.",
         "Advice on what costs less would hide the advice that counts.";

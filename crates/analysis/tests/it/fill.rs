@@ -163,7 +163,7 @@ fn the_kernels_that_leave_it_idle_are_named_with_what_limits_them() {
 fn what_a_multiprocessor_can_hold_is_the_least_of_its_limits() {
     let held = |kernel: &str| {
         let trace = format!(
-            "device id=1 api=cuda limits.multiprocessors=100 limits.groups_per_multiprocessor=32 limits.threads_per_multiprocessor=2048
+            "device id=1 api=cuda limits.multiprocessors=100 limits.compute_capability=9.0 limits.groups_per_multiprocessor=32 limits.threads_per_multiprocessor=2048
              device id=2
              queue id=1 device=1
              kernel id=1 name=k local_y=1 local_z=1 {kernel}

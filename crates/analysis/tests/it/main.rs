@@ -13,6 +13,7 @@ mod gaps;
 mod garbage;
 mod kernel_names;
 mod latency;
+mod launches;
 mod layers;
 mod order;
 mod planted;

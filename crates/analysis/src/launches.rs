@@ -1,0 +1,219 @@
+//! What limits a kernel, as far as the shape of its launches tells: without counters.
+//!
+//! Three shapes cost time, whatever the kernel computes:
+//! - *too small*: fewer workgroups than the GPU has multiprocessors. Those without a workgroup idle: at most
+//!   `1 - workgroups / multiprocessors` of the time could be saved if the same work were spread over all of them.
+//! - *tail*: a few waves and a last one that is not full. With workgroups that take equally long, `(⌈w⌉ - w) / ⌈w⌉` of the time
+//!   is what the last wave leaves unused, where `w` is the workgroups over those that the GPU holds at once.
+//! - *latency*: it takes hardly longer than the shortest kernel of the recording, which no shape makes shorter.
+//!
+//! Both shares are upper bounds. They are taken of the time beyond the shortest kernel's, and only of dispatches beside which nothing
+//! else ran: what ran beside them had the idle multiprocessors.
+//!
+//! What this cannot know: the GPU's size where the API does not tell it (Vulkan, Metal), the workgroups of indirect dispatches, and
+//! whether a kernel that fills the GPU uses it well. Kernels that communicate use few workgroups on purpose: they have no limit here.
+
+use crate::intervals::Interval;
+use crate::occupancy::Occupancy;
+use crate::quantity::ratio;
+use crate::thresholds::{KNOWN_SHARE, LATENCY_TIMES, SHAPE_SHARE};
+use crate::timeline::{Content, Gpu, Timeline, Work, WorkKind};
+use gapscope_trace::lookup::NONE;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What limits a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelLimit {
+    /// It has fewer workgroups than the GPU has multiprocessors.
+    TooSmall,
+    /// The last of its few waves leaves much of the GPU unused.
+    Tail,
+    /// It takes hardly longer than the shortest kernel.
+    Latency,
+}
+
+/// The shape of a kernel's launches, on GPUs whose size is known. Means are by time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Launches {
+    /// Time of the dispatches whose workgroups are known: what the rest is of.
+    pub known_ns: i64,
+    /// Multiprocessors of the GPU; of several unlike GPUs, those of the last.
+    pub multiprocessors: u32,
+    /// Multiprocessors with at least one workgroup, at most: mean.
+    pub mean_multiprocessors: f64,
+    /// Warps that a multiprocessor can hold of it, over those that it can hold: its theoretical occupancy. Absent where that is
+    /// unknown.
+    pub occupancy: Option<f64>,
+    /// What allows no more: `groups`, `threads`, `registers`, `shared-memory`.
+    pub occupancy_limited_by: Option<&'static str>,
+    /// Workgroups over those that the GPU holds at once: mean. Absent without `occupancy`.
+    pub waves: Option<f64>,
+    /// Time that it would save, at most, if it had workgroups for all multiprocessors.
+    pub too_small_ns: i64,
+    /// Time that it would save, at most, if its last waves were full.
+    pub tail_ns: i64,
+}
+
+impl Launches {
+    /// What limits a kernel whose dispatches take `total_ns`, each `mean_ns`; and the time that a better shape could save, at most:
+    /// unknown where latency limits it.
+    pub(crate) fn limit(
+        &self,
+        total_ns: i64,
+        mean_ns: f64,
+        shortest_ns: i64,
+    ) -> Option<(KernelLimit, Option<i64>)> {
+        if ratio(self.known_ns, total_ns) < KNOWN_SHARE {
+            return None;
+        }
+        if mean_ns < LATENCY_TIMES * shortest_ns as f64 {
+            return Some((KernelLimit::Latency, None));
+        }
+        let (limit, saved_ns) = match self.too_small_ns >= self.tail_ns {
+            true => (KernelLimit::TooSmall, self.too_small_ns),
+            false => (KernelLimit::Tail, self.tail_ns),
+        };
+        (ratio(saved_ns, self.known_ns) >= SHAPE_SHARE).then_some((limit, Some(saved_ns)))
+    }
+}
+
+/// The launches that start in `window`, by group; absent where no size is known. `group` gives the group of a row of the table of
+/// kernels, of `count` groups.
+pub(crate) fn shapes(
+    timeline: &Timeline,
+    window: Option<Interval>,
+    shortest_ns: i64,
+    group: impl Fn(usize) -> usize,
+    count: usize,
+) -> Vec<Option<Launches>> {
+    let mut sums = vec![Sum::default(); count];
+    for gpu in &timeline.gpus {
+        let Some(size) = Size::of(timeline, gpu) else {
+            continue;
+        };
+        let mut until_ns = i64::MIN;
+        for (at, work) in gpu.works.iter().enumerate() {
+            let next = gpu.works.get(at + 1);
+            let alone = until_ns <= work.interval.start_ns
+                && next.is_none_or(|next| next.interval.start_ns >= work.interval.end_ns);
+            until_ns = until_ns.max(work.interval.end_ns);
+            if !Interval::counts(window, Some(work.interval.start_ns)) {
+                continue;
+            }
+            if let Some(dispatch) = size.dispatch(timeline, work) {
+                sums[group(dispatch.kernel)].add(&dispatch, &size, alone, shortest_ns);
+            }
+        }
+    }
+    sums.into_iter().map(Sum::launches).collect()
+}
+
+/// A GPU, as far as launches go.
+struct Size {
+    multiprocessors: u32,
+    /// By row of the table of kernels.
+    occupancies: Vec<Option<Occupancy>>,
+}
+
+/// A dispatch that computes, with known workgroups.
+struct Dispatch {
+    interval: Interval,
+    groups: u32,
+    /// Row in the table of kernels.
+    kernel: usize,
+}
+
+impl Size {
+    fn of(timeline: &Timeline, gpu: &Gpu) -> Option<Size> {
+        let rows = &timeline.trace.manifest.devices;
+        let limits = (gpu.devices.iter()).find_map(|row| rows[*row].limits.as_ref())?;
+        let multiprocessors = limits.multiprocessors.filter(|size| *size > 0)?;
+        let table = &timeline.trace.tables.kernels;
+        let occupancy = |row| Occupancy::of_row(table, row, limits);
+        Some(Size {
+            multiprocessors,
+            occupancies: (0..table.name.len()).map(occupancy).collect(),
+        })
+    }
+
+    fn dispatch(&self, timeline: &Timeline, work: &Work) -> Option<Dispatch> {
+        if work.kind() != WorkKind::Dispatch
+            || matches!(
+                timeline.content(work),
+                Content::Communication | Content::Transfer
+            )
+        {
+            return None;
+        }
+        let groups = timeline.dispatches.groups[work.row()];
+        Some(Dispatch {
+            interval: work.interval,
+            groups: Some(groups).filter(|groups| *groups != NONE && *groups > 0)?,
+            kernel: timeline.kernel_row(work.row())?,
+        })
+    }
+}
+
+/// The launches of a group, summed up.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    known_ns: i64,
+    multiprocessors: u32,
+    /// Multiprocessors with a workgroup, times nanoseconds.
+    filled: f64,
+    /// Time of those whose occupancy is known, that occupancy and their waves times nanoseconds.
+    held_ns: i64,
+    held: f64,
+    waves: f64,
+    limited_by: Option<&'static str>,
+    unlike: bool,
+    too_small_ns: f64,
+    tail_ns: f64,
+}
+
+impl Sum {
+    fn add(&mut self, dispatch: &Dispatch, size: &Size, alone: bool, shortest_ns: i64) {
+        let ns = dispatch.interval.length_ns();
+        let time = ns as f64;
+        let beyond = if alone {
+            (ns - shortest_ns).max(0) as f64
+        } else {
+            0.0
+        };
+        let (groups, multiprocessors) =
+            (f64::from(dispatch.groups), f64::from(size.multiprocessors));
+        let filled = (groups / multiprocessors).min(1.0);
+        self.known_ns = self.known_ns.saturating_add(ns);
+        self.multiprocessors = size.multiprocessors;
+        self.filled += filled * multiprocessors * time;
+        self.too_small_ns += (1.0 - filled) * beyond;
+        let Some(occupancy) = size.occupancies[dispatch.kernel] else {
+            return;
+        };
+        let waves = groups / (multiprocessors * f64::from(occupancy.groups));
+        self.held_ns = self.held_ns.saturating_add(ns);
+        self.held += occupancy.share * time;
+        self.waves += waves * time;
+        self.unlike |= self.limited_by.is_some_and(|by| by != occupancy.limited_by);
+        self.limited_by = Some(occupancy.limited_by);
+        if waves > 1.0 {
+            self.tail_ns += (waves.ceil() - waves) / waves.ceil() * beyond;
+        }
+    }
+
+    fn launches(self) -> Option<Launches> {
+        let held = |sum: f64| (self.held_ns > 0).then(|| sum / self.held_ns as f64);
+        (self.known_ns > 0).then(|| Launches {
+            known_ns: self.known_ns,
+            multiprocessors: self.multiprocessors,
+            mean_multiprocessors: self.filled / self.known_ns as f64,
+            occupancy: held(self.held),
+            occupancy_limited_by: self.limited_by.filter(|_| !self.unlike),
+            waves: held(self.waves),
+            too_small_ns: self.too_small_ns as i64,
+            tail_ns: self.tail_ns as i64,
+        })
+    }
+}
