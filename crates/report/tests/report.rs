@@ -9,6 +9,8 @@ use gapscope_trace::{Trace, UnreadTable};
 
 #[path = "report/counters.rs"]
 mod counters;
+#[path = "report/launches.rs"]
+mod launches;
 
 fn read(text: &str) -> Trace {
     Trace::from_text(text).unwrap_or_else(|error| panic!("{error}"))
