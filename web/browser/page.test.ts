@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { busy_ns, COPIES, GAPS, idleBy, TEXT, WORK } from "./known.ts";
+import { busy_ns, COPIES, GAPS, idleBy, KERNELS, TEXT, WORK } from "./known.ts";
 import { closeBrowser, FIREFOX, Held, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
 
 let viewer: Viewer;
@@ -161,7 +161,7 @@ describe("the page", () => {
     const cursor = async (): Promise<string> => page.locator(".cursor").innerText();
     let before = await cursor();
     for (const gap of GAPS.slice(0, 2)) {
-      await page.keyboard.press("n");
+      await page.keyboard.press("j");
       await expect.poll(at).toBe(gap.start_us * 1000);
       // The time under a pointer that rests is another now.
       await expect.poll(cursor).not.toBe(before);
@@ -177,12 +177,20 @@ describe("the page", () => {
     await page.locator(".gaps-list tbody tr").first().click();
     const at = async (): Promise<number> => Number(await page.locator("#app").getAttribute("data-gap"));
     await expect.poll(at).toBe(GAPS[0].start_us * 1000);
-    await page.keyboard.press("n");
+    await page.keyboard.press("j");
     await expect.poll(at).toBe(GAPS[1].start_us * 1000);
-    await page.keyboard.press("n");
+    await page.keyboard.press("j");
     await expect.poll(at).toBe(GAPS[2].start_us * 1000);
-    await page.keyboard.press("p");
+    await page.keyboard.press("k");
     await expect.poll(at).toBe(GAPS[1].start_us * 1000);
+    // By cost: the longest first.
+    const byCost = [...GAPS].sort((a, b) => b.duration_us - a.duration_us || a.start_us - b.start_us);
+    const costs = byCost.findIndex((gap) => gap === GAPS[1]);
+    await page.keyboard.press("n");
+    await expect.poll(at).toBe(byCost[costs + 1].start_us * 1000);
+    await page.keyboard.press("p");
+    await page.keyboard.press("p");
+    await expect.poll(at).toBe(byCost[costs - 1].start_us * 1000);
     await page.locator(".causes-table tbody tr", { hasText: "launch latency" }).click();
     expect(await page.locator(".gaps-panel").getAttribute("data-cause")).toBe("launch-latency");
     expect(await page.locator(".gaps-list .table").getAttribute("data-rows")).toBe(String(GAPS.length));
@@ -355,6 +363,15 @@ describe("the page", () => {
     await page.locator("button", { hasText: "Compare" }).last().click();
     await page.waitForSelector("[data-what=dispatches]");
     expect(Number(await page.locator("[data-what=dispatches]").getAttribute("data-ratio"))).toBeCloseTo(4, 3);
+    expect(await page.locator("[data-what=dispatches] td").last().innerText()).toBe("0.25 × as many");
+    expect(await page.locator(".unlike").count()).toBe(0);
+    // What changed, by kernel and by cause.
+    const changed = await page.locator(".by-kernel tbody tr").allInnerTexts();
+    expect(changed.map((row) => row.split(/\s+/)[0]).sort()).toEqual([...KERNELS].sort());
+    expect(changed.find((row) => row.startsWith("fused"))).toMatch(/0 → 1\s+–\s+120 µs\s+\+120 µs\s+new/);
+    expect(changed.find((row) => row.startsWith("sin"))).toMatch(/1 → 0\s+100 µs\s+–\s+−100 µs\s+none/);
+    expect(await page.locator(".by-cause tbody tr").first().innerText()).toContain("host late");
+    expect(await page.locator(".verdict h1").count()).toBe(2);
     expect(await page.locator(".compared.before").getAttribute("data-stretch-ns")).toBe("400000");
     expect(await page.locator(".compared.after").getAttribute("data-stretch-ns")).toBe("120000");
     const [before, after] = [await state(page, ".compared.before"), await state(page, ".compared.after")];
@@ -385,6 +402,9 @@ describe("the page", () => {
     await page.locator("button", { hasText: "Compare" }).last().click();
     await page.waitForSelector("[data-what=dispatches]");
     expect(Number(await page.locator("[data-what=dispatches]").getAttribute("data-ratio"))).toBeCloseTo(2, 3);
+    // Ranges have no labels that say that their work is equal, and no kernel is in both.
+    expect(await page.locator(".unlike").innerText()).toBe("Not the same work: none of 5 kernels is in both.");
+    expect(await page.locator("[data-what=dispatches] td").last().innerText()).toBe("–");
   });
 
   test("draws the folded graph of dependencies", async () => {

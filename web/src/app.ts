@@ -171,7 +171,7 @@ export class App {
         "div",
         { class: "hint" },
         h("p", {}, "Click work, a gap or a call to see all about it. Drag on the ruler to select a range."),
-        h("p", {}, h("kbd", {}, "W"), h("kbd", {}, "A"), h("kbd", {}, "S"), h("kbd", {}, "D"), " zoom and move, ", h("kbd", {}, "N"), " next gap, ", h("kbd", {}, "?"), " all keys"),
+        h("p", {}, h("kbd", {}, "W"), h("kbd", {}, "A"), h("kbd", {}, "S"), h("kbd", {}, "D"), " zoom and move, ", h("kbd", {}, "N"), " costliest gaps, ", h("kbd", {}, "J"), " next gap in time, ", h("kbd", {}, "?"), " all keys"),
       ),
     );
     fill(
@@ -470,8 +470,10 @@ export class App {
       fit: () => view.fit(),
       "fit-selection": () => this.fitSelection(view),
       back: () => void view.back(),
-      "next-gap": () => this.navigation.jump(true),
-      "previous-gap": () => this.navigation.jump(false),
+      "next-gap": () => this.navigation.jump("cost", true),
+      "previous-gap": () => this.navigation.jump("cost", false),
+      "later-gap": () => this.navigation.jump("time", true),
+      "earlier-gap": () => this.navigation.jump("time", false),
       "next-event": () => this.navigation.step(1),
       "previous-event": () => this.navigation.step(-1),
       "measure-screen": () => view.select(view.range),

@@ -39,7 +39,7 @@ export function sideName(side: Side, traces: readonly Trace[]): string {
   return [trace, side.what === "all" && trace ? "" : what].filter(Boolean).join(", ");
 }
 
-/** What is compared at first: two traces, or two labels beside each other, since a label and one inside it are not two ways to do the same. */
+/** What is compared at first: two traces, or two labels beside each other; a label and one inside it are not two ways to do the same. */
 export function firstPair(sides: readonly Side[]): [Side, Side] | null {
   const pairs = (fits: (a: Side, b: Side) => boolean): [Side, Side] | null => {
     for (const a of sides) {
@@ -52,8 +52,7 @@ export function firstPair(sides: readonly Side[]): [Side, Side] | null {
   return (
     pairs((a, b) => a.trace !== b.trace) ??
     pairs((a, b) => a.what === "label" && b.what === "label" && around(a.path) === around(b.path)) ??
-    pairs((a, b) => !isInside(label(a), label(b)) && !isInside(label(b), label(a))) ??
-    pairs(() => true)
+    pairs((a, b) => a.what === b.what && !isInside(label(a), label(b)) && !isInside(label(b), label(a)))
   );
 }
 

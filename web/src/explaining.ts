@@ -50,7 +50,7 @@ export class Explainer {
       // What was found of another edition names other rows and strings, and is asked for again when that is here.
       if (edition !== trace.overview.edition) return;
       trace.findings = findings;
-      trace.causes.advise(findings.gaps ?? []);
+      trace.causes.note(findings);
     } catch (error) {
       if (error instanceof Outdated || edition !== trace.overview.edition) return;
       if (trace.findings && !("missing" in trace.findings)) return this.failed(sentence(error));

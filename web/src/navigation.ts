@@ -83,9 +83,10 @@ export class Navigation {
     }
   }
 
-  /** Goes to the next gap, or to the one before. */
-  jump(forward: boolean): void {
-    if (!this.gaps.jump(this.picked(), this.view.range.from_ns, forward)) this.say(this.gaps.why);
+  /** Goes to another gap: by what they cost, or in order of time. */
+  jump(order: "cost" | "time", forward: boolean): void {
+    const found = order === "cost" ? this.gaps.jumpByCost(this.picked(), forward) : this.gaps.jumpInTime(this.picked(), this.view.range.from_ns, forward);
+    if (!found) this.say(this.gaps.why);
   }
 
   /** Goes to the next piece of work that the search finds, or to the one before. */

@@ -8,7 +8,7 @@ import { Look } from "../src/look.ts";
 import { AboutPanel } from "../src/panels/about.ts";
 import { type FindingsSoFar, part } from "../src/panels/awaited.ts";
 import { ComparePanel } from "../src/panels/compare.ts";
-import { GapsPanel, nextGap, timeBy } from "../src/panels/gaps.ts";
+import { GapsPanel, nextByCost, nextGap, timeBy } from "../src/panels/gaps.ts";
 import { kernelTable, labelTable, namedKernels } from "../src/panels/kernels.ts";
 import { Legend } from "../src/panels/legend.ts";
 import { Verdict } from "../src/panels/verdict.ts";
@@ -115,6 +115,17 @@ describe("a list of gaps", () => {
     expect(timeBy(GAPS[0], "launch-latency")).toBe(900);
     expect(timeBy(GAPS[0], "host-wait")).toBe(0);
     expect(timeBy(GAPS[0], null)).toBe(30_900);
+  });
+  test("is gone through by cost, the longest first and round", () => {
+    const starts = (cause: string | null, picked: number | null, forward = true): number | undefined => nextByCost(GAPS, cause, picked, forward)?.start_ns;
+    expect(starts(null, null)).toBe(1000);
+    expect(starts(null, 1000)).toBe(50_000);
+    expect(starts(null, 90_000)).toBe(60_000);
+    expect(starts(null, 60_000)).toBe(1000);
+    expect(starts(null, 50_000, false)).toBe(1000);
+    expect(starts("launch-latency", null)).toBe(50_000);
+    expect(starts("launch-latency", 50_000)).toBe(90_000);
+    expect(nextByCost([], null, null, true)).toBeNull();
   });
   test("is gone through in time, from the left edge, without what is too short to see", () => {
     const starts = (cause: string | null, picked: number | null, left_ns: number, forward = true): number | undefined => nextGap(GAPS, cause, picked, left_ns, forward)?.start_ns;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bytes, count, duration, factor, instant, quantity, share } from "../src/time/format.ts";
+import { bytes, count, duration, instant, quantity, share, times } from "../src/time/format.ts";
 import { CLOSEST_NS, clamped, History, length, panned, Scale, zoomed } from "../src/time/range.ts";
 import { ticks } from "../src/time/ticks.ts";
 
@@ -14,7 +14,8 @@ describe("quantities", () => {
     expect(bytes(512)).toBe("512 B");
     expect(bytes(1536)).toBe("1.50 KiB");
     expect(count(1234567)).toBe("1,234,567");
-    expect(factor(4.567)).toBe("4.57×");
+    expect(times(4.567)).toBe("4.57 ×");
+    expect(times(0.012)).toBe("0.012 ×");
   });
   test("of counters have their units", () => {
     expect(quantity(1.98e9, "hertz")).toBe("1.98 GHz");

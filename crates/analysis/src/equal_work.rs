@@ -10,6 +10,7 @@
 //!
 //! What this cannot know: whether both parts really do equal work. That is the caller's claim.
 
+mod changes;
 mod cost;
 mod extent;
 mod measure;
@@ -18,17 +19,22 @@ mod sentences;
 mod sum;
 
 use crate::bound_bytes::BindingSets;
+use crate::gaps::GapTotal;
 use crate::intervals::Interval;
 use crate::labels::LabelTree;
+use crate::quantity::ratio;
 use crate::samples::{MedianRatio, Spread};
+use crate::thresholds::SAME_KERNELS;
 use crate::timeline::Timeline;
 use crate::verdict::Bound;
 use crate::warm_up::FirstUses;
+use changes::KernelCost;
+pub use changes::{CauseChange, KernelChange};
 use extent::{Extent, Instances};
 use gapscope_trace::manifest::Api;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Columns of markers that say which work lies in which evaluation. Without them evaluations are counted, and are no samples.
 pub(crate) const MARKERS: &[&str] = &[
@@ -87,9 +93,12 @@ pub struct WorkCost {
     /// An evaluation is a command buffer with the label, since passes have no other instances of labels.
     #[serde(skip)]
     by_command_buffers: bool,
-    /// Names of the kernels that it ran.
+    /// What each kernel that it ran cost, by the kernel's whole name.
     #[serde(skip)]
-    kernels: BTreeSet<String>,
+    kernels: BTreeMap<String, KernelCost>,
+    /// Idle time in `window` by cause; absent where it is not known.
+    #[serde(skip)]
+    idle: Option<Vec<GapTotal>>,
     /// Whose words suit it.
     #[serde(skip)]
     api: Api,
@@ -217,8 +226,16 @@ pub struct WorkComparison {
     pub after: WorkCost,
     /// True when the figures in `ratios` are for one evaluation; else for all of the work.
     pub per_evaluation: bool,
-    /// What says that the work is equal.
+    /// What says that the work is equal, or that it is not.
     pub basis: Basis,
+    /// Kernels that ran on both sides; absent where those of one are not known.
+    pub common_kernels: Option<u64>,
+    /// Kernels that ran on one of them at least.
+    pub all_kernels: Option<u64>,
+    /// What changed by kernel: means of all evaluations, warm-up included, or totals. What differs most comes first.
+    pub kernels: Vec<KernelChange>,
+    /// What changed in the idle time of the devices from the first work of a side to its last, by cause; empty where it is not known.
+    pub causes: Vec<CauseChange>,
     /// The figures.
     pub ratios: Vec<Ratio>,
     /// What they mean, in sentences.
@@ -234,8 +251,17 @@ pub enum Basis {
     /// The caller alone: how often each side did the work is not known.
     #[default]
     Claim,
-    /// The caller alone, and no kernel ran on both sides.
+    /// Nothing: no kernel ran on both sides.
     NoCommonKernel,
+    /// Nothing: less than [`SAME_KERNELS`] of the kernels ran on both sides.
+    FewCommonKernels,
+}
+
+impl Basis {
+    /// The sides did different work, as far as their kernels tell: no figure of one says anything of the other.
+    pub const fn is_unlike(self) -> bool {
+        matches!(self, Basis::NoCommonKernel | Basis::FewCommonKernels)
+    }
 }
 
 impl WorkCost {
@@ -291,10 +317,15 @@ impl WorkCost {
         self.dispatch_count.unwrap_or(0) + self.transfer_count == 0 && self.gpu_busy_ns.is_none()
     }
 
-    /// True where the kernels of both are known, and none ran on both sides.
-    fn shares_no_kernel(&self, other: &WorkCost) -> bool {
-        let known = !self.kernels.is_empty() && !other.kernels.is_empty();
-        known && self.kernels.is_disjoint(&other.kernels)
+    /// Kernels that ran on both sides, and on one of them at least; `None` where those of one are not known.
+    fn shared_kernels(&self, other: &WorkCost) -> Option<(u64, u64)> {
+        if self.kernels.is_empty() || other.kernels.is_empty() {
+            return None;
+        }
+        let common = (self.kernels.keys()).filter(|name| other.kernels.contains_key(*name));
+        let common = common.count() as u64;
+        let all = (self.kernels.len() + other.kernels.len()) as u64 - common;
+        Some((common, all))
     }
 
     fn bound_bytes(&self) -> Option<u64> {
@@ -351,17 +382,27 @@ pub fn equal_work(
     (!before.is_empty() && !after.is_empty()).then(|| compare(before, after))
 }
 
-/// Compares two works that are equal in what they do.
+/// Compares two works that are meant to be equal in what they do.
 pub fn compare(before: WorkCost, after: WorkCost) -> WorkComparison {
     let counted = |work: &WorkCost| work.evaluations.is_some_and(|n| n > 0);
     let per_evaluation = counted(&before) && counted(&after);
+    let shared = before.shared_kernels(&after);
     let mut comparison = WorkComparison {
         per_evaluation,
         basis: match per_evaluation {
             true => Basis::Labels,
-            false if before.shares_no_kernel(&after) => Basis::NoCommonKernel,
-            false => Basis::Claim,
+            false => match shared {
+                Some((0, _)) => Basis::NoCommonKernel,
+                Some((common, all)) if ratio(common as i64, all as i64) < SAME_KERNELS => {
+                    Basis::FewCommonKernels
+                }
+                _ => Basis::Claim,
+            },
         },
+        common_kernels: shared.map(|(common, _)| common),
+        all_kernels: shared.map(|(_, all)| all),
+        kernels: Vec::new(),
+        causes: Vec::new(),
         ratios: (Figure::ALL.into_iter())
             .map(|figure| Ratio::of(figure, &before, &after, per_evaluation))
             .collect(),
@@ -369,6 +410,8 @@ pub fn compare(before: WorkCost, after: WorkCost) -> WorkComparison {
         before,
         after,
     };
+    comparison.kernels = changes::kernels(&comparison);
+    comparison.causes = changes::causes(&comparison);
     comparison.sentences = sentences::sentences(&comparison);
     comparison
 }

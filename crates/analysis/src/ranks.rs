@@ -33,13 +33,14 @@ mod sentences;
 
 use crate::durations::Durations;
 use crate::gaps::Cause;
-use crate::verdict::Bound;
+use crate::verdict::{Bound, Part as JudgedPart, together};
 pub use bandwidth::Bandwidth;
 use bandwidth::Bandwidths;
 use clocks::Clocks;
 use comparison::Comparison;
 pub use digest::{RankDigest, note};
 use gapscope_trace::UnreadTable;
+use gapscope_trace::ids::QueueId;
 pub use late::{Doing, LateCause};
 use matched::{communicators, matched};
 pub use outliers::{Outlier, Unlike, list};
@@ -60,8 +61,12 @@ pub struct RankRow {
     pub machine: Option<String>,
     /// Names of its devices.
     pub devices: Vec<String>,
-    /// What bounds it; unknown of one of several devices in a trace.
+    /// What bounds it; unknown where nothing of it was timed.
     pub verdict: Bound,
+    /// The same in a sentence.
+    pub verdict_sentence: String,
+    /// The parts of the time of its devices, the largest first.
+    pub verdict_evidence: Vec<JudgedPart>,
     /// Idle time of its devices; absent where nothing was timed.
     pub idle: Option<Idle>,
     /// Length of its recording.
@@ -106,6 +111,12 @@ pub struct RankFindings {
     pub world_size: Option<u32>,
     /// Those with a trace, by number.
     pub ranks: Vec<RankRow>,
+    /// What bounds all of them together, by the sums of their times; unknown where nothing was timed.
+    pub verdict: Bound,
+    /// The same in a sentence.
+    pub verdict_sentence: String,
+    /// The parts of the time of all of their devices, the largest first.
+    pub verdict_evidence: Vec<JudgedPart>,
     /// Numbers of those without.
     pub missing_ranks: Vec<u32>,
     /// Why arrivals of different ranks cannot all be compared; absent where they can.
@@ -192,6 +203,23 @@ pub struct Collective {
     pub first_rank: u32,
     /// The rank that arrived last.
     pub last_rank: u32,
+    /// All arrivals, in order of time.
+    pub arrivals: Vec<Arrival>,
+}
+
+/// A rank's part in a collective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Arrival {
+    /// The rank.
+    pub rank: u32,
+    /// When its kernel, or its call, began.
+    pub start_ns: i64,
+    /// When that ended.
+    pub end_ns: i64,
+    /// The queue that ran it; absent of a call.
+    pub queue: Option<QueueId>,
+    /// What it waited for the last arrival; absent where that is within the clocks' error, and of the last.
+    pub waited_ns: Option<i64>,
 }
 
 /// The rank that the others wait for most.
@@ -233,8 +261,13 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
     };
     let all_traced = world_size.is_some() && missing_ranks.is_empty();
     let clocks = Clocks::of(&digests);
+    let judged: Vec<_> = (digests.iter())
+        .filter(|digest| !digest.share.is_empty())
+        .map(|digest| (format!("rank {}", digest.row.rank), &digest.share))
+        .collect();
+    let (verdict, evidence) = together(&judged);
     let groups = communicators(&digests, |d| &d.device, all_traced);
-    let mut comparison = Comparison::of(&digests);
+    let mut comparison = Comparison::of(&digests, longest);
     let mut bandwidths = Bandwidths::default();
     let mut matched_of: BTreeMap<Communicator, u64> = BTreeMap::new();
     let device_error = |a, b| clocks.device_error_ns(a, b);
@@ -249,7 +282,7 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
             }
         },
     );
-    let mut calls = Comparison::of(&digests);
+    let mut calls = Comparison::of(&digests, 0);
     let host_error = |a, b| clocks.host_error_ns(a, b);
     let of_calls = communicators(&digests, |d| &d.called, all_traced);
     let call_counts = matched(
@@ -280,6 +313,9 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
     rows.sort_by_key(|row| Reverse((row.size, row.ranks.len())));
     let mut findings = RankFindings {
         world_size,
+        verdict,
+        verdict_sentence: evidence.sentence,
+        verdict_evidence: evidence.parts,
         missing_ranks,
         not_comparable_because: clocks.not_comparable(),
         clock_error_ns: clocks.worst_error_ns(),
@@ -287,7 +323,7 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         bandwidth: bandwidths.rows(),
         straggler: comparison.straggler(),
         outliers: outliers::outliers(&digests),
-        longest: comparison.longest(longest),
+        longest: comparison.longest(),
         ranks: comparison.rows(),
         collectives: comparison.kinds(counts),
         collective_calls: calls.kinds(call_counts),

@@ -167,6 +167,9 @@ thresholds! {
     TOLD_FACTOR: f64 = 1.2, Times,
         "Times that differ by this factor are told as a factor, and below in per cent.",
         "`1.05 times` is hard to read.";
+    SAME_KERNELS: f64 = 0.5, Share,
+        "Two works whose evaluations are not labelled are not the same work when less than this share of their kernels ran in both.",
+        "A change of a program leaves most of its kernels, and two programs share few.";
     OWN_SHARE: f64 = 0.9, Share,
         "A compared side has a verdict when at least this share of the busy time from its start to its end is its own.",
         "With more work of others in between, the verdict would be theirs.";

@@ -31,6 +31,7 @@
 //! kernels that ought to be one, and time that another version of the program saves shows as idle time here: compare
 //! equal work ([`crate::equal_work`]) before believing in a busy device.
 
+mod share;
 mod times;
 mod words;
 
@@ -44,6 +45,7 @@ use crate::thresholds::*;
 use crate::timeline::Timeline;
 use schemars::JsonSchema;
 use serde::Serialize;
+pub(crate) use share::{Share, together};
 use times::Times;
 
 /// What bounds the speed.

@@ -1,8 +1,33 @@
-//! Advice on idle time, with what it is of.
+//! What is said of a cause of idle time: the code that ran, and advice with what it is of.
 
 use crate::number;
+use crate::section::code;
+use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::GapTotal;
 use gapscope_analysis::thresholds::UNCERTAIN_SHARE;
+
+/// What a report says of a cause beside its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CauseNote {
+    /// The code of the submitting threads, such as `train.py:41 load_batch > resize 71 %`; absent where no samples tell.
+    pub code: Option<String>,
+    /// What to do, without a capital and a full stop; absent where nothing is advised.
+    pub advice: Option<String>,
+}
+
+impl CauseNote {
+    /// Of one of the causes in `findings`.
+    pub fn of(findings: &Findings, total: &GapTotal) -> CauseNote {
+        let mut advice = findings.advice.iter();
+        let advice = advice.find(|advice| advice.cause == total.cause);
+        let causes = findings.code.iter().flat_map(|code| &code.causes);
+        let mut codes = causes.filter(|code| code.cause == total.cause);
+        CauseNote {
+            code: codes.next().and_then(code::in_short),
+            advice: advice.map(|advice| note(total, &advice.text)),
+        }
+    }
+}
 
 /// Advice on a cause, whose it is where that is not the submitting thread, and whether it is certain.
 pub(crate) fn note(total: &GapTotal, advice: &str) -> String {

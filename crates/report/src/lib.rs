@@ -20,6 +20,7 @@ mod section;
 pub mod source_lines;
 pub mod terminal;
 
+pub use cause::CauseNote;
 pub use document::Document;
 use gapscope_analysis::quantity as number;
 pub use page::{Report, command_line};

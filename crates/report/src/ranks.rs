@@ -4,6 +4,7 @@ use crate::document::{Block, Column, Document, Table, Text, Tone};
 use crate::number;
 use crate::page::command_line;
 use gapscope_analysis::ranks::{CollectiveKind, RankFindings, RankRow, Unlike, list};
+use gapscope_analysis::verdict::Bound;
 use gapscope_analysis::vocabulary::file_name;
 use gapscope_trace::Manifest;
 use schemars::JsonSchema;
@@ -40,6 +41,7 @@ impl RanksReport<'_> {
             _ => number::of(findings.ranks.len() as u64, "rank", "ranks"),
         };
         let mut blocks = vec![Block::Title(command_line(&command), aside)];
+        blocks.extend(self.verdict());
         for (at, sentence) in findings.sentences.iter().enumerate() {
             let text = Text::new();
             blocks.push(Block::Sentence(match at {
@@ -57,10 +59,24 @@ impl RanksReport<'_> {
         let findings = self.findings;
         let count = number::of(findings.ranks.len() as u64, "rank", "ranks");
         let mut blocks = vec![Block::Heading("Ranks in this trace".into(), count)];
+        blocks.extend(self.verdict());
         let sentences = findings.sentences.iter();
         blocks.extend(sentences.map(|text| Block::Sentence(text.as_str().into())));
         blocks.extend(self.tables());
         Document { blocks }
+    }
+
+    /// What bounds all of them together.
+    fn verdict(&self) -> Option<Block> {
+        let findings = self.findings;
+        let tone = match findings.verdict {
+            Bound::Unknown => return None,
+            Bound::DeviceBound => Tone::Good,
+            _ => Tone::Warning,
+        };
+        let text = Text::new().with(tone, findings.verdict.as_str().to_uppercase());
+        let text = text.and("  ").strong(findings.verdict_sentence.as_str());
+        Some(Block::Sentence(text))
     }
 
     fn tables(&self) -> Vec<Block> {

@@ -3,17 +3,20 @@
 use crate::Error;
 use crate::snapshot::Snapshot;
 use crate::store::Store;
-use gapscope_analysis::Timeline;
 use gapscope_analysis::bound_bytes::BindingSets;
 use gapscope_analysis::counters::{Counter, counters};
 use gapscope_analysis::dataflow::Dataflow;
 use gapscope_analysis::gaps::{Cause, GapFinder, each_gap};
 use gapscope_analysis::kernels::kernels;
 use gapscope_analysis::warm_up::{FirstUses, warm_up};
+use gapscope_analysis::{Findings, Options, Timeline};
 use std::cell::OnceCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Gaps that are listed.
+const LONGEST: usize = 1000;
 
 /// A trace as the analyses see it.
 pub struct Analysed<'a> {
@@ -26,6 +29,7 @@ pub struct Analysed<'a> {
     gaps: OnceCell<Gaps>,
     finder: OnceCell<GapFinder<'a>>,
     counters: OnceCell<Vec<Counter>>,
+    found: OnceCell<Findings>,
     /// The answer to `findings`.
     pub findings: OnceCell<Arc<Vec<u8>>>,
 }
@@ -42,6 +46,7 @@ impl<'a> Analysed<'a> {
             gaps: OnceCell::new(),
             finder: OnceCell::new(),
             counters: OnceCell::new(),
+            found: OnceCell::new(),
             findings: OnceCell::new(),
         }
     }
@@ -55,6 +60,17 @@ impl<'a> Analysed<'a> {
         self.first_uses.get_or_init(|| {
             let kernels = kernels(self.timeline, self.bindings(), None, None);
             FirstUses::of(self.timeline, &kernels, &warm_up(self.timeline, &kernels))
+        })
+    }
+
+    /// All findings, with so many of the longest gaps as are listed.
+    pub fn found(&self) -> &Findings {
+        self.found.get_or_init(|| {
+            let options = Options {
+                longest: LONGEST,
+                ..Options::default()
+            };
+            Findings::of(&self.snapshot.trace, &options)
         })
     }
 

@@ -13,15 +13,13 @@ use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::timeline::WorkKind;
 use gapscope_analysis::unread::{CAUSES, DATAFLOW, unknown_because};
 use gapscope_analysis::verdict::Judgement;
-use gapscope_analysis::{Findings, Options, activity, kernels, transfers};
-use gapscope_report::{Report, json as report};
+use gapscope_analysis::{activity, kernels, transfers};
+use gapscope_report::{CauseNote, Report, json as report};
 use gapscope_trace::tables::{MarkerScope, Table};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// Gaps that are listed.
-const LONGEST: usize = 1000;
 /// Slices of the picture by cause.
 const SLICES: usize = 1024;
 /// The graph is laid out by the page, which takes so many nodes well.
@@ -30,6 +28,8 @@ const MOST_NODES: usize = 150;
 const MOST_ITEMS: usize = 1_000_000;
 const MOST_NEIGHBOURS: usize = 64;
 const MOST_INSTANCES: usize = 10_000;
+/// Kernels whose change is listed.
+const MOST_KERNELS: usize = 200;
 
 /// The part of an answer that is missing, and why.
 pub fn missing(sentence: impl Into<String>) -> Value {
@@ -47,16 +47,12 @@ pub fn findings(analysed: &Analysed) -> Arc<Vec<u8>> {
 fn make_findings(analysed: &Analysed) -> Vec<u8> {
     let snapshot = analysed.snapshot;
     let trace = &snapshot.trace;
-    let options = Options {
-        longest: LONGEST,
-        ..Options::default()
-    };
-    let findings = Findings::of(trace, &options);
+    let findings = analysed.found();
     let activity = activity(analysed.timeline, SLICES);
     let text = report::text_with_activity(&Report {
         trace: analysed.name,
         manifest: &trace.manifest,
-        findings: &findings,
+        findings,
         activity: &activity,
         label: None,
         remarks: &snapshot.remarks,
@@ -82,10 +78,17 @@ fn make_findings(analysed: &Analysed) -> Vec<u8> {
         .iter()
         .map(|label| snapshot.texts.find(&label.path))
         .collect();
+    let gap_notes: Vec<Value> = (findings.gaps.iter())
+        .map(|total| {
+            let CauseNote { code, advice } = CauseNote::of(findings, total);
+            json!({"code": code, "advice": advice})
+        })
+        .collect();
     if let Value::Object(answer) = &mut answer {
         answer.insert("generation".to_owned(), snapshot.generation.into());
         answer.insert("kernel_rows".to_owned(), kernel_rows.into());
         answer.insert("label_names".to_owned(), json!(label_names));
+        answer.insert("gap_notes".to_owned(), gap_notes.into());
     }
     // Names of megabytes have no place in tables.
     cut_texts(&mut answer);
@@ -155,7 +158,7 @@ pub fn gap(analysed: &Analysed, row: usize) -> Option<Value> {
         "duration_ns": part.length_ns(),
         "track": TrackId::Gaps(gpu as u32).to_string(),
         "fields": [
-            {"name": "cause", "value": cause, "meaning": "Why the device ran nothing."},
+            {"name": "cause", "value": cause.facts(analysed.snapshot.vocabulary.words().api).name, "meaning": "Why the device ran nothing."},
             {"name": "start_ns", "value": part.start_ns.to_string(), "meaning": "When this part of the gap began."},
             {"name": "duration_ns", "value": part.length_ns().to_string(), "meaning": "How long it lasted."},
         ],
@@ -360,7 +363,11 @@ pub fn comparison(before: Side, after: Side) -> Result<Result<Value, String>, Er
             )));
         }
     }
-    Ok(Ok(json!(compare(before, after))))
+    let mut comparison = compare(before, after);
+    comparison.kernels.truncate(MOST_KERNELS);
+    let mut answer = json!(comparison);
+    cut_texts(&mut answer);
+    Ok(Ok(answer))
 }
 
 fn cost(Side { store, extent }: Side) -> Result<WorkCost, Error> {

@@ -11,7 +11,7 @@ use crate::recorded::{self, Which};
 use crate::store::Store;
 use crate::traces::Traces;
 use crate::track::{Source, TrackId};
-use crate::{code, page, rows, source};
+use crate::{code, page, ranks, rows, source};
 use answer::{Answer, Content, Refusal};
 use axum::extract::State;
 use axum::routing::get;
@@ -53,6 +53,7 @@ pub fn router(served: Arc<Served>) -> Router {
         .route("/overview", get(overview))
         .route("/live", get(live))
         .route("/compare", get(compare))
+        .route("/ranks", get(ranked))
         .nest("/t/{trace}", trace);
     Router::new()
         .route("/{token}/", get(async || file("index.html")))
@@ -135,6 +136,10 @@ async fn compare(
         }
     })
     .await
+}
+
+async fn ranked(State(served): State<Arc<Served>>) -> Answer {
+    blocking(move || Ok(ranks::compared(&served.traces.of_ranks())?.into())).await
 }
 
 fn extent(label: Option<String>, from: Option<Time>, to: Option<Time>) -> Result<Extent, Refusal> {

@@ -22,6 +22,7 @@ mod lanes;
 mod origin;
 mod overview;
 mod page;
+mod ranks;
 mod recorded;
 mod rows;
 mod server;

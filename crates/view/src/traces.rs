@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::overview;
+use crate::ranks::OfRank;
 use crate::store::{Store, TraceStatus};
 use gapscope_trace::{rank_folders, read_manifest};
 use serde_json::{Value, json};
@@ -94,6 +95,24 @@ impl Traces {
             }
         }
         (stores.all.clone(), !stores.ranks.is_empty())
+    }
+
+    /// The traces of ranks; without such the only one that there is, as it may have ranks inside.
+    pub fn of_ranks(&self) -> Vec<OfRank> {
+        let (stores, together) = self.all();
+        let ranks = self.stores().ranks.clone();
+        let before = stores.len().saturating_sub(ranks.len());
+        let numbered: Vec<(usize, u32)> = match together {
+            true => (before..).zip(ranks).collect(),
+            false if stores.len() == 1 => vec![(0, 0)],
+            false => Vec::new(),
+        };
+        (numbered.into_iter())
+            .filter_map(|(trace, rank)| {
+                let store = stores.get(trace)?.clone();
+                Some(OfRank { trace, rank, store })
+            })
+            .collect()
     }
 
     /// The overview of all of them.

@@ -174,6 +174,14 @@ export interface GapTotal {
   uncertain_ns: number | null;
 }
 
+/** What the report says of a cause of idle time. */
+export interface CauseNote {
+  /** The code of the submitting threads in it, where samples tell. */
+  code: string | null;
+  /** What to do, as far as it fits what was recorded, and what it is of. */
+  advice: string | null;
+}
+
 export interface HostTime {
   call: string;
   /** The function, where the trace says. */
@@ -276,6 +284,8 @@ export interface Findings {
   transfer_bytes: number | null;
   devices: DeviceBusy[];
   gaps: GapTotal[] | null;
+  /** Of each of `gaps`, in order. */
+  gap_notes?: CauseNote[];
   idle_time: IdleTime | null;
   kernels: KernelRow[] | null;
   labels: LabelRow[] | null;
@@ -429,11 +439,33 @@ export interface Ratio {
   within_noise: boolean | null;
 }
 
+export interface KernelChange {
+  name: string;
+  before_count: number | null;
+  after_count: number | null;
+  before_ns: number | null;
+  after_ns: number | null;
+}
+
+/** Idle time of a cause. */
+export interface CauseChange {
+  cause: string;
+  before_ns: number | null;
+  after_ns: number | null;
+}
+
 export interface Comparison {
   before: Work;
   after: Work;
   per_evaluation: boolean;
+  /** What says that the work is equal: `labels`, `claim`; or that it is not: `no-common-kernel`, `few-common-kernels`. */
+  basis: string;
+  common_kernels: number | null;
+  all_kernels: number | null;
   ratios: Ratio[];
+  /** What differs most comes first. */
+  kernels: KernelChange[];
+  causes: CauseChange[];
   sentences: string[];
 }
 

@@ -1,11 +1,11 @@
 // The causes of idle time, and which of them a host call explains: all as the analysis has them.
 
-import type { CallFacts, CauseFacts, GapTotal } from "./answers.ts";
+import type { CallFacts, CauseFacts, CauseNote, Findings } from "./answers.ts";
 
 export class Causes {
   private readonly facts: ReadonlyMap<string, CauseFacts>;
   private readonly calls: ReadonlyMap<string, CallFacts>;
-  private chosen: ReadonlyMap<string, string> = new Map();
+  private notes: ReadonlyMap<string, CauseNote> = new Map();
 
   constructor(facts: readonly CauseFacts[], calls: readonly CallFacts[]) {
     this.facts = new Map(facts.map((one) => [one.cause, one]));
@@ -39,17 +39,25 @@ export class Causes {
 
   /** What to do about it: what fits this recording once its analysis has come. */
   advice(cause: string): string {
-    return this.chosen.get(cause) ?? this.facts.get(cause)?.advice ?? "";
+    return asSentence(this.notes.get(cause)?.advice ?? this.facts.get(cause)?.advice ?? "");
   }
 
-  /** Takes the advice that the analysis chose. */
-  advise(totals: readonly GapTotal[]): void {
-    const chosen = new Map<string, string>();
-    for (const total of totals) if (total.advice) chosen.set(total.cause, total.advice);
-    this.chosen = chosen;
+  /** The code that the submitting threads ran in all of its time, where samples tell. */
+  code(cause: string): string | null {
+    return this.notes.get(cause)?.code ?? null;
+  }
+
+  /** Takes what the report says of the causes that it found. */
+  note({ gaps, gap_notes }: Pick<Findings, "gaps" | "gap_notes">): void {
+    this.notes = new Map((gaps ?? []).flatMap(({ cause }, at) => (gap_notes?.[at] ? [[cause, gap_notes[at]] as const] : [])));
   }
 
   call(call: string): CallFacts | undefined {
     return this.calls.get(call);
   }
+}
+
+/** Advice has no capital and no full stop of its own. */
+function asSentence(advice: string): string {
+  return advice && `${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`;
 }

@@ -12,6 +12,8 @@ export type Action =
   | "back"
   | "next-gap"
   | "previous-gap"
+  | "later-gap"
+  | "earlier-gap"
   | "next-event"
   | "previous-event"
   | "search"
@@ -36,8 +38,10 @@ export const KEYS: readonly Key[] = [
   { action: "fit", keys: ["f", "Home"], says: "show everything" },
   { action: "fit-selection", keys: ["e"], says: "zoom to what is selected" },
   { action: "back", keys: ["b", "Backspace"], says: "back to the view before" },
-  { action: "next-gap", keys: ["n"], says: "next gap in time of those listed that are at least 1 % of the longest" },
-  { action: "previous-gap", keys: ["p"], says: "the one before" },
+  { action: "next-gap", keys: ["n"], says: "the costliest gap of those listed, then the next by cost" },
+  { action: "previous-gap", keys: ["p"], says: "the one before, which costs more" },
+  { action: "later-gap", keys: ["j"], says: "next gap in time that is at least 1 % of the longest" },
+  { action: "earlier-gap", keys: ["k"], says: "the one before in time" },
   { action: "next-event", keys: ["."], says: "next event of the lane" },
   { action: "previous-event", keys: [","], says: "previous event of the lane" },
   { action: "measure-screen", keys: ["r"], says: "select the visible range" },

@@ -1,14 +1,16 @@
 // Choosing what is compared, and what the comparison says.
 
 import { compared, firstPair, readSide, type Side, sideName, writtenSide } from "../compare.ts";
-import type { Comparison, Ratio, Work } from "../data/answers.ts";
+import type { CauseChange, Comparison, KernelChange, Ratio, Work } from "../data/answers.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { Latest } from "../latest.ts";
 import { part } from "./awaited.ts";
+import { swatch } from "./swatch.ts";
+import { Table } from "./table.ts";
 import { sentence } from "../sentence.ts";
-import { bytes, count, duration, factor, known, of } from "../time/format.ts";
+import { bytes, count, duration, known, of, times } from "../time/format.ts";
 import type { Range } from "../time/range.ts";
 
 export interface CompareSteps {
@@ -138,6 +140,7 @@ export class ComparePanel {
   }
 
   private tell(found: Comparison, before: Side, after: Side): void {
+    const unlike = isUnlike(found);
     const rows = found.ratios.map((ratio) => {
       const most = Math.max(ratio.before ?? 0, ratio.after ?? 0);
       return h(
@@ -146,26 +149,77 @@ export class ComparePanel {
         h("th", { scope: "row", title: MEANINGS[ratio.what] }, NAMES[ratio.what] ?? ratio.what),
         h("td", {}, figure(ratio.what, ratio.before, most, "before")),
         h("td", {}, figure(ratio.what, ratio.after, most, "after")),
-        h("td", { class: "number", title: intervalText(ratio) }, h("b", {}, changeText(ratio))),
+        h("td", { class: "number", title: unlike ? null : intervalText(ratio) }, unlike ? "–" : h("b", {}, changeText(ratio))),
       );
     });
     fill(
       this.result,
+      unlike ? h("p", { class: "unlike", role: "alert" }, h("b", {}, unlikeText(found))) : null,
       h(
         "div",
-        { class: "split" },
+        { class: "split figures-split" },
         h(
           "table",
-          { "aria-label": "Equal work compared" },
+          { "aria-label": unlike ? "Figures of both sides" : "Equal work compared" },
           h(
             "thead",
             {},
-            h("tr", {}, h("th", { scope: "col" }, found.per_evaluation ? "For one evaluation" : "In all"), this.heading(before, found.before), this.heading(after, found.after), h("th", { scope: "col", class: "number" }, "after takes")),
+            h("tr", {}, h("th", { scope: "col" }, found.per_evaluation ? "For one evaluation" : "In all"), this.heading(before, found.before), this.heading(after, found.after), h("th", { scope: "col", class: "number" }, unlike ? "" : "after takes")),
           ),
           h("tbody", {}, rows),
         ),
         h("div", {}, found.sentences.map((sentence) => h("p", {}, sentence))),
       ),
+      this.changes(found, before, after),
+    );
+  }
+
+  /** What changed by kernel and by cause of idle time. */
+  private changes(found: Comparison, before: Side, after: Side): HTMLElement {
+    const { causes } = this.traces[before.trace];
+    const each = found.per_evaluation ? ", for one evaluation" : "";
+    const sides = ["Before", "After"].map((head, at) => ({ head, says: sideName([before, after][at], this.traces) }));
+    const time = (of: (row: KernelChange | CauseChange) => number | null, at: number): { head: string; says: string; text: (row: KernelChange | CauseChange) => string; sort: (row: KernelChange | CauseChange) => number | null; number: true } => ({
+      ...sides[at],
+      text: (row) => known(of(row), (ns) => (ns === 0 ? "–" : duration(Math.round(ns)))),
+      sort: of,
+      number: true,
+    });
+    const changed = {
+      head: "Change",
+      says: "After less before.",
+      text: (row: KernelChange | CauseChange) => signed(row.before_ns, row.after_ns),
+      sort: (row: KernelChange | CauseChange) => (row.before_ns === null || row.after_ns === null ? null : Math.abs(row.after_ns - row.before_ns)),
+      number: true,
+    };
+    const after_is = { head: "After is", text: (row: KernelChange | CauseChange) => amount(row.before_ns, row.after_ns, "time"), number: true };
+    const times_of = [time((row) => row.before_ns, 0), time((row) => row.after_ns, 1), changed, after_is];
+    const kernels = new Table<KernelChange>({
+      name: "What changed by kernel",
+      sorted: 4,
+      empty: "No kernels are known.",
+      columns: [
+        { head: "Kernel", text: (row) => row.name, sort: (row) => row.name, wide: true },
+        { head: "Dispatches", says: "Before → after.", text: (row) => `${figureText("dispatches", row.before_count)} → ${figureText("dispatches", row.after_count)}`, sort: (row) => row.after_count, number: true },
+        ...times_of,
+      ],
+    });
+    const idle = new Table<CauseChange>({
+      name: "What changed by cause of idle time",
+      sorted: 3,
+      empty: "Idle time of neither side is known by cause.",
+      columns: [
+        { head: "Cause of idle time", text: (row) => h("span", { class: "cause", title: causes.sentence(row.cause) }, swatch(causes.colour(row.cause)), causes.name(row.cause)), sort: (row) => causes.name(row.cause), wide: true },
+        ...times_of,
+      ],
+    });
+    kernels.show(found.kernels);
+    idle.show(found.causes);
+    return h(
+      "div",
+      { class: "split changes" },
+      h("div", { class: "by-kernel" }, h("h3", {}, `By kernel${each}`), kernels.element),
+      h("div", { class: "by-cause" }, h("h3", {}, `Idle time by cause${each}`), idle.element),
     );
   }
 
@@ -189,7 +243,7 @@ const MEANINGS: Record<string, string> = {
 
 /** A value of a figure with its unit. */
 export function figureText(what: string, value: number | null): string {
-  return known(value, what.includes("byte") ? bytes : what.endsWith(" ns") ? duration : (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(n < 0.995 ? 2 : 1)));
+  return known(value, what.includes("byte") ? bytes : what.endsWith(" ns") ? duration : (n: number) => (Number.isInteger(n) || n >= 999.5 ? count(n) : n.toFixed(n < 0.995 ? 2 : 1).replace(/\.0+$/, "")));
 }
 
 function figure(what: string, value: number | null, most: number, side: string): HTMLElement {
@@ -198,18 +252,50 @@ function figure(what: string, value: number | null, most: number, side: string):
   return h("div", { class: "figure" }, h("span", { class: "number" }, figureText(what, value)), h("span", { class: "figure-track" }, bar));
 }
 
-/** How much less or more it takes after; nothing is less than nothing. */
-export function changeText({ before, after, ratio, within_noise }: Ratio): string {
-  if (before !== null && before === after) return "the same";
-  if (before !== null && after === 0) return "none";
-  if (ratio === null) return "unknown";
-  if (within_noise) return "within noise";
-  return ratio >= 1 ? `${factor(ratio)} less` : `${factor(1 / ratio)} more`;
+/** What is said of an amount: of counts how many, of times and bytes how much. */
+type Of = "count" | "time";
+
+/** How much more or less it takes after; nothing is less than nothing. */
+export function changeText({ what, before, after, ratio, within_noise }: Ratio): string {
+  if (within_noise && before !== after) return "within noise";
+  if (ratio === null && after !== 0 && before !== after) return "unknown";
+  return amount(before, after, what.endsWith(" ns") || what.includes("byte") ? "time" : "count");
 }
 
-/** Where the true ratio is. */
-function intervalText({ low, high }: Ratio): string {
+/** An amount after by that before: `1.80 × more`, `0.56 × as much`. */
+export function amount(before: number | null, after: number | null, of: Of): string {
+  if (before === null || after === null) return "unknown";
+  if (before === after) return "the same";
+  if (after === 0) return "none";
+  if (before === 0) return "new";
+  return factorText(after / before, of);
+}
+
+function factorText(factor: number, of: Of): string {
+  const text = times(factor);
+  if (text === times(1)) return "about the same";
+  return factor > 1 ? `${text} more` : `${text} as ${of === "count" ? "many" : "much"}`;
+}
+
+function signed(before_ns: number | null, after_ns: number | null): string {
+  if (before_ns === null || after_ns === null) return "unknown";
+  const by = Math.round(after_ns - before_ns);
+  return by === 0 ? "–" : `${by > 0 ? "+" : "−"}${duration(Math.abs(by))}`;
+}
+
+/** Where the true change is. */
+function intervalText({ what, low, high }: Ratio): string {
   if (low === null || high === null) return "Too few evaluations to tell a difference from chance.";
-  const end = (ratio: number): string => (ratio >= 1 ? `${factor(ratio)} less` : `${factor(1 / ratio)} more`);
-  return `In 95 of 100 cases between ${end(low)} and ${end(high)}.`;
+  const of = what.endsWith(" ns") || what.includes("byte") ? "much" : "many";
+  return `In 95 of 100 cases after takes between ${times(1 / high)} and ${times(1 / low)} as ${of}.`;
+}
+
+/** The sides did different work, as far as their kernels tell. */
+function isUnlike({ basis }: Comparison): boolean {
+  return basis === "no-common-kernel" || basis === "few-common-kernels";
+}
+
+function unlikeText({ common_kernels, all_kernels }: Comparison): string {
+  const [common, all] = [common_kernels ?? 0, all_kernels ?? 0];
+  return `Not the same work: ${common === 0 ? `none of ${of(all, "kernel", "kernels")} is` : `${count(common)} of ${of(all, "kernel", "kernels")} ${common === 1 ? "is" : "are"}`} in both.`;
 }

@@ -19,7 +19,7 @@ export function gapDetails(gap: Gap, cause: string, causes: Causes, code: HTMLEl
       return piece;
     }),
   );
-  const accent = facts ? h("p", { class: "explanation" }, facts.sentence, h("span", { class: "note" }, ` ${sentenceOf(causes.advice(cause))}`)) : null;
+  const accent = facts ? h("p", { class: "explanation" }, facts.sentence, h("span", { class: "note" }, ` ${causes.advice(cause)}`)) : null;
   if (accent) accent.style.borderColor = causes.colour(cause);
   return h(
     "div",
@@ -42,15 +42,17 @@ export function gapDetails(gap: Gap, cause: string, causes: Causes, code: HTMLEl
       ),
     ),
     code,
+    ofCause(cause, causes),
     h("dl", { class: "fields" }, around("after", gap.before), around("before", gap.after), thread(gap)),
     times("The submitting thread meanwhile", gap.host_calls),
     times("Other threads meanwhile", gap.other_threads),
   );
 }
 
-/** Advice has no capital and no full stop of its own. */
-function sentenceOf(advice: string): string {
-  return `${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`;
+/** The code in all gaps of the cause, which one gap has few samples of. */
+function ofCause(cause: string, causes: Causes): HTMLElement | null {
+  const code = causes.code(cause);
+  return code ? h("p", { class: "cause-code" }, h("span", { class: "note" }, `In all time of ${causes.name(cause)}: `), h("code", {}, code)) : null;
 }
 
 function around(where: string, work: WorkName): HTMLElement[] {

@@ -11,8 +11,10 @@ import { Table } from "./table.ts";
 const NEVER_IDLE = "The device was never idle between work.";
 const NOT_LISTED = "No gap with this cause is among the longest.";
 const NO_TIMES = "No GPU work has known times, so there is no idle time between it.";
-/** Keys go to gaps that are at least this part of the longest one that is listed. */
+/** In order of time, keys go to gaps that are at least this part of the longest one that is listed. */
 const WORTH_SEEING = 0.01;
+/** From this share of the idle time on, what to do about a cause is in the table. */
+const ADVICE_SHARE = 0.03;
 
 /** Idle time as the panel shows it. */
 interface Idle {
@@ -44,7 +46,7 @@ export class GapsPanel {
       empty: NEVER_IDLE,
       pick: (row) => this.filter(this.cause === row.cause ? null : row.cause),
       columns: [
-        { head: "Cause", text: (row) => this.name(row.cause), sort: (row) => this.trace.causes.name(row.cause), wide: true },
+        { head: "Cause", text: (row) => this.toldCause(row), sort: (row) => this.trace.causes.name(row.cause), wide: true, whole: true },
         { head: "Gaps", text: (row) => count(row.count), sort: (row) => row.count, number: true, says: "Gaps in which it has a part." },
         { head: "Time", text: (row) => duration(row.total_ns), sort: (row) => row.total_ns, number: true },
         { head: "Of idle", text: (row) => share(row.total_ns / this.total()), sort: (row) => row.total_ns, number: true },
@@ -81,6 +83,18 @@ export class GapsPanel {
   private name(cause: string): HTMLElement {
     const { causes } = this.trace;
     return h("span", { class: "cause", title: causes.sentence(cause) }, swatch(causes.colour(cause)), causes.name(cause));
+  }
+
+  /** A cause with the code of its time and what to do about it; of small ones that is beside the pointer. */
+  private toldCause(row: GapTotal): HTMLElement {
+    const { causes } = this.trace;
+    const [code, advice] = [causes.code(row.cause), causes.advice(row.cause)];
+    const name = this.name(row.cause);
+    if (row.total_ns < this.total() * ADVICE_SHARE) {
+      name.title = [name.title, code, advice].filter(Boolean).join("\n");
+      return name;
+    }
+    return h("span", { class: "told-cause" }, name, code ? h("code", { class: "cause-code" }, code) : null, advice ? h("span", { class: "cause-advice note" }, advice) : null);
   }
 
   private total(): number {
@@ -126,9 +140,17 @@ export class GapsPanel {
     return this.cause === null ? all : all.filter((gap) => timeBy(gap, this.cause) > 0);
   }
 
+  /** Goes to the gap that costs next less than `picked`, the start of a gap, or next more; without one to the costliest. */
+  jumpByCost(picked: number | null, forward: boolean): boolean {
+    return this.goTo(nextByCost(this.gaps, this.cause, picked, forward));
+  }
+
   /** Goes to the next gap in time that is worth seeing, or to the one before: from `picked`, the start of a gap, or else from the left edge. */
-  jump(picked: number | null, left_ns: number, forward: boolean): boolean {
-    const gap = nextGap(this.gaps, this.cause, picked, left_ns, forward);
+  jumpInTime(picked: number | null, left_ns: number, forward: boolean): boolean {
+    return this.goTo(nextGap(this.gaps, this.cause, picked, left_ns, forward));
+  }
+
+  private goTo(gap: Gap | null): boolean {
     if (gap) this.go(gap, this.cause ?? gap.cause);
     return gap !== null;
   }
@@ -143,6 +165,14 @@ export class GapsPanel {
 export function timeBy(gap: Gap, cause: string | null): number {
   if (cause === null) return gap.duration_ns;
   return gap.parts.reduce((sum, part) => sum + (part.cause === cause ? part.duration_ns : 0), 0);
+}
+
+/** The gap that costs next less than the picked one, or next more; the costliest without one, and behind the last. */
+export function nextByCost(gaps: readonly Gap[], cause: string | null, picked: number | null, forward: boolean): Gap | null {
+  const sorted = [...gaps].sort((a, b) => timeBy(b, cause) - timeBy(a, cause) || a.start_ns - b.start_ns);
+  const at = sorted.findIndex(({ start_ns }) => start_ns === picked);
+  if (at < 0) return sorted[0] ?? null;
+  return sorted[(at + (forward ? 1 : sorted.length - 1)) % sorted.length];
 }
 
 /** The gap worth seeing after or before the one that is picked; without one, the first that does not begin left of what is seen, or the last that does. */

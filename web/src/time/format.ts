@@ -69,10 +69,11 @@ export function of(number: number, one: string, many: string): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
 
-/** `before / after` as a factor, such as `4.57×`. */
-export function factor(ratio: number): string {
-  if (!Number.isFinite(ratio)) return "unknown";
-  return `${ratio >= 99.5 ? count(ratio) : ratio.toFixed(decimals(ratio))}×`;
+/** A factor, such as `4.57 ×`, `0.012 ×`. */
+export function times(factor: number): string {
+  if (!Number.isFinite(factor)) return "unknown";
+  if (factor > 0 && factor < 0.095) return `${factor < 0.001 ? "<0.001" : factor.toPrecision(2)} ×`;
+  return `${factor >= 99.5 ? count(factor) : factor.toFixed(decimals(factor))} ×`;
 }
 
 const UNITS = [

@@ -1,9 +1,11 @@
 //! What was measured of a side as its cost.
 
+use super::changes::KernelCost;
 use super::extent::{Extent, Instance};
 use super::measure::Measured;
-use super::sum::{Evaluation, Side};
+use super::sum::{Evaluation, Runs, Side};
 use super::{Figure, LeftOut, Reason, WorkCost};
+use crate::gaps::GapTotal;
 use crate::intervals::{Busy, Interval};
 use crate::quantity::ratio;
 use crate::thresholds::{KNOWN_SHARE, OWN_SHARE};
@@ -27,11 +29,22 @@ pub(super) fn cost(
     let sum = &side.sum;
     let missing = dispatches_missing(timeline);
     let names = &timeline.trace.tables.kernels.name;
-    let kernels = side
-        .kernels
-        .iter()
-        .filter_map(|row| names.get(*row as usize));
-    let kernels: BTreeSet<&str> = kernels.map(|name| &**name).collect();
+    let mut kernels: BTreeMap<String, KernelCost> = BTreeMap::new();
+    for (row, runs) in &side.kernels {
+        let Some(name) = names.get(*row as usize) else {
+            continue;
+        };
+        let kernel = kernels
+            .entry(name.to_string())
+            .or_insert_with(|| KernelCost {
+                name: timeline.kernel_names.name(*row as usize).to_owned(),
+                runs: Runs {
+                    count: 0,
+                    total_ns: Some(0),
+                },
+            });
+        kernel.runs = kernel.runs.plus(*runs);
+    }
     let own = own_evaluations(extent, measured, number);
     let by_command_buffers = own.iter().any(|(instance, _)| instance.is_command_buffer);
     let Choice { counted, left_out } = choose(own, first_uses);
@@ -47,7 +60,7 @@ pub(super) fn cost(
             (hulls.reduce(Interval::hull), own_ns)
         }
     };
-    let (verdict, verdict_sentence) = judged(timeline, window, own_ns);
+    let judged = judged(timeline, window, own_ns);
     WorkCost {
         name: name.to_owned(),
         evaluations: (evaluations > 0).then_some(evaluations),
@@ -65,11 +78,12 @@ pub(super) fn cost(
         wall_ns: sum.hull.map(|_| side.wall_ns),
         dispatches_unknown_because: missing,
         window,
-        verdict,
-        verdict_sentence,
+        verdict: judged.verdict,
+        verdict_sentence: judged.sentence,
+        idle: judged.idle,
         samples,
         by_command_buffers,
-        kernels: kernels.into_iter().map(str::to_owned).collect(),
+        kernels,
         api: Vocabulary::of(&timeline.trace.manifest).words().api,
     }
 }
@@ -183,9 +197,21 @@ fn samples(figure: Figure, side: &Side, no_dispatches: bool, counted: &[&Evaluat
     }
 }
 
+/// What a window shows of the speed.
+struct Judged {
+    verdict: Bound,
+    sentence: String,
+    /// By cause; absent where it is not known.
+    idle: Option<Vec<GapTotal>>,
+}
+
 /// What bounds the speed in a window, of whose busy time `own_ns` are of the side's own work.
-fn judged(timeline: &Timeline, window: Option<Interval>, own_ns: i64) -> (Bound, String) {
-    let unknown = |sentence: &str| (Bound::Unknown, sentence.to_owned());
+fn judged(timeline: &Timeline, window: Option<Interval>, own_ns: i64) -> Judged {
+    let unknown = |sentence: &str| Judged {
+        verdict: Bound::Unknown,
+        sentence: sentence.to_owned(),
+        idle: None,
+    };
     let Some(window) = window else {
         return unknown("No times of its work are known.");
     };
@@ -199,5 +225,9 @@ fn judged(timeline: &Timeline, window: Option<Interval>, own_ns: i64) -> (Bound,
         return unknown("Other work runs in between: a verdict would be of that too.");
     }
     let judged = Judgement::of(timeline, Some(window), 0, 0);
-    (judged.bound, judged.evidence.sentence)
+    Judged {
+        verdict: judged.bound,
+        sentence: judged.evidence.sentence,
+        idle: Some(judged.idle_time.causes),
+    }
 }

@@ -112,7 +112,7 @@ impl Meter<'_> {
             let Some(owner) = owner else { return };
             self.sums(owner, |sum| sum.ran(work.interval));
             if work.kind() == WorkKind::Dispatch {
-                self.dispatch(work.row(), owner);
+                self.dispatch(work.row(), owner, Some(work.interval.length_ns()));
             }
             stretch = Some(match stretch {
                 Some((side, hull)) if side == owner.0 => (side, hull.hull(work.interval)),
@@ -154,7 +154,7 @@ impl Meter<'_> {
         }
     }
 
-    fn dispatch(&mut self, row: usize, owner: Owner) {
+    fn dispatch(&mut self, row: usize, owner: Owner, ns: Option<i64>) {
         let columns = &self.timeline.dispatches;
         let bytes = self.bindings.bytes(columns.binding_set(row));
         self.sums(owner, |sum| {
@@ -165,7 +165,8 @@ impl Meter<'_> {
                 bytes.map(|bytes| bytes.written_bytes),
             );
         });
-        self.sides[owner.0].kernels.insert(columns.kernels[row]);
+        let runs = &mut self.sides[owner.0].kernels;
+        runs.entry(columns.kernels[row]).or_default().add(ns);
     }
 
     fn untimed_dispatches(&mut self) {
@@ -175,7 +176,7 @@ impl Meter<'_> {
             let Some(owner) = self.holder(&Place::of_untimed(timeline, untimed)) else {
                 continue;
             };
-            self.dispatch(untimed.row as usize, owner);
+            self.dispatch(untimed.row as usize, owner, None);
             if !in_passes && !self.is_timed_as_whole(untimed.command_buffer, owner.0) {
                 self.sums(owner, |sum| sum.untimed += 1);
             }

@@ -11,6 +11,12 @@ pub(super) fn sentences(comparison: &WorkComparison) -> Vec<String> {
     let teller = Teller::of(comparison);
     let mut sentences = Vec::new();
     sentences.extend(teller.basis());
+    if comparison.basis.is_unlike() {
+        for work in [&comparison.before, &comparison.after] {
+            sentences.extend(untimed(work));
+        }
+        return sentences;
+    }
     sentences.push(teller.gpu_time());
     sentences.extend(teller.pace());
     sentences.extend(teller.counts());
@@ -68,9 +74,19 @@ impl<'a> Teller<'a> {
                 "How often each side did the work is not known: figures are of all of it, and compare only if both did equal work."
                     .to_owned(),
             ),
-            Basis::NoCommonKernel => Some(format!(
-                "Nothing shows that the work is equal: no kernel of {before} ran in {after}, and how often each did the work is not known."
-            )),
+            Basis::NoCommonKernel | Basis::FewCommonKernels => {
+                let common = self.comparison.common_kernels.unwrap_or(0);
+                let all = quantity::of(self.comparison.all_kernels?, "kernel", "kernels");
+                let are = match common {
+                    0 => "none of them is in both".to_owned(),
+                    1 => "1 of them is in both".to_owned(),
+                    several => format!("{} of them are in both", quantity::count(several)),
+                };
+                Some(format!(
+                    "Not the same work: {before} and {after} ran {all}, and {are}. The figures stand beside each other and say nothing of which is better; \
+                     label what is meant to be equal, and compare the labels."
+                ))
+            }
         }
     }
 
@@ -78,7 +94,9 @@ impl<'a> Teller<'a> {
     fn condition(&self) -> &'static str {
         match self.comparison.basis {
             Basis::Labels => "",
-            Basis::Claim | Basis::NoCommonKernel => "if both did equal work, ",
+            Basis::Claim | Basis::NoCommonKernel | Basis::FewCommonKernels => {
+                "if both did equal work, "
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Figure;
 use crate::intervals::{Busy, Interval};
 use gapscope_trace::lookup::NONE;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// Sums over pieces of work.
 #[derive(Debug, Clone, Copy)]
@@ -94,8 +94,35 @@ pub(super) struct Side {
     pub last: Option<u32>,
     pub command_buffers: Shared,
     pub submissions: Shared,
-    /// Rows of the kernels that it ran.
-    pub kernels: HashSet<u32>,
+    /// By the rows of the kernels that it ran.
+    pub kernels: HashMap<u32, Runs>,
+}
+
+/// Runs of a kernel.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Runs {
+    pub count: u64,
+    /// Absent where times of some are not known.
+    pub total_ns: Option<i64>,
+}
+
+impl Runs {
+    /// Adds one, with its time where that is known.
+    pub(super) fn add(&mut self, ns: Option<i64>) {
+        let before_ns = match self.count {
+            0 => Some(0),
+            _ => self.total_ns,
+        };
+        self.count += 1;
+        self.total_ns = before_ns.zip(ns).map(|(sum, ns)| sum.saturating_add(ns));
+    }
+
+    pub(super) fn plus(self, other: Runs) -> Runs {
+        Runs {
+            count: self.count + other.count,
+            total_ns: (self.total_ns.zip(other.total_ns)).map(|(a, b)| a.saturating_add(b)),
+        }
+    }
 }
 
 /// Command buffers or submissions that hold work of a side.

@@ -3,13 +3,16 @@
 use super::collectives::{SEND_RECV, facts};
 use super::late::{LateCause, Lateness};
 use super::matched::{KindCounts, Matched};
-use super::{Collective, CollectiveKind, RankDigest, RankRow, Straggler};
+use super::{Arrival, Collective, CollectiveKind, RankDigest, RankRow, Straggler};
 use crate::durations::Durations;
 use crate::intervals::{Interval, length_ns, union};
 use crate::quantity::ratio;
 use crate::thresholds::LATE_CAUSE_SHARE;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Collectives that are kept beside those that will be listed.
+const KEPT: usize = 1_000;
 
 /// Arrivals of all collectives, compared.
 pub(super) struct Comparison {
@@ -18,7 +21,10 @@ pub(super) struct Comparison {
     waits: Vec<Vec<Interval>>,
     late: Vec<Lateness>,
     kinds: BTreeMap<&'static str, Compared>,
+    /// Those with the greatest skews, and some more.
     all: Vec<Collective>,
+    /// So many of them are listed.
+    longest: usize,
 }
 
 /// Arrivals of a kind.
@@ -34,13 +40,15 @@ struct Compared {
 }
 
 impl Comparison {
-    pub(super) fn of(digests: &[&RankDigest]) -> Comparison {
+    /// Of ranks, of whose collectives the `longest` with the greatest skews will be listed.
+    pub(super) fn of(digests: &[&RankDigest], longest: usize) -> Comparison {
         Comparison {
             rows: digests.iter().map(|d| d.row.clone()).collect(),
             waits: vec![Vec::new(); digests.len()],
             late: vec![Lateness::default(); digests.len()],
             kinds: BTreeMap::new(),
             all: Vec::new(),
+            longest,
         }
     }
 
@@ -112,7 +120,21 @@ impl Comparison {
             row.last_skew_ns = row.last_skew_ns.map(|ns| ns.saturating_add(skew_ns));
             self.late[rank].add(one, last);
         }
+        let mut arrivals: Vec<Arrival> = of_parts
+            .map(|at| {
+                let (rank, part) = one.parts[at];
+                Arrival {
+                    rank: self.rows[rank].rank,
+                    start_ns: start_ns(at),
+                    end_ns: part.interval.end_ns,
+                    queue: part.queue,
+                    waited_ns: Some(late_ns(at)).filter(|ns| *ns > errors[at]),
+                }
+            })
+            .collect();
+        arrivals.sort_by_key(|arrival| (arrival.start_ns, arrival.rank));
         self.all.push(Collective {
+            arrivals,
             kind: one.kind,
             communicator: one.communicator,
             number: one.number,
@@ -121,6 +143,10 @@ impl Comparison {
             first_rank: self.rows[one.parts[first].0].rank,
             last_rank: self.rows[rank].rank,
         });
+        // Of a million collectives few are kept.
+        if self.all.len() > 2 * self.longest + KEPT {
+            self.keep_longest();
+        }
         true
     }
 
@@ -132,9 +158,13 @@ impl Comparison {
         std::mem::take(&mut self.rows)
     }
 
-    pub(super) fn longest(&mut self, longest: usize) -> Vec<Collective> {
+    fn keep_longest(&mut self) {
         self.all.sort_by_key(|c| (Reverse(c.skew_ns), c.first_ns));
-        self.all.truncate(longest);
+        self.all.truncate(self.longest);
+    }
+
+    pub(super) fn longest(&mut self) -> Vec<Collective> {
+        self.keep_longest();
         std::mem::take(&mut self.all)
     }
 

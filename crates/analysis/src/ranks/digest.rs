@@ -10,7 +10,7 @@ use crate::findings::Findings;
 use crate::intervals::union_length_ns;
 use crate::timeline::{Timeline, WorkKind};
 use crate::unread::KERNELS;
-use crate::verdict::Bound;
+use crate::verdict::{Bound, Share};
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::Host;
 use gapscope_trace::tables::{Dispatches, Table as _};
@@ -24,6 +24,8 @@ pub struct RankDigest {
     pub(super) numbered: bool,
     pub(super) world_size: Option<u32>,
     pub(super) host: Host,
+    /// Where the time of its devices went.
+    pub(super) share: Share,
     /// The wall clock, less the host's clock.
     pub(super) offset_ns: Option<i64>,
     pub(super) clock_error_ns: Option<i64>,
@@ -75,6 +77,8 @@ impl RankDigest {
             local_rank: known.and_then(|r| r.local_rank),
             devices: findings.devices.iter().map(|d| d.name.clone()).collect(),
             verdict: findings.verdict,
+            verdict_sentence: findings.verdict_evidence.sentence.clone(),
+            verdict_evidence: findings.verdict_evidence.parts.clone(),
             gpu_busy_ns: findings.gpu_busy_ns,
             dispatch_count: findings
                 .knows_rows(Dispatches::NAME)
@@ -84,6 +88,7 @@ impl RankDigest {
         };
         let digest = RankDigest {
             numbered: true,
+            share: Share::of(findings, |_| true),
             world_size: known.map(|r| r.world_size),
             clock_error_ns: findings.clock_error_ns,
             called: called(&ranges, |_| true),
@@ -116,6 +121,7 @@ impl RankDigest {
             numbered: false,
             world_size: None,
             host: manifest.host.clone(),
+            share: Share::default(),
             offset_ns: (manifest.start_unix_ns).map(|ns| ns.saturating_sub(manifest.start_ns)),
             clock_error_ns: None,
             members: BTreeMap::new(),
@@ -183,10 +189,13 @@ fn of_place(
     let judged = (findings.idle_time.devices.iter()).find(|d| Some(d.device as usize) == gpu);
     let works = gpu.and_then(|gpu| timeline.gpus.get(gpu));
     let works = works.map_or(&[][..], |gpu| &gpu.works);
+    let share = Share::of(findings, |index| Some(index as usize) == gpu);
     let row = RankRow {
         rank: number.unwrap_or(rank),
         devices: (devices.find(|d| d.id == device)).map_or_else(Vec::new, |d| vec![d.name.clone()]),
         verdict: judged.map_or(Bound::Unknown, |device| device.verdict),
+        verdict_sentence: judged.map_or_else(String::new, |device| device.verdict_sentence.clone()),
+        verdict_evidence: share.parts(),
         gpu_busy_ns: found.and_then(|d| d.busy_ns),
         dispatch_count: (findings.knows_rows(Dispatches::NAME)).then(|| {
             let dispatches = works.iter().filter(|w| w.kind() == WorkKind::Dispatch);
@@ -197,6 +206,7 @@ fn of_place(
     };
     RankDigest {
         numbered: number.is_some(),
+        share,
         world_size,
         clock_error_ns: found.and_then(|d| d.clock_error_ns),
         called: called(ranges, |call| alone && call.process == process),
@@ -245,6 +255,7 @@ fn called(ranges: &Ranges, of: impl Fn(&HostCall) -> bool) -> Vec<Part> {
             })
             .collect(),
         before: None,
+        queue: None,
     };
     calls.map(part).collect()
 }

@@ -10,7 +10,7 @@ use super::nccl::{Call, Member};
 use super::ranges::{Group, Ranges};
 use crate::intervals::Interval;
 use crate::timeline::{Timeline, WorkKind};
-use gapscope_trace::ids::{DeviceId, ProcessId, ThreadId};
+use gapscope_trace::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,6 +52,8 @@ pub(super) struct Part {
     pub(super) messages: Box<[Message]>,
     /// What the device did before.
     pub(super) before: Option<Before>,
+    /// The queue that ran it; absent of a call.
+    pub(super) queue: Option<QueueId>,
 }
 
 /// A message.
@@ -69,6 +71,7 @@ struct Kernel {
     kind: &'static str,
     device: DeviceId,
     process: ProcessId,
+    queue: Option<QueueId>,
     /// Thread, number of the group among those of the thread, and when it was launched.
     launched: Option<(ThreadId, usize, i64)>,
 }
@@ -137,6 +140,7 @@ pub(super) fn parts(timeline: &Timeline, ranges: &Ranges) -> BTreeMap<Place, Vec
             bytes: call.bytes,
             messages: call.messages,
             before: None,
+            queue: kernel.queue,
         });
     }
     parts
@@ -148,6 +152,15 @@ fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
     let kinds: Vec<Option<&'static str>> = names.iter().map(|name| kind_of(name)).collect();
     let submissions = &trace.tables.submissions;
     let places = places(timeline);
+    let rows = (timeline.queues.iter()).map(|queue| queue.row);
+    let of_row = |row| {
+        trace
+            .manifest
+            .queues
+            .get(row as usize)
+            .map(|queue| queue.id)
+    };
+    let queues: Vec<Option<QueueId>> = rows.map(|row| row.and_then(of_row)).collect();
     let mut found = Vec::new();
     timeline.each_work(|work| {
         if work.kind() != WorkKind::Dispatch {
@@ -171,6 +184,10 @@ fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
             kind,
             device,
             process,
+            queue: queues
+                .get(timeline.queue_of(work) as usize)
+                .copied()
+                .flatten(),
             launched,
         });
     });

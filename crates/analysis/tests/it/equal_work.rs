@@ -259,12 +259,76 @@ fn nothing_shows_that_unrelated_programs_do_equal_work() {
     let [one, same, other] = ["gemm", "gemm", "sort"].map(trace);
     let claim = compare(cost(&one, "a"), cost(&same, "b"));
     assert_eq!(claim.basis, Basis::Claim);
+    assert_eq!(
+        (claim.common_kernels, claim.all_kernels),
+        (Some(1), Some(1))
+    );
     let unrelated = compare(cost(&one, "a"), cost(&other, "b"));
     assert_eq!(unrelated.basis, Basis::NoCommonKernel);
     let text = unrelated.sentences.join(" ");
     assert!(
-        text.contains("Nothing shows that the work is equal: no kernel of a ran in b"),
+        text.contains("Not the same work: a and b ran 2 kernels, and none of them is in both."),
         "{text}"
     );
-    assert!(!text.contains("saved"), "{text}");
+    assert!(!text.contains("saved") && !text.contains("less"), "{text}");
+    let changed: Vec<_> = (unrelated.kernels.iter())
+        .map(|row| {
+            (
+                row.name.as_str(),
+                row.before_ns,
+                row.after_ns,
+                row.after_count,
+            )
+        })
+        .collect();
+    let ns = Some(10_000.0);
+    assert_eq!(
+        changed,
+        [
+            ("gemm", ns, Some(0.0), Some(0.0)),
+            ("sort", Some(0.0), ns, Some(1.0))
+        ]
+    );
+}
+
+#[test]
+fn what_few_kernels_share_is_not_the_same_work() {
+    let trace = |kernels: std::ops::Range<u32>| {
+        let mut p = Program::of(
+            "manifest sampling_mode=dispatch
+             device id=1 uuid=aa
+             queue id=1 device=1",
+        );
+        for kernel in kernels.clone() {
+            p.line(&format!("kernel id={kernel} name=k{kernel}"));
+        }
+        for (at, kernel) in kernels.enumerate() {
+            let start = 20 * at;
+            p.line(&format!(
+                "dispatch command_buffer=9 queue=1 kernel={kernel} start_ns={start}us duration_ns=10us"
+            ));
+        }
+        p.trace()
+    };
+    let cost = |trace: &Trace, name: &str| {
+        let timeline = Timeline::of(trace);
+        WorkCost::of_trace(&timeline, &BindingSets::of(trace), name)
+    };
+    let [all, few, most] = [1..23, 20..41, 5..23].map(trace);
+    let unlike = compare(cost(&all, "a"), cost(&few, "b"));
+    assert_eq!(unlike.basis, Basis::FewCommonKernels);
+    assert_eq!(
+        (unlike.common_kernels, unlike.all_kernels),
+        (Some(3), Some(40))
+    );
+    assert!(unlike.basis.is_unlike());
+    assert!(unlike.sentences[0].contains("ran 40 kernels, and 3 of them are in both"));
+    let like = compare(cost(&all, "a"), cost(&most, "b"));
+    assert_eq!(like.basis, Basis::Claim);
+    // Idle time by cause: 21 gaps of 10 µs before, 17 after.
+    let idle = |of: fn(&gapscope_analysis::equal_work::CauseChange) -> Option<f64>| {
+        like.causes.iter().filter_map(of).sum::<f64>()
+    };
+    assert_eq!(idle(|row| row.before_ns), 210_000.0);
+    assert_eq!(idle(|row| row.after_ns), 170_000.0);
 }

@@ -1,8 +1,9 @@
 //! Idle time by cause, with what to do about it.
 
 use super::{bar, code, count};
+use crate::cause::{self, CauseNote};
 use crate::document::{Block, Column, Table, Text, Tone};
-use crate::{cause, fit, number};
+use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::busy;
 use gapscope_analysis::gaps::{Gap, GapBin, HostTime, IdleTime, Pattern, Regularity, Side};
@@ -52,14 +53,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
             Text::new().with(Tone::Cause(facts.family), bar(share, 12)),
         ]);
         if share >= ADVICE_SHARE {
-            let advice = findings
-                .advice
-                .iter()
-                .find(|advice| advice.cause == gap.cause);
-            let code = findings.code.as_ref();
-            let code = code.and_then(|code| code.causes.iter().find(|c| c.cause == gap.cause));
-            let code = code.and_then(code::in_short);
-            let advice = advice.map(|advice| cause::note(gap, &advice.text));
+            let CauseNote { code, advice } = CauseNote::of(findings, gap);
             row.note = match (code, advice) {
                 (Some(code), Some(advice)) => {
                     Some(Text::new().and(code).faint(format!(" · {advice}")))

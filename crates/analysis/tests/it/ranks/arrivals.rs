@@ -34,6 +34,33 @@ fn the_last_to_arrive_is_found_and_what_the_others_wait() {
         (longest.last_rank, longest.number, longest.skew_ns),
         (1, 1, 150 * US)
     );
+    let arrivals: Vec<_> = (longest.arrivals.iter())
+        .map(|a| (a.rank, a.start_ns / US, a.waited_ns.map(|ns| ns / US)))
+        .collect();
+    assert_eq!(
+        arrivals,
+        [(0, 300, Some(150)), (2, 310, Some(140)), (1, 450, None)]
+    );
+    assert!(longest.arrivals.iter().all(|a| a.queue.is_some()));
+    // The parts of all ranks together are the sums of theirs.
+    let sum = |what: &str| {
+        let parts = found.ranks.iter().flat_map(|r| &r.verdict_evidence);
+        parts
+            .filter(|p| p.what == what)
+            .map(|p| p.total_ns)
+            .sum::<i64>()
+    };
+    for part in &found.verdict_evidence {
+        assert_eq!(part.total_ns, sum(part.what), "{}", part.what);
+    }
+    assert_eq!(found.verdict, Bound::CommunicationBound);
+    assert!(
+        found
+            .verdict_sentence
+            .starts_with("The devices communicated"),
+        "{}",
+        found.verdict_sentence
+    );
     assert_eq!(found.ranks[0].collective_ns, Some(400 * US));
     assert_eq!(found.clock_error_ns, Some(2 * US));
     let communicator = &found.communicators[0];

@@ -1,0 +1,111 @@
+//! What changed, by kernel and by cause of idle time: means of all evaluations, or totals.
+
+use super::sum::Runs;
+use super::{WorkComparison, WorkCost};
+use crate::gaps::Cause;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// What runs of a kernel cost a side.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct KernelCost {
+    /// As the trace's tables call it.
+    pub(super) name: String,
+    pub(super) runs: Runs,
+}
+
+/// A kernel on both sides.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct KernelChange {
+    /// Its name.
+    pub name: String,
+    /// Dispatches before: of an evaluation on average, or in all; absent where dispatches are not recorded.
+    pub before_count: Option<f64>,
+    /// Dispatches after.
+    pub after_count: Option<f64>,
+    /// Their time before, in nanoseconds; absent where times of some are not known.
+    pub before_ns: Option<f64>,
+    /// Their time after.
+    pub after_ns: Option<f64>,
+}
+
+/// Idle time of one cause on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CauseChange {
+    /// The cause.
+    pub cause: Cause,
+    /// Idle time before, in nanoseconds: of an evaluation on average, or in all; absent where it is not known.
+    pub before_ns: Option<f64>,
+    /// Idle time after.
+    pub after_ns: Option<f64>,
+}
+
+/// By kernel: what differs most in time comes first, then in dispatches.
+pub(super) fn kernels(comparison: &WorkComparison) -> Vec<KernelChange> {
+    let WorkComparison { before, after, .. } = comparison;
+    let names: BTreeSet<&String> = before.kernels.keys().chain(after.kernels.keys()).collect();
+    let evaluations = |work: &WorkCost| match comparison.per_evaluation {
+        true => work.evaluations.unwrap_or(1).max(1) as f64,
+        false => 1.0,
+    };
+    let cost = |work: &WorkCost, name: &String| -> (Option<f64>, Option<f64>) {
+        let known = work.dispatch_count.is_some();
+        match work.kernels.get(name) {
+            Some(kernel) => (
+                known.then(|| kernel.runs.count as f64 / evaluations(work)),
+                (kernel.runs.total_ns).map(|ns| ns as f64 / evaluations(work)),
+            ),
+            None => (known.then_some(0.0), known.then_some(0.0)),
+        }
+    };
+    let mut rows: Vec<KernelChange> = (names.into_iter())
+        .map(|name| {
+            let told = before.kernels.get(name).or_else(|| after.kernels.get(name));
+            let (before_count, before_ns) = cost(before, name);
+            let (after_count, after_ns) = cost(after, name);
+            KernelChange {
+                name: told.map_or_else(|| name.clone(), |kernel| kernel.name.clone()),
+                before_count,
+                after_count,
+                before_ns,
+                after_ns,
+            }
+        })
+        .collect();
+    rows.sort_by_key(|row| {
+        let time = apart(row.before_ns, row.after_ns);
+        Reverse((time, apart(row.before_count, row.after_count)))
+    });
+    rows
+}
+
+/// By cause of idle time, what differs most first; none where neither side's is known.
+pub(super) fn causes(comparison: &WorkComparison) -> Vec<CauseChange> {
+    let idle = |work: &WorkCost, cause: Cause| -> Option<f64> {
+        let evaluations = match comparison.per_evaluation {
+            true => work.counted_evaluations.max(1) as f64,
+            false => 1.0,
+        };
+        let totals = work.idle.as_ref()?;
+        let total = totals.iter().find(|total| total.cause == cause);
+        Some(total.map_or(0.0, |total| total.total_ns as f64 / evaluations))
+    };
+    let mut rows: Vec<CauseChange> = (Cause::ALL.into_iter())
+        .map(|cause| CauseChange {
+            cause,
+            before_ns: idle(&comparison.before, cause),
+            after_ns: idle(&comparison.after, cause),
+        })
+        .filter(|row| row.before_ns.unwrap_or(0.0) + row.after_ns.unwrap_or(0.0) > 0.0)
+        .collect();
+    rows.sort_by_key(|row| Reverse(apart(row.before_ns, row.after_ns)));
+    rows
+}
+
+/// How far two figures are apart, as a whole number of thousandths; 0 where one is not known.
+fn apart(before: Option<f64>, after: Option<f64>) -> i64 {
+    let apart = before.zip(after).map(|(a, b)| (a - b).abs() * 1e3);
+    apart.unwrap_or(0.0) as i64
+}
