@@ -169,6 +169,46 @@ describe("the page", () => {
     }
   });
 
+  test("zooms to all of a gap, and says what is under a pointer that rests", async () => {
+    const page = await open("#t=0-16000000");
+    await loaded(page);
+    // The longest of all, and of it the part that the panel names.
+    await page.locator(".gaps-list tbody tr").first().click();
+    await page.waitForSelector('.details-panel[data-row^="gaps."]');
+    const start = Number(await page.locator("#app").getAttribute("data-gap"));
+    const holdsAll = async (): Promise<boolean> => {
+      const { from, to } = await state(page);
+      return from <= start && to >= start + 600_000 && to - from < 1_000_000;
+    };
+    await page.keyboard.press("e");
+    expect(await holdsAll()).toBe(true);
+    await page.locator(".details-panel header button", { hasText: "Zoom" }).click();
+    expect(await holdsAll()).toBe(true);
+    // The pointer stays where it is; what it is on moves away below it.
+    const place = await point(page, "q1.work", start - 20_000);
+    await page.mouse.move(place.x, place.y);
+    await expect.poll(async () => (await state(page)).hovered).toMatch(/^dispatches/);
+    const [cursor, hovered] = [await page.locator(".cursor").innerText(), (await state(page)).hovered];
+    for (const key of ["n", "e"]) await page.keyboard.press(key);
+    await expect.poll(async () => page.locator(".cursor").innerText()).not.toBe(cursor);
+    await expect.poll(async () => (await state(page)).hovered).not.toBe(hovered);
+    const { from, to } = await state(page);
+    const box = await page.locator("canvas.tracks").boundingBox();
+    const under_ms = (from + ((place.x - (box?.x ?? 0)) / (box?.width ?? 1)) * (to - from)) / 1e6;
+    expect(Math.abs(Number.parseFloat(await page.locator(".cursor").innerText()) - under_ms)).toBeLessThan(0.01);
+  });
+
+  test("does not say that there are no gaps before it knows", async () => {
+    const page = await open();
+    const findings = await Held.of(page, "**/findings*");
+    await page.reload();
+    await page.waitForSelector("#app[data-full-draw]");
+    expect(await page.locator(".gaps-panel").innerText()).toMatch(/Loading|Analysing/);
+    expect(await page.locator(".gaps-panel").innerText()).not.toContain("never idle");
+    await findings.letAllGo();
+    await expect.poll(async () => page.locator(".gaps-panel").getAttribute("data-gaps")).toBe(String(GAPS.length));
+  });
+
   test("jumps from gap to gap in time, of one cause too", async () => {
     const page = await open();
     await loaded(page);

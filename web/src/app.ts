@@ -39,7 +39,7 @@ import { of } from "./time/format.ts";
 import { followed, length, panned, type Range, zoomed } from "./time/range.ts";
 import type { Timeline } from "./timeline/timeline.ts";
 import { Topbar } from "./topbar.ts";
-import { eventRange, View } from "./view.ts";
+import { eventRange, View, wholeRange } from "./view.ts";
 
 export class App {
   private readonly traces: Trace[];
@@ -485,7 +485,7 @@ export class App {
   }
 
   private fitSelection(view: View): void {
-    const range: Range | null = view.event ? eventRange(view.event) : view.selection;
+    const range: Range | null = view.event ? wholeRange(view.event) : view.selection;
     if (!range) return;
     const margin = Math.max(1, length(range) * 0.1);
     view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });

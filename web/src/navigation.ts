@@ -9,7 +9,7 @@ import { sentence } from "./sentence.ts";
 import type { Stage } from "./stage.ts";
 import { Latest } from "./latest.ts";
 import { length, type Range } from "./time/range.ts";
-import { type EventPlace, eventRange, type View } from "./view.ts";
+import { type EventPlace, eventRange, type View, wholeRange } from "./view.ts";
 
 export class Navigation {
   private readonly going = new Latest();
@@ -106,7 +106,7 @@ export class Navigation {
   private picked(): number | null {
     const { gap, view } = this;
     if (gap && (view.event ? view.event === gap.event : view.range === gap.range)) return gap.start_ns;
-    return view.event?.track.kind === "gaps" ? eventRange(view.event).from_ns : null;
+    return view.event?.track.kind === "gaps" ? wholeRange(view.event).from_ns : null;
   }
 
   /** Goes to another event of the same lane. */

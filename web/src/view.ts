@@ -164,3 +164,13 @@ export function eventRange(event: EventPlace): Range {
   const lane = event.track.lanes[event.lane];
   return { from_ns: lane.start_ns[event.index], to_ns: lane.end_ns(event.index) };
 }
+
+/** The same, but of a part of a gap the whole gap: its parts touch each other. */
+export function wholeRange(event: EventPlace): Range {
+  if (event.track.kind !== "gaps") return eventRange(event);
+  const lane = event.track.lanes[event.lane];
+  let [first, last] = [event.index, event.index];
+  while (first > 0 && lane.end_ns(first - 1) >= lane.start_ns[first]) first -= 1;
+  while (last + 1 < lane.count && lane.start_ns[last + 1] <= lane.end_ns(last)) last += 1;
+  return { from_ns: lane.start_ns[first], to_ns: lane.end_ns(last) };
+}

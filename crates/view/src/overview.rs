@@ -4,7 +4,7 @@ use crate::answers::cut_texts;
 use crate::code;
 use crate::groups::Group;
 use crate::snapshot::Snapshot;
-use crate::survey::Surveyed;
+use crate::survey::{Kinds, Surveyed};
 use crate::texts::cut;
 use crate::track::TrackId;
 use base64::Engine;
@@ -33,6 +33,8 @@ pub struct Track {
     pub process: Option<ProcessId>,
     pub thread: Option<ThreadId>,
     pub counter: Option<CounterFacts>,
+    /// The kind of all calls of a thread that makes calls of one kind only.
+    pub only_call: Option<HostCallKind>,
     pub busy: Option<String>,
 }
 
@@ -297,6 +299,10 @@ fn surveyed_track(
     Some(Track {
         rows: Some(found.rows),
         untimed: found.untimed,
+        only_call: match found.calls {
+            Kinds::Only(call) => Some(call),
+            Kinds::None | Kinds::Several => None,
+        },
         busy: Some(STANDARD.encode(&found.busy)),
         ..track(id, group, name)
     })
@@ -324,6 +330,7 @@ fn track(id: TrackId, group: &Group, name: String) -> Track {
         process,
         thread,
         counter: None,
+        only_call: None,
         busy: None,
     }
 }

@@ -6,6 +6,7 @@ use crate::track::{Source, TrackId, Whole};
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::Trace;
 use gapscope_trace::parallel::each;
+use gapscope_trace::tables::HostCallKind;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,8 +22,31 @@ pub struct Surveyed {
     pub rows: u64,
     /// Rows without.
     pub untimed: u64,
+    /// The kinds of its rows, where they are host calls.
+    pub calls: Kinds,
     /// The share of each slice in which a row ran, times 255; 0 for nothing at all, 255 for all of it.
     pub busy: Vec<u8>,
+}
+
+/// Which kinds of host call there are among rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Kinds {
+    #[default]
+    None,
+    Only(HostCallKind),
+    Several,
+}
+
+impl Kinds {
+    /// Those of both.
+    #[inline]
+    fn and(self, other: Kinds) -> Kinds {
+        match (self, other) {
+            (Kinds::None, one) | (one, Kinds::None) => one,
+            (one, same) if one == same => one,
+            _ => Kinds::Several,
+        }
+    }
 }
 
 /// What there is of a trace.
@@ -38,6 +62,7 @@ pub struct Survey {
 struct Part {
     id: TrackId,
     untimed: u64,
+    calls: Kinds,
     /// In the order of the rows.
     intervals: Vec<Interval>,
 }
@@ -59,6 +84,9 @@ impl Parts {
                 Some(interval) => part.intervals.push(interval),
                 None => part.untimed += 1,
             }
+            if let Some(call) = source.call(trace, row) {
+                part.calls = part.calls.and(Kinds::Only(call));
+            }
         }
         parts.all
     }
@@ -73,6 +101,7 @@ impl Parts {
                     all.push(Part {
                         id,
                         untimed: 0,
+                        calls: Kinds::None,
                         intervals: Vec::new(),
                     });
                     all.len() - 1
@@ -101,17 +130,21 @@ impl Survey {
         }
         let tracks = each(parts_of.into_iter().collect(), |(id, parts)| {
             let untimed = parts.iter().map(|part| part.untimed).sum();
+            let calls = parts
+                .iter()
+                .fold(Kinds::None, |all, part| all.and(part.calls));
             let intervals = in_order(&parts);
             let extent = intervals.iter().copied().reduce(Interval::hull);
-            (id, untimed, intervals, extent)
+            (id, untimed, calls, intervals, extent)
         });
         let extents = tracks.iter().filter_map(|(.., extent)| *extent);
         let extent = extents.fold(moments(trace), Interval::hull);
         let bins = Bins::of(extent);
-        let tracks = each(tracks, |(id, untimed, intervals, _)| Surveyed {
+        let tracks = each(tracks, |(id, untimed, calls, intervals, _)| Surveyed {
             id,
             rows: intervals.len() as u64,
             untimed,
+            calls,
             busy: bins.shares(&intervals),
         });
         Survey { tracks, extent }
@@ -260,6 +293,20 @@ mod tests {
             ]
         );
         assert_eq!(survey.extent, Interval::new(-100, 4_000_000));
+    }
+
+    #[test]
+    fn a_thread_that_calls_one_thing_only_is_told_apart() {
+        let survey = survey(
+            "host_call process=1 thread=7 call=submit start_ns=0 duration_ns=1
+            host_call process=1 thread=8 call=create-pipelines start_ns=0 duration_ns=1
+            host_call process=1 thread=8 call=create-pipelines start_ns=5 duration_ns=1
+            host_call process=1 thread=7 call=wait-fences start_ns=2 duration_ns=1
+            dispatch queue=1 kernel=1 start_ns=0 duration_ns=5",
+        );
+        let kinds: Vec<Kinds> = survey.tracks.iter().map(|track| track.calls).collect();
+        let compiles = Kinds::Only(HostCallKind::CreatePipelines);
+        assert_eq!(kinds, [Kinds::None, Kinds::Several, compiles]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use gapscope_analysis::intervals::Interval;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CounterId, ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::SamplingMode;
-use gapscope_trace::tables::{MarkerScope, Timing};
+use gapscope_trace::tables::{HostCallKind, MarkerScope, Timing};
 use std::fmt;
 
 /// A track with rows of its own.
@@ -215,6 +215,15 @@ impl Source {
             ),
         };
         Interval::of_row(start_ns, duration_ns)
+    }
+
+    /// The kind of a row that is a host call.
+    #[inline]
+    pub fn call(self, trace: &Trace, row: usize) -> Option<HostCallKind> {
+        match self {
+            Source::HostCall => trace.tables.host_calls.call.get(row).copied(),
+            _ => None,
+        }
     }
 
     /// The track of a row. `whole` says of command buffers whether they count as work.

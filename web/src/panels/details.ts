@@ -7,7 +7,7 @@ import { Latest } from "../latest.ts";
 import type { Look } from "../look.ts";
 import { sentence } from "../sentence.ts";
 import { bytes, duration, instant, known, of } from "../time/format.ts";
-import { type Arrow, arrowEnd, eventRange, type View } from "../view.ts";
+import { type Arrow, arrowEnd, type View, wholeRange } from "../view.ts";
 import { gapCode, sampleDetails } from "./code-details.ts";
 import { gapDetails } from "./gap-details.ts";
 
@@ -105,7 +105,7 @@ export class DetailsPanel {
 
   private zoom(): void {
     if (!this.view.event) return;
-    const range = eventRange(this.view.event);
+    const range = wholeRange(this.view.event);
     const margin = Math.max(1, (range.to_ns - range.from_ns) * 0.2);
     this.view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
   }

@@ -1,6 +1,7 @@
 // Mouse, wheel, trackpad and touch on a timeline.
 
-import { between, panned, zoomed } from "../time/range.ts";
+import { between, length, panned, zoomed } from "../time/range.ts";
+import { wholeRange } from "../view.ts";
 import type { Timeline } from "./timeline.ts";
 
 /** A press that moves less is a click. */
@@ -36,7 +37,7 @@ export function listen(timeline: Timeline): void {
       const dx = event.offsetX - start.x;
       const dy = event.offsetY - start.y;
       if (!moved && Math.hypot(dx, dy) < CLICK_PX) return;
-      if (!moved) timeline.pointTo(null, 0, 0);
+      if (!moved) leave();
       moved = true;
       if (selects) {
         view.select(between(start.ns, timeline.scale.ns(Math.max(0, Math.min(event.offsetX, canvas.clientWidth)))));
@@ -65,7 +66,7 @@ export function listen(timeline: Timeline): void {
     if (event.buttons !== 0) return;
     const under = timeline.eventAt(event.offsetX, event.offsetY);
     canvas.classList.toggle("pointing", under !== null);
-    timeline.pointAt(event.offsetX);
+    timeline.pointAt(event.offsetX, event.offsetY);
     timeline.pointTo(under, event.clientX, event.clientY);
   });
   const leave = (): void => {
@@ -79,8 +80,8 @@ export function listen(timeline: Timeline): void {
   canvas.addEventListener("dblclick", (event) => {
     const under = timeline.eventAt(event.offsetX, event.offsetY);
     if (!under) return;
-    const lane = under.track.lanes[under.lane];
-    const duration_ns = lane.duration_ns[under.index];
-    view.show({ from_ns: lane.start_ns[under.index] - duration_ns * 0.1, to_ns: lane.end_ns(under.index) + duration_ns * 0.1 });
+    const range = wholeRange(under);
+    const margin = length(range) * 0.1;
+    view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
   });
 }

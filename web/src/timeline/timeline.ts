@@ -38,6 +38,8 @@ export class Timeline {
   /** The time under the pointer, as a line. */
   private readonly cursor = h("div", { class: "cursor", hidden: true, "aria-hidden": "true" });
   private pointed: number | null = null;
+  /** Where the pointer rests on the tracks: what is under it changes with the range. */
+  private rests: { x: number; y: number } | null = null;
   private readonly nothing = h("p", { class: "nothing", hidden: true });
   private readonly closed = new Set<string>();
   private rows: Layout = { rows: [], height: 0 };
@@ -156,7 +158,8 @@ export class Timeline {
     this.ruler.style.width = `${width}px`;
     paintRuler(this.fitted(this.ruler, width, RULER_PX), this.view, width, this.look.colours);
     // The range may have moved under a pointer that rests.
-    this.pointAt(this.pointed);
+    this.pointAt(this.pointed, this.rests?.y ?? null);
+    if (this.rests) this.view.hover(this.eventAt(this.rests.x, this.rests.y));
     this.wanted(this.inSight(scroll, height));
     this.publish(performance.now() - started);
   }
@@ -252,9 +255,10 @@ export class Timeline {
     return this.body.scrollHeight > this.body.clientHeight + 1;
   }
 
-  /** Puts the line where the pointer is; `null` takes it away. */
-  pointAt(x: number | null): void {
+  /** Puts the line where the pointer is; `null` takes it away. `y` is absent where it is not on the tracks. */
+  pointAt(x: number | null, y: number | null = null): void {
     this.pointed = x;
+    this.rests = x === null || y === null ? null : { x, y };
     this.cursor.hidden = x === null;
     if (x === null) return;
     this.cursor.style.left = `${this.canvas.offsetLeft + x}px`;
