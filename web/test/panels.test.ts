@@ -1,7 +1,7 @@
 // What panels show while data comes, when it cannot be had, when there is none, and when it is there.
 
 import { describe, expect, test } from "vitest";
-import type { Findings, Gap } from "../src/data/answers.ts";
+import type { Findings, Gap, KernelRow } from "../src/data/answers.ts";
 import { DataSource } from "../src/data/source.ts";
 import { Trace } from "../src/data/trace.ts";
 import { Look } from "../src/look.ts";
@@ -9,7 +9,7 @@ import { AboutPanel } from "../src/panels/about.ts";
 import { type FindingsSoFar, part } from "../src/panels/awaited.ts";
 import { ComparePanel } from "../src/panels/compare.ts";
 import { GapsPanel, nextByCost, nextGap, timeBy } from "../src/panels/gaps.ts";
-import { kernelTable, labelTable, namedKernels } from "../src/panels/kernels.ts";
+import { kernelTable, labelTable, limitText, namedKernels } from "../src/panels/kernels.ts";
 import { Legend } from "../src/panels/legend.ts";
 import { Verdict } from "../src/panels/verdict.ts";
 import { FakeAnswers, traceOverview } from "./fake-answers.ts";
@@ -148,6 +148,15 @@ describe("tables", () => {
     const table = kernelTable(made(), new Look(), () => undefined);
     const says = told((found) => (table.take(part(found, COMING, namedKernels)), fake(table.element).innerText));
     expect(says).toMatchObject({ coming: expect.stringMatching(COMING), failed: FAILED.missing, cut: UNKNOWN, empty: "The trace has no dispatches." });
+  });
+  test("of kernels say what the shape of launches costs, and that it is not known", () => {
+    const launches = { multiprocessors: 132, mean_multiprocessors: 132, waves: 2.5, occupancy: 0.125, occupancy_limited_by: "registers" };
+    const row = (limit: string | null, winnable_ns: number | null): KernelRow => ({ limit, winnable_ns, launches }) as KernelRow;
+    expect(limitText(row("tail", 17e6))).toBe("tail ≤ 17.0 ms");
+    expect(limitText(row("too-small", 2e6))).toBe("too small ≤ 2.00 ms");
+    expect(limitText(row("latency", null))).toBe("latency");
+    expect(limitText(row(null, null))).toBe("–");
+    expect(limitText({ ...row(null, null), launches: null })).toBe("unknown");
   });
   test("of labels too", () => {
     const table = labelTable(() => undefined);

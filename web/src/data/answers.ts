@@ -223,6 +223,15 @@ export interface Durations {
   max_ns: number | null;
 }
 
+/** The shape of a kernel's launches; means are by time. */
+export interface LaunchShape {
+  multiprocessors: number;
+  mean_multiprocessors: number;
+  waves: number | null;
+  occupancy: number | null;
+  occupancy_limited_by: string | null;
+}
+
 export interface KernelRow extends Durations {
   name: string;
   /** The whole name in the code, where `name` is a shorter one. */
@@ -237,6 +246,12 @@ export interface KernelRow extends Durations {
   busy_share: number | null;
   bound_read_bytes: number | null;
   bound_written_bytes: number | null;
+  /** What the shape of its launches holds back: `too-small`, `tail`, `latency`. */
+  limit: string | null;
+  /** Time that a better shape would save, at most. */
+  winnable_ns: number | null;
+  /** Null where the size of the GPU is not known. */
+  launches: LaunchShape | null;
 }
 
 export interface LabelRow {

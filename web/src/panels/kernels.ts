@@ -1,6 +1,6 @@
 // Kernels and labels as tables.
 
-import type { Findings, KernelRow, LabelRow } from "../data/answers.ts";
+import type { Findings, KernelRow, LabelRow, LaunchShape } from "../data/answers.ts";
 import type { Trace } from "../data/trace.ts";
 import { h } from "../dom.ts";
 import type { Look } from "../look.ts";
@@ -27,16 +27,35 @@ export function kernelTable(trace: Trace, look: Look, pick: (row: NamedKernel) =
       { head: "Median", text: (row) => known(row.p50_ns, duration), sort: (row) => row.p50_ns, number: true },
       { head: "p99", text: (row) => known(row.p99_ns, duration), sort: (row) => row.p99_ns, number: true },
       { head: "Longest", text: (row) => known(row.max_ns, duration), sort: (row) => row.max_ns, number: true },
+      { head: "Limit", text: (row) => limitText(row), sort: (row) => row.winnable_ns, number: true, says: "What the shape of its launches holds back, and the time that a better one would save at most. Without counters." },
       { head: "Reads", text: (row) => known(row.bound_read_bytes, bytes), sort: (row) => row.bound_read_bytes, number: true, says: "Bytes of the buffer ranges bound for reading: an upper bound." },
       { head: "Writes", text: (row) => known(row.bound_written_bytes, bytes), sort: (row) => row.bound_written_bytes, number: true, says: "Bytes of the buffer ranges bound for writing: an upper bound." },
     ],
   });
 }
 
+const LIMITS: Record<string, string> = { "too-small": "too small", tail: "tail", latency: "latency" };
+
+/** `tail ≤ 17.0 ms`; a dash where the shape shows no limit. */
+export function limitText({ launches, limit, winnable_ns }: KernelRow): string {
+  if (!launches) return "unknown";
+  if (limit === null) return "–";
+  const name = LIMITS[limit] ?? limit;
+  return winnable_ns === null ? name : `${name} ≤ ${duration(winnable_ns)}`;
+}
+
 /** The name as the page shows it, and what it leaves out. */
 export function tooltip(row: KernelRow): string {
   const variants = row.variants > 1 ? `${count(row.variants)} variants: specialised or launched in different ways` : null;
-  return [row.name, row.full_name, variants].filter((line) => line !== null).join("\n\n");
+  return [row.name, row.full_name, variants, row.launches && shapeText(row.launches)].filter((line) => line !== null).join("\n\n");
+}
+
+/** The shape of its launches in words. */
+function shapeText({ mean_multiprocessors, multiprocessors, waves, occupancy, occupancy_limited_by }: LaunchShape): string {
+  const said = [`workgroups for ${mean_multiprocessors.toFixed(0)} of ${multiprocessors} multiprocessors`];
+  if (waves !== null) said.push(`${waves.toFixed(1)} waves`);
+  if (occupancy !== null) said.push(`occupancy at most ${share(occupancy)}${occupancy_limited_by ? ` (${occupancy_limited_by})` : ""}`);
+  return said.join(", ");
 }
 
 export function namedKernels(findings: Findings): NamedKernel[] | null {
