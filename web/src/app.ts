@@ -37,6 +37,7 @@ import { Tabs } from "./tabs.ts";
 import { keepTheme, storedTheme } from "./theme.ts";
 import { of } from "./time/format.ts";
 import { followed, length, panned, type Range, zoomed } from "./time/range.ts";
+import { keep, kept } from "./timeline/kept.ts";
 import type { Timeline } from "./timeline/timeline.ts";
 import { Topbar } from "./topbar.ts";
 import { eventRange, View, wholeRange } from "./view.ts";
@@ -85,7 +86,7 @@ export class App {
     // Of all ranks, so that the end of the longest can be reached.
     this.view = new View(trace, () => around([trace, ...beside].map((one) => one.whole)));
     this.address = new Address(this.view, {
-      state: () => ({ search: this.topbar.input.value, colouring: this.look.colouring, panel: this.tabs.shown }),
+      state: () => ({ search: this.topbar.input.value, colouring: this.look.colouring, panel: this.tabs.shown, arranged: this.stage.main.arrangement.written }),
       show: (state) => this.show(state),
       stopComparing: () => this.stopComparing(),
       compare: (before, after) => this.startComparing(before, after),
@@ -204,6 +205,12 @@ export class App {
     document.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("hashchange", () => void this.address.read(true));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.applyTheme(storedTheme()));
+    const { arrangement } = this.stage.main;
+    arrangement.read(kept(trace.overview));
+    arrangement.onChange(() => {
+      keep(trace.overview, arrangement.written);
+      this.address.later();
+    });
     this.stage.main.draw();
     this.minimap.draw();
     requestAnimationFrame(() => requestAnimationFrame(() => this.mark("firstDraw")));
@@ -363,7 +370,8 @@ export class App {
   }
 
   /** Shows what an address says besides range, selection and event. */
-  private show({ colouring, search, panel }: ViewState): void {
+  private show({ colouring, search, panel, arranged }: ViewState): void {
+    if (arranged) this.stage.main.arrangement.read(arranged);
     if (colouring && colouring !== this.look.colouring) this.colour(colouring);
     if (search !== undefined && search !== this.topbar.input.value) this.search.for(search);
     if (panel && panel !== this.tabs.shown) this.tabs.show(panel);

@@ -1,6 +1,7 @@
 // The state of a view in the address, so that a link shows another person the same: everything after `#`.
 
 import type { Range } from "./time/range.ts";
+import type { Written } from "./timeline/arrangement.ts";
 
 export type Colouring = "kernel" | "label" | "cause";
 export type PanelName = "gaps" | "code" | "kernels" | "labels" | "dependencies" | "graph" | "compare" | "about";
@@ -14,6 +15,8 @@ export interface ViewState {
   search?: string;
   colouring?: Colouring;
   panel?: PanelName;
+  /** How the tracks are arranged. */
+  arranged?: Written;
   /** Two labels, or two ranges, that are compared. */
   compare?: { before: string; after: string };
 }
@@ -42,6 +45,10 @@ export function written(state: ViewState): string {
   if (state.search) parts.set("q", state.search);
   if (state.colouring && state.colouring !== "kernel") parts.set("c", state.colouring);
   if (state.panel && state.panel !== "gaps") parts.set("p", state.panel);
+  const { tracks, order, text } = state.arranged ?? {};
+  if (tracks) parts.set("k", tracks);
+  if (order) parts.set("o", order);
+  if (text) parts.set("w", text);
   if (state.compare) {
     parts.set("a", state.compare.before);
     parts.set("z", state.compare.after);
@@ -65,6 +72,8 @@ export function read(hash: string): ViewState {
   if (colouring && COLOURINGS.includes(colouring)) state.colouring = colouring as Colouring;
   const panel = parts.get("p");
   if (panel && PANELS.includes(panel)) state.panel = panel as PanelName;
+  const arranged: Written = { tracks: parts.get("k") ?? undefined, order: parts.get("o") ?? undefined, text: parts.get("w") ?? undefined };
+  if (arranged.tracks || arranged.order || arranged.text) state.arranged = arranged;
   const before = parts.get("a");
   const after = parts.get("z");
   if (before !== null && after !== null) state.compare = { before, after };

@@ -46,7 +46,6 @@ export class Navigation {
       const place = track.placeOf(table, row, found.start_ns);
       if (!place) return this.say("That row is not drawn.");
       if (view === this.view) this.stopComparing();
-      if (view === this.view) this.stage.unhide(track);
       const timeline = this.stage.timelines.find((timeline) => timeline.view === view);
       timeline?.renew();
       view.reveal({ from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) });
@@ -96,7 +95,6 @@ export class Navigation {
     if (!next) return this.say("The search finds no work that is loaded.");
     this.going.begin();
     this.stopComparing();
-    this.stage.unhide(next.track);
     view.reveal(eventRange(next));
     view.pick(next);
     this.stage.main.bringIntoSight(next);

@@ -6,12 +6,10 @@ import type { DataSource } from "./data/source.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
 import type { Look } from "./look.ts";
-import { duration, of } from "./time/format.ts";
+import { duration } from "./time/format.ts";
 import { length, type Range } from "./time/range.ts";
 import { Timeline } from "./timeline/timeline.ts";
 import { View } from "./view.ts";
-
-const MANY_TRACKS = 14;
 
 /** Tracks of a comparison, and of other ranks: what the devices did, and why not. */
 const COMPARED = ["work", "gaps", "labels"];
@@ -21,8 +19,6 @@ export class Stage {
   readonly main: Timeline;
   /** Below it: traces of the same program and clock. */
   private readonly others: Timeline[];
-  private readonly more = h("button", { type: "button", class: "more-tracks", onclick: () => this.chooseTracks(!this.all) });
-  private all = true;
   private pair: [Timeline, Timeline] | null = null;
   private sides: { before: Side; after: Side; stretches: [Range[], Range[]]; at: number } | null = null;
 
@@ -40,10 +36,9 @@ export class Stage {
     this.main = new Timeline(
       view,
       look,
-      { shown: (track) => hasRows(track) && (this.all || !isSecondary(track)), name: "Timeline" },
+      { shown: hasRows, name: "Timeline", chooses: true },
       (tracks) => wanted(view.trace, tracks),
     );
-    this.chooseTracks(this.secondary().length === 0 || view.trace.tracks.filter(hasRows).length <= MANY_TRACKS);
     this.others = beside.map((trace) => this.besideMain(trace));
     link([view, ...this.others.map((timeline) => timeline.view)]);
     this.showMain();
@@ -62,35 +57,6 @@ export class Stage {
     this.element.classList.toggle("together", this.others.length > 0);
   }
 
-  private secondary(): Track[] {
-    return this.view.trace.tracks.filter((track) => hasRows(track) && isSecondary(track));
-  }
-
-  /** Shows all tracks, or leaves out the secondary ones and says how many. */
-  private chooseTracks(all: boolean): void {
-    this.all = all;
-    this.offerTracks();
-    this.main.renew();
-  }
-
-  /** Where there are many tracks, more or fewer of them can be shown. */
-  private offerTracks(): void {
-    const { trace } = this.view;
-    const corner = this.main.element.querySelector(".ruler-corner");
-    const many = this.secondary().length;
-    if (!corner || many === 0 || trace.tracks.length <= MANY_TRACKS) return;
-    this.more.textContent = this.all ? "fewer tracks" : of(many, "more track", "more tracks");
-    this.more.setAttribute("aria-pressed", String(this.all));
-    if (corner.contains(this.more)) return;
-    corner.classList.add("choosing");
-    fill(corner, h("span", { class: "clip", title: trace.overview.name }, trace.overview.name), this.more);
-  }
-
-  /** Makes sure that a track is among those that are drawn. */
-  unhide(track: Track): void {
-    if (!this.all && isSecondary(track)) this.chooseTracks(true);
-  }
-
   get comparing(): boolean {
     return this.pair !== null;
   }
@@ -105,7 +71,6 @@ export class Stage {
   }
 
   renew(): void {
-    this.offerTracks();
     for (const timeline of [this.main, ...this.others, ...(this.pair ?? [])]) timeline.renew();
   }
 
@@ -146,8 +111,7 @@ export class Stage {
       timeline.element.classList.add("compared", number === 0 ? "before" : "after");
       timeline.element.dataset.side = number === 0 ? "before" : "after";
       timeline.element.dataset.stretchNs = length(stretch[number]).toFixed(0);
-      const corner = timeline.element.querySelector(".ruler-corner");
-      if (corner) fill(corner, h("b", {}, sideName(side, this.traces)), h("span", { class: "note" }, ` ${duration(Math.round(length(stretch[number])))}`));
+      timeline.name(h("b", {}, sideName(side, this.traces)), h("span", { class: "note" }, ` ${duration(Math.round(length(stretch[number])))}`));
       this.made(view);
       // One event is picked at a time.
       view.onChange((change) => change === "event" && view.event && views[1 - number].event && views[1 - number].pick(null));
@@ -179,11 +143,6 @@ export class Stage {
   get comparedSides(): { before: Side; after: Side } | null {
     return this.sides;
   }
-}
-
-/** Tracks that are left out at first where there are many. */
-function isSecondary({ kind, overview }: Track): boolean {
-  return kind === "command-buffers" || kind === "queue-labels" || (kind === "counter" && overview.queue !== null);
 }
 
 function hasRows(track: Track): boolean {

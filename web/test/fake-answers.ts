@@ -85,7 +85,7 @@ export class FakeAnswers implements Answers {
 }
 
 export function trackOverview(id: string, kind: TrackOverview["kind"] = "work", busy: string | null = null): TrackOverview {
-  return { id, group: "g0", kind, name: id, rows: 3, untimed: 0, queue: 1, process: null, thread: null, counter: null, busy };
+  return { id, group: "g0", kind, name: id, rows: 3, untimed: 0, queue: 1, process: null, thread: null, only_call: null, counter: null, busy };
 }
 
 export function traceOverview(tracks: TrackOverview[], more: Partial<TraceOverview> = {}): TraceOverview {

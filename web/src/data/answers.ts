@@ -51,6 +51,8 @@ export interface TrackOverview {
   queue: number | null;
   process: number | null;
   thread: number | null;
+  /** Of a thread's calls: the kind that all of them have. */
+  only_call: string | null;
   /** Of a counter: what it counts, in which unit, and where the values come from. */
   counter: { name: string; unit: string; source: string } | null;
   busy: string | null;

@@ -82,7 +82,7 @@ export class GapsPanel {
 
   private name(cause: string): HTMLElement {
     const { causes } = this.trace;
-    return h("span", { class: "cause", title: causes.sentence(cause) }, swatch(causes.colour(cause)), causes.name(cause));
+    return h("span", { class: "cause", title: causes.sentence(cause) }, swatch(causes.colour(cause)), h("span", { class: "clip" }, causes.name(cause)));
   }
 
   /** A cause with the code of its time and what to do about it; of small ones that is beside the pointer. */

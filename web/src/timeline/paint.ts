@@ -12,7 +12,7 @@ import { overlaps, Scale } from "../time/range.ts";
 import { ticks } from "../time/ticks.ts";
 import { eventRange, type EventPlace, type View } from "../view.ts";
 import { paintArrows } from "./arrows.ts";
-import { type Layout, laneTop, type TrackRow } from "./layout.ts";
+import { type HeadRow, type Layout, laneTop, type Row, settled, stickyPixels, type TrackRow } from "./layout.ts";
 
 export interface Canvas {
   context: CanvasRenderingContext2D;
@@ -45,30 +45,49 @@ export class Painter {
     context.textBaseline = "middle";
     context.fillStyle = colours.background;
     context.fillRect(0, 0, width, height);
-    const visible = layout.rows.filter((row) => row.top + row.height > scroll && row.top < scroll + height);
+    const sticky = stickyPixels(layout, height);
+    const rows = settled(layout, scroll, height);
 
     context.save();
     context.translate(0, -scroll);
-    for (const row of visible) {
-      if (row.what === "group") {
-        context.fillStyle = colours.panel;
-        context.fillRect(0, row.top, width, row.height);
-      }
+    const scrolled = rows.rows.filter((row) => !(row.pinned && sticky > 0) && row.top + row.height > scroll + sticky && row.top < scroll + height);
+    this.part(canvas, view, rows, scrolled, scale, scroll, sticky, height);
+    if (sticky > 0) {
+      this.part(canvas, view, rows, rows.rows.filter(({ pinned }) => pinned), scale, scroll, 0, sticky);
+      context.fillStyle = colours.strong;
+      context.fillRect(0, scroll + sticky - 2, width, 2);
+    }
+    this.aligned(canvas, view, scale, scroll);
+    paintArrows(canvas, view, rows, scale, colours);
+    this.selection(canvas, view, scale, scroll);
+    context.restore();
+  }
+
+  /** The rows that lie between two heights. */
+  private part(canvas: Canvas, view: View, layout: Layout, rows: readonly Row[], scale: Scale, scroll: number, from: number, to: number): void {
+    const { context, width } = canvas;
+    const { colours } = this.look;
+    context.save();
+    context.beginPath();
+    context.rect(0, scroll + from, width, to - from);
+    context.clip();
+    for (const row of rows) {
+      if (row.what === "track") continue;
+      context.fillStyle = colours.panel;
+      context.fillRect(0, row.top, width, row.height);
     }
     this.grid(canvas, view, scale, scroll);
-    for (const row of visible) if (row.what === "track") this.beds(canvas, row);
+    for (const row of rows) if (row.what === "track") this.beds(canvas, row);
     this.tints(canvas, view, layout, scale);
-    for (const row of visible) {
-      if (row.what !== "track") continue;
-      this.track(canvas, view, row, scale);
+    for (const row of rows) {
+      if (row.what === "track") this.track(canvas, view, row, scale);
+      else if (row.summary) this.busy(canvas, view, row, row.summary, scale, colours.host);
+      if (row.what === "head" && row.depth === 0) continue;
       context.fillStyle = colours.line;
       context.fillRect(0, row.top + row.height - 1, width, 1);
     }
-    this.aligned(canvas, view, scale, scroll);
     this.outline(canvas, view.hovered, layout, scale, 1);
     this.outline(canvas, view.event, layout, scale, 2);
-    paintArrows(canvas, view, layout, scale, colours);
-    this.selection(canvas, view, scale, scroll);
     context.restore();
   }
 
@@ -120,7 +139,8 @@ export class Painter {
       return;
     }
     if (track.state !== "ready") {
-      if (track.summary) this.summary(canvas, view, row, track.summary, scale);
+      const { work, host } = this.look.colours;
+      if (track.summary) this.busy(canvas, view, row, track.summary, scale, track.kind === "work" ? work[work.length - 1] : host);
       return;
     }
     for (let lane = 0; lane < row.lanes && lane < track.lanes.length; lane += 1) {
@@ -189,14 +209,13 @@ export class Painter {
     return texts.width(both) <= room ? both : name;
   }
 
-  /** Busy shares from the overview, while the rows are not there. */
-  private summary({ context }: Canvas, view: View, row: TrackRow, summary: Uint8Array, scale: Scale): void {
+  /** Busy shares from the overview: while the rows are not there, or of what is folded. */
+  private busy({ context }: Canvas, view: View, row: HeadRow | TrackRow, summary: Uint8Array, scale: Scale, colour: string): void {
     const { from_ns, to_ns } = view.trace.whole;
     const bin_ns = (to_ns - from_ns) / summary.length;
-    const colours = this.look.colours;
-    context.fillStyle = row.track.kind === "work" ? colours.work[colours.work.length - 1] : colours.host;
-    const top = laneTop(row, 0) + 1;
-    const height = row.lane_px * row.lanes - 2;
+    context.fillStyle = colour;
+    const top = row.top + 6;
+    const height = row.height - 12;
     const first = Math.max(0, Math.floor((view.range.from_ns - from_ns) / bin_ns));
     const last = Math.min(summary.length, Math.ceil((view.range.to_ns - from_ns) / bin_ns));
     for (let bin = first; bin < last; bin += 1) {

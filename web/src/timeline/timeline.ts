@@ -1,27 +1,30 @@
 // The timeline: names of tracks on the left, their events on a canvas, a ruler above.
 
 import type { Track } from "../data/trace.ts";
-import { h } from "../dom.ts";
+import { fill, h } from "../dom.ts";
 import { Texts } from "../draw/texts.ts";
 import type { Look } from "../look.ts";
 import { instant } from "../time/format.ts";
 import { length, overlaps, Scale } from "../time/range.ts";
 import type { EventPlace, View } from "../view.ts";
+import { Arrangement, type Drawable } from "./arrangement.ts";
 import { Headers } from "./headers.ts";
-import { GROUP_PX, layout, type Layout, laneTop, rowAt, rowOf } from "./layout.ts";
+import { GROUP_PX, layout, type Layout, laneTop, rowAt, rowOf, stickyPixels } from "./layout.ts";
 import { Painter } from "./paint.ts";
 import { listen } from "./pointer.ts";
 import { paintRuler, RULER_PX } from "./ruler.ts";
 import { Tooltip } from "./tooltip.ts";
+import { TrackChooser } from "./track-chooser.ts";
 
-/** Tracks that are folded at first: their group is opened by a click. */
 export interface TimelineOptions {
-  /** Which tracks are drawn. */
-  shown: (track: Track) => boolean;
+  /** Which tracks can be drawn. */
+  shown: Drawable;
   /** What screen readers call it. */
   name: string;
   /** There is little room: the only group of tracks has no name. */
   terse?: boolean;
+  /** Its corner has what filters and lists all tracks. */
+  chooses?: boolean;
 }
 
 /** Draw times that are kept for the figures that the page publishes. */
@@ -40,9 +43,12 @@ export class Timeline {
   private pointed: number | null = null;
   /** Where the pointer rests on the tracks: what is under it changes with the range. */
   private rests: { x: number; y: number } | null = null;
+  private readonly corner = h("div", { class: "ruler-corner" });
   private readonly nothing = h("p", { class: "nothing", hidden: true });
-  private readonly closed = new Set<string>();
-  private rows: Layout = { rows: [], height: 0 };
+  /** How its tracks are arranged. */
+  readonly arrangement: Arrangement;
+  private readonly chooser: TrackChooser | null;
+  private rows: Layout = { rows: [], height: 0, pinned_px: 0 };
   private readonly texts: Texts;
   private readonly drawn_ms: number[] = [];
   private draws = 0;
@@ -64,19 +70,26 @@ export class Timeline {
       role: "application",
       "aria-label": `${options.name}. Press question mark for its keys. Everything in it is also in the tables below.`,
     });
-    this.headers = new Headers((group) => this.toggle(group));
+    this.arrangement = new Arrangement(view.trace, options.shown);
+    this.headers = new Headers(this.arrangement);
+    this.chooser = options.chooses ? new TrackChooser(this.arrangement) : null;
     this.tooltip = new Tooltip(look);
     const spacer = h("div", { class: "spacer" }, this.headers.element, this.canvas);
     this.body = h("div", { class: "tracks-body", onscroll: () => this.draw() }, spacer);
     this.element = h(
       "section",
       { class: "timeline", "aria-label": options.name },
-      h("div", { class: "ruler-row" }, h("div", { class: "ruler-corner" }, view.trace.overview.name), this.ruler),
+      h("div", { class: "ruler-row" }, this.corner, this.ruler),
       this.body,
       this.nothing,
       this.cursor,
       this.tooltip.element,
+      this.headers.menu.element,
+      this.chooser?.element ?? "",
+      this.headers.said,
     );
+    this.name(view.trace.overview.name);
+    this.arrangement.onChange(() => this.renew());
     this.texts = new Texts(this.context(this.canvas));
     listen(this);
     view.onChange((change) => {
@@ -110,15 +123,10 @@ export class Timeline {
     this.draw();
   }
 
-  private toggle(group: string): void {
-    if (!this.closed.delete(group)) this.closed.add(group);
-    this.renew();
-  }
-
-  /** Groups that are folded until they are opened. */
-  close(groups: Iterable<string>): void {
-    for (const group of groups) this.closed.add(group);
-    this.renew();
+  /** Says in the corner whose tracks these are, beside what chooses among them. */
+  name(...said: (string | Node)[]): void {
+    fill(this.corner, this.chooser ? [h("span", { class: "clip corner-name" }, ...said), this.chooser.tools] : said);
+    this.corner.classList.toggle("choosing", this.chooser !== null);
   }
 
   private context(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
@@ -145,10 +153,11 @@ export class Timeline {
     const started = performance.now();
     if (this.stale) {
       this.stale = false;
-      this.rows = layout(this.view.trace, this.closed, this.options.shown, this.options.terse);
-      this.headers.show(this.rows, this.view.trace);
+      this.rows = layout(this.arrangement, this.options.terse);
+      this.headers.show(this.rows, this.view.trace, stickyPixels(this.rows, height));
+      this.chooser?.renew();
       this.nothing.hidden = this.rows.rows.length > 0;
-      this.nothing.textContent = this.view.trace.overview.live ? "Nothing has been recorded yet: what the GPU does appears here." : "There is nothing to draw: the recording has no GPU work, no calls and no labels with known times.";
+      this.nothing.textContent = this.arrangement.all.length > 0 ? "No track has these words in its name, or all are hidden." : this.view.trace.overview.live ? "Nothing has been recorded yet: what the GPU does appears here." : "There is nothing to draw: the recording has no GPU work, no calls and no labels with known times.";
     }
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
@@ -166,7 +175,7 @@ export class Timeline {
 
   private inSight(scroll: number, height: number): Track[] {
     return this.rows.rows.flatMap((row) =>
-      row.what === "track" && row.top + row.height > scroll && row.top < scroll + height ? [row.track] : [],
+      row.what === "track" && (row.pinned || (row.top + row.height > scroll && row.top < scroll + height)) ? [row.track] : [],
     );
   }
 
@@ -210,9 +219,14 @@ export class Timeline {
     return this.drawn_ms;
   }
 
+  /** The height in what is scrolled; pinned tracks are not. */
+  private contentY(y: number): number {
+    return y < stickyPixels(this.rows, this.body.clientHeight) ? y : y + this.body.scrollTop;
+  }
+
   /** What is drawn at a point of the canvas. */
   eventAt(x: number, y: number): EventPlace | null {
-    const hit = rowAt(this.rows, y + this.body.scrollTop);
+    const hit = rowAt(this.rows, this.contentY(y));
     if (!hit || hit.row.what !== "track" || hit.lane < 0) return null;
     const { track } = hit.row;
     const lane = track.lanes[hit.lane];
@@ -229,20 +243,21 @@ export class Timeline {
 
   /** Folds or unfolds a group when its row is clicked on the canvas. */
   clickAt(x: number, y: number): void {
-    const hit = rowAt(this.rows, y + this.body.scrollTop);
-    if (hit?.row.what === "group") this.toggle(hit.row.group.id);
+    const hit = rowAt(this.rows, this.contentY(y));
+    if (hit?.row.what === "head") this.arrangement.fold(hit.row.id, !hit.row.closed);
     else this.view.pick(this.eventAt(x, y));
   }
 
   /** Scrolls so that an event's lane is seen. */
   bringIntoSight(event: EventPlace): void {
-    if (this.closed.delete(event.track.overview.group)) this.stale = true;
-    if (this.stale) this.rows = layout(this.view.trace, this.closed, this.options.shown, this.options.terse);
+    this.arrangement.reveal(event.track);
+    if (this.stale) this.rows = layout(this.arrangement, this.options.terse);
     const row = rowOf(this.rows, event.track);
     if (!row) return;
     const top = laneTop(row, event.lane);
     const { scrollTop, clientHeight } = this.body;
-    if (top < scrollTop || top + row.lane_px > scrollTop + clientHeight) this.body.scrollTop = Math.max(0, top - GROUP_PX - 8);
+    const sticky = stickyPixels(this.rows, clientHeight);
+    if (!(row.pinned && sticky > 0) && (top < scrollTop + sticky || top + row.lane_px > scrollTop + clientHeight)) this.body.scrollTop = Math.max(0, top - sticky - GROUP_PX - 8);
     this.draw();
   }
 

@@ -1,0 +1,286 @@
+// How somebody has arranged the tracks of a trace: what is hidden, pinned, folded, in which order, and what of them is looked for.
+
+import type { CallFacts, Group } from "../data/answers.ts";
+import type { Trace, Track } from "../data/trace.ts";
+import { trackWords } from "./track-words.ts";
+
+/** From so many tracks on the secondary ones are hidden at first. */
+const MANY_TRACKS = 14;
+/** So many threads that do the same one thing are one row. */
+const LEAST_BUNDLE = 3;
+
+/** Tracks of threads that do the same one thing, as one row until it is opened. */
+export interface Bundle {
+  id: string;
+  name: string;
+  tracks: Track[];
+  folded: boolean;
+}
+
+/** A group with those of its tracks that are drawn. */
+export interface Section {
+  group: Group;
+  folded: boolean;
+  tracks: Track[];
+  bundles: Bundle[];
+}
+
+export interface Arranged {
+  pinned: Track[];
+  sections: Section[];
+}
+
+/** The whole arrangement as texts: for links and to be kept. Absent: as at first. */
+export interface Written {
+  /** Ids, each after a letter that says what is done with it, joined by `*`. */
+  tracks?: string | undefined;
+  /** Ids of tracks and groups in another order than that of the trace, joined by `*`. */
+  order?: string | undefined;
+  /** What of the tracks is looked for. */
+  text?: string | undefined;
+}
+
+type Mark = "h" | "s" | "p" | "f" | "u";
+
+/** Which tracks can be drawn at all. */
+export type Drawable = (track: Track) => boolean;
+
+export class Arrangement {
+  /** Hidden and shown where that is not as at first, pinned, folded and unfolded. */
+  private marks: Record<Mark, Set<string>> = { h: new Set(), s: new Set(), p: new Set(), f: new Set(), u: new Set() };
+  private order: string[] = [];
+  private words: string[] = [];
+  private typed = "";
+  private counted: { tracks: readonly Track[]; drawable: number } | null = null;
+  private readonly listeners: (() => void)[] = [];
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly drawable: Drawable,
+  ) {}
+
+  onChange(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
+  private changed(): void {
+    for (const listener of this.listeners) listener();
+  }
+
+  // ---- what is drawn ----
+
+  /** All tracks that can be drawn, group by group, hidden ones too, in this order. */
+  get all(): { group: Group; tracks: Track[] }[] {
+    const own = new Map<string, Track[]>(this.trace.overview.groups.map(({ id }) => [id, []]));
+    for (const track of this.inOrder(this.trace.tracks.filter(this.drawable))) own.get(track.overview.group)?.push(track);
+    return this.inOrder(this.trace.overview.groups).flatMap((group) => {
+      const tracks = own.get(group.id) ?? [];
+      return tracks.length > 0 ? [{ group, tracks }] : [];
+    });
+  }
+
+  get arranged(): Arranged {
+    const all = this.all;
+    const seen = (track: Track): boolean => this.shows(track) && this.finds(track);
+    const pinned = [...this.marks.p].flatMap((id) => all.flatMap(({ tracks }) => tracks.filter((track) => track.id === id && seen(track))));
+    const sections = all.flatMap(({ group, tracks }) => {
+      const own = tracks.filter((track) => seen(track) && !this.marks.p.has(track.id));
+      if (own.length === 0) return [];
+      const bundles = this.words.length > 0 ? [] : this.bundlesOf(group, own);
+      const bundled = new Set(bundles.flatMap((bundle) => bundle.tracks));
+      return [{ group, folded: this.marks.f.has(group.id), tracks: own.filter((track) => !bundled.has(track)), bundles }];
+    });
+    return { pinned, sections };
+  }
+
+  /** Threads of which nothing is drawn but calls of one kind, by that kind. */
+  private bundlesOf(group: Group, tracks: readonly Track[]): Bundle[] {
+    const thread = ({ overview }: Track): string => `${overview.process}.${overview.thread}`;
+    const drawn = new Map<string, number>();
+    for (const track of tracks) drawn.set(thread(track), (drawn.get(thread(track)) ?? 0) + 1);
+    const alike = new Map<string, Track[]>();
+    const does = (call: string): string => onlyDoes(call, this.trace.causes.call(call));
+    for (const track of tracks) {
+      const call = track.overview.only_call;
+      if (track.kind !== "calls" || !call || drawn.get(thread(track)) !== 1) continue;
+      alike.set(does(call), [...(alike.get(does(call)) ?? []), track]);
+    }
+    return [...alike].flatMap(([what, tracks]) => {
+      const id = `${group.id}.${what.replaceAll(" ", "-")}`;
+      return tracks.length < LEAST_BUNDLE ? [] : [{ id, name: `${tracks.length} threads that only ${what}`, tracks, folded: !this.marks.u.has(id) }];
+    });
+  }
+
+  private inOrder<One extends { id: string }>(all: readonly One[]): One[] {
+    if (this.order.length === 0) return [...all];
+    const at = new Map(this.order.map((id, at) => [id, at]));
+    const place = ({ id }: One): number => at.get(id) ?? this.order.length;
+    return [...all].sort((a, b) => place(a) - place(b));
+  }
+
+  /** Whether a track is hidden at first: there are many, and it says what others say in another way. */
+  private secondary({ kind, overview }: Track): boolean {
+    if (!(kind === "command-buffers" || kind === "queue-labels" || (kind === "counter" && overview.queue !== null))) return false;
+    const { tracks } = this.trace;
+    if (this.counted?.tracks !== tracks) this.counted = { tracks, drawable: tracks.filter(this.drawable).length };
+    return this.counted.drawable > MANY_TRACKS;
+  }
+
+  /** Whether it is not hidden; the search among tracks may leave it out all the same. */
+  shows(track: Track): boolean {
+    return this.secondary(track) ? this.marks.s.has(track.id) : !this.marks.h.has(track.id);
+  }
+
+  private finds(track: Track): boolean {
+    if (this.words.length === 0) return true;
+    const group = this.trace.overview.groups.find(({ id }) => id === track.overview.group);
+    const { name, note } = trackWords(track);
+    const text = `${group?.name ?? ""} ${track.overview.name} ${name} ${note}`.toLowerCase();
+    return this.words.every((word) => text.includes(word));
+  }
+
+  get hiddenCount(): number {
+    return this.all.reduce((sum, { tracks }) => sum + tracks.filter((track) => !this.shows(track)).length, 0);
+  }
+
+  isPinned(track: Track): boolean {
+    return this.marks.p.has(track.id);
+  }
+
+  get text(): string {
+    return this.typed;
+  }
+
+  // ---- changes ----
+
+  /** Only tracks that have all of these words in their names are drawn. */
+  look(text: string): void {
+    this.typed = text;
+    this.words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    this.changed();
+  }
+
+  show(tracks: readonly Track[], shown: boolean): void {
+    for (const track of tracks) {
+      const [mark, as] = this.secondary(track) ? (["s", shown] as const) : (["h", !shown] as const);
+      set(this.marks[mark], track.id, as);
+    }
+    this.changed();
+  }
+
+  pin(track: Track, pinned: boolean): void {
+    set(this.marks.p, track.id, pinned);
+    this.changed();
+  }
+
+  /** Folds a group or a bundle, or unfolds it. */
+  fold(id: string, folded: boolean): void {
+    if (this.trace.overview.groups.some((group) => group.id === id)) set(this.marks.f, id, folded);
+    else set(this.marks.u, id, !folded);
+    this.changed();
+  }
+
+  /** Makes sure that a track is drawn. */
+  reveal(track: Track): void {
+    if (!this.drawable(track)) return;
+    const bundle = this.arranged.sections.flatMap(({ bundles }) => bundles).find(({ tracks }) => tracks.includes(track));
+    const folded = !this.isPinned(track) && this.marks.f.has(track.overview.group);
+    if (this.shows(track) && this.finds(track) && !folded && !bundle?.folded) return;
+    if (!this.finds(track)) this.look("");
+    this.show([track], true);
+    this.marks.f.delete(track.overview.group);
+    const now = this.arranged.sections.flatMap(({ bundles }) => bundles).find(({ tracks }) => tracks.includes(track));
+    if (now) this.marks.u.add(now.id);
+    this.changed();
+  }
+
+  /** Those among which a track or group is moved, in their order: pinned tracks, tracks that are drawn together, or groups. */
+  siblings(id: string): string[] {
+    const { pinned, sections } = this.arranged;
+    const lists: { id: string }[][] = [pinned, sections.map(({ group }) => group), ...sections.flatMap(({ tracks, bundles }) => [tracks, ...bundles.map((bundle) => bundle.tracks)])];
+    return lists.find((list) => list.some((one) => one.id === id))?.map((one) => one.id) ?? [];
+  }
+
+  /** Moves a track or group before one of its siblings, or behind the last. */
+  move(id: string, before: string | null): void {
+    const siblings = this.siblings(id);
+    if (id === before || !siblings.includes(id) || (before !== null && !siblings.includes(before))) return;
+    const place = (ids: readonly string[]): string[] => {
+      const rest = ids.filter((one) => one !== id);
+      const last = siblings.filter((one) => one !== id).at(-1);
+      const at = before !== null ? rest.indexOf(before) : last === undefined ? rest.length : rest.indexOf(last) + 1;
+      return [...rest.slice(0, at), id, ...rest.slice(at)];
+    };
+    if (this.marks.p.has(id)) {
+      this.marks.p = new Set(place([...this.marks.p]));
+    } else {
+      // Of all that stand beside it, hidden ones too.
+      const all = this.all;
+      const own = all.find(({ group }) => group.id === id) ? all.map(({ group }) => group.id) : (all.find(({ tracks }) => tracks.some((track) => track.id === id))?.tracks.map((track) => track.id) ?? []);
+      const others = this.order.filter((one) => !own.includes(one));
+      this.order = [...others, ...this.needed(place(own))];
+    }
+    this.changed();
+  }
+
+  /** What has to be said of an order: the rest follows as in the trace. */
+  private needed(ids: readonly string[]): string[] {
+    const { groups } = this.trace.overview;
+    const natural = new Map([...groups, ...this.trace.tracks].map(({ id }, at) => [id, at]));
+    const at = (id: string): number => natural.get(id) ?? Infinity;
+    let length = ids.length;
+    while (length > 0) {
+      const rest = ids.slice(length - 1);
+      if (rest.some((id, number) => number > 0 && at(rest[number - 1]) > at(id))) break;
+      length -= 1;
+    }
+    return ids.slice(0, length);
+  }
+
+  /** One place up or down among its siblings; the new place and of how many, or null at an end. */
+  step(id: string, by: 1 | -1): { at: number; of: number } | null {
+    const siblings = this.siblings(id);
+    const at = siblings.indexOf(id);
+    const to = at + by;
+    if (at < 0 || to < 0 || to >= siblings.length) return null;
+    this.move(id, siblings[by < 0 ? to : to + 1] ?? null);
+    return { at: to + 1, of: siblings.length };
+  }
+
+  /** As at first. */
+  reset(): void {
+    this.read({});
+    this.changed();
+  }
+
+  // ---- as texts ----
+
+  get written(): Written {
+    const marked = (Object.keys(this.marks) as Mark[]).flatMap((mark) => [...this.marks[mark]].map((id) => mark + id));
+    return {
+      ...(marked.length > 0 ? { tracks: marked.join("*") } : {}),
+      ...(this.order.length > 0 ? { order: this.order.join("*") } : {}),
+      ...(this.typed ? { text: this.typed } : {}),
+    };
+  }
+
+  /** Takes what was written. What the trace does not have stays without effect. */
+  read({ tracks, order, text }: Written): void {
+    for (const mark of Object.keys(this.marks) as Mark[]) this.marks[mark] = new Set();
+    for (const one of tracks?.split("*") ?? []) if (one.charAt(0) in this.marks) this.marks[one.charAt(0) as Mark].add(one.slice(1));
+    this.order = order ? order.split("*") : [];
+    this.look(text ?? "");
+  }
+}
+
+function set(all: Set<string>, id: string, has: boolean): void {
+  if (has) all.add(id);
+  else all.delete(id);
+}
+
+/** What a thread does that makes calls of one kind only. */
+function onlyDoes(call: string, facts: CallFacts | undefined): string {
+  if (facts?.cause === "host-compile") return "compile";
+  if (facts?.waits) return "wait for the GPU";
+  return call === "submit" ? "submit" : `call ${call}`;
+}
