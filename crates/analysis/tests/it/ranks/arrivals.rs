@@ -270,7 +270,7 @@ fn what_the_straggler_did_longer_is_the_cause() {
         (Doing::Idle(Cause::HostLate), 4 * 58 * US)
     );
     assert!(
-        says(&found, "host late (host-late)"),
+        says(&found, "host late, its thread"),
         "{:?}",
         found.sentences
     );
