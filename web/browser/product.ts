@@ -31,10 +31,10 @@ export function gapscope(...args: string[]): string {
   return execFileSync(built("gapscope"), args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** The trace that a text describes. */
-export function traceOf(folder: string, name: string, text: string): string {
+/** The trace that a text describes, in the folder `named`. */
+export function traceOf(folder: string, name: string, text: string, named = `${name}.gapscope`): string {
   const source = join(folder, `${name}.txt`);
-  const trace = join(folder, `${name}.gapscope`);
+  const trace = join(folder, named);
   writeFileSync(source, text);
   execFileSync(built("examples/from_text"), [source, trace], { stdio: "pipe" });
   return trace;

@@ -28,7 +28,7 @@ import { Legend } from "./panels/legend.ts";
 import { kernelTable, labelTable, namedKernels } from "./panels/kernels.ts";
 import { SelectionPanel } from "./panels/selection.ts";
 import { Verdict } from "./panels/verdict.ts";
-import { rankChoice, type Shown, shownOf } from "./ranks.ts";
+import { chooseFirst, rankChoice, type Shown, shownOf } from "./ranks.ts";
 import { Search } from "./searching.ts";
 import { sentence } from "./sentence.ts";
 import { splitter } from "./splitter.ts";
@@ -39,6 +39,7 @@ import { of } from "./time/format.ts";
 import { followed, length, panned, type Range, zoomed } from "./time/range.ts";
 import { keep, kept } from "./timeline/kept.ts";
 import type { Timeline } from "./timeline/timeline.ts";
+import { Together } from "./together.ts";
 import { Topbar } from "./topbar.ts";
 import { eventRange, View, wholeRange } from "./view.ts";
 
@@ -63,6 +64,8 @@ export class App {
   private readonly dependencies: DependenciesTab;
   private readonly compare: ComparePanel;
   private readonly tabs: Tabs;
+  /** Of a program with ranks. */
+  private readonly together: Together | null;
   private readonly help = helpDialog();
   private readonly notice = h("p", { class: "notice", role: "status", hidden: true });
   private readonly status = h("p", { class: "status", role: "status", hidden: true });
@@ -94,7 +97,7 @@ export class App {
       goTo: (table, row) => this.navigation.goTo(this.view, table, row),
     });
     this.seen = this.view.bounds;
-    this.verdict = new Verdict(beside.length > 0 ? trace.overview.name : null, trace);
+    this.verdict = new Verdict(beside.length > 0 ? trace.overview.name : null, trace, (rank) => this.together?.choose(rank));
     this.applyTheme(storedTheme());
     this.loader = new Loader(source, this.look, () => this.dataCame(), (problem) => this.say(problem));
     this.explainer = new Explainer(source, (trace) => this.explained(trace), (problem) => this.say(problem));
@@ -105,6 +108,13 @@ export class App {
       selection: () => this.view.selection,
     });
     this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.compare.instances(shown, all), (view) => this.watch(view), beside);
+    this.together = overview.together
+      ? new Together(this.shown, this.traces, source, this.stage, this.verdict, {
+          choose: (name) => chooseFirst(name, () => this.address.write()),
+          stopComparing: () => this.stopComparing(),
+          changed: () => this.showFindings(),
+        })
+      : null;
     const name = overview.together ?? this.traces.map(({ overview }) => overview.name).join("  |  ");
     this.topbar = new Topbar(name, rankChoice(this.shown, () => this.address.write()), source.file, {
       search: (text) => this.search.for(text),
@@ -143,6 +153,7 @@ export class App {
     this.tabs = new Tabs(
       [
         { name: "gaps", title: "Gaps", element: this.gaps.element },
+        ...(this.together ? [{ name: "ranks" as const, title: "Ranks", element: this.together.panel.element }] : []),
         { name: "code", title: "Code", element: this.code.element, opened: () => void this.code.open() },
         { name: "kernels", title: "Kernels", element: h("div", { class: "panel" }, this.kernels.element) },
         { name: "labels", title: "Labels", element: h("div", { class: "panel" }, this.labels.element) },
@@ -268,7 +279,10 @@ export class App {
   private explained(trace: Trace): void {
     this.compare.fillChoices();
     this.showNotice();
-    if (trace === this.shown.first) this.showFindings();
+    if (trace === this.shown.first) {
+      this.showFindings();
+      void this.together?.ask();
+    }
     this.view.changed("data");
   }
 

@@ -23,6 +23,14 @@ export function shownOf(overview: Overview, traces: readonly Trace[], search: st
   return { first, beside: filled.filter((trace) => trace !== first) };
 }
 
+/** Puts the trace of this name first: the page begins anew. */
+export function chooseFirst(name: string, leaving: () => void): void {
+  leaving();
+  const parts = new URLSearchParams(location.hash.slice(1));
+  for (const part of ["e", "a", "z"]) parts.delete(part);
+  location.assign(`?${new URLSearchParams({ [FIRST]: name })}#${parts}`);
+}
+
 /** Chooses which trace comes first; `leaving` puts into the address what is shown. What is selected in another is left behind; the visible time, the search and the panel stay. */
 export function rankChoice({ first, beside }: Shown, leaving: () => void): HTMLElement | null {
   if (beside.length === 0) return null;
@@ -31,12 +39,7 @@ export function rankChoice({ first, beside }: Shown, leaving: () => void): HTMLE
     "select",
     {
       "aria-label": "Whose verdict, gaps and kernels are shown",
-      onchange: () => {
-        leaving();
-        const parts = new URLSearchParams(location.hash.slice(1));
-        for (const name of ["e", "a", "z"]) parts.delete(name);
-        location.assign(`?${new URLSearchParams({ [FIRST]: choice.value })}#${parts}`);
-      },
+      onchange: () => chooseFirst(choice.value, leaving),
     },
     names.map((name) => h("option", { value: name, selected: name === first.overview.name }, name)),
   );

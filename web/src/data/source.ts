@@ -10,6 +10,7 @@ import type {
   Missing,
   Overview,
   RangeFindings,
+  RankFindings,
   Row,
   Source,
   Strings,
@@ -128,6 +129,10 @@ export class DataSource {
   }
   compare(sides: Record<string, string | number>): Promise<Comparison> {
     return this.json("compare", sides);
+  }
+  /** The ranks of the program, compared. */
+  ranks(): Promise<RankFindings | Missing> {
+    return this.json("ranks");
   }
   /** Waits until one of the traces has another generation than these, or a trace more is there. */
   live(generations: readonly number[]): Promise<Live> {

@@ -45,8 +45,9 @@ export class GapsPanel {
       sorted: 2,
       empty: NEVER_IDLE,
       pick: (row) => this.filter(this.cause === row.cause ? null : row.cause),
+      note: (row) => this.told(row),
       columns: [
-        { head: "Cause", text: (row) => this.toldCause(row), sort: (row) => this.trace.causes.name(row.cause), wide: true, whole: true },
+        { head: "Cause", text: (row) => this.name(row.cause), sort: (row) => this.trace.causes.name(row.cause), wide: true },
         { head: "Gaps", text: (row) => count(row.count), sort: (row) => row.count, number: true, says: "Gaps in which it has a part." },
         { head: "Time", text: (row) => duration(row.total_ns), sort: (row) => row.total_ns, number: true },
         { head: "Of idle", text: (row) => share(row.total_ns / this.total()), sort: (row) => row.total_ns, number: true },
@@ -85,16 +86,12 @@ export class GapsPanel {
     return h("span", { class: "cause", title: causes.sentence(cause) }, swatch(causes.colour(cause)), h("span", { class: "clip" }, causes.name(cause)));
   }
 
-  /** A cause with the code of its time and what to do about it; of small ones that is beside the pointer. */
-  private toldCause(row: GapTotal): HTMLElement {
+  /** The code of a cause and what to do about it, where it costs enough. */
+  private told(row: GapTotal): Node | null {
     const { causes } = this.trace;
     const [code, advice] = [causes.code(row.cause), causes.advice(row.cause)];
-    const name = this.name(row.cause);
-    if (row.total_ns < this.total() * ADVICE_SHARE) {
-      name.title = [name.title, code, advice].filter(Boolean).join("\n");
-      return name;
-    }
-    return h("span", { class: "told-cause" }, name, code ? h("code", { class: "cause-code" }, code) : null, advice ? h("span", { class: "cause-advice note" }, advice) : null);
+    if (row.total_ns < this.total() * ADVICE_SHARE || !(code || advice)) return null;
+    return h("span", {}, code ? h("code", { class: "cause-code" }, code) : null, h("span", { class: "cause-advice note" }, advice));
   }
 
   private total(): number {

@@ -24,6 +24,8 @@ export interface TableOptions<Row> {
   /** The column that is sorted by at first, downwards. */
   sorted: number;
   pick?: (row: Row) => void;
+  /** What is said below a row, over all columns. */
+  note?: (row: Row) => Node | null;
   /** Said instead of a table without rows, once it is known that there are none. */
   empty: string;
 }
@@ -126,7 +128,10 @@ export class Table<Row> {
         const inner = pick && first ? h("button", { type: "button", class: column.whole ? "pick" : "pick clip", title: typeof text === "string" ? text : null }, text) : text;
         return h("td", { class: classes(column), title: column.wide && typeof text === "string" ? text : null }, inner);
       });
-      this.body.append(h("tr", pick ? { class: "picks", onclick: () => pick(row) } : {}, cells));
+      const note = this.options.note?.(row);
+      const picks = pick ? { class: note ? "picks noted" : "picks", onclick: () => pick(row) } : {};
+      this.body.append(h("tr", picks, cells));
+      if (note) this.body.append(h("tr", { ...picks, class: pick ? "picks note-row" : "note-row" }, h("td", { colspan: columns.length }, note)));
     }
   }
 }

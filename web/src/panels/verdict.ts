@@ -1,6 +1,6 @@
 // The verdict and its evidence, at the top of the page.
 
-import type { Findings, Part, TraceOverview, Work } from "../data/answers.ts";
+import type { Findings, Part, RankFindings, TraceOverview, Work } from "../data/answers.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import type { Causes } from "../data/causes.ts";
@@ -18,6 +18,11 @@ const VERDICTS: Record<string, string> = {
   mixed: "Mixed",
   unknown: "No verdict",
 };
+
+/** A verdict in words. */
+export function boundName(verdict: string): string {
+  return VERDICTS[verdict] ?? verdict;
+}
 
 /** Words for the parts of the judged time. */
 const PARTS: Record<string, string> = {
@@ -38,12 +43,21 @@ export class Verdict {
   readonly element = h("section", { class: "verdict", "aria-label": "Verdict" });
   /** The verdicts of two sides are shown instead. */
   private paired = false;
+  /** What bounds all ranks together, where there are some. */
+  private ranks: RankFindings | null = null;
 
   /** `whose` it is where several traces are shown. */
   constructor(
     private readonly whose: string | null,
     private readonly trace: Trace,
+    /** Puts a rank first. */
+    private readonly choose: (rank: number) => void = () => undefined,
   ) {}
+
+  /** Takes what bounds all ranks together; the next drawing has it. */
+  together(ranks: RankFindings | null): void {
+    this.ranks = ranks;
+  }
 
   /** `coming` is said until there are findings. */
   show(findings: FindingsSoFar, overview: TraceOverview, coming: string): void {
@@ -58,6 +72,19 @@ export class Verdict {
     }
     this.element.dataset.verdict = findings.verdict;
     const early = overview.live && findings.verdict === "unknown";
+    const { ranks } = this;
+    this.element.dataset.together = ranks?.verdict ?? "";
+    if (ranks) {
+      const all = h("span", { class: "note" }, ` all ${of(ranks.ranks.length, "rank", "ranks")} together`);
+      return fill(
+        this.element,
+        h("div", { class: "verdict-words" }, h("h1", { class: `bound bound-${ranks.verdict}` }, boundName(ranks.verdict), all), h("p", { title: ranks.verdict_sentence }, ranks.verdict_sentence)),
+        evidence(ranks.verdict_evidence, this.trace.causes),
+        this.facts(findings, overview),
+        each(ranks.ranks.map(({ rank, verdict, verdict_sentence }) => ({ name: `rank ${rank}`, verdict, sentence: verdict_sentence, first: `rank ${rank}` === this.whose, choose: () => this.choose(rank) }))),
+      );
+    }
+    const devices = findings.idle_time?.devices ?? [];
     fill(
       this.element,
       h(
@@ -68,6 +95,7 @@ export class Verdict {
       ),
       evidence(findings.verdict_evidence, this.trace.causes),
       this.facts(findings, overview),
+      devices.length > 1 ? each(devices.map(({ device, verdict, verdict_sentence }) => ({ name: deviceName(findings, device), verdict, sentence: verdict_sentence }))) : null,
     );
   }
 
@@ -103,6 +131,33 @@ export class Verdict {
       overview.complete ? null : h("div", { class: "lost" }, h("dt", {}, "Recording"), h("dd", {}, overview.live ? "running" : "not complete")),
     );
   }
+}
+
+/** Verdicts that have room at the top; the others are in the panel of ranks. */
+const MOST_VERDICTS = 8;
+
+interface OneVerdict {
+  name: string;
+  verdict: string;
+  sentence: string;
+  first?: boolean;
+  choose?: () => void;
+}
+
+/** The verdict of each device or rank, in a line. */
+function each(verdicts: readonly OneVerdict[]): HTMLElement {
+  const one = ({ name, verdict, sentence, first, choose }: OneVerdict): HTMLElement => {
+    const words = [h("b", {}, name), h("span", { class: `bound-${verdict}` }, ` ${boundName(verdict).toLowerCase()}`)];
+    return h("li", { "data-verdict": verdict, title: sentence }, choose && !first ? h("button", { type: "button", onclick: choose }, words) : h("span", { "aria-current": first ? "true" : null }, words));
+  };
+  const rest = verdicts.length - MOST_VERDICTS;
+  return h("ul", { class: "each-verdict", "aria-label": "Verdict of each" }, verdicts.slice(0, MOST_VERDICTS).map(one), rest > 0 ? h("li", { class: "note" }, `and ${count(rest)} more`) : null);
+}
+
+function deviceName({ devices }: Findings, device: number): string {
+  const name = devices[device]?.name;
+  const alike = devices.filter((other) => other.name === name).length > 1;
+  return name && !alike ? name : `GPU ${device + 1}${name ? ` (${name})` : ""}`;
 }
 
 /** The parts of the judged time as one bar, each with its sentence. */

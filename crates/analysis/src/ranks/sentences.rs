@@ -235,9 +235,8 @@ fn late(straggler: &Straggler) -> String {
             let facts = why.facts(Api::Cuda);
             let doing = facts.host_was.map_or(String::new(), |was| format!(", its thread {was}"));
             format!(
-                " Before them its GPU idled {longer} longer than the others did: {} ({}){doing}.",
+                " Before them its GPU idled {longer} longer than the others did: {}{doing}.",
                 facts.name,
-                why.as_str()
             )
         }
     });

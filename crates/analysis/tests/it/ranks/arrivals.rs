@@ -53,11 +53,11 @@ fn the_last_to_arrive_is_found_and_what_the_others_wait() {
     for part in &found.verdict_evidence {
         assert_eq!(part.total_ns, sum(part.what), "{}", part.what);
     }
-    assert_eq!(found.verdict, Bound::CommunicationBound);
+    assert_eq!(found.verdict, Bound::HostBound);
     assert!(
         found
             .verdict_sentence
-            .starts_with("The devices communicated"),
+            .starts_with("The devices waited for the host"),
         "{}",
         found.verdict_sentence
     );
@@ -270,7 +270,7 @@ fn what_the_straggler_did_longer_is_the_cause() {
         (Doing::Idle(Cause::HostLate), 4 * 58 * US)
     );
     assert!(
-        says(&found, "host late (host-late)"),
+        says(&found, "host late, its thread"),
         "{:?}",
         found.sentences
     );

@@ -1,0 +1,55 @@
+// Ranks of one program whose every number is known: each step computes and then reduces together. Rank LATE's host comes late, so that the
+// others wait for it. All times are microseconds here.
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { traceOf } from "./product.ts";
+
+export const RANKS = 4;
+export const LATE = 2;
+export const STEPS = 12;
+const STEP_US = 1000;
+const COMPUTE_US = 200;
+/** How much later than the others LATE arrives, more at each step. */
+export const lateBy = (step: number): number => 100 + 10 * step;
+/** When the others arrive. */
+export const arrives = (step: number): number => 500 + step * STEP_US + COMPUTE_US;
+export const END_US = 500 + STEPS * STEP_US;
+
+function text(rank: number): string {
+  const lines = [
+    `manifest gapscope_version=0.1.0 command=train exit.code=0 sampling_mode=dispatch start_ns=0 end_ns=${END_US}us start_unix_ns=1790000000000000000 host.system=Made host.processor=Made host.cores=8 rank.rank=${rank} rank.world_size=${RANKS} rank.local_rank=${rank}`,
+    `process id=1 pid=${40 + rank} executable=/usr/bin/train hook=cuda start_ns=0 end_ns=${END_US}us`,
+    "thread process=1 thread=7 name=main",
+    `device id=1 process=1 api=cuda name="Made GPU" uuid=a${rank} clock.method=calibrated clock.error_ns=1us clock.samples=2 clock.nanoseconds_per_tick=1.0`,
+    "queue id=1 device=1",
+    "label id=1 text=ncclCommInitRankConfig",
+    "label id=2 text=ncclAllReduce",
+    "kernel id=1 process=1 name=gemm",
+    "kernel id=2 process=1 name=ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+    `marker process=1 scope=thread thread=7 label=1 domain=NCCL payload="NCCL communicator ID=77, No. of ranks=${RANKS}, Rank=${rank}, CUDA device=0" start_ns=1us duration_ns=1us`,
+  ];
+  for (let step = 0; step < STEPS; step += 1) {
+    const late = rank === LATE ? lateBy(step) : 0;
+    const start = 500 + step * STEP_US + late;
+    const reduce = start + COMPUTE_US;
+    const end = arrives(step) + lateBy(step) + 50;
+    const [first, second] = [2 * step + 1, 2 * step + 2];
+    lines.push(
+      `submission id=${first} process=1 queue=1 kind=kernel thread=7 start_ns=${start - 12}us duration_ns=2us`,
+      `dispatch queue=1 kernel=1 submission=${first} start_ns=${start}us duration_ns=${COMPUTE_US}us`,
+      `marker process=1 scope=thread thread=7 label=2 domain=NCCL payload="NCCL communicator ID=77, Message size [bytes]=4096" start_ns=${start - 8}us duration_ns=5us`,
+      `submission id=${second} process=1 queue=1 kind=kernel thread=7 start_ns=${start - 6}us duration_ns=1us`,
+      `dispatch queue=1 kernel=2 submission=${second} start_ns=${reduce}us duration_ns=${end - reduce}us`,
+    );
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** The recording of all ranks, a folder in `folder`. */
+export function recordingOfRanks(folder: string): string {
+  const run = join(folder, "train.gapscope");
+  mkdirSync(run, { recursive: true });
+  for (let rank = 0; rank < RANKS; rank += 1) traceOf(folder, `train.gapscope/rank=${rank}`, text(rank), `train.gapscope/rank=${rank}`);
+  return run;
+}

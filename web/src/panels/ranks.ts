@@ -1,0 +1,82 @@
+// The ranks of a program beside each other: what bounds each, who is waited for and why, the greatest skews.
+
+import { type Collective, isMissing, type Missing, type Outlier, type RankFindings, type RankRow } from "../data/answers.ts";
+import type { Causes } from "../data/causes.ts";
+import { fill, h } from "../dom.ts";
+import { count, duration, instant, known, share } from "../time/format.ts";
+import { swatch } from "./swatch.ts";
+import { Table } from "./table.ts";
+import { boundName } from "./verdict.ts";
+
+export class RanksPanel {
+  readonly element = h("div", { class: "panel ranks-panel" });
+  private readonly said = h("div", { class: "ranks-said", role: "status" });
+  private readonly ranks: Table<RankRow>;
+  private readonly skews: Table<Collective>;
+  private found: RankFindings | null = null;
+
+  constructor(
+    causes: Causes,
+    /** Puts a rank first. */
+    choose: (rank: number) => void,
+    /** Shows a collective. */
+    go: (collective: Collective) => void,
+  ) {
+    this.ranks = new Table<RankRow>({
+      name: "Ranks",
+      sorted: 0,
+      empty: "There are no ranks.",
+      pick: (row) => choose(row.rank),
+      columns: [
+        { head: "Rank", text: (row) => this.named(row), sort: (row) => -row.rank },
+        { head: "Verdict", text: (row) => boundName(row.verdict), sort: (row) => row.verdict, wide: true },
+        { head: "Idle", says: "Of the analysed time.", text: (row) => (row.idle ? share(row.idle.total_ns / row.idle.window_ns) : "unknown"), sort: (row) => row.idle && row.idle.total_ns / row.idle.window_ns, number: true },
+        {
+          head: "mostly",
+          text: (row) => (row.idle?.cause ? h("span", { class: "cause", title: causes.sentence(row.idle.cause) }, swatch(causes.colour(row.idle.cause)), causes.name(row.idle.cause)) : "–"),
+          sort: (row) => row.idle?.cause ?? null,
+        },
+        { head: "Collectives", says: "Time in which its devices ran collectives.", text: (row) => known(row.collective_ns, duration), sort: (row) => row.collective_ns, number: true },
+        { head: "Waited", says: "From its arrivals at collectives to the last ones there.", text: (row) => known(row.waited_ns, duration), sort: (row) => row.waited_ns, number: true },
+        { head: "Last", says: "Collectives at which it arrived last.", text: (row) => known(row.last_count, count), sort: (row) => row.last_count, number: true },
+        { head: "Last by", says: "What the first rank waited for it there, in all.", text: (row) => known(row.last_skew_ns, duration), sort: (row) => row.last_skew_ns, number: true },
+      ],
+    });
+    this.skews = new Table<Collective>({
+      name: "The greatest skews",
+      sorted: 0,
+      empty: "No collective has a skew above the clocks' error.",
+      pick: go,
+      columns: [
+        { head: "Skew", says: "From the first arrival to the last.", text: ({ skew_ns }) => duration(skew_ns), sort: ({ skew_ns }) => skew_ns, number: true },
+        { head: "Collective", text: ({ kind, number }) => `${kind} ${number}`, sort: ({ number }) => number, wide: true },
+        { head: "At", text: ({ first_ns }) => instant(first_ns, 1e4), sort: ({ first_ns }) => first_ns, number: true },
+        { head: "Last", says: "The rank that the others waited for.", text: ({ last_rank }) => `rank ${last_rank}`, sort: ({ last_rank }) => last_rank },
+        { head: "First", text: ({ first_rank }) => `rank ${first_rank}`, sort: ({ first_rank }) => first_rank },
+      ],
+    });
+    fill(this.element, this.said, h("div", { class: "split" }, h("div", { class: "ranks-table" }, this.ranks.element), h("div", { class: "skews" }, this.skews.element)));
+    this.show(null);
+  }
+
+  private named({ rank }: RankRow): string {
+    const unlike = this.found?.outliers.some((outlier: Outlier) => outlier.ranks.includes(rank)) || this.found?.straggler?.rank === rank;
+    return unlike ? `${rank} ●` : String(rank);
+  }
+
+  show(found: RankFindings | Missing | null): void {
+    if (found === null || isMissing(found)) {
+      this.found = null;
+      const awaited = { state: found === null ? "coming" : "missing", says: found === null ? "Analysing the ranks…" : found.missing } as const;
+      this.ranks.take(awaited);
+      this.skews.take(awaited);
+      return fill(this.said);
+    }
+    this.found = found;
+    this.element.dataset.ranks = String(found.ranks.length);
+    this.element.dataset.straggler = found.straggler ? String(found.straggler.rank) : "";
+    this.ranks.show(found.ranks);
+    this.skews.show(found.longest);
+    fill(this.said, found.sentences.slice(0, 4).map((sentence, at) => h("p", { class: at === 0 ? "first" : "note" }, sentence)));
+  }
+}
