@@ -20,7 +20,7 @@ mod section;
 pub mod source_lines;
 pub mod terminal;
 
-pub use document::Document;
+pub use document::{Block, Document, Text, Tone};
 use gapscope_analysis::quantity as number;
 pub use page::{Report, command_line};
 pub use section::timeline::slices;
