@@ -2,6 +2,7 @@
 
 mod baseline;
 mod diff;
+mod doctor;
 mod replay;
 mod scripts;
 
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 pub use baseline::{Baseline, Compare, Save, Task};
 pub use diff::{Comparing, Diff};
+pub use doctor::{Doctor, Probe};
 pub use replay::Replay;
 pub use scripts::{Explain, Schema};
 
@@ -37,6 +39,7 @@ Examples:
   gapscope report my-program.gapscope            say it again
   gapscope view my-program.gapscope              look at the timeline in the browser
   gapscope report --json my-program.gapscope     for scripts
+  gapscope doctor                                what can be recorded on this machine
   gapscope help record                           all about recording"
 )]
 pub struct Arguments {
@@ -58,6 +61,7 @@ pub enum Command {
     Import(Import),
     Deps(Deps),
     Info(Info),
+    Doctor(Doctor),
     Recover(Recover),
     Replay(Replay),
     Schema(Schema),

@@ -10,6 +10,7 @@ mod companion;
 mod completions;
 mod deps;
 mod diff;
+mod doctor;
 mod exit;
 mod explain;
 mod export;
@@ -83,6 +84,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::View(arguments) => view::run(&arguments),
         Command::Query(_) => Err(companion::run("query", QUERY_PROGRAM)),
         Command::Mcp(_) => Err(companion::run("mcp", MCP_PROGRAM)),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Deps(arguments) => deps::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         #[cfg(target_os = "linux")]

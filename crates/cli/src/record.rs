@@ -7,7 +7,7 @@ use gapscope_analysis::quantity as number;
 use gapscope_recorder::{Layers, Names, Outcome, Recorded, Recording, Start};
 use gapscope_trace::LossKind;
 use gapscope_view::Running;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Where `proc` and `sys` of the machine are, for a container that has those of its host elsewhere, and for tests.
@@ -31,6 +31,11 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
         view::after_recording(shown);
     }
     Ok(ExitCode::from(if status != 0 { status } else { own }))
+}
+
+/// The folder with the `proc` and `sys` that say how the machine is.
+pub fn system_root() -> PathBuf {
+    std::env::var_os(SYSTEM_ROOT).map_or_else(|| "/".into(), Into::into)
 }
 
 fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
@@ -70,7 +75,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         stdout_to_stderr: false,
         spool_limit_bytes: None,
         stack_rate_hz: (!arguments.no_stacks).then_some(arguments.stack_rate),
-        system_root: std::env::var_os(SYSTEM_ROOT).map_or_else(|| "/".into(), Into::into),
+        system_root: system_root(),
     };
     let output = recording.output.clone();
     let session = recording.start()?;

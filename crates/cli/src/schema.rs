@@ -108,6 +108,11 @@ pub const ALL: &[Published] = &[
         make: of::<Vec<Listed>>,
     },
     Published {
+        name: "doctor",
+        of: "gapscope doctor --json",
+        make: of::<crate::doctor::check::Examined>,
+    },
+    Published {
         name: "deps",
         of: "gapscope deps --json",
         make: of::<gapscope_dependencies::Json>,

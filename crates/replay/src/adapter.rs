@@ -223,16 +223,9 @@ impl Drop for Instance {
 impl Adapter {
     fn of(instance: &Rc<Instance>, physical: vk::PhysicalDevice) -> Result<Adapter, Error> {
         let raw = &instance.raw;
-        // SAFETY: the device is of this instance, here and below.
-        let extensions = unsafe { raw.enumerate_device_extension_properties(physical) }
-            .map_err(Error::of("list device extensions"))?;
-        let extensions: BTreeSet<String> = extensions
-            .iter()
-            .filter_map(|extension| extension.extension_name_as_c_str().ok())
-            .map(|name| name.to_string_lossy().into_owned())
-            .collect();
+        let extensions = extensions_of(raw, physical)?;
         let mut features = Features::none(&extensions);
-        // SAFETY: the chain is of structures that the device knows, alive and with room for their members.
+        // SAFETY: the device is of this instance; the chain is of structures that the device knows, alive and with room for their members.
         unsafe {
             (raw.fp_v1_1().get_physical_device_features2)(physical, features.chain().cast());
         }
@@ -244,27 +237,14 @@ impl Adapter {
                 unsafe { functions.get_physical_device_cooperative_matrix_properties(physical) };
             properties.matrices = shapes.unwrap_or_default().iter().map(Shape::of).collect();
         }
-        let calibrates = extensions.contains("VK_EXT_calibrated_timestamps") && {
-            let functions = ext::calibrated_timestamps::Instance::new(&instance.entry, raw);
-            // SAFETY: the device has the extension.
-            let domains =
-                unsafe { functions.get_physical_device_calibrateable_time_domains(physical) };
-            let domains = domains.unwrap_or_default();
-            [
-                vk::TimeDomainEXT::DEVICE,
-                vk::TimeDomainEXT::CLOCK_MONOTONIC,
-            ]
-            .iter()
-            .all(|domain| domains.contains(domain))
-        };
         Ok(Adapter {
-            calibrates,
+            calibrates: calibrates(instance, physical, &extensions),
             instance: Rc::clone(instance),
             physical,
             properties,
             extensions,
             features,
-            // SAFETY: as above.
+            // SAFETY: the device is of this instance.
             memory: unsafe { raw.get_physical_device_memory_properties(physical) },
             // SAFETY: as above.
             families: unsafe { raw.get_physical_device_queue_family_properties(physical) },
@@ -288,6 +268,42 @@ impl Adapter {
                     self.properties.name
                 ))
             })
+    }
+}
+
+/// The names of a device's extensions. The device is of this instance.
+pub fn extensions_of(
+    raw: &ash::Instance,
+    physical: vk::PhysicalDevice,
+) -> Result<BTreeSet<String>, Error> {
+    // SAFETY: as the caller says.
+    let extensions = unsafe { raw.enumerate_device_extension_properties(physical) }
+        .map_err(Error::of("list device extensions"))?;
+    let names = extensions
+        .iter()
+        .filter_map(|extension| extension.extension_name_as_c_str().ok());
+    Ok(names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect())
+}
+
+/// The device, which is of this instance, reads its clock and the host's monotonic one at once.
+pub fn calibrates(
+    instance: &Instance,
+    physical: vk::PhysicalDevice,
+    extensions: &BTreeSet<String>,
+) -> bool {
+    extensions.contains("VK_EXT_calibrated_timestamps") && {
+        let functions = ext::calibrated_timestamps::Instance::new(&instance.entry, &instance.raw);
+        // SAFETY: the device has the extension.
+        let domains = unsafe { functions.get_physical_device_calibrateable_time_domains(physical) };
+        let domains = domains.unwrap_or_default();
+        [
+            vk::TimeDomainEXT::DEVICE,
+            vk::TimeDomainEXT::CLOCK_MONOTONIC,
+        ]
+        .iter()
+        .all(|domain| domains.contains(domain))
     }
 }
 
@@ -375,7 +391,7 @@ fn properties(raw: &ash::Instance, physical: vk::PhysicalDevice) -> Properties {
     }
 }
 
-fn text(characters: &[c_char]) -> String {
+pub fn text(characters: &[c_char]) -> String {
     let bytes: Vec<u8> = characters
         .iter()
         .map(|c| *c as u8)

@@ -18,6 +18,7 @@ mod counts;
 mod cuda;
 mod deps;
 mod diff;
+mod doctor;
 mod driver;
 mod endings;
 mod equal_work;

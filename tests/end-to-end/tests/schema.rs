@@ -35,7 +35,7 @@ impl Answers {
         answer
     }
 
-    fn add(&mut self, schema: &str, command: &str, answer: &Value) {
+    pub fn add(&mut self, schema: &str, command: &str, answer: &Value) {
         let path = product::source("../../docs/schemas").join(format!("{schema}.schema.json"));
         let text = fs::read_to_string(path).expect("the schema is published");
         let mut rules: Value = serde_json::from_str(&text).expect("a schema is JSON");

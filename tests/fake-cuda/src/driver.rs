@@ -25,6 +25,7 @@ const LATENCY_NS: u64 = 4_000;
 pub const SUCCESS: c_int = 0;
 pub const INVALID_VALUE: c_int = 1;
 pub const NOT_INITIALIZED: c_int = 3;
+pub const NO_DEVICE: c_int = 100;
 pub const INVALID_CONTEXT: c_int = 201;
 pub const INVALID_HANDLE: c_int = 400;
 pub const NOT_READY: c_int = 600;

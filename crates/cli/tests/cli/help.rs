@@ -20,6 +20,7 @@ fn help_texts() {
         "query",
         "deps",
         "info",
+        "doctor",
         "recover",
         "replay",
         "schema",

@@ -9,6 +9,7 @@ use gapscope_trace::manifest::{Device, Unmeasured};
 use gapscope_trace::tables::Condition;
 use host::Host;
 use nvml::Gpus;
+pub use nvml::{Found as NvmlFound, found as nvml_found};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashSet;
 use std::path::PathBuf;

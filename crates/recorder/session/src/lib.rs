@@ -19,6 +19,7 @@ mod inherited;
 mod launch;
 mod layered;
 mod layers;
+pub mod machine;
 pub mod names;
 mod nested;
 mod procfs;
@@ -26,6 +27,7 @@ mod progress;
 mod recover;
 mod session;
 mod signals;
+mod vulkan_drivers;
 
 pub use assembler::Assembler;
 pub use captures::WrittenCapture;

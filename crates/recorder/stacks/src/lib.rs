@@ -15,6 +15,7 @@
 //! whom to look at and when.
 #![deny(missing_docs)]
 
+mod allowed;
 mod elf;
 mod heard;
 mod memory;
@@ -30,6 +31,7 @@ mod stacks;
 mod system_calls;
 mod workers;
 
+pub use allowed::{Allowed, allowed};
 pub use heard::{Frame, Heard};
 
 use heard::Shared;

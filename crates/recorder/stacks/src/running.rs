@@ -7,8 +7,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Of the thread's own time: at 199 Hz, which does not beat with what goes round in milliseconds.
-const PERIOD_NS: u64 = 1_000_000_000 / 199;
+/// Records in a second of the thread's own time: a rate that does not beat with what goes round in milliseconds.
+pub const RATE_HZ: u64 = 199;
+const PERIOD_NS: u64 = 1_000_000_000 / RATE_HZ;
 /// Of the stack. The kernel's limit is 64 KiB.
 const STACK_BYTES: u32 = 16 << 10;
 /// A power of two: records of a seventh of a second.
@@ -221,11 +222,11 @@ fn moment(record: &[u8]) -> Option<Moment> {
     })
 }
 
-/// Why the kernel does not record threads, and what to do.
+/// Why the kernel does not record threads, and what to do, as the end of a sentence.
 pub fn why_refused(error: &io::Error) -> String {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     let paranoid: Option<i32> = paranoid.ok().and_then(|text| text.trim().parse().ok());
-    let advice = match (error.raw_os_error(), paranoid) {
+    match (error.raw_os_error(), paranoid) {
         (Some(libc::EACCES | libc::EPERM), Some(level)) if level > 2 => {
             format!("kernel.perf_event_paranoid is {level}: set it to 2")
         }
@@ -234,8 +235,7 @@ pub fn why_refused(error: &io::Error) -> String {
                 .to_owned()
         }
         _ => error.to_string(),
-    };
-    format!("native frames of threads that run are not known: {advice}")
+    }
 }
 
 #[cfg(test)]

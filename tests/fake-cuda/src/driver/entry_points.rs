@@ -29,6 +29,31 @@ pub unsafe extern "C" fn cuDriverGetVersion(version: *mut c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> c_int {
+    // SAFETY: the caller's variable.
+    unsafe { *count = injection::devices() as c_int };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceGet(device: *mut c_int, number: c_int) -> c_int {
+    // SAFETY: the caller's variable.
+    unsafe { *device = number };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, bytes: c_int, _: c_int) -> c_int {
+    let text = injection::name().to_bytes_with_nul();
+    if text.len() > bytes as usize {
+        return INVALID_VALUE;
+    }
+    // SAFETY: the caller's text, with room for so many bytes.
+    unsafe { name.copy_from_nonoverlapping(text.as_ptr().cast(), text.len()) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxCreate_v2(
     context: *mut usize,
     flags: c_uint,

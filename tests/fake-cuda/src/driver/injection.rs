@@ -11,7 +11,7 @@ const NAME: &std::ffi::CStr = c"Fake GPU";
 const NAME_OF_PART: &std::ffi::CStr = c"Fake GPU MIG 1g.18gb";
 
 /// `FAKE_CUDA_DEVICES`: 1 by default.
-fn devices() -> u32 {
+pub fn devices() -> u32 {
     std::env::var("FAKE_CUDA_DEVICES")
         .ok()
         .and_then(|v| v.parse().ok())
@@ -30,6 +30,9 @@ pub fn initialise() -> c_int {
             };
         }
         driver.pid = std::process::id();
+    }
+    if devices() == 0 {
+        return super::NO_DEVICE;
     }
     inject();
     let mut cupti = cupti::state();
@@ -88,7 +91,7 @@ fn device(id: u32) -> Device {
         id,
         ecc_enabled: 1,
         uuid: [id as u8 + 1; 16],
-        name: if parts { NAME_OF_PART } else { NAME }.as_ptr(),
+        name: name().as_ptr(),
         is_cuda_visible: 1,
         is_mig_enabled: parts.into(),
         reserved: [0; 6],
@@ -102,4 +105,9 @@ fn device(id: u32) -> Device {
 
 pub fn version() -> c_int {
     config().driver_version
+}
+
+/// The name of a device.
+pub fn name() -> &'static std::ffi::CStr {
+    if config().parts { NAME_OF_PART } else { NAME }
 }

@@ -14,7 +14,7 @@ use nvml_wrapper_sys::bindings::{
     nvmlReturn_enum_NVML_SUCCESS as SUCCESS, nvmlReturn_t,
     nvmlTemperatureSensors_enum_NVML_TEMPERATURE_GPU as GPU_SENSOR, nvmlViolationTime_t,
 };
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_char};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
@@ -245,6 +245,39 @@ impl Kind {
 struct Nvml {
     // Unloading it gains nothing, and it may have threads.
     library: ManuallyDrop<Box<NvmlLib>>,
+}
+
+/// What NVML says of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The version of NVIDIA's driver, such as `580.159.04`; absent where it does not say.
+    pub driver: Option<String>,
+    /// How many GPUs it knows; absent where it does not say.
+    pub gpus: Option<u32>,
+}
+
+/// Loads NVML into this process.
+///
+/// # Errors
+/// It is not there, or does not work: a sentence.
+pub fn found() -> Result<Found, String> {
+    let nvml = Nvml::load()?;
+    let mut text = [0 as c_char; 81];
+    let get = nvml.library.nvmlSystemGetDriverVersion.as_ref();
+    // SAFETY: the text is stored in our variable, which has room for so many bytes.
+    let status = answer(get.map(|get| unsafe { get(text.as_mut_ptr(), 80) }));
+    let bytes = text.map(|character| character as u8);
+    let driver = CStr::from_bytes_until_nul(&bytes).ok();
+    let mut gpus = 0;
+    let count = nvml.library.nvmlDeviceGetCount_v2.as_ref();
+    // SAFETY: the number is stored in our variable.
+    let counted = answer(count.map(|count| unsafe { count(&mut gpus) }));
+    Ok(Found {
+        driver: driver
+            .map(|driver| driver.to_string_lossy().into_owned())
+            .filter(|driver| status.is_ok() && !driver.is_empty()),
+        gpus: counted.is_ok().then_some(gpus),
+    })
 }
 
 impl Nvml {

@@ -303,9 +303,13 @@ impl Process {
             Err(error) => {
                 if !common.said_no_recording && error.raw_os_error() != Some(libc::ESRCH) {
                     common.said_no_recording = true;
-                    common
-                        .heard
-                        .push(Heard::no_stacks(None, why_refused(&error)));
+                    common.heard.push(Heard::no_stacks(
+                        None,
+                        format!(
+                            "native frames of threads that run are not known: {}",
+                            why_refused(&error)
+                        ),
+                    ));
                 }
                 Recording::Refused
             }

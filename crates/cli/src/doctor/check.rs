@@ -1,0 +1,210 @@
+//! What was looked at, and what came out.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What can be recorded on this machine.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Examined {
+    /// Programs of Vulkan, CUDA or Metal can be recorded.
+    pub can_record: bool,
+    /// All that was looked at. More may come; their ids stay.
+    pub checks: Vec<Check>,
+}
+
+/// One thing that a recording rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Check {
+    /// Its stable name, such as `cuda-cupti`.
+    pub id: &'static str,
+    /// What it is for.
+    pub group: Group,
+    /// What came out.
+    pub state: State,
+    /// What there is: a file, a version, names of devices, an amount. `null`: nothing.
+    pub found: Option<String>,
+    /// A sentence that says what follows for the user. `null`: nothing.
+    pub follows: Option<String>,
+    /// A sentence that says what to do. `null`: nothing is to be done.
+    pub mend: Option<String>,
+}
+
+/// What a check is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Group {
+    /// Recording Vulkan programs.
+    Vulkan,
+    /// Recording CUDA programs.
+    Cuda,
+    /// Recording Metal programs.
+    Metal,
+    /// The machine that records: place for traces, permissions.
+    Host,
+    /// Programs and packages beside gapscope.
+    Programs,
+}
+
+/// What came out of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It is as it should be.
+    Ok,
+    /// It is there and gives less than it could.
+    Limited,
+    /// It is not there, or does not work.
+    Missing,
+    /// It could not be found out.
+    Unknown,
+}
+
+impl Check {
+    /// All is well.
+    pub fn ok(group: Group, id: &'static str, found: impl Into<String>) -> Check {
+        Check {
+            id,
+            group,
+            state: State::Ok,
+            found: Some(found.into()),
+            follows: None,
+            mend: None,
+        }
+    }
+
+    /// Something is not: what follows, and what to do.
+    pub fn other(
+        group: Group,
+        id: &'static str,
+        state: State,
+        follows: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> Check {
+        Check {
+            id,
+            group,
+            state,
+            found: None,
+            follows: Some(sentence(&follows.into())),
+            mend: Some(sentence(&mend.into())).filter(|mend| !mend.is_empty()),
+        }
+    }
+
+    /// What could not be asked, because another check is not as it should be.
+    pub fn unasked(group: Group, id: &'static str, without: &str) -> Check {
+        let follows = format!("Not asked without {without}");
+        Check::other(group, id, State::Unknown, follows, "")
+    }
+
+    /// The same with what there is.
+    pub fn found(self, found: impl Into<String>) -> Check {
+        Check {
+            found: Some(found.into()).filter(|found| !found.is_empty()),
+            ..self
+        }
+    }
+
+    /// True where a recording can rest on it.
+    pub fn serves(&self) -> bool {
+        matches!(self.state, State::Ok | State::Limited)
+    }
+}
+
+/// With a capital and a full stop.
+fn sentence(text: &str) -> String {
+    let text = text.trim().trim_end_matches('.');
+    let mut characters = text.chars();
+    match characters.next() {
+        // The name of a file or a variable keeps its first letter.
+        Some(first) if text.starts_with("lib") => format!("{first}{}.", characters.as_str()),
+        Some(first) => format!("{}{}.", first.to_uppercase(), characters.as_str()),
+        None => String::new(),
+    }
+}
+
+impl State {
+    /// The word for it, as in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::Limited => "limited",
+            State::Missing => "missing",
+            State::Unknown => "unknown",
+        }
+    }
+}
+
+impl Examined {
+    /// What the checks come to.
+    pub fn of(checks: Vec<Check>) -> Examined {
+        let can_record = [Group::Vulkan, Group::Cuda, Group::Metal]
+            .into_iter()
+            .any(|api| records(&checks, api));
+        Examined { can_record, checks }
+    }
+
+    /// True when programs of this kind can be recorded.
+    pub fn records(&self, api: Group) -> bool {
+        records(&self.checks, api)
+    }
+}
+
+fn records(checks: &[Check], api: Group) -> bool {
+    let place = checks.iter().find(|check| check.id == "place");
+    let serves = |id: &&str| checks.iter().any(|check| check.id == *id && check.serves());
+    place.is_none_or(|place| place.state != State::Missing) && needed(api).iter().all(serves)
+}
+
+/// What recording programs of a kind cannot be without.
+fn needed(api: Group) -> &'static [&'static str] {
+    match api {
+        Group::Vulkan => &["vulkan-devices", "vulkan-layer"],
+        Group::Cuda => &["cuda-devices", "cuda-library", "cuda-cupti"],
+        Group::Metal => &["metal-xctrace"],
+        Group::Host | Group::Programs => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(id: &'static str, state: State) -> Check {
+        Check::other(Group::Host, id, state, "so", "do")
+    }
+
+    #[test]
+    fn one_whole_way_to_record_is_enough() {
+        let vulkan = |layer| {
+            let checks = vec![
+                check("vulkan-devices", State::Limited),
+                check("vulkan-layer", layer),
+                check("cuda-devices", State::Missing),
+            ];
+            Examined::of(checks)
+        };
+        let whole = vulkan(State::Ok);
+        assert!(whole.can_record && whole.records(Group::Vulkan) && !whole.records(Group::Cuda));
+        assert!(!vulkan(State::Missing).can_record);
+        assert!(!vulkan(State::Unknown).can_record);
+        assert!(!Examined::of(Vec::new()).can_record);
+    }
+
+    #[test]
+    fn without_a_place_for_traces_nothing_is_recorded() {
+        let checks = vec![
+            check("metal-xctrace", State::Ok),
+            check("place", State::Missing),
+        ];
+        let examined = Examined::of(checks);
+        assert!(!examined.can_record && !examined.records(Group::Metal));
+    }
+
+    #[test]
+    fn what_follows_is_a_sentence() {
+        let check = check("x", State::Missing);
+        assert_eq!(check.follows.as_deref(), Some("So."));
+        assert_eq!(sentence("libcuda.so.1: no"), "libcuda.so.1: no.");
+        assert_eq!(sentence(""), "");
+    }
+}

@@ -1,0 +1,323 @@
+//! What recording CUDA programs rests on.
+
+use super::check::{Check, Group, State};
+use super::trial::Trial;
+use gapscope_recorder::machine::{Cuda, Nvml};
+use std::path::PathBuf;
+
+const GROUP: Group = Group::Cuda;
+const NO_DEVICE: i32 = 100;
+/// The driver's library and its kernel module are of different versions.
+const MISMATCH: i32 = 803;
+/// The library is a stub, as in images for building.
+const STUB: i32 = 34;
+
+/// What the program of the trial says: the driver, or why there is none.
+pub type Said = Result<Cuda, String>;
+
+/// What is known beside the trial.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// Our library.
+    pub library: Option<PathBuf>,
+    /// What NVML says, or why it says nothing.
+    pub nvml: Result<Nvml, String>,
+    /// Whether the driver keeps hardware counters for administrators, where it says.
+    pub counters_for_administrators: Option<bool>,
+    /// This user is root.
+    pub is_administrator: bool,
+}
+
+/// All checks. There is no trial where the Vulkan layer is not found, without which nothing is recorded.
+pub fn checks(known: &Known, trial: Option<&Trial<Said>>) -> Vec<Check> {
+    let ids = [
+        "cuda-devices",
+        "cuda-library",
+        "cuda-cupti",
+        "cuda-nvml",
+        "cuda-counters",
+    ];
+    let without = |first: Check, what: &str| {
+        let unasked = ids.iter().map(|id| Check::unasked(GROUP, id, what));
+        [first].into_iter().chain(unasked).collect()
+    };
+    let id = "cuda-driver";
+    let Some(trial) = trial else {
+        return without(
+            Check::unasked(GROUP, id, "the recording layer"),
+            "the recording layer",
+        );
+    };
+    let driver = match &trial.answer {
+        Ok(Ok(driver)) => driver,
+        Ok(Err(error)) => {
+            let first = Check::other(
+                GROUP,
+                id,
+                State::Missing,
+                format!("CUDA programs do not run here: {error}"),
+                "install NVIDIA's driver; a container gets it with `--gpus all` and NVIDIA's container toolkit",
+            );
+            return without(first, "the CUDA driver");
+        }
+        Err(how) => {
+            let first = Check::other(
+                GROUP,
+                id,
+                State::Unknown,
+                format!("it was initialised, and {how}"),
+                "run nvidia-smi, which asks the same driver",
+            );
+            return without(first, "the CUDA driver");
+        }
+    };
+    vec![
+        self::driver(driver, &known.nvml),
+        devices(driver),
+        library(known),
+        cupti(known, driver, &trial.hook),
+        nvml(&known.nvml),
+        counters(known),
+    ]
+}
+
+fn driver(driver: &Cuda, nvml: &Result<Nvml, String>) -> Check {
+    let version = driver
+        .version
+        .map(|version| format!("CUDA up to {}.{}", version / 1000, version % 1000 / 10));
+    let of_system = nvml.as_ref().ok().and_then(|nvml| nvml.driver.clone());
+    let words = [
+        Some("libcuda.so.1".to_owned()),
+        of_system.map(|v| format!("driver {v}")),
+        version,
+    ];
+    Check::ok(
+        GROUP,
+        "cuda-driver",
+        words.into_iter().flatten().collect::<Vec<_>>().join(", "),
+    )
+}
+
+fn devices(driver: &Cuda) -> Check {
+    let id = "cuda-devices";
+    let mend = match driver.init {
+        0 if !driver.devices.is_empty() => {
+            return Check::ok(GROUP, id, driver.devices.join(", "));
+        }
+        0 | NO_DEVICE => {
+            "run nvidia-smi, which lists GPUs; CUDA_VISIBLE_DEVICES may hide them, and a container needs `--gpus all`"
+        }
+        MISMATCH => {
+            "restart the machine, or load the kernel module again: the driver was updated while it ran"
+        }
+        STUB => {
+            "take the folder of CUDA's stubs out of LD_LIBRARY_PATH: that libcuda.so.1 is for building only"
+        }
+        _ => "run nvidia-smi, which says more",
+    };
+    let follows = match driver.init {
+        0 => "the CUDA driver has no GPU".to_owned(),
+        code => format!("the CUDA driver has no GPU that can be used: cuInit says {code}"),
+    };
+    Check::other(GROUP, id, State::Missing, follows, mend)
+}
+
+fn library(known: &Known) -> Check {
+    let id = "cuda-library";
+    match &known.library {
+        Some(path) => Check::ok(GROUP, id, path.display().to_string()),
+        None => Check::other(
+            GROUP,
+            id,
+            State::Missing,
+            "CUDA programs cannot be recorded: the library that does it is not beside gapscope",
+            "build it with `cargo build -p gapscope-cuda` (with the same --release), or install the wheel, which has it",
+        ),
+    }
+}
+
+fn cupti(known: &Known, driver: &Cuda, hook: &Result<(), String>) -> Check {
+    let id = "cuda-cupti";
+    if known.library.is_none() {
+        return Check::unasked(GROUP, id, "the library that records CUDA");
+    }
+    if driver.init != 0 {
+        return Check::unasked(GROUP, id, "a GPU of CUDA");
+    }
+    let found = driver.cupti.as_ref().map(|cupti| match cupti.version {
+        Some(version) => format!("{} (CUPTI API {version})", cupti.file.display()),
+        None => cupti.file.display().to_string(),
+    });
+    match hook {
+        Ok(()) => Check::ok(GROUP, id, found.unwrap_or_else(|| "a libcupti that fits".to_owned())),
+        Err(why) => Check::other(
+            GROUP,
+            id,
+            State::Missing,
+            why.clone(),
+            "where that names no remedy, install the libcupti of the program's CUDA; a program that brings its own, as PyTorch's and \
+             JAX's packages do, is recorded with that one: try it with `gapscope record`",
+        )
+        .found(found.unwrap_or_default()),
+    }
+}
+
+fn nvml(nvml: &Result<Nvml, String>) -> Check {
+    let id = "cuda-nvml";
+    match nvml {
+        Ok(found) => {
+            let gpus = match found.gpus {
+                Some(1) => "1 GPU".to_owned(),
+                Some(count) => format!("{count} GPUs"),
+                None => "GPUs not counted".to_owned(),
+            };
+            Check::ok(GROUP, id, format!("libnvidia-ml.so.1, {gpus}"))
+        }
+        Err(why) => Check::other(
+            GROUP,
+            id,
+            State::Missing,
+            format!("clocks, temperature and power of NVIDIA's GPUs are not in traces: {why}"),
+            "install libnvidia-ml.so.1, which comes with the driver; a container needs NVIDIA_DRIVER_CAPABILITIES=utility as well",
+        ),
+    }
+}
+
+fn counters(known: &Known) -> Check {
+    let id = "cuda-counters";
+    match known.counters_for_administrators {
+        Some(true) if !known.is_administrator => Check::other(
+            GROUP,
+            id,
+            State::Limited,
+            "the driver keeps hardware counters of its GPUs for administrators; timelines need none",
+            "have an administrator write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into a file of /etc/modprobe.d and load \
+             the module again, or run as root what reads counters",
+        ),
+        Some(true) => Check::ok(
+            GROUP,
+            id,
+            "hardware counters for administrators, as this user is",
+        ),
+        Some(false) => Check::ok(GROUP, id, "hardware counters for all users"),
+        None => Check::other(
+            GROUP,
+            id,
+            State::Unknown,
+            "whether hardware counters are for all users is not known: the driver does not say in /proc/driver/nvidia/params; timelines \
+             need none",
+            "",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapscope_recorder::machine::Cupti;
+
+    fn known() -> Known {
+        Known {
+            library: Some("/opt/lib/libgapscope_cuda.so".into()),
+            nvml: Ok(Nvml {
+                driver: Some("580.159.04".to_owned()),
+                gpus: Some(1),
+            }),
+            counters_for_administrators: Some(false),
+            is_administrator: false,
+        }
+    }
+
+    fn said() -> Cuda {
+        Cuda {
+            version: Some(13_000),
+            init: 0,
+            devices: vec!["NVIDIA H200".to_owned()],
+            cupti: Some(Cupti {
+                file: "/usr/local/cuda/lib64/libcupti.so.2025.3.1".into(),
+                version: Some(130_001),
+            }),
+        }
+    }
+
+    fn trial(answer: Result<Said, String>, hook: Result<(), String>) -> Trial<Said> {
+        Trial { answer, hook }
+    }
+
+    fn of<'a>(checks: &'a [Check], id: &str) -> &'a Check {
+        checks.iter().find(|check| check.id == id).unwrap()
+    }
+
+    #[test]
+    fn a_machine_with_all_of_it_is_well() {
+        let checks = checks(&known(), Some(&trial(Ok(Ok(said())), Ok(()))));
+        assert!(
+            checks.iter().all(|check| check.state == State::Ok),
+            "{checks:?}"
+        );
+        let driver = of(&checks, "cuda-driver").found.as_deref();
+        assert_eq!(
+            driver,
+            Some("libcuda.so.1, driver 580.159.04, CUDA up to 13.0")
+        );
+        assert!(
+            of(&checks, "cuda-cupti")
+                .found
+                .as_ref()
+                .unwrap()
+                .contains("API 130001")
+        );
+    }
+
+    #[test]
+    fn without_a_driver_nothing_else_is_asked() {
+        let checks = checks(
+            &known(),
+            Some(&trial(Ok(Err("not found".into())), Err("no".into()))),
+        );
+        assert_eq!(checks[0].state, State::Missing);
+        assert_eq!(checks.len(), 6);
+        assert!(
+            checks[1..]
+                .iter()
+                .all(|check| check.state == State::Unknown)
+        );
+    }
+
+    #[test]
+    fn what_the_hook_says_of_cupti_is_said() {
+        let why = "No GPU work of CUDA was recorded: /x/libcupti.so is too old (CUPTI API 17)";
+        let checks = checks(&known(), Some(&trial(Ok(Ok(said())), Err(why.into()))));
+        let cupti = of(&checks, "cuda-cupti");
+        assert_eq!(cupti.state, State::Missing);
+        assert!(cupti.follows.as_ref().unwrap().contains("too old"));
+    }
+
+    #[test]
+    fn a_driver_without_a_gpu_has_nothing_to_record() {
+        let driver = Cuda {
+            init: NO_DEVICE,
+            devices: Vec::new(),
+            cupti: None,
+            ..said()
+        };
+        let checks = checks(&known(), Some(&trial(Ok(Ok(driver)), Err("no".into()))));
+        assert_eq!(of(&checks, "cuda-devices").state, State::Missing);
+        assert_eq!(of(&checks, "cuda-cupti").state, State::Unknown);
+    }
+
+    #[test]
+    fn counters_for_administrators_limit_all_others() {
+        let state = |only, is_administrator| {
+            let known = Known {
+                counters_for_administrators: only,
+                is_administrator,
+                ..known()
+            };
+            counters(&known).state
+        };
+        assert_eq!(state(Some(true), false), State::Limited);
+        assert_eq!(state(Some(true), true), State::Ok);
+        assert_eq!(state(None, true), State::Unknown);
+    }
+}

@@ -1,0 +1,61 @@
+//! What recording Metal programs rests on: Apple's own tools.
+
+use super::check::{Check, Group, State};
+use gapscope_metal::{Error, GpuCapture, Xctrace};
+
+const GROUP: Group = Group::Metal;
+
+/// All checks; none on a system that records no Metal.
+pub fn checks() -> Vec<Check> {
+    match crate::record_metal::applies() {
+        true => vec![
+            xctrace(Xctrace::find().version()),
+            gpucapture(GpuCapture::find().map(|_| ())),
+        ],
+        false => Vec::new(),
+    }
+}
+
+fn xctrace(version: Result<String, Error>) -> Check {
+    let id = "metal-xctrace";
+    match version {
+        Ok(version) => Check::ok(GROUP, id, version),
+        Err(error) => Check::other(
+            GROUP,
+            id,
+            State::Missing,
+            format!("Metal programs cannot be recorded: {error}"),
+            "install Xcode and start it once: the command line tools alone have no xctrace",
+        ),
+    }
+}
+
+fn gpucapture(found: Result<(), Error>) -> Check {
+    let id = "metal-gpucapture";
+    match found {
+        Ok(()) => Check::ok(GROUP, id, "gpucapture"),
+        Err(error) => Check::other(
+            GROUP,
+            id,
+            State::Missing,
+            format!("`gapscope record --gputrace` captures nothing: {error}"),
+            "use macOS 27 or newer for it; recording needs it not",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mac_without_xcode_records_nothing() {
+        let check = xctrace(Xctrace::at("/nowhere/xctrace").version());
+        assert_eq!(check.state, State::Missing);
+        assert!(check.follows.unwrap().contains("install Xcode"));
+        let version = Ok("xctrace version 27.2".to_owned());
+        assert_eq!(xctrace(version).state, State::Ok);
+        let none = gpucapture(GpuCapture::at("/nowhere/gpucapture").map(|_| ()));
+        assert_eq!(none.state, State::Missing);
+    }
+}

@@ -1,0 +1,84 @@
+//! What comes beside gapscope.
+
+use super::check::{Check, Group, State};
+use crate::companion;
+use gapscope_command::{MCP_PROGRAM, QUERY_PROGRAM};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const GROUP: Group = Group::Programs;
+/// A Python that has not started then hangs.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// All checks.
+pub fn checks() -> Vec<Check> {
+    vec![
+        program("query", QUERY_PROGRAM),
+        program("mcp", MCP_PROGRAM),
+        python(),
+    ]
+}
+
+fn program(task: &'static str, name: &str) -> Check {
+    match companion::find(name) {
+        Some(path) => Check::ok(GROUP, task, path.display().to_string()),
+        None => Check::other(
+            GROUP,
+            task,
+            State::Missing,
+            format!(
+                "`gapscope {task}` does not run: its program {name} is neither beside gapscope nor in PATH"
+            ),
+            companion::mend(name),
+        ),
+    }
+}
+
+/// The package in the Python that PATH names: a program may run another.
+fn python() -> Check {
+    let id = "python";
+    let missing = |found: &str, follows: &str| {
+        let check = Check::other(
+            GROUP,
+            id,
+            State::Missing,
+            format!("{follows}; recording Python programs needs neither"),
+            "install the package into the Python that you use: `pip install ./python` in gapscope's repository",
+        );
+        check.found(found)
+    };
+    let Some(python) = companion::in_path("python3") else {
+        return missing("", "there is no python3 in PATH");
+    };
+    let python = python.display().to_string();
+    match version(&python) {
+        Some(version) => Check::ok(GROUP, id, format!("gapscope {version} of {python}")),
+        None => missing(
+            &python,
+            "`import gapscope` does not work there, with which programs set ranges and open traces",
+        ),
+    }
+}
+
+fn version(python: &str) -> Option<String> {
+    let words = "import gapscope, importlib.metadata as m; print(m.version('gapscope'))";
+    let mut child = Command::new(python)
+        .args(["-c", words])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let began = Instant::now();
+    while child.try_wait().ok()?.is_none() {
+        if began.elapsed() > PATIENCE {
+            // What it is now, nobody asks.
+            let _ = child.kill();
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().ok()?;
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !version.is_empty()).then_some(version)
+}

@@ -1,0 +1,151 @@
+//! Programs of our own that open a driver, recorded as any program is: what a driver says and whether its hook is loaded is seen
+//! there, and a driver that fails takes only that program with it.
+
+use crate::args::Probe;
+use crate::failure::Failure;
+use clap::ValueEnum;
+use gapscope_recorder::{Layers, Names, Outcome, Recorded, Recording, Start};
+use gapscope_trace::LossKind;
+use gapscope_trace::manifest::{Exit, SamplingMode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A driver that has not answered then does not. Machines with many GPUs take seconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What came of such a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trial<A> {
+    /// What it said; or how it ended, as a sentence.
+    pub answer: Result<A, String>,
+    /// Its hook was there and could write; or why not, as a sentence.
+    pub hook: Result<(), String>,
+}
+
+/// The hooks to try.
+#[derive(Debug, Clone)]
+pub struct Hooks {
+    /// The Vulkan layer's library.
+    pub layer: PathBuf,
+    /// The library for CUDA.
+    pub cuda: Option<PathBuf>,
+}
+
+impl Hooks {
+    /// Runs the program of a probe, recorded into a folder of its own in `place`, of which nothing is left.
+    pub fn attempt<A: DeserializeOwned>(&self, place: &Path, probe: Probe) -> Trial<A> {
+        match self.recorded(place, probe) {
+            Ok((recorded, answer)) => Trial {
+                answer: answered(&recorded, answer.as_deref()),
+                hook: hooked(&recorded),
+            },
+            Err(failure) => Trial {
+                answer: Err(failure.sentence.clone()),
+                hook: Err(failure.sentence),
+            },
+        }
+    }
+
+    fn recorded(&self, place: &Path, probe: Probe) -> Result<(Recorded, Option<String>), Failure> {
+        let cannot = |what: &str, error: std::io::Error| Failure::new(format!("{what}: {error}"));
+        let folder = tempfile::Builder::new()
+            .prefix(".gapscope-doctor-")
+            .tempdir_in(place)
+            .map_err(|error| cannot("no folder could be made", error))?;
+        let program = std::env::current_exe().map_err(|error| cannot("gapscope itself", error))?;
+        let answer = folder.path().join("answer.json");
+        let value = probe.to_possible_value();
+        let name = value.as_ref().map_or("", |value| value.get_name());
+        let recording = Recording {
+            command: vec![
+                program.into(),
+                "doctor".into(),
+                "--probe".into(),
+                name.into(),
+                "--answer".into(),
+                answer.clone().into(),
+            ],
+            output: folder.path().join("trial.gapscope"),
+            mode: SamplingMode::Dispatch,
+            names: Names::default(),
+            start: Start::AtOnce,
+            time_limit: Some(PATIENCE),
+            layer: self.layer.clone(),
+            cuda: self.cuda.clone(),
+            layers: Layers::default(),
+            // What drivers print is no part of the answer.
+            stdout_to_stderr: true,
+            spool_limit_bytes: None,
+            stack_rate_hz: None,
+            system_root: "/".into(),
+        };
+        let recorded = recording.start()?.wait()?;
+        Ok((recorded, std::fs::read_to_string(answer).ok()))
+    }
+}
+
+fn answered<A: DeserializeOwned>(recorded: &Recorded, answer: Option<&str>) -> Result<A, String> {
+    if let Some(answer) = answer {
+        return serde_json::from_str(answer).map_err(|error| format!("it answered oddly: {error}"));
+    }
+    Err(match recorded.exit {
+        _ if recorded.timed_out => {
+            format!("the driver did not answer within {} s", PATIENCE.as_secs())
+        }
+        Exit::Signal(signal) => format!("the driver ended the program by signal {signal}"),
+        Exit::Code(code) => format!("the driver ended the program with status {code}"),
+    })
+}
+
+fn hooked(recorded: &Recorded) -> Result<(), String> {
+    match &recorded.outcome {
+        Outcome::Recorded => Ok(()),
+        Outcome::NothingRecorded {
+            reason,
+            trace_kept: true,
+        } => match recorded.losses.iter().any(|l| l.kind == LossKind::CudaWork) {
+            true => Err(reason.clone()),
+            // It did nothing, as it should.
+            false => Ok(()),
+        },
+        Outcome::NothingRecorded { reason, .. } => Err(reason.clone()),
+    }
+}
+
+/// Writes the answer of a probe, whole or not at all.
+pub fn tell(answer: &impl Serialize, file: &Path) -> Result<(), Failure> {
+    let text = serde_json::to_string(answer).map_err(|error| Failure::new(error.to_string()))?;
+    let partial = file.with_extension("partial");
+    let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, file));
+    written.map_err(|error| Failure::new(format!("{}: {error}", file.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(exit: Exit, timed_out: bool) -> Recorded {
+        Recorded {
+            output: PathBuf::new(),
+            exit,
+            timed_out,
+            outcome: Outcome::Recorded,
+            dispatches: 0,
+            losses: Vec::new(),
+            notes: Vec::new(),
+            captures: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_driver_that_fails_is_said_to() {
+        let how = |exit, timed_out| answered::<u32>(&recorded(exit, timed_out), None).unwrap_err();
+        assert!(how(Exit::Signal(11), false).contains("signal 11"));
+        assert!(how(Exit::Signal(15), true).contains("within 30 s"));
+        assert!(how(Exit::Code(1), false).contains("status 1"));
+        assert_eq!(answered(&recorded(Exit::Code(0), false), Some("7")), Ok(7));
+        assert!(answered::<u32>(&recorded(Exit::Code(0), false), Some("{")).is_err());
+    }
+}

@@ -1,0 +1,321 @@
+//! What recording Vulkan programs rests on.
+
+use super::check::{Check, Group, State};
+use super::trial::Trial;
+use gapscope_replay::{Device, Error};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+const GROUP: Group = Group::Vulkan;
+
+/// What the program of the trial says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    devices: Devices,
+    /// Our layer was in the process.
+    has_layer: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum Devices {
+    NoLoader(String),
+    NoDriver(String),
+    Found(Vec<Device>),
+}
+
+/// Runs in the program of the trial.
+pub fn say() -> Said {
+    let devices = match gapscope_replay::devices() {
+        Ok(devices) => Devices::Found(devices),
+        Err(Error::NoLoader(error)) => Devices::NoLoader(error),
+        Err(error) => Devices::NoDriver(error.to_string()),
+    };
+    // The instance lives as long as this thread, and the layer with it.
+    let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
+    let has_layer = String::from_utf8_lossy(&maps).contains("/libgapscope_vulkan.so");
+    Said { devices, has_layer }
+}
+
+/// What is known before the trial.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// The library of our layer; or why there is none.
+    pub layer: Result<PathBuf, String>,
+    /// The descriptions of installed drivers.
+    pub manifests: Vec<PathBuf>,
+}
+
+/// All checks. There is no trial where the layer is not found.
+pub fn checks(known: &Known, trial: Option<&Trial<Said>>) -> Vec<Check> {
+    let mut checks = vec![loader(trial), drivers(&known.manifests)];
+    let found = match trial.map(|trial| &trial.answer) {
+        Some(Ok(Said {
+            devices: Devices::Found(devices),
+            ..
+        })) if !devices.is_empty() => Some(devices.as_slice()),
+        _ => None,
+    };
+    checks.push(devices(found, trial));
+    checks.push(layer(known, found.is_some(), trial));
+    checks.push(timestamps(found));
+    checks
+}
+
+fn loader(trial: Option<&Trial<Said>>) -> Check {
+    let id = "vulkan-loader";
+    match trial.map(|trial| &trial.answer) {
+        Some(Ok(said)) => match &said.devices {
+            Devices::NoLoader(error) => Check::other(
+                GROUP,
+                id,
+                State::Missing,
+                format!("programs that use Vulkan do not run here: {error}"),
+                "install the Vulkan loader: the package libvulkan1 (Debian, Ubuntu), vulkan-loader (Fedora) or vulkan-icd-loader (Arch)",
+            ),
+            _ => Check::ok(GROUP, id, "libvulkan.so.1"),
+        },
+        Some(Err(how)) => Check::other(
+            GROUP,
+            id,
+            State::Unknown,
+            format!("it was asked for its devices, and {how}"),
+            "try again with VK_LOADER_DEBUG=error, which says which driver it was",
+        ),
+        None => Check::unasked(GROUP, id, "the recording layer"),
+    }
+}
+
+fn drivers(manifests: &[PathBuf]) -> Check {
+    let id = "vulkan-drivers";
+    let is_there = |manifest: &&PathBuf| manifest.is_file();
+    let names: Vec<String> = manifests.iter().filter(is_there).map(|m| name(m)).collect();
+    match names.as_slice() {
+        [] => Check::other(
+            GROUP,
+            id,
+            State::Missing,
+            "no driver is installed for the Vulkan loader",
+            NO_DRIVER,
+        ),
+        names => Check::ok(GROUP, id, names.join(", ")),
+    }
+}
+
+const NO_DRIVER: &str = "install the driver of the GPU, or Mesa's (mesa-vulkan-drivers), which has a software GPU too; a container \
+                         gets NVIDIA's with NVIDIA_DRIVER_CAPABILITIES=all";
+
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn devices(found: Option<&[Device]>, trial: Option<&Trial<Said>>) -> Check {
+    let id = "vulkan-devices";
+    let missing = |follows: String| Check::other(GROUP, id, State::Missing, follows, NO_DRIVER);
+    if let Some(found) = found {
+        let names = found.iter().map(|device| match &device.driver {
+            Some(driver) => format!("{} (Vulkan {}, {driver})", device.name, device.vulkan),
+            None => format!("{} (Vulkan {})", device.name, device.vulkan),
+        });
+        return Check::ok(GROUP, id, names.collect::<Vec<_>>().join(", "));
+    }
+    match trial.map(|trial| &trial.answer) {
+        Some(Ok(said)) => match &said.devices {
+            Devices::NoLoader(_) => Check::unasked(GROUP, id, "the Vulkan loader"),
+            Devices::NoDriver(error) => missing(error.clone()),
+            Devices::Found(_) => missing("no driver that is installed has a device here".into()),
+        },
+        Some(Err(how)) => Check::other(
+            GROUP,
+            id,
+            State::Unknown,
+            how.clone(),
+            "run `vulkaninfo --summary`, which asks the same",
+        ),
+        None => Check::unasked(GROUP, id, "the recording layer"),
+    }
+}
+
+fn layer(known: &Known, has_devices: bool, trial: Option<&Trial<Said>>) -> Check {
+    let id = "vulkan-layer";
+    let missing = |follows: &str, mend: &str| {
+        let check = Check::other(GROUP, id, State::Missing, follows, mend);
+        match &known.layer {
+            Ok(path) => check.found(path.display().to_string()),
+            Err(_) => check,
+        }
+    };
+    let path = match &known.layer {
+        Ok(path) => path,
+        Err(why) => return missing("Vulkan and CUDA programs cannot be recorded", why),
+    };
+    match trial {
+        Some(Trial {
+            answer: Ok(said),
+            hook,
+        }) if has_devices => match hook {
+            Ok(()) if said.has_layer => Check::ok(GROUP, id, path.display().to_string()),
+            Err(why) if said.has_layer => missing(
+                &format!("the Vulkan loader took it, and it could not write: {why}"),
+                "record into a folder on a local disk that you may write to (`-o`)",
+            ),
+            _ => missing(
+                "the Vulkan loader does not load it, so that Vulkan programs cannot be recorded",
+                "run `VK_LOADER_DEBUG=layer gapscope doctor`, which says why; the loader must be of Vulkan 1.1 or newer and heed \
+                 VK_ADD_LAYER_PATH (since 1.3.207) or VK_LAYER_PATH",
+            ),
+        },
+        _ => Check::unasked(GROUP, id, "a Vulkan device").found(path.display().to_string()),
+    }
+}
+
+fn timestamps(found: Option<&[Device]>) -> Check {
+    let id = "vulkan-timestamps";
+    let Some(devices) = found else {
+        return Check::unasked(GROUP, id, "a Vulkan device");
+    };
+    let named = |is: &dyn Fn(&&Device) -> bool| -> Vec<&str> {
+        let those = devices.iter().filter(is);
+        those.map(|device| device.name.as_str()).collect()
+    };
+    let without = named(&|d| d.timed_queue_families == 0);
+    if !without.is_empty() {
+        let all = without.len() == devices.len();
+        let state = if all { State::Missing } else { State::Limited };
+        return Check::other(
+            GROUP,
+            id,
+            state,
+            format!("work on {} has no times", without.join(", ")),
+            "use a newer driver, or another device; nothing of gapscope helps",
+        );
+    }
+    let bounded = named(&|d| !d.is_calibrated);
+    let partly = named(&|d| d.timed_queue_families < d.queue_families);
+    match (bounded.as_slice(), partly.as_slice()) {
+        ([], []) => Check::ok(GROUP, id, "on all queues, with calibrated clocks"),
+        ([], partly) => Check::other(
+            GROUP,
+            id,
+            State::Limited,
+            format!("work on some queues of {} has no times", partly.join(", ")),
+            "nothing is to be done unless the program uses them: the report counts such work",
+        ),
+        (bounded, _) => Check::other(
+            GROUP,
+            id,
+            State::Limited,
+            format!(
+                "times on {} are placed on the host's clock by bounds from submissions, which is less exact",
+                bounded.join(", ")
+            ),
+            "use a driver with VK_KHR_calibrated_timestamps; every report states the error",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device() -> Device {
+        Device {
+            name: "llvmpipe".to_owned(),
+            driver: Some("llvmpipe Mesa 25".to_owned()),
+            vulkan: "1.3".to_owned(),
+            queue_families: 2,
+            timed_queue_families: 2,
+            is_calibrated: true,
+        }
+    }
+
+    fn known() -> Known {
+        Known {
+            layer: Ok("/opt/lib/libgapscope_vulkan.so".into()),
+            manifests: vec![file!().into(), "/nowhere/gone.json".into()],
+        }
+    }
+
+    fn trial(devices: Devices, has_layer: bool, hook: Result<(), String>) -> Trial<Said> {
+        Trial {
+            answer: Ok(Said { devices, has_layer }),
+            hook,
+        }
+    }
+
+    fn states(trial: Option<&Trial<Said>>) -> Vec<(&'static str, State)> {
+        let checks = checks(&known(), trial);
+        checks.iter().map(|check| (check.id, check.state)).collect()
+    }
+
+    #[test]
+    fn a_machine_with_all_of_it_is_well() {
+        let trial = trial(Devices::Found(vec![device()]), true, Ok(()));
+        let states = states(Some(&trial));
+        assert!(
+            states
+                .iter()
+                .all(|(id, state)| *id == "vulkan-drivers" || *state == State::Ok),
+            "{states:?}"
+        );
+    }
+
+    #[test]
+    fn without_a_loader_nothing_else_is_asked() {
+        let trial = trial(
+            Devices::NoLoader("not found".into()),
+            false,
+            Err("none".into()),
+        );
+        let states = states(Some(&trial));
+        assert_eq!(states[0], ("vulkan-loader", State::Missing));
+        assert!(
+            states[2..]
+                .iter()
+                .all(|(_, state)| *state == State::Unknown),
+            "{states:?}"
+        );
+    }
+
+    #[test]
+    fn a_layer_that_is_not_loaded_and_one_that_cannot_write_are_told_apart() {
+        let of = |has_layer, hook| {
+            let trial = trial(Devices::Found(vec![device()]), has_layer, hook);
+            layer(&known(), true, Some(&trial))
+        };
+        assert_eq!(of(true, Ok(())).state, State::Ok);
+        let ignored = of(false, Err("no process".into()));
+        assert!(ignored.follows.unwrap().contains("does not load it"));
+        let mute = of(true, Err("another user".into()));
+        assert!(
+            mute.follows
+                .unwrap()
+                .contains("could not write: another user")
+        );
+    }
+
+    #[test]
+    fn a_driver_that_crashes_leaves_all_unknown() {
+        let trial = Trial {
+            answer: Err("the driver ended the program by signal 11".to_owned()),
+            hook: Err("no".to_owned()),
+        };
+        let states = states(Some(&trial));
+        assert_eq!(states[0].1, State::Unknown);
+        assert_eq!(states[2].1, State::Unknown);
+    }
+
+    #[test]
+    fn what_a_device_lacks_for_times_is_said() {
+        let of = |change: fn(&mut Device)| {
+            let mut device = device();
+            change(&mut device);
+            timestamps(Some(&[device]))
+        };
+        assert_eq!(of(|d| d.timed_queue_families = 0).state, State::Missing);
+        let bounded = of(|d| d.is_calibrated = false);
+        assert!(bounded.state == State::Limited && bounded.follows.unwrap().contains("bounds"));
+        let partly = of(|d| d.timed_queue_families = 1);
+        assert!(partly.follows.unwrap().contains("some queues"));
+    }
+}
