@@ -20,12 +20,8 @@ mod section;
 pub mod source_lines;
 pub mod terminal;
 
-<<<<<<< HEAD
 pub use cause::CauseNote;
-pub use document::Document;
-=======
 pub use document::{Block, Document, Text, Tone};
->>>>>>> doctor
 use gapscope_analysis::quantity as number;
 pub use page::{Report, command_line};
 pub use section::timeline::slices;
