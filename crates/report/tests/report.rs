@@ -7,6 +7,8 @@ use gapscope_report::{Report, Terminal, fit, info, json, markdown, slices};
 use gapscope_trace::tables::Table;
 use gapscope_trace::{Trace, UnreadTable};
 
+#[path = "report/code.rs"]
+mod code;
 #[path = "report/counters.rs"]
 mod counters;
 #[path = "report/launches.rs"]

@@ -32,27 +32,30 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         Column::bars(),
     ]);
     table.note_title = "the line".into();
-    let mut rows: Vec<(&CauseCode, &CodeTime)> = (code.causes.iter())
-        .flat_map(|cause| cause.code.iter().map(move |time| (cause, time)))
+    let mut rows: Vec<(&CauseCode, Line)> = (code.causes.iter())
+        .flat_map(|cause| {
+            let lines = Line::all(&cause.code, |time| match time.frames.is_empty() {
+                true => name(time),
+                false => code::text_with_caller(&time.frames),
+            });
+            lines.into_iter().map(move |line| (cause, line))
+        })
         .collect();
-    rows.sort_by_key(|(_, time)| std::cmp::Reverse((time.total_ns, time.samples)));
+    rows.sort_by_key(|(_, line)| std::cmp::Reverse((line.total_ns, line.samples)));
     let shown = rows.len().min(top);
-    let mut same: HashMap<String, u32> = HashMap::new();
-    for (cause, time) in &rows {
-        *same
-            .entry(format!("{} {}", cause.cause.as_str(), name(time)))
-            .or_default() += 1;
+    let key = |cause: &CauseCode, line: &Line| (cause.cause.as_str(), name(line.first));
+    let mut same: HashMap<(&str, String), u32> = HashMap::new();
+    for (cause, line) in &rows {
+        *same.entry(key(cause, line)).or_default() += 1;
     }
-    for (cause, time) in &rows[..shown] {
-        let key = format!("{} {}", cause.cause.as_str(), name(time));
-        let is_told = same.get(&key) == Some(&1) || time.frames.is_empty();
-        let name = match is_told {
-            true => name(time),
-            false => code::text_with_caller(&time.frames),
+    for (cause, line) in &rows[..shown] {
+        let name = match same.get(&key(cause, line)) {
+            Some(1) => name(line.first),
+            _ => line.text.clone(),
         };
         let facts = cause.cause.facts(words.api);
         let has_shares = cause.samples >= LEAST_SAMPLES;
-        let share = time.total_ns as f64 / total_ns as f64;
+        let share = line.total_ns as f64 / total_ns as f64;
         let known = |text: String| match has_shares {
             true => Text::from(text),
             false => Text::new().faint("too few"),
@@ -60,9 +63,9 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         let row = table.row([
             name.into(),
             Text::new().with(Tone::Cause(facts.family), facts.name),
-            known(number::duration(time.total_ns)),
+            known(number::duration(line.total_ns)),
             known(number::share(share)),
-            count(time.samples),
+            count(line.samples),
             Text::new().with(
                 Tone::Cause(facts.family),
                 if has_shares {
@@ -72,7 +75,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
                 },
             ),
         ]);
-        row.note = source(time).map(|line| Text::new().faint(line));
+        row.note = source(line.first).map(|line| Text::new().faint(line));
     }
     if rows.is_empty() {
         blocks.push(Block::Sentence(
@@ -101,6 +104,41 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     blocks
 }
 
+/// Stacks that read the same, in one line.
+struct Line<'a> {
+    text: String,
+    /// The one with most time.
+    first: &'a CodeTime,
+    total_ns: i64,
+    samples: u64,
+}
+
+impl<'a> Line<'a> {
+    /// The greatest first, as `times` are.
+    fn all(times: &'a [CodeTime], text: impl Fn(&CodeTime) -> String) -> Vec<Line<'a>> {
+        let mut lines: Vec<Line<'a>> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for time in times {
+            let text = text(time);
+            let place = *places.entry(text.clone()).or_insert(lines.len());
+            match lines.get_mut(place) {
+                Some(line) => {
+                    line.total_ns += time.total_ns;
+                    line.samples += time.samples;
+                }
+                None => lines.push(Line {
+                    text,
+                    first: time,
+                    total_ns: time.total_ns,
+                    samples: time.samples,
+                }),
+            }
+        }
+        lines.sort_by_key(|line| std::cmp::Reverse((line.total_ns, line.samples)));
+        lines
+    }
+}
+
 fn name(time: &CodeTime) -> String {
     match time.frames.is_empty() {
         true => "a stack that could not be read".to_owned(),
@@ -115,15 +153,16 @@ fn source(time: &CodeTime) -> Option<&str> {
 
 /// The code of a cause in a few words: `train.py:41 load_batch > resize 71 %`. Without shares where there are few samples.
 pub(crate) fn in_short(cause: &CauseCode) -> Option<String> {
-    let lines = cause.code.iter().filter(|time| !time.frames.is_empty());
+    let lines = Line::all(&cause.code, name).into_iter();
     let lines: Vec<String> = lines
+        .filter(|line| !line.first.frames.is_empty())
         .take(2)
-        .map(|time| match cause.samples >= LEAST_SAMPLES {
+        .map(|line| match cause.samples >= LEAST_SAMPLES {
             true => {
-                let share = number::share_of(time.total_ns, cause.total_ns);
-                format!("{} {share}", name(time))
+                let share = number::share_of(line.total_ns, cause.total_ns);
+                format!("{} {share}", line.text)
             }
-            false => name(time),
+            false => line.text,
         })
         .collect();
     let exact = || {
