@@ -27,7 +27,7 @@ export class Notes {
     if (isMissing(answer)) {
       this.unwritable = answer.missing;
     } else {
-      this.all = [...answer.notes].sort((a, b) => a.from_ns - b.from_ns || (a.to_ns ?? a.from_ns) - (b.to_ns ?? b.from_ns));
+      this.all = inOrder(answer.notes);
       this.revision = answer.revision;
       this.unwritable = answer.unwritable;
     }
@@ -50,7 +50,7 @@ export class Notes {
   /** What was changed elsewhere meanwhile is shown instead, and nothing is written over. */
   private async replace(notes: readonly Note[]): Promise<boolean> {
     try {
-      const answer = await this.source.replaceNotes(this.trace, { revision: this.revision, notes });
+      const answer = await this.source.replaceNotes(this.trace, { revision: this.revision, notes: inOrder(notes) });
       this.problem = "";
       this.take(answer);
       return true;
@@ -60,4 +60,8 @@ export class Notes {
       return false;
     }
   }
+}
+
+function inOrder(notes: readonly Note[]): Note[] {
+  return [...notes].sort((a, b) => a.from_ns - b.from_ns || (a.to_ns ?? a.from_ns) - (b.to_ns ?? b.from_ns));
 }

@@ -44,10 +44,14 @@ fn check(served: &Served, request: &Request) -> Result<(), Refusal> {
 
 /// Notes alone are written, by our page: a form of another page cannot send JSON, and its scripts have to ask before.
 fn writes_notes(request: &Request) -> bool {
-    let json = request.headers().get(header::CONTENT_TYPE);
+    let headers = request.headers();
+    let json = headers.get(header::CONTENT_TYPE);
+    let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
+    let of_ours = |origin: &HeaderValue| origin.as_bytes().strip_prefix(b"http://") == host;
     request.method() == Method::PUT
         && request.uri().path().ends_with("/notes")
         && json.is_some_and(|json| json == "application/json")
+        && headers.get(header::ORIGIN).is_none_or(of_ours)
 }
 
 /// A page elsewhere whose name was made to lead here names itself.
