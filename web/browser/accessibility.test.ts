@@ -60,6 +60,23 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
   ])("of %s", async (_, hash) => {
     await check(viewer.url + hash, dark);
   });
+  test.skipIf(FIREFOX && dark)("of all tracks, a track's menu, what is found and a note that is written", async () => {
+    opened = await openTrace(`${viewer.url}#k=pq1.work&q=sin&s=1000000-9000000`, { dark });
+    const { page } = opened;
+    await page.locator(".all-tracks").click();
+    expect(await broken(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await page.locator('[data-track="q1.labels"] .track-handle').click();
+    expect(await broken(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await page.locator(".search input").focus();
+    await page.waitForSelector(".results h3");
+    expect(await broken(page)).toEqual([]);
+    await page.locator('[data-tab="notes"]').click();
+    await page.getByRole("button", { name: "New note" }).click();
+    await page.waitForSelector(".note-form:not([hidden])");
+    expect(await broken(page)).toEqual([]);
+  });
   test.skipIf(FIREFOX && dark).each([
     ["the code of idle time", "#p=code", ".flame-node"],
     ["the same with a search", "#p=code&q=next_batch", ".flame-node.found"],

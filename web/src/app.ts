@@ -5,6 +5,7 @@ import { type Side, sideName } from "./compare.ts";
 import { isMissing, type Overview, unreadSentences } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
+import { Notes } from "./data/notes.ts";
 import { DependenciesTab } from "./dependencies/tab.ts";
 import { fill, h } from "./dom.ts";
 import type { Theme } from "./draw/palette.ts";
@@ -12,12 +13,12 @@ import { Explainer } from "./explaining.ts";
 import { helpDialog } from "./help.ts";
 import { type Action, actionOf } from "./input/keys.ts";
 import type { Colouring, ViewState } from "./link.ts";
+import { InRange } from "./in-range.ts";
 import { Latest } from "./latest.ts";
 import { Loader } from "./loading.ts";
 import { Look } from "./look.ts";
 import { Minimap } from "./minimap.ts";
 import { Navigation } from "./navigation.ts";
-import { part } from "./panels/awaited.ts";
 import { AboutPanel } from "./panels/about.ts";
 import { CodePanel } from "./panels/code.ts";
 import { ComparePanel } from "./panels/compare.ts";
@@ -25,15 +26,19 @@ import { DetailsPanel } from "./panels/details.ts";
 import { GapsPanel } from "./panels/gaps.ts";
 import { GraphPanel } from "./panels/graph.ts";
 import { Legend } from "./panels/legend.ts";
-import { kernelTable, labelTable, namedKernels } from "./panels/kernels.ts";
+import { kernelTable, labelTable } from "./panels/kernels.ts";
+import { goToNote, NotesPanel } from "./panels/notes.ts";
+import { Narrowed } from "./panels/narrowed.ts";
 import { SelectionPanel } from "./panels/selection.ts";
 import { Verdict } from "./panels/verdict.ts";
 import { chooseFirst, rankChoice, type Shown, shownOf } from "./ranks.ts";
+import { escaped, Results } from "./results.ts";
 import { Search } from "./searching.ts";
 import { sentence } from "./sentence.ts";
 import { splitter } from "./splitter.ts";
 import { Stage } from "./stage.ts";
 import { Tabs } from "./tabs.ts";
+import { Tables } from "./tables.ts";
 import { keepTheme, storedTheme } from "./theme.ts";
 import { of } from "./time/format.ts";
 import { followed, length, panned, type Range, zoomed } from "./time/range.ts";
@@ -73,6 +78,9 @@ export class App {
   private readonly navigation: Navigation;
   private readonly address: Address;
   private readonly search: Search;
+  private readonly results: Results;
+  private readonly noted: NotesPanel;
+  private readonly tables: Tables;
   private readonly comparing = new Latest();
   private readonly explainer: Explainer;
   /** What there was to be seen before the trace grew. */
@@ -118,6 +126,7 @@ export class App {
     const name = overview.together ?? this.traces.map(({ overview }) => overview.name).join("  |  ");
     this.topbar = new Topbar(name, rankChoice(this.shown, () => this.address.write()), source.file, {
       search: (text) => this.search.for(text),
+      step: (forward) => this.search.step(forward),
       colour: (by) => this.colour(by),
       theme: () => this.applyTheme(this.look.theme === "dark" ? "light" : "dark", true),
       copyLink: async () => {
@@ -130,7 +139,8 @@ export class App {
       view: this.view,
       box: this.topbar,
       changed: () => {
-        this.showTables();
+        this.tables.show();
+        this.results.renew();
         this.code.renew();
         this.stage.renew();
         this.address.later();
@@ -140,6 +150,8 @@ export class App {
     });
     this.legend = new Legend(trace, this.look);
     this.minimap = new Minimap(this.view, this.look);
+    const inRange = new InRange(this.view, source);
+    const narrowed = new Narrowed({ range: () => this.view.select(null), search: () => this.search.for("") });
     this.gaps = new GapsPanel(trace, (gap, cause) => this.navigation.goToGap(gap, cause));
     this.code = new CodePanel(this.view, this.look, (line) => this.search.pick(escaped(line)));
     this.kernels = kernelTable(trace, this.look, (row) => this.search.pick(`^${escaped(row.name)}$`));
@@ -150,6 +162,18 @@ export class App {
       show: () => this.tabs.show("dependencies"),
       go: (table, row) => void this.navigation.goTo(this.view, table, row),
     });
+    const notes = new Notes(trace.number, source);
+    this.noted = new NotesPanel(this.view, notes, (note) => goToNote(this.view, note));
+    notes.onChange(() => {
+      this.view.notes = notes.all;
+      this.view.changed("notes");
+      if (notes.problem) this.say(notes.problem);
+    });
+    this.stage.main.noted = (note) => {
+      this.tabs.show("notes");
+      goToNote(this.view, note);
+    };
+    void notes.load();
     this.tabs = new Tabs(
       [
         { name: "gaps", title: "Gaps", element: this.gaps.element },
@@ -160,11 +184,26 @@ export class App {
         { name: "dependencies", title: "Dependencies", element: this.dependencies.element, opened: () => this.dependencies.open() },
         { name: "graph", title: "Data flow", element: this.graph.element, opened: () => void this.graph.open() },
         { name: "compare", title: "Compare", element: this.compare.element },
+        { name: "notes", title: "Notes", element: this.noted.element },
         { name: "about", title: "Recording", element: this.about.element },
       ],
       () => this.address.later(),
+      narrowed.element,
     );
+    this.tables = new Tables(this.view, this.look, { gaps: this.gaps, kernels: this.kernels, labels: this.labels, narrowed, inRange, search: this.search }, () => this.coming());
     this.navigation = new Navigation(root, source, this.stage, this.gaps, () => this.stopComparing(), (problem) => this.say(problem));
+    this.results = new Results(this.view, this.look, this.stage.main.arrangement, this.topbar.input, {
+      event: (event) => this.navigation.goToEvent(event),
+      gap: (gap) => this.navigation.goToGap(gap),
+      search: (text) => this.search.pick(text),
+      track: (id) => {
+        const track = trace.track(id);
+        if (track) this.stage.main.goToTrack(track);
+      },
+      code: () => this.tabs.show("code"),
+      want: (tracks) => this.loader.wanted(trace, tracks),
+    });
+    this.topbar.found.append(this.results.element);
     this.details = new DetailsPanel(this.view, source, this.look, {
       go: (view, table, row) => void this.navigation.goTo(view, table, row),
       search: (text) => this.search.pick(escaped(text)),
@@ -177,7 +216,7 @@ export class App {
     fill(
       this.side,
       this.details.element,
-      new SelectionPanel(this.view, source, this.look).element,
+      new SelectionPanel(this.view, source, this.look, inRange).element,
       this.legend.element,
       h(
         "div",
@@ -210,7 +249,10 @@ export class App {
     this.view.onChange((change) => {
       if (change === "range" || change === "selection" || change === "event") this.address.later();
       if (change === "event" || change === "selection") this.fillSide();
-      if (change === "event") this.search.tell();
+      if (change === "event") {
+        this.search.tell();
+        this.results.renew();
+      }
       if (change === "selection") this.graph.forget();
     });
     document.addEventListener("keydown", (event) => this.key(event));
@@ -293,22 +335,10 @@ export class App {
     const there = findings && !isMissing(findings) ? findings : null;
     this.verdict.show(findings, overview, coming);
     this.about.show(overview, there, this.overview.file?.folded ?? null);
-    this.gaps.show(findings, coming);
-    this.showTables();
+    this.tables.show();
     this.legend.show();
     this.minimap.draw();
     this.showNotice();
-  }
-
-  /** Kernels and labels: those that a search finds, where somebody searches. */
-  private showTables(): void {
-    const { findings } = this.shown.first;
-    const coming = this.coming();
-    const all = !this.search.filters;
-    const found = (text: string): boolean => all || this.look.finds(text);
-    const none = (what: string): string | null => (all ? null : `The search finds no ${what}.`);
-    this.kernels.take(part(findings, coming, (findings) => namedKernels(findings)?.filter(({ name }) => found(name)) ?? null), none("kernel"));
-    this.labels.take(part(findings, coming, ({ labels }) => labels && labels.map((label, order) => ({ ...label, order })).filter(({ path }) => found(path))), none("label"));
   }
 
   /** What is said until the analyses have answered: how far it is. */
@@ -362,13 +392,14 @@ export class App {
     this.view.changed("data");
     this.explain();
     this.search.tell();
+    this.results.renew();
     const trace = this.shown.first;
     if (!trace.findings) this.showFindings();
     if (this.stage.timelines.every((timeline) => timeline.complete)) {
       requestAnimationFrame(() => requestAnimationFrame(() => this.mark("fullDraw")));
       this.legend.show();
       // Their colours are those of what is drawn.
-      if (this.kernels.all.length > 0) this.showTables();
+      if (this.kernels.all.length > 0) this.tables.show();
     }
   }
 
@@ -499,6 +530,10 @@ export class App {
       "next-event": () => this.navigation.step(1),
       "previous-event": () => this.navigation.step(-1),
       "measure-screen": () => view.select(view.range),
+      note: () => {
+        this.tabs.show("notes");
+        this.noted.begin();
+      },
       search: () => this.topbar.input.focus(),
       clear: () => this.clear(view),
       help: () => this.help.showModal(),
@@ -525,8 +560,4 @@ export class App {
 /** From the earliest start to the latest end. */
 function around(ranges: readonly Range[]): Range {
   return { from_ns: Math.min(...ranges.map(({ from_ns }) => from_ns)), to_ns: Math.max(...ranges.map(({ to_ns }) => to_ns)) };
-}
-
-function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }

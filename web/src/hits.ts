@@ -1,4 +1,4 @@
-// The work that the search finds, in order of time, across queues.
+// The work, or the calls, that the search finds, in order of time, across queues and threads.
 
 import type { Trace, Track } from "./data/trace.ts";
 import type { Found, Look } from "./look.ts";
@@ -11,9 +11,9 @@ export interface HitLane {
   found: Found;
 }
 
-export function hitLanes(trace: Trace, look: Look): HitLane[] {
-  const work = trace.tracks.filter((track) => track.kind === "work" && track.state === "ready");
-  return work.flatMap((track) =>
+export function hitLanes(trace: Trace, look: Look, kind: Track["kind"] = "work"): HitLane[] {
+  const tracks = trace.tracks.filter((track) => track.kind === kind && track.state === "ready");
+  return tracks.flatMap((track) =>
     track.lanes.flatMap((_, lane) => {
       const found = look.foundIn(trace, track, lane);
       return found ? [{ track, lane, found }] : [];

@@ -17,6 +17,9 @@ export function callColour(call: string, causes: Causes, colours: Colours): stri
   return facts?.waits ? colours.hostWait : colours.host;
 }
 
+/** How much of its colour is left to what the search does not find. */
+const PALE = 0.3;
+
 /** A lane's events that the search finds, as a lane of their own. */
 export interface Found {
   lane: Lane;
@@ -43,6 +46,7 @@ export class Look {
   /** What the search finds, by index in a trace's strings; null without a search. */
   private found = new Map<Trace, Marked>();
   private matches: ((text: string) => boolean) | null = null;
+  private readonly pales: Record<Theme, Map<string, string>> = { light: new Map(), dark: new Map() };
   private readonly lineSlots = new WeakMap<Code, Uint8Array>();
   private readonly ranks = new WeakMap<Trace, { kernel?: Ranks; label?: Ranks }>();
 
@@ -92,6 +96,16 @@ export class Look {
   private lineMarks(trace: Trace, matches: (text: string) => boolean): Uint8Array {
     const lines = trace.code?.header.lines ?? [];
     return marks([...lines.map(({ text }) => text), "unknown code"], matches);
+  }
+
+  /** A colour of what the search does not find: paler, so that it can still be told what it is. */
+  pale(colour: string): string {
+    const of = this.pales[this.theme];
+    const known = of.get(colour);
+    if (known) return known;
+    const pale = mixed(colour, this.colours.background, PALE);
+    of.set(colour, pale);
+    return pale;
   }
 
   /** The colour of a line of code: the most frequent have their own. */

@@ -93,11 +93,16 @@ export class Navigation {
     const { view } = this;
     const next = nextHit(hitLanes(view.trace, look), view.event?.track.kind === "work" ? view.event : null, view.range.from_ns, forward);
     if (!next) return this.say("The search finds no work that is loaded.");
+    this.goToEvent(next);
+  }
+
+  /** Shows and selects an event of the timeline. */
+  goToEvent(event: EventPlace): void {
     this.going.begin();
     this.stopComparing();
-    view.reveal(eventRange(next));
-    view.pick(next);
-    this.stage.main.bringIntoSight(next);
+    this.view.reveal(eventRange(event));
+    this.view.pick(event);
+    this.stage.main.bringIntoSight(event);
   }
 
   /** Where the gap begins that is picked, or is seen because it was gone to. */

@@ -4,6 +4,7 @@ import { hitLanes, rankOf } from "./hits.ts";
 import { Latest } from "./latest.ts";
 import type { Look } from "./look.ts";
 import { pattern } from "./search.ts";
+import { NOTHING_FOUND } from "./topbar.ts";
 import { count, of } from "./time/format.ts";
 import type { View } from "./view.ts";
 
@@ -37,6 +38,11 @@ export class Search {
   /** Whether tables show only what it finds. Where it was picked in one, they stay as they are, so that something else can be picked. */
   get filters(): boolean {
     return this.look.searching && this.picked === null;
+  }
+
+  /** What is searched for. */
+  get text(): string {
+    return this.done;
   }
 
   /** Searches for what is picked; picked again, or with any other search, that ends. */
@@ -76,15 +82,15 @@ export class Search {
   tell(): void {
     if (!this.look.searching) return;
     const last = this.told.begin();
-    requestAnimationFrame(() => requestAnimationFrame(() => last() && this.steps.box.searched("", this.text())));
+    requestAnimationFrame(() => requestAnimationFrame(() => last() && this.steps.box.searched("", this.count())));
   }
 
-  private text(): string {
+  private count(): string {
     const { view } = this.steps;
     const lanes = hitLanes(view.trace, this.look);
     const rank = rankOf(lanes, view.event);
     if (rank !== null) return `${count(rank)} of ${count(lanes.reduce((sum, { found }) => sum + found.lane.count, 0))}`;
     const events = this.steps.events();
-    return events === 0 ? "nothing found" : of(events, "found", "found");
+    return events === 0 ? NOTHING_FOUND : of(events, "found", "found");
   }
 }

@@ -19,6 +19,8 @@ export class Tabs {
   constructor(
     private readonly tabs: readonly Tab[],
     private readonly changed: (name: PanelName) => void,
+    /** Shown above whichever panel is. */
+    above?: HTMLElement,
   ) {
     this.shown = tabs[0].name;
     this.buttons = tabs.map((tab, number) =>
@@ -35,7 +37,7 @@ export class Tabs {
         tab.title,
       ),
     );
-    this.element = h("section", { class: "tabs", "aria-label": "Panels" }, h("div", { class: "tab-list", role: "tablist", "aria-label": "Panels" }, this.buttons), this.body);
+    this.element = h("section", { class: "tabs", "aria-label": "Panels" }, h("div", { class: "tab-list", role: "tablist", "aria-label": "Panels" }, this.buttons), above, this.body);
     this.show(this.shown);
   }
 

@@ -3,8 +3,12 @@
 import { fill, h } from "./dom.ts";
 import type { Colouring } from "./link.ts";
 
+export const NOTHING_FOUND = "nothing found";
+
 export interface TopbarSteps {
   search: (text: string) => void;
+  /** Goes to the next that is found, or to the one before. */
+  step: (forward: boolean) => void;
   colour: (by: Colouring) => void;
   theme: () => void;
   copyLink: () => Promise<void>;
@@ -12,6 +16,9 @@ export interface TopbarSteps {
 }
 
 export class Topbar {
+  /** What is found, below the box. */
+  readonly found = h("span", { class: "found-list" });
+  private readonly through: HTMLElement;
   readonly element: HTMLElement;
   readonly input: HTMLInputElement;
   private readonly problem = h("span", { class: "search-problem", role: "status" });
@@ -28,6 +35,12 @@ export class Topbar {
       autocomplete: "off",
       oninput: () => steps.search(this.input.value),
     });
+    this.through = h(
+      "span",
+      { class: "through", hidden: true },
+      h("button", { type: "button", class: "icon", title: "Shift + Enter", "aria-label": "The one before that is found", onclick: () => steps.step(false) }, "‹"),
+      h("button", { type: "button", class: "icon", title: "Enter", "aria-label": "The next that is found", onclick: () => steps.step(true) }, "›"),
+    );
     const colourings: Colouring[] = ["kernel", "label", "cause"];
     this.choices = colourings.map((by) => h("button", { type: "button", role: "radio", "data-colouring": by, onclick: () => steps.colour(by) }, by));
     const link = h("button", { type: "button", title: "Copy a link to this view", onclick: () => void this.copy(link, steps) }, "Link");
@@ -38,7 +51,7 @@ export class Topbar {
       h("span", { class: "trace-name clip", title: name }, name),
       ranks,
       this.live,
-      h("span", { class: "search" }, this.input, this.problem),
+      h("span", { class: "search" }, this.input, this.problem, this.through, this.found),
       h("span", { class: "choice", role: "radiogroup", "aria-label": "Colour work by" }, h("span", { class: "note" }, "Colour"), this.choices),
       file ? null : link,
       h("button", { type: "button", class: "icon", title: "Light or dark", "aria-label": "Change between light and dark", onclick: steps.theme }, "◐"),
@@ -65,6 +78,7 @@ export class Topbar {
     this.problem.classList.toggle("problem", problem !== "");
     fill(this.problem, problem || found);
     this.problem.title = problem;
+    this.through.hidden = problem !== "" || found === "" || found === NOTHING_FOUND;
   }
 
   recording(live: boolean): void {

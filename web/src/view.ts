@@ -1,6 +1,6 @@
 // A view of a trace: what of it is visible, selected and pointed at.
 
-import type { Link } from "./data/answers.ts";
+import type { Link, Note } from "./data/answers.ts";
 import type { Place, Trace, Track } from "./data/trace.ts";
 import type { Lane } from "./lane/lane.ts";
 import { clamped, History, length, type Range, widened } from "./time/range.ts";
@@ -17,7 +17,7 @@ export interface Arrow {
   kind: "submits" | "depends";
 }
 
-export type Change = "range" | "selection" | "event" | "hover" | "arrows" | "data";
+export type Change = "notes" | "range" | "selection" | "event" | "hover" | "arrows" | "data";
 
 export class View {
   range: Range;
@@ -27,6 +27,8 @@ export class View {
   arrows: Arrow[] = [];
   /** In a comparison: what is put under the other side. */
   aligned: Range | null = null;
+  /** Notes that are marked on the ruler. */
+  notes: readonly Note[] = [];
   /** Time that the ruler calls 0. */
   origin_ns = 0;
   /** Counts what was picked: who goes somewhere later than somebody else picked does not go there. */

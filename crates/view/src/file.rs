@@ -2,6 +2,7 @@
 
 use crate::analyst::Analysed;
 use crate::lanes::Columns;
+use crate::notes::Notes;
 use crate::recorded::{self, Which};
 use crate::snapshot::Snapshot;
 use crate::track::TrackId;
@@ -212,6 +213,10 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> Answers {
             _ => {}
         }
     }
+    let notes = Notes::of(folder).answer(Some(
+        "This file is not changed: `gapscope view` of the trace writes notes.",
+    ));
+    answers.push(Answer::json("t/0/notes", &notes));
     let strings = json!({"from": 0, "strings": snapshot.texts.all()});
     answers.push(Answer::json("t/0/strings", &strings));
     let mut changed = Vec::new();

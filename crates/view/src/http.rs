@@ -7,13 +7,17 @@ mod question;
 use crate::answers::{self, Extent, Side};
 use crate::captured::Captured;
 use crate::lanes::Columns;
+use crate::notes::Unwritten;
 use crate::recorded::{self, Which};
 use crate::store::Store;
 use crate::traces::Traces;
 use crate::track::{Source, TrackId};
 use crate::{code, page, ranks, rows, source};
 use answer::{Answer, Content, Refusal};
+use axum::body::Bytes;
 use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Router, middleware};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
@@ -48,7 +52,8 @@ pub fn router(served: Arc<Served>) -> Router {
         .route("/source/{row}", get(kernel_source))
         .route("/range", get(range))
         .route("/instances", get(instances))
-        .route("/graph", get(graph));
+        .route("/graph", get(graph))
+        .route("/notes", get(notes).put(replace_notes));
     let api = Router::new()
         .route("/overview", get(overview))
         .route("/live", get(live))
@@ -255,6 +260,42 @@ async fn idle_samples(question: TraceQuestion) -> Answer {
                         None => Ok(code::idle(all)),
                     })?;
             frame(idle?)
+        })
+        .await
+}
+
+/// While a recording goes on its folder is the recorder's.
+const LIVE: &str = "Notes can be written when the recording has ended.";
+
+async fn notes(question: TraceQuestion) -> Answer {
+    question
+        .answer(|store| {
+            let live = store.status()?.live;
+            Ok(store.notes().answer(live.then_some(LIVE)).into())
+        })
+        .await
+}
+
+async fn replace_notes(question: TraceQuestion, sent: Result<Bytes, BytesRejection>) -> Answer {
+    let sent = sent.map_err(|error| Refusal::bad_request(format!("{}.", error.body_text())))?;
+    question
+        .answer(move |store| {
+            let refused = |status, sentence: &str| Refusal {
+                status,
+                sentence: sentence.to_owned(),
+            };
+            if store.status()?.live {
+                return Err(refused(StatusCode::CONFLICT, LIVE));
+            }
+            match store.notes().replace(&sent) {
+                Ok(()) => Ok(store.notes().answer(None).into()),
+                Err(Unwritten::Wrong(sentence)) => Err(Refusal::bad_request(sentence)),
+                Err(Unwritten::Refused(sentence)) => Err(refused(StatusCode::FORBIDDEN, &sentence)),
+                Err(Unwritten::Changed) => Err(refused(
+                    StatusCode::CONFLICT,
+                    "The notes were changed in another window meanwhile.",
+                )),
+            }
         })
         .await
 }

@@ -19,6 +19,7 @@ mod groups;
 mod http;
 mod index;
 mod lanes;
+mod notes;
 mod origin;
 mod overview;
 mod page;

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::analyst::Analyst;
+use crate::notes::Notes;
 use crate::overview;
 use crate::snapshot::Snapshot;
 use gapscope_trace::reader::Tail;
@@ -24,6 +25,7 @@ pub struct Store {
     /// Held while all columns are read, so that it is done once.
     filling: Mutex<()>,
     analyst: Analyst,
+    notes: Notes,
 }
 
 #[derive(Default)]
@@ -65,6 +67,7 @@ impl Store {
             ready: Condvar::new(),
             filling: Mutex::new(()),
             analyst: Analyst::start(store.clone()),
+            notes: Notes::of(folder),
         });
         let reading = store.clone();
         std::thread::spawn(move || {
@@ -90,6 +93,11 @@ impl Store {
     /// What the trace is called.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What readers noted of it.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
     }
 
     /// Who analyses it.

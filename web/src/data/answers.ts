@@ -397,6 +397,7 @@ export interface RangeFindings {
   verdict_sentence: string;
   verdict_evidence: Part[];
   gaps: GapTotal[];
+  kernels: KernelRow[];
   dispatch_count: number;
   transfers: { kind: string; count: number; bytes: number }[];
   transfer_bytes: string | null;
@@ -542,4 +543,20 @@ export interface Comparison {
 export interface Live {
   /** Of each trace that the overview has, in its order. */
   traces: { generation: number; live: boolean; edition: number }[];
+}
+
+/** What a reader noted at a moment, or of a range. */
+export interface Note {
+  from_ns: number;
+  /** `null` of a moment. */
+  to_ns: number | null;
+  text: string;
+}
+
+export interface NotesAnswer {
+  /** Changes with the notes. */
+  revision: string;
+  notes: Note[];
+  /** Why none can be written. */
+  unwritable: string | null;
 }

@@ -8,6 +8,8 @@ import type {
   Instances,
   Live,
   Missing,
+  Note,
+  NotesAnswer,
   Overview,
   RangeFindings,
   RankFindings,
@@ -25,6 +27,8 @@ export interface Answers {
   /** Rows of a table that one answer has. */
   readonly rowsInAnswer: number;
   bytes(key: string, query?: Record<string, string | number>): Promise<ArrayBuffer>;
+  /** Replaces what there is under a key; a file is not changed. */
+  put?(key: string, value: unknown): Promise<ArrayBuffer>;
 }
 
 /** Why an answer is not there, in a sentence for the reader. */
@@ -127,6 +131,14 @@ export class DataSource {
   graph(trace: number, range?: { from_ns: number; to_ns: number }): Promise<Graph | Missing> {
     return this.json(...this.of(trace, "graph", range ? { from: Math.floor(range.from_ns), to: Math.ceil(range.to_ns) } : {}));
   }
+  notes(trace: number): Promise<NotesAnswer | Missing> {
+    return this.json(...this.of(trace, "notes"));
+  }
+  /** Replaces all notes, unless they have been changed since `revision`. */
+  async replaceNotes(trace: number, sent: { revision: string; notes: readonly Note[] }): Promise<NotesAnswer | Missing> {
+    if (!this.answers.put) throw new Unanswered("This file is not changed.");
+    return JSON.parse(new TextDecoder().decode(await this.answers.put(`t/${trace}/notes`, sent))) as NotesAnswer | Missing;
+  }
   compare(sides: Record<string, string | number>): Promise<Comparison> {
     return this.json("compare", sides);
   }
@@ -146,20 +158,32 @@ export class ServerAnswers implements Answers {
   readonly rowsInAnswer = 1;
 
   async bytes(key: string, query: Record<string, string | number> = {}): Promise<ArrayBuffer> {
+    const { answer, bytes } = await this.ask(key, query);
+    if (answer.ok) return bytes;
+    if (answer.status === CONFLICT) throw new Outdated("The recording was completed meanwhile.");
+    throw refused(answer, bytes);
+  }
+
+  async put(key: string, value: unknown): Promise<ArrayBuffer> {
+    const { answer, bytes } = await this.ask(key, {}, { method: "PUT", headers: { "content-type": "application/json" }, body: JSON.stringify(value) });
+    if (answer.ok) return bytes;
+    throw refused(answer, bytes);
+  }
+
+  private async ask(key: string, query: Record<string, string | number>, how?: RequestInit): Promise<{ answer: Response; bytes: ArrayBuffer }> {
     const asked = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
     const path = key.split("/").map(encodeURIComponent).join("/");
-    let answer: Response;
-    let bytes: ArrayBuffer;
     try {
-      answer = await fetch(`api/${path}${asked ? `?${asked}` : ""}`);
-      bytes = await answer.arrayBuffer();
+      const answer = await fetch(`api/${path}${asked ? `?${asked}` : ""}`, how);
+      return { answer, bytes: await answer.arrayBuffer() };
     } catch {
       throw new Unanswered("gapscope view does not answer any more: it was stopped. Start it again and open its new address.");
     }
-    if (answer.ok) return bytes;
-    if (answer.status === CONFLICT) throw new Outdated("The recording was completed meanwhile.");
-    throw new Unanswered(complaint(bytes) ?? `gapscope view refused this with status ${answer.status}.`);
   }
+}
+
+function refused(answer: Response, bytes: ArrayBuffer): Unanswered {
+  return new Unanswered(complaint(bytes) ?? `gapscope view refused this with status ${answer.status}.`);
 }
 
 function complaint(bytes: ArrayBuffer): string | undefined {

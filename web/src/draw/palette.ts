@@ -26,6 +26,7 @@ export interface Colours {
   hostWait: string;
   marker: string;
   counter: string;
+  note: string;
   work: readonly string[];
 }
 
@@ -45,6 +46,7 @@ const COLOURS: Record<Theme, Colours> = {
     hostWait: "#d3d9e1",
     marker: "#c9d6ea",
     counter: "#7f9cc6",
+    note: "#b3367a",
     work: WORK.light,
   },
   dark: {
@@ -62,6 +64,7 @@ const COLOURS: Record<Theme, Colours> = {
     hostWait: "#37404b",
     marker: "#34455e",
     counter: "#5d7fb3",
+    note: "#f08bc0",
     work: WORK.dark,
   },
 };

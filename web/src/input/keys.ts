@@ -19,6 +19,7 @@ export type Action =
   | "search"
   | "clear"
   | "measure-screen"
+  | "note"
   | "help";
 
 export interface Key {
@@ -45,6 +46,7 @@ export const KEYS: readonly Key[] = [
   { action: "next-event", keys: ["."], says: "next event of the lane" },
   { action: "previous-event", keys: [","], says: "previous event of the lane" },
   { action: "measure-screen", keys: ["r"], says: "select the visible range" },
+  { action: "note", keys: ["m"], says: "note something here" },
   { action: "search", keys: ["/"], says: "search" },
   { action: "clear", keys: ["Escape"], says: "clear selection and search" },
   { action: "help", keys: ["?"], says: "these keys" },

@@ -4,11 +4,14 @@ import type { Gap, GapTotal } from "../data/answers.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { count, duration, instant, of, share } from "../time/format.ts";
+import { overlaps, type Range } from "../time/range.ts";
 import { type Awaited, type FindingsSoFar, part } from "./awaited.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
 const NEVER_IDLE = "The device was never idle between work.";
+const NOT_IDLE_HERE = "The device was not idle between work in the selected range.";
+const NOT_FOUND = "None of the longest gaps is in the selected range or found by the search.";
 const NOT_LISTED = "No gap with this cause is among the longest.";
 const NO_TIMES = "No GPU work has known times, so there is no idle time between it.";
 /** In order of time, keys go to gaps that are at least this part of the longest one that is listed. */
@@ -25,6 +28,15 @@ interface Idle {
   timed: boolean;
 }
 
+/** What of the idle time is shown. */
+export interface GapsNarrowed {
+  range: Range | null;
+  /** Idle time by cause in the range. */
+  causes: Awaited<GapTotal[]> | null;
+  /** Whether the search finds a text; null where nothing is searched for. */
+  finds: ((text: string) => boolean) | null;
+}
+
 export class GapsPanel {
   readonly element = h("div", { class: "panel gaps-panel" });
   private readonly causes: Table<GapTotal>;
@@ -32,7 +44,10 @@ export class GapsPanel {
   private idle: Awaited<Idle> = { state: "coming", says: "" };
   /** Only gaps with a part of this cause are listed and jumped to. */
   private cause: string | null = null;
+  private narrowed: GapsNarrowed = { range: null, causes: null, finds: null };
   private readonly head = h("p", { class: "panel-head" });
+  /** The search is among gaps: what their causes sum to is of all of them. */
+  private readonly causesOf = h("p", { class: "panel-head note", hidden: true }, "By cause: of all gaps, found or not");
   private readonly listed = h("div", { class: "gaps-list" });
 
   constructor(
@@ -54,7 +69,7 @@ export class GapsPanel {
       ],
     });
     this.list = this.listOf(null);
-    fill(this.element, h("div", { class: "split" }, h("div", { class: "causes-table" }, this.causes.element), this.listed));
+    fill(this.element, h("div", { class: "split" }, h("div", { class: "causes-table" }, this.causesOf, this.causes.element), this.listed));
   }
 
   /** The list of all gaps, or of those with a part of a cause, which is then what counts. */
@@ -95,7 +110,14 @@ export class GapsPanel {
   }
 
   private total(): number {
+    const { causes } = this.narrowed;
+    if (causes) return causes.state === "there" ? causes.value.reduce((sum, { total_ns }) => sum + total_ns, 0) : NaN;
     return this.idle.state === "there" ? this.idle.value.total_ns : NaN;
+  }
+
+  /** What is shown from the next showing on. */
+  narrow(narrowed: GapsNarrowed): void {
+    this.narrowed = narrowed;
   }
 
   /** `coming` is said until there are findings. */
@@ -103,8 +125,11 @@ export class GapsPanel {
     this.idle = part(findings, coming, ({ gaps, idle_time, gpu_busy_ns }) =>
       gaps && idle_time && { causes: gaps.filter((row) => row.total_ns > 0), longest: idle_time.longest, gap_count: idle_time.gap_count, total_ns: idle_time.total_ns, timed: gpu_busy_ns !== null },
     );
-    if (this.idle.state === "there") this.causes.empty = this.idle.value.timed ? NEVER_IDLE : NO_TIMES;
-    this.causes.take(this.idle.state === "there" ? { state: "there", value: this.idle.value.causes } : this.idle);
+    const { causes } = this.narrowed;
+    this.causesOf.hidden = this.narrowed.finds === null;
+    if (this.idle.state === "there") this.causes.empty = !this.idle.value.timed ? NO_TIMES : causes ? NOT_IDLE_HERE : NEVER_IDLE;
+    const whole: Awaited<GapTotal[]> = this.idle.state === "there" ? { state: "there", value: this.idle.value.causes } : this.idle;
+    this.causes.take(causes?.state === "there" ? { state: "there", value: causes.value.filter((row) => row.total_ns > 0) } : (causes ?? whole));
     this.filter(this.cause);
   }
 
@@ -119,13 +144,15 @@ export class GapsPanel {
     }
     const { longest, gap_count, total_ns } = idle.value;
     const gaps = this.gaps;
-    if (gap_count === 0) this.list.empty = "";
+    const { range, finds } = this.narrowed;
+    const narrowed = range !== null || finds !== null;
+    this.list.empty = gap_count === 0 ? "" : narrowed ? NOT_FOUND : NOT_LISTED;
     this.list.show(gaps);
     fill(
       this.head,
       cause ? h("span", {}, `${of(gaps.length, "gap", "gaps")} with ${this.trace.causes.name(cause)} `, h("button", { type: "button", onclick: () => this.filter(null) }, "show all")) : null,
-      cause ? null : h("span", {}, `${of(gap_count, "gap", "gaps")}, ${duration(total_ns)} idle`),
-      longest.length < gap_count ? h("span", { class: "note" }, ` · ${cause ? "of" : ""} the ${count(longest.length)} longest${cause ? "" : " are listed"}`) : null,
+      cause ? null : h("span", {}, narrowed ? `${of(gaps.length, "gap", "gaps")} of ${count(gap_count)}${range ? ", each with its whole length" : ""}` : `${of(gap_count, "gap", "gaps")}, ${duration(total_ns)} idle`),
+      longest.length < gap_count ? h("span", { class: "note" }, ` · ${cause || narrowed ? "of " : ""}the ${count(longest.length)} longest${cause || narrowed ? "" : " are listed"}`) : null,
     );
     if (this.listed.firstChild !== this.head || this.listed.lastChild !== this.list.element) fill(this.listed, this.head, this.list.element);
     this.element.dataset.gaps = String(gap_count);
@@ -133,8 +160,14 @@ export class GapsPanel {
 
   /** The gaps that are listed. */
   private get gaps(): Gap[] {
+    const { range, finds } = this.narrowed;
     const all = this.idle.state === "there" ? this.idle.value.longest : [];
-    return this.cause === null ? all : all.filter((gap) => timeBy(gap, this.cause) > 0);
+    return all.filter(
+      (gap) =>
+        (this.cause === null || timeBy(gap, this.cause) > 0) &&
+        (range === null || overlaps(range, { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns })) &&
+        (finds === null || gapTexts(gap, this.trace).some(finds)),
+    );
   }
 
   /** Goes to the gap that costs next less than `picked`, the start of a gap, or next more; without one to the costliest. */
@@ -156,6 +189,12 @@ export class GapsPanel {
   get why(): string {
     return this.idle.state === "there" ? "There are no gaps to go to." : this.idle.says;
   }
+}
+
+/** By what a gap is found: its causes, the work and labels around it, its thread. */
+export function gapTexts(gap: Gap, { causes }: Trace): string[] {
+  const around = [gap.before, gap.after].flatMap(({ name, label }) => [name, label ?? ""]);
+  return [...around, gap.thread_name ?? "", ...gap.parts.map(({ cause }) => causes.name(cause))].filter(Boolean);
 }
 
 /** Time of a gap by a cause; by all without one. */

@@ -5,55 +5,38 @@ import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { partsIn, shareOf, startingIn, unionBusy } from "../lane/statistics.ts";
+import type { InRange } from "../in-range.ts";
 import type { Look } from "../look.ts";
-import { Latest } from "../latest.ts";
-import { sentence } from "../sentence.ts";
 import { bytes, count, duration, instant, of, share } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";
 import { swatch } from "./swatch.ts";
 
-/** The server is asked when the selection has rested for so long. */
-const REST_MS = 250;
 const MOST_KERNELS = 12;
 
 export class SelectionPanel {
   readonly element = h("section", { class: "selection-panel", "aria-label": "Selected range", hidden: true });
-  private readonly asked = new Latest();
-  private timer: ReturnType<typeof setTimeout> | undefined;
   private calculating = 0;
 
   constructor(
     private readonly view: View,
     private readonly source: DataSource,
     private readonly look: Look,
+    private readonly inRange: InRange,
   ) {
     view.onChange((change) => {
       if (change === "selection" || (change === "data" && view.selection)) this.show();
     });
+    inRange.onChange(() => this.show());
   }
 
   private show(): void {
     const { selection, trace } = this.view;
     this.element.hidden = selection === null;
-    clearTimeout(this.timer);
     cancelAnimationFrame(this.calculating);
-    const last = this.asked.begin();
     if (!selection) return;
     // Once a frame is enough while the range is dragged.
-    this.calculating = requestAnimationFrame(() => this.calculate(trace, selection, null));
-    if (this.source.file) return;
-    this.timer = setTimeout(() => {
-      this.source
-        .range(trace.number, selection.from_ns, selection.to_ns)
-        .catch((error: unknown) => ({ missing: sentence(error) }))
-        .then((found) => {
-          if (!last()) return;
-          // A frame may come later than the answer: a page that is not seen has none.
-          cancelAnimationFrame(this.calculating);
-          this.calculate(trace, selection, found);
-        });
-    }, REST_MS);
+    this.calculating = requestAnimationFrame(() => this.calculate(trace, selection, this.inRange.found));
   }
 
   private calculate(trace: Trace, range: Range, found: RangeFindings | Missing | null): void {

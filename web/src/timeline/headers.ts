@@ -100,7 +100,8 @@ export class Headers {
     return this.buttons.find((button) => idOf(button) === id);
   }
 
-  private focus(id: string): void {
+  /** Puts the keyboard on a name. */
+  focus(id: string): void {
     this.at = id;
     this.rove();
     (this.button(id) ?? this.buttons[0])?.focus({ preventScroll: true });

@@ -148,11 +148,11 @@ export class Painter {
       const top = laneTop(row, lane) + 1;
       const height = row.lane_px - 2;
       const colour = this.look.colourOf(view.trace, track, lane);
-      if (!found) {
+      // Tracks that have nothing to do with what is searched for stay as they are.
+      if (!found || (found.lane.count === 0 && track.kind !== "work")) {
         this.lane(canvas, view, track, track.lanes[lane], scale, top, height, colour, (event) => event);
       } else {
-        const dimmed = this.look.colours.dimmed;
-        this.lane(canvas, view, track, track.lanes[lane], scale, top, height, () => dimmed, null);
+        this.lane(canvas, view, track, track.lanes[lane], scale, top, height, (event) => this.look.pale(colour(event)), null);
         this.lane(canvas, view, track, found.lane, scale, top, height, (event) => colour(found.place[event]), (event) => event);
       }
     }

@@ -2,6 +2,7 @@
 
 import { between, length, panned, zoomed } from "../time/range.ts";
 import { wholeRange } from "../view.ts";
+import { noteAt } from "./ruler.ts";
 import type { Timeline } from "./timeline.ts";
 
 /** A press that moves less is a click. */
@@ -53,7 +54,11 @@ export function listen(timeline: Timeline): void {
       target.classList.remove("selecting", "panning");
       if (moved || event.type === "pointercancel") return;
       if (target === canvas) timeline.clickAt(event.offsetX, event.offsetY);
-      else view.select(null);
+      else {
+        const note = noteAt(view, timeline.scale, event.offsetX);
+        if (note) timeline.noted(note);
+        else view.select(null);
+      }
     };
     target.addEventListener("pointermove", move);
     target.addEventListener("pointerup", up);
@@ -74,7 +79,12 @@ export function listen(timeline: Timeline): void {
     timeline.pointTo(null, 0, 0);
   };
   canvas.addEventListener("pointerleave", leave);
-  ruler.addEventListener("pointermove", (event) => timeline.pointAt(event.offsetX));
+  ruler.addEventListener("pointermove", (event) => {
+    timeline.pointAt(event.offsetX);
+    const note = noteAt(view, timeline.scale, event.offsetX);
+    ruler.title = note?.text ?? "";
+    ruler.classList.toggle("pointing", note !== null);
+  });
   ruler.addEventListener("pointerleave", leave);
 
   canvas.addEventListener("dblclick", (event) => {

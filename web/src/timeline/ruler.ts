@@ -1,5 +1,6 @@
 // The ruler above the tracks.
 
+import type { Note } from "../data/answers.ts";
 import type { Colours } from "../draw/palette.ts";
 import { duration, instant } from "../time/format.ts";
 import { length, Scale } from "../time/range.ts";
@@ -7,6 +8,7 @@ import { ticks } from "../time/ticks.ts";
 import type { View } from "../view.ts";
 
 export const RULER_PX = 26;
+const FLAG_PX = 9;
 
 export function paintRuler(context: CanvasRenderingContext2D, view: View, width: number, colours: Colours): void {
   const scale = new Scale(view.range, 0, width);
@@ -44,6 +46,27 @@ export function paintRuler(context: CanvasRenderingContext2D, view: View, width:
   }
   context.fillStyle = colours.line;
   context.fillRect(0, RULER_PX - 1, width, 1);
+  for (const note of view.notes) paintNote(context, note, scale, width, colours);
+}
+
+/** A flag where a note begins, and a bar as long as it is. */
+function paintNote(context: CanvasRenderingContext2D, note: Note, scale: Scale, width: number, colours: Colours): void {
+  const left = scale.x(note.from_ns);
+  const right = scale.x(note.to_ns ?? note.from_ns);
+  if (right < -FLAG_PX || left > width) return;
+  context.fillStyle = colours.note;
+  if (note.to_ns !== null) context.fillRect(left, RULER_PX - 3, Math.max(1, right - left), 3);
+  context.fillRect(left, 2, 1.5, RULER_PX - 2);
+  context.beginPath();
+  context.moveTo(left, 2);
+  context.lineTo(left + FLAG_PX, 6);
+  context.lineTo(left, 10);
+  context.fill();
+}
+
+/** The note whose flag is at a point of the ruler. */
+export function noteAt(view: View, scale: Scale, x: number): Note | null {
+  return view.notes.findLast((note) => x >= scale.x(note.from_ns) - 2 && x <= scale.x(note.from_ns) + FLAG_PX + 1) ?? null;
 }
 
 /** Where the length of what is selected or aligned is written, while it is in sight. */

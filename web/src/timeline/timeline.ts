@@ -1,7 +1,9 @@
 // The timeline: names of tracks on the left, their events on a canvas, a ruler above.
 
+import type { Note } from "../data/answers.ts";
 import type { Track } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
+import type { Lane } from "../lane/lane.ts";
 import { Texts } from "../draw/texts.ts";
 import type { Look } from "../look.ts";
 import { instant } from "../time/format.ts";
@@ -48,6 +50,8 @@ export class Timeline {
   /** How its tracks are arranged. */
   readonly arrangement: Arrangement;
   private readonly chooser: TrackChooser | null;
+  /** The flag of a note was clicked. */
+  noted: (note: Note) => void = () => undefined;
   private rows: Layout = { rows: [], height: 0, pinned_px: 0 };
   private readonly texts: Texts;
   private readonly drawn_ms: number[] = [];
@@ -201,6 +205,7 @@ export class Timeline {
     data.ready = String(view.trace.tracks.filter((track) => track.state === "ready").length);
     data.events = String(view.trace.tracks.reduce((sum, track) => sum + track.count, 0));
     data.found = this.look.searching ? String(this.countFound()) : "";
+    data.notes = String(view.notes.length);
     data.draws = String(this.draws);
     data.drawMs = draw_ms.toFixed(2);
   }
@@ -232,13 +237,16 @@ export class Timeline {
     const lane = track.lanes[hit.lane];
     if (!lane || track.state !== "ready") return null;
     const scale = this.scale;
+    const nearest = (lane: Lane): number => {
+      // Where columns are drawn the longest event under the pointer is meant, as it gave the column its colour.
+      const { from, to } = lane.within({ from_ns: scale.ns(Math.floor(x)), to_ns: scale.ns(Math.floor(x) + 1) });
+      return to - from > 1 ? lane.longestOf(from, to) : lane.nearest(scale.ns(x), 2 / scale.pixels_per_ns);
+    };
+    // What the search finds is drawn over the rest.
     const found = this.look.foundIn(this.view.trace, track, hit.lane);
-    const reach_ns = 2 / scale.pixels_per_ns;
-    // Where columns are drawn the longest event under the pointer is meant, as it gave the column its colour.
-    const under = (found?.lane ?? lane).within({ from_ns: scale.ns(Math.floor(x)), to_ns: scale.ns(Math.floor(x) + 1) });
-    const at = under.to - under.from > 1 ? (found?.lane ?? lane).longestOf(under.from, under.to) : (found?.lane ?? lane).nearest(scale.ns(x), reach_ns);
-    if (at < 0) return null;
-    return { track, lane: hit.lane, index: found ? found.place[at] : at };
+    const at = found ? nearest(found.lane) : -1;
+    const index = found && at >= 0 ? found.place[at] : nearest(lane);
+    return index < 0 ? null : { track, lane: hit.lane, index };
   }
 
   /** Folds or unfolds a group when its row is clicked on the canvas. */
@@ -259,6 +267,17 @@ export class Timeline {
     const sticky = stickyPixels(this.rows, clientHeight);
     if (!(row.pinned && sticky > 0) && (top < scrollTop + sticky || top + row.lane_px > scrollTop + clientHeight)) this.body.scrollTop = Math.max(0, top - sticky - GROUP_PX - 8);
     this.draw();
+  }
+
+  /** Shows a track, and puts the keyboard on its name. */
+  goToTrack(track: Track): void {
+    this.arrangement.reveal(track);
+    this.rows = layout(this.arrangement, this.options.terse);
+    this.stale = true;
+    const row = rowOf(this.rows, track);
+    if (row && !row.pinned) this.body.scrollTop = Math.max(0, row.top - stickyPixels(this.rows, this.body.clientHeight) - GROUP_PX - 8);
+    this.drawNow();
+    this.headers.focus(track.id);
   }
 
   scrollBy(pixels: number): void {

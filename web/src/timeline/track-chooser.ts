@@ -15,7 +15,8 @@ export class TrackChooser {
 
   constructor(private readonly arrangement: Arrangement) {
     this.input = h("input", {
-      type: "search",
+      type: "text",
+      role: "searchbox",
       placeholder: "Filter",
       "aria-label": "Filter tracks by words in their names",
       spellcheck: "false",

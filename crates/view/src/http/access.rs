@@ -33,13 +33,25 @@ fn check(served: &Served, request: &Request) -> Result<(), Refusal> {
     if !token.is_some_and(|(token, _)| same(token, &served.token)) {
         return Err(Refusal::not_found());
     }
-    if request.method() != Method::GET {
+    if request.method() != Method::GET && !writes_notes(request) {
         return Err(Refusal {
             status: StatusCode::METHOD_NOT_ALLOWED,
             sentence: "Only GET is answered.".to_owned(),
         });
     }
     Ok(())
+}
+
+/// Notes alone are written, by our page: a form of another page cannot send JSON, and its scripts have to ask before.
+fn writes_notes(request: &Request) -> bool {
+    let headers = request.headers();
+    let json = headers.get(header::CONTENT_TYPE);
+    let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
+    let of_ours = |origin: &HeaderValue| origin.as_bytes().strip_prefix(b"http://") == host;
+    request.method() == Method::PUT
+        && request.uri().path().ends_with("/notes")
+        && json.is_some_and(|json| json == "application/json")
+        && headers.get(header::ORIGIN).is_none_or(of_ours)
 }
 
 /// A page elsewhere whose name was made to lead here names itself.

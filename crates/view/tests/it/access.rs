@@ -145,6 +145,53 @@ fn other_pages_may_not_read() {
 }
 
 #[test]
+fn notes_alone_are_written_and_by_our_page_alone() {
+    let (folder, client) = client();
+    let put = |key: &str, headers: &str| {
+        let body = r#"{"revision": "", "notes": [{"from_ns": 5, "to_ns": null, "text": "here"}]}"#;
+        client.raw(&format!(
+            "PUT {}api/{key} HTTP/1.1\r\nHost: {}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            client.root,
+            client.host,
+            body.len()
+        ))
+    };
+    let json = "Content-Type: application/json\r\n";
+    let foreign = format!("{json}Origin: https://evil.example\r\n");
+    let text = "Content-Type: text/plain\r\n";
+    for (key, headers) in [
+        ("t/0/notes", ""),
+        ("t/0/notes", text),
+        ("t/0/notes", &foreign),
+        ("overview", json),
+        ("t/0/findings", json),
+    ] {
+        assert_eq!(put(key, headers).status, 405, "{key} {headers}");
+    }
+    let own = format!("{json}Origin: http://{}\r\n", client.host);
+    assert_eq!(put("t/1/notes", &own).status, 404);
+    assert_eq!(put("t/0/notes", &own).status, 200);
+    // They are not of that revision any more.
+    assert_eq!(put("t/0/notes", json).status, 409);
+    assert_eq!(client.json("t/0/notes")["notes"][0]["text"], "here");
+    let files = walk(folder.path());
+    assert_eq!(
+        files.iter().filter(|name| name.contains("notes")).count(),
+        1
+    );
+}
+
+/// The names of all files below a folder.
+fn walk(folder: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    let inside = |entry: std::fs::DirEntry| match entry.path() {
+        path if path.is_dir() => walk(&path),
+        path => vec![path.display().to_string()],
+    };
+    entries.flat_map(inside).collect()
+}
+
+#[test]
 fn no_path_leads_out() {
     let (folder, client) = client();
     std::fs::write(folder.path().join("secret.txt"), "secret").unwrap();

@@ -1,0 +1,133 @@
+// Notes of the reader: written in the page, kept in the trace's folder, carried into a file.
+
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { TEXT } from "./known.ts";
+import { closeBrowser, gapscope, openTrace, type Opened, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+
+const folder = scratch();
+let trace: string;
+let kept: string;
+let viewer: Viewer;
+let opened: Opened;
+
+beforeAll(async () => {
+  trace = traceOf(folder, "known", TEXT);
+  kept = join(trace, "notes.json");
+  viewer = await view(trace);
+});
+
+afterAll(async () => {
+  await closeBrowser();
+  await viewer?.stop();
+});
+
+afterEach(async () => {
+  expect(opened.foreign).toEqual([]);
+  expect(opened.errors).toEqual([]);
+  await opened.page.close();
+  rmSync(kept, { force: true, recursive: true });
+});
+
+async function open(hash = "", url = viewer.url): Promise<Opened["page"]> {
+  opened = await openTrace(url + hash);
+  await opened.page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("have not come yet"));
+  return opened.page;
+}
+
+interface Kept {
+  format: number;
+  notes: { from_ns: number; to_ns: number | null; text: string }[];
+}
+const written = (): Kept => JSON.parse(readFileSync(kept, "utf8")) as Kept;
+const flags = (page: Opened["page"]) => page.locator(".timeline").first().getAttribute("data-notes");
+
+async function note(page: Opened["page"], text: string): Promise<void> {
+  const before = Number(await flags(page));
+  await page.locator("canvas.tracks").focus();
+  await page.keyboard.press("m");
+  await page.getByRole("textbox", { name: "Text of the note" }).fill(text);
+  await page.keyboard.press("Enter");
+  await expect.poll(() => flags(page)).toBe(String(before + 1));
+}
+
+test("a note is written by the keyboard, kept beside the trace, changed and removed", async () => {
+  const page = await open("#t=0-16000000&s=2500000-7100000");
+  await note(page, "the host is late here");
+  expect(written()).toEqual({ format: 1, notes: [{ from_ns: 2_500_000, to_ns: 7_100_000, text: "the host is late here" }] });
+  await page.keyboard.press("Escape");
+  await page.evaluate(() => (location.hash = "#t=1000000-2000000"));
+  await expect.poll(async () => (await state(page)).from).toBe(1_000_000);
+  await note(page, "a moment");
+  expect(written().notes[0]).toEqual({ from_ns: 1_500_000, to_ns: null, text: "a moment" });
+  // It is there again, and leads to its place.
+  await page.goto("about:blank");
+  await page.goto(`${viewer.url}#p=notes`);
+  await expect.poll(() => flags(page)).toBe("2");
+  await page.locator(".note-place", { hasText: "2.500 ms, 4.60 ms" }).click();
+  expect((await state(page)).selection).toBe("2500000-7100000");
+  await page.getByRole("button", { name: /Change the note at 2.500 ms/ }).click();
+  await page.getByRole("textbox", { name: "Text of the note" }).fill("it is not");
+  await page.getByRole("button", { name: "Keep" }).click();
+  await expect.poll(() => written().notes.map(({ text }) => text)).toEqual(["a moment", "it is not"]);
+  for (const _ of [0, 1]) await page.getByRole("button", { name: /Remove the note/ }).first().click();
+  await expect.poll(() => flags(page)).toBe("0");
+  // Nothing is left behind.
+  expect(existsSync(kept)).toBe(false);
+});
+
+test("its flag on the ruler leads to it, and the search finds it", async () => {
+  const page = await open("#t=0-16000000&s=4000000-6000000");
+  await note(page, "look at this");
+  await page.evaluate(() => (location.hash = "#t=0-16000000"));
+  await expect.poll(async () => (await state(page)).selection).toBe("");
+  const ruler = await page.locator("canvas.ruler").boundingBox();
+  if (!ruler) throw new Error("no ruler");
+  await page.mouse.move(ruler.x + ruler.width / 4 + 3, ruler.y + 6);
+  expect(await page.locator("canvas.ruler").getAttribute("title")).toBe("look at this");
+  await page.mouse.down();
+  await page.mouse.up();
+  await expect.poll(async () => (await state(page)).selection).toBe("4000000-6000000");
+  expect(await page.locator(".tabs").getAttribute("data-shown")).toBe("notes");
+  await page.fill(".search input", "look at");
+  await expect.poll(() => page.locator(".results [data-kind=Notes]").getAttribute("data-count")).toBe("1");
+});
+
+test("what another window wrote is not written over", async () => {
+  const page = await open("#p=notes");
+  const other = await openTrace(`${viewer.url}#p=notes`);
+  await note(other.page, "from the other");
+  await other.page.close();
+  await page.keyboard.press("m");
+  await page.getByRole("textbox", { name: "Text of the note" }).fill("from this one");
+  await page.keyboard.press("Enter");
+  await expect.poll(() => page.locator(".notes-panel > .problem").innerText()).toContain("changed in another window");
+  expect(written().notes.map(({ text }) => text)).toEqual(["from the other"]);
+  // What was typed is still there, and is kept with the other.
+  await page.getByRole("button", { name: "Keep" }).click();
+  await expect.poll(() => written().notes.length).toBe(2);
+  opened.errors.splice(0);
+});
+
+test("notes that cannot be read are left alone", async () => {
+  mkdirSync(kept);
+  const page = await open("#p=notes");
+  await expect.poll(() => page.locator(".notes-panel").innerText()).toContain("it is not a file");
+  expect(await page.getByRole("button", { name: "New note" }).count()).toBe(0);
+});
+
+test("a file carries them, to be read only", async () => {
+  const page = await open("#t=0-16000000&s=4000000-6000000");
+  await note(page, "<b>for the others</b>");
+  await page.close();
+  const file = join(folder, "noted.html");
+  gapscope("report", "--html", file, trace);
+  const there = await open("#p=notes", pathToFileURL(file).href);
+  expect(await flags(there)).toBe("1");
+  expect(await there.locator(".note-text").innerText()).toBe("<b>for the others</b>");
+  expect(await there.locator(".notes-panel").getByRole("button", { name: /New note|Change|Remove/ }).count()).toBe(0);
+  await there.keyboard.press("m");
+  expect(await there.locator(".note-form").isVisible()).toBe(false);
+});

@@ -1,0 +1,182 @@
+// What the analyses say of the selected range: asked of the server when it has rested, or counted from the rows that a file has.
+
+import { type Findings, type GapTotal, isMissing, type KernelRow, type LabelRow, type Missing, type RangeFindings } from "./data/answers.ts";
+import type { DataSource } from "./data/source.ts";
+import { NO_LABEL, type Trace, type Track } from "./data/trace.ts";
+import { partsIn } from "./lane/statistics.ts";
+import { Latest } from "./latest.ts";
+import { sentence } from "./sentence.ts";
+import type { Range } from "./time/range.ts";
+import type { View } from "./view.ts";
+
+/** It is asked when the selection has rested for so long. */
+const REST_MS = 250;
+/** Pieces of work that are counted in the page at most. */
+const MOST_PIECES = 500_000;
+const TOO_MANY = "More than 500,000 pieces of work start in the selected range: a shorter one has this table.";
+
+export class InRange {
+  /** Null until it has come, and without a selection. */
+  found: RangeFindings | Missing | null = null;
+  /** In a file: kernels and idle time as far as the rows tell. */
+  kernels: KernelRow[] | Missing | null = null;
+  gaps: GapTotal[] | Missing | null = null;
+  labels: LabelRow[] | Missing | null = null;
+  private readonly asked = new Latest();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private readonly listeners: (() => void)[] = [];
+
+  constructor(
+    private readonly view: View,
+    private readonly source: DataSource,
+  ) {
+    view.onChange((change) => {
+      if (change === "selection" || (change === "data" && view.selection)) this.ask(change === "selection");
+    });
+  }
+
+  onChange(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
+  private changed(): void {
+    for (const listener of this.listeners) listener();
+  }
+
+  private ask(other: boolean): void {
+    const { selection, trace } = this.view;
+    clearTimeout(this.timer);
+    const last = this.asked.begin();
+    // While more of the same range comes, what is known of it stays.
+    if (other) {
+      this.found = this.kernels = this.gaps = this.labels = null;
+      this.changed();
+    }
+    if (!selection) return;
+    const take = async (): Promise<void> => {
+      const asked = this.source.file ? null : this.source.range(trace.number, selection.from_ns, selection.to_ns).catch((error: unknown) => ({ missing: sentence(error) }));
+      const counted = await countedIn(trace, selection).catch((error: unknown) => ({ missing: sentence(error) }));
+      const found = await asked;
+      if (!last()) return;
+      this.found = found;
+      const part = <T>(of: (found: RangeFindings) => T, or: T | Missing): T | Missing => (found === null ? or : isMissing(found) ? found : of(found));
+      this.kernels = part((found) => found.kernels, isMissing(counted) ? counted : counted.kernels);
+      this.gaps = part((found) => found.gaps, gapsIn(trace, selection));
+      this.labels = isMissing(counted) ? counted : counted.labels;
+      this.changed();
+    };
+    this.timer = setTimeout(() => void take(), REST_MS);
+  }
+}
+
+/** Idle time by cause, of the parts of gaps in a range. */
+function gapsIn(trace: Trace, range: Range): GapTotal[] | Missing {
+  const tracks = trace.tracks.filter(({ kind }) => kind === "gaps");
+  const absent = tracks.find((track) => track.state !== "ready");
+  if (absent) return { missing: typeof absent.state === "object" ? absent.state.missing : "The gaps are not loaded." };
+  const lanes = tracks.flatMap(({ lanes }) => lanes);
+  return partsIn(lanes, range).map(({ key, count, total_ns }) => ({ cause: trace.text(key), count, total_ns, main_count: 0, main_ns: 0, by_other_threads_ns: 0, uncertain_ns: null }));
+}
+
+/** Durations and busy time of some work that comes in order of time. */
+class Tally {
+  dispatches = 0;
+  transfers = 0;
+  busy_ns = 0;
+  readonly durations: number[] = [];
+  private until_ns = -Infinity;
+
+  add(start_ns: number, end_ns: number, dispatch: boolean): void {
+    if (dispatch) {
+      this.dispatches += 1;
+      this.durations.push(end_ns - start_ns);
+    } else this.transfers += 1;
+    this.busy_ns += Math.max(0, end_ns - Math.max(start_ns, this.until_ns));
+    this.until_ns = Math.max(this.until_ns, end_ns);
+  }
+
+  get figures(): Pick<KernelRow, "timed_count" | "total_ns" | "mean_ns" | "p50_ns" | "p99_ns" | "min_ns" | "max_ns"> {
+    const all = this.durations.sort((a, b) => a - b);
+    const at = (part: number): number | null => all[Math.max(0, Math.ceil(all.length * part) - 1)] ?? null;
+    const total_ns = all.reduce((sum, ns) => sum + ns, 0);
+    return { timed_count: all.length, total_ns, mean_ns: all.length > 0 ? total_ns / all.length : null, p50_ns: at(0.5), p99_ns: at(0.99), min_ns: all[0] ?? null, max_ns: all.at(-1) ?? null };
+  }
+}
+
+interface Piece {
+  track: Track;
+  lane: number;
+  index: number;
+  start_ns: number;
+}
+
+/** The work that starts in a range, in order of time. */
+async function piecesIn(trace: Trace, range: Range): Promise<Piece[]> {
+  const pieces: Piece[] = [];
+  for (const track of trace.tracks) {
+    if (track.kind !== "work" || track.overview.rows === 0) continue;
+    await trace.awaitTrack(track);
+    if (typeof track.state === "object") throw new Error(track.state.missing);
+    await trace.loadLabels(track);
+    track.lanes.forEach((lane, number) => {
+      const [from, to] = [lane.startingBefore(range.from_ns), lane.startingBefore(range.to_ns)];
+      if (pieces.length + to - from > MOST_PIECES) throw new Error(TOO_MANY);
+      for (let index = from; index < to; index += 1) pieces.push({ track, lane: number, index, start_ns: lane.start_ns[index] });
+    });
+  }
+  return pieces.sort((a, b) => a.start_ns - b.start_ns);
+}
+
+/** Kernels and labels of the work that starts in a range, as far as the rows of the page tell. */
+async function countedIn(trace: Trace, range: Range): Promise<{ kernels: KernelRow[]; labels: LabelRow[] | Missing }> {
+  const { findings } = trace;
+  if (!findings || isMissing(findings)) throw new Error("The analyses have not answered yet.");
+  const pieces = await piecesIn(trace, range);
+  const labels = new Map(ancestors(findings).map(({ name, rows }) => [name, rows]));
+  const [all, by_name, by_label] = [new Tally(), new Map<number, Tally>(), new Map<number, Tally>()];
+  const tally = (of: Map<number, Tally>, key: number): Tally => of.get(key) ?? (of.set(key, new Tally()).get(key) as Tally);
+  for (const { track, lane, index } of pieces) {
+    const it = track.lanes[lane];
+    const dispatch = track.rowOf({ lane, index }).table === "dispatches";
+    const [start_ns, end_ns] = [it.start_ns[index], it.end_ns(index)];
+    all.add(start_ns, end_ns, dispatch);
+    if (dispatch) tally(by_name, it.key[index]).add(start_ns, end_ns, true);
+    const label = track.labels?.[lane][index] ?? NO_LABEL;
+    for (const row of labels.get(label) ?? []) tally(by_label, row).add(start_ns, end_ns, dispatch);
+  }
+  const named = new Map(findings.kernel_rows.map(({ name }, at) => [name, findings.kernels?.[at]]));
+  const kernels = [...by_name].map(([key, tally]): KernelRow => {
+    const whole = named.get(key);
+    return {
+      name: whole?.name ?? trace.text(key),
+      full_name: whole?.full_name ?? null,
+      variants: whole?.variants ?? 1,
+      codes: whole?.codes ?? 1,
+      count: tally.dispatches,
+      untimed_count: 0,
+      busy_ns: tally.busy_ns,
+      busy_share: all.busy_ns > 0 ? tally.busy_ns / all.busy_ns : null,
+      bound_read_bytes: null,
+      bound_written_bytes: null,
+      ...tally.figures,
+    };
+  });
+  if (findings.labels === null) return { kernels, labels: { missing: "Unknown." } };
+  const rows = findings.labels.flatMap((row, at): LabelRow[] => {
+    const tally = by_label.get(at);
+    if (!tally) return [];
+    return [{ ...row, instances: null, inclusive: { ...tally.figures, dispatch_count: tally.dispatches, transfer_count: tally.transfers, busy_ns: tally.busy_ns } }];
+  });
+  return { kernels, labels: rows };
+}
+
+/** For each name of a label the rows of its table that its work belongs to: its own and those around it. */
+function ancestors({ labels, label_names }: Findings): { name: number; rows: number[] }[] {
+  const around: number[] = [];
+  return (labels ?? []).flatMap(({ depth }, row) => {
+    around.length = depth;
+    around[depth] = row;
+    const name = label_names[row];
+    return name === null || name === undefined ? [] : [{ name, rows: around.filter((one) => one !== undefined) }];
+  });
+}

@@ -1,0 +1,176 @@
+// What the search finds, as a list below its box: kernels, labels, work, calls, gaps, tracks, notes, code.
+
+import { type Gap, isMissing } from "./data/answers.ts";
+import type { Trace, Track } from "./data/trace.ts";
+import { fill, h } from "./dom.ts";
+import { type HitLane, hitLanes, nextHit, rankOf } from "./hits.ts";
+import type { Look } from "./look.ts";
+import { gapTexts } from "./panels/gaps.ts";
+import { goToNote, placeText } from "./panels/notes.ts";
+import { namedKernels } from "./panels/kernels.ts";
+import { swatch } from "./panels/swatch.ts";
+import type { Arrangement } from "./timeline/arrangement.ts";
+import { trackWords } from "./timeline/track-words.ts";
+import { count, duration, instant, known, of } from "./time/format.ts";
+import { type EventPlace, eventRange, type View } from "./view.ts";
+
+/** Of each kind so many are listed. */
+const LISTED = 5;
+/** Tracks of at most so many rows are loaded to look in them. */
+const SMALL_ROWS = 100_000;
+
+export interface ResultSteps {
+  event: (event: EventPlace) => void;
+  gap: (gap: Gap) => void;
+  /** Searches for one thing alone. */
+  search: (text: string) => void;
+  track: (id: string) => void;
+  code: () => void;
+  /** Loads tracks, to look in them too. */
+  want: (tracks: Track[]) => void;
+}
+
+interface Result {
+  colour?: string;
+  text: string;
+  note: string;
+  go: () => void;
+}
+
+interface Kind {
+  name: string;
+  count: number;
+  /** What the count leaves out. */
+  but?: string;
+  results: Result[];
+}
+
+export class Results {
+  readonly element = h("div", { class: "results", role: "region", "aria-label": "What the search finds", hidden: true, onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
+  private open = false;
+
+  constructor(
+    private readonly view: View,
+    private readonly look: Look,
+    private readonly arrangement: Arrangement,
+    private readonly input: HTMLInputElement,
+    private readonly steps: ResultSteps,
+  ) {
+    input.addEventListener("focus", () => this.show(true));
+    input.addEventListener("input", () => this.show(true));
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "ArrowDown" || this.element.hidden) return;
+      event.preventDefault();
+      this.buttons[0]?.focus();
+    });
+    for (const element of [input, this.element]) element.addEventListener("focusout", (event) => this.left((event as FocusEvent).relatedTarget));
+  }
+
+  private get buttons(): HTMLButtonElement[] {
+    return [...this.element.querySelectorAll("button")];
+  }
+
+  private left(to: EventTarget | null): void {
+    if (to !== this.input && !this.element.contains(to as Node | null)) this.show(false);
+  }
+
+  private show(open: boolean): void {
+    this.open = open;
+    this.renew();
+  }
+
+  /** What is searched for has changed, or what there is to be found. */
+  renew(): void {
+    this.element.hidden = !this.open || !this.look.searching;
+    if (this.element.hidden) return fill(this.element);
+    const focused = this.buttons.indexOf(document.activeElement as HTMLButtonElement);
+    const kinds = this.found().filter(({ count, but }) => count > 0 || but !== undefined);
+    fill(
+      this.element,
+      kinds.length === 0 ? h("p", { class: "note" }, "Nothing is found.") : null,
+      kinds.map(({ name, count: all, but, results }) => [
+        h("h3", { "data-kind": name, "data-count": all }, name, h("span", { class: "note" }, ` ${count(all)}${but ?? ""}${results.length < all ? `, ${results.length} listed` : ""}`)),
+        h("ul", {}, results.map((result) => h("li", {}, this.button(result)))),
+      ]).flat(),
+    );
+    if (focused >= 0) this.buttons[Math.min(focused, this.buttons.length - 1)]?.focus();
+  }
+
+  private button({ colour, text, note, go }: Result): HTMLElement {
+    const done = (): void => {
+      this.input.focus();
+      this.show(false);
+      go();
+    };
+    return h("button", { type: "button", title: text, onclick: done }, colour ? swatch(colour) : null, h("span", { class: "clip" }, text), h("span", { class: "number note" }, note));
+  }
+
+  private key(event: KeyboardEvent): void {
+    event.stopPropagation();
+    const { buttons } = this;
+    const at = buttons.indexOf(event.target as HTMLButtonElement);
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (by) {
+      event.preventDefault();
+      (buttons[at + by] ?? (by < 0 ? this.input : buttons[0])).focus();
+    }
+    if (event.key === "Escape") this.input.focus();
+  }
+
+  private found(): Kind[] {
+    const { trace } = this.view;
+    const { findings } = trace;
+    const there = findings && !isMissing(findings) ? findings : null;
+    const { look } = this;
+    const kernels = (there ? (namedKernels(there) ?? []) : []).filter(({ name }) => look.finds(name));
+    const labels = (there?.labels ?? []).filter(({ path }) => look.finds(path));
+    const gaps = (there?.idle_time?.longest ?? []).filter((gap) => gapTexts(gap, trace).some((text) => look.finds(text)));
+    const tracks = this.arrangement.all.flatMap(({ tracks }) => tracks).filter((track) => look.finds(trackWords(track).title));
+    const lines = trace.code?.header.lines.filter(({ text }) => look.finds(text)) ?? [];
+    const listed = <One>(all: readonly One[], result: (one: One) => Result): { count: number; results: Result[] } => ({ count: all.length, results: all.slice(0, LISTED).map(result) });
+    return [
+      { name: "Kernels", ...listed(kernels, (row) => ({ colour: look.nameColour(trace, row.key, "kernel"), text: row.name, note: `${count(row.count)} ×  ${known(row.busy_ns, duration)}`, go: () => this.steps.search(`^${escaped(row.name)}$`) })) },
+      { name: "Labels", ...listed(labels, (row) => ({ text: row.path, note: known(row.inclusive.busy_ns, duration), go: () => this.steps.search(escaped(row.path)) })) },
+      this.events("Work", trace, "work"),
+      this.events("Calls", trace, "calls"),
+      {
+        name: "Gaps",
+        ...listed(gaps, (gap) => ({ colour: trace.causes.colour(gap.cause), text: `${trace.causes.name(gap.cause)}, ${gap.before.name} → ${gap.after.name}`, note: `${duration(gap.duration_ns)} at ${instant(gap.start_ns, 1e4)}`, go: () => this.steps.gap(gap) })),
+        ...(there?.idle_time && there.idle_time.longest.length < there.idle_time.gap_count ? { but: ` of the ${count(there.idle_time.longest.length)} longest` } : {}),
+      },
+      { name: "Tracks", ...listed(tracks, (track) => ({ text: trackWords(track).title, note: this.arrangement.shows(track) ? "" : "hidden", go: () => this.steps.track(track.id) })) },
+      { name: "Notes", ...listed(this.view.notes.filter(({ text }) => look.finds(text)), (note) => ({ text: note.text, note: placeText(note), go: () => goToNote(this.view, note) })) },
+      { name: "Code", ...listed(lines, ({ text }) => ({ text, note: "", go: () => (this.steps.search(escaped(text)), this.steps.code()) })) },
+    ];
+  }
+
+  /** Events that are found, from the one that is picked on, or else from the left edge. */
+  private events(name: string, trace: Trace, kind: "work" | "calls"): Kind {
+    const lanes = hitLanes(trace, this.look, kind);
+    const all = lanes.reduce((sum, { found }) => sum + found.lane.count, 0);
+    const unloaded = trace.tracks.filter((track) => track.kind === kind && track.state !== "ready" && track.overview.rows !== 0);
+    const absent = unloaded.length;
+    this.steps.want(unloaded.filter(({ state, overview }) => state === "waiting" && (overview.rows ?? Infinity) <= SMALL_ROWS));
+    const { event, range } = this.view;
+    const places: EventPlace[] = [];
+    let next = event && rankOf(lanes, event) !== null ? event : nextHit(lanes, null, range.from_ns, true);
+    while (next && places.length < Math.min(LISTED, all)) {
+      places.push(next);
+      next = nextHit(lanes, next, range.from_ns, true);
+    }
+    const results = places.map((place) => this.event(trace, lanes, place));
+    return { name, count: all, results, ...(absent > 0 ? { but: ` so far: ${of(absent, "track is", "tracks are")} not loaded` } : {}) };
+  }
+
+  private event(trace: Trace, lanes: readonly HitLane[], place: EventPlace): Result {
+    const { from_ns, to_ns } = eventRange(place);
+    const key = place.track.lanes[place.lane].key[place.index];
+    const colour = this.look.colourOf(trace, place.track, place.lane)(place.index);
+    const rank = rankOf(lanes, place);
+    return { colour, text: trace.nameOf(place.track, key), note: `${rank === null ? "" : `${count(rank)}.  `}${duration(to_ns - from_ns)} at ${instant(from_ns, 1e4)}`, go: () => this.steps.event(place) };
+  }
+}
+
+export function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+}

@@ -1,0 +1,70 @@
+// The tables of gaps, kernels and labels: of the whole recording, or of what the search finds and the selected range has.
+
+import { isMissing, type KernelRow, type LabelRow, type Missing } from "./data/answers.ts";
+import type { Trace } from "./data/trace.ts";
+import type { InRange } from "./in-range.ts";
+import type { Look } from "./look.ts";
+import { type Awaited, part } from "./panels/awaited.ts";
+import type { GapsPanel } from "./panels/gaps.ts";
+import { type NamedKernel, namedKernels } from "./panels/kernels.ts";
+import type { Narrowed } from "./panels/narrowed.ts";
+import type { Table } from "./panels/table.ts";
+import type { Search } from "./searching.ts";
+import type { View } from "./view.ts";
+
+const COUNTING = "Looking at the selected range…";
+
+export class Tables {
+  private scheduled = 0;
+
+  constructor(
+    private readonly view: View,
+    private readonly look: Look,
+    private readonly parts: { gaps: GapsPanel; kernels: Table<NamedKernel>; labels: Table<LabelRow & { order: number }>; narrowed: Narrowed; inRange: InRange; search: Search },
+    /** What is said until the analyses have answered. */
+    private readonly coming: () => string,
+  ) {
+    parts.inRange.onChange(() => {
+      // Once a frame is enough while the range is dragged.
+      this.scheduled ||= requestAnimationFrame(() => {
+        this.scheduled = 0;
+        this.show();
+      });
+    });
+  }
+
+  show(): void {
+    const { gaps, kernels, labels, narrowed, inRange, search } = this.parts;
+    const { selection, trace } = this.view;
+    const { findings } = trace;
+    const coming = this.coming();
+    const finds = search.filters ? (text: string): boolean => this.look.finds(text) : null;
+    narrowed.show({ range: selection, search: search.filters ? search.text : null });
+    gaps.narrow({ range: selection, causes: selection && ranged(inRange.gaps), finds });
+    gaps.show(findings, coming);
+    const none = (what: string): string | null => (finds ? `The search finds no ${what}${selection ? " in the selected range" : ""}.` : selection ? `No work of a ${what} starts in the selected range.` : null);
+    const found = <Row>(rows: Awaited<Row[]>, text: (row: Row) => string): Awaited<Row[]> =>
+      rows.state === "there" && finds ? { state: "there", value: rows.value.filter((row) => finds(text(row))) } : rows;
+    const here = <Row>(rows: Row[] | Missing | null, named: (rows: Row[]) => Row[]): Awaited<Row[]> => {
+      const one = ranged(rows);
+      return one.state === "there" ? { state: "there", value: named(one.value) } : one;
+    };
+    const all_kernels = selection ? keyed(here(inRange.kernels, (rows) => rows.filter(({ count }) => count > 0)), trace) : part(findings, coming, namedKernels);
+    kernels.take(found(all_kernels, ({ name }) => name), none("kernel"));
+    const order = (rows: LabelRow[]): (LabelRow & { order: number })[] => rows.map((row, order) => ({ ...row, order }));
+    const all_labels = selection ? here(inRange.labels, (rows) => rows) : part(findings, coming, ({ labels }) => labels);
+    labels.take(found(all_labels.state === "there" ? { state: "there", value: order(all_labels.value) } : all_labels, ({ path }) => path), none("label"));
+  }
+}
+
+function ranged<T>(answer: T | Missing | null): Awaited<T> {
+  if (answer === null) return { state: "coming", says: COUNTING };
+  return isMissing(answer) ? { state: "missing", says: answer.missing } : { state: "there", value: answer };
+}
+
+/** Kernels of a range with the names that their work is drawn with. */
+function keyed(rows: Awaited<KernelRow[]>, { findings }: Trace): Awaited<NamedKernel[]> {
+  if (rows.state !== "there") return rows;
+  const keys = new Map((findings && !isMissing(findings) ? (namedKernels(findings) ?? []) : []).map(({ name, key }) => [name, key]));
+  return { state: "there", value: rows.value.map((row) => ({ ...row, key: keys.get(row.name) ?? null })) };
+}
