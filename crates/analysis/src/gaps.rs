@@ -116,6 +116,11 @@ pub struct IdleTime {
     /// Part of the time of [`Cause::HostLate`] in which it is not known what the submitting thread did: not which thread
     /// that is, or the trace has no host calls of its process.
     pub unknown_host_ns: i64,
+    /// Part of the time of [`Cause::HostLate`] in which other threads of the process compiled or loaded code: calls that returned
+    /// too early or too late to be taken for what held up the submitting thread, which may have waited for them all the same. In
+    /// JSON it is in the advice.
+    #[serde(skip)]
+    pub late_while_compiling_ns: i64,
     /// Part of the time of [`Cause::HostFunction`] of which it is not known when the function ran: all that it may have
     /// taken.
     pub untimed_host_function_ns: i64,

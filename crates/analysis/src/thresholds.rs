@@ -116,6 +116,9 @@ thresholds! {
     SEVERAL: f64 = 2.0, Count,
         "From so many command buffers in a submission, or kernels in a graph, on average, the advice is not to put more into one.",
         "With two of them in each it is done already, and the cause is another.";
+    COMPILED_SHARE: f64 = 0.1, Share,
+        "From this share of the time of a late host in which other threads of the process compile or load code on, the advice begins with that.",
+        "Below, what else the submitting thread did counts for more. That it waited for them is likely and not certain: the time stays that of a late host.";
     CODES_OF_A_NAME: usize = 64, Count,
         "Up to so many kernels of different code that have one name are rows of their own, told apart by their code. More are one row, which says how many.",
         "A program that generates code anew for each step would fill the table with rows of one dispatch each.";

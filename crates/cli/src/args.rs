@@ -287,6 +287,10 @@ pub struct Report {
     #[command(flatten)]
     pub width: Width,
 
+    /// File that names kernels, one on each line, in place of the recorded names: `HASH = NAME`, as of `gapscope record`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub names: Option<PathBuf>,
+
     /// Rows in each table; 0 for all of them (JSON always has all)
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
@@ -311,7 +315,7 @@ pub struct Report {
 /// How wide text is drawn.
 #[derive(Debug, Args)]
 pub struct Width {
-    /// Columns of the text [default: those of the terminal, at most 120; else $COLUMNS, or 80]
+    /// Columns of the text [default: $COLUMNS, else those of the terminal, else 80]; sentences take at most 120
     #[arg(long = "width", value_name = "N", value_parser = clap::value_parser!(u16).range(60..=1000))]
     pub columns: Option<u16>,
 }
@@ -336,6 +340,10 @@ pub struct View {
     /// Port to serve at [default: any free one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
+
+    /// File that names kernels, one on each line, in place of the recorded names: `HASH = NAME`, as of `gapscope record`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub names: Option<PathBuf>,
 
     /// A trace, with those of its ranks if it has any, or two to compare; or a capture
     #[arg(value_name = "TRACE|CAPTURE", required = true, num_args = 1..=2, value_hint = ValueHint::DirPath)]

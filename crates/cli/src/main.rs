@@ -21,6 +21,7 @@ mod import;
 mod info;
 #[cfg(target_os = "linux")]
 mod layer;
+mod names;
 mod needed_barriers;
 mod output;
 mod page;

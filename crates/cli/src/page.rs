@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, stderr, stdout};
 use terminal_size::Height;
 
-/// Wider lines are hard to read: who wants them says so.
-const WIDEST: u16 = 120;
+/// As many columns as `--width` takes.
+const WIDEST: u16 = 1000;
 const NARROWEST: u16 = 60;
 
 /// The terminal of stdout, in as many columns as were asked for.
@@ -28,23 +28,19 @@ pub fn of_stderr() -> Terminal {
 }
 
 fn terminal(stream: &impl IsTerminal, size: Option<(terminal_size::Width, Height)>) -> Terminal {
-    if !stream.is_terminal() {
-        let columns = std::env::var("COLUMNS").ok();
-        let columns = columns.and_then(|columns| columns.parse::<u16>().ok());
-        return Terminal {
-            columns: columns.map_or(80, fitting),
-            colour: false,
-        };
-    }
-    let columns = size.map_or(80, |(width, _)| width.0);
+    let is_terminal = stream.is_terminal();
+    let size = size.filter(|_| is_terminal).map(|(width, _)| width.0);
     Terminal {
-        columns: fitting(columns),
-        colour: coloured(std::env::var_os("NO_COLOR"), std::env::var_os("TERM")),
+        columns: columns(std::env::var("COLUMNS").ok().as_deref(), size),
+        colour: is_terminal && coloured(std::env::var_os("NO_COLOR"), std::env::var_os("TERM")),
     }
 }
 
-fn fitting(columns: u16) -> usize {
-    columns.clamp(NARROWEST, WIDEST).into()
+/// The columns of a page: those of the variable, which somebody has set, else those of the terminal.
+fn columns(variable: Option<&str>, terminal: Option<u16>) -> usize {
+    let set = variable.and_then(|columns| columns.trim().parse().ok());
+    let columns = set.filter(|columns| *columns > 0).or(terminal);
+    columns.map_or(80, |columns| columns.clamp(NARROWEST, WIDEST).into())
 }
 
 /// Whether a terminal gets colours: see no-color.org.
@@ -64,7 +60,19 @@ pub fn write(text: &str) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::coloured;
+    use super::{coloured, columns};
+
+    #[test]
+    fn a_page_is_as_wide_as_the_variable_or_the_terminal_says() {
+        assert_eq!(columns(None, None), 80, "a pipe");
+        assert_eq!(columns(None, Some(211)), 211, "a wide terminal is used");
+        assert_eq!(columns(Some("140"), None), 140);
+        assert_eq!(columns(Some("140"), Some(211)), 140);
+        assert_eq!(columns(Some("3"), None), 60);
+        for nothing in ["", "wide", "-1", "0", "99999"] {
+            assert_eq!(columns(Some(nothing), Some(100)), 100, "{nothing}");
+        }
+    }
 
     #[test]
     fn no_color_is_respected() {

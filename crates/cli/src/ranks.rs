@@ -7,10 +7,11 @@ use gapscope_analysis::ranks::{RankDigest, RankFindings, list, ranks};
 use gapscope_analysis::{Findings, Options};
 use gapscope_report::ranks::RanksReport;
 use gapscope_report::{Document, Terminal, markdown};
-use gapscope_trace::Manifest;
+use gapscope_trace::{Manifest, Names};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Listed collectives with the greatest skews.
 const LONGEST: usize = 10;
@@ -35,12 +36,17 @@ struct Compared {
     whole: bool,
 }
 
-fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Failure> {
+fn compare(
+    paths: &[(u32, PathBuf)],
+    options: &Options,
+    names: Option<&Arc<Names>>,
+) -> Result<Compared, Failure> {
+    let selection = RankDigest::selection().named(names);
     let (mut digests, mut remarks) = (Vec::new(), Vec::new());
     let (mut first, mut whole) = (None, true);
     for (rank, path) in paths {
         // One trace at a time is in memory.
-        trace::with_timeline(path, &RankDigest::selection(), |trace, timeline, said| {
+        trace::with_timeline(path, &selection, |trace, timeline, said| {
             let findings = Findings::of_timeline(timeline, options);
             digests.extend(RankDigest::of(timeline, &findings, *rank));
             remarks.extend(said.iter().map(|r| (*rank, r.clone())));
@@ -86,8 +92,12 @@ pub struct Within(Compared);
 
 impl Within {
     /// Reads a trace again, with what only the comparison of ranks needs.
-    pub fn of(path: &Path, options: &Options) -> Result<Within, Failure> {
-        Ok(Within(compare(&[(0, path.to_owned())], options)?))
+    pub fn of(
+        path: &Path,
+        options: &Options,
+        names: Option<&Arc<Names>>,
+    ) -> Result<Within, Failure> {
+        Ok(Within(compare(&[(0, path.to_owned())], options, names)?))
     }
 
     /// What they show.
@@ -109,7 +119,11 @@ impl Within {
 }
 
 /// Prints the report on a folder of ranks.
-pub fn report(arguments: &Report, paths: &[(u32, PathBuf)]) -> Result<ExitCode, Failure> {
+pub fn report(
+    arguments: &Report,
+    paths: &[(u32, PathBuf)],
+    names: Option<&Arc<Names>>,
+) -> Result<ExitCode, Failure> {
     if arguments.label.is_some() || arguments.compare_labels.is_some() {
         return Err(choose(&arguments.trace, paths, "a report on labels"));
     }
@@ -117,7 +131,7 @@ pub fn report(arguments: &Report, paths: &[(u32, PathBuf)]) -> Result<ExitCode, 
         exclude_warm_up: !arguments.all,
         ..Options::default()
     };
-    let compared = compare(paths, &options)?;
+    let compared = compare(paths, &options, names)?;
     let name = trace::name(&arguments.trace);
     let report = RanksReport {
         folder: &name,
@@ -147,7 +161,7 @@ pub fn after_recording(
     paths: &[(u32, PathBuf)],
     terminal: &Terminal,
 ) -> Result<String, Failure> {
-    let compared = compare(paths, &Options::default())?;
+    let compared = compare(paths, &Options::default(), None)?;
     let report = RanksReport {
         folder: &trace::name(folder),
         manifest: &compared.manifest,

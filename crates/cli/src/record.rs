@@ -1,14 +1,15 @@
 //! `gapscope record`.
 
 use crate::args::Record;
-use crate::failure::{Failure, without_number};
-use crate::{exit, layer, output, page, progress, report, view};
+use crate::failure::Failure;
+use crate::{exit, layer, names, output, page, progress, report, view};
 use gapscope_analysis::quantity as number;
-use gapscope_recorder::{Layers, Names, Outcome, Recorded, Recording, Start};
+use gapscope_recorder::{Layers, Outcome, Recorded, Recording, Start};
 use gapscope_trace::LossKind;
 use gapscope_view::Running;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Where `proc` and `sys` of the machine are, for a container that has those of its host elsewhere, and for tests.
 const SYSTEM_ROOT: &str = "GAPSCOPE_SYSTEM_ROOT";
@@ -45,12 +46,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         )
         .status(exit::USAGE));
     }
-    let names = match &arguments.names {
-        Some(file) => {
-            Names::read(file).map_err(|error| Failure::new(without_number(&error.to_string())))?
-        }
-        None => Names::default(),
-    };
+    let names = names::read(arguments.names.as_deref())?;
     let recording = Recording {
         command: arguments.command.clone(),
         output: match &arguments.output {
@@ -58,7 +54,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
             None => output::for_program(Path::new(""), &arguments.command[0]),
         },
         mode: arguments.mode.into(),
-        names,
+        names: names.map(Arc::unwrap_or_clone).unwrap_or_default(),
         start: match (&arguments.start_label, arguments.delay) {
             (Some(label), _) => Start::Label(label.clone()),
             (None, Some(delay)) => Start::After(delay),

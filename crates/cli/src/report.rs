@@ -3,35 +3,38 @@
 use crate::args::Report;
 use crate::failure::Failure;
 use crate::ranks::Within;
-use crate::{exit, page, progress, ranks, trace, view};
+use crate::{exit, names, page, progress, ranks, trace, view};
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::ranks::note;
 use gapscope_analysis::unread::CAUSES;
 use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
 use gapscope_report::{Terminal, json, markdown, slices, source_lines};
 use gapscope_trace::tables::Dispatches;
-use gapscope_trace::{Trace, rank_folders};
+use gapscope_trace::{Names, Trace, rank_folders};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Prints the report of a trace.
 pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
+    let names = names::read(arguments.names.as_deref())?;
+    let names = names.as_ref();
     let of_ranks = rank_folders(&arguments.trace);
     if !of_ranks.is_empty() {
         return match &arguments.html {
             Some(_) => Err(ranks::choose(&arguments.trace, &of_ranks, "a page")),
-            None => ranks::report(arguments, &of_ranks),
+            None => ranks::report(arguments, &of_ranks, names),
         };
     }
     if let Some(file) = &arguments.html {
-        return view::to_file(&arguments.trace, file);
+        return view::to_file(&arguments.trace, file, names);
     }
     let options = Options {
         exclude_warm_up: !arguments.all,
         equal_work: arguments.compare_labels.clone(),
         ..Options::default()
     };
-    let selection = Findings::selection_for(&options);
+    let selection = Findings::selection_for(&options).named(names);
     let (text, whole) = progress::while_running("reading the trace", || {
         trace::in_pieces(&arguments.trace, &selection, |opened| {
             let trace = &opened.trace;
@@ -55,7 +58,7 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
                 source_lines::add(findings, &trace.manifest);
             }
             let text = findings.and_then(|found| {
-                let ranks = ranks_within(arguments, &timeline, &options)?;
+                let ranks = ranks_within(arguments, &timeline, &options, names)?;
                 let text = text(
                     arguments,
                     trace,
@@ -150,10 +153,11 @@ fn ranks_within(
     arguments: &Report,
     timeline: &Timeline,
     options: &Options,
+    names: Option<&Arc<Names>>,
 ) -> Result<Option<Within>, Failure> {
     let whole = arguments.label.is_none() && arguments.compare_labels.is_none();
     match whole && note(timeline).is_some() {
-        true => Within::of(&arguments.trace, options).map(Some),
+        true => Within::of(&arguments.trace, options, names).map(Some),
         false => Ok(None),
     }
 }
@@ -182,7 +186,7 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
         };
         let mut document = report.document();
         if note(timeline).is_some() {
-            let ranks = Within::of(path, &options)?.document(report.top);
+            let ranks = Within::of(path, &options, None)?.document(report.top);
             document.blocks.extend(ranks.blocks);
         }
         Ok(terminal.draw(&document))

@@ -2,12 +2,13 @@
 
 use crate::args::View;
 use crate::failure::{Failure, without_number};
-use crate::{exit, page, ranks, trace};
+use crate::{exit, names, page, ranks, trace};
 use gapscope_analysis::quantity as number;
-use gapscope_trace::rank_folders;
+use gapscope_trace::{Names, rank_folders};
 use gapscope_view::{Options, Running, Server, write_file};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
 
 impl From<gapscope_view::Error> for Failure {
     fn from(error: gapscope_view::Error) -> Failure {
@@ -30,6 +31,7 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
     let options = Options {
         port: arguments.port,
         live: false,
+        names: names::read(arguments.names.as_deref())?,
     };
     let server = Server::open(&arguments.traces, options)?;
     serve(server, &arguments.traces, "", !arguments.no_open)?;
@@ -38,11 +40,7 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
 
 /// Serves two traces until Ctrl-C, compared as a whole, and a kernel found in both.
 pub fn compared(traces: &[PathBuf; 2], kernel: Option<&str>) -> Result<(), Failure> {
-    let options = Options {
-        port: None,
-        live: false,
-    };
-    let server = Server::open(traces, options)?;
+    let server = Server::open(traces, Options::default())?;
     // As the page writes its own address: `web/src/link.ts`.
     let mut state = form_urlencoded::Serializer::for_suffix("#".to_owned(), 1);
     if let Some(kernel) = kernel {
@@ -66,8 +64,8 @@ fn serve(server: Server, traces: &[PathBuf], state: &str, is_opened: bool) -> Re
 }
 
 /// Writes the page as one file.
-pub fn to_file(trace: &Path, file: &Path) -> Result<ExitCode, Failure> {
-    let written = write_file(trace, file)?;
+pub fn to_file(trace: &Path, file: &Path, names: Option<&Arc<Names>>) -> Result<ExitCode, Failure> {
+    let written = write_file(trace, file, names)?;
     let bytes = number::bytes(written.bytes);
     let file = file.display();
     page::say(&format!("gapscope: {file} is written, {bytes}\n"));
@@ -88,8 +86,8 @@ pub fn to_file(trace: &Path, file: &Path) -> Result<ExitCode, Failure> {
 /// Shows a recording that runs. That it cannot be shown is said and ends nothing.
 pub fn live(output: PathBuf) -> Option<Running> {
     let options = Options {
-        port: None,
         live: true,
+        ..Options::default()
     };
     match Server::open(&[output], options) {
         Ok(server) => {

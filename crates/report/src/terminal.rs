@@ -29,6 +29,8 @@ const MARGIN: usize = 2;
 const GUTTER: usize = 2;
 /// Clipped columns are not made narrower than this.
 const LEAST_NAME: usize = 20;
+/// Longer lines of sentences are hard to read; tables and pictures take all columns.
+const WIDEST_SENTENCE: usize = 120;
 
 impl Terminal {
     /// Draws a document; the text ends with a line feed.
@@ -78,7 +80,8 @@ impl Terminal {
     }
 
     fn paragraph(&self, page: &mut String, text: &Text, bullet: &str, hanging: usize) {
-        let room = self.columns.saturating_sub(MARGIN + hanging).max(20);
+        let columns = self.columns.min(WIDEST_SENTENCE);
+        let room = columns.saturating_sub(MARGIN + hanging).max(20);
         for (i, line) in wrap(text, room).into_iter().enumerate() {
             let lead = if i == 0 { bullet } else { &"  "[..hanging] };
             let mut whole = Text::new().and(" ".repeat(MARGIN)).faint(lead);
@@ -118,7 +121,8 @@ impl Terminal {
             self.row(page, table, &layout, &cells.collect::<Vec<_>>());
             if let Some(note) = &row.note {
                 let indent = layout.note_indent;
-                let room = self.columns.saturating_sub(MARGIN + indent + 2).max(20);
+                let columns = self.columns.min(WIDEST_SENTENCE);
+                let room = columns.saturating_sub(MARGIN + indent + 2).max(20);
                 for (i, line) in wrap(note, room).into_iter().enumerate() {
                     let lead = if i == 0 { "→ " } else { "  " };
                     let lead = format!("{}{lead}", " ".repeat(MARGIN + indent));

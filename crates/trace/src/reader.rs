@@ -8,13 +8,14 @@ mod tail;
 
 use crate::manifest::{FORMAT_VERSION, Manifest};
 use crate::tables::*;
-use crate::{Diagnostic, Error, Trace, UnreadTable, checksums, files, for_each_table, part};
+use crate::{Diagnostic, Error, Names, Trace, UnreadTable, checksums, files, for_each_table, part};
 use load::Source;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use crate::versions::has_table;
 pub use pieces::DispatchPieces;
@@ -29,6 +30,7 @@ pub(crate) const MANIFEST: &str = "trace.json";
 pub struct Selection {
     tables: BTreeMap<&'static str, BTreeSet<&'static str>>,
     unchecked: bool,
+    names: Option<Arc<Names>>,
 }
 
 impl Selection {
@@ -77,6 +79,24 @@ impl Selection {
     pub fn unchecked(mut self) -> Selection {
         self.unchecked = true;
         self
+    }
+
+    /// Kernels have the names that these are, where there are any; the columns of the table that this takes are selected too.
+    pub fn named(self, names: Option<&Arc<Names>>) -> Selection {
+        let Some(names) = names else {
+            return self;
+        };
+        let columns = [
+            "source",
+            "specialisation",
+            "name",
+            "name_source",
+            "full_name",
+        ];
+        Selection {
+            names: Some(names.clone()),
+            ..self.columns::<Kernels>(&columns)
+        }
     }
 
     fn has_table(&self, table: &str) -> bool {
@@ -186,6 +206,9 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
     }
     for_each_table!(sources);
     load::load(sources, &mut diagnostics)?;
+    if let Some(names) = &selection.names {
+        names.apply(&mut tables.kernels);
+    }
     let unread = unread(&diagnostics, &tables);
     let trace = Trace {
         manifest,

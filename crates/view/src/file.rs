@@ -14,11 +14,12 @@ use flate2::write::GzEncoder;
 use gapscope_analysis::Timeline;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_trace::tables::Table;
-use gapscope_trace::{Diagnostic, UnreadTable, table_sizes};
+use gapscope_trace::{Diagnostic, Names, UnreadTable, table_sizes};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Rows that are drawn, at most, in a file that has all of them.
@@ -43,11 +44,15 @@ pub struct Written {
     pub changed: Vec<String>,
 }
 
-/// Writes the page with what it shows of the trace `folder` as one HTML file. The file must not exist.
+/// Writes the page with what it shows of the trace `folder` as one HTML file, with these names for kernels. The file must not exist.
 ///
 /// # Errors
 /// The trace cannot be opened or is not complete; the file exists or cannot be written.
-pub fn write_file(folder: &Path, path: &Path) -> Result<Written, Error> {
+pub fn write_file(
+    folder: &Path,
+    path: &Path,
+    names: Option<&Arc<Names>>,
+) -> Result<Written, Error> {
     if path.symlink_metadata().is_ok() {
         return Err(Error::Exists {
             path: path.to_owned(),
@@ -58,7 +63,7 @@ pub fn write_file(folder: &Path, path: &Path) -> Result<Written, Error> {
             path: folder.to_owned(),
         });
     }
-    let snapshot = Snapshot::full(folder)?;
+    let snapshot = Snapshot::full(folder, names)?;
     let Answers {
         answers,
         folded,

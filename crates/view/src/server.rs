@@ -4,6 +4,7 @@ use crate::Error;
 use crate::captured::{Captured, is_capture};
 use crate::http::{self, Served};
 use crate::traces::{Traces, name};
+use gapscope_trace::Names;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -16,12 +17,14 @@ use tokio::sync::oneshot;
 const NICENESS: i32 = 10;
 
 /// How to serve.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The port; any free one where it is absent.
     pub port: Option<u16>,
     /// The trace is being recorded: follow it.
     pub live: bool,
+    /// Names for kernels, in place of the recorded ones.
+    pub names: Option<Arc<Names>>,
 }
 
 /// A server that has its port and reads its traces, and does not answer yet.
@@ -67,7 +70,10 @@ impl Server {
         let (traces, capture) = match (capture, traces) {
             (Some(path), [_]) => (Traces::none(), Some(Captured::open(path, name(path))?)),
             (Some(path), _) => return Err(Error::Several { path: path.clone() }),
-            (None, traces) => (Traces::open(traces, options.live)?, None),
+            (None, traces) => (
+                Traces::open(traces, options.live, options.names.as_ref())?,
+                None,
+            ),
         };
         let port = options.port.unwrap_or(0);
         let listener =

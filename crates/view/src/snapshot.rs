@@ -16,7 +16,7 @@ use gapscope_trace::tables::{
     CommandBuffers, CounterValues, Counters, Dispatches, HostCalls, Kernels, Labels, Markers,
     Memory, OpaqueWork, Samples, Submissions, Transfers,
 };
-use gapscope_trace::{Diagnostic, Error, Selection, Tables, Trace};
+use gapscope_trace::{Diagnostic, Error, Names, Selection, Tables, Trace};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::path::Path;
@@ -99,13 +99,13 @@ impl Snapshot {
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn quick(folder: &Path) -> Result<Snapshot, Error> {
-        let (trace, diagnostics) = gapscope_trace::read(folder, &drawing())?;
+    pub fn quick(folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
+        let (trace, diagnostics) = gapscope_trace::read(folder, &drawing().named(names))?;
         match Whole::quick(&trace, || untimed(&trace)) {
             Some(whole) => Ok(Snapshot::with(trace, diagnostics, false, Some(whole))),
             None => {
                 drop(trace);
-                Snapshot::full(folder)
+                Snapshot::full(folder, names)
             }
         }
     }
@@ -114,8 +114,8 @@ impl Snapshot {
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn full(folder: &Path) -> Result<Snapshot, Error> {
-        let (trace, diagnostics) = gapscope_trace::read(folder, &Selection::all())?;
+    pub fn full(folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
+        let (trace, diagnostics) = gapscope_trace::read(folder, &Selection::all().named(names))?;
         Ok(Snapshot::of(trace, diagnostics))
     }
 
@@ -153,8 +153,9 @@ impl Snapshot {
     }
 
     /// The same trace with all its columns: what was made of it stays.
-    pub fn with_all(&self, folder: &Path) -> Result<Snapshot, Error> {
-        let (mut trace, diagnostics) = gapscope_trace::read(folder, &Selection::all())?;
+    pub fn with_all(&self, folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
+        let (mut trace, diagnostics) =
+            gapscope_trace::read(folder, &Selection::all().named(names))?;
         let same = Source::ALL
             .iter()
             .all(|source| source.rows(&trace) == source.rows(&self.trace));

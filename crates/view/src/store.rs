@@ -6,7 +6,7 @@ use crate::notes::Notes;
 use crate::overview;
 use crate::snapshot::Snapshot;
 use gapscope_trace::reader::Tail;
-use gapscope_trace::{Trace, read_manifest, table_sizes};
+use gapscope_trace::{Names, Trace, read_manifest, table_sizes};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(400);
 
 /// A trace that is served.
 pub struct Store {
+    names: Option<Arc<Names>>,
     folder: PathBuf,
     name: String,
     state: Mutex<State>,
@@ -48,7 +49,12 @@ impl Store {
     ///
     /// # Errors
     /// It is not a trace, or not complete and not `live`.
-    pub fn open(folder: &Path, name: String, live: bool) -> Result<Arc<Store>, Error> {
+    pub fn open(
+        folder: &Path,
+        name: String,
+        live: bool,
+        names: Option<&Arc<Names>>,
+    ) -> Result<Arc<Store>, Error> {
         if !live {
             let manifest = read_manifest(folder)?;
             if !manifest.complete {
@@ -60,6 +66,7 @@ impl Store {
         let store = Arc::new_cyclic(|store: &Weak<Store>| Store {
             folder: folder.to_owned(),
             name,
+            names: names.cloned(),
             state: Mutex::new(State {
                 tail: live.then(|| Tail::new(folder)),
                 ..State::default()
@@ -73,7 +80,9 @@ impl Store {
         std::thread::spawn(move || {
             let snapshot = match live {
                 true => Ok(empty(&reading.folder)),
-                false => Snapshot::quick(&reading.folder).map_err(Error::from),
+                false => {
+                    Snapshot::quick(&reading.folder, reading.names.as_ref()).map_err(Error::from)
+                }
             };
             reading.state().snapshot = Some(snapshot.map(Arc::new));
             reading.ready.notify_all();
@@ -132,7 +141,7 @@ impl Store {
         if snapshot.full {
             return Ok(snapshot);
         }
-        let full = Arc::new(snapshot.with_all(&self.folder)?);
+        let full = Arc::new(snapshot.with_all(&self.folder, self.names.as_ref())?);
         self.state().snapshot = Some(Ok(full.clone()));
         Ok(full)
     }
@@ -186,7 +195,7 @@ impl Store {
             return;
         }
         *looked = Some(Instant::now());
-        let taken = take_up(&self.folder, snapshot, tail);
+        let taken = take_up(&self.folder, self.names.as_ref(), snapshot, tail);
         let said = taken.unwrap_or_else(|error| {
             let Some(growing) = Arc::get_mut(snapshot) else {
                 return Taken::Later;
@@ -211,13 +220,14 @@ enum Taken {
 /// Takes up what a live trace has got.
 fn take_up(
     folder: &Path,
+    names: Option<&Arc<Names>>,
     snapshot: &mut Arc<Snapshot>,
     tail: &mut Option<Tail>,
 ) -> Result<Taken, gapscope_trace::Error> {
     let manifest = read_manifest(folder)?;
     if manifest.complete {
         // Its files are new, and the names of kernels are better: all is read again.
-        let mut complete = Snapshot::full(folder)?;
+        let mut complete = Snapshot::full(folder, names)?;
         complete.generation = snapshot.generation + 1;
         complete.edition = snapshot.edition + 1;
         *snapshot = Arc::new(complete);

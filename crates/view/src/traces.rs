@@ -4,7 +4,7 @@ use crate::Error;
 use crate::overview;
 use crate::ranks::OfRank;
 use crate::store::{Store, TraceStatus};
-use gapscope_trace::{rank_folders, read_manifest};
+use gapscope_trace::{Names, rank_folders, read_manifest};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,7 +35,11 @@ impl Traces {
     ///
     /// # Errors
     /// A trace cannot be opened, is not complete and not `live`, or the ranks have no common clock.
-    pub fn open(paths: &[PathBuf], live: bool) -> Result<Traces, Error> {
+    pub fn open(
+        paths: &[PathBuf],
+        live: bool,
+        names: Option<&Arc<Names>>,
+    ) -> Result<Traces, Error> {
         let recording = match paths {
             [one] => Some(one.clone()),
             _ => None,
@@ -51,11 +55,11 @@ impl Traces {
         for path in paths {
             // Ranks that were gathered by hand have no trace around them.
             if ranks.is_empty() || live || path.join("trace.json").is_file() {
-                stores.all.push(Store::open(path, name(path), live)?);
+                stores.all.push(Store::open(path, name(path), live, names)?);
             }
         }
         for (rank, path) in &ranks {
-            stores.add(*rank, path, live)?;
+            stores.add(*rank, path, live, names)?;
         }
         Ok(Traces {
             stores: Mutex::new(stores),
@@ -91,7 +95,7 @@ impl Traces {
         if let Some(recording) = self.recording.as_deref().filter(|_| self.live) {
             for (rank, path) in rank_folders(recording) {
                 // One that cannot be opened now can be at the next look.
-                let _ = stores.add(rank, &path, true);
+                let _ = stores.add(rank, &path, true, None);
             }
         }
         (stores.all.clone(), !stores.ranks.is_empty())
@@ -149,12 +153,18 @@ impl Traces {
 }
 
 impl Stores {
-    fn add(&mut self, rank: u32, path: &Path, live: bool) -> Result<(), Error> {
+    fn add(
+        &mut self,
+        rank: u32,
+        path: &Path,
+        live: bool,
+        names: Option<&Arc<Names>>,
+    ) -> Result<(), Error> {
         if self.ranks.contains(&rank) {
             return Ok(());
         }
         self.all
-            .push(Store::open(path, format!("rank {rank}"), live)?);
+            .push(Store::open(path, format!("rank {rank}"), live, names)?);
         self.ranks.push(rank);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::outcome::{self, Choice};
 use gapscope_recorder::Assembler;
-use gapscope_recorder::names::Names;
+use gapscope_recorder::Names;
 use gapscope_spool::event::Event;
 use gapscope_spool::ids::Thread;
 use gapscope_trace::Trace;

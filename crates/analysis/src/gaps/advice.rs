@@ -5,8 +5,8 @@
 use super::Cause;
 use super::waits::is_work;
 use crate::Findings;
-use crate::quantity;
-use crate::thresholds::SEVERAL;
+use crate::quantity::{self, ratio};
+use crate::thresholds::{COMPILED_SHARE, SEVERAL};
 use crate::timeline::Timeline;
 use crate::vocabulary::{Vocabulary, Words, program};
 use gapscope_trace::manifest::{Api, Manifest};
@@ -128,6 +128,14 @@ impl Recorded<'_> {
             }
             Api::Cuda | Api::Hip => format!("the launching thread ran its own code: {what_to_do}"),
             Api::Vulkan | Api::Metal | Api::Unknown => usual.to_owned(),
+        };
+        let known = match self.findings.idle_time.late_while_compiling_ns {
+            ns if ratio(ns, total_ns) >= COMPILED_SHARE => format!(
+                "in {} of it other threads compiled or loaded code, for which the submitting thread may have waited: {}; else {known}",
+                quantity::share_of(ns, total_ns),
+                Cause::HostCompile.facts(self.words.api).advice,
+            ),
+            _ => known,
         };
         let submits = self.words.submits;
         let unknown = format!("it is not known which thread {submits}, or what it did");

@@ -1,14 +1,53 @@
 //! What other threads of a process did while the submitting thread was outside of calls.
 
-use super::Cause;
+use super::{Cause, GapPart};
 use crate::host::{Host, HostThread, HostTotals};
-use crate::intervals::Interval;
+use crate::intervals::{Interval, union};
 use gapscope_trace::ids::ProcessId;
 use std::collections::HashMap;
 
 /// Time that submitting threads of one device spent outside of calls, by process, in order of time.
 #[derive(Debug, Default)]
 pub(super) struct OutsideTime(HashMap<ProcessId, Vec<Stretch>>);
+
+/// Time of one device whose cause is a late host, by process, in order of time.
+#[derive(Debug, Default)]
+pub(super) struct LateTime(HashMap<ProcessId, Vec<Stretch>>);
+
+impl LateTime {
+    /// Adds what of a gap has that cause, as far as it is `inside`.
+    pub(super) fn add(
+        &mut self,
+        host: &Host,
+        parts: &[GapPart],
+        inside: Interval,
+        process: ProcessId,
+    ) {
+        if !host.has_several_threads(process) {
+            return;
+        }
+        for part in parts.iter().filter(|part| part.cause == Cause::HostLate) {
+            let late = part.interval().intersection(inside);
+            push(self.0.entry(process).or_default(), late);
+        }
+    }
+
+    /// How long of it at least one thread compiled or loaded code, or built graphs. It was another than the submitting one, which
+    /// was outside of calls.
+    pub(super) fn while_compiling_ns(&self, host: &Host) -> i64 {
+        let of_processes = self.0.iter().map(|(process, stretches)| {
+            let segments = host.of_process(*process);
+            let mut compiling: Vec<Interval> = segments
+                .filter(|segment| segment.cause() == Cause::HostCompile)
+                .map(|segment| segment.interval)
+                .collect();
+            union(&mut compiling);
+            let lengths = compiling.iter().map(|of| length_ns(stretches, *of));
+            lengths.fold(0_i64, i64::saturating_add)
+        });
+        of_processes.fold(0, i64::saturating_add)
+    }
+}
 
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
@@ -24,24 +63,12 @@ impl OutsideTime {
             return;
         }
         let stretches = self.0.entry(thread.process).or_default();
-        let mut push = |from_ns: i64, to_ns: i64| {
-            let before_ns = stretches.last().map_or(0, |last| {
-                last.before_ns.saturating_add(last.interval.length_ns())
-            });
-            let interval = Interval::new(from_ns, to_ns);
-            if !interval.is_empty() {
-                stretches.push(Stretch {
-                    interval,
-                    before_ns,
-                });
-            }
-        };
         let mut from_ns = late.start_ns;
         for segment in host.segments(thread, late) {
-            push(from_ns, segment.interval.start_ns);
+            push(stretches, Interval::new(from_ns, segment.interval.start_ns));
             from_ns = segment.interval.end_ns;
         }
-        push(from_ns, late.end_ns);
+        push(stretches, Interval::new(from_ns, late.end_ns));
     }
 
     /// Adds the calls that compile, allocate or wait in which threads were meanwhile. Those of the submitting thread are
@@ -63,6 +90,19 @@ impl OutsideTime {
             }
         }
     }
+}
+
+fn push(stretches: &mut Vec<Stretch>, interval: Interval) {
+    if interval.is_empty() {
+        return;
+    }
+    let before_ns = stretches.last().map_or(0, |last| {
+        last.before_ns.saturating_add(last.interval.length_ns())
+    });
+    stretches.push(Stretch {
+        interval,
+        before_ns,
+    });
 }
 
 /// How much of an interval stretches cover.

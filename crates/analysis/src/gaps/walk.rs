@@ -1,7 +1,7 @@
 //! Finds all gaps, explains and adds them up.
 
 use super::explain::{Explainer, Explanation};
-use super::others::OutsideTime;
+use super::others::{LateTime, OutsideTime};
 use super::totals::{Certainty, Histogram, Totals};
 use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, WorkName};
 use crate::host::{HostThread, HostTotals};
@@ -38,6 +38,10 @@ pub fn idle_time(
         let (device, of_queues) = walk.gpu(index as u32, device_window, window);
         let of_device = std::mem::take(&mut walk.found.outside);
         of_device.add_calls(explainer.host, &mut walk.found.other_threads);
+        let late = std::mem::take(&mut walk.found.late);
+        let compiling_ns = late.while_compiling_ns(explainer.host);
+        let sum_ns = &mut walk.found.late_while_compiling_ns;
+        *sum_ns = sum_ns.saturating_add(compiling_ns);
         all.add_all(&device);
         devices.push(DeviceIdle {
             device: index as u32,
@@ -80,6 +84,7 @@ pub fn idle_time(
         host_calls: found.host.into_rows(explainer.host),
         other_thread_calls: found.other_threads.into_rows(explainer.host),
         unknown_host_ns: found.unknown_host_ns,
+        late_while_compiling_ns: found.late_while_compiling_ns,
         untimed_host_function_ns: found.untimed_host_function_ns,
         serialised_ns: found.serialised_ns,
         serialised_count: found.serialised_count,
@@ -104,6 +109,9 @@ struct Found {
     host: HostTotals,
     /// Of the device that is walked over.
     outside: OutsideTime,
+    /// Of that device too.
+    late: LateTime,
+    late_while_compiling_ns: i64,
     other_threads: HostTotals,
     unknown_host_ns: i64,
     untimed_host_function_ns: i64,
@@ -280,6 +288,8 @@ impl Walk<'_> {
                 let late = late.intersection(inside);
                 self.explainer.add_host(late, thread, &mut found.host);
                 found.outside.add(self.explainer.host, late, thread);
+                let parts = &explanation.parts;
+                (found.late).add(self.explainer.host, parts, inside, thread.process);
             }
             if !thread.is_some_and(|thread| self.explainer.host.knows(thread.process)) {
                 let late = (explanation.parts.iter()).filter(|part| part.cause == Cause::HostLate);

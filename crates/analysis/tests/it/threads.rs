@@ -127,6 +127,49 @@ fn what_another_thread_compiles_or_allocates_until_the_submission_is_the_cause()
 }
 
 #[test]
+fn a_late_host_beside_many_threads_that_compile_is_told_to_compile_before() {
+    let advice = |findings: &Findings| {
+        let mut all = findings.advice.iter();
+        let late = all.find(|advice| advice.cause == HostLate);
+        late.map(|advice| advice.text.clone()).unwrap_or_default()
+    };
+    // As Dawn does: each pipeline on a thread of its own, one after the other.
+    let findings = gap_until(400, |p| {
+        for thread in 0..20 {
+            let start = 100 + 10 * i64::from(thread);
+            p.call_on(100 + thread, "create-pipelines", [start, start + 10]);
+        }
+    });
+    assert_eq!(
+        (ns_of(&findings, HostCompile), ns_of(&findings, HostLate)),
+        (200, 100)
+    );
+    assert!(
+        !advice(&findings).contains("compiled"),
+        "that time has its cause"
+    );
+    // Some go on behind the submission.
+    let findings = gap_until(150, |p| {
+        for thread in 0..20 {
+            p.call_on(100 + thread, "create-pipelines", [120, 400]);
+        }
+    });
+    assert_eq!(ns_of(&findings, HostLate), 50);
+    assert_eq!(
+        findings.idle_time.late_while_compiling_ns,
+        30 * US,
+        "each moment counts once"
+    );
+    assert!(
+        advice(&findings).starts_with("in 60.0 % of it other threads compiled"),
+        "{}",
+        advice(&findings)
+    );
+    let few = gap_until(150, |p| p.call_on(8, "create-pipelines", [146, 400]));
+    assert!(!advice(&few).contains("compiled"), "{}", advice(&few));
+}
+
+#[test]
 fn several_threads_at_once_count_once_and_compiling_comes_first() {
     let findings = gap(|p| {
         p.call_on(8, "create-pipelines", [110, 130]);

@@ -36,11 +36,11 @@ mod submit;
 mod tests;
 mod thread_labels;
 
-use crate::names::Names;
 pub use captures::Capture;
 use device::{Device, Queue};
 use gapscope_model::{Ledger, LossKind};
 use gapscope_spool::ids as hook;
+use gapscope_trace::Names;
 use gapscope_trace::build::Labels;
 use gapscope_trace::ids::{
     AllocationId, CommandBufferId, DeviceId, ProcessId, QueueId, SubmissionId, ThreadId,

@@ -8,7 +8,6 @@ mod stacks;
 
 use crate::assembler::{Assembler, BusyInterval};
 use crate::conditions::Heard;
-use crate::names::Names;
 use crate::{Error, procfs};
 use checkpoint::{Checkpoint, CheckpointRef, Position, STATE_VERSION};
 pub use finish::remove_leftovers;
@@ -16,6 +15,7 @@ use finish::write_sources;
 use gapscope_model::LossKind;
 use gapscope_spool::reader::{Damage, Until};
 use gapscope_spool::{ProcessSpool, SpoolReader};
+use gapscope_trace::Names;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{Device, Manifest, SamplingMode, Unmeasured};
 use gapscope_trace::{Parts, Selection, Trace, TraceWriter};

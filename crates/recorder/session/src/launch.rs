@@ -3,11 +3,11 @@
 use crate::bypass::cuda::{INJECTION, NVTX_INJECTION, set_for_another};
 use crate::drain::{self, Drain, Header};
 use crate::layers::Layers;
-use crate::names::Names;
 use crate::session::Session;
 use crate::signals::Signals;
 use crate::{Error, inherited};
 use gapscope_spool::{env, monotonic_ns};
+use gapscope_trace::Names;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::own_folder;
 use std::ffi::{OsStr, OsString};

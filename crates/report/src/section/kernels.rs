@@ -32,6 +32,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
         }
         blocks.push(Block::Table(table));
         rest(&mut blocks, kernels.len(), shown.len(), "kernels");
+        blocks.extend(variants(shown));
         let why = match findings.sampling_mode {
             SamplingMode::CommandBuffer => {
                 "No times of dispatches: they were recorded in command-buffer mode; --mode dispatch has them."
@@ -69,6 +70,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     }
     blocks.push(Block::Table(table));
     rest(&mut blocks, kernels.len(), shown.len(), "kernels");
+    blocks.extend(variants(shown));
     let untimed: u64 = kernels.iter().map(|k| k.untimed_count).sum();
     if untimed > 0 {
         let text = format!(
@@ -92,4 +94,29 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let text = format!("share: of the GPU's busy time{overlap}.{names}");
     blocks.push(Block::Sentence(Text::new().faint(text)));
     blocks
+}
+
+/// Rows that are of several pipelines, which differ in their specialisation, or in their code too where the name says so.
+fn variants(shown: &[Kernel]) -> Option<Block> {
+    const MOST: usize = 3;
+    let several = || shown.iter().filter(|kernel| kernel.variants > 1);
+    let listed: Vec<String> = several()
+        .take(MOST)
+        .map(|kernel| {
+            format!(
+                "{} ({})",
+                kernel.name,
+                number::count(kernel.variants.into())
+            )
+        })
+        .collect();
+    let more = match several().count().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let text = format!(
+        "Of several pipelines, specialised in different ways: {}{more}.",
+        listed.join(", ")
+    );
+    (!listed.is_empty()).then(|| Block::Sentence(Text::new().faint(text)))
 }

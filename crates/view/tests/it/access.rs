@@ -243,7 +243,13 @@ fn a_port_that_is_taken_is_reported() {
     let trace = folder.trace("small", SMALL);
     let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = Some(taken.local_addr().unwrap().port());
-    let Err(error) = Server::open(&[trace], Options { port, live: false }) else {
+    let Err(error) = Server::open(
+        &[trace],
+        Options {
+            port,
+            ..Options::default()
+        },
+    ) else {
         panic!("the port is taken")
     };
     let text = error.to_string();

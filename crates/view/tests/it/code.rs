@@ -141,7 +141,7 @@ fn a_file_has_the_samples_and_a_trace_without_any_has_none_of_it() {
     let folder = Folder::new();
     let trace = folder.trace("sampled", &sampled("/home/a/train.py"));
     let page = folder.path().join("sampled.html");
-    write_file(&trace, &page).unwrap();
+    write_file(&trace, &page, None).unwrap();
     let found = answers(&page);
     assert_shares(
         &Frame::of(found["t/0/code"].clone()),
@@ -150,7 +150,7 @@ fn a_file_has_the_samples_and_a_trace_without_any_has_none_of_it() {
 
     let trace = folder.trace("small", SMALL);
     let page = folder.path().join("small.html");
-    write_file(&trace, &page).unwrap();
+    write_file(&trace, &page, None).unwrap();
     assert!(!answers(&page).keys().any(|key| key.starts_with("t/0/code")));
     let client = Client::of(&[trace]);
     assert!(tracks(&client.json("overview"), "samples").is_empty());

@@ -43,7 +43,7 @@ fn a_small_trace_is_whole_and_says_what_the_server_says() {
     let folder = Folder::new();
     let trace = folder.trace("small", SMALL);
     let file = folder.path().join("small.html");
-    let written = write_file(&trace, &file).unwrap();
+    let written = write_file(&trace, &file, None).unwrap();
     assert_eq!(written.folded, None);
     assert_eq!(written.bytes, fs::metadata(&file).unwrap().len());
     let html = fs::read_to_string(&file).unwrap();
@@ -98,7 +98,7 @@ fn a_large_trace_is_folded_and_says_so() {
     let folder = Folder::new();
     let trace = folder.synthetic(250_000);
     let file = folder.path().join("large.html");
-    let written = write_file(&trace, &file).unwrap();
+    let written = write_file(&trace, &file, None).unwrap();
     let sentence = written.folded.unwrap();
     assert!(sentence.contains("gapscope view"), "{sentence}");
     assert!(written.bytes < 10 << 20, "{} bytes", written.bytes);
@@ -138,7 +138,7 @@ fn what_was_changed_since_is_said_to_who_writes_the_file() {
     let manifest = fs::read_to_string(trace.join("trace.json")).unwrap();
     fs::write(trace.join("trace.json"), manifest + "\n").unwrap();
     let file = folder.path().join("small.html");
-    let written = write_file(&trace, &file).unwrap();
+    let written = write_file(&trace, &file, None).unwrap();
     let said = "was changed or damaged after it was written";
     assert_eq!(written.changed.len(), 2, "{:?}", written.changed);
     assert!(written.changed[0].starts_with(&format!("sources/{hash}.ptx {said}")));
@@ -153,15 +153,15 @@ fn nothing_is_overwritten() {
     let trace = folder.trace("small", SMALL);
     let file = folder.path().join("precious.html");
     fs::write(&file, "precious").unwrap();
-    let error = write_file(&trace, &file).unwrap_err();
+    let error = write_file(&trace, &file, None).unwrap_err();
     assert!(matches!(error, Error::Exists { .. }), "{error}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
     let nowhere = folder.path().join("no/such/folder/out.html");
     assert!(matches!(
-        write_file(&trace, &nowhere).unwrap_err(),
+        write_file(&trace, &nowhere, None).unwrap_err(),
         Error::Write { .. }
     ));
     let link = folder.path().join("link.html");
     std::os::unix::fs::symlink(folder.path().join("target.html"), &link).unwrap();
-    assert!(write_file(&trace, &link).is_err());
+    assert!(write_file(&trace, &link, None).is_err());
 }

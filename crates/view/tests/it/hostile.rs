@@ -163,7 +163,7 @@ fn html_in_texts_stays_text() {
     }
     assert_eq!(client.json("t/0/rows/dispatches/0")["title"], SCRIPT);
     let file = folder.path().join("html.html");
-    write_file(&path, &file).unwrap();
+    write_file(&path, &file, None).unwrap();
     let html = fs::read_to_string(&file).unwrap();
     assert!(!html.contains("alert(1)"), "the trace's texts are packed");
     assert_eq!(html.matches("</html>").count(), 1);

@@ -12,6 +12,7 @@ use serde_json::json;
 const LIVE: Options = Options {
     port: None,
     live: true,
+    names: None,
 };
 const ORIGIN_NS: i64 = 5_000_000;
 

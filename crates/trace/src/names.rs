@@ -14,8 +14,10 @@
 //! `hash<TAB>specialisation<TAB>name` and `hash<TAB>name` tables work. Of several lines that fit a kernel, one with
 //! its specialisation wins, then the longest hash.
 
+use crate::tables::{Kernels, NameSource};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Fewer digits would fit too many kernels by chance.
 const LEAST_DIGITS: usize = 4;
@@ -96,6 +98,26 @@ impl Names {
         Ok(Names { names })
     }
 
+    /// Names kernels that have been recorded under other names. Their whole names in the code are of no more use then.
+    pub(crate) fn apply(&self, kernels: &mut Kernels) {
+        for row in 0..kernels.name.len() {
+            let text = |column: &[Option<Arc<str>>]| column.get(row).cloned().flatten();
+            let Some(hash) = text(&kernels.source) else {
+                continue;
+            };
+            let specialisation = text(&kernels.specialisation);
+            if let Some(name) = self.get(&hash, specialisation.as_deref().unwrap_or_default()) {
+                kernels.name[row] = name.into();
+                if let Some(source) = kernels.name_source.get_mut(row) {
+                    *source = NameSource::NamesFile;
+                }
+                if let Some(full) = kernels.full_name.get_mut(row) {
+                    *full = None;
+                }
+            }
+        }
+    }
+
     /// The name of a kernel: `hash` as hexadecimal, `specialisation` empty when there is none.
     pub fn get(&self, hash: &str, specialisation: &str) -> Option<&str> {
         self.names
@@ -151,6 +173,33 @@ fn parse_line(line: &str) -> Result<Name, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tables::{Kernel, Table};
+
+    #[test]
+    fn a_kernel_that_was_recorded_under_another_name_gets_this_one() {
+        let mut kernels = Kernels::default();
+        for source in [Some("48373bb500"), Some("00000000"), None] {
+            kernels.push(Kernel {
+                name: "main".into(),
+                full_name: Some("main()".into()),
+                source: source.map(Into::into),
+                ..Kernel::default()
+            });
+        }
+        let names = Names::parse("48373bb5 = matmul").unwrap();
+        names.apply(&mut kernels);
+        let named: Vec<&str> = kernels.name.iter().map(|name| &**name).collect();
+        assert_eq!(named, ["matmul", "main", "main"]);
+        assert_eq!(kernels.name_source[0], NameSource::NamesFile);
+        assert_eq!(
+            (&kernels.full_name[0], kernels.full_name[1].is_some()),
+            (&None, true)
+        );
+        // Columns that were not read are empty.
+        kernels.source.clear();
+        kernels.name_source.clear();
+        names.apply(&mut kernels);
+    }
 
     #[test]
     fn the_most_specific_line_names_a_kernel() {
