@@ -158,6 +158,9 @@ async function countedIn(trace: Trace, range: Range): Promise<{ kernels: KernelR
       busy_share: all.busy_ns > 0 ? tally.busy_ns / all.busy_ns : null,
       bound_read_bytes: null,
       bound_written_bytes: null,
+      limit: null,
+      winnable_ns: null,
+      launches: null,
       ...tally.figures,
     };
   });
