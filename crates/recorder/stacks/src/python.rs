@@ -5,6 +5,8 @@
 
 mod attach;
 mod codes;
+#[cfg(test)]
+mod hostile;
 
 pub use attach::{Attached, attach};
 pub use codes::Place;
