@@ -126,13 +126,14 @@ fn print(
 }
 
 fn export(trace: &Trace, choice: Choice) {
-    use gapscope_export::{chrome, firefox, perfetto, speedscope};
+    use gapscope_export::{Scene, chrome, firefox, perfetto, speedscope};
+    let scene = Scene::of(trace);
     let mut out = Vec::new();
     let (written, is_json) = match choice.one_of(4, 5) {
-        0 => (chrome::write(trace, &mut out), true),
-        1 => (firefox::write(trace, &mut out), true),
-        2 => (speedscope::write(trace, &mut out), true),
-        _ => (perfetto::write(trace, &mut out), false),
+        0 => (chrome::write(&scene, &mut out), true),
+        1 => (firefox::write(&scene, &mut out), true),
+        2 => (speedscope::write(&scene, &mut out), true),
+        _ => (perfetto::write(&scene, &mut out), false),
     };
     written.expect("memory takes what is written");
     if is_json {

@@ -3,11 +3,13 @@
 use crate::args::{Export, Format};
 use crate::failure::{Failure, without_number};
 use crate::ranks::choose;
+use crate::trace::InPieces;
 use crate::{exit, page, progress, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
-use gapscope_export::{Exported, chrome, csv, firefox, perfetto, speedscope};
-use gapscope_trace::{Selection, Trace, rank_folders};
+use gapscope_export::{Exported, Scene, chrome, csv, firefox, perfetto, speedscope};
+use gapscope_trace::tables::Dispatches;
+use gapscope_trace::{Diagnostic, Selection, rank_folders};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -73,38 +75,63 @@ fn one(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
         return Err(exists(output));
     }
     let (exported, whole) = progress::while_working(|bytes| {
-        let opened = trace::open(path, &Selection::all())?;
-        for remark in &opened.remarks {
-            page::say(&format!("gapscope: {remark}\n"));
-        }
-        if unknown_because(&opened.trace, CAUSES).is_some() && format != Format::Csv {
-            page::say("gapscope: gaps rest on that and are not drawn\n");
-        }
-        let trace = &opened.trace;
-        let exported = match format {
-            Format::Csv => csv::write(trace, output)
-                .map_err(|error| Failure::new(without_number(&error.to_string()))),
-            format if stdout => {
-                let mut out = io::stdout().lock();
-                match write(trace, format, bytes.count(&mut out)) {
-                    // A reader that has had enough (`| head`) is not a failure.
-                    Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exported::default()),
-                    result => result.map_err(|error| unwritten("stdout", &error)),
+        let selection = match format {
+            Format::Csv => Selection::all(),
+            _ => Scene::selection(),
+        };
+        trace::in_pieces(path, &selection, |opened| {
+            let trace = &opened.trace;
+            let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take);
+            let exported = match format {
+                Format::Csv => match csv::write_pieces(trace, each, output) {
+                    Ok(written) => {
+                        let (exported, unknown) = written?;
+                        say_remarks(opened, &unknown);
+                        Ok(exported)
+                    }
+                    Err(error) => Err(Failure::new(without_number(&error.to_string()))),
+                },
+                format => {
+                    let (scene, unknown) = Scene::of_pieces(trace, opened.rows(), each)?;
+                    say_remarks(opened, &unknown);
+                    if unknown_because(trace, CAUSES).is_some() {
+                        page::say("gapscope: gaps rest on that and are not drawn\n");
+                    }
+                    match stdout {
+                        true => to_stdout(&scene, format, bytes),
+                        false => to_file(&scene, format, output, bytes),
+                    }
                 }
-            }
-            format => to_file(trace, format, output, bytes),
-        }?;
-        Ok::<_, Failure>((exported, trace.is_whole()))
-    })?;
+            };
+            Some(exported.map(|exported| (exported, trace.is_whole())))
+        })
+    })??;
     for sentence in sentences(&exported) {
         page::say(&format!("gapscope: {sentence}\n"));
     }
     Ok(whole)
 }
 
+fn say_remarks(opened: &InPieces, unknown: &[Diagnostic]) {
+    for remark in &opened.remarks {
+        page::say(&format!("gapscope: {remark}\n"));
+    }
+    for diagnostic in unknown {
+        page::say(&format!("gapscope: {diagnostic}\n"));
+    }
+}
+
+fn to_stdout(scene: &Scene, format: Format, bytes: &progress::Bytes) -> Result<Exported, Failure> {
+    match write(scene, format, bytes.count(io::stdout())) {
+        // A reader that has had enough (`| head`) is not a failure.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exported::default()),
+        result => result.map_err(|error| unwritten("stdout", &error)),
+    }
+}
+
 /// Writes a file that must not exist. What could not be completed is removed.
 fn to_file(
-    trace: &Trace,
+    scene: &Scene,
     format: Format,
     path: &Path,
     bytes: &progress::Bytes,
@@ -114,19 +141,19 @@ fn to_file(
         ErrorKind::AlreadyExists => exists(path),
         _ => unwritten(&name, &error),
     })?;
-    write(trace, format, bytes.count(&mut file)).map_err(|error| {
+    write(scene, format, bytes.count(&mut file)).map_err(|error| {
         let _ = std::fs::remove_file(path);
         unwritten(&name, &error)
     })
 }
 
-fn write(trace: &Trace, format: Format, out: impl Write) -> io::Result<Exported> {
+fn write(scene: &Scene, format: Format, out: impl Write + Send) -> io::Result<Exported> {
     let mut out = BufWriter::with_capacity(1 << 20, out);
     let exported = match format {
-        Format::Perfetto => perfetto::write(trace, &mut out),
-        Format::Chrome => chrome::write(trace, &mut out),
-        Format::Firefox => firefox::write(trace, &mut out),
-        Format::Speedscope => speedscope::write(trace, &mut out),
+        Format::Perfetto => perfetto::write(scene, &mut out),
+        Format::Chrome => chrome::write(scene, &mut out),
+        Format::Firefox => firefox::write(scene, &mut out),
+        Format::Speedscope => speedscope::write(scene, &mut out),
         Format::Csv => Err(io::Error::other("csv is a folder")),
     }?;
     out.flush()?;

@@ -44,7 +44,7 @@ pub struct Bytes(AtomicU64);
 
 impl Bytes {
     /// Counts what goes to `out`.
-    pub fn count<W: Write>(&self, out: W) -> impl Write {
+    pub fn count<W: Write + Send>(&self, out: W) -> impl Write + Send {
         Counted { out, bytes: self }
     }
 }

@@ -57,6 +57,14 @@ impl InPieces {
         }
     }
 
+    /// How many dispatches there are.
+    pub fn rows(&self) -> usize {
+        match &self.dispatches {
+            Some(pieces) => pieces.rows(),
+            None => self.trace.tables.dispatches.queue.len(),
+        }
+    }
+
     /// The timeline, and all remarks.
     pub fn timeline(&self) -> Option<(Timeline<'_>, Vec<String>)> {
         self.timeline_counting(|_| ())
@@ -67,11 +75,7 @@ impl InPieces {
         &self,
         taken: impl Fn(usize) + Sync,
     ) -> Option<(Timeline<'_>, Vec<String>)> {
-        let rows = match &self.dispatches {
-            Some(pieces) => pieces.rows(),
-            None => self.trace.tables.dispatches.queue.len(),
-        };
-        let (timeline, unknown) = Timeline::of_pieces(&self.trace, rows, |take| {
+        let (timeline, unknown) = Timeline::of_pieces(&self.trace, self.rows(), |take| {
             self.each(&mut |piece| {
                 take(piece);
                 taken(piece.queue.len());

@@ -1,6 +1,6 @@
 //! Time and size of each export: `cargo run --release -p gapscope-export --example export_speed [-- DISPATCHES]`.
 
-use gapscope_export::{chrome, csv, firefox, perfetto, speedscope};
+use gapscope_export::{Scene, chrome, csv, firefox, perfetto, speedscope};
 use gapscope_trace::synthetic::Synthetic;
 use std::fs::File;
 use std::io::{BufWriter, Result, Write};
@@ -35,15 +35,18 @@ fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("export");
     println!("{dispatches} dispatches");
+    let start = Instant::now();
+    let scene = Scene::of(&trace);
+    println!("scene       {:.2} s", start.elapsed().as_secs_f64());
     timed("perfetto", &path, |out| {
-        perfetto::write(&trace, out).map(drop)
+        perfetto::write(&scene, out).map(drop)
     })?;
-    timed("chrome", &path, |out| chrome::write(&trace, out).map(drop))?;
+    timed("chrome", &path, |out| chrome::write(&scene, out).map(drop))?;
     timed("firefox", &path, |out| {
-        firefox::write(&trace, out).map(drop)
+        firefox::write(&scene, out).map(drop)
     })?;
     timed("speedscope", &path, |out| {
-        speedscope::write(&trace, out).map(drop)
+        speedscope::write(&scene, out).map(drop)
     })?;
     let start = Instant::now();
     csv::write(&trace, &folder.path().join("csv")).map_err(std::io::Error::other)?;

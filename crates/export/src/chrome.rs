@@ -6,24 +6,23 @@
 
 use crate::Exported;
 use crate::details::Value;
-use crate::json::{self, Commas};
+use crate::in_order::in_order;
+use crate::json;
 use crate::scene::{Group, Scene, Track};
-use crate::slice::{Kind, Slice};
+use crate::slice::{Drawn, Kind};
 use gapscope_analysis::counters::Sample;
-use gapscope_trace::Trace;
 use std::io::{self, Write};
 
 /// Writes a trace.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
-    let scene = Scene::of(trace);
+pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
     let mut writer = Writer {
         names: json::strings(&scene.names.texts),
-        scene: &scene,
+        scene,
         out,
-        commas: Commas::default(),
+        any: false,
         line: Vec::new(),
         next_tid: 2_000_000_000,
     };
@@ -35,14 +34,15 @@ struct Writer<'a, W> {
     scene: &'a Scene<'a>,
     names: Vec<String>,
     out: &'a mut W,
-    commas: Commas,
+    /// There is an event already.
+    any: bool,
     /// The event that is being written.
     line: Vec<u8>,
     /// Above the ids of threads.
     next_tid: u32,
 }
 
-impl<W: Write> Writer<'_, W> {
+impl<W: Write + Send> Writer<'_, W> {
     fn write(&mut self) -> io::Result<()> {
         self.out
             .write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
@@ -84,66 +84,19 @@ impl<W: Write> Writer<'_, W> {
             self.name("thread_name", group.pid, tid, &track.lane_name(lane))?;
             let sort = format!("\"sort_index\":{index}");
             self.meta("thread_sort_index", group.pid, tid, &sort)?;
-            for slice in slices {
-                self.slice(group.pid, tid, slice)?;
-            }
+            let place = Place {
+                scene: self.scene,
+                names: &self.names,
+                pid: group.pid,
+                tid,
+            };
+            in_order(self.out, &slices.blocks, |block, line| {
+                block
+                    .slices()
+                    .try_for_each(|drawn| place.slice(&drawn, line))
+            })?;
         }
         Ok(())
-    }
-
-    fn slice(&mut self, pid: u32, tid: u32, slice: &Slice) -> io::Result<()> {
-        let scene = self.scene;
-        let line = &mut self.line;
-        line.clear();
-        let start_ns = scene.ns(slice.start_ns);
-        line.extend_from_slice(b"{\"ph\":\"X\",\"name\":");
-        line.extend_from_slice(self.names[scene.name(slice).0 as usize].as_bytes());
-        line.extend_from_slice(b",\"cat\":\"");
-        line.extend_from_slice(slice.kind.as_str().as_bytes());
-        line.push(b'"');
-        place(line, pid, tid, start_ns);
-        line.extend_from_slice(b",\"dur\":");
-        microseconds(line, scene.ns(slice.end_ns) - start_ns);
-        line.extend_from_slice(b",\"args\":{");
-        let mut first = true;
-        scene.details(slice, |key, value| {
-            if !std::mem::take(&mut first) {
-                line.push(b',');
-            }
-            line.push(b'"');
-            line.extend_from_slice(key.as_str().as_bytes());
-            line.extend_from_slice(b"\":");
-            match value {
-                Value::Unsigned(number) => integer(line, number),
-                Value::Signed(number) => integer(line, number),
-                Value::Text(text) => line.extend_from_slice(self.names[text.0 as usize].as_bytes()),
-            }
-            Ok::<(), io::Error>(())
-        })?;
-        line.extend_from_slice(b"}}");
-        self.end_event()?;
-        if slice.flow == 0 {
-            return Ok(());
-        }
-        if slice.kind != Kind::HostCall {
-            return self.flow(b"\"ph\":\"f\",\"bp\":\"e\"", pid, tid, start_ns, slice.flow);
-        }
-        for target in &scene.flows[slice.flow as usize - 1] {
-            self.flow(b"\"ph\":\"s\"", pid, tid, start_ns, target + 1)?;
-        }
-        Ok(())
-    }
-
-    fn flow(&mut self, phase: &[u8], pid: u32, tid: u32, at_ns: u64, id: u32) -> io::Result<()> {
-        let line = &mut self.line;
-        line.clear();
-        line.push(b'{');
-        line.extend_from_slice(phase);
-        line.extend_from_slice(b",\"name\":\"submit\",\"cat\":\"submit\",\"id\":");
-        integer(line, id);
-        place(line, pid, tid, at_ns);
-        line.push(b'}');
-        self.end_event()
     }
 
     fn counters(&mut self, group: &Group) -> io::Result<()> {
@@ -183,8 +136,77 @@ impl<W: Write> Writer<'_, W> {
     }
 
     fn end_event(&mut self) -> io::Result<()> {
-        self.commas.next(self.out)?;
+        let before: &[u8] = match std::mem::replace(&mut self.any, true) {
+            true => NEXT,
+            false => b"\n",
+        };
+        self.out.write_all(before)?;
         self.out.write_all(&self.line)
+    }
+}
+
+/// Between two events.
+const NEXT: &[u8] = b",\n";
+
+/// Where slices are drawn, after other events.
+struct Place<'a> {
+    scene: &'a Scene<'a>,
+    names: &'a [String],
+    pid: u32,
+    tid: u32,
+}
+
+impl Place<'_> {
+    fn slice(&self, drawn: &Drawn, line: &mut Vec<u8>) -> io::Result<()> {
+        let (scene, slice) = (self.scene, &drawn.slice);
+        let start_ns = scene.ns(slice.start_ns);
+        line.extend_from_slice(NEXT);
+        line.extend_from_slice(b"{\"ph\":\"X\",\"name\":");
+        line.extend_from_slice(self.names[scene.name(drawn).0 as usize].as_bytes());
+        line.extend_from_slice(b",\"cat\":\"");
+        line.extend_from_slice(slice.kind.as_str().as_bytes());
+        line.push(b'"');
+        place(line, self.pid, self.tid, start_ns);
+        line.extend_from_slice(b",\"dur\":");
+        microseconds(line, scene.ns(slice.end_ns) - start_ns);
+        line.extend_from_slice(b",\"args\":{");
+        let mut first = true;
+        scene.details(drawn, |key, value| {
+            if !std::mem::take(&mut first) {
+                line.push(b',');
+            }
+            line.push(b'"');
+            line.extend_from_slice(key.as_str().as_bytes());
+            line.extend_from_slice(b"\":");
+            match value {
+                Value::Unsigned(number) => integer(line, number),
+                Value::Signed(number) => integer(line, number),
+                Value::Text(text) => line.extend_from_slice(self.names[text.0 as usize].as_bytes()),
+            }
+            Ok::<(), io::Error>(())
+        })?;
+        line.extend_from_slice(b"}}");
+        if slice.flow == 0 {
+            return Ok(());
+        }
+        if slice.kind != Kind::HostCall {
+            self.flow(b"\"ph\":\"f\",\"bp\":\"e\"", start_ns, slice.flow, line);
+            return Ok(());
+        }
+        for target in &scene.flows[slice.flow as usize - 1] {
+            self.flow(b"\"ph\":\"s\"", start_ns, target + 1, line);
+        }
+        Ok(())
+    }
+
+    fn flow(&self, phase: &[u8], at_ns: u64, id: u32, line: &mut Vec<u8>) {
+        line.extend_from_slice(NEXT);
+        line.push(b'{');
+        line.extend_from_slice(phase);
+        line.extend_from_slice(b",\"name\":\"submit\",\"cat\":\"submit\",\"id\":");
+        integer(line, id);
+        place(line, self.pid, self.tid, at_ns);
+        line.push(b'}');
     }
 }
 

@@ -1,6 +1,7 @@
 //! CSV, a file for each table: RFC 4180 with `\n`, a header, and nothing where a value is unknown.
 
 use crate::exported::{Exported, Rows};
+use crate::in_order::in_order;
 use gapscope_trace::tables::*;
 use gapscope_trace::{Trace, for_each_table};
 use std::fs::{self, File};
@@ -22,22 +23,72 @@ pub struct Error {
 /// # Errors
 /// The folder is there already, or a file cannot be written; then nothing is left.
 pub fn write(trace: &Trace, folder: &Path) -> Result<Exported, Error> {
-    fs::create_dir(folder).map_err(failed(folder))?;
-    write_all(trace, folder).inspect_err(|_| {
-        // It was made above, so nothing of anybody else is in it.
-        let _ = fs::remove_dir_all(folder);
-    })
+    let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
+        take(&trace.tables.dispatches);
+        Some(())
+    };
+    let written = write_pieces(trace, each, folder)?;
+    Ok(written.map(|(exported, ())| exported).unwrap_or_default())
 }
 
-fn write_all(trace: &Trace, folder: &Path) -> Result<Exported, Error> {
+/// The same of a trace whose dispatches are not in its table: `each` hands them over piece by piece, in their order. `None`
+/// where it gives none, and then nothing is left; otherwise with what it gave.
+///
+/// # Errors
+/// Those of [`write`].
+pub fn write_pieces<R>(
+    trace: &Trace,
+    each: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
+    folder: &Path,
+) -> Result<Option<(Exported, R)>, Error> {
+    fs::create_dir(folder).map_err(failed(folder))?;
+    let written = write_all(trace, each, folder);
+    if !matches!(written, Ok(Some(_))) {
+        // It was made above, so nothing of anybody else is in it.
+        let _ = fs::remove_dir_all(folder);
+    }
+    written
+}
+
+fn write_all<R>(
+    trace: &Trace,
+    each: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
+    folder: &Path,
+) -> Result<Option<(Exported, R)>, Error> {
     let mut exported = Exported::default();
+    let path_of = |table: &str| folder.join(format!("{table}.csv"));
+    let path = path_of(Dispatches::NAME);
+    let mut read = None;
+    let mut count = 0;
+    write_file(&path, |out| {
+        write_head::<Dispatches>(out)?;
+        let mut result = Ok(());
+        read = each(&mut |piece| {
+            count += piece.len() as u64;
+            if result.is_ok() {
+                result = write_rows(piece, out);
+            }
+        });
+        result
+    })
+    .map_err(failed(&path))?;
+    let Some(read) = read else {
+        return Ok(None);
+    };
     macro_rules! write_tables {
         ($($field:ident: $table:ty,)+) => {$({
-            let path = folder.join(format!("{}.csv", <$table>::NAME));
-            write_file(&path, |out| write_table(&trace.tables.$field, out)).map_err(failed(&path))?;
+            if <$table>::NAME != Dispatches::NAME {
+                let path = path_of(<$table>::NAME);
+                count = trace.tables.$field.len() as u64;
+                write_file(&path, |out| {
+                    write_head::<$table>(out)?;
+                    write_rows(&trace.tables.$field, out)
+                })
+                .map_err(failed(&path))?;
+            }
             exported.rows.push(Rows {
                 table: <$table>::NAME,
-                drawn: trace.tables.$field.len() as u64,
+                drawn: count,
                 without_times: 0,
             });
         })+};
@@ -49,7 +100,7 @@ fn write_all(trace: &Trace, folder: &Path) -> Result<Exported, Error> {
         out.write_all(b"\n")
     })
     .map_err(failed(&path))?;
-    Ok(exported)
+    Ok(Some((exported, read)))
 }
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error {
@@ -66,32 +117,40 @@ fn write_file(
     out.flush()
 }
 
-/// Writes one table.
-///
-/// # Errors
-/// Those of `out`.
-fn write_table<T: Table>(table: &T, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{}", T::COLUMNS.join(","))?;
-    for row in 0..table.len() {
-        let mut values = T::row_to_text(&table.row(row)).into_iter().peekable();
-        for (index, column) in T::COLUMNS.iter().enumerate() {
-            if index > 0 {
-                out.write_all(b",")?;
+fn write_head<T: Table>(out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{}", T::COLUMNS.join(","))
+}
+
+/// Rows that are made text at once.
+const CHUNK: usize = 4096;
+
+/// Writes the rows of a table.
+fn write_rows<T: Table + Sync>(table: &T, out: &mut (impl Write + Send)) -> io::Result<()> {
+    let rows = table.len();
+    let chunks = (0..rows).step_by(CHUNK);
+    in_order(out, chunks, |first, bytes| {
+        let mut value = String::new();
+        for row in first..rows.min(first + CHUNK) {
+            for column in 0..T::COLUMNS.len() {
+                if column > 0 {
+                    bytes.push(b',');
+                }
+                value.clear();
+                if table.write_text(row, column, &mut value) {
+                    write_text(&value, bytes);
+                }
             }
-            if let Some((_, text)) = values.next_if(|(name, _)| name == column) {
-                write_text(&text, out)?;
-            }
+            bytes.push(b'\n');
         }
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// An empty text is quoted, unlike an unknown one.
-fn write_text(text: &str, out: &mut impl Write) -> io::Result<()> {
+fn write_text(text: &str, out: &mut Vec<u8>) {
     let plain = !text.is_empty() && !text.contains(['"', ',', '\n', '\r']);
     match plain {
-        true => out.write_all(text.as_bytes()),
-        false => write!(out, "\"{}\"", text.replace('"', "\"\"")),
+        true => out.extend_from_slice(text.as_bytes()),
+        false => out.extend_from_slice(format!("\"{}\"", text.replace('"', "\"\"")).as_bytes()),
     }
 }

@@ -5,7 +5,7 @@ mod names;
 pub(crate) use names::Names;
 
 use crate::scene::Scene;
-use crate::slice::{Kind, Slice};
+use crate::slice::{Drawn, Kind};
 use crate::texts::TextId;
 use gapscope_trace::ids::{Id, LabelId};
 
@@ -61,11 +61,11 @@ pub(crate) enum Value {
 
 impl Scene<'_> {
     /// What is written on a slice.
-    pub fn name(&self, slice: &Slice) -> TextId {
+    pub(crate) fn name(&self, Drawn { slice, dispatch }: &Drawn) -> TextId {
         let (tables, names) = (&self.trace.tables, &self.names);
         let row = slice.row as usize;
         match slice.kind {
-            Kind::Dispatch => names.kernel(tables.dispatches.kernel[row]).name,
+            Kind::Dispatch => names.kernel(dispatch.kernel).name,
             Kind::Transfer => names.of_static(tables.transfers.kind[row].as_str()),
             Kind::Opaque => names.of_static(tables.opaque_work.kind[row].as_str()),
             Kind::CommandBuffer => names.command_buffer(row),
@@ -76,9 +76,9 @@ impl Scene<'_> {
     }
 
     /// Gives each detail of a slice that is known. `E` is the error of the taker.
-    pub fn details<E>(
+    pub(crate) fn details<E>(
         &self,
-        slice: &Slice,
+        Drawn { slice, dispatch }: &Drawn,
         mut take: impl FnMut(Key, Value) -> Result<(), E>,
     ) -> Result<(), E> {
         use Value::{Signed, Text, Unsigned};
@@ -101,19 +101,19 @@ impl Scene<'_> {
         let label = |id: Option<LabelId>| id.map(|id| Text(names.label(id).path));
         match slice.kind {
             Kind::Dispatch => {
-                let t = &tables.dispatches;
-                known_number!(GroupsX, t.groups_x[row]);
-                known_number!(GroupsY, t.groups_y[row]);
-                known_number!(GroupsZ, t.groups_z[row]);
-                let kernel = names.kernel(t.kernel[row]);
+                let [x, y, z] = dispatch.groups;
+                known_number!(GroupsX, x);
+                known_number!(GroupsY, y);
+                known_number!(GroupsZ, z);
+                let kernel = names.kernel(dispatch.kernel);
                 for (key, text) in &kernel.details {
                     take(*key, Text(*text))?;
                 }
-                take(Key::Kernel, Unsigned(t.kernel[row].number()))?;
-                known_id!(CommandBuffer, t.command_buffer[row]);
-                known_id!(Submission, t.submission[row]);
-                take(Key::Position, Unsigned(t.position[row].into()))?;
-                if let Some(path) = label(t.label[row]) {
+                take(Key::Kernel, Unsigned(dispatch.kernel.number()))?;
+                known_id!(CommandBuffer, dispatch.command_buffer);
+                known_id!(Submission, dispatch.submission);
+                take(Key::Position, Unsigned(dispatch.position.into()))?;
+                if let Some(path) = label(dispatch.label) {
                     take(Key::Label, path)?;
                 }
             }

@@ -2,28 +2,28 @@
 //!
 //! The profiler draws counters of bytes only: the others are in the file, and it shows nothing of them. It has no arrows.
 
+mod markers;
 mod samples;
 
 use crate::Exported;
 use crate::details::{Key, Value};
 use crate::scene::{Counter, Scene};
-use crate::slice::{Kind, Slice};
+use crate::slice::{Drawn, Kind};
 use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, Marker, MarkerFieldFlags, MarkerFieldFormat, MarkerLocations,
-    MarkerTiming, MarkerTypeHandle, ProcessHandle, Profile, ReferenceTimestamp,
-    RuntimeSchemaMarkerField, RuntimeSchemaMarkerSchema, StringHandle, Timestamp,
+    MarkerTypeHandle, ProcessHandle, Profile, ReferenceTimestamp, RuntimeSchemaMarkerField,
+    RuntimeSchemaMarkerSchema, StringHandle, Timestamp,
 };
-use gapscope_trace::Trace;
 use gapscope_trace::tables::CounterUnit;
+use markers::Markers;
 use std::io::{self, Write};
 
 /// Writes a trace.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
-    let scene = Scene::of(trace);
-    let manifest = &trace.manifest;
+pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
+    let manifest = &scene.trace.manifest;
     let before_ns = scene.origin_ns.saturating_sub(manifest.start_ns);
     let unix_ns = manifest
         .start_unix_ns
@@ -36,14 +36,15 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
     let mut profile = Profile::new(
         product,
         ReferenceTimestamp::from_millis_since_unix_epoch(unix_ms),
-        samples::interval(&trace.tables.samples),
+        samples::interval(&scene.trace.tables.samples),
     );
     let texts = scene.names.texts.all().iter();
     let texts: Vec<StringHandle> = texts.map(|text| profile.intern_string(text)).collect();
     let none = profile.intern_string("–");
     let types = Kind::ALL.map(|kind| Type::register(kind, &mut profile));
+    let mut markers = Markers::new(scene, &types, &texts, none);
     let start = Timestamp::from_nanos_since_reference(0);
-    let code = samples::Code::of(&scene, &mut profile);
+    let code = samples::Code::of(scene, &mut profile);
     let mut tid = 2_000_000_000;
     for group in &scene.groups {
         let process = profile.add_process(&group.name, group.pid, start);
@@ -56,14 +57,7 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
                 profile.set_thread_show_markers_in_timeline(thread, true);
                 // The profiler hides threads without samples unless it is told.
                 profile.add_initial_visible_thread(thread);
-                for slice in slices {
-                    let row = Row::of(&scene, slice, &types[slice.kind as usize], &texts, none);
-                    let timing = MarkerTiming::Interval(
-                        Timestamp::from_nanos_since_reference(scene.ns(slice.start_ns)),
-                        Timestamp::from_nanos_since_reference(scene.ns(slice.end_ns)),
-                    );
-                    profile.add_marker(thread, timing, row);
-                }
+                markers.register(slices, thread, &mut profile);
                 if let Some(samples) = group.samples_of(track, lane) {
                     code.add(samples, thread, &mut profile);
                 }
@@ -76,10 +70,10 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
             code.add(samples, thread, &mut profile);
         }
         for counter in &group.counters {
-            add_counter(&scene, counter, process, &mut profile);
+            add_counter(scene, counter, process, &mut profile);
         }
     }
-    serde_json::to_writer(out, &profile)?;
+    markers.write(&serde_json::to_vec(&profile)?, out)?;
     Ok(scene.exported_with_samples())
 }
 
@@ -211,13 +205,13 @@ const MOST_KEYS: usize = 11;
 impl<'a> Row<'a> {
     fn of(
         scene: &Scene,
-        slice: &Slice,
+        drawn: &Drawn,
         of: &'a Type,
         texts: &'a [StringHandle],
         none: StringHandle,
     ) -> Row<'a> {
         let mut values = [None; MOST_KEYS];
-        let Ok(()) = scene.details(slice, |key, value| {
+        let Ok(()) = scene.details(drawn, |key, value| {
             if let Some(place) = of.keys.iter().position(|of| *of == key) {
                 values[place] = Some(value);
             }
@@ -225,7 +219,7 @@ impl<'a> Row<'a> {
         });
         Row {
             of,
-            name: texts[scene.name(slice).0 as usize],
+            name: texts[scene.name(drawn).0 as usize],
             values,
             texts,
             none,

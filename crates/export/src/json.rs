@@ -18,6 +18,11 @@ pub(crate) fn string(text: &str) -> String {
 pub(crate) struct Commas(bool);
 
 impl Commas {
+    /// A list that goes on: something is in it already, or nothing.
+    pub fn after(any: bool) -> Commas {
+        Commas(any)
+    }
+
     /// Before each part.
     pub fn next(&mut self, out: &mut impl Write) -> io::Result<()> {
         match std::mem::replace(&mut self.0, true) {

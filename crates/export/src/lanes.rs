@@ -1,6 +1,7 @@
 //! Lanes: tracks for tools that can show only one thing at a time, or things nested in each other.
 
-use crate::slice::Slice;
+use crate::packed::Lane;
+use crate::slice::{Drawn, Slice};
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::lanes::Lanes;
 
@@ -85,26 +86,34 @@ fn nested(slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     lanes
 }
 
+/// Whether each slice of a lane ends before the next one begins.
+pub(crate) fn is_flat(lane: &Lane) -> bool {
+    let mut before_ns = i64::MIN;
+    lane.slices().all(|drawn| {
+        let apart = before_ns <= drawn.slice.start_ns;
+        before_ns = drawn.slice.end_ns;
+        apart
+    })
+}
+
 /// What happens in a lane, in an order in which a stack follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step<'a> {
-    Start(&'a Slice),
+pub(crate) enum Step {
+    Start(Drawn),
     /// The innermost open slice ends.
-    End(&'a Slice),
+    End(Drawn),
 }
 
 /// Walks a lane of [`split`]: starts and ends, never back in time, each end closing the innermost slice.
-pub(crate) fn walk<E>(
-    lane: &[Slice],
-    mut step: impl FnMut(Step) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut open: Vec<&Slice> = Vec::new();
-    for slice in lane {
-        while let Some(last) = open.pop_if(|last| last.end_ns <= slice.start_ns) {
+pub(crate) fn walk<E>(lane: &Lane, mut step: impl FnMut(Step) -> Result<(), E>) -> Result<(), E> {
+    let mut open: Vec<Drawn> = Vec::new();
+    for drawn in lane.slices() {
+        let start_ns = drawn.slice.start_ns;
+        while let Some(last) = open.pop_if(|last| last.slice.end_ns <= start_ns) {
             step(Step::End(last))?;
         }
-        step(Step::Start(slice))?;
-        open.push(slice);
+        step(Step::Start(drawn))?;
+        open.push(drawn);
     }
     while let Some(last) = open.pop() {
         step(Step::End(last))?;
@@ -126,7 +135,7 @@ mod tests {
                 end_ns: start_ns + length,
                 row: row as u32,
                 flow: 0,
-                kind: Kind::Dispatch,
+                kind: Kind::Marker,
             })
             .collect()
         })
@@ -177,14 +186,14 @@ mod tests {
             let sharing = if nested { Sharing::Nested } else { Sharing::Apart };
             for lane in split(slices, sharing) {
                 let (mut now, mut open, mut started) = (i64::MIN, Vec::new(), 0);
-                walk(&lane, |step| {
+                walk(&Lane::of(lane.iter().copied()), |step| {
                     let at = match step {
-                        Step::Start(slice) => {
+                        Step::Start(Drawn { slice, .. }) => {
                             open.push(slice.row);
                             started += 1;
                             slice.start_ns
                         }
-                        Step::End(slice) => {
+                        Step::End(Drawn { slice, .. }) => {
                             assert_eq!(open.pop(), Some(slice.row));
                             slice.end_ns
                         }

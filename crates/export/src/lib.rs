@@ -12,8 +12,10 @@ pub mod csv;
 mod details;
 mod exported;
 pub mod firefox;
+mod in_order;
 mod json;
 mod lanes;
+mod packed;
 pub mod perfetto;
 mod scene;
 mod slice;
@@ -21,3 +23,4 @@ pub mod speedscope;
 mod texts;
 
 pub use exported::{Exported, Rows};
+pub use scene::Scene;

@@ -13,10 +13,10 @@ mod stages;
 
 use crate::Exported;
 use crate::details::{Key, Value};
+use crate::in_order::in_order;
 use crate::lanes::{self, Step};
 use crate::scene::{GroupKind, Scene, Track};
-use crate::slice::{Kind, Slice};
-use gapscope_trace::Trace;
+use crate::slice::{Drawn, Kind};
 use gapscope_trace::ids::{Id, ThreadId};
 use message::Message;
 use stages::Stages;
@@ -96,18 +96,9 @@ const FIRST_UUID: u64 = 0x6761_7073_0000_0001;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
-    let scene = Scene::of(trace);
-    let mut writer = Writer {
-        base_ns: scene.origin_ns.min(0),
-        scene: &scene,
-        out,
-        packet: Message::default(),
-        event: Message::default(),
-        part: Message::default(),
-        next_uuid: FIRST_UUID,
-        stages: Stages::of(&scene),
-    };
+pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
+    let stages = Stages::of(scene);
+    let mut writer = Writer::new(scene, &stages, out);
     writer.clocks()?;
     writer.texts()?;
     writer.gpu_info()?;
@@ -125,7 +116,25 @@ struct Writer<'a, W> {
     event: Message,
     part: Message,
     next_uuid: u64,
-    stages: Stages,
+    stages: &'a Stages,
+    /// The id of the next render stage.
+    next_stage: u64,
+}
+
+impl<'a, W> Writer<'a, W> {
+    fn new(scene: &'a Scene<'a>, stages: &'a Stages, out: &'a mut W) -> Writer<'a, W> {
+        Writer {
+            base_ns: scene.origin_ns.min(0),
+            scene,
+            out,
+            packet: Message::default(),
+            event: Message::default(),
+            part: Message::default(),
+            next_uuid: FIRST_UUID,
+            stages,
+            next_stage: 1,
+        }
+    }
 }
 
 impl<W: Write> Writer<'_, W> {
@@ -179,66 +188,6 @@ impl<W: Write> Writer<'_, W> {
         data.message(field, &self.part);
     }
 
-    fn groups(&mut self) -> io::Result<()> {
-        let scene = self.scene;
-        for (rank, group) in scene.groups.iter().enumerate() {
-            let root = self.uuid();
-            let mut descriptor = Message::default();
-            descriptor.text(track::NAME, &group.name);
-            if group.kind == GroupKind::Process {
-                let mut process = Message::default();
-                process.number(1, group.pid.into());
-                process.text(6, &group.name);
-                descriptor.message(track::PROCESS, &process);
-            }
-            descriptor.number(track::CHILD_ORDERING, track::EXPLICIT);
-            self.descriptor(root, None, rank, descriptor)?;
-            let gpu = self.stages.gpu(rank);
-            for (rank, track) in group.tracks.iter().enumerate() {
-                match track.queue {
-                    Some(_) => self.render_stages(gpu.unwrap_or_default(), track)?,
-                    None => self.track(root, group.pid, rank, track)?,
-                }
-            }
-            for samples in group.samples_without_track() {
-                let descriptor = thread_descriptor(group.pid, samples.thread, &samples.name);
-                let uuid = self.uuid();
-                self.descriptor(uuid, Some(root), group.tracks.len(), descriptor)?;
-            }
-            for counter in &group.counters {
-                match gpu {
-                    Some(gpu) => self.gpu_counter(gpu, counter)?,
-                    None => self.counter(root, counter)?,
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn track(&mut self, root: u64, pid: u32, rank: usize, track: &Track) -> io::Result<()> {
-        let mut first = root;
-        for (lane, slices) in track.lanes.iter().enumerate() {
-            let uuid = self.uuid();
-            let thread = track.thread.filter(|_| lane == 0);
-            let descriptor = match thread {
-                Some(thread) => thread_descriptor(pid, thread, &track.name),
-                None => {
-                    let mut descriptor = Message::default();
-                    descriptor.text(track::NAME, &track.lane_name(lane));
-                    descriptor
-                }
-            };
-            // Further lanes of a thread stand under it.
-            let parent = if track.thread.is_some() { first } else { root };
-            self.descriptor(uuid, Some(parent), rank, descriptor)?;
-            if thread.is_some() {
-                first = uuid;
-            }
-            lanes::walk(slices, |step| self.step(uuid, step))?;
-        }
-        Ok(())
-    }
-
     fn uuid(&mut self) -> u64 {
         self.next_uuid += 1;
         self.next_uuid
@@ -264,24 +213,24 @@ impl<W: Write> Writer<'_, W> {
         self.event.clear();
         self.event.number(event::TRACK, uuid);
         match step {
-            Step::Start(slice) => {
-                self.slice_begin(slice)?;
-                self.end_event(slice.start_ns)
+            Step::Start(drawn) => {
+                self.slice_begin(&drawn)?;
+                self.end_event(drawn.slice.start_ns)
             }
-            Step::End(slice) => {
+            Step::End(drawn) => {
                 self.event.number(event::TYPE, event::END);
-                self.end_event(slice.end_ns)
+                self.end_event(drawn.slice.end_ns)
             }
         }
     }
 
-    fn slice_begin(&mut self, slice: &Slice) -> io::Result<()> {
-        let scene = self.scene;
+    fn slice_begin(&mut self, drawn: &Drawn) -> io::Result<()> {
+        let (scene, slice) = (self.scene, &drawn.slice);
         let (part, message) = (&mut self.part, &mut self.event);
         message.number(event::TYPE, event::BEGIN);
         message.number(event::CATEGORY_IID, slice.kind as u64 + 1);
-        message.number(event::NAME_IID, u64::from(scene.name(slice).0) + 1);
-        scene.details(slice, |key, value| {
+        message.number(event::NAME_IID, u64::from(scene.name(drawn).0) + 1);
+        scene.details(drawn, |key, value| {
             part.clear();
             part.number(annotation::NAME_IID, key as u64 + 1);
             match value {
@@ -333,6 +282,79 @@ impl<W: Write> Writer<'_, W> {
 
     fn ns(&self, ns: i64) -> u64 {
         ns.abs_diff(self.base_ns)
+    }
+}
+
+impl<W: Write + Send> Writer<'_, W> {
+    fn groups(&mut self) -> io::Result<()> {
+        let scene = self.scene;
+        for (rank, group) in scene.groups.iter().enumerate() {
+            let root = self.uuid();
+            let mut descriptor = Message::default();
+            descriptor.text(track::NAME, &group.name);
+            if group.kind == GroupKind::Process {
+                let mut process = Message::default();
+                process.number(1, group.pid.into());
+                process.text(6, &group.name);
+                descriptor.message(track::PROCESS, &process);
+            }
+            descriptor.number(track::CHILD_ORDERING, track::EXPLICIT);
+            self.descriptor(root, None, rank, descriptor)?;
+            let gpu = self.stages.gpu(rank);
+            for (rank, track) in group.tracks.iter().enumerate() {
+                match track.queue {
+                    Some(_) => self.render_stages(gpu.unwrap_or_default(), track)?,
+                    None => self.track(root, group.pid, rank, track)?,
+                }
+            }
+            for samples in group.samples_without_track() {
+                let descriptor = thread_descriptor(group.pid, samples.thread, &samples.name);
+                let uuid = self.uuid();
+                self.descriptor(uuid, Some(root), group.tracks.len(), descriptor)?;
+            }
+            for counter in &group.counters {
+                match gpu {
+                    Some(gpu) => self.gpu_counter(gpu, counter)?,
+                    None => self.counter(root, counter)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn track(&mut self, root: u64, pid: u32, rank: usize, track: &Track) -> io::Result<()> {
+        let mut first = root;
+        for (lane, lane_of) in track.lanes.iter().enumerate() {
+            let uuid = self.uuid();
+            let thread = track.thread.filter(|_| lane == 0);
+            let descriptor = match thread {
+                Some(thread) => thread_descriptor(pid, thread, &track.name),
+                None => {
+                    let mut descriptor = Message::default();
+                    descriptor.text(track::NAME, &track.lane_name(lane));
+                    descriptor
+                }
+            };
+            // Further lanes of a thread stand under it.
+            let parent = if track.thread.is_some() { first } else { root };
+            self.descriptor(uuid, Some(parent), rank, descriptor)?;
+            if thread.is_some() {
+                first = uuid;
+            }
+            if lanes::is_flat(lane_of) {
+                let (scene, stages) = (self.scene, self.stages);
+                in_order(self.out, &lane_of.blocks, |block, out| {
+                    let mut writer = Writer::new(scene, stages, out);
+                    block.slices().try_for_each(|drawn| {
+                        writer.step(uuid, Step::Start(drawn))?;
+                        writer.step(uuid, Step::End(drawn))
+                    })
+                })?;
+            } else {
+                lanes::walk(lane_of, |step| self.step(uuid, step))?;
+            }
+        }
+        Ok(())
     }
 }
 

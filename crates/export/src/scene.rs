@@ -6,38 +6,43 @@ mod gaps;
 mod groups;
 mod owners;
 mod samples;
+mod work;
 
 use crate::details::Names;
-use crate::slice::Slice;
+use crate::packed::Lane;
 use crate::texts::cut;
 use crate::{Exported, Rows};
 use gapscope_analysis::code::Stacks;
 use gapscope_analysis::counters::Sample;
-use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::lookup::IdIndex;
-use gapscope_trace::tables::{CounterUnit, SampleSource, Samples, Table};
+use gapscope_trace::tables::{
+    Barriers, Bindings, Buffers, CounterUnit, Markers, SampleSource, Samples, Table,
+};
+use gapscope_trace::{Selection, Trace};
 
 pub(crate) use gaps::GapRow;
 pub(crate) use samples::ThreadSamples;
 
-/// A trace as it is drawn.
-pub(crate) struct Scene<'a> {
-    pub trace: &'a Trace,
-    pub names: Names,
+/// A trace as every format but CSV draws it: ready to be written.
+///
+/// Its slices are packed, and dispatches need not be in memory as a table.
+pub struct Scene<'a> {
+    pub(crate) trace: &'a Trace,
+    pub(crate) names: Names,
     /// The recorded processes, then the GPUs, then the host.
-    pub groups: Vec<Group>,
-    pub gaps: Vec<GapRow>,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) gaps: Vec<GapRow>,
     /// The stacks of samples.
-    pub stacks: Stacks<'a>,
+    pub(crate) stacks: Stacks<'a>,
     /// For each host call that submits, its targets whose start is drawn: rows of command buffers, or their number and
     /// the row of a submission whose work has no command buffer.
-    pub flows: Vec<Vec<u32>>,
+    pub(crate) flows: Vec<Vec<u32>>,
     /// The first time that is drawn, or that of the recording's start.
-    pub origin_ns: i64,
+    pub(crate) origin_ns: i64,
     /// The last time that is drawn, or that of the recording's end.
-    pub end_ns: i64,
-    pub rows: Vec<Rows>,
+    pub(crate) end_ns: i64,
+    pub(crate) rows: Vec<Rows>,
     /// Rows of command buffers by id.
     command_buffers: IdIndex<CommandBufferId>,
 }
@@ -75,7 +80,7 @@ pub(crate) struct Track {
     pub thread: Option<ThreadId>,
     /// The id of the queue, for its work.
     pub queue: Option<QueueId>,
-    pub lanes: Vec<Vec<Slice>>,
+    pub lanes: Vec<Lane>,
 }
 
 impl Track {
@@ -118,8 +123,27 @@ impl Group {
 }
 
 impl Scene<'_> {
+    /// What of a trace a scene is made of.
+    pub fn selection() -> Selection {
+        Selection::all()
+            .without::<Barriers>()
+            .without::<Bindings>()
+            .without::<Buffers>()
+            .without::<Markers>()
+            .columns::<Markers>(&[
+                "process",
+                "scope",
+                "label",
+                "queue",
+                "thread",
+                "command_buffer",
+                "start_ns",
+                "duration_ns",
+            ])
+    }
+
     /// What came of the rows in a format that has samples.
-    pub fn exported_with_samples(&self) -> Exported {
+    pub(crate) fn exported_with_samples(&self) -> Exported {
         let mut exported = self.exported();
         let sources = self.trace.tables.samples.source.iter();
         let sampled = sources.filter(|source| **source == SampleSource::Sampled);
@@ -137,25 +161,25 @@ impl Scene<'_> {
     }
 
     /// What frames are called, by row of the table `frames`: `train.py:41 load_batch`.
-    pub fn frame_names(&self) -> impl Iterator<Item = String> + '_ {
+    pub(crate) fn frame_names(&self) -> impl Iterator<Item = String> + '_ {
         (0..self.trace.tables.frames.len()).map(|row| cut(&self.stacks.frame(row).text()))
     }
 
     /// What came of the rows.
-    pub fn exported(&self) -> Exported {
+    pub(crate) fn exported(&self) -> Exported {
         Exported {
             rows: self.rows.clone(),
         }
     }
 
     /// The id of the submission of a command buffer, by ids.
-    pub fn submission_of_command_buffer(&self, id: CommandBufferId) -> Option<SubmissionId> {
+    pub(crate) fn submission_of_command_buffer(&self, id: CommandBufferId) -> Option<SubmissionId> {
         let row = self.command_buffers.get(id)?;
         Some(self.trace.tables.command_buffers.submission[row])
     }
 
     /// A time as the exports have it: from the start of what is drawn, never negative.
-    pub fn ns(&self, ns: i64) -> u64 {
+    pub(crate) fn ns(&self, ns: i64) -> u64 {
         ns.saturating_sub(self.origin_ns).max(0) as u64
     }
 }

@@ -1,17 +1,58 @@
 //! Slices: rows with a start and an end.
 
+use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, SubmissionId};
+use gapscope_trace::tables::Dispatches;
+
 /// A row that is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slice {
     pub start_ns: i64,
     /// Not before `start_ns`.
     pub end_ns: i64,
-    /// Row of the table that `kind` names.
+    /// Row of the table that `kind` names. Of a dispatch 0 once it is drawn: its table is not in memory.
     pub row: u32,
     /// 0: none. For a host call, one more than its place in the scene's flows; otherwise one more than the target that
     /// begins with this slice.
     pub flow: u32,
     pub kind: Kind,
+}
+
+/// What is said of a dispatch besides its times.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Dispatch {
+    pub kernel: KernelId,
+    /// In x, y and z.
+    pub groups: [Option<u32>; 3],
+    pub command_buffer: Option<CommandBufferId>,
+    pub submission: Option<SubmissionId>,
+    pub position: u32,
+    pub label: Option<LabelId>,
+}
+
+impl Dispatch {
+    /// That of a row.
+    pub fn of(table: &Dispatches, row: usize) -> Dispatch {
+        Dispatch {
+            kernel: table.kernel[row],
+            groups: [
+                table.groups_x[row],
+                table.groups_y[row],
+                table.groups_z[row],
+            ],
+            command_buffer: table.command_buffer[row],
+            submission: table.submission[row],
+            position: table.position[row],
+            label: table.label[row],
+        }
+    }
+}
+
+/// A slice in its lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Drawn {
+    pub slice: Slice,
+    /// Nothing but defaults where the slice is of another kind.
+    pub dispatch: Dispatch,
 }
 
 /// What a slice is a row of.

@@ -3,12 +3,12 @@
 //! speedscope shows one profile at a time. Times are nanoseconds since the first time of the trace.
 
 use crate::Exported;
+use crate::in_order::in_order;
 use crate::json::{self, Commas};
 use crate::lanes::{self, Step};
+use crate::packed::Lane;
 use crate::scene::{Scene, ThreadSamples};
-use crate::slice::Slice;
 use crate::texts::cut;
-use gapscope_trace::Trace;
 use gapscope_trace::tables::Table;
 use std::io::{self, Write};
 
@@ -16,8 +16,7 @@ use std::io::{self, Write};
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
-    let scene = Scene::of(trace);
+pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
     let schema = "https://www.speedscope.app/file-format-schema.json";
     write!(
         out,
@@ -31,7 +30,7 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
         write!(out, "{{\"name\":{name}}}")?;
     }
     if !scene.trace.tables.samples.is_empty() {
-        write_frames(&scene, &mut commas, out)?;
+        write_frames(scene, &mut commas, out)?;
     }
     out.write_all(b"\n]},\"profiles\":[")?;
     let mut commas = Commas::default();
@@ -40,20 +39,25 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
             for (lane, slices) in track.lanes.iter().enumerate() {
                 commas.next(out)?;
                 let name = format!("{} — {}", track.lane_name(lane), group.name);
-                write_lane(&scene, &name, slices, out)?;
+                write_lane(scene, &name, slices, out)?;
             }
         }
         for samples in &group.samples {
             commas.next(out)?;
             let name = format!("{} · code — {}", samples.name, group.name);
-            write_samples(&scene, &name, samples, out)?;
+            write_samples(scene, &name, samples, out)?;
         }
     }
     out.write_all(b"\n]}\n")?;
     Ok(scene.exported_with_samples())
 }
 
-fn write_lane(scene: &Scene, name: &str, slices: &[Slice], out: &mut impl Write) -> io::Result<()> {
+fn write_lane(
+    scene: &Scene,
+    name: &str,
+    lane: &Lane,
+    out: &mut (impl Write + Send),
+) -> io::Result<()> {
     let name = json::string(name);
     let end_ns = scene.ns(scene.end_ns);
     // All profiles are of the whole recording, so that equal places are equal times.
@@ -61,22 +65,38 @@ fn write_lane(scene: &Scene, name: &str, slices: &[Slice], out: &mut impl Write)
         out,
         "{{\"type\":\"evented\",\"name\":{name},\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":{end_ns},\"events\":["
     )?;
-    let mut commas = Commas::default();
-    lanes::walk(slices, |step| {
-        commas.next(out)?;
-        let (kind, slice, at_ns) = match step {
-            Step::Start(slice) => (b'O', slice, slice.start_ns),
-            Step::End(slice) => (b'C', slice, slice.end_ns),
-        };
-        out.write_all(&[b'{', b'"', b't', b'y', b'p', b'e', b'"', b':', b'"', kind])?;
-        out.write_all(b"\",\"frame\":")?;
-        let mut buffer = itoa::Buffer::new();
-        out.write_all(buffer.format(scene.name(slice).0).as_bytes())?;
-        out.write_all(b",\"at\":")?;
-        out.write_all(buffer.format(scene.ns(at_ns)).as_bytes())?;
-        out.write_all(b"}")
-    })?;
+    if lanes::is_flat(lane) {
+        in_order(out, lane.blocks.iter().enumerate(), |(at, block), text| {
+            let mut commas = Commas::after(at > 0);
+            block.slices().try_for_each(|drawn| {
+                write_step(scene, Step::Start(drawn), &mut commas, text)?;
+                write_step(scene, Step::End(drawn), &mut commas, text)
+            })
+        })?;
+    } else {
+        let mut commas = Commas::default();
+        lanes::walk(lane, |step| write_step(scene, step, &mut commas, out))?;
+    }
     out.write_all(b"]}")
+}
+
+fn write_step(
+    scene: &Scene,
+    step: Step,
+    commas: &mut Commas,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    commas.next(out)?;
+    let (event, drawn, at_ns) = match step {
+        Step::Start(drawn) => (b"{\"type\":\"O\",\"frame\":", drawn, drawn.slice.start_ns),
+        Step::End(drawn) => (b"{\"type\":\"C\",\"frame\":", drawn, drawn.slice.end_ns),
+    };
+    out.write_all(event)?;
+    let mut buffer = itoa::Buffer::new();
+    out.write_all(buffer.format(scene.name(&drawn).0).as_bytes())?;
+    out.write_all(b",\"at\":")?;
+    out.write_all(buffer.format(scene.ns(at_ns)).as_bytes())?;
+    out.write_all(b"}")
 }
 
 /// The frames of stacks, behind all others, and then what stands for a stack that could not be read.

@@ -27,6 +27,12 @@ pub trait Column: Sized + Clone + Default + PartialEq + std::fmt::Debug {
     fn append_array(array: &dyn Array, values: &mut Vec<Self>, texts: &mut Texts) -> Option<()>;
     /// The value in the text form; `None` where there is no value.
     fn to_text(&self) -> Option<String>;
+    /// Appends [`Self::to_text`]. False: there is no value.
+    fn write_text(&self, to: &mut String) -> bool {
+        let text = self.to_text();
+        to.push_str(text.as_deref().unwrap_or_default());
+        text.is_some()
+    }
     /// Reads [`Self::to_text`].
     fn from_text(text: &str) -> Option<Self>;
 }
@@ -114,6 +120,10 @@ macro_rules! integer_column {
             fn to_text(&self) -> Option<String> {
                 Some(self.to_string())
             }
+            fn write_text(&self, to: &mut String) -> bool {
+                // A String takes all that is written to it.
+                std::fmt::Write::write_fmt(to, format_args!("{self}")).is_ok()
+            }
             fn from_text(text: &str) -> Option<Self> {
                 text.parse().ok()
             }
@@ -143,6 +153,9 @@ macro_rules! integer_column {
             }
             fn to_text(&self) -> Option<String> {
                 self.map(|value| value.to_string())
+            }
+            fn write_text(&self, to: &mut String) -> bool {
+                self.as_ref().is_some_and(|value| value.write_text(to))
             }
             fn from_text(text: &str) -> Option<Self> {
                 text.parse().ok().map(Some)
@@ -284,6 +297,10 @@ macro_rules! kind_columns {
                 read_texts(array, values, None, $name::of)
             }
             fn to_text(&self) -> Option<String> { Some(self.as_str().to_owned()) }
+            fn write_text(&self, to: &mut String) -> bool {
+                to.push_str(self.as_str());
+                true
+            }
             fn from_text(text: &str) -> Option<Self> {
                 Some($name::of(text)).filter(|value| value.as_str() == text)
             }

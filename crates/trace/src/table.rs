@@ -104,6 +104,11 @@ pub trait Table: Default {
         }
         Err(name)
     }
+    /// Appends the text of one value, as [`Self::row_to_text`] has it. False: there is no value.
+    ///
+    /// # Panics
+    /// There is no such row or column, or the column was not read.
+    fn write_text(&self, row: usize, column: usize, to: &mut String) -> bool;
     /// A row's columns that have values, as texts.
     fn row_to_text(row: &Self::Row) -> Vec<(&'static str, String)>;
     /// Sets one column of a row from its text. False: no such column, or not its type.
@@ -204,6 +209,13 @@ macro_rules! table {
             fn to_batch(&self) -> arrow_array::RecordBatch {
                 arrow_array::RecordBatch::try_new(Self::schema(), vec![$(<$type as $crate::column::Column>::to_array(&self.$column)),+])
                     .expect("all columns have the length of the table")
+            }
+
+            fn write_text(&self, row: usize, column: usize, to: &mut String) -> bool {
+                let writers: &[fn(&Self, usize, &mut String) -> bool] = &[$(
+                    |table, row, to| $crate::column::Column::write_text(&table.$column[row], to)
+                ),+];
+                writers[column](self, row, to)
             }
 
             fn row_to_text(row: &$row) -> Vec<(&'static str, String)> {

@@ -3,8 +3,10 @@
 use super::message::Message;
 use super::{Writer, interned, packet};
 use crate::details::{Key, Value};
+use crate::in_order::in_order;
+use crate::packed::Lane;
 use crate::scene::{GroupKind, Scene, Track};
-use crate::slice::{Kind, Slice};
+use crate::slice::{Drawn, Kind};
 use crate::texts::TextId;
 use gapscope_trace::ids::{Id, KernelId, QueueId};
 use gapscope_trace::manifest::Api;
@@ -62,7 +64,6 @@ pub(super) struct Stages {
     firsts: FxHashMap<u32, u64>,
     drawn: Vec<bool>,
     submitted: Vec<bool>,
-    next_event: u64,
 }
 
 impl Stages {
@@ -76,7 +77,6 @@ impl Stages {
             firsts: FxHashMap::default(),
             drawn: vec![false; count],
             submitted: vec![false; count],
-            next_event: 1,
         };
         let mut next_gpu = 0;
         let mut next_iid = 1;
@@ -92,7 +92,8 @@ impl Stages {
                     stages.queues.insert(queue, next_iid);
                     next_iid += 1;
                 }
-                for slice in track.lanes.iter().flatten() {
+                for drawn in track.lanes.iter().flat_map(Lane::slices) {
+                    let slice = &drawn.slice;
                     if slice.kind == Kind::CommandBuffer {
                         stages.drawn[slice.row as usize] = true;
                     }
@@ -103,9 +104,9 @@ impl Stages {
                         stages.firsts.insert(slice.flow - 1, event);
                     }
                     event += 1;
-                    let key = stage_key(scene, slice);
+                    let key = stage_key(scene, &drawn);
                     if !stages.stages.contains_key(&key) {
-                        stages.describe(scene, slice, key, next_iid);
+                        stages.describe(scene, &drawn, key, next_iid);
                         next_iid += 1;
                     }
                 }
@@ -119,7 +120,8 @@ impl Stages {
         stages
     }
 
-    fn describe(&mut self, scene: &Scene, slice: &Slice, key: StageKey, iid: u64) {
+    fn describe(&mut self, scene: &Scene, drawn: &Drawn, key: StageKey, iid: u64) {
+        let slice = &drawn.slice;
         self.stages.insert(key, iid);
         let mut description = slice.kind.as_str().to_owned();
         let mut category = OTHER;
@@ -137,7 +139,7 @@ impl Stages {
         }
         self.specifications.push(Specification {
             iid,
-            name: scene.name(slice),
+            name: scene.name(drawn),
             description,
             category,
         });
@@ -217,12 +219,10 @@ impl Stages {
     }
 }
 
-fn stage_key(scene: &Scene, slice: &Slice) -> StageKey {
-    match slice.kind {
-        Kind::Dispatch => {
-            StageKey::Kernel(scene.trace.tables.dispatches.kernel[slice.row as usize])
-        }
-        kind => StageKey::Named(kind, scene.name(slice)),
+fn stage_key(scene: &Scene, drawn: &Drawn) -> StageKey {
+    match drawn.slice.kind {
+        Kind::Dispatch => StageKey::Kernel(drawn.dispatch.kernel),
+        kind => StageKey::Named(kind, scene.name(drawn)),
     }
 }
 
@@ -258,37 +258,32 @@ impl<W: Write> Writer<'_, W> {
         self.end_packet()
     }
 
-    /// The work of a queue. Perfetto itself splits what overlaps.
-    pub(super) fn render_stages(&mut self, gpu: u32, track: &Track) -> io::Result<()> {
-        let queue = track.queue.unwrap_or_default();
-        let context = self.context_of(queue);
-        for slice in track.lanes.iter().flatten() {
-            let id = self.stages.next_event;
-            self.stages.next_event += 1;
-            self.event.clear();
-            self.event.number(stage::EVENT_ID, id);
-            let duration_ns = slice.end_ns.abs_diff(slice.start_ns);
-            self.event.number(stage::DURATION, duration_ns);
-            self.event
-                .number(stage::HW_QUEUE_IID, self.stages.queues[&queue]);
-            let key = stage_key(self.scene, slice);
-            self.event
-                .number(stage::STAGE_IID, self.stages.stages[&key]);
-            self.event.number(stage::GPU_ID, gpu.into());
-            if let Some(context) = context {
-                self.event.number(stage::CONTEXT, context);
-            }
-            let name = u64::from(self.scene.name(slice).0) + 1;
-            self.event.number(stage::NAME_IID, name);
-            self.details_of_stage(slice)?;
-            let at_ns = self.ns(slice.start_ns);
-            self.packet.number(packet::TIMESTAMP, at_ns);
-            self.packet.message(packet::RENDER_STAGE, &self.event);
-            self.packet
-                .number(packet::SEQUENCE_FLAGS, super::NEEDS_STATE);
-            self.end_packet()?;
+    /// A piece of work of a queue.
+    fn render_stage(&mut self, of: &OfTrack, drawn: &Drawn) -> io::Result<()> {
+        let slice = &drawn.slice;
+        let id = self.next_stage;
+        self.next_stage += 1;
+        self.event.clear();
+        self.event.number(stage::EVENT_ID, id);
+        let duration_ns = slice.end_ns.abs_diff(slice.start_ns);
+        self.event.number(stage::DURATION, duration_ns);
+        self.event.number(stage::HW_QUEUE_IID, of.queue);
+        let key = stage_key(self.scene, drawn);
+        self.event
+            .number(stage::STAGE_IID, self.stages.stages[&key]);
+        self.event.number(stage::GPU_ID, of.gpu.into());
+        if let Some(context) = of.context {
+            self.event.number(stage::CONTEXT, context);
         }
-        Ok(())
+        let name = u64::from(self.scene.name(drawn).0) + 1;
+        self.event.number(stage::NAME_IID, name);
+        self.details_of_stage(drawn)?;
+        let at_ns = self.ns(slice.start_ns);
+        self.packet.number(packet::TIMESTAMP, at_ns);
+        self.packet.message(packet::RENDER_STAGE, &self.event);
+        self.packet
+            .number(packet::SEQUENCE_FLAGS, super::NEEDS_STATE);
+        self.end_packet()
     }
 
     /// The interned id of the process that owns a queue.
@@ -299,23 +294,22 @@ impl<W: Write> Writer<'_, W> {
         Some(processes.position(|p| p.id == process)? as u64 + 1)
     }
 
-    fn details_of_stage(&mut self, slice: &Slice) -> io::Result<()> {
-        let scene = self.scene;
+    fn details_of_stage(&mut self, drawn: &Drawn) -> io::Result<()> {
+        let (scene, slice, dispatch) = (self.scene, &drawn.slice, &drawn.dispatch);
         let tables = &scene.trace.tables;
         let row = slice.row as usize;
         let (event, part) = (&mut self.event, &mut self.part);
         let (command_buffer, submission) = match slice.kind {
             Kind::Dispatch => {
-                let t = &tables.dispatches;
-                let groups = [t.groups_x[row], t.groups_y[row], t.groups_z[row]];
-                let kernel = scene.names.kernel_row(t.kernel[row]);
+                let kernel = scene.names.kernel_row(dispatch.kernel);
                 let local = kernel.map(|row| {
                     let k = &tables.kernels;
                     [k.local_x[row], k.local_y[row], k.local_z[row]]
                 });
                 part.clear();
-                for (field, size) in [(1, Some(groups)), (2, local)] {
-                    let mut dim = Message::default();
+                let mut dim = Message::default();
+                for (field, size) in [(1, Some(dispatch.groups)), (2, local)] {
+                    dim.clear();
                     for (axis, size) in (1..).zip(size.into_iter().flatten()) {
                         if let Some(size) = size {
                             dim.number(axis, size.into());
@@ -328,7 +322,7 @@ impl<W: Write> Writer<'_, W> {
                 if !part.is_empty() {
                     event.message(stage::LAUNCH, part);
                 }
-                (t.command_buffer[row], t.submission[row])
+                (dispatch.command_buffer, dispatch.submission)
             }
             Kind::Transfer => (
                 tables.transfers.command_buffer[row],
@@ -347,7 +341,7 @@ impl<W: Write> Writer<'_, W> {
         if let Some(id) = submission.and_then(|id| u32::try_from(id.number()).ok()) {
             event.number(stage::SUBMISSION_ID, id.into());
         }
-        scene.details(slice, |key, value| {
+        scene.details(drawn, |key, value| {
             let wanted = matches!(
                 key,
                 Key::Label
@@ -368,5 +362,40 @@ impl<W: Write> Writer<'_, W> {
             }
             Ok::<(), io::Error>(())
         })
+    }
+}
+
+/// What the render stages of a track have in common.
+struct OfTrack {
+    gpu: u32,
+    /// The specification of its queue.
+    queue: u64,
+    context: Option<u64>,
+}
+
+impl<W: Write + Send> Writer<'_, W> {
+    /// The work of a queue. Perfetto itself splits what overlaps.
+    pub(super) fn render_stages(&mut self, gpu: u32, track: &Track) -> io::Result<()> {
+        let queue = track.queue.unwrap_or_default();
+        let of = OfTrack {
+            gpu,
+            queue: self.stages.queues[&queue],
+            context: self.context_of(queue),
+        };
+        let (scene, stages) = (self.scene, self.stages);
+        let mut next = self.next_stage;
+        let blocks = track.lanes.iter().flat_map(|lane| &lane.blocks);
+        let numbered = blocks.map(|block| {
+            next += u64::from(block.count);
+            (block, next - u64::from(block.count))
+        });
+        in_order(self.out, numbered, |(block, first), out| {
+            let mut writer = Writer::new(scene, stages, out);
+            writer.next_stage = first;
+            let mut drawn = block.slices();
+            drawn.try_for_each(|drawn| writer.render_stage(&of, &drawn))
+        })?;
+        self.next_stage = next;
+        Ok(())
     }
 }

@@ -1,11 +1,14 @@
 //! Makes the scene of a trace.
 
+use super::gaps::Gaps;
 use super::groups::{self, Pids};
 use super::owners::{QueueSlices, SlicesByOwner, ThreadKey};
-use super::{Scene, counters, gaps};
+use super::work::{self, WorkLanes};
+use super::{Scene, counters};
 use crate::Rows;
 use crate::details::Names;
-use crate::slice::{Kind, Slice};
+use crate::lanes::Sharing;
+use crate::slice::{Dispatch, Kind, Slice};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::code::Stacks;
 use gapscope_analysis::intervals::Interval;
@@ -13,8 +16,9 @@ use gapscope_analysis::vocabulary::Vocabulary;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::lookup::IdIndex;
-use gapscope_trace::tables::{HostCallKind, MarkerScope, Table};
+use gapscope_trace::tables::{Dispatches, HostCallKind, MarkerScope, Table};
 use rustc_hash::FxHashMap;
+use std::mem::take;
 
 /// Where the earliest piece of work of a target is drawn.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +26,7 @@ struct First {
     start_ns: i64,
     kind: Kind,
     queue: u32,
+    /// The row of a dispatch; of other work its place among the slices of its queue.
     index: u32,
 }
 
@@ -30,6 +35,34 @@ struct First {
 struct Launch {
     command_buffer: Option<CommandBufferId>,
     submission: Option<SubmissionId>,
+}
+
+impl Launch {
+    /// That of a dispatch.
+    fn of(table: &Dispatches, row: usize) -> Launch {
+        Launch {
+            command_buffer: table.command_buffer[row],
+            submission: table.submission[row],
+        }
+    }
+}
+
+/// The target of the launch before: neighbours are mostly of one.
+#[derive(Debug, Default)]
+struct LastTarget(Option<(Launch, Option<usize>)>);
+
+impl LastTarget {
+    #[inline]
+    fn of(&mut self, builder: &Builder, launch: Launch) -> Option<usize> {
+        match self.0 {
+            Some((same, target)) if same == launch => target,
+            _ => {
+                let target = builder.target(launch);
+                self.0 = Some((launch, target));
+                target
+            }
+        }
+    }
 }
 
 /// When and where a host call was made.
@@ -45,70 +78,174 @@ struct Builder<'a> {
     slices: SlicesByOwner,
     command_buffers: IdIndex<CommandBufferId>,
     submissions: IdIndex<SubmissionId>,
+    /// Dispatches and pieces of them that have been looked at.
+    dispatches: usize,
+    pieces: u32,
+    drawn_dispatches: u64,
     /// By target: the rows of the command buffers, then those of submissions whose work has no command buffer.
     firsts: Vec<Option<First>>,
     /// By target.
     last_end_ns: Vec<Option<i64>>,
+    /// The first and the last time of what is drawn.
+    times: Option<Interval>,
     rows: Vec<Rows>,
 }
 
 impl<'a> Scene<'a> {
+    /// The scene of a trace that is in memory.
     pub fn of(trace: &'a Trace) -> Scene<'a> {
-        let timeline = Timeline::of(trace);
+        let dispatches = &trace.tables.dispatches;
+        let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
+            take(dispatches);
+            Some(())
+        };
+        let scene = Scene::of_pieces(trace, dispatches.len(), each);
+        scene.expect("all dispatches are handed over").0
+    }
+
+    /// The scene of a trace whose `count` dispatches are not in its table: `each` hands them over piece by piece, in their
+    /// order, as [`gapscope_trace::DispatchPieces`] reads them, and is called twice. `None` where it gives none; otherwise with
+    /// what it gave at first.
+    pub fn of_pieces<R>(
+        trace: &'a Trace,
+        count: usize,
+        each: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
+    ) -> Option<(Scene<'a>, R)> {
         let names = Vocabulary::of(&trace.manifest);
         let tables = &trace.tables;
-        let targets = tables.command_buffers.len() + tables.submissions.len();
-        let mut builder = Builder {
-            trace,
-            slices: SlicesByOwner::new(trace),
-            command_buffers: IdIndex::new(&trace.tables.command_buffers.id),
-            submissions: IdIndex::new(&trace.tables.submissions.id),
-            firsts: vec![None; targets],
-            last_end_ns: vec![None; targets],
-            rows: Vec::new(),
-        };
-        builder.draw_work();
+        let mut builder = Builder::new(trace);
+        let (timeline, read) = Timeline::of_pieces(trace, count, |take| {
+            each(&mut |piece| {
+                builder.look(piece);
+                take(piece);
+            })
+        })?;
+        let gaps = Gaps::of(&timeline);
+        let counted = gapscope_analysis::counters::counters(&timeline);
+        let gpus = timeline.gpus.len();
+        drop(timeline);
+        builder.draw_others();
         builder.draw_host();
         builder.draw_markers();
         let flows = builder.link();
         builder.count_submissions();
         builder.count_counter_values();
-        let (origin_ns, end_ns) = builder.times();
+        let (origin_ns, end_ns) = builder.all_times();
+        builder.draw_work(each)?;
 
         let mut pids = Pids::of(trace);
         let slices = &mut builder.slices;
         let mut groups = groups::processes(trace, &names, slices, &mut pids);
-        let mut gpus = groups::gpus(&timeline, &names, slices, &mut pids);
-        let gap_rows = gaps::draw(&timeline, &mut gpus);
+        let mut gpus = groups::gpus(trace, gpus, &names, slices, &mut pids);
+        for (group, slices) in gpus.iter_mut().zip(gaps.slices) {
+            group.add("gaps by cause".to_owned(), None, slices, Sharing::Apart);
+        }
         let mut host = groups::host(&mut pids);
-        counters::add(&timeline, &names, &mut gpus, &mut host);
+        counters::add(counted, &names, &mut gpus, &mut host);
         groups.append(&mut gpus);
         groups.push(host);
         groups.retain(|group| {
             !(group.tracks.is_empty() && group.counters.is_empty() && group.samples.is_empty())
         });
-        Scene {
+        let scene = Scene {
             trace,
             names: Names::of(trace),
             groups,
-            gaps: gap_rows,
+            gaps: gaps.rows,
             stacks: Stacks::of(tables),
             flows,
             origin_ns,
             end_ns,
             rows: builder.rows,
             command_buffers: builder.command_buffers,
+        };
+        Some((scene, read))
+    }
+}
+
+impl<'a> Builder<'a> {
+    fn new(trace: &'a Trace) -> Builder<'a> {
+        let tables = &trace.tables;
+        let targets = tables.command_buffers.len() + tables.submissions.len();
+        Builder {
+            trace,
+            slices: SlicesByOwner::new(trace),
+            command_buffers: IdIndex::new(&tables.command_buffers.id),
+            submissions: IdIndex::new(&tables.submissions.id),
+            dispatches: 0,
+            pieces: 0,
+            drawn_dispatches: 0,
+            firsts: vec![None; targets],
+            last_end_ns: vec![None; targets],
+            times: None,
+            rows: Vec::new(),
         }
     }
 }
 
 impl Builder<'_> {
-    fn draw_work(&mut self) {
+    /// The first pass over dispatches: what has to be known of all before one is drawn.
+    fn look(&mut self, piece: &Dispatches) {
+        let mut target = LastTarget::default();
+        for (row, queue, interval) in work::timed(piece) {
+            let target = target.of(self, Launch::of(piece, row));
+            let place = self.slices.queue(queue);
+            self.slices.queues[place]
+                .starts
+                .add(self.pieces, interval.start_ns);
+            let row = (self.dispatches + row) as u32;
+            self.reach(Kind::Dispatch, interval, place, row, target);
+            self.drawn_dispatches += 1;
+        }
+        self.dispatches += piece.len();
+        self.pieces += 1;
+    }
+
+    /// The second pass over dispatches draws them, and all other work with them.
+    fn draw_work<R>(
+        &mut self,
+        each: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
+    ) -> Option<()> {
+        let queues = self.slices.queues.iter_mut();
+        let mut lanes: Vec<WorkLanes> = queues
+            .map(|queue| WorkLanes::new(take(&mut queue.starts), take(&mut queue.others)))
+            .collect();
+        let (mut first, mut number) = (0, 0);
+        each(&mut |piece| {
+            let mut target = LastTarget::default();
+            for (row, queue, interval) in work::timed(piece) {
+                let target = target.of(self, Launch::of(piece, row));
+                let place = self.slices.queue(queue);
+                let begins = |target: &usize| {
+                    let begun = self.firsts.get(*target).copied().flatten();
+                    begun.is_some_and(|begun| {
+                        begun.kind == Kind::Dispatch && begun.index as usize == first + row
+                    })
+                };
+                let flow = target.filter(begins).map_or(0, |target| target as u32 + 1);
+                // A file that changes while it is read may have more queues than before.
+                if let Some(lanes) = lanes.get_mut(place) {
+                    lanes.add(interval, &Dispatch::of(piece, row), flow);
+                }
+            }
+            lanes.iter_mut().for_each(|lanes| lanes.end_piece(number));
+            first += piece.len();
+            number += 1;
+        })?;
+        for (queue, lanes) in self.slices.queues.iter_mut().zip(lanes) {
+            queue.work = lanes.finish();
+        }
+        Some(())
+    }
+
+    /// Work that is in memory.
+    fn draw_others(&mut self) {
+        self.count("dispatches", self.drawn_dispatches, self.dispatches);
         let tables = &self.trace.tables;
         macro_rules! draw {
             ($table:ident, $kind:expr) => {{
                 let table = &tables.$table;
-                let (mut drawn, mut last) = (0, None);
+                let (mut drawn, mut target) = (0, LastTarget::default());
                 for row in 0..table.len() {
                     let times = Interval::of_row(table.start_ns[row], table.duration_ns[row]);
                     let Some(interval) = times else { continue };
@@ -117,18 +254,12 @@ impl Builder<'_> {
                         command_buffer: table.command_buffer[row],
                         submission: table.submission[row],
                     };
-                    // Neighbours are mostly of one launch.
-                    let target = match last {
-                        Some((same, target)) if same == launch => target,
-                        _ => self.target(launch),
-                    };
-                    last = Some((launch, target));
+                    let target = target.of(self, launch);
                     self.draw_one(slice($kind, row, interval), table.queue[row], target);
                 }
                 self.count(stringify!($table), drawn, table.len());
             }};
         }
-        draw!(dispatches, Kind::Dispatch);
         draw!(transfers, Kind::Transfer);
         draw!(opaque_work, Kind::Opaque);
 
@@ -166,26 +297,49 @@ impl Builder<'_> {
         let place = self.slices.queue(queue);
         let slices = slices_of(&mut self.slices.queues[place], slice.kind);
         slices.push(slice);
+        let index = slices.len() as u32 - 1;
+        let interval = Interval::new(slice.start_ns, slice.end_ns);
+        self.reach(slice.kind, interval, place, index, target);
+    }
+
+    /// Counts a piece of work for what it is part of.
+    #[inline]
+    fn reach(
+        &mut self,
+        kind: Kind,
+        interval: Interval,
+        queue: usize,
+        index: u32,
+        target: Option<usize>,
+    ) {
+        self.reach_time(interval);
         let Some(target) = target else {
             return;
         };
         let last = &mut self.last_end_ns[target];
-        *last = (*last).max(Some(slice.end_ns));
+        *last = (*last).max(Some(interval.end_ns));
         let first = &mut self.firsts[target];
         let earlier = match first {
             None => true,
             // An arrow to a dispatch says more than one to the command buffer around it.
-            Some(_) if slice.kind == Kind::CommandBuffer => false,
-            Some(first) => slice.start_ns < first.start_ns,
+            Some(_) if kind == Kind::CommandBuffer => false,
+            Some(first) => interval.start_ns < first.start_ns,
         };
         if earlier {
             *first = Some(First {
-                start_ns: slice.start_ns,
-                kind: slice.kind,
-                queue: place as u32,
-                index: slices.len() as u32 - 1,
+                start_ns: interval.start_ns,
+                kind,
+                queue: queue as u32,
+                index,
             });
         }
+    }
+
+    #[inline]
+    fn reach_time(&mut self, interval: Interval) {
+        let times = self.times.get_or_insert(interval);
+        times.start_ns = times.start_ns.min(interval.start_ns);
+        times.end_ns = times.end_ns.max(interval.end_ns);
     }
 
     fn draw_host(&mut self) {
@@ -195,6 +349,7 @@ impl Builder<'_> {
             let times = Interval::of_row(Some(table.start_ns[row]), Some(table.duration_ns[row]));
             let Some(interval) = times else { continue };
             drawn += 1;
+            self.reach_time(interval);
             let key = ThreadKey {
                 process: table.process[row],
                 thread: table.thread[row],
@@ -212,6 +367,7 @@ impl Builder<'_> {
             let times = Interval::of_row(table.start_ns[row], table.duration_ns[row]);
             let Some(interval) = times else { continue };
             drawn += 1;
+            self.reach_time(interval);
             let slice = slice(Kind::Marker, row, interval);
             match (table.queue[row], table.scope[row]) {
                 (Some(queue), MarkerScope::CommandBuffer) => {
@@ -268,8 +424,11 @@ impl Builder<'_> {
             }
         }
         let s = &tables.submissions;
-        for (target, first) in self.firsts.iter().enumerate() {
-            let Some(first) = first else { continue };
+        for target in 0..self.firsts.len() {
+            // It comes back where there is an arrow.
+            let Some(first) = self.firsts[target].take() else {
+                continue;
+            };
             let Some(submission) = self.submission_of(target) else {
                 continue;
             };
@@ -282,8 +441,11 @@ impl Builder<'_> {
                 continue;
             };
             flows[*place as usize].push(target as u32);
-            let queue = &mut self.slices.queues[first.queue as usize];
-            slices_of(queue, first.kind)[first.index as usize].flow = target as u32 + 1;
+            self.firsts[target] = Some(first);
+            if first.kind != Kind::Dispatch {
+                let queue = &mut self.slices.queues[first.queue as usize];
+                slices_of(queue, first.kind)[first.index as usize].flow = target as u32 + 1;
+            }
         }
         flows
     }
@@ -312,21 +474,8 @@ impl Builder<'_> {
     }
 
     /// The first and the last time that is drawn or recorded.
-    fn times(&self) -> (i64, i64) {
-        let queues = self.slices.queues.iter().flat_map(|queue| {
-            let QueueSlices {
-                id: _,
-                work,
-                command_buffers,
-                labels,
-                host_labels,
-            } = queue;
-            [work, command_buffers, labels, host_labels]
-        });
-        let threads = self.slices.threads.values();
-        let threads = threads.flat_map(|thread| [&thread.calls, &thread.labels]);
-        let slices = queues.chain(threads).flatten();
-        let slices = slices.map(|slice| (slice.start_ns, slice.end_ns));
+    fn all_times(&self) -> (i64, i64) {
+        let slices = self.times.map(|times| (times.start_ns, times.end_ns));
         let tables = &self.trace.tables;
         let points = tables.submissions.start_ns.iter();
         let points = points.chain(&tables.memory.at_ns);
@@ -338,7 +487,7 @@ impl Builder<'_> {
         });
         let manifest = &self.trace.manifest;
         let recorded = (manifest.start_ns, manifest.start_ns.max(manifest.end_ns));
-        let all = slices.chain(points).chain(values);
+        let all = slices.into_iter().chain(points).chain(values);
         all.fold(recorded, |a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
@@ -354,7 +503,7 @@ impl Builder<'_> {
 fn slices_of(queue: &mut QueueSlices, kind: Kind) -> &mut Vec<Slice> {
     match kind {
         Kind::CommandBuffer => &mut queue.command_buffers,
-        _ => &mut queue.work,
+        _ => &mut queue.others,
     }
 }
 

@@ -2,13 +2,17 @@
 
 use super::{Counter, Group};
 use crate::texts::cut;
-use gapscope_analysis::Timeline;
 use gapscope_analysis::counters::{self, CounterOwner, Sample};
 use gapscope_analysis::vocabulary::Vocabulary;
 
-/// Adds each counter to the group of what it is of. `gpus` are the groups of [`Timeline::gpus`] and of unknown devices.
-pub(super) fn add(timeline: &Timeline, names: &Vocabulary, gpus: &mut [Group], host: &mut Group) {
-    for counter in counters::counters(timeline) {
+/// Adds each counter to the group of what it is of. `gpus` are the groups of the timeline's GPUs and of unknown devices.
+pub(super) fn add(
+    counters: Vec<counters::Counter>,
+    names: &Vocabulary,
+    gpus: &mut [Group],
+    host: &mut Group,
+) {
+    for counter in counters {
         if counter.samples.is_empty() {
             continue;
         }

@@ -1,7 +1,5 @@
 //! The gaps of each GPU, as the analyses find them.
 
-use super::Group;
-use crate::lanes::Sharing;
 use crate::slice::{Kind, Slice};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::gaps::{Cause, each_gap_between};
@@ -18,32 +16,42 @@ pub(crate) struct GapRow {
     pub submission: Option<SubmissionId>,
 }
 
-/// Draws the gaps by cause on a track of each GPU's group.
-pub(super) fn draw(timeline: &Timeline, groups: &mut [Group]) -> Vec<GapRow> {
-    let mut rows = Vec::new();
-    // Where work is missing, there would be gaps that were none.
-    if unknown_because(timeline.trace, CAUSES).is_some() {
-        return rows;
+/// The gaps by cause.
+#[derive(Debug, Default)]
+pub(super) struct Gaps {
+    pub rows: Vec<GapRow>,
+    /// By GPU.
+    pub slices: Vec<Vec<Slice>>,
+}
+
+impl Gaps {
+    pub fn of(timeline: &Timeline) -> Gaps {
+        let mut gaps = Gaps::default();
+        // Where work is missing, there would be gaps that were none.
+        if unknown_because(timeline.trace, CAUSES).is_some() {
+            return gaps;
+        }
+        let rows = &mut gaps.rows;
+        for gpu in 0..timeline.gpus.len() {
+            let mut slices = Vec::new();
+            each_gap_between(timeline, gpu, |gap, [_, work], parts| {
+                for part in parts {
+                    slices.push(Slice {
+                        start_ns: part.start_ns,
+                        end_ns: part.start_ns.saturating_add(part.duration_ns.max(0)),
+                        row: rows.len() as u32,
+                        flow: 0,
+                        kind: Kind::Gap,
+                    });
+                    rows.push(GapRow {
+                        cause: part.cause,
+                        gap_ns: gap.length_ns(),
+                        submission: timeline.submission_id_of(work),
+                    });
+                }
+            });
+            gaps.slices.push(slices);
+        }
+        gaps
     }
-    for (gpu, group) in groups.iter_mut().enumerate().take(timeline.gpus.len()) {
-        let mut slices = Vec::new();
-        each_gap_between(timeline, gpu, |gap, [_, work], parts| {
-            for part in parts {
-                slices.push(Slice {
-                    start_ns: part.start_ns,
-                    end_ns: part.start_ns.saturating_add(part.duration_ns.max(0)),
-                    row: rows.len() as u32,
-                    flow: 0,
-                    kind: Kind::Gap,
-                });
-                rows.push(GapRow {
-                    cause: part.cause,
-                    gap_ns: gap.length_ns(),
-                    submission: timeline.submission_id_of(work),
-                });
-            }
-        });
-        group.add("gaps by cause".to_owned(), None, slices, Sharing::Apart);
-    }
-    rows
 }

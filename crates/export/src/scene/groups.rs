@@ -3,31 +3,32 @@
 use super::owners::{QueueSlices, SlicesByOwner};
 use super::{Group, GroupKind, ThreadSamples, Track, samples};
 use crate::lanes::{self, Sharing};
+use crate::packed::Lane;
 use crate::slice::Slice;
 use crate::texts::cut;
-use gapscope_analysis::Timeline;
 use gapscope_analysis::vocabulary::Vocabulary;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 
-/// For each queue of `by_owner` its GPU: a place of [`Timeline::gpus`], or one past them for an unknown device.
+/// For each queue of `by_owner` its GPU: a place of the timeline's, or one past them for an unknown device.
 pub(super) fn gpu_of_queues(names: &Vocabulary, by_owner: &SlicesByOwner) -> Vec<usize> {
     let gpus = names.gpus();
     let gpu = |queue: &QueueSlices| gpus.of_queue(queue.id).unwrap_or(gpus.count());
     by_owner.queues.iter().map(gpu).collect()
 }
 
-/// A group for each GPU with its queues, which are taken out of `by_owner`.
+/// A group for each GPU, of which the timeline has `count`, with its queues, which are taken out of `by_owner`.
 pub(super) fn gpus(
-    timeline: &Timeline,
+    trace: &Trace,
+    count: usize,
     names: &Vocabulary,
     by_owner: &mut SlicesByOwner,
     pids: &mut Pids,
 ) -> Vec<Group> {
     let of_queues = gpu_of_queues(names, by_owner);
     let named = of_queues.iter().map(|gpu| gpu + 1).max().unwrap_or(0);
-    let devices = &timeline.trace.manifest.devices;
-    let mut groups: Vec<Group> = (0..named.max(timeline.gpus.len()))
+    let devices = &trace.manifest.devices;
+    let mut groups: Vec<Group> = (0..named.max(count))
         .map(|gpu| {
             let first = names.gpus().rows(gpu).first();
             Group {
@@ -41,10 +42,13 @@ pub(super) fn gpus(
         let name = cut(&names.queue(slices.id));
         let group = &mut groups[gpu];
         let name_of = |what: &str| format!("{name} · {what}");
-        let has_work = !slices.work.is_empty();
-        group.add(name.clone(), None, slices.work, Sharing::Apart);
-        if let Some(track) = group.tracks.last_mut().filter(|_| has_work) {
-            track.queue = Some(slices.id);
+        if !slices.work.is_empty() {
+            group.tracks.push(Track {
+                name: name.clone(),
+                thread: None,
+                queue: Some(slices.id),
+                lanes: slices.work,
+            });
         }
         let rest = [
             (
@@ -124,11 +128,12 @@ impl Group {
         sharing: Sharing,
     ) {
         if !slices.is_empty() {
+            let lanes = lanes::split(slices, sharing).into_iter();
             self.tracks.push(Track {
                 name,
                 thread,
                 queue: None,
-                lanes: lanes::split(slices, sharing),
+                lanes: lanes.map(Lane::of).collect(),
             });
         }
     }

@@ -1,5 +1,7 @@
 //! The slices by where they are drawn.
 
+use super::work::Starts;
+use crate::packed::Lane;
 use crate::slice::Slice;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
@@ -10,7 +12,12 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct QueueSlices {
     pub id: QueueId,
-    pub work: Vec<Slice>,
+    /// How early its dispatches begin.
+    pub starts: Starts,
+    /// Transfers and opaque work.
+    pub others: Vec<Slice>,
+    /// All its work, once it is drawn.
+    pub work: Vec<Lane>,
     pub command_buffers: Vec<Slice>,
     /// Labels in command buffers, by the device's time.
     pub labels: Vec<Slice>,
@@ -22,6 +29,8 @@ impl QueueSlices {
     fn new(id: QueueId) -> QueueSlices {
         QueueSlices {
             id,
+            starts: Starts::default(),
+            others: Vec::new(),
             work: Vec::new(),
             command_buffers: Vec::new(),
             labels: Vec::new(),

@@ -1,14 +1,14 @@
 //! Chrome's format.
 
 use super::traces::{self, CROSSING, assert_counted, timed_rows};
-use gapscope_export::chrome;
+use gapscope_export::{Scene, chrome};
 use gapscope_trace::Trace;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 pub fn export(trace: &Trace) -> Value {
     let mut out = Vec::new();
-    assert_counted(&chrome::write(trace, &mut out).unwrap(), trace);
+    assert_counted(&chrome::write(&Scene::of(trace), &mut out).unwrap(), trace);
     serde_json::from_slice(&out).unwrap()
 }
 

@@ -1,14 +1,14 @@
 //! Firefox Profiler's format.
 
 use super::traces::{self, CROSSING, MEASURED, SAMPLED, assert_counted, timed_rows};
-use gapscope_export::firefox;
+use gapscope_export::{Scene, firefox};
 use gapscope_trace::Trace;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 pub fn export(trace: &Trace) -> Value {
     let mut out = Vec::new();
-    assert_counted(&firefox::write(trace, &mut out).unwrap(), trace);
+    assert_counted(&firefox::write(&Scene::of(trace), &mut out).unwrap(), trace);
     serde_json::from_slice(&out).unwrap()
 }
 

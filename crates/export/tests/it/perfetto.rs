@@ -4,7 +4,7 @@
 //! build. Without both, the tests say why they checked nothing.
 
 use super::traces::{self, CROSSING, LAUNCHES, MEASURED, SAMPLED, assert_counted, timed_rows};
-use gapscope_export::perfetto;
+use gapscope_export::{Scene, perfetto};
 use gapscope_trace::Trace;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -42,7 +42,10 @@ fn decoded(trace: &Trace) -> Option<Value> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.pftrace");
     let mut out = Vec::new();
-    assert_counted(&perfetto::write(trace, &mut out).unwrap(), trace);
+    assert_counted(
+        &perfetto::write(&Scene::of(trace), &mut out).unwrap(),
+        trace,
+    );
     std::fs::write(&path, out).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/count_perfetto.py");
     let output = Command::new(python).arg(script).arg(path).output().unwrap();

@@ -1,13 +1,16 @@
 //! speedscope's format.
 
 use super::traces::{self, assert_counted, timed_rows};
-use gapscope_export::speedscope;
+use gapscope_export::{Scene, speedscope};
 use gapscope_trace::Trace;
 use serde_json::Value;
 
 pub fn export(trace: &Trace) -> Value {
     let mut out = Vec::new();
-    assert_counted(&speedscope::write(trace, &mut out).unwrap(), trace);
+    assert_counted(
+        &speedscope::write(&Scene::of(trace), &mut out).unwrap(),
+        trace,
+    );
     serde_json::from_slice(&out).unwrap()
 }
 

@@ -1,0 +1,266 @@
+//! The markers of a profile, written column by column as they come from their lanes: in memory as values they would take
+//! hundreds of bytes each.
+//!
+//! The profile itself is made by the library that knows the format. It gets only the markers that are the first to use some text,
+//! so that its tables of texts are whole; what it writes of these markers is replaced.
+
+use super::{Row, Type};
+use crate::details::Value;
+use crate::in_order::in_order;
+use crate::packed::Lane;
+use crate::scene::Scene;
+use crate::slice::{Drawn, Kind};
+use crate::texts::TextId;
+use fxprof_processed_profile::{
+    MarkerFieldFormat, MarkerTiming, Profile, StringHandle, ThreadHandle, Timestamp,
+};
+use serde_json::Deserializer;
+use std::io::{self, Write};
+
+/// What the markers of a thread begin with in JSON. No text has it: its quotes would be escaped.
+const MARKERS: &[u8] = b"\"markers\":";
+
+/// No number of a text.
+const NONE: u32 = u32::MAX;
+
+/// The markers of all threads.
+pub(super) struct Markers<'a> {
+    scene: &'a Scene<'a>,
+    types: &'a [Type; Kind::ALL.len()],
+    /// By kind: its category as JSON.
+    categories: Vec<String>,
+    texts: &'a [StringHandle],
+    none: StringHandle,
+    /// The place of the text that stands for none: behind all, or that of the equal one.
+    none_at: usize,
+    threads: Vec<Thread<'a>>,
+}
+
+struct Thread<'a> {
+    lane: &'a Lane,
+    /// By text: its number in the thread, or [`NONE`].
+    numbers: Vec<u32>,
+}
+
+impl<'a> Markers<'a> {
+    pub fn new(
+        scene: &'a Scene<'a>,
+        types: &'a [Type; Kind::ALL.len()],
+        texts: &'a [StringHandle],
+        none: StringHandle,
+    ) -> Markers<'a> {
+        let category = |of: &Type| serde_json::to_string(&of.category).unwrap_or_default();
+        let equal = texts.iter().position(|text| *text == none);
+        Markers {
+            scene,
+            types,
+            categories: types.iter().map(category).collect(),
+            texts,
+            none,
+            none_at: equal.unwrap_or(texts.len()),
+            threads: Vec::new(),
+        }
+    }
+
+    /// Makes a lane the markers of a thread that has no texts yet.
+    pub fn register(&mut self, lane: &'a Lane, thread: ThreadHandle, profile: &mut Profile) {
+        let (mut numbers, mut count) = (vec![NONE; self.texts.len() + 1], 0);
+        let at = Timestamp::from_nanos_since_reference(self.threads.len() as u64);
+        for drawn in lane.slices() {
+            let mut fresh = false;
+            self.each_text(&drawn, |text| {
+                if numbers[text] == NONE {
+                    numbers[text] = count;
+                    count += 1;
+                    fresh = true;
+                }
+            });
+            if fresh {
+                let of = &self.types[drawn.slice.kind as usize];
+                let row = Row::of(self.scene, &drawn, of, self.texts, self.none);
+                // By its time it is found again.
+                profile.add_marker(thread, MarkerTiming::Instant(at), row);
+            }
+        }
+        self.threads.push(Thread { lane, numbers });
+    }
+
+    /// Visits the texts of a marker in the order in which the library does.
+    fn each_text(&self, drawn: &Drawn, mut visit: impl FnMut(usize)) {
+        visit(self.scene.name(drawn).0 as usize);
+        let of = &self.types[drawn.slice.kind as usize];
+        let row = Row::of(self.scene, drawn, of, self.texts, self.none);
+        for (key, value) in of.keys.iter().zip(row.values) {
+            if super::format(*key) == MarkerFieldFormat::String {
+                visit(self.text_of(value));
+            }
+        }
+    }
+
+    fn text_of(&self, value: Option<Value>) -> usize {
+        match value {
+            Some(Value::Text(TextId(text))) => text as usize,
+            _ => self.none_at,
+        }
+    }
+
+    /// Writes a profile with all markers.
+    pub fn write(&self, mut profile: &[u8], out: &mut (impl Write + Send)) -> io::Result<()> {
+        while let Some(at) = find(profile, MARKERS) {
+            let (before, rest) = profile.split_at(at + MARKERS.len());
+            out.write_all(before)?;
+            let mut values = Deserializer::from_slice(rest).into_iter::<serde_json::Value>();
+            let registered = values.next().transpose()?.unwrap_or_default();
+            let end = values.byte_offset();
+            let at_ms = registered["startTime"][0].as_f64();
+            let thread = at_ms.and_then(|ms| self.threads.get((ms * 1e6).round() as usize));
+            match thread {
+                Some(thread) => self.write_thread(thread, out)?,
+                None => out.write_all(&rest[..end])?,
+            }
+            profile = &rest[end..];
+        }
+        out.write_all(profile)
+    }
+
+    fn write_thread(&self, thread: &Thread, out: &mut (impl Write + Send)) -> io::Result<()> {
+        write!(out, "{{\"length\":{},\"category\":", thread.lane.count())?;
+        column(thread.lane, out, |drawn, text| {
+            let category = &self.categories[drawn.slice.kind as usize];
+            text.extend_from_slice(category.as_bytes());
+            Ok(())
+        })?;
+        out.write_all(b",\"data\":")?;
+        column(thread.lane, out, |drawn, text| {
+            self.data(thread, drawn, text)
+        })?;
+        out.write_all(b",\"endTime\":")?;
+        column(thread.lane, out, |drawn, text| {
+            milliseconds(self.scene.ns(drawn.slice.end_ns), text)
+        })?;
+        out.write_all(b",\"name\":")?;
+        column(thread.lane, out, |drawn, text| {
+            let name = thread.numbers[self.scene.name(drawn).0 as usize];
+            integer(name.into(), text);
+            Ok(())
+        })?;
+        out.write_all(b",\"phase\":")?;
+        column(thread.lane, out, |_, text| {
+            // An interval.
+            text.push(b'1');
+            Ok(())
+        })?;
+        out.write_all(b",\"startTime\":")?;
+        column(thread.lane, out, |drawn, text| {
+            milliseconds(self.scene.ns(drawn.slice.start_ns), text)
+        })?;
+        out.write_all(b"}")
+    }
+
+    fn data(&self, thread: &Thread, drawn: &Drawn, text: &mut Vec<u8>) -> io::Result<()> {
+        let of = &self.types[drawn.slice.kind as usize];
+        let row = Row::of(self.scene, drawn, of, self.texts, self.none);
+        text.extend_from_slice(b"{\"type\":\"");
+        text.extend_from_slice(drawn.slice.kind.as_str().as_bytes());
+        text.push(b'"');
+        for (key, value) in of.keys.iter().zip(row.values) {
+            text.extend_from_slice(b",\"");
+            text.extend_from_slice(key.as_str().as_bytes());
+            text.extend_from_slice(b"\":");
+            if super::format(*key) == MarkerFieldFormat::String {
+                integer(thread.numbers[self.text_of(value)].into(), text);
+                continue;
+            }
+            match value {
+                Some(Value::Unsigned(number)) => double(number as f64, text)?,
+                Some(Value::Signed(number)) => double(number as f64, text)?,
+                // The profiler shows nothing of it.
+                _ => text.extend_from_slice(b"null"),
+            }
+        }
+        text.push(b'}');
+        Ok(())
+    }
+}
+
+/// A list of one value for each slice.
+fn column(
+    lane: &Lane,
+    out: &mut (impl Write + Send),
+    value: impl Fn(&Drawn, &mut Vec<u8>) -> io::Result<()> + Sync,
+) -> io::Result<()> {
+    out.write_all(b"[")?;
+    in_order(out, lane.blocks.iter().enumerate(), |(at, block), text| {
+        let mut any = at > 0;
+        block.slices().try_for_each(|drawn| {
+            if std::mem::replace(&mut any, true) {
+                text.push(b',');
+            }
+            value(&drawn, text)
+        })
+    })?;
+    out.write_all(b"]")
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|part| part == what)
+}
+
+fn integer(number: u64, text: &mut Vec<u8>) {
+    text.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Below this each whole number is a double, and doubles have all digits of what is a millionth of one.
+const EXACT: u64 = 1_000_000_000_000_000;
+
+/// A number as serde_json writes doubles, most of which are whole.
+fn double(number: f64, text: &mut Vec<u8>) -> io::Result<()> {
+    let whole = number as u64;
+    if whole < EXACT && whole as f64 == number && number.is_sign_positive() {
+        integer(whole, text);
+        text.extend_from_slice(b".0");
+        return Ok(());
+    }
+    Ok(serde_json::to_writer(text, &number)?)
+}
+
+/// Nanoseconds as milliseconds, as serde_json writes the double.
+fn milliseconds(ns: u64, text: &mut Vec<u8>) -> io::Result<()> {
+    if !(1000..EXACT).contains(&ns) {
+        return Ok(serde_json::to_writer(text, &(ns as f64 / 1e6))?);
+    }
+    integer(ns / 1_000_000, text);
+    text.push(b'.');
+    let mut rest = ns % 1_000_000;
+    let mut digit = 100_000;
+    loop {
+        text.push(b'0' + (rest / digit) as u8);
+        rest %= digit;
+        digit /= 10;
+        if rest == 0 {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_are_written_as_the_library_does(ns in prop_oneof![0u64..3000, any::<u64>(), (0u64..50).prop_map(|bits| (1 << bits) + 1)], signed: i64, zeros in 0u32..9) {
+            for ns in [ns, ns / 10u64.pow(zeros) * 10u64.pow(zeros)] {
+                let mut text = Vec::new();
+                milliseconds(ns, &mut text).unwrap();
+                prop_assert_eq!(text, serde_json::to_vec(&(ns as f64 / 1e6)).unwrap());
+            }
+            for number in [ns as f64, signed as f64, -0.0, 0.5] {
+                let mut text = Vec::new();
+                double(number, &mut text).unwrap();
+                prop_assert_eq!(text, serde_json::to_vec(&number).unwrap());
+            }
+        }
+    }
+}
