@@ -66,7 +66,7 @@ test("a note is written by the keyboard, kept beside the trace, changed and remo
   await page.goto("about:blank");
   await page.goto(`${viewer.url}#p=notes`);
   await expect.poll(() => flags(page)).toBe("2");
-  await page.locator(".note-place", { hasText: "2.500 ms, 4.60 ms" }).click();
+  await page.locator(".note-place", { hasText: "2.500 ms to 7.100 ms" }).click();
   expect((await state(page)).selection).toBe("2500000-7100000");
   await page.getByRole("button", { name: /Change the note at 2.500 ms/ }).click();
   await page.getByRole("textbox", { name: "Text of the note" }).fill("it is not");

@@ -106,6 +106,9 @@ test("a search leaves the colours, and narrows the tables with a way out", async
   await expect.poll(async () => page.locator("[data-narrowed=search]").innerText()).toContain("what “sin” finds");
   await page.locator('[data-tab="gaps"]').click();
   await expect.poll(async () => page.locator(".gaps-list .table").getAttribute("data-rows")).toBe("9");
+  await page.locator('[data-tab="about"]').click();
+  expect(await page.locator(".narrowed").isVisible()).toBe(false);
+  await page.locator('[data-tab="gaps"]').click();
   await page.getByRole("button", { name: "Clear the search" }).click();
   await expect.poll(async () => page.locator(".gaps-list .table").getAttribute("data-rows")).toBe(String(GAPS.length));
   expect(await page.locator(".narrowed").isVisible()).toBe(false);

@@ -46,7 +46,7 @@ interface Kind {
 }
 
 export class Results {
-  readonly element = h("div", { class: "results", role: "region", "aria-label": "What the search finds", hidden: true, onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
+  readonly element = h("div", { class: "results", role: "region", tabindex: "-1", "aria-label": "What the search finds", hidden: true, onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   private open = false;
 
   constructor(

@@ -3,7 +3,7 @@
 import type { Note } from "../data/answers.ts";
 import type { Notes } from "../data/notes.ts";
 import { fill, h } from "../dom.ts";
-import { duration, instant, of } from "../time/format.ts";
+import { instant, of } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";
 
@@ -115,7 +115,7 @@ export function rangeOf({ from_ns, to_ns }: Note): Range {
 export function placeText(note: Note): string {
   const range = rangeOf(note);
   const step_ns = note.to_ns === null ? 1000 : Math.max(1, length(range) / 1000);
-  return note.to_ns === null ? instant(range.from_ns, step_ns) : `${instant(range.from_ns, step_ns)}, ${duration(Math.round(length(range)))}`;
+  return note.to_ns === null ? instant(range.from_ns, step_ns) : `${instant(range.from_ns, step_ns)} to ${instant(range.to_ns, step_ns)}`;
 }
 
 /** Shows the place of a note; a range is selected. */

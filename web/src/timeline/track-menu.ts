@@ -6,7 +6,7 @@ import type { Arrangement } from "./arrangement.ts";
 import { trackWords } from "./track-words.ts";
 
 export class TrackMenu {
-  readonly element = h("div", { class: "track-menu", role: "menu", hidden: true, onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
+  readonly element = h("div", { class: "track-menu", role: "menu", tabindex: "-1", hidden: true, onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   private track: Track | null = null;
 
   constructor(
@@ -15,9 +15,6 @@ export class TrackMenu {
     /** Gives the keyboard back to the name of a track. */
     private readonly back: (id: string) => void,
   ) {
-    document.addEventListener("pointerdown", (event) => {
-      if (!this.element.hidden && !this.element.contains(event.target as Node)) this.close();
-    });
     this.element.addEventListener("focusout", (event) => {
       if (!this.element.contains((event as FocusEvent).relatedTarget as Node | null)) this.close();
     });
