@@ -46,6 +46,26 @@ fn text_is_as_wide_as_is_asked_for() {
 }
 
 #[test]
+fn kernels_can_be_named_after_they_were_recorded() {
+    let workplace = Workplace::new();
+    workplace.trace("run.gapscope");
+    std::fs::write(workplace.path("names.txt"), "48373bb5 = matmul of mine\n").unwrap();
+    let names = ["--names", "names.txt", "run.gapscope"];
+    let page = stdout(&workplace, &[&["report"][..], &names].concat());
+    assert!(
+        page.contains("matmul of mine") && !page.contains("matmul_f16"),
+        "{page}"
+    );
+    let json = stdout(&workplace, &[&["report", "--json"][..], &names].concat());
+    assert!(json.contains("\"name_source\": \"names-file\""), "{json}");
+    std::fs::write(workplace.path("names.txt"), "xyz = b\n").unwrap();
+    let output = workplace.run(&[&["report"][..], &names].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("names.txt, line 1"), "{said}");
+}
+
+#[test]
 fn a_reader_that_has_had_enough_is_no_failure() {
     let workplace = Workplace::new();
     workplace.trace("run.gapscope");
