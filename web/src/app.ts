@@ -123,7 +123,7 @@ export class App {
       selection: () => this.view.selection,
     });
     this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.compare.instances(shown, all), (view) => this.watch(view), beside);
-    this.together = overview.together
+    this.together = Together.in(overview)
       ? new Together(this.shown, this.traces, source, this.stage, this.verdict, {
           choose: (name) => chooseFirst(name, () => this.address.write()),
           stopComparing: () => this.stopComparing(),

@@ -50,7 +50,7 @@ export class Sharing {
     fill(
       this.element,
       h("h2", {}, "Show this view again"),
-      row("Address", "While this server runs, for who may see this machine's browser.", shared.address, copying("Copy address", shared.address)),
+      row("Address", "While this server runs, in browsers of this machine.", shared.address, copying("Copy address", shared.address)),
       row("Command", "At any time, on this machine.", commandOf(shared), copying("Copy command", commandOf(shared))),
       row("File", "At any time, and beside the trace on any machine.", `gapscope view ${quoted(saved.name)}`, h("button", { type: "button", onclick: () => download(saved.name, saved.text) }, "Save this view")),
       h("form", { method: "dialog" }, h("button", { class: "primary" }, "Close")),
