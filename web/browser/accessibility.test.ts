@@ -5,12 +5,14 @@ import { join } from "node:path";
 import axe from "axe-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { TEXT } from "./known.ts";
+import { recordingOfRanks } from "./known-ranks.ts";
 import { closeBrowser, FIREFOX, openPage, openTrace, type Opened, scratch, traceOf, view, type Viewer } from "./product.ts";
 import { SAMPLED } from "./sampled.ts";
 
 let viewer: Viewer;
 let empty: Viewer;
 let ranks: Viewer;
+let waiting: Viewer;
 let sampled: Viewer;
 let capture: Viewer;
 let opened: Opened;
@@ -24,12 +26,13 @@ beforeAll(async () => {
   sampled = await view(traceOf(made, "sampled", SAMPLED));
   for (const rank of [0, 1]) cpSync(known, join(made, "run", `rank=${rank}`), { recursive: true });
   ranks = await view(join(made, "run"));
+  waiting = await view(recordingOfRanks(made));
   capture = await view(join(import.meta.dirname, "../../fixtures/fusion.gapcapture"));
 });
 
 afterAll(async () => {
   await closeBrowser();
-  for (const one of [viewer, empty, ranks, sampled, capture]) await one?.stop();
+  for (const one of [viewer, empty, ranks, waiting, sampled, capture]) await one?.stop();
 });
 
 afterEach(async () => {
@@ -54,6 +57,7 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
     ["dependencies", "#p=dependencies"],
     ["the folded graph", "#p=graph"],
     ["a comparison", "#p=compare&a=0:label:eager&z=0:label:compiled"],
+    ["unlike work compared", "#p=compare&a=0:range:1000000:5000000&z=0:range:12000000:14000000"],
     ["the recording", "#p=about"],
     ["details of work", "#e=dispatches.9&q=cos"],
     ["a selected range", "#s=1000000-9000000"],
@@ -99,6 +103,14 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
     await check(ranks.url, dark);
     expect(await opened.page.locator(".timeline.beside").count()).toBe(1);
     expect(await opened.page.locator(".trace-name").innerText()).toBe("run");
+  });
+  test.skipIf(FIREFOX && dark)("of ranks that wait for one of them", async () => {
+    await check(`${waiting.url}#p=ranks`, dark, ".ranks-table tbody tr");
+  });
+  test.skipIf(FIREFOX && dark)("of the ways to a view", async () => {
+    await check(viewer.url, dark);
+    await opened.page.locator(".topbar button", { hasText: "Link" }).click();
+    expect(await broken(opened.page)).toEqual([]);
   });
   async function check(url: string, dark: boolean, shown = "#app"): Promise<void> {
     opened = await openTrace(url, { dark });

@@ -1,7 +1,7 @@
 // The ranks of a program: what bounds them together and each, who is waited for and why.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { arrives, END_US, LATE, lateBy, RANKS, recordingOfRanks, STEPS } from "./known-ranks.ts";
+import { arrives, END_US, LATE, lateBy, RANKS, ranksInOneTrace, recordingOfRanks, STEPS } from "./known-ranks.ts";
 import { closeBrowser, type Opened, openTrace, scratch, state, view, type Viewer } from "./product.ts";
 
 const made = scratch();
@@ -75,4 +75,25 @@ describe("the ranks of a program", () => {
     expect(await page.locator(".each-verdict [aria-current]").innerText()).toBe(`rank ${LATE} host-bound`);
     expect(opened.errors).toEqual([]);
   });
+});
+
+test("ranks in one trace have a verdict for each device, and are joined likewise", async () => {
+  const one = await view(ranksInOneTrace(made));
+  try {
+    const { page, errors } = await openTrace(`${one.url}#p=ranks`, { width: 1440, height: 1200 });
+    await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
+    expect(await page.locator(".ranks-said").innerText()).toContain(`Rank ${LATE} arrived last at ${STEPS} of ${STEPS} collectives`);
+    expect(await page.locator(".each-verdict li").allInnerTexts()).toEqual(Array.from({ length: RANKS }, (_, device) => `GPU ${device + 1} (Made GPU) host-bound`));
+    await expect.poll(() => page.locator(".lateness .wait").count()).toBe(STEPS * (RANKS - 1));
+    // On the track of its own queue.
+    const track = await page.locator('[data-track="q1.work"]').boundingBox();
+    const wait = await page.locator('.lateness .wait[data-rank="0"]').first().boundingBox();
+    if (!track || !wait) throw new Error("nothing is drawn");
+    expect(wait.y).toBeGreaterThan(track.y);
+    expect(wait.y + wait.height).toBeLessThan(track.y + track.height);
+    expect(errors).toEqual([]);
+    await page.close();
+  } finally {
+    await one.stop();
+  }
 });

@@ -35,6 +35,7 @@ import { chooseFirst, rankChoice, type Shown, shownOf } from "./ranks.ts";
 import { escaped, Results } from "./results.ts";
 import { Search } from "./searching.ts";
 import { sentence } from "./sentence.ts";
+import { Sharing } from "./sharing.ts";
 import { splitter } from "./splitter.ts";
 import { Stage } from "./stage.ts";
 import { Tabs } from "./tabs.ts";
@@ -72,6 +73,7 @@ export class App {
   /** Of a program with ranks. */
   private readonly together: Together | null;
   private readonly help = helpDialog();
+  private readonly sharing: Sharing;
   private readonly notice = h("p", { class: "notice", role: "status", hidden: true });
   private readonly status = h("p", { class: "status", role: "status", hidden: true });
   private readonly side = h("section", { class: "side", "aria-label": "Beside the timeline" });
@@ -104,6 +106,11 @@ export class App {
       sides: () => this.stage.comparedSides,
       goTo: (table, row) => this.navigation.goTo(this.view, table, row),
     });
+    this.sharing = new Sharing(overview.gapscope, () => {
+      this.address.write();
+      const state = [location.search, location.hash].map((part) => part.slice(1)).filter(Boolean);
+      return { opened: overview.opened ?? [], state: state.join("&"), address: location.href };
+    });
     this.seen = this.view.bounds;
     this.verdict = new Verdict(beside.length > 0 ? trace.overview.name : null, trace, (rank) => this.together?.choose(rank));
     this.applyTheme(storedTheme());
@@ -116,7 +123,7 @@ export class App {
       selection: () => this.view.selection,
     });
     this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.compare.instances(shown, all), (view) => this.watch(view), beside);
-    this.together = overview.together
+    this.together = Together.in(overview)
       ? new Together(this.shown, this.traces, source, this.stage, this.verdict, {
           choose: (name) => chooseFirst(name, () => this.address.write()),
           stopComparing: () => this.stopComparing(),
@@ -129,10 +136,7 @@ export class App {
       step: (forward) => this.search.step(forward),
       colour: (by) => this.colour(by),
       theme: () => this.applyTheme(this.look.theme === "dark" ? "light" : "dark", true),
-      copyLink: async () => {
-        this.address.write();
-        await navigator.clipboard.writeText(location.href);
-      },
+      share: () => this.sharing.open(),
       help: () => this.help.showModal(),
     });
     this.search = new Search(this.look, {
@@ -237,6 +241,7 @@ export class App {
       this.side,
       this.status,
       this.help,
+      this.sharing.element,
     );
   }
 
@@ -267,6 +272,8 @@ export class App {
     this.stage.main.draw();
     this.minimap.draw();
     requestAnimationFrame(() => requestAnimationFrame(() => this.mark("firstDraw")));
+    // A file is opened with its own state, unless the address says another.
+    if (this.overview.state && location.hash.length < 2) history.replaceState(null, "", `#${this.overview.state}`);
     // What the address says is shown from the first drawing on, before anybody can have gone elsewhere.
     const read = this.address.read(false);
     await Promise.all(this.traces.map((trace) => trace.loadStrings()));
@@ -490,7 +497,7 @@ export class App {
 
   private key(event: KeyboardEvent): void {
     const target = event.target as HTMLElement;
-    const typing = target.matches("input, select, textarea") || this.help.open;
+    const typing = target.matches("input, select, textarea") || this.help.open || this.sharing.element.open;
     if (typing) {
       if (event.key === "Enter" && target === this.topbar.input) {
         event.preventDefault();

@@ -1,4 +1,4 @@
-// Who waits for whom, drawn between the timelines of ranks: a bar on the collective for as long as its rank waited, and from its end
+// Who waits for whom, drawn between the timelines of ranks, or the queues of ranks in one trace: a bar on the collective for as long as its rank waited, and from its end
 // a line to the rank that came last.
 
 import type { Collective } from "./data/answers.ts";
@@ -15,9 +15,11 @@ const BAR_PX = 5;
 /** A wait of one rank, in sight. */
 export interface Wait {
   rank: number;
+  queue: number | null;
   from_ns: number;
   to_ns: number;
   last: number;
+  last_queue: number | null;
   says: string;
 }
 
@@ -30,11 +32,13 @@ export function waitsIn(collectives: readonly Collective[], from_ns: number, to_
     .flatMap(({ kind, number, last_rank, arrivals, first_ns, skew_ns }) =>
       arrivals
         .filter(({ waited_ns }) => waited_ns !== null && waited_ns >= least_ns)
-        .map(({ rank, start_ns, waited_ns }) => ({
+        .map(({ rank, queue, start_ns, waited_ns }) => ({
           rank,
+          queue,
           from_ns: start_ns,
           to_ns: first_ns + skew_ns,
           last: last_rank,
+          last_queue: arrivals.find((arrival) => arrival.rank === last_rank)?.queue ?? null,
           says: `${kind} ${number}: rank ${rank} waited ${duration(waited_ns ?? 0)} for rank ${last_rank}`,
         })),
     );
@@ -47,8 +51,8 @@ export class Lateness {
 
   constructor(
     private readonly stage: HTMLElement,
-    /** The timelines that are shown, each with its rank. */
-    private readonly timelines: () => readonly { rank: number; timeline: Timeline }[],
+    /** The timelines that are shown, each with its rank; without one where all ranks are in it. */
+    private readonly timelines: () => readonly { rank: number | null; timeline: Timeline }[],
   ) {
     // Tracks are scrolled inside their timelines.
     stage.addEventListener("scroll", () => this.draw(), true);
@@ -72,18 +76,26 @@ export class Lateness {
   private drawNow(): void {
     const all = this.timelines();
     const first = all[0]?.timeline;
-    if (!first || all.length < 2 || this.collectives.length === 0) return this.element.replaceChildren();
+    if (!first || this.collectives.length === 0) return this.element.replaceChildren();
     if (this.element.parentElement !== this.stage) this.stage.append(this.element);
     const { range } = first.view;
     const base = this.stage.getBoundingClientRect();
     const canvas = first.canvas.getBoundingClientRect();
     const scale = canvas.width / (range.to_ns - range.from_ns);
     const x = (ns: number): number => Math.max(-1, Math.min(canvas.width + 1, (ns - range.from_ns) * scale));
-    const tops = new Map(all.map(({ rank, timeline }) => [rank, middle(timeline, base.top - this.stage.scrollTop)] as const));
+    const tops = new Map<string, number | undefined>();
+    const top = (rank: number, queue: number | null): number | undefined => {
+      const key = `${rank} ${queue}`;
+      if (!tops.has(key)) {
+        const timeline = all.find((one) => one.rank === null || one.rank === rank)?.timeline;
+        tops.set(key, timeline && middle(timeline, queue, base.top - this.stage.scrollTop));
+      }
+      return tops.get(key);
+    };
     const parts: SVGElement[] = [];
     const waits = waitsIn(this.collectives, range.from_ns, range.to_ns, LEAST_PX / scale);
-    for (const { rank, from_ns, to_ns, last, says } of waits) {
-      const [own, other] = [tops.get(rank), tops.get(last)];
+    for (const { rank, queue, from_ns, to_ns, last, last_queue, says } of waits) {
+      const [own, other] = [top(rank, queue), top(last, last_queue)];
       if (own === undefined || other === undefined) continue;
       const [left, right] = [x(from_ns), x(to_ns)];
       const down = other > own;
@@ -100,9 +112,10 @@ export class Lateness {
   }
 }
 
-/** The middle of a timeline's first track of work as far as it is in sight, below `top`. */
-function middle(timeline: Timeline, top: number): number | undefined {
-  const head = timeline.element.querySelector('.kind-work')?.getBoundingClientRect();
+/** The middle of a queue's track of work as far as it is in sight, below `top`. */
+function middle(timeline: Timeline, queue: number | null, top: number): number | undefined {
+  const track = timeline.element.querySelector(`[data-track="q${queue}.work"]`) ?? timeline.element.querySelector(".kind-work");
+  const head = track?.getBoundingClientRect();
   const body = timeline.canvas.parentElement?.parentElement?.getBoundingClientRect();
   if (!head || !body) return undefined;
   return Math.max(body.top, Math.min((head.top + head.bottom) / 2, body.bottom)) - top;

@@ -18,7 +18,7 @@ export function shownOf(overview: Overview, traces: readonly Trace[], search: st
   if (!overview.together) return { first: traces[0], beside: [] };
   const rank = (trace: Trace): number => trace.overview.manifest.rank?.rank ?? Infinity;
   const filled = traces.filter((trace) => trace.tracks.length > 0).sort((a, b) => rank(a) - rank(b) || 0);
-  const wanted = new URLSearchParams(search).get(FIRST);
+  const wanted = new URLSearchParams(search).get(FIRST) ?? overview.first;
   const first = filled.find((trace) => trace.overview.name === wanted) ?? filled[0] ?? traces[0];
   return { first, beside: filled.filter((trace) => trace !== first) };
 }

@@ -11,7 +11,7 @@ export interface TopbarSteps {
   step: (forward: boolean) => void;
   colour: (by: Colouring) => void;
   theme: () => void;
-  copyLink: () => Promise<void>;
+  share: () => void;
   help: () => void;
 }
 
@@ -43,7 +43,7 @@ export class Topbar {
     );
     const colourings: Colouring[] = ["kernel", "label", "cause"];
     this.choices = colourings.map((by) => h("button", { type: "button", role: "radio", "data-colouring": by, onclick: () => steps.colour(by) }, by));
-    const link = h("button", { type: "button", title: "Copy a link to this view", onclick: () => void this.copy(link, steps) }, "Link");
+    const link = h("button", { type: "button", title: "Show this view again: its address, a command, a file", onclick: steps.share }, "Link");
     this.element = h(
       "header",
       { class: "topbar" },
@@ -57,16 +57,6 @@ export class Topbar {
       h("button", { type: "button", class: "icon", title: "Light or dark", "aria-label": "Change between light and dark", onclick: steps.theme }, "◐"),
       h("button", { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: steps.help }, "?"),
     );
-  }
-
-  private async copy(button: HTMLButtonElement, steps: TopbarSteps): Promise<void> {
-    try {
-      await steps.copyLink();
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "In the address bar";
-    }
-    setTimeout(() => (button.textContent = "Link"), 1500);
   }
 
   colouring(by: Colouring): void {

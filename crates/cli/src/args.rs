@@ -345,8 +345,13 @@ pub struct View {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub names: Option<PathBuf>,
 
-    /// A trace, with those of its ranks if it has any, or two to compare; or a capture
-    #[arg(value_name = "TRACE|CAPTURE", required = true, num_args = 1..=2, value_hint = ValueHint::DirPath)]
+    /// Write the page with the traces in it as one HTML file, which must not exist, and serve nothing; large traces are folded
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["no_open", "port"])]
+    pub html: Option<PathBuf>,
+
+    /// A trace, with those of its ranks if it has any, or two to compare; or a capture; or the file of a saved view. A trace may be
+    /// followed by `#` and what the page's address has behind it
+    #[arg(value_name = "TRACE|CAPTURE|VIEW", required = true, num_args = 1..=2, value_hint = ValueHint::DirPath)]
     pub traces: Vec<PathBuf>,
 }
 

@@ -9,7 +9,7 @@ use gapscope_analysis::quantity as number;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_export::{Exported, Scene, chrome, csv, firefox, perfetto, speedscope};
 use gapscope_trace::tables::Dispatches;
-use gapscope_trace::{Diagnostic, Selection, rank_folders};
+use gapscope_trace::{Diagnostic, Selection, rank_folders, read_manifest};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
     Ok(exit::of_reading(whole))
 }
 
-/// Writes the trace of each rank to a file of its own, and says which.
+/// Writes the trace of each rank to a file of its own, and that of what has no rank where it used a GPU, and says which.
 fn ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<ExitCode, Failure> {
     let output = &arguments.output;
     if output.as_os_str() == "-" {
@@ -41,7 +41,8 @@ fn ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<ExitCode, Failu
     let all = ranks
         .iter()
         .map(|(rank, path)| (path, of_rank(output, *rank)));
-    let all: Vec<(&PathBuf, PathBuf)> = all.collect();
+    let without_rank = uses_gpu(&arguments.trace).then(|| (&arguments.trace, output.clone()));
+    let all: Vec<(&PathBuf, PathBuf)> = without_rank.into_iter().chain(all).collect();
     if let Some((_, file)) = all.iter().find(|(_, file)| file.symlink_metadata().is_ok()) {
         return Err(exists(file));
     }
@@ -55,6 +56,11 @@ fn ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<ExitCode, Failu
         ));
     }
     Ok(exit::of_reading(all_whole))
+}
+
+/// Whether a recording has a trace of processes without a rank that used a GPU.
+fn uses_gpu(recording: &Path) -> bool {
+    read_manifest(recording).is_ok_and(|manifest| !manifest.queues.is_empty())
 }
 
 /// `out.rank=3.json` of `out.json`.

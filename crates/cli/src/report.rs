@@ -19,15 +19,12 @@ use std::sync::Arc;
 pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
     let names = names::read(arguments.names.as_deref())?;
     let names = names.as_ref();
-    let of_ranks = rank_folders(&arguments.trace);
-    if !of_ranks.is_empty() {
-        return match &arguments.html {
-            Some(_) => Err(ranks::choose(&arguments.trace, &of_ranks, "a page")),
-            None => ranks::report(arguments, &of_ranks, names),
-        };
-    }
     if let Some(file) = &arguments.html {
         return view::to_file(&arguments.trace, file, names);
+    }
+    let of_ranks = rank_folders(&arguments.trace);
+    if !of_ranks.is_empty() {
+        return ranks::report(arguments, &of_ranks, names);
     }
     let options = Options {
         exclude_warm_up: !arguments.all,

@@ -5,7 +5,7 @@ use crate::failure::{Failure, without_number};
 use crate::{exit, names, page, ranks, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_trace::{Names, rank_folders};
-use gapscope_view::{Options, Running, Server, write_file};
+use gapscope_view::{Options, Running, Saved, Server, write_file};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
@@ -18,11 +18,8 @@ impl From<gapscope_view::Error> for Failure {
 
 /// Serves traces until Ctrl-C.
 pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
-    for path in arguments
-        .traces
-        .iter()
-        .filter(|_| arguments.traces.len() > 1)
-    {
+    let saved = Saved::open(&arguments.traces)?;
+    for path in saved.paths.iter().filter(|_| saved.paths.len() > 1) {
         let of_ranks = rank_folders(path);
         if !of_ranks.is_empty() {
             return Err(ranks::choose(path, &of_ranks, "a comparison"));
@@ -33,8 +30,11 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
         live: false,
         names: names::read(arguments.names.as_deref())?,
     };
-    let server = Server::open(&arguments.traces, options)?;
-    serve(server, &arguments.traces, "", !arguments.no_open)?;
+    if let Some(file) = &arguments.html {
+        return saved_to_file(&saved, file, options.names.as_ref());
+    }
+    let server = Server::open(&saved.paths, options)?;
+    serve(server, &saved, !arguments.no_open)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -42,20 +42,15 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
 pub fn compared(traces: &[PathBuf; 2], kernel: Option<&str>) -> Result<(), Failure> {
     let server = Server::open(traces, Options::default())?;
     // As the page writes its own address: `web/src/link.ts`.
-    let mut state = form_urlencoded::Serializer::for_suffix("#".to_owned(), 1);
-    if let Some(kernel) = kernel {
-        state.append_pair("q", kernel);
-    }
-    let sides = [("p", "compare"), ("a", "0:all"), ("z", "1:all")];
-    let state = state.extend_pairs(sides).finish();
-    serve(server, traces, &state, true)
+    let mut state = vec![("p", "compare"), ("a", "0:all"), ("z", "1:all")];
+    state.extend(kernel.map(|kernel| ("q", kernel)));
+    serve(server, &Saved::of(traces, &state), true)
 }
 
-/// `state` is what follows the address.
-fn serve(server: Server, traces: &[PathBuf], state: &str, is_opened: bool) -> Result<(), Failure> {
-    let names: Vec<String> = traces.iter().map(|path| trace::name(path)).collect();
+fn serve(server: Server, saved: &Saved, is_opened: bool) -> Result<(), Failure> {
+    let names: Vec<String> = saved.paths.iter().map(|path| trace::name(path)).collect();
     let names = names.join(" and ");
-    let url = format!("{}{state}", server.url());
+    let url = saved.address(server.url());
     page::write(&format!("{names}: {url} until Ctrl-C\n"))?;
     if is_opened {
         open(&url);
@@ -65,7 +60,15 @@ fn serve(server: Server, traces: &[PathBuf], state: &str, is_opened: bool) -> Re
 
 /// Writes the page as one file.
 pub fn to_file(trace: &Path, file: &Path, names: Option<&Arc<Names>>) -> Result<ExitCode, Failure> {
-    let written = write_file(trace, file, names)?;
+    saved_to_file(&Saved::of(&[trace.to_owned()], &[]), file, names)
+}
+
+fn saved_to_file(
+    saved: &Saved,
+    file: &Path,
+    names: Option<&Arc<Names>>,
+) -> Result<ExitCode, Failure> {
+    let written = write_file(saved, file, names)?;
     let bytes = number::bytes(written.bytes);
     let file = file.display();
     page::say(&format!("gapscope: {file} is written, {bytes}\n"));

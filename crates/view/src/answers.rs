@@ -363,34 +363,44 @@ pub fn comparison(before: Side, after: Side) -> Result<Result<Value, String>, Er
             )));
         }
     }
+    Ok(Ok(compared(before, after)))
+}
+
+/// Two sides with work, compared.
+pub fn compared(before: WorkCost, after: WorkCost) -> Value {
     let mut comparison = compare(before, after);
     comparison.kernels.truncate(MOST_KERNELS);
     let mut answer = json!(comparison);
     cut_texts(&mut answer);
-    Ok(Ok(answer))
+    answer
 }
 
 fn cost(Side { store, extent }: Side) -> Result<WorkCost, Error> {
-    let trace = store.name().to_owned();
-    store.analyst().ask(move |analysed| {
-        let (timeline, bindings) = (analysed.timeline, analysed.bindings());
-        match extent {
-            Extent::All => WorkCost::of_trace(timeline, bindings, &trace),
-            Extent::Range(window) => {
-                let seconds = |ns: i64| format!("{:.6} s", ns as f64 / 1e9);
-                let name = format!(
-                    "{trace} from {} to {}",
-                    seconds(window.start_ns),
-                    seconds(window.end_ns)
-                );
-                WorkCost::of_window(timeline, bindings, &name, window)
-            }
-            // The page knows long paths only as far as it shows them.
-            Extent::Label(path) => {
-                let first_uses = Some(analysed.first_uses());
-                let matches = |of: &str| cut(of) == path;
-                WorkCost::of_label_path(timeline, bindings, &path, first_uses, matches)
-            }
+    store
+        .analyst()
+        .ask(move |analysed| cost_of(analysed, &extent))
+}
+
+/// What a side costs.
+pub fn cost_of(analysed: &Analysed, extent: &Extent) -> WorkCost {
+    let (timeline, bindings) = (analysed.timeline, analysed.bindings());
+    match extent {
+        Extent::All => WorkCost::of_trace(timeline, bindings, analysed.name),
+        Extent::Range(window) => {
+            let seconds = |ns: i64| format!("{:.6} s", ns as f64 / 1e9);
+            let name = format!(
+                "{} from {} to {}",
+                analysed.name,
+                seconds(window.start_ns),
+                seconds(window.end_ns)
+            );
+            WorkCost::of_window(timeline, bindings, &name, *window)
         }
-    })
+        // The page knows long paths only as far as it shows them.
+        Extent::Label(path) => {
+            let first_uses = Some(analysed.first_uses());
+            let matches = |of: &str| cut(of) == *path;
+            WorkCost::of_label_path(timeline, bindings, path, first_uses, matches)
+        }
+    }
 }

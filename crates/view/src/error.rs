@@ -67,6 +67,26 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A file is no saved view.
+    #[error("{} is no saved view: {reason}", path.display())]
+    Saved {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// What a saved view shows is not there.
+    #[error(
+        "{} is a view of {}, which is neither there nor beside it: put the trace beside the view",
+        path.display(),
+        trace.display()
+    )]
+    Gone {
+        /// The saved view.
+        path: PathBuf,
+        /// What it shows.
+        trace: PathBuf,
+    },
     /// The analysis gave up.
     #[error("the analysis of this trace failed")]
     Analysis,

@@ -26,6 +26,7 @@ mod page;
 mod ranks;
 mod recorded;
 mod rows;
+mod saved;
 mod server;
 mod snapshot;
 mod source;
@@ -37,4 +38,5 @@ mod track;
 
 pub use error::Error;
 pub use file::{Written, write_file};
+pub use saved::Saved;
 pub use server::{Options, Running, Server};

@@ -35,16 +35,18 @@ pub fn compared(of: &[OfRank]) -> Result<Value, Error> {
         traces.extend(found.iter().map(|_| *trace));
         digests.extend(found);
     }
+    Ok(together(&digests, &traces))
+}
+
+/// The comparison of these, each of the trace at an index.
+pub fn together(digests: &[RankDigest], traces: &[usize]) -> Value {
     if digests.len() < 2 {
-        return Ok(missing(
-            "There is one rank here, and nothing to compare it with.",
-        ));
+        return missing("Collectives did not run on several devices here: there are no ranks to compare.");
     }
-    let findings = ranks(&digests, LONGEST);
-    let mut answer = json!(findings);
+    let mut answer = json!(ranks(digests, LONGEST));
     cut_texts(&mut answer);
     if let Value::Object(answer) = &mut answer {
         answer.insert("traces".to_owned(), json!(traces));
     }
-    Ok(answer)
+    answer
 }

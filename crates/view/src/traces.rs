@@ -18,6 +18,8 @@ const WAIT: Duration = Duration::from_secs(10);
 /// The traces that are served, in the order in which they are asked for.
 pub struct Traces {
     stores: Mutex<Stores>,
+    /// What was named, as who is elsewhere would name it.
+    opened: Vec<String>,
     /// The recording whose ranks are looked for.
     recording: Option<PathBuf>,
     live: bool,
@@ -52,16 +54,14 @@ impl Traces {
             all: Vec::new(),
             ranks: Vec::new(),
         };
-        for path in paths {
-            // Ranks that were gathered by hand have no trace around them.
-            if ranks.is_empty() || live || path.join("trace.json").is_file() {
-                stores.all.push(Store::open(path, name(path), live, names)?);
+        for Listed { name, path, rank } in listed(paths, &ranks, live) {
+            match rank {
+                Some(rank) => stores.add(rank, &path, live, names)?,
+                None => stores.all.push(Store::open(&path, name, live, names)?),
             }
         }
-        for (rank, path) in &ranks {
-            stores.add(*rank, path, live, names)?;
-        }
         Ok(Traces {
+            opened: paths.iter().map(|path| absolute(path)).collect(),
             stores: Mutex::new(stores),
             recording,
             live,
@@ -75,6 +75,7 @@ impl Traces {
                 all: Vec::new(),
                 ranks: Vec::new(),
             }),
+            opened: Vec::new(),
             recording: None,
             live: false,
         }
@@ -128,7 +129,9 @@ impl Traces {
         let program = self.recording.as_deref().filter(|_| ranks).map(name);
         let traces: Result<Vec<Value>, Error> =
             stores.iter().map(|store| store.overview()).collect();
-        Ok(overview::together(traces?, program.as_deref(), Value::Null))
+        let mut overview = overview::together(traces?, program.as_deref(), Value::Null);
+        overview["opened"] = json!(self.opened);
+        Ok(overview)
     }
 
     /// Waits until a trace has another generation than the known one, or there are more traces; for some seconds at
@@ -164,10 +167,47 @@ impl Stores {
             return Ok(());
         }
         self.all
-            .push(Store::open(path, format!("rank {rank}"), live, names)?);
+            .push(Store::open(path, rank_name(rank), live, names)?);
         self.ranks.push(rank);
         Ok(())
     }
+}
+
+/// A trace among those that are shown together.
+pub struct Listed {
+    /// What it is called.
+    pub name: String,
+    /// Its folder.
+    pub path: PathBuf,
+    /// The rank that it is of.
+    pub rank: Option<u32>,
+}
+
+/// The traces that paths name, those of `ranks` last.
+pub fn listed(paths: &[PathBuf], ranks: &[(u32, PathBuf)], live: bool) -> Vec<Listed> {
+    // Ranks that were gathered by hand have no trace around them.
+    let is_trace = |path: &&PathBuf| ranks.is_empty() || live || path.join("trace.json").is_file();
+    let named = paths.iter().filter(is_trace).map(|path| Listed {
+        name: name(path),
+        path: path.clone(),
+        rank: None,
+    });
+    let of_ranks = ranks.iter().map(|(rank, path)| Listed {
+        name: rank_name(*rank),
+        path: path.clone(),
+        rank: Some(*rank),
+    });
+    named.chain(of_ranks).collect()
+}
+
+fn rank_name(rank: u32) -> String {
+    format!("rank {rank}")
+}
+
+/// A path that means the same in every folder.
+fn absolute(path: &Path) -> String {
+    let full = path.canonicalize().ok();
+    full.as_deref().unwrap_or(path).display().to_string()
 }
 
 /// What a folder is called.
@@ -180,7 +220,7 @@ pub fn name(folder: &Path) -> String {
 }
 
 /// Traces of ranks can be put beside each other when one clock was recorded: then they start together.
-fn common_clock(paths: &[PathBuf], ranks: &[(u32, PathBuf)]) -> Result<(), Error> {
+pub fn common_clock(paths: &[PathBuf], ranks: &[(u32, PathBuf)]) -> Result<(), Error> {
     let mut starts = Vec::with_capacity(ranks.len());
     for (_, path) in ranks {
         starts.push(read_manifest(path)?.start_ns);

@@ -17,6 +17,12 @@ export interface Overview {
   gapscope: string;
   file: { folded: string | null; made_unix_ns: string } | null;
   traces: TraceOverview[];
+  /** The paths that `gapscope view` was given; absent in a file. */
+  opened?: string[] | null;
+  /** The state with which a file is opened first. */
+  state?: string | null;
+  /** The trace that comes first in a file. */
+  first?: string | null;
   /** The program whose ranks the traces are, on one clock. */
   together: string | null;
   bins: number;

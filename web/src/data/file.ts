@@ -27,7 +27,9 @@ export class FileAnswers implements Answers {
     return new FileAnswers(buffer, header.answers, at);
   }
 
-  async bytes(key: string): Promise<ArrayBuffer> {
+  async bytes(asked: string, query: Record<string, string | number> = {}): Promise<ArrayBuffer> {
+    // Of a comparison it matters of what; other answers are whole.
+    const key = asked === "compare" ? `${asked}?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}` : asked;
     const place = Object.hasOwn(this.answers, key) ? this.answers[key] : undefined;
     if (!place) throw new Unanswered("This file does not have that: open the trace with `gapscope view`.");
     return this.buffer.slice(this.at + place[0], this.at + place[0] + place[1]);

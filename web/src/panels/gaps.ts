@@ -62,7 +62,7 @@ export class GapsPanel {
       pick: (row) => this.filter(this.cause === row.cause ? null : row.cause),
       note: (row) => this.told(row),
       columns: [
-        { head: "Cause", text: (row) => this.name(row.cause), sort: (row) => this.trace.causes.name(row.cause), wide: true },
+        { head: "Cause", text: (row) => this.name(row.cause), sort: (row) => this.trace.causes.name(row.cause), wide: true, whole: true },
         { head: "Gaps", text: (row) => count(row.count), sort: (row) => row.count, number: true, says: "Gaps in which it has a part." },
         { head: "Time", text: (row) => duration(row.total_ns), sort: (row) => row.total_ns, number: true },
         { head: "Of idle", text: (row) => share(row.total_ns / this.total()), sort: (row) => row.total_ns, number: true },

@@ -65,6 +65,23 @@ fn an_export_of_ranks_is_a_file_for_each_and_says_so() {
 }
 
 #[test]
+fn an_export_of_ranks_has_what_has_no_rank_where_it_used_a_gpu() {
+    let workplace = Workplace::new();
+    recording(&workplace);
+    workplace.trace_of(
+        "other.gapscope",
+        "manifest ranks=0 end_ns=1ms\nprocess id=1 pid=5 hook=cuda\ndevice id=1 process=1 uuid=aa\nqueue id=1 device=1
+         kernel id=1 process=1 name=warm_up\ndispatch queue=1 kernel=1 start_ns=1us duration_ns=5us",
+    );
+    workplace.trace_of("other.gapscope/rank=0", RANKS[0]);
+    let output = workplace.run(&["export", "--format", "chrome", "-o", "all.json", "other.gapscope"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("gapscope: other.gapscope is written to all.json\n"));
+    let all = std::fs::read_to_string(workplace.path("all.json")).unwrap();
+    assert!(all.contains("warm_up") && exists(&workplace.path("all.rank=0.json")));
+}
+
+#[test]
 fn ranks_in_one_trace_are_said_and_compared() {
     let workplace = Workplace::new();
     // Two processes without a launcher's variables.

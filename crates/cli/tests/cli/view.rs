@@ -193,3 +193,37 @@ fn a_report_as_a_page_is_one_file_and_overwrites_nothing() {
     assert_eq!(nothing.status.code(), Some(1));
     assert!(!exists(&workplace.path("other.html")));
 }
+
+#[test]
+fn a_view_is_opened_again_by_its_state_and_by_its_file() {
+    let workplace = Workplace::new();
+    workplace.trace("run.gapscope");
+    let state = "run.gapscope#t=1000-2000&p=kernels&first=rank+1";
+    let viewer = Viewer::start(&workplace, &[state]);
+    assert!(viewer.line.starts_with("run.gapscope: "), "{}", viewer.line);
+    assert!(
+        viewer
+            .line
+            .contains("/?first=rank+1#t=1000-2000&p=kernels "),
+        "{}",
+        viewer.line
+    );
+    viewer.interrupt();
+    let saved =
+        r##"{"gapscope_view": 1, "traces": ["/elsewhere/run.gapscope"], "state": "p=labels"}"##;
+    std::fs::write(workplace.path("run.view.json"), saved).unwrap();
+    let viewer = Viewer::start(&workplace, &["run.view.json"]);
+    assert!(viewer.line.contains("/#p=labels "), "{}", viewer.line);
+    viewer.interrupt();
+    let output = workplace.run(&["view", "--html", "again.html", "run.view.json"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("again.html is written"));
+    std::fs::write(workplace.path("run.view.json"), "{}").unwrap();
+    let output = workplace.run(&["view", "--no-open", "run.view.json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(
+        said.lines().count() == 1 && said.contains("run.view.json is no saved view"),
+        "{said}"
+    );
+}

@@ -2,8 +2,7 @@
 
 use crate::client::{Client, Frame};
 use crate::files::answers;
-use crate::traces::{Folder, SMALL, text, tracks};
-use gapscope_view::write_file;
+use crate::traces::{Folder, SMALL, text, tracks, write_file};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -141,7 +140,7 @@ fn a_file_has_the_samples_and_a_trace_without_any_has_none_of_it() {
     let folder = Folder::new();
     let trace = folder.trace("sampled", &sampled("/home/a/train.py"));
     let page = folder.path().join("sampled.html");
-    write_file(&trace, &page, None).unwrap();
+    write_file(&trace, &page).unwrap();
     let found = answers(&page);
     assert_shares(
         &Frame::of(found["t/0/code"].clone()),
@@ -150,7 +149,7 @@ fn a_file_has_the_samples_and_a_trace_without_any_has_none_of_it() {
 
     let trace = folder.trace("small", SMALL);
     let page = folder.path().join("small.html");
-    write_file(&trace, &page, None).unwrap();
+    write_file(&trace, &page).unwrap();
     assert!(!answers(&page).keys().any(|key| key.starts_with("t/0/code")));
     let client = Client::of(&[trace]);
     assert!(tracks(&client.json("overview"), "samples").is_empty());

@@ -1,10 +1,10 @@
 //! The page as one file.
 
 use crate::client::{Client, Frame};
-use crate::traces::{Folder, SMALL};
+use crate::traces::{Folder, SMALL, write_file};
 use base64::Engine;
 use flate2::read::GzDecoder;
-use gapscope_view::{Error, write_file};
+use gapscope_view::{Error, Saved};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -43,7 +43,7 @@ fn a_small_trace_is_whole_and_says_what_the_server_says() {
     let folder = Folder::new();
     let trace = folder.trace("small", SMALL);
     let file = folder.path().join("small.html");
-    let written = write_file(&trace, &file, None).unwrap();
+    let written = write_file(&trace, &file).unwrap();
     assert_eq!(written.folded, None);
     assert_eq!(written.bytes, fs::metadata(&file).unwrap().len());
     let html = fs::read_to_string(&file).unwrap();
@@ -59,6 +59,11 @@ fn a_small_trace_is_whole_and_says_what_the_server_says() {
             );
             packed["file"] = Value::Null;
             asked["file"] = Value::Null;
+            for key in ["state", "first", "opened"] {
+                for overview in [&mut packed, &mut asked] {
+                    overview.as_object_mut().unwrap().remove(key);
+                }
+            }
             assert_eq!(packed, asked);
         } else if let Some((table, block)) = key
             .strip_prefix("t/0/rows/")
@@ -103,7 +108,7 @@ fn a_large_trace_is_folded_and_says_so() {
     let folder = Folder::new();
     let trace = folder.synthetic(250_000);
     let file = folder.path().join("large.html");
-    let written = write_file(&trace, &file, None).unwrap();
+    let written = write_file(&trace, &file).unwrap();
     let sentence = written.folded.unwrap();
     assert!(sentence.contains("gapscope view"), "{sentence}");
     assert!(written.bytes < 10 << 20, "{} bytes", written.bytes);
@@ -143,7 +148,7 @@ fn what_was_changed_since_is_said_to_who_writes_the_file() {
     let manifest = fs::read_to_string(trace.join("trace.json")).unwrap();
     fs::write(trace.join("trace.json"), manifest + "\n").unwrap();
     let file = folder.path().join("small.html");
-    let written = write_file(&trace, &file, None).unwrap();
+    let written = write_file(&trace, &file).unwrap();
     let said = "was changed or damaged after it was written";
     assert_eq!(written.changed.len(), 2, "{:?}", written.changed);
     assert!(written.changed[0].starts_with(&format!("sources/{hash}.ptx {said}")));
@@ -158,15 +163,93 @@ fn nothing_is_overwritten() {
     let trace = folder.trace("small", SMALL);
     let file = folder.path().join("precious.html");
     fs::write(&file, "precious").unwrap();
-    let error = write_file(&trace, &file, None).unwrap_err();
+    let error = write_file(&trace, &file).unwrap_err();
     assert!(matches!(error, Error::Exists { .. }), "{error}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
     let nowhere = folder.path().join("no/such/folder/out.html");
     assert!(matches!(
-        write_file(&trace, &nowhere, None).unwrap_err(),
+        write_file(&trace, &nowhere).unwrap_err(),
         Error::Write { .. }
     ));
     let link = folder.path().join("link.html");
     std::os::unix::fs::symlink(folder.path().join("target.html"), &link).unwrap();
-    assert!(write_file(&trace, &link, None).is_err());
+    assert!(write_file(&trace, &link).is_err());
+}
+
+/// Two labels side by side, each set twice.
+const LABELLED: &str = "
+    manifest sampling_mode=dispatch end_ns=1ms
+    process id=1 pid=1
+    device id=1 process=1 uuid=aa
+    queue id=1 device=1
+    label id=1 text=eager
+    label id=2 text=compiled
+    kernel id=1 process=1 name=sin
+    command_buffer id=1 process=1 queue=1 start_ns=0us duration_ns=10us dispatches=1 label=1
+    command_buffer id=2 process=1 queue=1 start_ns=20us duration_ns=5us dispatches=1 label=2
+    dispatch command_buffer=1 queue=1 kernel=1 start_ns=0us duration_ns=10us label=1
+    dispatch command_buffer=2 queue=1 kernel=1 start_ns=20us duration_ns=5us label=2
+    marker process=1 scope=command-buffer label=1 queue=1 command_buffer=1 start_ns=0us duration_ns=10us
+    marker process=1 scope=command-buffer label=2 queue=1 command_buffer=2 start_ns=20us duration_ns=5us";
+
+#[test]
+fn two_traces_are_in_one_file_with_their_comparison_and_the_state() {
+    let folder = Folder::new();
+    let paths = [
+        folder.trace("before", LABELLED),
+        folder.trace("after", LABELLED),
+    ];
+    let file = folder.path().join("both.html");
+    let saved = Saved::of(&paths, &[("p", "compare"), ("q", "a b")]);
+    let written = gapscope_view::write_file(&saved, &file, None).unwrap();
+    assert_eq!(written.folded, None);
+    let answers = answers(&file);
+    let client = Client::of(&paths);
+    for key in [
+        "compare?a=0&b=1",
+        "compare?a=1&b=0",
+        "compare?a=0&a_label=eager&b=0&b_label=compiled",
+        "compare?a=0&a_label=eager&b=1&b_label=eager",
+        "t/1/findings",
+        "t/1/track/q1.work",
+    ] {
+        assert_eq!(answers[key], client.key(key).body, "{key}");
+    }
+    let overview: Value = serde_json::from_slice(&answers["overview"]).unwrap();
+    assert_eq!(overview["traces"].as_array().unwrap().len(), 2);
+    assert_eq!(overview["state"], "p=compare&q=a+b");
+    assert!(!answers.contains_key("ranks"));
+}
+
+#[test]
+fn all_ranks_are_in_one_file_and_share_its_room() {
+    let folder = Folder::new();
+    let run = folder.path().join("run.gapscope");
+    fs::create_dir(&run).unwrap();
+    for rank in 0..2 {
+        let text = SMALL.replace(
+            "command=demo",
+            &format!("command=demo rank.rank={rank} rank.world_size=2"),
+        );
+        folder.trace(&format!("run.gapscope/rank={rank}"), &text);
+        let made = run.join(format!("rank={rank}.gapscope"));
+        fs::rename(made, run.join(format!("rank={rank}"))).unwrap();
+    }
+    let file = folder.path().join("run.html");
+    let saved = Saved::open(&[folder.path().join("run.gapscope#first=rank+1&p=ranks")]).unwrap();
+    let written = gapscope_view::write_file(&saved, &file, None).unwrap();
+    assert_eq!(written.folded, None);
+    let answers = answers(&file);
+    let client = Client::of(&[run]);
+    for key in ["ranks", "t/0/findings", "t/1/findings", "compare?a=0&b=1"] {
+        assert_eq!(answers[key], client.key(key).body, "{key}");
+    }
+    let ranks: Value = serde_json::from_slice(&answers["ranks"]).unwrap();
+    assert_eq!(ranks["traces"], serde_json::json!([0, 1]));
+    let overview: Value = serde_json::from_slice(&answers["overview"]).unwrap();
+    assert_eq!(overview["together"], "run.gapscope");
+    assert_eq!(
+        (&overview["first"], &overview["state"]),
+        (&"rank 1".into(), &"p=ranks".into())
+    );
 }

@@ -1,8 +1,8 @@
 //! Damaged and malicious traces do no harm.
 
 use crate::client::Client;
-use crate::traces::{Folder, SMALL};
-use gapscope_view::{Options, Server, write_file};
+use crate::traces::{Folder, SMALL, write_file};
+use gapscope_view::{Options, Server};
 use serde_json::Value;
 use std::fs;
 
@@ -163,7 +163,7 @@ fn html_in_texts_stays_text() {
     }
     assert_eq!(client.json("t/0/rows/dispatches/0")["title"], SCRIPT);
     let file = folder.path().join("html.html");
-    write_file(&path, &file, None).unwrap();
+    write_file(&path, &file).unwrap();
     let html = fs::read_to_string(&file).unwrap();
     assert!(!html.contains("alert(1)"), "the trace's texts are packed");
     assert_eq!(html.matches("</html>").count(), 1);

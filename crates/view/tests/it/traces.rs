@@ -92,3 +92,12 @@ pub const SMALL: &str = "
     marker process=1 scope=command-buffer label=1 queue=1 command_buffer=1 start_ns=9100000000001001 duration_ns=3000
     marker process=1 scope=command-buffer label=2 queue=1 command_buffer=1 start_ns=9100000000001001 duration_ns=1000
     memory process=1 device=1 at_ns=9100000000000051 event=allocate allocation=1 bytes=4096";
+
+/// Writes the page of one trace as a file.
+pub fn write_file(
+    trace: &Path,
+    file: &Path,
+) -> Result<gapscope_view::Written, gapscope_view::Error> {
+    let saved = gapscope_view::Saved::of(&[trace.to_owned()], &[]);
+    gapscope_view::write_file(&saved, file, None)
+}

@@ -1,0 +1,122 @@
+//! Comparisons that a file has: of two traces as wholes, and of labels beside each other.
+
+use super::Answer;
+use crate::analyst::Analysed;
+use crate::answers::{Extent, compared, cost_of};
+use crate::texts::cut;
+use form_urlencoded::Serializer;
+use gapscope_analysis::equal_work::WorkCost;
+use gapscope_analysis::unread::{CAUSES, unknown_because};
+
+/// Labels of a trace that are compared with each other.
+const MOST_LABELS: usize = 6;
+
+/// What the sides of one trace cost: all of it, and the labels that are likeliest to be compared.
+#[derive(Debug, Default)]
+pub(super) struct OfSides {
+    sides: Vec<(Extent, WorkCost)>,
+    /// Labels that are not among them.
+    left_out: usize,
+}
+
+impl OfSides {
+    /// Of a trace; `whole`: it is small enough for its labels to be looked at one by one.
+    pub(super) fn of(analysed: &Analysed, whole: bool) -> OfSides {
+        if unknown_because(&analysed.snapshot.trace, CAUSES).is_some() {
+            return OfSides::default();
+        }
+        let labels = &analysed.found().labels;
+        let mut paths: Vec<String> = labels.iter().map(|label| cut(&label.path)).collect();
+        paths.dedup();
+        // Those of the outermost label that has several inside: `step / forward` beside `step / backward`.
+        let depth = |path: &str| path.matches(" / ").count();
+        let beside = |path: &String| {
+            let around = around(path);
+            let inside = paths.iter().filter(|other| self::around(other) == around);
+            inside.count() > 1
+        };
+        let outermost = paths
+            .iter()
+            .filter(|path| beside(path))
+            .map(|path| depth(path))
+            .min();
+        let listed = paths
+            .iter()
+            .filter(|path| Some(depth(path)) == outermost && beside(path));
+        let room = if whole { MOST_LABELS } else { 0 };
+        let extents: Vec<Extent> = (listed.clone().take(room))
+            .map(|path| Extent::Label(path.clone()))
+            .collect();
+        let left_out = listed.count().saturating_sub(extents.len());
+        let all = std::iter::once(Extent::All).chain(extents);
+        let sides = all.map(|extent| (extent.clone(), cost_of(analysed, &extent)));
+        OfSides {
+            sides: sides.filter(|(_, cost)| !cost.is_empty()).collect(),
+            left_out,
+        }
+    }
+}
+
+/// The path of the label around one.
+fn around(path: &str) -> &str {
+    path.rsplit_once(" / ").map_or("", |(around, _)| around)
+}
+
+/// What all sides of a file cost.
+#[derive(Debug, Default)]
+pub(super) struct Costs {
+    /// With the index of the trace.
+    sides: Vec<(usize, Extent, WorkCost)>,
+    left_out: usize,
+}
+
+impl Costs {
+    /// Adds those of a trace.
+    pub(super) fn add(&mut self, trace: usize, of: OfSides) {
+        let sides = of.sides.into_iter();
+        self.sides
+            .extend(sides.map(|(extent, cost)| (trace, extent, cost)));
+        self.left_out += of.left_out;
+    }
+
+    /// What is not compared, in a sentence.
+    pub(super) fn left_out(&self) -> Option<String> {
+        (self.left_out > 0).then(|| {
+            format!(
+                "Of the labels, {} are not compared in it: `gapscope view` compares all.",
+                self.left_out
+            )
+        })
+    }
+
+    /// Every side compared with every other that may be its counterpart: wholes, and labels.
+    pub(super) fn answers(&self) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        for (a, before_extent, before) in &self.sides {
+            for (b, after_extent, after) in &self.sides {
+                let fits = match (before_extent, after_extent) {
+                    (Extent::All, Extent::All) => a != b,
+                    (Extent::Label(x), Extent::Label(y)) => (a == b) == (x != y),
+                    _ => false,
+                };
+                if fits {
+                    let key = key([(*a, before_extent), (*b, after_extent)]);
+                    answers.push(Answer::json(key, &compared(before.clone(), after.clone())));
+                }
+            }
+        }
+        answers
+    }
+}
+
+/// As the page asks for a comparison.
+fn key(sides: [(usize, &Extent); 2]) -> String {
+    let mut query = Serializer::for_suffix("compare?".to_owned(), "compare?".len());
+    for (name, (trace, extent)) in ["a", "b"].into_iter().zip(sides) {
+        query.append_pair(name, &trace.to_string());
+        if let Extent::Label(path) = extent {
+            query.append_pair(&format!("{name}_label"), path);
+        }
+    }
+    query.finish()
+}

@@ -1,0 +1,102 @@
+// Views that are opened again after their server has ended: by a command, by a file, and as one page.
+
+import { copyFileSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, afterEach, expect, test } from "vitest";
+import { TEXT } from "./known.ts";
+import { LATE, RANKS, recordingOfRanks, STEPS } from "./known-ranks.ts";
+import { closeBrowser, gapscope, type Opened, openTrace, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+
+const made = scratch();
+const known = traceOf(made, "known", TEXT);
+const viewers: Viewer[] = [];
+const pages: Opened[] = [];
+
+async function show(...traces: string[]): Promise<Opened> {
+  const viewer = await view(...traces);
+  viewers.push(viewer);
+  return keep(viewer.url);
+}
+
+async function keep(url: string): Promise<Opened> {
+  const opened = await openTrace(url);
+  pages.push(opened);
+  return opened;
+}
+
+afterEach(async () => {
+  for (const { page, errors } of pages.splice(0)) {
+    expect(errors).toEqual([]);
+    await page.close();
+  }
+  for (const viewer of viewers.splice(0)) await viewer.stop();
+});
+afterAll(closeBrowser);
+
+const STATE = "#t=2800000-3400000&q=cos&c=cause&p=kernels";
+
+async function isAsSaved({ page }: Opened): Promise<void> {
+  const { from, to } = await state(page);
+  expect([from, to]).toEqual([2_800_000, 3_400_000]);
+  expect(await page.locator(".tabs").getAttribute("data-shown")).toBe("kernels");
+  expect(await page.locator('[data-colouring="cause"]').getAttribute("aria-checked")).toBe("true");
+  expect(await page.locator("input[type=search]").inputValue()).toBe("cos");
+}
+
+test("a view is opened again by the command that the page says", async () => {
+  const first = await show(known);
+  await first.page.goto(`${viewers[0].url}${STATE}`);
+  await first.page.reload();
+  await first.page.waitForSelector("#app[data-full-draw]");
+  await first.page.locator(".topbar button", { hasText: "Link" }).click();
+  const command = await first.page.locator(".sharing-row code").nth(1).innerText();
+  const argument = /^gapscope view '(.*)'$/.exec(command)?.[1];
+  expect(argument).toBe(`${known}${STATE}`);
+  await viewers[0].stop();
+  await isAsSaved(await show(argument ?? ""));
+});
+
+test("a view is saved, moved with its trace, and opened again", async () => {
+  const first = await show(known);
+  await first.page.goto(`${viewers[0].url}${STATE}`);
+  await first.page.reload();
+  await first.page.waitForSelector("#app[data-full-draw]");
+  await first.page.locator(".topbar button", { hasText: "Link" }).click();
+  const [download] = await Promise.all([first.page.waitForEvent("download"), first.page.locator("button", { hasText: "Save this view" }).click()]);
+  expect(download.suggestedFilename()).toBe("known.view.json");
+  const saved = join(made, "moved.view.json");
+  copyFileSync(await download.path(), saved);
+  expect(JSON.parse(readFileSync(saved, "utf8"))).toMatchObject({ gapscope_view: 1, traces: [known], state: STATE.slice(1) });
+  await isAsSaved(await show(saved));
+  // The same as one page, which needs no server.
+  const file = join(made, "saved.html");
+  gapscope("view", "--html", file, saved);
+  await isAsSaved(await keep(pathToFileURL(file).href));
+});
+
+test("two traces are one file with their comparison", async () => {
+  const file = join(made, "both.html");
+  gapscope("view", "--html", file, known, traceOf(made, "other", TEXT.replaceAll("name=sin ", "name=sine ")));
+  const { page } = await keep(pathToFileURL(file).href);
+  await page.waitForSelector("[data-what=dispatches]");
+  expect(await page.locator(".verdict h1").allInnerTexts()).toEqual(["Host-bound known.gapscope", "Host-bound other.gapscope"]);
+  expect(await page.locator(".by-kernel tbody tr", { hasText: "sine" }).innerText()).toMatch(/0 → 10/);
+  // Labels of one trace too.
+  await page.selectOption("select[aria-label=Before]", "0:label:eager");
+  await page.selectOption("select[aria-label=After]", "0:label:compiled");
+  await page.locator(".compare-panel button[type=submit]").click();
+  await expect.poll(() => page.locator("[data-what=dispatches] td").last().innerText()).toBe("0.25 × as many");
+});
+
+test("all ranks are one file with their comparison", async () => {
+  const file = join(made, "ranks.html");
+  gapscope("report", "--html", file, recordingOfRanks(made));
+  const { page } = await keep(`${pathToFileURL(file).href}#p=ranks`);
+  await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
+  expect(await page.locator(".ranks-said").innerText()).toContain(`Rank ${LATE} arrived last`);
+  await expect.poll(() => page.locator(".lateness .wait").count()).toBe(STEPS * (RANKS - 1));
+  await page.locator(".each-verdict button", { hasText: "rank 1" }).click();
+  await page.waitForSelector('.timeline.beside[data-trace="rank 0"]');
+  await page.waitForSelector('.verdict[data-together="host-bound"]');
+});

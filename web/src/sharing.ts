@@ -1,0 +1,84 @@
+// How another person, or oneself later, sees the same: the address while its server runs, a command, and a file.
+
+import { fill, h } from "./dom.ts";
+
+/** Version of the file. */
+const VERSION = 1;
+
+/** What is shown, and of what. */
+export interface Shared {
+  /** The paths that `gapscope view` was given. */
+  opened: readonly string[];
+  /** What is behind the `#` of the address, and in its query. */
+  state: string;
+  address: string;
+}
+
+/** The command that shows it again: of POSIX shells. */
+export function commandOf({ opened, state }: Shared): string {
+  const [first, ...rest] = opened;
+  return ["gapscope view", quoted(state ? `${first}#${state}` : first), ...rest.map(quoted)].join(" ");
+}
+
+function quoted(text: string): string {
+  return /^[\w./:=,@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The file that shows it again, and what it is called. */
+export function savedView({ opened, state }: Shared, gapscope: string): { name: string; text: string } {
+  const folder = opened[0].split(/[\\/]/).filter(Boolean).at(-1) ?? "";
+  return { name: `${folder.replace(/\.gapscope$/, "") || "gapscope"}.view.json`, text: `${JSON.stringify({ gapscope_view: VERSION, gapscope, traces: opened, state }, null, 2)}\n` };
+}
+
+/** The dialogue behind *Link*. */
+export class Sharing {
+  readonly element = h("dialog", { class: "sharing", "aria-label": "Show this view again" });
+
+  constructor(
+    private readonly gapscope: string,
+    private readonly shared: () => Shared,
+  ) {
+    this.element.addEventListener("click", (event) => {
+      if (event.target === this.element) this.element.close();
+    });
+  }
+
+  open(): void {
+    const shared = this.shared();
+    const saved = savedView(shared, this.gapscope);
+    const row = (title: string, says: string, text: string, does: HTMLElement): HTMLElement => h("div", { class: "sharing-row" }, h("h3", {}, title), h("p", { class: "note" }, says), h("code", { tabindex: "0", "aria-label": title }, text), does);
+    fill(
+      this.element,
+      h("h2", {}, "Show this view again"),
+      row("Address", "While this server runs, in browsers of this machine.", shared.address, copying("Copy address", shared.address)),
+      row("Command", "At any time, on this machine.", commandOf(shared), copying("Copy command", commandOf(shared))),
+      row("File", "At any time, and beside the trace on any machine.", `gapscope view ${quoted(saved.name)}`, h("button", { type: "button", onclick: () => download(saved.name, saved.text) }, "Save this view")),
+      h("form", { method: "dialog" }, h("button", { class: "primary" }, "Close")),
+    );
+    this.element.showModal();
+  }
+}
+
+function copying(name: string, text: string): HTMLElement {
+  const button = h(
+    "button",
+    {
+      type: "button",
+      onclick: () =>
+        void navigator.clipboard.writeText(text).then(
+          () => (button.textContent = "Copied"),
+          () => (button.textContent = "Select it and copy"),
+        ),
+    },
+    name,
+  );
+  return button;
+}
+
+function download(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  const link = h("a", { href: url, download: name });
+  link.click();
+  // The browser has taken it by then.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
