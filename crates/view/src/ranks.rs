@@ -41,7 +41,9 @@ pub fn compared(of: &[OfRank]) -> Result<Value, Error> {
 /// The comparison of these, each of the trace at an index.
 pub fn together(digests: &[RankDigest], traces: &[usize]) -> Value {
     if digests.len() < 2 {
-        return missing("Collectives did not run on several devices here: there are no ranks to compare.");
+        return missing(
+            "Collectives did not run on several devices here: there are no ranks to compare.",
+        );
     }
     let mut answer = json!(ranks(digests, LONGEST));
     cut_texts(&mut answer);

@@ -14,13 +14,16 @@ const MOST_BYTES: u64 = 1 << 20;
 /// The part of the state that says which of several ranks comes first; the page has it in the query of its address.
 const FIRST: &str = "first";
 
+/// Names and values, in their order.
+type Pairs = Vec<(String, String)>;
+
 /// Traces, and what the page shows of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Saved {
     /// The traces, or the capture.
     pub paths: Vec<PathBuf>,
     /// The page's state as pairs of names and values, as behind the `#` of its address.
-    state: Vec<(String, String)>,
+    state: Pairs,
 }
 
 /// What `Save this view` of the page writes.
@@ -119,7 +122,7 @@ impl Saved {
 }
 
 /// The traces and the state of a saved view; else why it is none.
-fn parsed(text: &str) -> Result<(Vec<PathBuf>, Vec<(String, String)>), String> {
+fn parsed(text: &str) -> Result<(Vec<PathBuf>, Pairs), String> {
     let written: Written = serde_json::from_str(text)
         .map_err(|_| "it is not what `Save this view` of the page wrote".to_owned())?;
     if written.gapscope_view > VERSION {
@@ -151,7 +154,7 @@ fn split(argument: &Path) -> (PathBuf, String) {
     }
 }
 
-fn pairs(state: &str) -> Vec<(String, String)> {
+fn pairs(state: &str) -> Pairs {
     let state = state.trim_start_matches('#');
     parse(state.as_bytes()).into_owned().collect()
 }

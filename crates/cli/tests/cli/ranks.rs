@@ -74,7 +74,14 @@ fn an_export_of_ranks_has_what_has_no_rank_where_it_used_a_gpu() {
          kernel id=1 process=1 name=warm_up\ndispatch queue=1 kernel=1 start_ns=1us duration_ns=5us",
     );
     workplace.trace_of("other.gapscope/rank=0", RANKS[0]);
-    let output = workplace.run(&["export", "--format", "chrome", "-o", "all.json", "other.gapscope"]);
+    let output = workplace.run(&[
+        "export",
+        "--format",
+        "chrome",
+        "-o",
+        "all.json",
+        "other.gapscope",
+    ]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("gapscope: other.gapscope is written to all.json\n"));
     let all = std::fs::read_to_string(workplace.path("all.json")).unwrap();
