@@ -13,6 +13,9 @@ import type { View } from "./view.ts";
 const REST_MS = 250;
 /** Pieces of work that are counted in the page at most. */
 const MOST_PIECES = 500_000;
+/** Pieces of work of a recording whose labels are asked for at most. */
+const MOST_WORK = 3_000_000;
+const TOO_LARGE = "Labels of a range are counted in the page, of recordings with up to 3,000,000 pieces of work: this one has more.";
 const TOO_MANY = "More than 500,000 pieces of work start in the selected range: a shorter one has this table.";
 
 export class InRange {
@@ -54,15 +57,22 @@ export class InRange {
     }
     if (!selection) return;
     const take = async (): Promise<void> => {
-      const asked = this.source.file ? null : this.source.range(trace.number, selection.from_ns, selection.to_ns).catch((error: unknown) => ({ missing: sentence(error) }));
+      // What the server says comes first: counting takes the rows.
+      if (!this.source.file) {
+        const found = await this.source.range(trace.number, selection.from_ns, selection.to_ns).catch((error: unknown) => ({ missing: sentence(error) }));
+        if (!last()) return;
+        this.found = found;
+        this.kernels = isMissing(found) ? found : found.kernels;
+        this.gaps = isMissing(found) ? found : found.gaps;
+        this.changed();
+      }
       const counted = await countedIn(trace, selection).catch((error: unknown) => ({ missing: sentence(error) }));
-      const found = await asked;
       if (!last()) return;
-      this.found = found;
-      const part = <T>(of: (found: RangeFindings) => T, or: T | Missing): T | Missing => (found === null ? or : isMissing(found) ? found : of(found));
-      this.kernels = part((found) => found.kernels, isMissing(counted) ? counted : counted.kernels);
-      this.gaps = part((found) => found.gaps, gapsIn(trace, selection));
       this.labels = isMissing(counted) ? counted : counted.labels;
+      if (this.source.file) {
+        this.kernels = isMissing(counted) ? counted : counted.kernels;
+        this.gaps = gapsIn(trace, selection);
+      }
       this.changed();
     };
     this.timer = setTimeout(() => void take(), REST_MS);
@@ -112,6 +122,8 @@ interface Piece {
 
 /** The work that starts in a range, in order of time. */
 async function piecesIn(trace: Trace, range: Range): Promise<Piece[]> {
+  const all = trace.tracks.reduce((sum, { kind, overview }) => sum + (kind === "work" ? (overview.rows ?? 0) : 0), 0);
+  if (all > MOST_WORK) throw new Error(TOO_LARGE);
   const pieces: Piece[] = [];
   for (const track of trace.tracks) {
     if (track.kind !== "work" || track.overview.rows === 0) continue;
