@@ -3,7 +3,6 @@
 import { type Findings, type GapTotal, isMissing, type KernelRow, type LabelRow, type Missing, type RangeFindings } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { NO_LABEL, type Trace, type Track } from "./data/trace.ts";
-import { partsIn } from "./lane/statistics.ts";
 import { Latest } from "./latest.ts";
 import { sentence } from "./sentence.ts";
 import type { Range } from "./time/range.ts";
@@ -84,8 +83,19 @@ function gapsIn(trace: Trace, range: Range): GapTotal[] | Missing {
   const tracks = trace.tracks.filter(({ kind }) => kind === "gaps");
   const absent = tracks.find((track) => track.state !== "ready");
   if (absent) return { missing: typeof absent.state === "object" ? absent.state.missing : "The gaps are not loaded." };
-  const lanes = tracks.flatMap(({ lanes }) => lanes);
-  return partsIn(lanes, range).map(({ key, count, total_ns }) => ({ cause: trace.text(key), count, total_ns, main_count: 0, main_ns: 0, by_other_threads_ns: 0, uncertain_ns: null }));
+  const totals = new Map<number, { count: number; total_ns: number; gap: number }>();
+  let gap = 0;
+  for (const lane of tracks.flatMap(({ lanes }) => lanes)) {
+    const { from, to } = lane.within(range);
+    for (let part = from; part < to; part += 1) {
+      // Parts of one gap touch each other.
+      if (part === from || lane.start_ns[part] > lane.end_ns(part - 1)) gap += 1;
+      const key = lane.key[part];
+      const total = totals.get(key) ?? { count: 0, total_ns: 0, gap: 0 };
+      totals.set(key, { count: total.count + (total.gap === gap ? 0 : 1), total_ns: total.total_ns + Math.min(lane.end_ns(part), range.to_ns) - Math.max(lane.start_ns[part], range.from_ns), gap });
+    }
+  }
+  return [...totals].map(([key, { count, total_ns }]) => ({ cause: trace.text(key), count, total_ns, main_count: 0, main_ns: 0, by_other_threads_ns: 0, uncertain_ns: null }));
 }
 
 /** Durations and busy time of some work that comes in order of time. */
