@@ -132,6 +132,8 @@ test.each(["the server", "a file"])("a selected range narrows every table, from 
   const idle = Number(await page.locator(".device-share").getAttribute("data-idle-ns"));
   expect(Math.abs(idle + busy_ns(range[0], range[1]) - (range[1] - range[0]))).toBeLessThanOrEqual(4);
   expect(await page.locator(".causes-table tbody tr").first().innerText()).toMatch(/host late[^]*2\.20 ms/);
+  const host_late = (await page.locator(".causes-table tbody tr").first().locator("td").allInnerTexts())[1];
+  expect(host_late).toBe("5");
   const inside = GAPS.filter(({ start_us, duration_us }) => start_us * 1000 < range[1] && (start_us + duration_us) * 1000 > range[0]).length;
   await expect.poll(async () => page.locator(".gaps-list .table").getAttribute("data-rows")).toBe(String(inside));
   expect(await page.locator(".gaps-list .panel-head").innerText()).toBe(`${inside} gaps of ${GAPS.length}, each with its whole length`);

@@ -3,7 +3,6 @@
 import { type Findings, type GapTotal, isMissing, type KernelRow, type LabelRow, type Missing, type RangeFindings } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { NO_LABEL, type Trace, type Track } from "./data/trace.ts";
-import { partsIn } from "./lane/statistics.ts";
 import { Latest } from "./latest.ts";
 import { sentence } from "./sentence.ts";
 import type { Range } from "./time/range.ts";
@@ -13,6 +12,9 @@ import type { View } from "./view.ts";
 const REST_MS = 250;
 /** Pieces of work that are counted in the page at most. */
 const MOST_PIECES = 500_000;
+/** Pieces of work of a recording whose labels are asked for at most. */
+const MOST_WORK = 3_000_000;
+const TOO_LARGE = "Labels of a range are counted in the page, of recordings with up to 3,000,000 pieces of work: this one has more.";
 const TOO_MANY = "More than 500,000 pieces of work start in the selected range: a shorter one has this table.";
 
 export class InRange {
@@ -54,15 +56,22 @@ export class InRange {
     }
     if (!selection) return;
     const take = async (): Promise<void> => {
-      const asked = this.source.file ? null : this.source.range(trace.number, selection.from_ns, selection.to_ns).catch((error: unknown) => ({ missing: sentence(error) }));
+      // What the server says comes first: counting takes the rows.
+      if (!this.source.file) {
+        const found = await this.source.range(trace.number, selection.from_ns, selection.to_ns).catch((error: unknown) => ({ missing: sentence(error) }));
+        if (!last()) return;
+        this.found = found;
+        this.kernels = isMissing(found) ? found : found.kernels;
+        this.gaps = isMissing(found) ? found : found.gaps;
+        this.changed();
+      }
       const counted = await countedIn(trace, selection).catch((error: unknown) => ({ missing: sentence(error) }));
-      const found = await asked;
       if (!last()) return;
-      this.found = found;
-      const part = <T>(of: (found: RangeFindings) => T, or: T | Missing): T | Missing => (found === null ? or : isMissing(found) ? found : of(found));
-      this.kernels = part((found) => found.kernels, isMissing(counted) ? counted : counted.kernels);
-      this.gaps = part((found) => found.gaps, gapsIn(trace, selection));
       this.labels = isMissing(counted) ? counted : counted.labels;
+      if (this.source.file) {
+        this.kernels = isMissing(counted) ? counted : counted.kernels;
+        this.gaps = gapsIn(trace, selection);
+      }
       this.changed();
     };
     this.timer = setTimeout(() => void take(), REST_MS);
@@ -74,8 +83,19 @@ function gapsIn(trace: Trace, range: Range): GapTotal[] | Missing {
   const tracks = trace.tracks.filter(({ kind }) => kind === "gaps");
   const absent = tracks.find((track) => track.state !== "ready");
   if (absent) return { missing: typeof absent.state === "object" ? absent.state.missing : "The gaps are not loaded." };
-  const lanes = tracks.flatMap(({ lanes }) => lanes);
-  return partsIn(lanes, range).map(({ key, count, total_ns }) => ({ cause: trace.text(key), count, total_ns, main_count: 0, main_ns: 0, by_other_threads_ns: 0, uncertain_ns: null }));
+  const totals = new Map<number, { count: number; total_ns: number; gap: number }>();
+  let gap = 0;
+  for (const lane of tracks.flatMap(({ lanes }) => lanes)) {
+    const { from, to } = lane.within(range);
+    for (let part = from; part < to; part += 1) {
+      // Parts of one gap touch each other.
+      if (part === from || lane.start_ns[part] > lane.end_ns(part - 1)) gap += 1;
+      const key = lane.key[part];
+      const total = totals.get(key) ?? { count: 0, total_ns: 0, gap: 0 };
+      totals.set(key, { count: total.count + (total.gap === gap ? 0 : 1), total_ns: total.total_ns + Math.min(lane.end_ns(part), range.to_ns) - Math.max(lane.start_ns[part], range.from_ns), gap });
+    }
+  }
+  return [...totals].map(([key, { count, total_ns }]) => ({ cause: trace.text(key), count, total_ns, main_count: 0, main_ns: 0, by_other_threads_ns: 0, uncertain_ns: null }));
 }
 
 /** Durations and busy time of some work that comes in order of time. */
@@ -112,6 +132,8 @@ interface Piece {
 
 /** The work that starts in a range, in order of time. */
 async function piecesIn(trace: Trace, range: Range): Promise<Piece[]> {
+  const all = trace.tracks.reduce((sum, { kind, overview }) => sum + (kind === "work" ? (overview.rows ?? 0) : 0), 0);
+  if (all > MOST_WORK) throw new Error(TOO_LARGE);
   const pieces: Piece[] = [];
   for (const track of trace.tracks) {
     if (track.kind !== "work" || track.overview.rows === 0) continue;
