@@ -229,9 +229,14 @@ impl Findings {
     pub fn of_timeline(timeline: &Timeline, options: &Options) -> Findings {
         let bindings = BindingSets::of(timeline.trace);
         std::thread::scope(|scope| {
+            let others = scope.spawn(|| Others::of(timeline, options));
             // The tables of labels need nothing of the rest, and take long on traces with many.
             let labels = scope.spawn(|| (labels::labels(timeline), operators::operators(timeline)));
-            let mut findings = Findings::without_labels(timeline, &bindings, options);
+            let mut findings =
+                Findings::of_gaps(timeline, &bindings, options, || match others.join() {
+                    Ok(others) => others,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                });
             let (labels, operators) = match labels.join() {
                 Ok(found) => found,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -243,7 +248,13 @@ impl Findings {
         })
     }
 
-    fn without_labels(timeline: &Timeline, bindings: &BindingSets, options: &Options) -> Findings {
+    /// All but labels; `others` gives what is found meanwhile.
+    fn of_gaps(
+        timeline: &Timeline,
+        bindings: &BindingSets,
+        options: &Options,
+        others: impl FnOnce() -> Others,
+    ) -> Findings {
         let trace = timeline.trace;
         let (manifest, tables) = (&trace.manifest, &trace.tables);
         let gpu_busy_ns = busy::any_busy_ns(timeline);
@@ -278,7 +289,15 @@ impl Findings {
             let samples = CodeSamples::of(timeline)?;
             Some(samples.code(window, options.gap_threshold_ns, longest))
         });
-        let transfers = transfers::transfers(timeline);
+        let Others {
+            transfers,
+            command_buffers,
+            memory,
+            counters,
+            conditions,
+            drift,
+            latency,
+        } = others();
         let sum = |figure: fn(&TransferRow) -> u64| {
             transfers.iter().map(figure).fold(0, u64::saturating_add)
         };
@@ -312,14 +331,14 @@ impl Findings {
             labels: Vec::new(),
             folded_labels: Vec::new(),
             operators: Vec::new(),
-            command_buffers: command_buffers::command_buffers(timeline, options.longest),
+            command_buffers,
             transfers,
             warm_up,
-            memory: memory_timeline::memory_timeline(timeline),
-            counters: counters::counter_rows(timeline),
-            conditions: conditions::conditions(timeline),
-            drift: drift::drift(timeline, options.longest),
-            latency: latency::latency(timeline),
+            memory,
+            counters,
+            conditions,
+            drift,
+            latency,
             equal_work,
             losses: manifest.losses.clone(),
             notes: (manifest.notes.iter().cloned())
@@ -329,6 +348,31 @@ impl Findings {
         };
         findings.advice = gaps::advice(timeline, &findings);
         findings
+    }
+}
+
+/// What needs neither the times of kernels nor gaps.
+struct Others {
+    transfers: Vec<TransferRow>,
+    command_buffers: CommandBuffers,
+    memory: Vec<MemoryRow>,
+    counters: Vec<CounterRow>,
+    conditions: Vec<ConditionNote>,
+    drift: Drift,
+    latency: Vec<QueueLatency>,
+}
+
+impl Others {
+    fn of(timeline: &Timeline, options: &Options) -> Others {
+        Others {
+            transfers: transfers::transfers(timeline),
+            command_buffers: command_buffers::command_buffers(timeline, options.longest),
+            memory: memory_timeline::memory_timeline(timeline),
+            counters: counters::counter_rows(timeline),
+            conditions: conditions::conditions(timeline),
+            drift: drift::drift(timeline, options.longest),
+            latency: latency::latency(timeline),
+        }
     }
 }
 

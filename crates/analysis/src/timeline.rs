@@ -64,7 +64,7 @@ impl<'a> Timeline<'a> {
 
     /// Indexes a trace.
     pub fn of(trace: &'a Trace) -> Timeline<'a> {
-        let mut builder = Builder::new(trace, trace.tables.dispatches.queue.len());
+        let mut builder = Builder::new(trace, trace.tables.dispatches.queue.len(), true);
         builder.add(&trace.tables.dispatches);
         builder.finish()
     }
@@ -79,7 +79,22 @@ impl<'a> Timeline<'a> {
         count: usize,
         feed: impl FnOnce(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
     ) -> Option<(Timeline<'a>, R)> {
-        let mut builder = Builder::new(trace, count);
+        Timeline::fed(Builder::new(trace, count, true), feed)
+    }
+
+    /// The same, of which only gaps and counters are asked: it keeps no labels and bindings of dispatches.
+    pub fn of_times<R>(
+        trace: &'a Trace,
+        count: usize,
+        feed: impl FnOnce(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
+    ) -> Option<(Timeline<'a>, R)> {
+        Timeline::fed(Builder::new(trace, count, false), feed)
+    }
+
+    fn fed<R>(
+        mut builder: Builder<'a>,
+        feed: impl FnOnce(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
+    ) -> Option<(Timeline<'a>, R)> {
         let fed = feed(&mut |piece| builder.add(piece))?;
         Some((builder.finish(), fed))
     }

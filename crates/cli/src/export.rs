@@ -7,8 +7,8 @@ use crate::trace::InPieces;
 use crate::{exit, page, progress, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
-use gapscope_export::{Exported, Scene, chrome, csv, firefox, perfetto, speedscope};
-use gapscope_trace::tables::Dispatches;
+use gapscope_export::{Exported, Labels, Scene, chrome, csv, firefox, perfetto, speedscope};
+use gapscope_trace::tables::{Dispatches, Markers};
 use gapscope_trace::{Diagnostic, Selection, rank_folders, read_manifest};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -86,6 +86,10 @@ fn one(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
             _ => Scene::selection(),
         };
         trace::in_pieces(path, &selection, |opened| {
+            let markers = match format {
+                Format::Csv => Markers::default(),
+                _ => std::mem::take(&mut opened.trace.tables.markers),
+            };
             let trace = &opened.trace;
             let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take);
             let exported = match format {
@@ -98,7 +102,9 @@ fn one(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
                     Err(error) => Err(Failure::new(without_number(&error.to_string()))),
                 },
                 format => {
-                    let (scene, unknown) = Scene::of_pieces(trace, opened.rows(), each)?;
+                    let labels = Labels::of(&markers);
+                    drop(markers);
+                    let (scene, unknown) = Scene::of_pieces(trace, labels, opened.rows(), each)?;
                     say_remarks(opened, &unknown);
                     if unknown_because(trace, CAUSES).is_some() {
                         page::say("gapscope: gaps rest on that and are not drawn\n");

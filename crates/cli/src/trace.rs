@@ -92,16 +92,16 @@ impl InPieces {
 pub fn in_pieces<R>(
     path: &Path,
     selection: &Selection,
-    mut show: impl FnMut(&InPieces) -> Option<R>,
+    mut show: impl FnMut(&mut InPieces) -> Option<R>,
 ) -> Result<R, Failure> {
     let mut shown = |selection: &Selection, dispatches| -> Result<Option<R>, Failure> {
         let Opened { trace, remarks } = open(path, selection)?;
-        let opened = InPieces {
+        let mut opened = InPieces {
             trace,
             remarks,
             dispatches,
         };
-        let shown = show(&opened);
+        let shown = show(&mut opened);
         match opened.dispatches.and_then(|pieces| pieces.stopped()) {
             Some(error) => Err(error.into()),
             None => Ok(shown),

@@ -61,15 +61,20 @@ pub(crate) enum Value {
 
 impl Scene<'_> {
     /// What is written on a slice.
-    pub(crate) fn name(&self, Drawn { slice, dispatch }: &Drawn) -> TextId {
+    pub(crate) fn name(&self, drawn: &Drawn) -> TextId {
         let (tables, names) = (&self.trace.tables, &self.names);
+        let Drawn {
+            slice,
+            dispatch,
+            marker,
+        } = drawn;
         let row = slice.row as usize;
         match slice.kind {
             Kind::Dispatch => names.kernel(dispatch.kernel).name,
             Kind::Transfer => names.of_static(tables.transfers.kind[row].as_str()),
             Kind::Opaque => names.of_static(tables.opaque_work.kind[row].as_str()),
             Kind::CommandBuffer => names.command_buffer(row),
-            Kind::Marker => names.label(tables.markers.label[row]).text,
+            Kind::Marker => names.label(marker.label).text,
             Kind::HostCall => names.of_static(tables.host_calls.call[row].as_str()),
             Kind::Gap => names.of_static(self.gaps[row].cause.as_str()),
         }
@@ -78,10 +83,15 @@ impl Scene<'_> {
     /// Gives each detail of a slice that is known. `E` is the error of the taker.
     pub(crate) fn details<E>(
         &self,
-        Drawn { slice, dispatch }: &Drawn,
+        drawn: &Drawn,
         mut take: impl FnMut(Key, Value) -> Result<(), E>,
     ) -> Result<(), E> {
         use Value::{Signed, Text, Unsigned};
+        let Drawn {
+            slice,
+            dispatch,
+            marker,
+        } = drawn;
         let (tables, names) = (&self.trace.tables, &self.names);
         let row = slice.row as usize;
         macro_rules! known_id {
@@ -150,10 +160,9 @@ impl Scene<'_> {
                 }
             }
             Kind::Marker => {
-                let t = &tables.markers;
-                take(Key::Label, Text(names.label(t.label[row]).path))?;
-                take(Key::Scope, Text(names.of_static(t.scope[row].as_str())))?;
-                known_id!(CommandBuffer, t.command_buffer[row]);
+                take(Key::Label, Text(names.label(marker.label).path))?;
+                take(Key::Scope, Text(names.of_static(marker.scope.as_str())))?;
+                known_id!(CommandBuffer, marker.command_buffer);
             }
             Kind::HostCall => {
                 let t = &tables.host_calls;

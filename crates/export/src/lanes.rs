@@ -135,7 +135,7 @@ mod tests {
                 end_ns: start_ns + length,
                 row: row as u32,
                 flow: 0,
-                kind: Kind::Marker,
+                kind: Kind::HostCall,
             })
             .collect()
         })

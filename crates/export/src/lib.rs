@@ -23,4 +23,4 @@ pub mod speedscope;
 mod texts;
 
 pub use exported::{Exported, Rows};
-pub use scene::Scene;
+pub use scene::{Labels, Scene};

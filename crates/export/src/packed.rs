@@ -1,8 +1,9 @@
 //! Slices as they are kept until they are written: some fifteen bytes each instead of a hundred, in blocks that can be
 //! written on any core.
 
-use crate::slice::{Dispatch, Drawn, Kind, Slice};
+use crate::slice::{Dispatch, Drawn, Kind, Marker, Slice};
 use gapscope_trace::ids::{CommandBufferId, Id, KernelId, LabelId, SubmissionId};
+use gapscope_trace::tables::{MarkerScope, Markers};
 
 /// Slices of a block.
 const BLOCK_SLICES: u32 = 4096;
@@ -37,7 +38,19 @@ impl Lane {
         lane
     }
 
-    /// Appends a slice, which begins no earlier than the one before; `rest` is what [`pack_dispatch`] or [`pack_row`] made
+    /// A lane of labels, which are rows of a table.
+    pub fn of_labels(slices: Vec<Slice>, table: &Markers) -> Lane {
+        let (mut lane, mut rest) = (Lane::default(), Vec::new());
+        for slice in slices {
+            rest.clear();
+            pack_marker(&Marker::of(table, slice.row as usize), &mut rest);
+            lane.push(slice.start_ns, slice.end_ns, &rest);
+        }
+        lane.finish();
+        lane
+    }
+
+    /// Appends a slice, which begins no earlier than the one before; `rest` is what [`pack_dispatch`], [`pack_marker`] or [`pack_row`] made
     /// of it.
     pub fn push(&mut self, start_ns: i64, end_ns: i64, rest: &[u8]) {
         let full = |block: &Block| block.count == BLOCK_SLICES;
@@ -149,6 +162,16 @@ pub(crate) fn pack_dispatch(dispatch: &Dispatch, flow: u32, to: &mut Vec<u8>) {
     ids.into_iter().flatten().for_each(|id| pack(to, id));
 }
 
+/// Appends all but the times of a label.
+pub(crate) fn pack_marker(marker: &Marker, to: &mut Vec<u8>) {
+    let around = marker.command_buffer.map(Id::number);
+    let known = around.map_or(0, |_| COMMAND_BUFFER);
+    pack(to, Kind::Marker as u64 | known);
+    pack(to, marker.label.number());
+    pack(to, marker.scope.number().into());
+    around.into_iter().for_each(|id| pack(to, id));
+}
+
 fn pack_flow(flow: u32, to: &mut Vec<u8>) {
     if flow != 0 {
         pack(to, flow.into());
@@ -200,10 +223,21 @@ impl Unpack<'_> {
                 kind,
             },
             dispatch: Dispatch::default(),
+            marker: Marker::default(),
         };
-        if kind != Kind::Dispatch {
-            drawn.slice.row = self.number() as u32;
-            return drawn;
+        match kind {
+            Kind::Dispatch => {}
+            Kind::Marker => {
+                drawn.marker.label = LabelId(self.number() as u32);
+                drawn.marker.scope = MarkerScope::from_number(self.number() as u8);
+                let around = (head & COMMAND_BUFFER != 0).then(|| self.number());
+                drawn.marker.command_buffer = around.map(CommandBufferId);
+                return drawn;
+            }
+            _ => {
+                drawn.slice.row = self.number() as u32;
+                return drawn;
+            }
         }
         let dispatch = &mut drawn.dispatch;
         dispatch.kernel = KernelId(self.number() as u32);
@@ -257,17 +291,27 @@ mod tests {
                 position,
                 label: label.map(LabelId),
             };
+            let is_marker = kind == Kind::Marker;
+            let marker = Marker {
+                label: dispatch.label.unwrap_or_default(),
+                scope: MarkerScope::ALL[row as usize % MarkerScope::ALL.len()],
+                command_buffer: dispatch.command_buffer,
+            };
             let slice = Slice {
                 start_ns,
                 end_ns,
-                row: if is_dispatch { 0 } else { row },
-                flow,
+                row: if is_dispatch || is_marker { 0 } else { row },
+                flow: if is_marker { 0 } else { flow },
                 kind,
             };
-            let none = Dispatch::default();
             Drawn {
                 slice,
-                dispatch: if is_dispatch { dispatch } else { none },
+                dispatch: if is_dispatch {
+                    dispatch
+                } else {
+                    Dispatch::default()
+                },
+                marker: if is_marker { marker } else { Marker::default() },
             }
         })
     }
@@ -276,10 +320,11 @@ mod tests {
         #[test]
         fn a_lane_gives_back_what_was_put_into_it(all in proptest::collection::vec(drawn(), 0..50)) {
             let mut lane = Lane::default();
-            for Drawn { slice, dispatch } in &all {
+            for Drawn { slice, dispatch, marker } in &all {
                 let mut rest = Vec::new();
                 match slice.kind {
                     Kind::Dispatch => pack_dispatch(dispatch, slice.flow, &mut rest),
+                    Kind::Marker => pack_marker(marker, &mut rest),
                     _ => pack_row(slice, &mut rest),
                 }
                 lane.push(slice.start_ns, slice.end_ns, &rest);
@@ -296,7 +341,7 @@ mod tests {
             end_ns: 10 * i64::from(row) + 7,
             row,
             flow: 0,
-            kind: Kind::Marker,
+            kind: Kind::HostCall,
         };
         let lane = Lane::of((0..3 * BLOCK_SLICES + 5).map(slice));
         assert_eq!(lane.blocks.len(), 4);

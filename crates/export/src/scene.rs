@@ -4,6 +4,7 @@ mod build;
 mod counters;
 mod gaps;
 mod groups;
+mod labels;
 mod owners;
 mod samples;
 mod work;
@@ -22,6 +23,7 @@ use gapscope_trace::tables::{
 use gapscope_trace::{Selection, Trace};
 
 pub(crate) use gaps::GapRow;
+pub use labels::Labels;
 pub(crate) use samples::ThreadSamples;
 
 /// A trace as every format but CSV draws it: ready to be written.

@@ -1,7 +1,7 @@
 //! Slices: rows with a start and an end.
 
 use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, SubmissionId};
-use gapscope_trace::tables::Dispatches;
+use gapscope_trace::tables::{Dispatches, MarkerScope, Markers};
 
 /// A row that is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(crate) struct Slice {
     pub start_ns: i64,
     /// Not before `start_ns`.
     pub end_ns: i64,
-    /// Row of the table that `kind` names. Of a dispatch 0 once it is drawn: its table is not in memory.
+    /// Row of the table that `kind` names. Of dispatches and labels 0 once they are drawn: their tables are not in memory.
     pub row: u32,
     /// 0: none. For a host call, one more than its place in the scene's flows; otherwise one more than the target that
     /// begins with this slice.
@@ -53,6 +53,27 @@ pub(crate) struct Drawn {
     pub slice: Slice,
     /// Nothing but defaults where the slice is of another kind.
     pub dispatch: Dispatch,
+    /// Likewise.
+    pub marker: Marker,
+}
+
+/// What is said of a label besides its times.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Marker {
+    pub label: LabelId,
+    pub scope: MarkerScope,
+    pub command_buffer: Option<CommandBufferId>,
+}
+
+impl Marker {
+    /// That of a row.
+    pub fn of(table: &Markers, row: usize) -> Marker {
+        Marker {
+            label: table.label[row],
+            scope: table.scope[row],
+            command_buffer: table.command_buffer[row],
+        }
+    }
 }
 
 /// What a slice is a row of.

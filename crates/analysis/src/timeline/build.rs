@@ -38,8 +38,8 @@ struct Rows<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// For a trace with `dispatches` dispatches.
-    pub fn new(trace: &'a Trace, dispatches: usize) -> Builder<'a> {
+    /// For a trace with `dispatches` dispatches, of which either all columns are kept or no more than gaps and counters need.
+    pub fn new(trace: &'a Trace, dispatches: usize, keeps_all: bool) -> Builder<'a> {
         let tables = &trace.tables;
         let mut builder = Builder {
             timeline: Timeline {
@@ -72,6 +72,7 @@ impl<'a> Builder<'a> {
             limits.is_some_and(|limits| limits.multiprocessors.is_some())
         };
         timeline.dispatches.keeps_groups = trace.manifest.devices.iter().any(sized);
+        timeline.dispatches.keeps_all = keeps_all;
         timeline.dispatches.reserve(dispatches);
         if builder.inside && timeline.gpus.len() == 1 {
             let _ = timeline.gpus[0].works.try_reserve_exact(dispatches);
@@ -183,14 +184,16 @@ impl<'a> Builder<'a> {
             let columns = &mut timeline.dispatches;
             let kernel = timeline.kernel_ids.row(piece.kernel[at]);
             columns.kernels.push(kernel);
-            let label = piece.label[at].or(label_around);
-            let label = label.map_or(NONE, |id| timeline.label_ids.row(id));
-            columns.labels.push(label);
-            columns
-                .bindings
-                .push(piece.bindings[at].map_or(NONE, |id| id.0));
-            if columns.keeps_groups {
-                columns.groups.push(groups(piece, at));
+            if columns.keeps_all {
+                let label = piece.label[at].or(label_around);
+                let label = label.map_or(NONE, |id| timeline.label_ids.row(id));
+                columns.labels.push(label);
+                columns
+                    .bindings
+                    .push(piece.bindings[at].map_or(NONE, |id| id.0));
+                if columns.keeps_groups {
+                    columns.groups.push(groups(piece, at));
+                }
             }
             let times = timeline.command_buffers.get_mut(command_buffer as usize);
             if times.is_none() {

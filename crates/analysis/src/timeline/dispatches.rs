@@ -21,6 +21,8 @@ pub(crate) struct DispatchColumns {
     /// Its workgroups, or [`NONE`]. Only where a device's size is known: nothing else needs them.
     pub(crate) groups: Vec<u32>,
     pub(super) keeps_groups: bool,
+    /// Labels, bindings and workgroups are kept.
+    pub(super) keeps_all: bool,
     /// Of what is in no command buffer; shorter where none follow.
     pub(crate) launched: Vec<Launched>,
     /// Those without known times, by row.
@@ -87,9 +89,13 @@ impl DispatchColumns {
 
     /// Makes space for so many, where there is some: a damaged trace may claim any number.
     pub(super) fn reserve(&mut self, rows: usize) {
-        let all = [&mut self.kernels, &mut self.labels, &mut self.bindings];
-        let groups = self.keeps_groups.then_some(&mut self.groups);
-        for column in all.into_iter().chain(groups) {
+        let columns = [
+            (true, &mut self.kernels),
+            (self.keeps_all, &mut self.labels),
+            (self.keeps_all, &mut self.bindings),
+            (self.keeps_all && self.keeps_groups, &mut self.groups),
+        ];
+        for (_, column) in columns.into_iter().filter(|(kept, _)| *kept) {
             let _ = column.try_reserve_exact(rows);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::gaps::Gaps;
 use super::groups::{self, Pids};
+use super::labels::Labels;
 use super::owners::{QueueSlices, SlicesByOwner, ThreadKey};
 use super::work::{self, WorkLanes};
 use super::{Scene, counters};
@@ -16,7 +17,7 @@ use gapscope_analysis::vocabulary::Vocabulary;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::lookup::IdIndex;
-use gapscope_trace::tables::{Dispatches, HostCallKind, MarkerScope, Table};
+use gapscope_trace::tables::{Dispatches, HostCallKind, Table};
 use rustc_hash::FxHashMap;
 use std::mem::take;
 
@@ -99,22 +100,24 @@ impl<'a> Scene<'a> {
             take(dispatches);
             Some(())
         };
-        let scene = Scene::of_pieces(trace, dispatches.len(), each);
+        let labels = Labels::of(&trace.tables.markers);
+        let scene = Scene::of_pieces(trace, labels, dispatches.len(), each);
         scene.expect("all dispatches are handed over").0
     }
 
-    /// The scene of a trace whose `count` dispatches are not in its table: `each` hands them over piece by piece, in their
+    /// The scene of a trace of whose labels the table is not needed, and whose `count` dispatches are not in theirs: `each` hands them over piece by piece, in their
     /// order, as [`gapscope_trace::DispatchPieces`] reads them, and is called twice. `None` where it gives none; otherwise with
     /// what it gave at first.
     pub fn of_pieces<R>(
         trace: &'a Trace,
+        labels: Labels,
         count: usize,
         each: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
     ) -> Option<(Scene<'a>, R)> {
         let names = Vocabulary::of(&trace.manifest);
         let tables = &trace.tables;
         let mut builder = Builder::new(trace);
-        let (timeline, read) = Timeline::of_pieces(trace, count, |take| {
+        let (timeline, read) = Timeline::of_times(trace, count, |take| {
             each(&mut |piece| {
                 builder.look(piece);
                 take(piece);
@@ -126,7 +129,7 @@ impl<'a> Scene<'a> {
         drop(timeline);
         builder.draw_others();
         builder.draw_host();
-        builder.draw_markers();
+        builder.draw_labels(labels);
         let flows = builder.link();
         builder.count_submissions();
         builder.count_counter_values();
@@ -360,35 +363,12 @@ impl Builder<'_> {
         self.count("host_calls", drawn, table.len());
     }
 
-    fn draw_markers(&mut self) {
-        let table = &self.trace.tables.markers;
-        let mut drawn = 0;
-        for row in 0..table.len() {
-            let times = Interval::of_row(table.start_ns[row], table.duration_ns[row]);
-            let Some(interval) = times else { continue };
-            drawn += 1;
-            self.reach_time(interval);
-            let slice = slice(Kind::Marker, row, interval);
-            match (table.queue[row], table.scope[row]) {
-                (Some(queue), MarkerScope::CommandBuffer) => {
-                    let place = self.slices.queue(queue);
-                    self.slices.queues[place].labels.push(slice);
-                }
-                (Some(queue), MarkerScope::Queue) => {
-                    let place = self.slices.queue(queue);
-                    self.slices.queues[place].host_labels.push(slice);
-                }
-                _ => {
-                    let key = ThreadKey {
-                        process: table.process[row],
-                        thread: table.thread[row],
-                    };
-                    let thread = self.slices.threads.entry(key).or_default();
-                    thread.labels.push(slice);
-                }
-            }
+    fn draw_labels(&mut self, labels: Labels) {
+        if let Some(times) = labels.times {
+            self.reach_time(times);
         }
-        self.count("markers", drawn, table.len());
+        self.count("markers", labels.drawn, labels.rows);
+        labels.place(&mut self.slices);
     }
 
     /// Links submitting calls with the first work of each of their targets. Gives these targets, in a list for each such

@@ -50,22 +50,10 @@ pub(super) fn gpus(
                 lanes: slices.work,
             });
         }
-        let rest = [
-            (
-                names.words().command_buffer.many,
-                slices.command_buffers,
-                Sharing::Apart,
-            ),
-            ("labels", slices.labels, Sharing::Nested),
-            (
-                "labels set by the host",
-                slices.host_labels,
-                Sharing::Nested,
-            ),
-        ];
-        for (what, slices, sharing) in rest {
-            group.add(name_of(what), None, slices, sharing);
-        }
+        let what = names.words().command_buffer.many;
+        group.add(name_of(what), None, slices.command_buffers, Sharing::Apart);
+        group.add_lanes(name_of("labels"), None, slices.labels);
+        group.add_lanes(name_of("labels set by the host"), None, slices.host_labels);
     }
     groups
 }
@@ -105,7 +93,7 @@ pub(super) fn processes(
         let name = cut(&names.thread(process, of.thread));
         let labels = format!("{name} · labels");
         groups[place].add(name, of.thread, slices.calls, Sharing::Nested);
-        groups[place].add(labels, None, slices.labels, Sharing::Nested);
+        groups[place].add_lanes(labels, None, slices.labels);
     }
     for ((process, thread), rows) in samples::by_thread(trace) {
         let place = place_of(process, &mut groups);
@@ -127,13 +115,17 @@ impl Group {
         slices: Vec<Slice>,
         sharing: Sharing,
     ) {
-        if !slices.is_empty() {
-            let lanes = lanes::split(slices, sharing).into_iter();
+        let lanes = lanes::split(slices, sharing).into_iter();
+        self.add_lanes(name, thread, lanes.map(Lane::of).collect());
+    }
+
+    fn add_lanes(&mut self, name: String, thread: Option<ThreadId>, lanes: Vec<Lane>) {
+        if !lanes.is_empty() {
             self.tracks.push(Track {
                 name,
                 thread,
                 queue: None,
-                lanes: lanes.map(Lane::of).collect(),
+                lanes,
             });
         }
     }

@@ -20,9 +20,9 @@ pub(super) struct QueueSlices {
     pub work: Vec<Lane>,
     pub command_buffers: Vec<Slice>,
     /// Labels in command buffers, by the device's time.
-    pub labels: Vec<Slice>,
+    pub labels: Vec<Lane>,
     /// Labels on the queue, by the host's time.
-    pub host_labels: Vec<Slice>,
+    pub host_labels: Vec<Lane>,
 }
 
 impl QueueSlices {
@@ -43,11 +43,11 @@ impl QueueSlices {
 #[derive(Debug, Default)]
 pub(super) struct ThreadSlices {
     pub calls: Vec<Slice>,
-    pub labels: Vec<Slice>,
+    pub labels: Vec<Lane>,
 }
 
 /// A thread of a recorded process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ThreadKey {
     pub process: ProcessId,
     /// Absent where it is not known which.
