@@ -176,7 +176,10 @@ class _Names:
             return known[1]
         if root is module:
             self._walk(module)
-            self._add(module, type(module).__name__)
+            # Of a compiled one, the module that was compiled, as in the paths.
+            is_compiled = type(module).__name__ == "OptimizedModule"
+            inner = getattr(module, "_orig_mod", module) if is_compiled else module
+            self._add(module, type(inner).__name__)
         elif self._walks.get(id(root), (None, 0))[1] < _MOST_WALKS:
             self._walk(root)
         known = self._texts.get(id(module))
