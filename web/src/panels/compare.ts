@@ -218,8 +218,8 @@ export class ComparePanel {
     return h(
       "div",
       { class: "split changes" },
-      h("div", { class: "by-kernel" }, h("h3", {}, `By kernel${each}`), kernels.element),
-      h("div", { class: "by-cause" }, h("h3", {}, `Idle time by cause${each}`), idle.element),
+      h("div", { class: "by-kernel" }, h("h2", { class: "part" }, `By kernel${each}`), kernels.element),
+      h("div", { class: "by-cause" }, h("h2", { class: "part" }, `Idle time by cause${each}`), idle.element),
     );
   }
 
