@@ -5,6 +5,7 @@ pub mod counters_csv;
 pub mod database;
 pub mod events;
 pub mod ggml;
+pub mod interpreter;
 pub mod kineto;
 pub mod manifest;
 pub mod perfetto;
@@ -22,7 +23,7 @@ mod wire;
 use crate::Target;
 
 /// All of them.
-pub const ALL: [Target; 13] = [
+pub const ALL: [Target; 14] = [
     manifest::TARGET,
     table::TARGET,
     rows::TARGET,
@@ -36,4 +37,5 @@ pub const ALL: [Target; 13] = [
     xplane::TARGET,
     ggml::TARGET,
     counters_csv::TARGET,
+    interpreter::TARGET,
 ];

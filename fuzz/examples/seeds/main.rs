@@ -18,6 +18,8 @@ use stand_in_xctrace::{Quirks, SCHEMAS, Scene};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod interpreter;
+
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Result {
@@ -30,6 +32,9 @@ fn main() -> Result {
     kineto(&out, &root)?;
     code(&out, &root)?;
     capture(&out, &root)?;
+    for (name, memory) in interpreter::all() {
+        keep(&out, "interpreter", &name, &memory)?;
+    }
     for spool in arguments {
         let name = spool.file_name().unwrap_or_default().to_string_lossy();
         spools(&out, &name, &spool)?;

@@ -40,4 +40,5 @@ targets! {
     xplane: 200,
     ggml: 200,
     counters_csv: 200,
+    interpreter: 300,
 }

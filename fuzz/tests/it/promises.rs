@@ -167,3 +167,24 @@ fn most_changes_of_a_capture_leave_records() {
         "{whole} of {inputs} have no problem"
     );
 }
+
+/// What the kept inputs mean: each version is read, and what has no end is given up.
+#[test]
+fn memory_of_each_python_has_its_stack() {
+    let frame = |function: &str, line| (function.to_owned(), "/p/train.py".to_owned(), Some(line));
+    let expected = vec![frame("outer", 11), frame("inner", 11)];
+    let mut versions = 0;
+    for path in replay::corpus(&targets::interpreter::TARGET) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let stacks = targets::interpreter::stacks(&std::fs::read(&path).unwrap());
+        if name.starts_with("two-frames") {
+            versions += 1;
+            for stack in stacks {
+                assert_eq!(stack.as_ref(), Some(&expected), "{name}");
+            }
+        } else if name.starts_with("fault-circle") || name.starts_with("calls-itself") {
+            assert_eq!(stacks, [None, None, None], "{name}");
+        }
+    }
+    assert_eq!(versions, 5, "3.11 to 3.15");
+}

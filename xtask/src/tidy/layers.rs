@@ -120,6 +120,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-export",
             "gapscope-import",
             "gapscope-spool",
+            "gapscope-stacks",
             "gapscope-recorder",
         ],
     ),

@@ -11,12 +11,14 @@
 //! One thread of ours ([`Stacks`]) looks at all threads that are followed. Its cost is bounded: it takes fewer samples where they cost more.
 //!
 //! Layers, the lower ones first: `memory` and `procfs` ask the system; `elf` finds symbols in files; `python` reads the frames of
-//! interpreters, `running` has the kernel record threads that run, and `native` unwinds; `stacks` gives stacks their numbers; `process` has what is known of one process; `sampler` decides
+//! interpreters (`foreign`: as fuzzing asks for them), `running` has the kernel record threads that run, and `native` unwinds; `stacks` gives stacks their numbers; `process` has what is known of one process; `sampler` decides
 //! whom to look at and when.
 #![deny(missing_docs)]
 
 mod allowed;
 mod elf;
+#[doc(hidden)]
+pub mod foreign;
 mod heard;
 mod memory;
 mod native;

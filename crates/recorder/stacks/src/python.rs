@@ -8,7 +8,7 @@ mod codes;
 #[cfg(test)]
 mod hostile;
 
-pub use attach::{Attached, attach};
+pub use attach::{Attached, attach, read_at};
 pub use codes::Place;
 
 use crate::memory::{Memory, Snapshot};
@@ -21,6 +21,7 @@ use std::io;
 const TRIES: u32 = 16;
 /// A deeper one is taken for a torn one. Python's own limit is 1,000.
 const MOST_FRAMES: usize = 4096;
+/// Of all interpreters together: their lists may be torn into circles.
 const MOST_THREADS: usize = 16_384;
 const MOST_INTERPRETERS: usize = 256;
 /// A lock is not larger: the address that a thread waits at tells which one it is.
@@ -108,6 +109,7 @@ impl Reader {
         {
             return Err(NoStack::NotPython);
         }
+        self.codes.start_stack();
         let mut last = NoStack::Changing;
         for tried in 0..TRIES {
             match self.try_stack(thread, now_ns, into) {
@@ -225,13 +227,14 @@ impl Reader {
             .word(sum(self.runtime, self.layout.first_interpreter)?)?;
         let mut bytes = [0; STRUCTURE_BYTES];
         let bytes = &mut bytes[..self.layout.thread_bytes()];
+        let mut threads = 0..MOST_THREADS;
         for _ in 0..MOST_INTERPRETERS {
             if interpreter == 0 {
                 break;
             }
             let field = |offset| self.memory.word(sum(interpreter, offset)?);
             let mut state = field(self.layout.first_thread)?;
-            for _ in 0..MOST_THREADS {
+            for _ in threads.by_ref() {
                 if state == 0 {
                     break;
                 }
@@ -245,6 +248,9 @@ impl Reader {
                     });
                 }
                 state = found.next;
+            }
+            if threads.is_empty() {
+                break;
             }
             interpreter = field(self.layout.next_interpreter)?;
         }

@@ -4,7 +4,7 @@ use super::Reader;
 use crate::elf::Interpreters;
 use crate::memory::Memory;
 use crate::procfs::{Mapped, mapped, open_mapped};
-use gapscope_model::python::{Layout, TABLE_BYTES, Version};
+use gapscope_model::python::{Layout, TABLE_BYTES, Unsupported, Version};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -70,13 +70,32 @@ fn attach_to(
         let reason = "the version of Python is before 3.11".to_owned();
         return Ok(Attached::Refused(reason));
     };
-    let memory = Memory::of(pid);
+    let code_type = found.code_type.map(here);
+    Ok(
+        match read_at(Memory::of(pid), runtime, version, code_type)? {
+            Ok(Some(reader)) => Attached::Python {
+                reader: Box::new(reader),
+                file: mapped.path.clone(),
+            },
+            Ok(None) => Attached::NotYet,
+            Err(refused) => Attached::Refused(refused.to_string()),
+        },
+    )
+}
+
+/// The reader of the interpreter whose `_PyRuntime` and `Py_Version` are at these addresses. `None`: it has not begun.
+pub fn read_at(
+    memory: Memory,
+    runtime: u64,
+    version: u64,
+    code_type: Option<u64>,
+) -> io::Result<Result<Option<Reader>, Unsupported>> {
     let version = Version(memory.word(version)? as u32);
     let mut table = [0; TABLE_BYTES];
     memory.read(runtime, &mut table)?;
     let layout = match Layout::of(version, &table) {
         Ok(layout) => layout,
-        Err(refused) => return Ok(Attached::Refused(refused.to_string())),
+        Err(refused) => return Ok(Err(refused)),
     };
     let has_begun = memory
         .word(runtime.wrapping_add(layout.first_interpreter))
@@ -85,16 +104,7 @@ fn attach_to(
             interpreter => memory.word(interpreter.wrapping_add(layout.first_thread)),
         })
         .is_ok_and(|thread| thread != 0);
-    if !has_begun {
-        return Ok(Attached::NotYet);
-    }
-    Ok(Attached::Python {
-        reader: Box::new(Reader::new(
-            memory,
-            layout,
-            runtime,
-            found.code_type.map(here),
-        )),
-        file: mapped.path.clone(),
-    })
+    Ok(Ok(
+        has_begun.then(|| Reader::new(memory, layout, runtime, code_type))
+    ))
 }

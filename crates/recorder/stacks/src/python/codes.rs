@@ -12,6 +12,9 @@ const CHECK_EVERY_NS: i64 = 100_000_000;
 const MOST_CODES: usize = 1 << 16;
 /// And where their line tables take more.
 const MOST_BYTES: usize = 64 << 20;
+/// When so much has been read for one stack of line tables that are new, the rest is left to the next one: memory that makes no sense may
+/// have a long table for each frame.
+const MOST_NEW_BYTES: usize = 1 << 20;
 /// A code object's type, and its size in instructions, come first.
 const TYPE_OFFSET: usize = 8;
 
@@ -49,6 +52,8 @@ pub struct Codes {
     next_serial: u32,
     files: FxHashMap<String, Arc<str>>,
     bytes: usize,
+    /// Of [`MOST_NEW_BYTES`], what is left for this stack.
+    new_bytes: usize,
 }
 
 impl Codes {
@@ -62,7 +67,13 @@ impl Codes {
             next_serial: 0,
             files: FxHashMap::default(),
             bytes: 0,
+            new_bytes: MOST_NEW_BYTES,
         }
+    }
+
+    /// What comes is another stack.
+    pub fn start_stack(&mut self) {
+        self.new_bytes = MOST_NEW_BYTES;
     }
 
     /// A number for an instruction of a code object: the code object's and the instruction's.
@@ -136,6 +147,10 @@ impl Codes {
         let mut header = [0; HEADER_BYTES];
         let length = self.memory.read_some(code.lines, &mut header)?;
         let length = self.layout.bytes_length(&header[..length])?;
+        if self.new_bytes == 0 {
+            return Err(Inconsistent("a stack has more new code than one has").into());
+        }
+        self.new_bytes = self.new_bytes.saturating_sub(length);
         let mut lines = vec![0; length].into_boxed_slice();
         let at = code.lines.wrapping_add(self.layout.bytes_offset());
         self.memory.read(at, &mut lines)?;

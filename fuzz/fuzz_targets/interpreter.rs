@@ -1,0 +1,2 @@
+#![no_main]
+fuzz::libfuzzer!(fuzz::targets::interpreter::TARGET);

@@ -1,0 +1,114 @@
+//! The memory of a Python that the sampler reads from outside: any bytes, at an address that is always the same.
+//!
+//! The first bytes of an input are a header, which is part of that memory; from it on, addresses are those of the memory itself.
+
+use crate::Target;
+use crate::bytes::{self, Any};
+use crate::memory;
+use fastrand::Rng;
+use gapscope_stacks::foreign::{self, Frame, Interpreter};
+use std::ptr::{self, NonNull};
+use std::sync::{Mutex, PoisonError};
+
+/// See the module.
+pub const TARGET: Target = Target {
+    name: "interpreter",
+    read: |input| {
+        stacks(input);
+    },
+    mutate,
+};
+
+/// Where the memory begins: so low that nothing else is there.
+pub const BASE: u64 = 0x10_0000_0000;
+/// Behind the input it is zero, so that lengths may be long.
+const BYTES: usize = 8 << 20;
+/// Words of the header: version, thread, `_PyRuntime`, type of code or 0, the address at which the thread waits.
+pub const HEADER_WORDS: usize = 5;
+/// More than a stack can have.
+const MOST_FRAMES: usize = 4096;
+/// As the sampler does: at once again, then when what is known has to be looked at again.
+const MOMENTS_NS: [i64; 3] = [0, 1, 200_000_000];
+/// For each moment less than 1 MiB of line tables that are new and another one, of 4 MiB; a snapshot, and what the rest takes.
+const MOST_BYTES: usize = (MOMENTS_NS.len() * 5 + 5) << 20;
+
+/// Memory of this process at [`BASE`].
+struct Mapped(NonNull<u8>);
+
+impl Mapped {
+    fn of(input: &[u8]) -> Mapped {
+        let flags = libc::MAP_PRIVATE
+            | libc::MAP_ANONYMOUS
+            | libc::MAP_NORESERVE
+            | libc::MAP_FIXED_NOREPLACE;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let at = ptr::without_provenance_mut(BASE as usize);
+        // SAFETY: new memory, and only where nothing is.
+        let at = unsafe { libc::mmap(at, BYTES, protection, flags, -1, 0) };
+        assert!(at.addr() == BASE as usize, "nothing else is at {BASE:#x}");
+        let at = NonNull::new(at.cast::<u8>()).expect("it is not at 0");
+        let length = input.len().min(BYTES);
+        // SAFETY: the memory has `BYTES` bytes that are this function's alone, and the input has `length`.
+        unsafe { ptr::copy_nonoverlapping(input.as_ptr(), at.as_ptr(), length) };
+        Mapped(at)
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and nothing refers to it any more.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), BYTES) };
+    }
+}
+
+/// The stacks that an input has at some moments.
+pub fn stacks(input: &[u8]) -> Vec<Option<Vec<Frame>>> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let word = |at: usize| {
+        let bytes = input.get(at * 8..).and_then(<[u8]>::first_chunk).copied();
+        u64::from_le_bytes(bytes.unwrap_or_default())
+    };
+    let _mapped = Mapped::of(input);
+    let interpreter = Interpreter {
+        version: BASE,
+        runtime: word(2),
+        code_type: Some(word(3)).filter(|address| *address != 0),
+    };
+    let read = || {
+        let pid = std::process::id();
+        foreign::stacks(pid, interpreter, word(1) as u32, word(4), &MOMENTS_NS)
+    };
+    let (stacks, most) = memory::most(read);
+    assert!(most <= MOST_BYTES, "{most} bytes were taken");
+    for stack in stacks.iter().flatten() {
+        assert!(stack.len() <= MOST_FRAMES, "{} frames", stack.len());
+    }
+    stacks
+}
+
+/// Words stay where they are: addresses are exchanged, led astray or into circles.
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+    let words = input.len() / 8;
+    if words == 0 || rng.u8(0..8) == 0 {
+        return any(input, rng);
+    }
+    let at = rng.usize(0..words) * 8;
+    let other = rng.usize(0..words) * 8;
+    let word: [u8; 8] = match rng.u8(0..6) {
+        0 => *input[other..].first_chunk().unwrap_or(&[0; 8]),
+        1 => (BASE + other as u64).to_le_bytes(),
+        // Where what is there ends.
+        2 => (BASE + BYTES as u64 - rng.u64(0..64)).to_le_bytes(),
+        3 => u64::from(rng.u8(..)).to_le_bytes(),
+        4 => {
+            bytes::one_of(rng, &[0, u64::MAX, 1 << 22, (1 << 22) + 1, 1 << 63, 4095]).to_le_bytes()
+        }
+        _ => {
+            let bit = at + rng.usize(0..8);
+            input[bit] ^= 1 << rng.u8(0..8);
+            return;
+        }
+    };
+    input[at..at + 8].copy_from_slice(&word);
+}
