@@ -5,8 +5,6 @@
 
 mod attach;
 mod codes;
-#[cfg(test)]
-mod hostile;
 
 pub use attach::{Attached, attach, read_at};
 pub use codes::Place;
