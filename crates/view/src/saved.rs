@@ -171,7 +171,7 @@ mod tests {
         std::fs::create_dir(&trace).unwrap();
         let named = |end: &str| PathBuf::from(format!("{}{end}", trace.display()));
         let saved = Saved::open(&[named("#t=5-9&q=a%20b&first=rank+2")]).unwrap();
-        assert_eq!(saved.paths, [trace.clone()]);
+        assert_eq!(saved.paths, std::slice::from_ref(&trace));
         let url = "http://127.0.0.1:1/x/";
         assert_eq!(
             saved.address(url),
