@@ -17,7 +17,9 @@ use std::time::Duration;
 
 pub use baseline::{Baseline, Compare, Save, Task};
 pub use diff::{Comparing, Diff};
-pub use doctor::{Doctor, Probe};
+pub use doctor::Doctor;
+#[cfg(target_os = "linux")]
+pub use doctor::Probe;
 pub use replay::Replay;
 pub use scripts::{Explain, Schema};
 

@@ -52,6 +52,10 @@ pub enum State {
     /// It is as it should be.
     Ok,
     /// It is there and gives less than it could.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "Xcode's tools are there or not")
+    )]
     Limited,
     /// It is not there, or does not work.
     Missing,
@@ -91,6 +95,7 @@ impl Check {
     }
 
     /// What could not be asked, because another check is not as it should be.
+    #[cfg(target_os = "linux")]
     pub fn unasked(group: Group, id: &'static str, without: &str) -> Check {
         let follows = format!("Not asked without {without}");
         Check::other(group, id, State::Unknown, follows, "")
