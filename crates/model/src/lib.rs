@@ -9,12 +9,14 @@
 pub mod clock;
 mod conditions;
 pub mod cuda;
+mod hardware;
 mod kind;
 mod kinds;
 mod loss;
 pub mod python;
 
 pub use conditions::{Condition, THERMAL_STATE};
+pub use hardware::HardwareCounter;
 pub use kinds::{
     Access, Api, CounterUnit, FrameKind, HOST_CODE_DOMAINS, HostCallKind, MODULE_DOMAIN,
     MarkerScope, MemoryEvent, MemoryPlace, NameSource, OPERATOR_DOMAIN, OpaqueWorkKind,

@@ -3,6 +3,7 @@
 use crate::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
 
 pub use gapscope_model::{Api, Loss};
 
@@ -240,6 +241,29 @@ pub struct Device {
     pub clock: Clock,
 }
 
+/// What a device was measured to do at best. What was not measured is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MeasuredLimits {
+    /// When, in seconds since 1970.
+    pub measured_unix_s: Option<u64>,
+    /// Version of the driver that was measured with.
+    pub driver: String,
+    /// Read plus written by a copy from device memory to device memory, bytes a second.
+    pub copy_bytes_per_s: Option<u64>,
+    /// Read from device memory by a kernel that writes next to nothing, bytes a second.
+    pub read_bytes_per_s: Option<u64>,
+    /// Written to device memory by a kernel that reads nothing, bytes a second.
+    pub write_bytes_per_s: Option<u64>,
+    /// Floating-point operations a second of multiply-adds of 32 bits: two for each.
+    pub fma_f32_flops: Option<u64>,
+    /// Floating-point operations a second of dense matrix units, by the type of their inputs, such as `bf16`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub matrix_flops: BTreeMap<String, u64>,
+    /// From one end to the next of empty kernels launched back to back, median, nanoseconds.
+    pub launch_interval_ns: Option<u64>,
+}
+
 /// What a device can do. What is not known is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -264,6 +288,9 @@ pub struct DeviceLimits {
     pub groups_per_multiprocessor: Option<u32>,
     /// It is a part of a device (MIG).
     pub partition: bool,
+    /// What it was measured to do, where that was done before the recording (`gapscope bench device`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredLimits>,
 }
 
 /// The map from a device's clock to the host's.

@@ -243,6 +243,7 @@ impl Import {
                     shared_bytes_per_multiprocessor: large(13),
                     groups_per_multiprocessor: small(14),
                     partition: false,
+                    measured: None,
                 }),
             };
             facts.entry(id).or_insert(fresh);

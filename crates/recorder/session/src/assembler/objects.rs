@@ -208,6 +208,7 @@ impl Assembler {
             shared_bytes_per_multiprocessor: bytes(shared_bytes_per_multiprocessor),
             groups_per_multiprocessor: known(groups_per_multiprocessor),
             partition,
+            measured: None,
         });
     }
 

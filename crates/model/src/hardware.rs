@@ -1,0 +1,74 @@
+//! Hardware counters: what the units of a GPU did, sampled beside the program.
+//!
+//! The session records them, each as a counter of the trace; analyses find the counter by its name. Each value is a mean over the
+//! time of its sample.
+
+use crate::kind::kind;
+use crate::kinds::CounterUnit;
+
+kind! {
+    /// A hardware counter; its text is the name of its counter in the trace.
+    HardwareCounter {
+        /// Share of the time in which a multiprocessor had a warp, mean over all multiprocessors.
+        SmActive = "SMs active",
+        /// Warps on the multiprocessors, of those that they can hold: achieved occupancy, with idle multiprocessors as 0.
+        WarpsActive = "warps active",
+        /// Share of the time in which the tensor cores worked, mean over all multiprocessors.
+        TensorActive = "tensor pipe active",
+        /// Share of the time in which the pipe of floating-point multiply-adds worked.
+        FmaActive = "FMA pipe active",
+        /// Share of the time in which the pipe of integer and logic instructions worked.
+        AluActive = "ALU pipe active",
+        /// Share of the greatest rate at which instructions can be executed.
+        InstructionsExecuted = "instruction issue",
+        /// Read from device memory.
+        DramRead = "DRAM read",
+        /// Written to device memory.
+        DramWritten = "DRAM written",
+        /// Share of the sectors asked of the L2 cache that were in it.
+        L2HitRate = "L2 hit rate",
+        /// Share of the greatest throughput of the L2 cache.
+        L2Throughput = "L2 throughput",
+        /// Read over PCIe by the device.
+        PcieRead = "PCIe read",
+        /// Written over PCIe by the device.
+        PcieWritten = "PCIe written",
+        /// Received over NVLink.
+        NvlinkReceived = "NVLink received",
+        /// Sent over NVLink.
+        NvlinkSent = "NVLink sent",
+        /// Clock of the multiprocessors, while the sample lasted.
+        SmClock = "SM clock, sampled",
+    }
+}
+
+impl HardwareCounter {
+    /// The unit of its counter.
+    pub const fn unit(self) -> CounterUnit {
+        use HardwareCounter::*;
+        match self {
+            SmActive | WarpsActive | TensorActive | FmaActive | AluActive
+            | InstructionsExecuted | L2HitRate | L2Throughput => CounterUnit::Percent,
+            DramRead | DramWritten | PcieRead | PcieWritten | NvlinkReceived | NvlinkSent => {
+                CounterUnit::BytesPerSecond
+            }
+            SmClock => CounterUnit::Hertz,
+            Unknown => CounterUnit::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Condition;
+
+    #[test]
+    fn a_counter_is_found_by_its_name_and_has_a_unit() {
+        for counter in HardwareCounter::ALL {
+            assert_eq!(HardwareCounter::of(counter.as_str()), *counter);
+            assert_ne!(counter.unit(), CounterUnit::Unknown, "{counter}");
+            assert_eq!(Condition::of(counter.as_str()), Condition::Unknown);
+        }
+    }
+}
