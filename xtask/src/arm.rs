@@ -63,6 +63,10 @@ const NOT_EMULATED: &[(&str, &str)] = &[
     ),
     ("stacks_of_", "qemu does not know process_vm_readv"),
     (
+        "our_own_memory_may_be_read_and_that_of_nobody_not",
+        "qemu does not know process_vm_readv",
+    ),
+    (
         "cuda::times::a_host_that_asks_again_and_again_waits_and_is_not_late",
         "a call takes about as long as a kernel, so that the program hardly asks twice",
     ),

@@ -164,7 +164,7 @@ export class ComparePanel {
           h(
             "thead",
             {},
-            h("tr", {}, h("th", { scope: "col" }, found.per_evaluation ? "For one evaluation" : "In all"), this.heading(before, found.before), this.heading(after, found.after), h("th", { scope: "col", class: "number" }, unlike ? "" : "after takes")),
+            h("tr", {}, h("th", { scope: "col" }, found.per_evaluation ? "For one evaluation" : "In all"), this.heading(before, found.before), this.heading(after, found.after), h("th", { scope: "col", class: "number" }, unlike ? "not compared" : "after takes")),
           ),
           h("tbody", {}, rows),
         ),

@@ -36,8 +36,10 @@ const OTHERS: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"]
 /// How such paths begin: code without a file, such as Python's own modules or what a library makes, and the system's libraries.
 const OTHERS_BEGIN: [&str; 4] = ["<", "/usr/lib", "/lib/", "/lib64/"];
 
-/// How libraries and programs are called that are means of the program wherever they lie: Python, and the hooks of the recording.
-const MEANS: [&str; 3] = ["python", "libpython", "libgapscope_"];
+/// How libraries and programs are called that are means of the program wherever they lie.
+const MEANS: [&str; 2] = ["python", "libpython"];
+/// How the hooks of the recording are called, which lie between the program and what it calls.
+const HOOKS: &str = "libgapscope_";
 /// Where threads are when they wait: these say least of why.
 const LIBC: &str = "libc.so";
 
@@ -52,9 +54,16 @@ impl CodeFrame {
             FrameKind::Python => self.file.as_deref().is_some_and(is_own),
             _ => self.library.as_deref().is_some_and(|path| {
                 let name = file_name(path);
-                is_own(path) && !MEANS.iter().any(|means| name.starts_with(means))
+                let is_means = MEANS.iter().any(|means| name.starts_with(means));
+                is_own(path) && !is_means && !self.is_of_hook()
             }),
         }
+    }
+
+    /// True of the recording's own code.
+    fn is_of_hook(&self) -> bool {
+        let name = self.library.as_deref().map(file_name);
+        self.kind == FrameKind::Native && name.is_some_and(|name| name.starts_with(HOOKS))
     }
 
     /// True of native code that makes Python's calls.
@@ -65,6 +74,9 @@ impl CodeFrame {
 
     /// The last part of the function's name, or where it is not known the library's name.
     pub fn short_name(&self) -> &str {
+        if self.is_of_hook() {
+            return "recorded call";
+        }
         match (&self.function, &self.library) {
             (Some(function), _) => function.rsplit("<locals>.").next().unwrap_or(function),
             (None, Some(library)) => file_name(library),
@@ -217,8 +229,12 @@ pub fn text(frames: &[CodeFrame]) -> String {
         return format!("{} (event loop idle)", frames[own].text());
     }
     let mut text = frames[own].text();
-    let is_told = |frame: &&CodeFrame| !frame.is_of_interpreter();
-    let below: Vec<&CodeFrame> = frames[..own].iter().filter(is_told).collect();
+    let below = frames[..own].iter().enumerate();
+    // Where a hook is the innermost, the driver below it may be, whose frames could not be read.
+    let is_told = |(depth, frame): &(usize, &CodeFrame)| {
+        !frame.is_of_interpreter() && (*depth == 0 || !frame.is_of_hook())
+    };
+    let below: Vec<&CodeFrame> = below.filter(is_told).map(|(_, frame)| frame).collect();
     if let Some(callee) = below.last() {
         text += " > ";
         text += callee.short_name();

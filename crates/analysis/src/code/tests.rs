@@ -229,6 +229,14 @@ fn stacks_are_told_by_the_programs_own_code() {
     ];
     assert_eq!(text(&program), "app run > memcpy");
     assert_eq!(text(&[native("/usr/lib/libx.so", None)]), "libx.so");
+    let hook = native("/opt/gapscope/libgapscope_vulkan.so", None);
+    let app = || native("/home/a/app", Some("run"));
+    let driver = native("/usr/lib/libvulkan_lvp.so", None);
+    assert_eq!(
+        text(&[driver, hook.clone(), app()]),
+        "app run > libvulkan_lvp.so"
+    );
+    assert_eq!(text(&[hook, app()]), "app run > recorded call");
     let asyncio = [
         python(
             "/usr/lib/python3.12/selectors.py",
