@@ -1,9 +1,11 @@
 //! Conditions of the machine and its GPUs: a thread of the session asks for them at a low rate, beside the program.
 
+mod drm;
 mod group;
 mod host;
 mod nvml;
 
+use drm::Cards;
 use gapscope_spool::monotonic_ns;
 use gapscope_trace::manifest::{Device, Unmeasured};
 use gapscope_trace::tables::Condition;
@@ -65,7 +67,34 @@ pub enum Heard {
 struct Gpu {
     uuid: Arc<str>,
     name: String,
-    is_of_nvidia: bool,
+    vendor: Vendor,
+}
+
+/// Who made a GPU, and so who is asked for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Vendor {
+    Nvidia,
+    Amd,
+    Intel,
+    Other,
+}
+
+impl Vendor {
+    /// By the names of driver and device, as APIs and Mesa write them.
+    fn of(device: &Device) -> Vendor {
+        let names = |words: &[&str]| {
+            let texts = [&device.driver, &device.name];
+            let named = |word: &&str| texts.iter().any(|text| text.contains(*word));
+            words.iter().any(|word| named(&word))
+        };
+        match () {
+            () if device.api == gapscope_trace::manifest::Api::Cuda => Vendor::Nvidia,
+            () if names(&["NVIDIA"]) => Vendor::Nvidia,
+            () if names(&["AMD", "RADV", "radv"]) => Vendor::Amd,
+            () if names(&["Intel"]) => Vendor::Intel,
+            () => Vendor::Other,
+        }
+    }
 }
 
 enum Order {
@@ -128,10 +157,7 @@ impl Conditions {
             self.order(Order::Gpu(Gpu {
                 uuid,
                 name: device.name.clone(),
-                is_of_nvidia: device.api == gapscope_trace::manifest::Api::Cuda
-                    || [&device.driver, &device.name]
-                        .iter()
-                        .any(|text| text.contains("NVIDIA")),
+                vendor: Vendor::of(device),
             }));
         }
     }
@@ -195,6 +221,7 @@ impl Heard {
 fn ask(root: PathBuf, orders: &Receiver<Order>, say: &Sender<Heard>) {
     // It only costs comfort when the system refuses.
     let _ = rustix::process::setpriority_process(None, NICENESS);
+    let mut cards = Cards::new(root.clone());
     let mut host = Host::new(root);
     let mut gpus = Gpus::default();
     let (mut began, mut pause) = (None::<Instant>, Duration::from_secs(3600));
@@ -204,7 +231,8 @@ fn ask(root: PathBuf, orders: &Receiver<Order>, say: &Sender<Heard>) {
         let mut heard = Vec::new();
         let mut take = |order| match order {
             Order::Process(pid) => host.add_process(pid),
-            Order::Gpu(gpu) => gpus.add(gpu, &mut heard),
+            Order::Gpu(gpu) if gpu.vendor == Vendor::Nvidia => gpus.add(gpu, &mut heard),
+            Order::Gpu(gpu) => cards.add(&gpu, &mut heard),
         };
         let last = match order {
             Ok(order) => {
@@ -220,6 +248,9 @@ fn ask(root: PathBuf, orders: &Receiver<Order>, say: &Sender<Heard>) {
         host.read(monotonic_ns(), &mut heard);
         // At its end a GPU is idle, which says nothing of the program.
         let is_slowed = !last && gpus.read(monotonic_ns, &mut heard);
+        if !last {
+            cards.read(monotonic_ns, &mut heard);
+        }
         for said in heard {
             if say.send(said).is_err() {
                 return;

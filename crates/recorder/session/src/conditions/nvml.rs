@@ -98,9 +98,6 @@ impl Gpus {
     }
 
     fn find(&mut self, gpu: &Gpu) -> Result<nvmlDevice_t, String> {
-        if !gpu.is_of_nvidia {
-            return Err("only the driver of NVIDIA's GPUs is asked for them".to_owned());
-        }
         let nvml = self.nvml.get_or_insert_with(Nvml::load).as_ref();
         nvml.map_err(Clone::clone)?.device(&gpu.uuid)
     }

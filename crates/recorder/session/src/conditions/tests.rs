@@ -1,5 +1,6 @@
 //! The samplers read planted files; what cannot be read is unknown, with its reason.
 
+use super::drm::Cards;
 use super::host::Host;
 use super::*;
 use std::collections::BTreeMap;
@@ -186,5 +187,108 @@ fn a_gpu_of_another_vendor_is_said_to_be_unknown() {
     conditions.follow([].into_iter(), [&device, &device].into_iter());
     let said = conditions.finish();
     assert_eq!(said.len(), 1, "{said:?}");
-    assert!(format!("{said:?}").contains("only the driver of NVIDIA's GPUs"));
+    assert!(format!("{said:?}").contains("and no others"), "{said:?}");
+}
+
+/// What the planted files say of a GPU with this driver, at 1 s and, after `later`, at 1.5 s.
+fn of_card(
+    root: &Root,
+    driver: &str,
+    later: impl FnOnce(),
+) -> [BTreeMap<Condition, Option<f64>>; 2] {
+    let device = Device {
+        driver: driver.to_owned(),
+        uuid: "01".repeat(16),
+        ..Device::default()
+    };
+    let gpu = Gpu {
+        uuid: device.uuid.as_str().into(),
+        name: "Example".to_owned(),
+        vendor: Vendor::of(&device),
+    };
+    let mut cards = Cards::new(root.path().to_owned());
+    let mut heard = Vec::new();
+    cards.add(&gpu, &mut heard);
+    assert_eq!(heard, []);
+    let mut read = |at_ns: i64| {
+        let mut heard = Vec::new();
+        cards.read(|| at_ns, &mut heard);
+        let values = heard.into_iter().map(|said| match said {
+            Heard::Reading(reading) => (reading.condition, reading.value),
+            Heard::Unmeasured(what) => panic!("{what:?}"),
+        });
+        values.collect()
+    };
+    let first = read(1_000_000_000);
+    later();
+    [first, read(1_500_000_000)]
+}
+
+#[test]
+fn a_gpu_of_amd_is_read_by_the_kernels_files() {
+    let root = Root::new();
+    let card = "sys/class/drm/card1";
+    root.add(&format!("{card}/device/vendor"), "0x1002\n");
+    root.add("sys/class/drm/card0/device/vendor", "0x8086\n");
+    root.add("sys/class/drm/card1-DP-1/device/vendor", "0x1002\n");
+    let monitor = format!("{card}/device/hwmon/hwmon4");
+    root.add(&format!("{monitor}/name"), "amdgpu\n");
+    root.add(&format!("{monitor}/power1_average"), "215000000\n");
+    root.add(&format!("{monitor}/temp1_input"), "61000\n");
+    root.add(&format!("{monitor}/freq1_input"), "2105000000\n");
+    root.add(&format!("{card}/device/mem_info_vram_used"), "4096\n");
+    let gone = root.path().join(format!("{monitor}/temp1_input"));
+    let [first, then] = of_card(&root, "radv Mesa 25.0.7", || fs::remove_file(gone).unwrap());
+    let known = [
+        (Condition::Power, Some(215.0)),
+        (Condition::Temperature, Some(61.0)),
+        (Condition::SmClock, Some(2.105e9)),
+        (Condition::MemoryUsed, Some(4096.0)),
+    ];
+    assert_eq!(first, BTreeMap::from(known));
+    assert_eq!(then[&Condition::Temperature], None);
+    assert_eq!(then[&Condition::Power], Some(215.0));
+}
+
+#[test]
+fn a_gpu_of_intel_has_its_power_from_energy_and_says_what_slows_it() {
+    let root = Root::new();
+    let card = "sys/class/drm/card0";
+    root.add(&format!("{card}/device/vendor"), "0x8086\n");
+    let monitor = format!("{card}/device/hwmon/hwmon1");
+    root.add(&format!("{monitor}/name"), "xe\n");
+    root.add(&format!("{monitor}/energy1_input"), "5000000\n");
+    let clock = format!("{card}/device/tile0/gt0/freq0");
+    root.add(&format!("{clock}/act_freq"), "1950\n");
+    for reason in ["pl1", "pl2", "thermal", "prochot"] {
+        root.add(&format!("{clock}/throttle/reason_{reason}"), "0\n");
+    }
+    let [first, then] = of_card(&root, "Intel open-source Mesa driver", || {
+        root.add(&format!("{monitor}/energy1_input"), "65000000\n");
+        root.add(&format!("{clock}/throttle/reason_pl2"), "1\n");
+    });
+    let known = [
+        (Condition::SmClock, Some(1.95e9)),
+        (Condition::ClockPowerCap, Some(0.0)),
+        (Condition::ClockHeatSoftware, Some(0.0)),
+    ];
+    assert_eq!(first, BTreeMap::from(known));
+    assert_eq!(then[&Condition::Power], Some(120.0), "60 J in 0.5 s");
+    assert_eq!(then[&Condition::ClockPowerCap], Some(100.0));
+}
+
+#[test]
+fn which_of_two_cards_of_a_vendor_it_is_is_not_guessed() {
+    let root = Root::new();
+    root.add("sys/class/drm/card0/device/vendor", "0x1002\n");
+    root.add("sys/class/drm/card1/device/vendor", "0x1002\n");
+    let mut conditions = Conditions::start(root.path().to_owned());
+    let device = Device {
+        name: "AMD Radeon".to_owned(),
+        uuid: "01".repeat(16),
+        ..Device::default()
+    };
+    conditions.follow([].into_iter(), [&device].into_iter());
+    let said = format!("{:?}", conditions.finish());
+    assert!(said.contains("2 cards"), "{said}");
 }

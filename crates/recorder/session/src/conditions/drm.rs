@@ -1,0 +1,239 @@
+//! What the kernel's drivers say of GPUs of AMD (amdgpu) and Intel (i915, xe), by the files of `/sys/class/drm` that the kernel documents:
+//! "GPU Power/Thermal Controls and Monitoring" of amdgpu, the ABI of `sysfs-driver-intel-i915-hwmon` and `sysfs-driver-intel-xe-hwmon`, and
+//! "Xe GT Frequency Management". Not run on such a GPU: tests plant the files.
+
+use super::{Gpu, Heard, Of, Reading, Vendor};
+use gapscope_trace::tables::Condition;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The GPUs that are asked for.
+pub struct Cards {
+    root: PathBuf,
+    asked: Vec<Asked>,
+}
+
+struct Asked {
+    uuid: Arc<str>,
+    sensors: Vec<Sensor>,
+}
+
+struct Sensor {
+    condition: Condition,
+    kind: Kind,
+    source: Arc<str>,
+}
+
+enum Kind {
+    /// A number, in a unit that is so many of the condition's.
+    Level(PathBuf, f64),
+    /// Energy so far in microjoules, and when it was read.
+    Energy(PathBuf, Option<(i64, f64)>),
+    /// True while one of these files says 1.
+    Any(Vec<PathBuf>),
+}
+
+impl Cards {
+    /// Below `root`, the folder with `sys`.
+    pub fn new(root: PathBuf) -> Cards {
+        Cards {
+            root,
+            asked: Vec::new(),
+        }
+    }
+
+    /// Asks for a GPU too.
+    pub fn add(&mut self, gpu: &Gpu, heard: &mut Vec<Heard>) {
+        match self.card(gpu) {
+            Ok(card) => {
+                let sensors = sensors(&card);
+                if sensors.is_empty() {
+                    let reason = format!("its driver has no such files below {}", card.display());
+                    heard.push(Heard::of_gpu(&gpu.name, reason));
+                }
+                let uuid = gpu.uuid.clone();
+                self.asked.push(Asked { uuid, sensors });
+            }
+            Err(reason) => heard.push(Heard::of_gpu(&gpu.name, reason)),
+        }
+    }
+
+    /// Folder of the card that a GPU is. Vulkan does not say which; where its vendor has one card only, it is that one.
+    fn card(&self, gpu: &Gpu) -> Result<PathBuf, String> {
+        let id = gpu.vendor.pci().ok_or(
+            "the drivers of NVIDIA's, AMD's and Intel's GPUs are asked for them, and no others",
+        )?;
+        let folder = self.root.join("sys/class/drm");
+        let cards = std::fs::read_dir(&folder)
+            .map_err(|error| format!("{} cannot be read: {error}", folder.display()))?;
+        let is_card = |name: &str| {
+            (name.strip_prefix("card")).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
+        };
+        let of_vendor: Vec<PathBuf> = cards
+            .flatten()
+            .filter(|entry| entry.file_name().to_str().is_some_and(is_card))
+            .map(|entry| entry.path())
+            .filter(|card| text(&card.join("device/vendor")).as_deref() == Some(id))
+            .collect();
+        match of_vendor.as_slice() {
+            [card] => Ok(card.clone()),
+            [] => Err(format!(
+                "no card below {} is of its vendor",
+                folder.display()
+            )),
+            several => Err(format!(
+                "{} cards below {} are of its vendor, and which of them it is is not known",
+                several.len(),
+                folder.display()
+            )),
+        }
+    }
+
+    /// Asks all sensors of all GPUs.
+    pub fn read(&mut self, now_ns: impl Fn() -> i64, heard: &mut Vec<Heard>) {
+        for asked in &mut self.asked {
+            for sensor in &mut asked.sensors {
+                let seen_ns = now_ns();
+                let (from_ns, value) = match &mut sensor.kind {
+                    Kind::Level(path, unit) => (seen_ns, number(path).map(|value| value * *unit)),
+                    Kind::Any(paths) => {
+                        let said = paths.iter().filter_map(|path| number(path));
+                        let most = said.reduce(f64::max);
+                        (
+                            seen_ns,
+                            most.map(|most| if most > 0.0 { 100.0 } else { 0.0 }),
+                        )
+                    }
+                    Kind::Energy(path, last) => {
+                        let energy = number(path);
+                        let before =
+                            std::mem::replace(last, energy.map(|energy| (seen_ns, energy)));
+                        match (before, energy) {
+                            // The first says nothing yet, and a count that fell began anew.
+                            (None, Some(_)) => continue,
+                            (Some((at_ns, before)), Some(energy))
+                                if energy >= before && seen_ns > at_ns =>
+                            {
+                                let joules = (energy - before) / 1e6;
+                                (at_ns, Some(joules / ((seen_ns - at_ns) as f64 / 1e9)))
+                            }
+                            _ => (seen_ns, None),
+                        }
+                    }
+                };
+                // Only changes are kept, and these change by fractions all the time.
+                let value = match sensor.condition {
+                    Condition::Power | Condition::Temperature => value.map(f64::round),
+                    _ => value,
+                };
+                heard.push(Heard::Reading(Reading {
+                    of: Of::Gpu(asked.uuid.clone()),
+                    condition: sensor.condition,
+                    from_ns,
+                    seen_ns,
+                    value,
+                    source: sensor.source.clone(),
+                }));
+            }
+        }
+    }
+}
+
+impl Vendor {
+    /// Its number, as the kernel writes it.
+    fn pci(self) -> Option<&'static str> {
+        match self {
+            Vendor::Amd => Some("0x1002"),
+            Vendor::Intel => Some("0x8086"),
+            Vendor::Nvidia | Vendor::Other => None,
+        }
+    }
+}
+
+/// The sensors of a card, as far as its driver has files for them.
+fn sensors(card: &Path) -> Vec<Sensor> {
+    let mut sensors = Vec::new();
+    let mut add = |condition, kind: Kind| {
+        let first = match &kind {
+            Kind::Level(path, _) | Kind::Energy(path, _) => Some(path),
+            Kind::Any(paths) => paths.first(),
+        };
+        if let Some(file) = first.filter(|path| path.exists()) {
+            let file = file.strip_prefix(card).unwrap_or(file);
+            let source = format!("/sys/class/drm: {}", file.display()).into();
+            sensors.push(Sensor {
+                condition,
+                kind,
+                source,
+            });
+        }
+    };
+    let monitors = std::fs::read_dir(card.join("device/hwmon"));
+    for monitor in monitors.into_iter().flatten().flatten() {
+        let file = |name: &str| monitor.path().join(name);
+        match text(&file("name")).as_deref() {
+            Some("amdgpu") => {
+                // What is called average was all that there was before Linux 6.5 or so, and is there on few cards since.
+                let power = ["power1_average", "power1_input"].map(file);
+                let power = power.into_iter().find(|path| path.exists());
+                if let Some(power) = power {
+                    add(Condition::Power, Kind::Level(power, 1e-6));
+                }
+                add(
+                    Condition::Temperature,
+                    Kind::Level(file("temp1_input"), 1e-3),
+                );
+                add(Condition::SmClock, Kind::Level(file("freq1_input"), 1.0));
+                add(
+                    Condition::MemoryClock,
+                    Kind::Level(file("freq2_input"), 1.0),
+                );
+            }
+            Some(driver @ ("i915" | "xe")) => {
+                add(Condition::Power, Kind::Energy(file("energy1_input"), None));
+                // Of the package.
+                let temperature = file(if driver == "xe" {
+                    "temp2_input"
+                } else {
+                    "temp1_input"
+                });
+                add(Condition::Temperature, Kind::Level(temperature, 1e-3));
+            }
+            _ => {}
+        }
+    }
+    let memory = card.join("device/mem_info_vram_used");
+    add(Condition::MemoryUsed, Kind::Level(memory, 1.0));
+    // i915, then xe.
+    for (clock, reason) in [
+        ("gt/gt0/rps_act_freq_mhz", "gt/gt0/throttle_reason_"),
+        (
+            "device/tile0/gt0/freq0/act_freq",
+            "device/tile0/gt0/freq0/throttle/reason_",
+        ),
+    ] {
+        let reasons = |names: &[&str]| {
+            let paths = names
+                .iter()
+                .map(|name| card.join(format!("{reason}{name}")));
+            Kind::Any(paths.collect())
+        };
+        add(Condition::SmClock, Kind::Level(card.join(clock), 1e6));
+        add(Condition::ClockPowerCap, reasons(&["pl1", "pl2", "pl4"]));
+        add(
+            Condition::ClockHeatSoftware,
+            reasons(&["thermal", "prochot", "ratl", "vr_thermalert"]),
+        );
+    }
+    sensors
+}
+
+fn text(path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned())
+}
+
+fn number(path: &Path) -> Option<f64> {
+    let number = text(path)?.parse::<f64>().ok()?;
+    number.is_finite().then_some(number)
+}
