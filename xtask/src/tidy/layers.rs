@@ -35,7 +35,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-vulkan-layer",
         ],
     ),
-    ("gapscope-cuda", &["gapscope-spool"]),
+    ("gapscope-cupti", &[]),
+    ("gapscope-cuda", &["gapscope-cupti", "gapscope-spool"]),
     ("gapscope-metal", &["gapscope-import", "gapscope-trace"]),
     (
         "gapscope-recorder",

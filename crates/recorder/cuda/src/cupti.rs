@@ -3,13 +3,13 @@
 pub mod fields;
 mod functions;
 pub mod numbers;
-mod search;
 
 use crate::{
     driver,
     library::{self, Library},
 };
 pub use functions::{Callback, Code, Functions};
+use gapscope_cupti::search;
 use numbers::{OLDEST, TOO_NEW};
 use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};

@@ -58,15 +58,20 @@ fn toolkit_folders() -> impl Iterator<Item = String> {
 }
 
 impl Surroundings {
+    /// Those of the process that asks. `driver` is the newest CUDA that the driver supports.
     pub fn of_this_process(driver: Option<u32>) -> Surroundings {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        let mapped: BTreeSet<&str> = maps
-            .lines()
-            .filter_map(|line| line.find('/').map(|at| &line[at..]))
-            .collect();
         Surroundings {
-            mapped: mapped.into_iter().map(PathBuf::from).collect(),
-            executable: std::env::current_exe().unwrap_or_default(),
+            mapped: mapped(&maps),
+            ..Surroundings::of_command(std::env::current_exe().unwrap_or_default(), driver)
+        }
+    }
+
+    /// Those of a command that has not started, with this process's variables.
+    pub fn of_command(executable: PathBuf, driver: Option<u32>) -> Surroundings {
+        Surroundings {
+            mapped: Vec::new(),
+            executable,
             variables: VARIABLES
                 .into_iter()
                 .filter_map(|name| std::env::var_os(name).map(|value| (name, value)))
@@ -93,6 +98,15 @@ impl Surroundings {
             .filter(|major| *major <= newest)
             .collect()
     }
+}
+
+/// The files in a text as of `/proc/PID/maps`.
+pub fn mapped(maps: &str) -> Vec<PathBuf> {
+    let files: BTreeSet<&str> = maps
+        .lines()
+        .filter_map(|line| line.find('/').map(|at| &line[at..]))
+        .collect();
+    files.into_iter().map(PathBuf::from).collect()
 }
 
 /// The places to try, the best first, each once.

@@ -1,0 +1,128 @@
+//! The functions of CUPTI that are used, in the groups in which libraries have them or not.
+
+use crate::failure::Failure;
+use crate::layouts as of;
+use std::ffi::{c_int, c_void};
+
+/// A function that takes one structure of parameters.
+pub struct Function<P> {
+    symbol: &'static str,
+    at: unsafe extern "C" fn(*mut P) -> c_int,
+}
+
+impl<P> Clone for Function<P> {
+    fn clone(&self) -> Function<P> {
+        *self
+    }
+}
+
+impl<P> Copy for Function<P> {}
+
+impl<P> std::fmt::Debug for Function<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.symbol)
+    }
+}
+
+impl<P> Function<P> {
+    /// # Safety
+    /// The parameters are what the function's documentation asks for: their pointers are null where it may be so, or to memory of
+    /// the sizes beside them.
+    pub unsafe fn call(&self, parameters: &mut P) -> Result<(), Failure> {
+        // SAFETY: as the caller promises.
+        match unsafe { (self.at)(parameters) } {
+            0 => Ok(()),
+            code => Err(Failure {
+                function: self.symbol,
+                code,
+            }),
+        }
+    }
+}
+
+macro_rules! functions {
+    ($($(#[$doc:meta])* $group:ident { $($name:ident $symbol:literal $parameters:ident,)+ })+) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy)]
+            pub struct $group {
+                $(pub $name: Function<of::$parameters>,)+
+            }
+
+            impl $group {
+                /// Looks all of them up; else the name of one that is not there.
+                ///
+                /// # Safety
+                /// What is found by a name is CUPTI's function of that name.
+                pub unsafe fn of(
+                    find: &dyn Fn(&str) -> Option<*mut c_void>,
+                ) -> Result<$group, &'static str> {
+                    $(
+                        let at = find($symbol).ok_or($symbol)?;
+                        let $name = Function {
+                            symbol: $symbol,
+                            // SAFETY: as the caller promises; all these functions are of this form.
+                            at: unsafe {
+                                std::mem::transmute::<
+                                    *mut c_void,
+                                    unsafe extern "C" fn(*mut of::$parameters) -> c_int,
+                                >(at)
+                            },
+                        };
+                    )+
+                    Ok($group { $($name,)+ })
+                }
+            }
+        )+
+    };
+}
+
+functions! {
+    /// What any profiling needs.
+    Profiler {
+        initialize "cuptiProfilerInitialize" Initialize,
+        deinitialize "cuptiProfilerDeInitialize" DeInitialize,
+        chip_name "cuptiDeviceGetChipName" DeviceGetChipName,
+    }
+    /// Metrics without a device.
+    HostFunctions {
+        initialize "cuptiProfilerHostInitialize" HostInitialize,
+        deinitialize "cuptiProfilerHostDeinitialize" HostDeinitialize,
+        supported_chips "cuptiProfilerHostGetSupportedChips" HostGetSupportedChips,
+        add_metrics "cuptiProfilerHostConfigAddMetrics" HostConfigAddMetrics,
+        config_image_size "cuptiProfilerHostGetConfigImageSize" HostGetConfigImageSize,
+        config_image "cuptiProfilerHostGetConfigImage" HostGetConfigImage,
+        passes "cuptiProfilerHostGetNumOfPasses" HostGetNumOfPasses,
+        evaluate "cuptiProfilerHostEvaluateToGpuValues" HostEvaluateToGpuValues,
+    }
+    /// Sampling.
+    PmFunctions {
+        availability "cuptiPmSamplingGetCounterAvailability" PmGetCounterAvailability,
+        enable "cuptiPmSamplingEnable" PmEnable,
+        disable "cuptiPmSamplingDisable" PmDisable,
+        set_config "cuptiPmSamplingSetConfig" PmSetConfig,
+        start "cuptiPmSamplingStart" PmStart,
+        stop "cuptiPmSamplingStop" PmStop,
+        decode "cuptiPmSamplingDecodeData" PmDecodeData,
+        data_size "cuptiPmSamplingGetCounterDataSize" PmGetCounterDataSize,
+        data_initialize "cuptiPmSamplingCounterDataImageInitialize" PmCounterDataImageInitialize,
+        data_info "cuptiPmSamplingGetCounterDataInfo" PmGetCounterDataInfo,
+        sample_info "cuptiPmSamplingCounterDataGetSampleInfo" PmGetSampleInfo,
+    }
+    /// Profiling of ranges.
+    RangeFunctions {
+        availability "cuptiProfilerGetCounterAvailability" GetCounterAvailability,
+        enable "cuptiRangeProfilerEnable" RangeEnable,
+        disable "cuptiRangeProfilerDisable" RangeDisable,
+        set_config "cuptiRangeProfilerSetConfig" RangeSetConfig,
+        start "cuptiRangeProfilerStart" RangeStart,
+        stop "cuptiRangeProfilerStop" RangeStop,
+        push "cuptiRangeProfilerPushRange" RangePush,
+        pop "cuptiRangeProfilerPopRange" RangePop,
+        decode "cuptiRangeProfilerDecodeData" RangeDecodeData,
+        data_size "cuptiRangeProfilerGetCounterDataSize" RangeGetCounterDataSize,
+        data_initialize "cuptiRangeProfilerCounterDataImageInitialize" RangeCounterDataImageInitialize,
+        data_info "cuptiRangeProfilerGetCounterDataInfo" RangeGetCounterDataInfo,
+        range_info "cuptiRangeProfilerCounterDataGetRangeInfo" RangeGetRangeInfo,
+    }
+}

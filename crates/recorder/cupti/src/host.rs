@@ -1,0 +1,162 @@
+//! The host's part: which metrics fit together, and their values. It needs neither a GPU nor a driver.
+
+use crate::data::{CounterData, Metrics};
+use crate::failure::Failure;
+use crate::functions::HostFunctions;
+use crate::layouts;
+use crate::library::Cupti;
+use std::ffi::{CStr, CString, c_int, c_void};
+
+/// What metrics are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// [`crate::RangeProfiler`].
+    Range,
+    /// [`crate::PmSampling`].
+    Sampling,
+}
+
+/// A host object. It is for one thread at a time.
+#[derive(Debug)]
+pub struct Host {
+    functions: HostFunctions,
+    object: *mut c_void,
+    // CUPTI may look at them again.
+    _chip: CString,
+    _availability: Option<Box<[u8]>>,
+}
+
+// SAFETY: CUPTI's host objects are not tied to a thread; `&mut self` and the lack of Sync keep two from using one at once.
+unsafe impl Send for Host {}
+
+impl Host {
+    /// For a chip. `availability` is the device's availability image: without it metrics may be accepted that the device lacks.
+    ///
+    /// # Errors
+    /// libnvperf_host.so was not found ([`crate::code::NOT_INITIALIZED`]), or CUPTI does not know the chip.
+    pub fn new(
+        cupti: &Cupti,
+        kind: Kind,
+        chip: &CStr,
+        availability: Option<&[u8]>,
+    ) -> Result<Host, Failure> {
+        let chip = chip.to_owned();
+        let availability: Option<Box<[u8]>> = availability.map(Into::into);
+        let mut parameters = layouts::HostInitialize::new();
+        parameters.profiler_type = match kind {
+            Kind::Range => 0,
+            Kind::Sampling => 1,
+        } as c_int;
+        parameters.chip_name = chip.as_ptr();
+        parameters.availability = (availability.as_ref()).map_or(std::ptr::null(), |i| i.as_ptr());
+        // SAFETY: the name ends in a zero byte, and the image is CUPTI's own.
+        unsafe { cupti.host.initialize.call(&mut parameters)? };
+        Ok(Host {
+            functions: cupti.host,
+            object: parameters.host,
+            _chip: chip,
+            _availability: availability,
+        })
+    }
+
+    /// The chips that a libcupti knows.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn chips(cupti: &Cupti) -> Result<Vec<CString>, Failure> {
+        let mut parameters = layouts::HostGetSupportedChips::new();
+        // SAFETY: CUPTI stores a list of its own, of texts of its own.
+        unsafe {
+            cupti.host.supported_chips.call(&mut parameters)?;
+            if parameters.names.is_null() {
+                return Ok(Vec::new());
+            }
+            let names = std::slice::from_raw_parts(parameters.names, parameters.count);
+            let names = names.iter().filter(|name| !name.is_null());
+            Ok(names.map(|name| CStr::from_ptr(*name).to_owned()).collect())
+        }
+    }
+
+    /// Asks for metrics.
+    ///
+    /// # Errors
+    /// The chip or the device lacks one: [`crate::code::UNKNOWN`] among others. The object is of no use then.
+    pub fn add(&mut self, metrics: &Metrics) -> Result<(), Failure> {
+        let mut parameters = layouts::HostConfigAddMetrics::new();
+        parameters.host = self.object;
+        parameters.names = metrics.as_ptr();
+        parameters.count = metrics.len();
+        // SAFETY: the object is CUPTI's, and so many names end in a zero byte each.
+        unsafe { self.functions.add_metrics.call(&mut parameters) }
+    }
+
+    /// What a device needs to know to count the metrics that were added.
+    ///
+    /// # Errors
+    /// CUPTI cannot plan them.
+    pub fn config_image(&mut self) -> Result<Vec<u8>, Failure> {
+        let mut size = layouts::HostGetConfigImageSize::new();
+        size.host = self.object;
+        // SAFETY: the object is CUPTI's.
+        unsafe { self.functions.config_image_size.call(&mut size)? };
+        let mut image = vec![0; size.size];
+        let mut parameters = layouts::HostGetConfigImage::new();
+        parameters.host = self.object;
+        parameters.size = image.len();
+        parameters.image = image.as_mut_ptr();
+        // SAFETY: the object is CUPTI's, and the image is of the size that it asked for.
+        unsafe { self.functions.config_image.call(&mut parameters)? };
+        Ok(image)
+    }
+
+    /// How often the work must be done until all of a [`Self::config_image`] is counted. Samples can only be of one pass.
+    ///
+    /// # Errors
+    /// CUPTI does not know the image.
+    pub fn passes(&self, config_image: &[u8]) -> Result<usize, Failure> {
+        let mut parameters = layouts::HostGetNumOfPasses::new();
+        parameters.size = config_image.len();
+        parameters.image = config_image.as_ptr().cast_mut();
+        // SAFETY: the image is of this size, and CUPTI only reads it.
+        unsafe { self.functions.passes.call(&mut parameters)? };
+        Ok(parameters.passes)
+    }
+
+    /// The metrics' values in a range or sample of the data.
+    ///
+    /// # Errors
+    /// The data has no such range, or is not of these metrics; `values` is not as long as there are metrics.
+    pub fn evaluate(
+        &mut self,
+        data: &CounterData,
+        index: usize,
+        metrics: &Metrics,
+        values: &mut [f64],
+    ) -> Result<(), Failure> {
+        if values.len() != metrics.len() {
+            return Err(Failure {
+                function: "cuptiProfilerHostEvaluateToGpuValues",
+                code: crate::code::INVALID_PARAMETER,
+            });
+        }
+        let mut parameters = layouts::HostEvaluateToGpuValues::new();
+        parameters.host = self.object;
+        parameters.image = data.as_ptr();
+        parameters.image_size = data.size();
+        parameters.index = index;
+        parameters.names = metrics.as_ptr();
+        parameters.count = metrics.len();
+        parameters.values = values.as_mut_ptr();
+        // SAFETY: the object is CUPTI's, the image was initialised by it, and there is room for a value for each name.
+        unsafe { self.functions.evaluate.call(&mut parameters) }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let mut parameters = layouts::HostDeinitialize::new();
+        parameters.host = self.object;
+        // SAFETY: the object is CUPTI's and is not used again. Nothing can be done about a refusal.
+        let _ = unsafe { self.functions.deinitialize.call(&mut parameters) };
+    }
+}

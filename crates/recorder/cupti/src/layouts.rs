@@ -1,0 +1,208 @@
+//! CUPTI's parameter structures, as the headers of CUPTI 13.0 declare them.
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// Declares structures with the two fields that all begin with. `new` says the size as the headers do: up to the end of the last
+/// field, without what pads the structure.
+macro_rules! layouts {
+    ($($name:ident { $($field:ident: $type:ty,)* })+) => {
+        $(
+            #[repr(C)]
+            #[derive(Debug, Clone, Copy)]
+            pub struct $name {
+                pub struct_size: usize,
+                pub private: *mut c_void,
+                $(pub $field: $type,)*
+            }
+
+            impl $name {
+                pub const SIZE: usize = {
+                    #[allow(unused_mut)]
+                    let mut end = 2 * size_of::<usize>();
+                    $({
+                        let after = std::mem::offset_of!($name, $field) + size_of::<$type>();
+                        if after > end {
+                            end = after;
+                        }
+                    })*
+                    end
+                };
+
+                pub fn new() -> $name {
+                    // SAFETY: numbers and pointers, for which zero is a value.
+                    let zeroed: $name = unsafe { std::mem::zeroed() };
+                    $name { struct_size: $name::SIZE, ..zeroed }
+                }
+            }
+        )+
+    };
+}
+
+layouts! {
+    Initialize {}
+    DeInitialize {}
+    DeviceGetChipName { device_index: usize, chip_name: *const c_char, }
+    // cupti_profiler_host.h
+    HostInitialize {
+        profiler_type: c_int,
+        chip_name: *const c_char,
+        availability: *const u8,
+        host: *mut c_void,
+    }
+    HostDeinitialize { host: *mut c_void, }
+    HostGetSupportedChips { count: usize, names: *const *const c_char, }
+    HostConfigAddMetrics { host: *mut c_void, names: *mut *const c_char, count: usize, }
+    HostGetConfigImageSize { host: *mut c_void, size: usize, }
+    HostGetConfigImage { host: *mut c_void, size: usize, image: *mut u8, }
+    HostGetNumOfPasses { size: usize, image: *mut u8, passes: usize, }
+    HostEvaluateToGpuValues {
+        host: *mut c_void,
+        image: *const u8,
+        image_size: usize,
+        index: usize,
+        names: *mut *const c_char,
+        count: usize,
+        values: *mut f64,
+    }
+    // cupti_pmsampling.h
+    PmGetCounterAvailability { device_index: usize, size: usize, image: *mut u8, }
+    PmEnable { device_index: usize, object: *mut c_void, }
+    PmDisable { object: *mut c_void, }
+    PmSetConfig {
+        object: *mut c_void,
+        config_size: usize,
+        config: *const u8,
+        hardware_buffer_size: usize,
+        interval: u64,
+        trigger: c_int,
+        append: c_int,
+    }
+    PmStart { object: *mut c_void, }
+    PmStop { object: *mut c_void, }
+    PmDecodeData {
+        object: *mut c_void,
+        image: *mut u8,
+        image_size: usize,
+        stop_reason: c_int,
+        overflow: u8,
+    }
+    PmGetCounterDataSize {
+        object: *mut c_void,
+        names: *mut *const c_char,
+        count: usize,
+        max_samples: u32,
+        size: usize,
+    }
+    PmCounterDataImageInitialize { object: *mut c_void, size: usize, image: *mut u8, }
+    PmGetCounterDataInfo {
+        image: *const u8,
+        image_size: usize,
+        total: usize,
+        populated: usize,
+        completed: usize,
+    }
+    PmGetSampleInfo {
+        object: *mut c_void,
+        image: *const u8,
+        image_size: usize,
+        index: usize,
+        start: u64,
+        end: u64,
+    }
+    // cupti_profiler_target.h
+    GetCounterAvailability { context: *mut c_void, size: usize, image: *mut u8, }
+    // cupti_range_profiler.h
+    RangeEnable { context: *mut c_void, object: *mut c_void, }
+    RangeDisable { object: *mut c_void, }
+    RangeSetConfig {
+        object: *mut c_void,
+        config_size: usize,
+        config: *const u8,
+        image_size: usize,
+        image: *mut u8,
+        range: c_int,
+        replay: c_int,
+        max_ranges_per_pass: usize,
+        nesting_levels: u16,
+        min_nesting_level: u16,
+        pass_index: usize,
+        target_nesting_level: u16,
+    }
+    RangeStart { object: *mut c_void, }
+    RangeStop {
+        object: *mut c_void,
+        pass_index: usize,
+        target_nesting_level: usize,
+        is_all_pass_submitted: u8,
+    }
+    RangePush { object: *mut c_void, name: *const c_char, }
+    RangePop { object: *mut c_void, }
+    RangeDecodeData { object: *mut c_void, dropped: usize, }
+    RangeGetCounterDataSize {
+        object: *mut c_void,
+        names: *mut *const c_char,
+        count: usize,
+        max_ranges: usize,
+        max_tree_nodes: u32,
+        size: usize,
+    }
+    RangeCounterDataImageInitialize { object: *mut c_void, size: usize, image: *mut u8, }
+    RangeGetCounterDataInfo { image: *const u8, image_size: usize, total: usize, }
+    RangeGetRangeInfo {
+        image: *const u8,
+        image_size: usize,
+        index: usize,
+        delimiter: *const c_char,
+        name: *const c_char,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a C compiler says of `…_STRUCT_SIZE` in the headers of CUPTI 13.0, on a 64-bit machine.
+    #[test]
+    fn sizes_are_those_of_the_headers() {
+        let sizes = [
+            (Initialize::SIZE, 16),
+            (DeInitialize::SIZE, 16),
+            (DeviceGetChipName::SIZE, 32),
+            (HostInitialize::SIZE, 48),
+            (HostDeinitialize::SIZE, 24),
+            (HostGetSupportedChips::SIZE, 32),
+            (HostConfigAddMetrics::SIZE, 40),
+            (HostGetConfigImageSize::SIZE, 32),
+            (HostGetConfigImage::SIZE, 40),
+            (HostGetNumOfPasses::SIZE, 40),
+            (HostEvaluateToGpuValues::SIZE, 72),
+            (PmGetCounterAvailability::SIZE, 40),
+            (PmEnable::SIZE, 32),
+            (PmDisable::SIZE, 24),
+            (PmSetConfig::SIZE, 64),
+            (PmStart::SIZE, 24),
+            (PmStop::SIZE, 24),
+            (PmDecodeData::SIZE, 45),
+            (PmGetCounterDataSize::SIZE, 56),
+            (PmCounterDataImageInitialize::SIZE, 40),
+            (PmGetCounterDataInfo::SIZE, 56),
+            (PmGetSampleInfo::SIZE, 64),
+            (GetCounterAvailability::SIZE, 40),
+            (RangeEnable::SIZE, 32),
+            (RangeDisable::SIZE, 24),
+            (RangeSetConfig::SIZE, 90),
+            (RangeStart::SIZE, 24),
+            (RangeStop::SIZE, 41),
+            (RangePush::SIZE, 32),
+            (RangePop::SIZE, 24),
+            (RangeDecodeData::SIZE, 32),
+            (RangeGetCounterDataSize::SIZE, 64),
+            (RangeCounterDataImageInitialize::SIZE, 40),
+            (RangeGetCounterDataInfo::SIZE, 40),
+            (RangeGetRangeInfo::SIZE, 56),
+        ];
+        for (at, (ours, theirs)) in sizes.into_iter().enumerate() {
+            assert_eq!(ours, theirs, "structure {at}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! PM sampling: the counters of a device at a fixed rate, whoever uses it.
+
+use crate::data::{CounterData, Metrics};
+use crate::failure::{Failure, code};
+use crate::functions::PmFunctions;
+use crate::layouts;
+use crate::library::Cupti;
+use std::ffi::{c_int, c_void};
+
+/// How samples are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SamplingSettings {
+    /// Between two samples, in nanoseconds of a fixed clock. Turing and GA100 cannot do so.
+    pub interval_ns: u64,
+    /// Memory of the host into which the device writes.
+    pub hardware_buffer_bytes: usize,
+    /// What happens when that is full.
+    pub append: Append,
+}
+
+/// Which samples a full hardware buffer keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Append {
+    /// Those that are in it; [`Decoded::overflow`] says so.
+    KeepOldest,
+    /// Those that come.
+    KeepLatest,
+}
+
+/// Why decoding has stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// Nothing bad.
+    Other,
+    /// No sample fits in any more. What was not decoded yet may be lost.
+    CounterDataFull,
+    /// All that the device has written is decoded.
+    EndOfRecords,
+}
+
+/// How decoding went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decoded {
+    /// Why it stopped.
+    pub reason: StopReason,
+    /// The hardware buffer was full.
+    pub overflow: bool,
+}
+
+/// How many samples are in counter data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Room for.
+    pub total: usize,
+    /// Of some units at least.
+    pub populated: usize,
+    /// Of all units: only these have values.
+    pub completed: usize,
+}
+
+/// Sampling of one device. It ends when this is dropped.
+#[derive(Debug)]
+pub struct PmSampling {
+    functions: PmFunctions,
+    object: *mut c_void,
+    /// CUPTI goes on reading it.
+    config: Vec<u8>,
+    is_running: bool,
+}
+
+// SAFETY: CUPTI's objects are not tied to a thread; `&mut self` and the lack of Sync keep two from using one at once.
+unsafe impl Send for PmSampling {}
+
+impl PmSampling {
+    /// What counters a device has, for [`crate::Host::new`]. Ask before sampling starts.
+    ///
+    /// # Errors
+    /// CUPTI refuses it, or has no sampling ([`code::NOT_SUPPORTED`]).
+    pub fn availability(cupti: &Cupti, device_index: usize) -> Result<Vec<u8>, Failure> {
+        let functions = functions(cupti)?;
+        let mut parameters = layouts::PmGetCounterAvailability::new();
+        parameters.device_index = device_index;
+        // SAFETY: without an image CUPTI stores the size.
+        unsafe { functions.availability.call(&mut parameters)? };
+        let mut image = vec![0; parameters.size];
+        parameters.image = image.as_mut_ptr();
+        // SAFETY: the image is of the size that CUPTI asked for.
+        unsafe { functions.availability.call(&mut parameters)? };
+        image.truncate(parameters.size);
+        Ok(image)
+    }
+
+    /// Prepares a device, by its number in this process.
+    ///
+    /// # Errors
+    /// CUPTI refuses it: [`code`].
+    pub fn enable(cupti: &Cupti, device_index: usize) -> Result<PmSampling, Failure> {
+        let functions = functions(cupti)?;
+        let mut parameters = layouts::PmEnable::new();
+        parameters.device_index = device_index;
+        // SAFETY: CUPTI stores an object.
+        unsafe { functions.enable.call(&mut parameters)? };
+        Ok(PmSampling {
+            functions,
+            object: parameters.object,
+            config: Vec::new(),
+            is_running: false,
+        })
+    }
+
+    /// Says what to sample: the image of [`crate::Host::config_image`].
+    ///
+    /// # Errors
+    /// Another process samples the device ([`code::HARDWARE_BUSY`]), or CUPTI refuses it for another reason.
+    pub fn configure(
+        &mut self,
+        config: Vec<u8>,
+        settings: &SamplingSettings,
+    ) -> Result<(), Failure> {
+        let mut parameters = layouts::PmSetConfig::new();
+        parameters.object = self.object;
+        parameters.config_size = config.len();
+        parameters.config = config.as_ptr();
+        parameters.hardware_buffer_size = settings.hardware_buffer_bytes;
+        parameters.interval = settings.interval_ns;
+        // CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL
+        parameters.trigger = 1;
+        parameters.append = match settings.append {
+            Append::KeepOldest => 0,
+            Append::KeepLatest => 1,
+        } as c_int;
+        // SAFETY: the object is CUPTI's; the config is of this size and kept for as long as the object.
+        unsafe { self.functions.set_config.call(&mut parameters)? };
+        self.config = config;
+        Ok(())
+    }
+
+    /// Empty data for so many samples, after [`Self::configure`].
+    ///
+    /// # Errors
+    /// CUPTI refuses it.
+    pub fn counter_data(
+        &mut self,
+        metrics: &Metrics,
+        max_samples: u32,
+    ) -> Result<CounterData, Failure> {
+        let mut size = layouts::PmGetCounterDataSize::new();
+        size.object = self.object;
+        size.names = metrics.as_ptr();
+        size.count = metrics.len();
+        size.max_samples = max_samples;
+        // SAFETY: the object is CUPTI's, and so many names end in a zero byte each.
+        unsafe { self.functions.data_size.call(&mut size)? };
+        let mut data = CounterData::of_size(size.size);
+        let mut parameters = layouts::PmCounterDataImageInitialize::new();
+        parameters.object = self.object;
+        parameters.size = data.size();
+        parameters.image = data.as_mut_ptr();
+        // SAFETY: the object is CUPTI's, and the image is of the size that it asked for.
+        unsafe { self.functions.data_initialize.call(&mut parameters)? };
+        Ok(data)
+    }
+
+    /// Starts to sample.
+    ///
+    /// # Errors
+    /// CUPTI refuses it.
+    pub fn start(&mut self) -> Result<(), Failure> {
+        let mut parameters = layouts::PmStart::new();
+        parameters.object = self.object;
+        // SAFETY: the object is CUPTI's.
+        unsafe { self.functions.start.call(&mut parameters)? };
+        self.is_running = true;
+        Ok(())
+    }
+
+    /// Ends that; what was sampled can still be decoded.
+    ///
+    /// # Errors
+    /// CUPTI refuses it.
+    pub fn stop(&mut self) -> Result<(), Failure> {
+        self.is_running = false;
+        let mut parameters = layouts::PmStop::new();
+        parameters.object = self.object;
+        // SAFETY: the object is CUPTI's.
+        unsafe { self.functions.stop.call(&mut parameters) }
+    }
+
+    /// Appends what the device has sampled to the data.
+    ///
+    /// # Errors
+    /// CUPTI refuses it; [`code::OUT_OF_MEMORY`] where samples have lost step, which ends only with a stop and a start.
+    pub fn decode(&mut self, data: &mut CounterData) -> Result<Decoded, Failure> {
+        let mut parameters = layouts::PmDecodeData::new();
+        parameters.object = self.object;
+        parameters.image = data.as_mut_ptr();
+        parameters.image_size = data.size();
+        // SAFETY: the object is CUPTI's, and the image was initialised by it.
+        unsafe { self.functions.decode.call(&mut parameters)? };
+        Ok(Decoded {
+            reason: match parameters.stop_reason {
+                1 => StopReason::CounterDataFull,
+                2 => StopReason::EndOfRecords,
+                _ => StopReason::Other,
+            },
+            overflow: parameters.overflow != 0,
+        })
+    }
+
+    /// How many samples are in the data.
+    ///
+    /// # Errors
+    /// CUPTI does not know it.
+    pub fn counts(&self, data: &CounterData) -> Result<Counts, Failure> {
+        let mut parameters = layouts::PmGetCounterDataInfo::new();
+        parameters.image = data.as_ptr();
+        parameters.image_size = data.size();
+        // SAFETY: the image was initialised by CUPTI.
+        unsafe { self.functions.data_info.call(&mut parameters)? };
+        Ok(Counts {
+            total: parameters.total,
+            populated: parameters.populated,
+            completed: parameters.completed,
+        })
+    }
+
+    /// Start and end of a completed sample, on the clock of [`Cupti::set_clock`].
+    ///
+    /// # Errors
+    /// There is no such sample.
+    pub fn times(&self, data: &CounterData, index: usize) -> Result<(u64, u64), Failure> {
+        let mut parameters = layouts::PmGetSampleInfo::new();
+        parameters.object = self.object;
+        parameters.image = data.as_ptr();
+        parameters.image_size = data.size();
+        parameters.index = index;
+        // SAFETY: the object is CUPTI's, and the image was initialised by it.
+        unsafe { self.functions.sample_info.call(&mut parameters)? };
+        Ok((parameters.start, parameters.end))
+    }
+}
+
+impl Drop for PmSampling {
+    fn drop(&mut self) {
+        if self.is_running {
+            // Nothing can be done about a refusal, here and below.
+            let _ = self.stop();
+        }
+        let mut parameters = layouts::PmDisable::new();
+        parameters.object = self.object;
+        // SAFETY: the object is CUPTI's and is not used again.
+        let _ = unsafe { self.functions.disable.call(&mut parameters) };
+    }
+}
+
+fn functions(cupti: &Cupti) -> Result<PmFunctions, Failure> {
+    cupti.pm.map_err(|function| Failure {
+        function,
+        code: code::NOT_SUPPORTED,
+    })
+}
