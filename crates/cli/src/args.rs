@@ -69,6 +69,9 @@ pub enum Command {
     Schema(Schema),
     Mcp(Mcp),
     Completions(Completions),
+    /// Samples hardware counters for `gapscope record`, which starts it
+    #[command(hide = true)]
+    SampleCounters,
 }
 
 /// Record the GPU timeline of a command and report on it
@@ -146,6 +149,15 @@ pub struct Record {
     #[arg(long, value_name = "HZ", default_value_t = 500, conflicts_with = "no_stacks",
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub stack_rate: u32,
+
+    /// Sample hardware counters of NVIDIA's GPUs: `default` (SMs active, DRAM read and written, tensor pipe active), `wide`
+    /// (all that can be counted at once), or names with commas between
+    #[arg(long, value_name = "SET", num_args = 0..=1, require_equals = true, default_missing_value = "default")]
+    pub counters: Option<String>,
+
+    /// Sample them so often: 10us to 1s [default: 100us for up to 4 counters, else 1ms]
+    #[arg(long, value_name = "TIME", requires = "counters", value_parser = sampling_interval)]
+    pub counter_interval: Option<Duration>,
 
     /// Show the timeline in the browser while the command runs, and until Ctrl-C after it
     #[arg(long, conflicts_with = "capture_only")]
@@ -528,6 +540,14 @@ fn range(text: &str) -> Result<Range<u64>, String> {
 }
 
 /// A time with its unit.
+fn sampling_interval(text: &str) -> Result<Duration, String> {
+    let interval = time(text)?;
+    match interval.as_micros() {
+        10..=1_000_000 => Ok(interval),
+        _ => Err("counters are sampled every 10us to 1s".to_owned()),
+    }
+}
+
 fn time(text: &str) -> Result<Duration, String> {
     let wrong = || "write a time with its unit: 500ms, 10s, 2m or 1h".to_owned();
     let digits = text
@@ -535,6 +555,7 @@ fn time(text: &str) -> Result<Duration, String> {
         .ok_or_else(wrong)?;
     let (number, unit) = text.split_at(digits);
     let seconds = match unit {
+        "us" | "µs" => 1e-6,
         "ms" => 0.001,
         "s" => 1.0,
         "m" | "min" => 60.0,

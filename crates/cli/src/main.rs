@@ -95,6 +95,12 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::SampleCounters => gapscope_recorder::counters::sample_counters()
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::new),
+        #[cfg(not(target_os = "linux"))]
+        Command::SampleCounters => Err(elsewhere("samples hardware counters", "Linux")),
     }
 }
 

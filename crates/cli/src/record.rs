@@ -4,6 +4,7 @@ use crate::args::Record;
 use crate::failure::Failure;
 use crate::{exit, layer, names, output, page, progress, report, view};
 use gapscope_analysis::quantity as number;
+use gapscope_recorder::counters::{CounterOptions, NOT_SAMPLED};
 use gapscope_recorder::{Layers, Outcome, Recorded, Recording, Start};
 use gapscope_trace::LossKind;
 use gapscope_view::Running;
@@ -32,6 +33,18 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
         view::after_recording(shown);
     }
     Ok(ExitCode::from(if status != 0 { status } else { own }))
+}
+
+/// The hardware counters to sample.
+fn counters(arguments: &Record) -> Result<Option<CounterOptions>, Failure> {
+    let set = arguments.counters.as_ref().map(|text| text.parse());
+    let set = set.transpose().map_err(|wrong: String| {
+        Failure::new(format!("--counters: {wrong}")).status(exit::USAGE)
+    })?;
+    Ok(set.map(|set| CounterOptions {
+        set,
+        interval: arguments.counter_interval,
+    }))
 }
 
 /// The folder with the `proc` and `sys` that say how the machine is.
@@ -71,6 +84,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         stdout_to_stderr: false,
         spool_limit_bytes: None,
         stack_rate_hz: (!arguments.no_stacks).then_some(arguments.stack_rate),
+        counters: counters(arguments)?,
         system_root: system_root(),
     };
     let output = recording.output.clone();
@@ -111,6 +125,9 @@ fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
         };
         let dispatches = number::of(recorded.dispatches, "dispatch", "dispatches");
         page::say(&format!("gapscope: {dispatches} in {path}; {lost}\n"));
+        for note in recorded.notes.iter().filter(|n| n.starts_with(NOT_SAMPLED)) {
+            page::say(&format!("gapscope: {note}\n"));
+        }
     } else {
         let report = report::after_recording(&recorded.output, &page::of_stderr())?;
         let again = format!("The trace is in {path}; `gapscope report {path}` says this again.");

@@ -47,6 +47,7 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         (arguments.capture_only, "--capture-only"),
         (arguments.label_modules, "--label-modules"),
         (arguments.label_ops, "--label-ops"),
+        (arguments.counters.is_some(), "--counters"),
     ];
     if let Some((_, option)) = unfit.iter().find(|(given, _)| *given) {
         return Err(Failure::new(format!(

@@ -48,6 +48,7 @@ loss_kinds! {
     Commands = "commands",
     Copies = "copies",
     CopiesBetweenDevices = "copies between devices",
+    CounterSamples = "samples of hardware counters",
     CudaActivities = "CUDA activities",
     CudaActivitiesAtSuddenEnd = "CUDA activities before a sudden end",
     CudaContexts = "CUDA contexts",

@@ -14,6 +14,7 @@ mod causes;
 mod client;
 mod command_line;
 mod conditions;
+mod counters;
 mod counts;
 mod cuda;
 mod deps;

@@ -3,6 +3,7 @@
 mod buffer;
 pub mod callbacks;
 mod entry_points;
+mod metrics;
 
 use crate::config::{BadTimes, config};
 use crate::records::{self, Bytes, Kernel, Other};

@@ -29,6 +29,7 @@
 //! | `FAKE_CUDA_SWITCH_MS=100` | takes this long to switch a kind of record on or off |
 //! | `FAKE_CUDA_DEVICES=2`, `FAKE_CUDA_KERNEL_NS=5000` | nothing: this many devices; kernels take this long |
 //! | `FAKE_CUDA_MIG=1` | nothing: devices are parts of GPUs |
+//! | `FAKE_CUDA_PM` | samples of hardware counters: `cupti/metrics.rs` |
 //! | `FAKE_CUDA_NVML` | what NVML says, as a script: `nvml.rs` |
 //! | `FAKE_CUDA_TRUTH=file` | nothing: one JSON line for each kernel, transfer, call, event and wait is appended |
 

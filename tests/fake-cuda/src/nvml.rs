@@ -232,3 +232,93 @@ pub unsafe extern "C" fn nvmlDeviceGetViolationStatus(
     unsafe { times.write(violation) };
     SUCCESS
 }
+
+/// nvml.h: nvmlGpmSupport_t.
+#[repr(C)]
+pub struct GpmSupport {
+    version: c_uint,
+    is_supported: c_uint,
+}
+
+/// nvml.h. The script's `gpm=1` says so.
+///
+/// # Safety
+/// The support may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlGpmQueryDeviceSupport(
+    _: *mut c_void,
+    support: *mut GpmSupport,
+) -> c_int {
+    // SAFETY: by the promise of the caller.
+    let is_supported = unsafe { &mut (*support).is_supported };
+    // SAFETY: as above.
+    unsafe { give("gpm", is_supported, |value| value as c_uint) }
+}
+
+/// nvml.h. A sample is a box with the milliseconds of its time.
+///
+/// # Safety
+/// The sample may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlGpmSampleAlloc(sample: *mut *mut u64) -> c_int {
+    // SAFETY: by the promise of the caller.
+    unsafe { sample.write(Box::into_raw(Box::new(0))) };
+    SUCCESS
+}
+
+/// nvml.h.
+///
+/// # Safety
+/// The sample was allocated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlGpmSampleGet(_: *mut c_void, sample: *mut u64) -> c_int {
+    // SAFETY: by the promise of the caller.
+    unsafe { sample.write(elapsed_ms() + 1) };
+    SUCCESS
+}
+
+/// nvml.h: nvmlGpmMetric_t.
+#[repr(C)]
+pub struct GpmMetric {
+    id: c_uint,
+    status: c_int,
+    value: f64,
+    texts: [*const c_char; 3],
+}
+
+/// nvml.h: nvmlGpmMetricsGet_t, of which the metrics follow.
+#[repr(C)]
+pub struct GpmMetrics {
+    version: c_uint,
+    count: c_uint,
+    samples: [*const u64; 2],
+    metrics: [GpmMetric; 1],
+}
+
+/// nvml.h. The script's `gpm2=91` is the value of metric 2, and `gpm2=none` refuses it.
+///
+/// # Safety
+/// There are so many metrics, and both samples were taken.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlGpmMetricsGet(asked: *mut GpmMetrics) -> c_int {
+    let script = script();
+    // SAFETY: by the promise of the caller.
+    let (metrics, [from, to]) = unsafe {
+        let first = (&raw mut (*asked).metrics).cast::<GpmMetric>();
+        let metrics = std::slice::from_raw_parts_mut(first, (*asked).count as usize);
+        (metrics, (*asked).samples.map(|sample| *sample))
+    };
+    if from == 0 || to <= from {
+        return NOT_SUPPORTED;
+    }
+    for metric in metrics {
+        let value = at(&script, &format!("gpm{}", metric.id), elapsed_ms());
+        metric.status = if value.is_some() {
+            SUCCESS
+        } else {
+            NOT_SUPPORTED
+        };
+        metric.value = value.unwrap_or_default() as f64;
+    }
+    SUCCESS
+}

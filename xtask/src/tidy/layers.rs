@@ -41,6 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "gapscope-recorder",
         &[
+            "gapscope-cupti",
             "gapscope-model",
             "gapscope-spool",
             "gapscope-stacks",

@@ -188,6 +188,7 @@ fn one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), F
         spool_limit_bytes: None,
         // Runs are compared by their times, in the way of which is nothing then.
         stack_rate_hz: None,
+        counters: None,
         system_root: std::env::var_os("GAPSCOPE_SYSTEM_ROOT")
             .map_or_else(|| "/".into(), Into::into),
     };

@@ -79,6 +79,7 @@ impl Hooks {
             stdout_to_stderr: true,
             spool_limit_bytes: None,
             stack_rate_hz: None,
+            counters: None,
             system_root: "/".into(),
         };
         let recorded = recording.start()?.wait()?;

@@ -10,6 +10,7 @@ mod buffers;
 mod captures;
 mod commands;
 mod conditions;
+mod counters;
 mod cuda;
 mod default_names;
 mod device;
@@ -81,6 +82,7 @@ pub struct Assembler {
     first_submit_ns: Option<i64>,
     captures: Vec<Capture>,
     conditions: conditions::Conditions,
+    counters: counters::Counters,
     stacks: stacks::Stacks,
     sources: FxHashSet<[u8; 16]>,
     #[serde(skip)]
@@ -139,6 +141,7 @@ impl Assembler {
             first_submit_ns: None,
             captures: Vec::new(),
             conditions: Default::default(),
+            counters: counters::Counters::default(),
             stacks: Default::default(),
             sources: FxHashSet::default(),
             shared_texts: FxHashMap::default(),

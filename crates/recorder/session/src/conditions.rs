@@ -3,7 +3,7 @@
 mod drm;
 mod group;
 mod host;
-mod nvml;
+pub(crate) mod nvml;
 
 use drm::Cards;
 use gapscope_spool::monotonic_ns;
@@ -215,6 +215,11 @@ impl Heard {
         let what = format!("clocks, limits, temperature and power of {name}");
         Heard::unmeasured(what, reason)
     }
+}
+
+/// True of a device that NVIDIA's libraries know.
+pub fn is_of_nvidia(device: &Device) -> bool {
+    Vendor::of(device) == Vendor::Nvidia
 }
 
 /// The thread: follows orders, and asks until nobody gives any more.

@@ -1,6 +1,7 @@
 //! From the spool into the trace, with checkpoints from which another session can go on.
 
 mod checkpoint;
+mod counters;
 mod finish;
 mod process;
 mod ranks;

@@ -1,6 +1,7 @@
 //! Launches the program with the hooks in its environment.
 
 use crate::bypass::cuda::{INJECTION, NVTX_INJECTION, set_for_another};
+use crate::counters::{self, CounterOptions, Counters};
 use crate::drain::{self, Drain, Header};
 use crate::layers::Layers;
 use crate::session::Session;
@@ -46,6 +47,9 @@ pub struct Recording {
     pub spool_limit_bytes: Option<u64>,
     /// How often stacks of threads that submit are sampled; absent: not at all.
     pub stack_rate_hz: Option<u32>,
+    /// Which hardware counters are sampled; absent: none. A process of this program's file samples them: it runs
+    /// [`counters::sample_counters`] for the command [`counters::SAMPLER_COMMAND`].
+    pub counters: Option<CounterOptions>,
     /// The folder with the `proc` and `sys` that say how the machine is: `/`, or where a container has those of its host.
     pub system_root: PathBuf,
 }
@@ -86,11 +90,15 @@ impl Recording {
             session_pid: std::process::id(),
         };
         let mut drain = Drain::create(&self.output, header)?;
+        // Before the program, which then does not share the machine with what it prepares.
+        let options = self.counters.as_ref();
+        let counters =
+            options.map(|options| Counters::start(options, counters::executable(program)));
         match self.launch(program) {
             Ok((child, signals)) => {
                 drain.header.start_unix_ns += child.started_ns - drain.header.start_ns;
                 drain.header.start_ns = child.started_ns;
-                Ok(Session::begin(self, drain, child, signals))
+                Ok(Session::begin(self, drain, child, signals, counters))
             }
             Err(error) => {
                 // The error that matters is the one at hand.

@@ -12,6 +12,7 @@ mod captures;
 pub mod clock;
 mod code;
 mod conditions;
+pub mod counters;
 mod drain;
 mod error;
 mod host;

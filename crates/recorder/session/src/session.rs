@@ -4,6 +4,7 @@ use crate::bypass::cuda::nvtx_note;
 use crate::bypass::{Bypass, Watcher};
 use crate::captures::{Captures, Remains, WrittenCapture};
 use crate::conditions::Conditions;
+use crate::counters::Counters;
 use crate::drain::{Drain, DrainedProcess, spool_folder};
 use crate::launch::{Child, Recording, Start};
 use crate::progress::{Progress, Recent};
@@ -83,6 +84,7 @@ impl Session {
         drain: Drain,
         child: Child,
         signals: Signals,
+        counters: Option<Counters>,
     ) -> Session {
         let progress = Arc::new(Mutex::new(Progress::default()));
         let pid = child.process.id();
@@ -112,6 +114,7 @@ impl Session {
                 captures: Captures::default(),
                 conditions,
                 stacks,
+                counters,
             };
             let recorded = run.run(watcher);
             notice.settle(&recorded);
@@ -165,6 +168,7 @@ struct Run {
     captures: Captures,
     conditions: Conditions,
     stacks: Option<Stacks>,
+    counters: Option<Counters>,
 }
 
 impl Run {
@@ -178,6 +182,10 @@ impl Run {
         if let Some(stacks) = &mut self.stacks {
             let heard = stacks.finish();
             self.drain.hear_stacks(heard);
+        }
+        if let Some(counters) = &mut self.counters {
+            let heard = counters.finish(self.drain.header.start_ns);
+            self.drain.hear_counters(heard);
         }
         if let Some(failure) = self.failure {
             return Err(failure);
@@ -235,6 +243,7 @@ impl Run {
             _ => notes.extend(nested::note(&inside)),
         }
         notes.extend(self.recording.layers.note(&output));
+        notes.extend(self.drain.counter_notes());
         notes.extend(nvtx_note().filter(|_| self.drain.has_hook("cuda")));
         let mut all_notes = Vec::new();
         let since_ns = self.recording_since_ns;
@@ -412,6 +421,17 @@ impl Run {
             self.conditions.follow(processes, self.drain.device_facts());
             let heard = self.conditions.take();
             self.drain.hear(heard);
+            self.look_at_counters();
+        }
+    }
+
+    /// Hardware counters are sampled of each GPU from its first use on.
+    fn look_at_counters(&mut self) {
+        if let Some(counters) = &mut self.counters {
+            let process = self.drain.processes().last().map(DrainedProcess::pid);
+            let mut heard = counters.follow(self.drain.device_facts(), process);
+            heard.extend(counters.take());
+            self.drain.hear_counters(heard);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Readings of conditions as counters: only changes become rows.
 
 use super::Assembler;
+use super::counters::Counters;
 use crate::conditions::{Of, Reading};
 use gapscope_trace::ids::{CounterId, DeviceId};
 use gapscope_trace::tables::{Condition, Counter, CounterValue, Table, Tables};
@@ -14,7 +15,6 @@ const HOLDS_NS: i64 = 30_000_000_000;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Conditions {
     held: Vec<Held>,
-    counters: u32,
 }
 
 /// A condition and the value that it had last.
@@ -37,21 +37,24 @@ impl Assembler {
         let device = match &reading.of {
             Of::Machine if self.processes.ids().next().is_none() => return,
             Of::Machine => None,
-            Of::Gpu(uuid) => {
-                // Each process has the GPU as a device of its own: one of them stands for it.
-                let of_gpu = |d: &&super::Device| *d.facts.uuid == **uuid;
-                match self.devices.iter().find(of_gpu) {
-                    Some(device) => Some(device.facts.id),
-                    None => return,
-                }
-            }
+            Of::Gpu(uuid) => match self.gpu(uuid) {
+                Some(device) => Some(device),
+                None => return,
+            },
         };
-        self.conditions.read(device, reading, tables);
+        let counters = &mut self.counters;
+        self.conditions.read(device, reading, counters, tables);
     }
 }
 
 impl Conditions {
-    fn read(&mut self, device: Option<DeviceId>, reading: &Reading, tables: &mut Tables) {
+    fn read(
+        &mut self,
+        device: Option<DeviceId>,
+        reading: &Reading,
+        counters: &mut Counters,
+        tables: &mut Tables,
+    ) {
         let condition = reading.condition;
         let of_it = |h: &Held| h.device == device && h.condition == condition;
         let at = self.held.iter().position(of_it).unwrap_or_else(|| {
@@ -75,8 +78,7 @@ impl Conditions {
             held.known_ns = reading.from_ns;
         }
         if held.counter.is_none() && (value != 0.0 || !condition.is_event()) {
-            let id = CounterId(self.counters);
-            self.counters += 1;
+            let id = counters.new_id();
             held.counter = Some(id);
             tables.counters.push(Counter {
                 id,

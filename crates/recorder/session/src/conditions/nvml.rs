@@ -85,7 +85,7 @@ const QUESTIONS: [Kind; 8] = [
 
 impl Gpus {
     /// Asks for a GPU too.
-    pub fn add(&mut self, gpu: Gpu, heard: &mut Vec<Heard>) {
+    pub(super) fn add(&mut self, gpu: Gpu, heard: &mut Vec<Heard>) {
         let found = self.find(&gpu);
         match found {
             Ok(device) => self.asked.push(Asked {
@@ -239,9 +239,9 @@ impl Kind {
 }
 
 /// The library, initialised.
-struct Nvml {
+pub struct Nvml {
     // Unloading it gains nothing, and it may have threads.
-    library: ManuallyDrop<Box<NvmlLib>>,
+    pub library: ManuallyDrop<Box<NvmlLib>>,
 }
 
 /// What NVML says of the machine.
@@ -278,7 +278,7 @@ pub fn found() -> Result<Found, String> {
 }
 
 impl Nvml {
-    fn load() -> Result<Nvml, String> {
+    pub fn load() -> Result<Nvml, String> {
         // SAFETY: NVIDIA's library may be loaded by any process; what its initialisers do is not ours to know.
         let library = unsafe { NvmlLib::new(LIBRARY) };
         let library = library.map_err(|error| {
@@ -305,7 +305,7 @@ impl Nvml {
     }
 
     /// The GPU with a UUID, as the manifest writes it.
-    fn device(&self, uuid: &str) -> Result<nvmlDevice_t, String> {
+    pub fn device(&self, uuid: &str) -> Result<nvmlDevice_t, String> {
         let name = nvml_name(uuid);
         let name = name.ok_or_else(|| format!("`{uuid}` is no UUID"))?;
         let mut device: nvmlDevice_t = std::ptr::null_mut();
@@ -395,7 +395,7 @@ impl Nvml {
     }
 
     /// NVML's words for a status.
-    fn said(&self, status: nvmlReturn_t) -> String {
+    pub fn said(&self, status: nvmlReturn_t) -> String {
         let words = self.library.nvmlErrorString.as_ref().ok().and_then(|get| {
             // SAFETY: the function gives a text that stays, or null.
             let text = unsafe { get(status) };

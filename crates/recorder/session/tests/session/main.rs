@@ -228,6 +228,7 @@ fn record(
         stdout_to_stderr: false,
         spool_limit_bytes: None,
         stack_rate_hz: None,
+        counters: None,
         system_root: "/".into(),
     };
     change(&mut recording);

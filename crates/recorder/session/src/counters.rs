@@ -1,0 +1,358 @@
+//! Hardware counters, sampled beside the program by a process of our own: what the libraries of a GPU's vendor do to it is not done
+//! to the program, nor to the session.
+
+pub mod pipe;
+mod sampler;
+mod set;
+
+use crate::bypass::cuda::{INJECTION, NVTX_INJECTION};
+use gapscope_model::LossKind;
+use gapscope_spool::{env, monotonic_ns};
+use gapscope_trace::manifest::{Device, Unmeasured};
+use pipe::{Batch, Column, Lost, Order, Said};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+pub use sampler::sample_counters;
+pub use set::{CounterOptions, CounterSet};
+
+/// The command of gapscope that runs [`sample_counters`].
+pub const SAMPLER_COMMAND: &str = "sample-counters";
+/// The program starts once the sampler is prepared, or after so long.
+const PREPARATION: Duration = Duration::from_secs(5);
+/// What is left at the end is said within this time.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// So much may wait for the session; then the sampler waits.
+const WAITING: usize = 256;
+/// How a note begins that says what was asked for and not sampled.
+pub const NOT_SAMPLED: &str = "Not sampled";
+/// How what is unmeasured of them begins.
+pub(crate) const WHAT: &str = "hardware counters";
+
+/// What was heard.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// Samples of a GPU, with the columns that they are of.
+    Samples {
+        uuid: Arc<str>,
+        columns: Arc<[Column]>,
+        batch: Batch,
+    },
+    Unmeasured(Unmeasured),
+    /// At the end: all that is missing for one reason.
+    Lost {
+        kind: LossKind,
+        count: u64,
+        reason: String,
+    },
+}
+
+/// The process that samples.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    process: Option<Child>,
+    orders: Option<UnixStream>,
+    said: Option<Receiver<Said>>,
+    reader: Option<JoinHandle<()>>,
+    gpus: FxHashSet<String>,
+    streams: FxHashMap<u32, Stream>,
+    /// What is missing, by its reason.
+    lost: Vec<(String, Missing)>,
+    /// Why nothing was started.
+    failure: Option<Unmeasured>,
+}
+
+/// The samples of one GPU.
+#[derive(Debug)]
+struct Stream {
+    uuid: Arc<str>,
+    columns: Arc<[Column]>,
+    interval_ns: u64,
+    /// Where the last sample ended.
+    end_ns: Option<i64>,
+}
+
+#[derive(Debug, Default)]
+struct Missing {
+    gaps: u64,
+    samples: u64,
+    duration_ns: u64,
+    longest_ns: u64,
+    /// Where the longest one began.
+    longest_at_ns: i64,
+}
+
+impl Counters {
+    /// Starts the process, and waits until it is prepared.
+    pub fn start(options: &CounterOptions, program: PathBuf) -> Counters {
+        let mut counters = Counters {
+            process: None,
+            orders: None,
+            said: None,
+            reader: None,
+            gpus: FxHashSet::default(),
+            streams: FxHashMap::default(),
+            lost: Vec::new(),
+            failure: None,
+        };
+        if let Err(error) = counters.launch(options, program) {
+            counters.failure = Some(Unmeasured {
+                what: WHAT.to_owned(),
+                reason: format!("the process that samples them could not be started: {error}"),
+            });
+        }
+        counters
+    }
+
+    fn launch(&mut self, options: &CounterOptions, program: PathBuf) -> std::io::Result<()> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(SAMPLER_COMMAND);
+        // What is set for the program, here or by whoever records it with another tool, is nothing for this process.
+        let ours_only = [
+            INJECTION,
+            NVTX_INJECTION,
+            env::SPOOL,
+            env::MODE,
+            env::RECORDING,
+        ];
+        let others = ["CUDA_VISIBLE_DEVICES", "LD_PRELOAD", "NVIDIA_TF32_OVERRIDE"];
+        for variable in ours_only.into_iter().chain(others) {
+            command.env_remove(variable);
+        }
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        // Ctrl-C is for the terminal's foreground group: when to end, the session says.
+        command.process_group(0);
+        self.process = Some(command.spawn()?);
+        let mut orders = ours.try_clone()?;
+        pipe::write(
+            &mut orders,
+            &Order::Prepare {
+                counters: options.set.counters().to_vec(),
+                interval_ns: options.interval().as_nanos() as u64,
+                executable: program,
+                parent: std::process::id(),
+            },
+        )?;
+        self.orders = Some(orders);
+        let (say, said) = sync_channel(WAITING);
+        let reader = std::thread::Builder::new().name("counters".to_owned());
+        self.reader = Some(reader.spawn(move || listen(ours, &say))?);
+        let prepared = said.recv_timeout(PREPARATION);
+        debug_assert!(!matches!(prepared, Ok(Said::Samples(_))));
+        self.said = Some(said);
+        Ok(())
+    }
+
+    /// Samples these devices too, from now on. `process` uses them.
+    pub fn follow<'a>(
+        &mut self,
+        devices: impl Iterator<Item = &'a Device>,
+        process: Option<u32>,
+    ) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        for device in devices {
+            if device.uuid.is_empty() || !self.gpus.insert(device.uuid.clone()) {
+                continue;
+            }
+            if !crate::conditions::is_of_nvidia(device) {
+                heard.push(Heard::Unmeasured(Unmeasured {
+                    what: format!("{WHAT} of {}", device.name),
+                    reason: "only those of NVIDIA's GPUs are sampled here".to_owned(),
+                }));
+                continue;
+            }
+            let order = Order::Gpu {
+                uuid: device.uuid.clone(),
+                name: device.name.clone(),
+                process,
+            };
+            if let Some(orders) = &mut self.orders {
+                // Where it is gone, that is noticed by what it does not say.
+                let _ = pipe::write(orders, &order);
+            }
+        }
+        heard
+    }
+
+    /// What it has said since the last call.
+    pub fn take(&mut self) -> Vec<Heard> {
+        let said = self.said.as_ref().map(|said| said.try_iter().collect());
+        let said: Vec<Said> = said.unwrap_or_default();
+        said.into_iter()
+            .filter_map(|said| self.hear(said))
+            .collect()
+    }
+
+    fn hear(&mut self, said: Said) -> Option<Heard> {
+        match said {
+            Said::Ready | Said::Ended => None,
+            Said::Begun {
+                stream,
+                uuid,
+                interval_ns,
+                columns,
+            } => {
+                self.streams.insert(
+                    stream,
+                    Stream {
+                        uuid: uuid.into(),
+                        columns: columns.into(),
+                        interval_ns,
+                        end_ns: None,
+                    },
+                );
+                None
+            }
+            Said::Samples(batch) => {
+                let stream = self.streams.get_mut(&batch.stream)?;
+                let last = batch.samples(stream.columns.len()).last();
+                stream.end_ns = last.map(|s| s.start_ns + s.duration_ns).or(stream.end_ns);
+                Some(Heard::Samples {
+                    uuid: stream.uuid.clone(),
+                    columns: stream.columns.clone(),
+                    batch,
+                })
+            }
+            Said::Lost(lost) => {
+                self.lose(lost);
+                None
+            }
+            Said::Unmeasured(unmeasured) => Some(Heard::Unmeasured(unmeasured)),
+        }
+    }
+
+    fn lose(&mut self, lost: Lost) {
+        let known = self
+            .lost
+            .iter()
+            .position(|(reason, _)| *reason == lost.reason);
+        let at = known.unwrap_or_else(|| {
+            self.lost.push((lost.reason, Missing::default()));
+            self.lost.len() - 1
+        });
+        let missing = &mut self.lost[at].1;
+        missing.gaps += 1;
+        missing.samples = missing.samples.saturating_add(lost.samples);
+        missing.duration_ns = missing.duration_ns.saturating_add(lost.duration_ns);
+        if lost.duration_ns > missing.longest_ns {
+            (missing.longest_ns, missing.longest_at_ns) = (lost.duration_ns, lost.from_ns);
+        }
+    }
+
+    /// Ends it, after it has said what is left. `start_ns` is the recording's start.
+    pub fn finish(&mut self, start_ns: i64) -> Vec<Heard> {
+        let asked_ns = monotonic_ns();
+        if let Some(orders) = &mut self.orders {
+            let _ = pipe::write(orders, &Order::Finish);
+        }
+        let until = Instant::now() + PATIENCE;
+        let (mut heard, mut ended) = (Vec::new(), false);
+        while let Some(said) = &self.said {
+            match said.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Said::Ended) => {
+                    ended = true;
+                    break;
+                }
+                Ok(said) => heard.extend(self.hear(said)),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.said = None;
+        if !ended && self.process.is_some() {
+            self.cut(asked_ns);
+        }
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+        self.orders = None;
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+        heard.extend(self.failure.take().map(Heard::Unmeasured));
+        for (reason, missing) in self.lost.drain(..) {
+            let seconds = |ns: u64| ns as f64 / 1e9;
+            let at_s = (missing.longest_at_ns - start_ns) as f64 / 1e9;
+            let times = format!(
+                "{} {}, {:.4} s in all, the longest {:.4} s from {at_s:.3} s on",
+                missing.gaps,
+                if missing.gaps == 1 { "gap" } else { "gaps" },
+                seconds(missing.duration_ns),
+                seconds(missing.longest_ns),
+            );
+            heard.push(Heard::Lost {
+                kind: LossKind::CounterSamples,
+                count: missing.samples,
+                reason: format!("{reason}: {times}"),
+            });
+        }
+        heard
+    }
+
+    /// It ended without a word: what it did not say is missing.
+    fn cut(&mut self, until_ns: i64) {
+        let reason = "the process that samples them ended before the program, or did not answer";
+        let cut: Vec<Lost> = (self.streams.iter())
+            .filter_map(|(stream, of)| {
+                let from_ns = of.end_ns.unwrap_or(until_ns);
+                let duration_ns = u64::try_from(until_ns - from_ns).ok()?;
+                Some(Lost {
+                    stream: *stream,
+                    from_ns,
+                    duration_ns,
+                    samples: (duration_ns / of.interval_ns.max(1)).max(1),
+                    reason: reason.to_owned(),
+                })
+            })
+            .collect();
+        if cut.is_empty() && self.failure.is_none() {
+            self.failure = Some(Unmeasured {
+                what: WHAT.to_owned(),
+                reason: reason.to_owned(),
+            });
+        }
+        cut.into_iter().for_each(|lost| self.lose(lost));
+    }
+}
+
+impl Drop for Counters {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+/// The thread that listens: it ends with the stream, or with the session.
+fn listen(mut from: UnixStream, say: &SyncSender<Said>) {
+    while let Ok(said) = pipe::read(&mut from) {
+        if say.send(said).is_err() {
+            return;
+        }
+    }
+}
+
+/// The file that a command runs, as far as it is known before it starts.
+pub(crate) fn executable(program: &OsString) -> PathBuf {
+    let path = PathBuf::from(program);
+    if path.components().count() > 1 {
+        return std::path::absolute(&path).unwrap_or(path);
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders)
+        .map(|folder| folder.join(&path))
+        .find(|file| file.is_file());
+    found.unwrap_or(path)
+}

@@ -1,0 +1,307 @@
+//! PM sampling of one GPU.
+
+use super::plan::Plan;
+use super::{Gpu, Task, Tools, Voice, pause, refusal};
+use crate::counters::pipe::{Batch, Lost, MOST_SAMPLES, Said};
+use gapscope_cupti::{
+    Append, CounterData, Failure, PmSampling, SamplingSettings, StopReason, code,
+};
+use gapscope_model::HardwareCounter;
+use gapscope_trace::tables::CounterUnit;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// What the device writes into: with it no sample was lost at 100 us (docs/counters.md).
+const HARDWARE_BUFFER: usize = 256 << 20;
+/// Between two looks: each costs by the size of the image, whatever is in it.
+const POLL: Duration = Duration::from_millis(50);
+/// The most samples of a look; room is for four looks.
+const MOST_OF_A_POLL: u64 = 1024;
+const LEAST_OF_A_POLL: u64 = 50;
+/// So many samples without a length in one look are no accident.
+const OUT_OF_STEP: usize = 16;
+/// What is left after a stop comes in this time.
+const DRAIN: Duration = Duration::from_secs(3);
+/// A start that is followed by no sample, so often in a row, is the last.
+const MOST_STARTS: u32 = 5;
+const NO_CAUSE: &str = "the GPU gave none";
+
+/// Samples until told to stop.
+///
+/// # Errors
+/// It cannot be sampled: a sentence without its full stop.
+pub fn sample(
+    tools: &Tools,
+    task: &Task,
+    gpu: &Gpu,
+    voice: &Voice,
+    stop: &AtomicBool,
+) -> Result<(), String> {
+    let text = |uuid: &[u8; 16]| -> String { uuid.iter().map(|b| format!("{b:02x}")).collect() };
+    let index = tools.devices.iter().position(|uuid| text(uuid) == gpu.uuid);
+    let index = index.ok_or_else(|| {
+        "CUDA has no whole GPU with its UUID: parts of GPUs (MIG) have no counters of their own"
+            .to_owned()
+    })?;
+    let refused = |failure: Failure| refusal::sentence(&failure, &tools.file);
+    let cupti = &tools.cupti;
+    let chip = cupti.chip_name(index).map_err(refused)?;
+    let availability = PmSampling::availability(cupti, index).map_err(refused)?;
+    let plan = Plan::new(cupti, &chip, Some(&availability), &task.counters).map_err(refused)?;
+    if plan.counters.is_empty() {
+        return Err(format!(
+            "CUPTI knows none of these counters of its chip {}",
+            chip.to_string_lossy()
+        ));
+    }
+    let mut sampling = PmSampling::enable(cupti, index).map_err(refused)?;
+    let settings = SamplingSettings {
+        interval_ns: task.interval_ns,
+        hardware_buffer_bytes: HARDWARE_BUFFER,
+        append: Append::KeepOldest,
+    };
+    let config = plan.config.clone();
+    sampling.configure(config, &settings).map_err(refused)?;
+    let of_a_poll =
+        (POLL.as_nanos() as u64 / task.interval_ns.max(1)).clamp(LEAST_OF_A_POLL, MOST_OF_A_POLL);
+    let most = (of_a_poll * 4) as u32;
+    let fresh = sampling
+        .counter_data(&plan.metrics, most)
+        .map_err(refused)?;
+    sampling.start().map_err(refused)?;
+    for (counters, reason) in [
+        (
+            &plan.absent,
+            "this GPU has no such counter, or CUPTI does not know it",
+        ),
+        (
+            &plan.crowded,
+            "cannot be counted in one pass with the others: ask for them alone, with `--counters=NAME`",
+        ),
+    ] {
+        if !counters.is_empty() {
+            voice.unmeasured(counters, &gpu.name, reason.to_owned());
+        }
+    }
+    voice.say(&Said::Begun {
+        stream: gpu.stream,
+        uuid: gpu.uuid.clone(),
+        interval_ns: task.interval_ns,
+        columns: plan.columns(task.interval_ns),
+    });
+    let mut sampled = Sampled {
+        data: fresh.clone(),
+        fresh,
+        taken: 0,
+        is_first: true,
+        samples: Samples::new(voice, gpu.stream, task.interval_ns),
+        values: vec![0.0; plan.counters.len()],
+        plan,
+        sampling,
+    };
+    let poll = Duration::from_nanos(of_a_poll * task.interval_ns);
+    sampled.until(stop, poll).map_err(refused)
+}
+
+/// The sampling of a GPU.
+struct Sampled<'a> {
+    sampling: PmSampling,
+    plan: Plan,
+    data: CounterData,
+    /// As `data` was before it was used.
+    fresh: CounterData,
+    /// How many of its samples are read.
+    taken: usize,
+    /// The first sample after a start may begin seconds before it.
+    is_first: bool,
+    values: Vec<f64>,
+    samples: Samples<'a>,
+}
+
+impl Sampled<'_> {
+    fn until(&mut self, stop: &AtomicBool, poll: Duration) -> Result<(), Failure> {
+        let (mut starts, mut next) = (0, Instant::now() + poll);
+        loop {
+            let is_over = pause(stop, next.saturating_duration_since(Instant::now()));
+            if is_over {
+                self.sampling.stop()?;
+                self.drain();
+                self.samples.flush();
+                return Ok(());
+            }
+            if Instant::now() < next {
+                continue;
+            }
+            let (taken, trouble) = self.look();
+            self.samples.flush();
+            if taken > 0 {
+                starts = 0;
+            }
+            if let Some(cause) = trouble {
+                starts += 1;
+                if starts > MOST_STARTS {
+                    return Err(Failure {
+                        function: "cuptiPmSamplingDecodeData",
+                        code: code::OUT_OF_MEMORY,
+                    });
+                }
+                self.samples.cause = Some(cause);
+                self.sampling.stop()?;
+                self.drain();
+                self.samples.flush();
+                self.is_first = true;
+                self.sampling.start()?;
+            }
+            next = Instant::now().max(next) + poll;
+        }
+    }
+
+    /// Decodes what there is. Returns how many samples came, and why sampling has to start anew.
+    fn look(&mut self) -> (usize, Option<&'static str>) {
+        let decoded = self.sampling.decode(&mut self.data);
+        let Ok(counts) = self.sampling.counts(&self.data) else {
+            self.forget();
+            return (0, Some("CUPTI could not say how many there are"));
+        };
+        let (from, mut bad) = (self.taken, 0);
+        for index in from..counts.completed {
+            bad += usize::from(!self.take(index));
+        }
+        self.taken = counts.completed.max(from);
+        let came = self.taken - from;
+        // Samples whose units have not all reported may be split by a reset, so it waits for a good moment, but not forever.
+        let is_whole = counts.populated == counts.completed;
+        if (is_whole && self.taken >= counts.total / 4) || self.taken >= counts.total / 2 {
+            self.forget();
+        }
+        let trouble = match decoded {
+            Err(_) => Some("CUPTI lost step with the GPU and could not decode them"),
+            Ok(decoded) if decoded.overflow => Some("the hardware buffer was full"),
+            Ok(decoded) if decoded.reason == StopReason::CounterDataFull => {
+                Some("there was no room for more decoded ones")
+            }
+            Ok(_) if bad >= OUT_OF_STEP => Some("CUPTI lost step with the GPU: they had no length"),
+            Ok(_) => None,
+        };
+        (came - bad.min(came), trouble)
+    }
+
+    fn forget(&mut self) {
+        self.data.reset(&self.fresh);
+        self.taken = 0;
+    }
+
+    /// After a stop: what the device has written until then.
+    fn drain(&mut self) {
+        let until = Instant::now() + DRAIN;
+        // The first look may find none of what a second one finds.
+        let mut empty = 0;
+        while empty < 2 && Instant::now() < until {
+            let (came, _) = self.look();
+            empty = if came == 0 { empty + 1 } else { 0 };
+            self.forget();
+        }
+    }
+
+    /// Reads one sample. False where it is none.
+    fn take(&mut self, index: usize) -> bool {
+        let Ok((start, end)) = self.sampling.times(&self.data, index) else {
+            return false;
+        };
+        if std::mem::take(&mut self.is_first) {
+            return true;
+        }
+        let (Ok(start_ns), Ok(end_ns)) = (i64::try_from(start), i64::try_from(end)) else {
+            return false;
+        };
+        if end_ns <= start_ns || !self.samples.follows(start_ns) {
+            return false;
+        }
+        let Plan { host, metrics, .. } = &mut self.plan;
+        let evaluated = host.evaluate(&self.data, index, metrics, &mut self.values);
+        if evaluated.is_err() {
+            return false;
+        }
+        let duration_ns = end_ns - start_ns;
+        for (counter, value) in self.plan.counters.iter().zip(&mut self.values) {
+            *value = in_unit(*counter, *value, duration_ns);
+        }
+        self.samples.add(start_ns, duration_ns, &self.values);
+        true
+    }
+}
+
+/// A metric's value in its counter's unit: bytes are counted over the sample.
+fn in_unit(counter: HardwareCounter, value: f64, duration_ns: i64) -> f64 {
+    match counter.unit() {
+        CounterUnit::BytesPerSecond => value * 1e9 / duration_ns as f64,
+        _ => value,
+    }
+}
+
+/// Samples on their way to the session, and what is missing between them.
+pub struct Samples<'a> {
+    voice: &'a Voice,
+    stream: u32,
+    interval_ns: i64,
+    /// Where the last one ended.
+    end_ns: Option<i64>,
+    /// Why the next ones may be missing.
+    pub cause: Option<&'static str>,
+    batch: Batch,
+}
+
+impl<'a> Samples<'a> {
+    pub fn new(voice: &'a Voice, stream: u32, interval_ns: u64) -> Samples<'a> {
+        Samples {
+            voice,
+            stream,
+            interval_ns: i64::try_from(interval_ns).unwrap_or(i64::MAX).max(1),
+            end_ns: None,
+            cause: None,
+            batch: Batch::new(stream, 0),
+        }
+    }
+
+    /// True where a sample from then on is behind the last one.
+    fn follows(&self, start_ns: i64) -> bool {
+        self.end_ns
+            .is_none_or(|end_ns| start_ns >= end_ns - self.interval_ns / 2)
+    }
+
+    pub fn add(&mut self, start_ns: i64, duration_ns: i64, values: &[f64]) {
+        let before_ns = self.end_ns.replace(start_ns + duration_ns);
+        let gap_ns = before_ns.map_or(0, |before_ns| start_ns - before_ns);
+        if gap_ns > self.interval_ns / 2 {
+            let missing = (gap_ns + self.interval_ns / 2) / self.interval_ns;
+            self.flush();
+            self.voice.say(&Said::Lost(Lost {
+                stream: self.stream,
+                from_ns: start_ns - gap_ns,
+                duration_ns: gap_ns as u64,
+                samples: missing.max(1) as u64,
+                reason: self.cause.take().unwrap_or(NO_CAUSE).to_owned(),
+            }));
+        }
+        if self.batch.times.is_empty() {
+            self.batch.from_ns = start_ns;
+        }
+        let last_ns = match self.batch.times.is_empty() {
+            true => start_ns,
+            false => before_ns.unwrap_or(start_ns),
+        };
+        let times = (start_ns - last_ns, duration_ns as u64);
+        self.batch.times.push(times);
+        self.batch.values.extend_from_slice(values);
+        if self.batch.times.len() >= MOST_SAMPLES {
+            self.flush();
+        }
+    }
+
+    pub fn flush(&mut self) {
+        if !self.batch.times.is_empty() {
+            let batch = std::mem::replace(&mut self.batch, Batch::new(self.stream, 0));
+            self.voice.say(&Said::Samples(batch));
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What NVML samples itself (GPM, since Hopper), where CUPTI cannot: few counters, ten times a second.
+#![allow(unsafe_code)]
+
+use super::device::Samples;
+use super::{Gpu, Task, Voice, names, pause};
+use crate::conditions::nvml::Nvml;
+use crate::counters::pipe::{Column, Said};
+use gapscope_model::HardwareCounter;
+use gapscope_spool::monotonic_ns;
+use nvml_wrapper_sys::bindings::{
+    NVML_GPM_METRICS_GET_VERSION, NVML_GPM_SUPPORT_VERSION, nvmlDevice_t,
+    nvmlGpmMetricId_t_NVML_GPM_METRIC_ANY_TENSOR_UTIL as ANY_TENSOR,
+    nvmlGpmMetricId_t_NVML_GPM_METRIC_NVLINK_TOTAL_RX_PER_SEC as NVLINK_RX,
+    nvmlGpmMetricId_t_NVML_GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC as NVLINK_TX,
+    nvmlGpmMetricId_t_NVML_GPM_METRIC_PCIE_RX_PER_SEC as PCIE_RX,
+    nvmlGpmMetricId_t_NVML_GPM_METRIC_PCIE_TX_PER_SEC as PCIE_TX,
+    nvmlGpmMetricId_t_NVML_GPM_METRIC_SM_OCCUPANCY as SM_OCCUPANCY,
+    nvmlGpmMetricId_t_NVML_GPM_METRIC_SM_UTIL as SM_UTIL, nvmlGpmMetricsGet_t, nvmlGpmSample_t,
+    nvmlGpmSupport_t, nvmlReturn_t,
+};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// More often than that, the driver says 0 for times in which it has not looked (docs/counters.md).
+const INTERVAL: Duration = Duration::from_millis(100);
+/// NVML counts traffic in MiB a second.
+const MIB: f64 = (1 << 20) as f64;
+const SUCCESS: nvmlReturn_t = 0;
+
+/// The counters that it has with the same meaning, by its number of them, with what its unit is of the counter's.
+const KNOWN: [(HardwareCounter, u32, f64); 7] = [
+    (HardwareCounter::SmActive, SM_UTIL, 1.0),
+    (HardwareCounter::WarpsActive, SM_OCCUPANCY, 1.0),
+    (HardwareCounter::TensorActive, ANY_TENSOR, 1.0),
+    (HardwareCounter::PcieRead, PCIE_RX, MIB),
+    (HardwareCounter::PcieWritten, PCIE_TX, MIB),
+    (HardwareCounter::NvlinkReceived, NVLINK_RX, MIB),
+    (HardwareCounter::NvlinkSent, NVLINK_TX, MIB),
+];
+
+/// Samples until told to stop, and says what is not sampled because of `reason`.
+pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: String) {
+    let of = |counter: &HardwareCounter| KNOWN.iter().find(|(known, ..)| known == counter);
+    let known: Vec<_> = task.counters.iter().filter_map(of).collect();
+    let unknown = task.counters.iter().filter(|counter| of(counter).is_none());
+    let unknown: Vec<_> = unknown.copied().collect();
+    let opened = match known.is_empty() {
+        true => Err("it has none of them".to_owned()),
+        false => Gpm::open(gpu),
+    };
+    let mut gpm = match opened {
+        Ok(gpm) => gpm,
+        Err(without) => {
+            let reason =
+                format!("{reason}; NVML's own sampling (GPM) does not stand in: {without}");
+            return voice.unmeasured(&task.counters, &gpu.name, reason);
+        }
+    };
+    let sampled: Vec<_> = known.iter().map(|(counter, ..)| *counter).collect();
+    let instead = format!(
+        "{reason}; NVML's own sampling (GPM) gives {} instead, as means of 100 ms",
+        names(&sampled)
+    );
+    let missing = match unknown.is_empty() {
+        true => instead,
+        false => format!("{instead}, and has no {}", names(&unknown)),
+    };
+    voice.unmeasured(&task.counters, &gpu.name, missing);
+    let interval_ns = INTERVAL.as_nanos() as u64;
+    voice.say(&Said::Begun {
+        stream: gpu.stream,
+        uuid: gpu.uuid.clone(),
+        interval_ns,
+        columns: (sampled.iter())
+            .map(|counter| Column {
+                counter: *counter,
+                source: "NVML GPM".to_owned(),
+            })
+            .collect(),
+    });
+    let mut samples = Samples::new(voice, gpu.stream, interval_ns);
+    let numbers: Vec<u32> = known.iter().map(|(_, number, _)| *number).collect();
+    let mut next = Instant::now() + INTERVAL;
+    let mut began_ns = gpm.look();
+    loop {
+        while !pause(stop, next.saturating_duration_since(Instant::now())) {
+            if Instant::now() >= next {
+                break;
+            }
+        }
+        let ended_ns = gpm.look();
+        if let (Some(began_ns), Some(ended_ns)) = (began_ns, ended_ns)
+            && let Some(values) = gpm.values(&numbers)
+            && ended_ns > began_ns
+        {
+            let values: Vec<f64> = (values.iter().zip(&known))
+                .map(|(value, (.., unit))| value * unit)
+                .collect();
+            samples.add(began_ns, ended_ns - began_ns, &values);
+            samples.flush();
+        }
+        if stop.load(std::sync::atomic::Ordering::Relaxed) {
+            return;
+        }
+        began_ns = ended_ns;
+        next = next.max(Instant::now()) + INTERVAL;
+    }
+}
+
+/// NVML's samples of a GPU: that of the last look, and that before.
+struct Gpm {
+    nvml: Nvml,
+    device: nvmlDevice_t,
+    samples: [nvmlGpmSample_t; 2],
+}
+
+impl Gpm {
+    fn open(gpu: &Gpu) -> Result<Gpm, String> {
+        let nvml = Nvml::load()?;
+        let device = nvml.device(&gpu.uuid)?;
+        let library = &nvml.library;
+        let mut support = nvmlGpmSupport_t {
+            version: NVML_GPM_SUPPORT_VERSION,
+            isSupportedDevice: 0,
+        };
+        let old = || "the driver is too old for it".to_owned();
+        let ask = library
+            .nvmlGpmQueryDeviceSupport
+            .as_ref()
+            .map_err(|_| old())?;
+        // SAFETY: the device is one of NVML's, and the structure says its version.
+        match unsafe { ask(device, &mut support) } {
+            SUCCESS if support.isSupportedDevice != 0 => {}
+            SUCCESS => return Err("this GPU has none: it came with Hopper".to_owned()),
+            status => return Err(nvml.said(status)),
+        }
+        let allocate = library.nvmlGpmSampleAlloc.as_ref().map_err(|_| old())?;
+        let mut samples = [std::ptr::null_mut(); 2];
+        for sample in &mut samples {
+            // SAFETY: it stores a pointer to memory of its own, which this process keeps until its end.
+            match unsafe { allocate(sample) } {
+                SUCCESS => {}
+                status => return Err(nvml.said(status)),
+            }
+        }
+        Ok(Gpm {
+            nvml,
+            device,
+            samples,
+        })
+    }
+
+    /// Looks, and says when that was.
+    fn look(&mut self) -> Option<i64> {
+        self.samples.swap(0, 1);
+        let get = self.nvml.library.nvmlGpmSampleGet.as_ref().ok()?;
+        let before_ns = monotonic_ns();
+        // SAFETY: device and sample are of NVML.
+        let status = unsafe { get(self.device, self.samples[1]) };
+        (status == SUCCESS).then(|| before_ns + (monotonic_ns() - before_ns) / 2)
+    }
+
+    /// Means of what was between the last two looks; NaN of what has none.
+    fn values(&self, numbers: &[u32]) -> Option<Vec<f64>> {
+        let get = self.nvml.library.nvmlGpmMetricsGet.as_ref().ok()?;
+        // SAFETY: numbers and pointers, for which zero is a value.
+        let mut asked: Box<nvmlGpmMetricsGet_t> = Box::new(unsafe { std::mem::zeroed() });
+        asked.version = NVML_GPM_METRICS_GET_VERSION;
+        asked.numMetrics = numbers.len() as u32;
+        [asked.sample1, asked.sample2] = self.samples;
+        for (metric, number) in asked.metrics.iter_mut().zip(numbers) {
+            metric.metricId = *number;
+        }
+        // SAFETY: the samples are of NVML, and there is room for so many metrics.
+        let status = unsafe { get(&mut *asked) };
+        (status == SUCCESS).then(|| {
+            let metrics = asked.metrics.iter().take(numbers.len());
+            let value = |m: &nvml_wrapper_sys::bindings::nvmlGpmMetric_t| match m.nvmlReturn {
+                SUCCESS => m.value,
+                _ => f64::NAN,
+            };
+            metrics.map(value).collect()
+        })
+    }
+}

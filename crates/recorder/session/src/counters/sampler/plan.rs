@@ -1,0 +1,142 @@
+//! Which metrics of a GPU are sampled: as many as can be counted in one pass, each counter by the best of its metrics.
+
+use crate::counters::pipe::Column;
+use crate::counters::set::metrics;
+use gapscope_cupti::{Cupti, Failure, Host, Kind, Metrics};
+use gapscope_model::HardwareCounter;
+use std::ffi::CStr;
+
+/// What is sampled.
+#[derive(Debug)]
+pub struct Plan {
+    pub counters: Vec<HardwareCounter>,
+    pub names: Vec<&'static str>,
+    pub metrics: Metrics,
+    pub config: Vec<u8>,
+    pub host: Host,
+    /// What the GPU has not.
+    pub absent: Vec<HardwareCounter>,
+    /// What does not fit into the pass with the others.
+    pub crowded: Vec<HardwareCounter>,
+}
+
+impl Plan {
+    /// Counters before others are given room first.
+    ///
+    /// # Errors
+    /// CUPTI cannot plan for the chip at all.
+    pub fn new(
+        cupti: &Cupti,
+        chip: &CStr,
+        availability: Option<&[u8]>,
+        asked: &[HardwareCounter],
+    ) -> Result<Plan, Failure> {
+        let plan = |names: &[&'static str]| -> Result<(Host, Metrics, Vec<u8>, usize), Failure> {
+            let mut host = Host::new(cupti, Kind::Sampling, chip, availability)?;
+            let metrics = Metrics::new(names.iter().copied());
+            host.add(&metrics)?;
+            let config = host.config_image()?;
+            let passes = host.passes(&config)?;
+            Ok((host, metrics, config, passes))
+        };
+        // What is wrong with the chip or the library is no fault of a metric.
+        drop(Host::new(cupti, Kind::Sampling, chip, availability)?);
+        let (mut counters, mut names) = (Vec::new(), Vec::new());
+        let (mut absent, mut crowded) = (Vec::new(), Vec::new());
+        for counter in asked {
+            let (mut known, mut found) = (false, None);
+            for metric in metrics(*counter) {
+                names.push(*metric);
+                match plan(&names) {
+                    Ok((.., 1)) => found = Some(*metric),
+                    Ok(_) => known = true,
+                    Err(_) => {}
+                }
+                names.pop();
+                if found.is_some() {
+                    break;
+                }
+            }
+            match found {
+                Some(metric) => {
+                    names.push(metric);
+                    counters.push(*counter);
+                }
+                None if known => crowded.push(*counter),
+                None => absent.push(*counter),
+            }
+        }
+        let (host, metrics, config, _) = plan(&names)?;
+        Ok(Plan {
+            counters,
+            names,
+            metrics,
+            config,
+            host,
+            absent,
+            crowded,
+        })
+    }
+
+    /// Its columns in the trace.
+    pub fn columns(&self, interval_ns: u64) -> Vec<Column> {
+        let every = interval(interval_ns);
+        let all = self.counters.iter().zip(&self.names);
+        all.map(|(counter, metric)| Column {
+            counter: *counter,
+            source: format!("CUPTI PM sampling, {metric}, every {every}"),
+        })
+        .collect()
+    }
+}
+
+fn interval(ns: u64) -> String {
+    match ns {
+        _ if ns.is_multiple_of(1_000_000) => format!("{} ms", ns / 1_000_000),
+        _ if ns.is_multiple_of(1_000) => format!("{} us", ns / 1_000),
+        _ => format!("{ns} ns"),
+    }
+}
+
+/// Where a libcupti with its host library is, for tests that ask the real one.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::set::CounterSet;
+    use std::path::Path;
+
+    const VARIABLE: &str = "GAPSCOPE_TEST_CUPTI";
+
+    #[test]
+    fn the_sets_fit_one_pass_of_the_chips_that_have_their_metrics() {
+        let Some(path) = std::env::var_os(VARIABLE) else {
+            eprintln!("{VARIABLE} names no libcupti.so.13: not tested");
+            return;
+        };
+        let cupti = Cupti::open(Path::new(&path)).unwrap();
+        let plan =
+            |chip: &CStr, set: CounterSet| Plan::new(&cupti, chip, None, set.counters()).unwrap();
+        let few = CounterSet::Few.counters();
+        for chip in [c"GH100", c"GA102", c"AD102", c"GB100", c"GB102"] {
+            let plan = plan(chip, CounterSet::Few);
+            assert_eq!(plan.counters, few, "{chip:?}");
+        }
+        let wide = plan(c"GH100", CounterSet::Wide);
+        assert_eq!(wide.counters, HardwareCounter::ALL);
+        assert!((wide.names.iter()).all(|name| !name.starts_with("sm__inst")));
+        for chip in [c"GA100", c"GA102", c"AD102", c"GB100", c"GB202"] {
+            let plan = plan(chip, CounterSet::Wide);
+            assert!(plan.counters.len() >= 5, "{chip:?}: {:?}", plan.names);
+            let left = plan.absent.len() + plan.crowded.len();
+            assert_eq!(plan.counters.len() + left, HardwareCounter::ALL.len());
+        }
+        let refused = Plan::new(&cupti, c"GX900", None, few);
+        assert!(refused.is_err());
+    }
+
+    #[test]
+    fn the_time_between_samples_is_in_words() {
+        let words = [100_000, 1_000_000, 20_000_000, 1_500].map(interval);
+        assert_eq!(words, ["100 us", "1 ms", "20 ms", "1500 ns"]);
+    }
+}

@@ -1,0 +1,43 @@
+//! Samples of hardware counters, into the traces of the devices that they are of.
+
+use super::Drain;
+use crate::conditions;
+use crate::counters::{Heard, NOT_SAMPLED, WHAT};
+use gapscope_trace::manifest::Unmeasured;
+
+impl Drain {
+    /// A sentence for each hardware counter that was asked for and not sampled.
+    pub fn counter_notes(&self) -> impl Iterator<Item = String> {
+        let of_counters = |u: &&Unmeasured| u.what.starts_with(WHAT);
+        let unmeasured = self.unmeasured.iter().filter(of_counters);
+        unmeasured.map(|u| format!("{NOT_SAMPLED}: {}: {}.", u.what, u.reason))
+    }
+
+    /// Takes what was sampled of hardware counters into the traces that it is of.
+    pub fn hear_counters(&mut self, heard: Vec<Heard>) {
+        for said in heard {
+            match said {
+                Heard::Samples {
+                    uuid,
+                    columns,
+                    batch,
+                } => {
+                    let tables = self.writer.tables_mut();
+                    (self.assembler).counter_samples(&uuid, &columns, &batch, tables);
+                    for rank in &mut self.ranks {
+                        let tables = rank.writer.tables_mut();
+                        (rank.assembler).counter_samples(&uuid, &columns, &batch, tables);
+                    }
+                }
+                Heard::Unmeasured(unmeasured) => {
+                    self.hear(vec![conditions::Heard::Unmeasured(unmeasured)]);
+                }
+                Heard::Lost {
+                    kind,
+                    count,
+                    reason,
+                } => self.assembler.lose(kind, count, reason),
+            }
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Hardware counters beside a recorded program: the sampler is a process of gapscope's own, and CUPTI is a stub with planted values
+//! and with the faults of the real one.
+
+use std::collections::HashSet;
+
+use gapscope_trace::tables::HardwareCounter;
+use gapscope_trace::{LossKind, Trace};
+
+use crate::cuda::Stub;
+use crate::recording::Recording;
+
+const MS: i64 = 1_000_000;
+/// The program works for about a second.
+const STEPS: &str = "launch:20 sync sleep:900 launch:20 sync";
+
+/// A sample of a counter: start, duration, value.
+type Sample = (i64, i64, f64);
+
+/// The samples of a counter, with its source.
+fn samples(trace: &Trace, counter: HardwareCounter) -> (Vec<Sample>, String) {
+    let t = &trace.tables;
+    let name = counter.as_str();
+    let Some(row) = t.counters.name.iter().position(|n| **n == *name) else {
+        return (Vec::new(), String::new());
+    };
+    assert_eq!(t.counters.unit[row], counter.unit());
+    assert_eq!(
+        t.counters.device[row],
+        Some(trace.manifest.devices[0].id),
+        "{name}"
+    );
+    let values = &t.counter_values;
+    let of_it = (0..values.counter.len()).filter(|v| values.counter[*v] == t.counters.id[row]);
+    let mut found: Vec<Sample> = of_it
+        .map(|at| {
+            let duration_ns = values.duration_ns[at].expect("a mean over its sample");
+            (values.start_ns[at], duration_ns, values.value[at])
+        })
+        .collect();
+    found.sort_by_key(|(start_ns, ..)| *start_ns);
+    (found, t.counters.source[row].to_string())
+}
+
+fn lost(trace: &Trace) -> Vec<(u64, String)> {
+    let of_counters = (trace.manifest.losses.iter()).filter(|l| l.kind == LossKind::CounterSamples);
+    of_counters
+        .map(|l| (l.count, l.reason.to_string()))
+        .collect()
+}
+
+fn record(steps: &str, wrong: &str, options: &[&str]) -> Recording {
+    let stub = Stub::new(&[("PM", wrong)]);
+    let options = if options.is_empty() {
+        &["--counters"][..]
+    } else {
+        options
+    };
+    stub.program(steps).options(options).record().ok()
+}
+
+/// What is there is what was planted, without what the stub's first sample says of a time before.
+fn check(found: &[Sample], interval_ns: i64, is_share: bool) {
+    for (start_ns, duration_ns, value) in found {
+        assert_eq!(*duration_ns, interval_ns, "from {start_ns}");
+        assert_eq!(start_ns % interval_ns, 0);
+        let is_even = (start_ns / (10 * MS)) % 2 == 0;
+        if is_share {
+            assert_eq!(*value, if is_even { 80.0 } else { 20.0 }, "from {start_ns}");
+        }
+    }
+}
+
+/// How many samples are missing between the first and the last.
+fn missing(found: &[Sample], interval_ns: i64) -> i64 {
+    let (Some(first), Some(last)) = (found.first(), found.last()) else {
+        return 0;
+    };
+    (last.0 - first.0) / interval_ns + 1 - found.len() as i64
+}
+
+#[test]
+fn the_usual_counters_are_sampled_while_the_gpu_is_used() {
+    let recording = record(STEPS, "", &[]);
+    let trace = recording.trace();
+    assert_eq!(lost(&trace), []);
+    assert_eq!(trace.tables.dispatches.kernel.len(), 40);
+    let (active, source) = samples(&trace, HardwareCounter::SmActive);
+    assert_eq!(
+        source,
+        "CUPTI PM sampling, TPC.TriageCompute.sm__cycles_active.avg.pct_of_peak_sustained_elapsed, every 100 us"
+    );
+    check(&active, MS / 10, true);
+    assert_eq!(missing(&active, MS / 10), 0);
+    assert!(active.len() > 6000, "{} of 9000 in 0.9 s", active.len());
+    assert!(active[0].0 > trace.manifest.start_ns, "not seconds early");
+    let (read, _) = samples(&trace, HardwareCounter::DramRead);
+    let (written, _) = samples(&trace, HardwareCounter::DramWritten);
+    assert!(read.iter().all(|(.., value)| *value == 2e9), "2 B in a ns");
+    assert!(written.iter().all(|(.., value)| *value == 1e9));
+    let (tensor, _) = samples(&trace, HardwareCounter::TensorActive);
+    assert_eq!([read.len(), written.len(), tensor.len()], [active.len(); 3]);
+    let said = format!("{:?} {:?}", trace.manifest.notes, trace.manifest.unmeasured);
+    assert!(!said.contains("hardware counters"), "{said}");
+}
+
+#[test]
+fn the_wide_set_has_what_the_gpu_has_and_says_what_it_has_not() {
+    let recording = record(STEPS, "lacks=nvl two=pcie", &["--counters=wide"]);
+    let trace = recording.trace();
+    let names: HashSet<&str> = trace.tables.counters.name.iter().map(|n| &**n).collect();
+    for counter in HardwareCounter::ALL {
+        use HardwareCounter::*;
+        let is_out = [NvlinkReceived, NvlinkSent, PcieRead, PcieWritten].contains(counter);
+        assert_eq!(names.contains(counter.as_str()), !is_out, "{counter}");
+    }
+    let (active, source) = samples(&trace, HardwareCounter::SmActive);
+    assert!(source.ends_with("every 1 ms"), "{source}");
+    check(&active, MS, true);
+    let (hits, _) = samples(&trace, HardwareCounter::L2HitRate);
+    assert!(
+        hits.len() < active.len() && !hits.is_empty(),
+        "unknown where nothing was asked"
+    );
+    assert!(hits.iter().all(|(.., value)| *value == 80.0));
+    assert_eq!(lost(&trace), [], "what is unknown is not lost");
+    let text = recording.text();
+    assert!(text.contains("NVLink received, NVLink sent"), "{text}");
+    assert!(text.contains("one pass"), "{text}");
+}
+
+#[test]
+fn counters_are_chosen_by_name_and_at_an_interval() {
+    let recording = record(
+        STEPS,
+        "",
+        &[
+            "--counters=SM clock, sampled,SMs active",
+            "--counter-interval",
+            "500us",
+        ],
+    );
+    let trace = recording.trace();
+    let (active, source) = samples(&trace, HardwareCounter::SmActive);
+    assert!(source.ends_with("every 500 us"), "{source}");
+    check(&active, MS / 2, true);
+    let (clock, _) = samples(&trace, HardwareCounter::SmClock);
+    assert!(clock.iter().all(|(.., value)| *value == 1.5e9));
+    assert_eq!(
+        trace
+            .tables
+            .counters
+            .name
+            .iter()
+            .filter(|n| n.contains("DRAM"))
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn what_a_full_image_loses_is_counted_with_its_time() {
+    let trace = record(STEPS, "full=300", &[]).trace();
+    let (active, _) = samples(&trace, HardwareCounter::SmActive);
+    check(&active, MS / 10, true);
+    let lost = lost(&trace);
+    assert_eq!(lost.len(), 1, "{lost:?}");
+    assert!(
+        lost[0]
+            .1
+            .starts_with("there was no room for more decoded ones: "),
+        "{lost:?}"
+    );
+    assert!(
+        lost[0].1.contains(" gaps, ") && lost[0].1.contains(" s in all, the longest "),
+        "{lost:?}"
+    );
+    assert_eq!(lost[0].0 as i64, missing(&active, MS / 10));
+}
+
+#[test]
+fn an_overflow_is_counted_and_sampling_goes_on() {
+    let trace = record(STEPS, "overflow=4", &[]).trace();
+    let (active, _) = samples(&trace, HardwareCounter::SmActive);
+    check(&active, MS / 10, true);
+    let missing = missing(&active, MS / 10);
+    assert!(missing >= 300, "30 ms: {missing}");
+    let lost = lost(&trace);
+    assert_eq!(
+        lost.iter().map(|(count, _)| *count as i64).sum::<i64>(),
+        missing
+    );
+    assert!(
+        lost.iter()
+            .any(|(_, reason)| reason.starts_with("the hardware buffer was full")),
+        "{lost:?}"
+    );
+    let after = active
+        .iter()
+        .filter(|s| s.0 > active[0].0 + 400 * MS)
+        .count();
+    assert!(after > 2000, "{after}");
+}
+
+#[test]
+fn samples_out_of_step_are_left_out_and_sampling_starts_anew() {
+    let trace = record(STEPS, "zero=5", &[]).trace();
+    let (active, _) = samples(&trace, HardwareCounter::SmActive);
+    check(&active, MS / 10, true);
+    let lost = lost(&trace);
+    assert!(
+        lost.iter()
+            .any(|(_, r)| r.starts_with("CUPTI lost step with the GPU")),
+        "{lost:?}"
+    );
+    let all: u64 = lost.iter().map(|(count, _)| *count).sum();
+    assert_eq!(all as i64, missing(&active, MS / 10));
+    let after = active
+        .iter()
+        .filter(|s| s.0 > active[0].0 + 500 * MS)
+        .count();
+    assert!(after > 1500, "{after}");
+}
+
+#[test]
+fn a_sample_that_is_late_is_not_lost() {
+    let trace = record(STEPS, "late", &[]).trace();
+    let (active, _) = samples(&trace, HardwareCounter::SmActive);
+    check(&active, MS / 10, true);
+    // An image that is half full is given up, complete or not: one sample each time.
+    let missing = missing(&active, MS / 10);
+    let counted: u64 = lost(&trace).iter().map(|(count, _)| *count).sum();
+    assert_eq!(counted as i64, missing);
+    assert!(missing <= 12, "{missing}");
+}
+
+#[test]
+fn a_sampler_that_is_killed_is_said_and_harms_nothing() {
+    let recording = record(STEPS, "kill=6", &[]);
+    let trace = recording.trace();
+    assert_eq!(trace.tables.dispatches.kernel.len(), 40);
+    let (active, _) = samples(&trace, HardwareCounter::SmActive);
+    check(&active, MS / 10, true);
+    assert!((1000..4000).contains(&active.len()), "{}", active.len());
+    let lost = lost(&trace);
+    assert_eq!(lost.len(), 1, "{lost:?}");
+    assert!(lost[0].1.contains("ended before the program"), "{lost:?}");
+    assert!(lost[0].0 > 3000, "{lost:?}");
+}
+
+#[test]
+fn what_is_refused_is_one_sentence_with_its_mend() {
+    let cases = [
+        ("busy", "dcgmi profile --pause"),
+        ("privileges", "NVreg_RestrictProfilingToAdminUsers=0"),
+        ("part", "nvidia-smi -mig 0"),
+        ("chip", "install a newer one"),
+        ("host", "libnvperf_host.so is not beside libcupti"),
+        ("lacks=_", "knows none of these counters"),
+    ];
+    for (wrong, words) in cases {
+        let recording = record("launch:20 sync sleep:300", wrong, &[]);
+        let trace = recording.trace();
+        assert_eq!(trace.tables.dispatches.kernel.len(), 20, "{wrong}");
+        assert_eq!(samples(&trace, HardwareCounter::SmActive).0, [], "{wrong}");
+        let unmeasured = &trace.manifest.unmeasured;
+        let of_counters: Vec<_> = unmeasured
+            .iter()
+            .filter(|u| u.what.starts_with("hardware"))
+            .collect();
+        assert_eq!(of_counters.len(), 1, "{wrong}: {unmeasured:?}");
+        assert!(
+            of_counters[0].reason.contains(words),
+            "{wrong}: {of_counters:?}"
+        );
+        assert!(
+            of_counters[0].what.contains("SMs active, DRAM read"),
+            "{of_counters:?}"
+        );
+        assert!(
+            recording.run.stderr.contains("Not sampled"),
+            "{}",
+            recording.run.stderr
+        );
+    }
+}
+
+#[test]
+fn nvml_stands_in_where_cupti_may_not() {
+    let script = "0 gpm=1 gpm2=91 gpm5=40 gpm21=3";
+    let stub = Stub::new(&[("PM", "busy"), ("NVML", script)]).with_nvml();
+    let recording = stub
+        .program(STEPS)
+        .options(&["--counters=SMs active,DRAM read,tensor pipe active,PCIe read"])
+        .record()
+        .ok();
+    let trace = recording.trace();
+    let (active, source) = samples(&trace, HardwareCounter::SmActive);
+    assert_eq!(source, "NVML GPM");
+    assert!((4..12).contains(&active.len()), "{active:?}");
+    assert!(
+        active
+            .iter()
+            .all(|(_, ns, value)| *value == 91.0 && *ns > 50 * MS),
+        "{active:?}"
+    );
+    let (pcie, _) = samples(&trace, HardwareCounter::PcieRead);
+    assert!(
+        pcie.iter().all(|(.., value)| *value == 3.0 * 1048576.0),
+        "{pcie:?}"
+    );
+    assert_eq!(samples(&trace, HardwareCounter::DramRead).0, []);
+    let said = format!("{:?}", trace.manifest.unmeasured);
+    assert!(
+        said.contains("means of 100 ms, and has no DRAM read"),
+        "{said}"
+    );
+}
+
+#[test]
+fn without_the_option_nothing_is_sampled() {
+    let stub = Stub::new(&[]);
+    let trace = stub.program("launch:20 sync").record().ok().trace();
+    assert_eq!(samples(&trace, HardwareCounter::SmActive).0, []);
+    assert_eq!(lost(&trace), []);
+}
+
+#[test]
+fn what_is_no_set_or_interval_is_refused_before_the_program_starts() {
+    let stub = Stub::new(&[]);
+    for (options, words) in [
+        (&["--counters=moon"][..], "there is no counter `moon`"),
+        (&["--counters", "--counter-interval=1us"], "10us to 1s"),
+    ] {
+        let words_of_it: Vec<&str> = ["record"]
+            .into_iter()
+            .chain(options.iter().copied())
+            .collect();
+        let run = stub.program("launch:1").run_by(&words_of_it);
+        assert_eq!(run.status.code(), Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains(words), "{}", run.stderr);
+    }
+}
