@@ -122,3 +122,29 @@ fn without_hooks_it_is_said_where_they_were_looked_for() {
     );
     assert_eq!(check(&answer, "vulkan-devices")["state"], "unknown");
 }
+
+#[test]
+fn hardware_counters_can_be_sampled_or_it_is_said_why_not() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let folder = root.path().join("proc/driver/nvidia");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("params"), "RmProfilingAdminOnly: 0\n").expect("a file");
+    let variables = [("GAPSCOPE_SYSTEM_ROOT", root.path())];
+    let stub = Stub::new(&[]).with_nvml();
+    let (answer, _) = examined(&[&Lavapipe, &stub], &variables);
+    let found = check(&answer, "cuda-counters");
+    assert_eq!(found["state"], "ok", "{found}");
+    let words = "for all users: SMs active, DRAM read, DRAM written, tensor pipe active of FK100";
+    assert!(found["found"].to_string().contains(words), "{found}");
+    for (wrong, words) in [
+        ("host", "libnvperf_host.so is not beside libcupti"),
+        ("privileges", "NVreg_RestrictProfilingToAdminUsers=0"),
+    ] {
+        let stub = Stub::new(&[("PM", wrong)]).with_nvml();
+        let (answer, status) = examined(&[&Lavapipe, &stub], &variables);
+        assert_eq!(status, Some(0), "timelines need none");
+        let found = check(&answer, "cuda-counters");
+        assert_eq!(found["state"], "limited", "{found}");
+        assert!(found["follows"].to_string().contains(words), "{found}");
+    }
+}

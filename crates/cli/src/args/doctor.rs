@@ -40,6 +40,8 @@ pub enum Probe {
     Vulkan,
     /// Initialises CUDA.
     Cuda,
+    /// Asks CUPTI for hardware counters.
+    Counters,
     /// Waits until its stdin ends.
     Wait,
 }

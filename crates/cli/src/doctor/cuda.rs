@@ -26,6 +26,8 @@ pub struct Known {
     pub counters_for_administrators: Option<bool>,
     /// This user is root.
     pub is_administrator: bool,
+    /// What of them CUPTI plans to sample, or why it cannot.
+    pub counters: Result<String, String>,
 }
 
 /// All checks. There is no trial where the Vulkan layer is not found, without which nothing is recorded.
@@ -185,22 +187,34 @@ fn nvml(nvml: &Result<Nvml, String>) -> Check {
 
 fn counters(known: &Known) -> Check {
     let id = "cuda-counters";
-    match known.counters_for_administrators {
-        Some(true) if !known.is_administrator => Check::other(
+    let is_allowed = known.counters_for_administrators != Some(true) || known.is_administrator;
+    match (&known.counters, known.counters_for_administrators) {
+        _ if !is_allowed => Check::other(
             GROUP,
             id,
             State::Limited,
-            "the driver keeps hardware counters of its GPUs for administrators; timelines need none",
+            "`gapscope record --counters` cannot sample: the driver keeps hardware counters for administrators; timelines need none",
             "have an administrator write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into a file of /etc/modprobe.d and load \
-             the module again, or run as root what reads counters",
+             the module again, or record as root",
         ),
-        Some(true) => Check::ok(
+        (Err(reason), _) => Check::other(
             GROUP,
             id,
-            "hardware counters for administrators, as this user is",
+            State::Limited,
+            format!(
+                "`gapscope record --counters` cannot sample: {reason}; timelines need no hardware counters"
+            ),
+            "",
         ),
-        Some(false) => Check::ok(GROUP, id, "hardware counters for all users"),
-        None => Check::other(
+        (Ok(sampled), Some(only)) => {
+            let who = if only {
+                "administrators, as this user is"
+            } else {
+                "all users"
+            };
+            Check::ok(GROUP, id, format!("hardware counters for {who}: {sampled}"))
+        }
+        (Ok(_), None) => Check::other(
             GROUP,
             id,
             State::Unknown,
@@ -225,6 +239,7 @@ mod tests {
             }),
             counters_for_administrators: Some(false),
             is_administrator: false,
+            counters: Ok("SMs active of GH100".to_owned()),
         }
     }
 
@@ -319,5 +334,16 @@ mod tests {
         assert_eq!(state(Some(true), false), State::Limited);
         assert_eq!(state(Some(true), true), State::Ok);
         assert_eq!(state(None, true), State::Unknown);
+        let known = Known {
+            counters: Err("libnvperf_host.so is not beside libcupti".to_owned()),
+            ..known()
+        };
+        let check = counters(&known);
+        assert_eq!(check.state, State::Limited);
+        assert!(
+            check
+                .follows
+                .is_some_and(|f| f.contains("libnvperf_host.so is not"))
+        );
     }
 }

@@ -6,6 +6,7 @@ use super::{cuda, host, vulkan};
 use crate::args::Probe;
 use crate::failure::Failure;
 use crate::{layer, record};
+use gapscope_recorder::counters::{self, CUPTI};
 use gapscope_recorder::machine;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,10 @@ pub fn checks() -> Vec<Check> {
             },
             counters_for_administrators: machine::counters_are_for_administrators(&root),
             is_administrator: machine::is_administrator(),
+            counters: match has_driver {
+                true => counters_of(cuda_trial.as_ref()),
+                false => Err("there is no driver".to_owned()),
+            },
         },
         cuda_trial.as_ref(),
     ));
@@ -106,11 +111,35 @@ fn stacks() -> Result<machine::StacksAllowed, String> {
     }
 }
 
+/// Has a program ask for hardware counters, by the libcupti that the trial found.
+fn counters_of(trial: Option<&Trial<cuda::Said>>) -> Result<String, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command.args(["doctor", "--probe", "counters", "--answer", "-"]);
+    let found = trial.and_then(|trial| trial.answer.as_ref().ok()?.as_ref().ok()?.cupti.as_ref());
+    if let Some(cupti) = found
+        && std::env::var_os(CUPTI).is_none_or(|path| path.is_empty())
+    {
+        command.env(CUPTI, &cupti.file);
+    }
+    for variable in counters::NOT_FOR_SAMPLERS {
+        command.env_remove(variable);
+    }
+    let said = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let said = said.map_err(|error| error.to_string())?.stdout;
+    serde_json::from_slice(&said)
+        .unwrap_or_else(|_| Err("the program that asked for them did not end well".to_owned()))
+}
+
 /// The part of a program that is started for its driver's sake.
 pub fn probe(probe: Probe, answer: &Path) -> Result<ExitCode, Failure> {
     match probe {
         Probe::Vulkan => tell(&vulkan::say(), answer)?,
         Probe::Cuda => tell(&machine::cuda(), answer)?,
+        Probe::Counters => {
+            let said = serde_json::to_string(&counters::can_sample_counters());
+            gapscope_command::write(&said.unwrap_or_default()).map_err(Failure::new)?;
+        }
         Probe::Wait => {
             gapscope_command::write("\n").map_err(Failure::new)?;
             // Its end is what is waited for, however it comes.

@@ -1,7 +1,7 @@
 //! Hardware counters, sampled beside the program by a process of our own: what the libraries of a GPU's vendor do to it is not done
 //! to the program, nor to the session.
 
-pub mod pipe;
+pub(crate) mod pipe;
 mod sampler;
 mod set;
 
@@ -22,11 +22,22 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-pub use sampler::sample_counters;
+pub use gapscope_spool::env::CUPTI;
+pub use sampler::{can_sample_counters, sample_counters};
 pub use set::{CounterOptions, CounterSet};
 
 /// The command of gapscope that runs [`sample_counters`].
 pub const SAMPLER_COMMAND: &str = "sample-counters";
+/// Variables that a process that samples must not have: what loads libraries into it, what has it recorded, what hides GPUs from it.
+pub const NOT_FOR_SAMPLERS: [&str; 7] = [
+    INJECTION,
+    NVTX_INJECTION,
+    env::SPOOL,
+    env::MODE,
+    env::RECORDING,
+    "CUDA_VISIBLE_DEVICES",
+    "LD_PRELOAD",
+];
 /// The program starts once the sampler is prepared, or after so long.
 const PREPARATION: Duration = Duration::from_secs(5);
 /// What is left at the end is said within this time.
@@ -118,15 +129,7 @@ impl Counters {
         let mut command = Command::new("/proc/self/exe");
         command.arg(SAMPLER_COMMAND);
         // What is set for the program, here or by whoever records it with another tool, is nothing for this process.
-        let ours_only = [
-            INJECTION,
-            NVTX_INJECTION,
-            env::SPOOL,
-            env::MODE,
-            env::RECORDING,
-        ];
-        let others = ["CUDA_VISIBLE_DEVICES", "LD_PRELOAD", "NVIDIA_TF32_OVERRIDE"];
-        for variable in ours_only.into_iter().chain(others) {
+        for variable in NOT_FOR_SAMPLERS {
             command.env_remove(variable);
         }
         command.stdin(Stdio::from(OwnedFd::from(theirs)));

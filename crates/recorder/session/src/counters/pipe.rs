@@ -205,28 +205,28 @@ pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> Result<T, Ending> {
     }
 }
 
-/// What bytes that nobody has checked say, for a fuzzer: no input may crash it.
-pub fn heard(mut bytes: &[u8]) -> (Vec<Said>, Ending) {
-    let mut all = Vec::new();
-    loop {
-        match read::<Said>(&mut bytes) {
-            Ok(said) => {
-                if let Said::Samples(batch) = &said {
-                    for columns in [0, 1, 7] {
-                        batch.samples(columns).for_each(drop);
-                    }
-                }
-                all.push(said);
-            }
-            Err(ending) => return (all, ending),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// What bytes that nobody has checked say.
+    fn heard(mut bytes: &[u8]) -> (Vec<Said>, Ending) {
+        let mut all = Vec::new();
+        loop {
+            match read::<Said>(&mut bytes) {
+                Ok(said) => {
+                    if let Said::Samples(batch) = &said {
+                        for columns in [0, 1, 7] {
+                            batch.samples(columns).for_each(drop);
+                        }
+                    }
+                    all.push(said);
+                }
+                Err(ending) => return (all, ending),
+            }
+        }
+    }
 
     fn batch() -> impl Strategy<Value = Said> {
         let times = proptest::collection::vec((-5..1000_i64, 0..10_000_u64), 0..50);

@@ -7,10 +7,13 @@ mod plan;
 mod refusal;
 
 use super::pipe::{self, Order, Said};
-use gapscope_cupti::{Cupti, Driver, Host, Uuid, search};
+use super::set::CounterSet;
+use gapscope_cupti::{Cupti, Driver, Failure, Host, PmSampling, Uuid, search};
 use gapscope_model::HardwareCounter;
 use gapscope_trace::manifest::Unmeasured;
+use plan::Plan;
 use rustix::process::{Signal, getpid, getppid, kill_process, set_parent_process_death_signal};
+use std::ffi::CString;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -66,6 +69,26 @@ pub fn sample_counters() -> Result<(), String> {
     Ok(())
 }
 
+/// Whether counters can be sampled in this process, as far as that is known without sampling: what of the usual ones the GPUs have, with
+/// the libcupti that says so.
+///
+/// # Errors
+/// They cannot: a sentence without its full stop.
+pub fn can_sample_counters() -> Result<String, String> {
+    let tools = tools(Path::new(""), None)?;
+    let device = tools.devices.first().ok_or("CUDA has no GPU")?;
+    let refused = |failure: Failure| refusal::sentence(&failure, &tools.file);
+    let (chip, availability) = device.facts.as_ref().map_err(|f| refused(*f))?;
+    let asked = CounterSet::default();
+    let plan = Plan::new(&tools.cupti, chip, Some(availability), asked.counters());
+    let plan = plan.map_err(refused)?;
+    let chip = chip.to_string_lossy();
+    match plan.counters.is_empty() {
+        true => Err(format!("CUPTI knows no counters of the chip {chip}")),
+        false => Ok(format!("{} of {chip}", names(&plan.counters))),
+    }
+}
+
 /// What to sample.
 #[derive(Debug)]
 struct Task {
@@ -109,7 +132,25 @@ fn names(counters: &[HardwareCounter]) -> String {
 struct Tools {
     cupti: Cupti,
     file: PathBuf,
-    devices: Vec<Uuid>,
+    devices: Vec<Counted>,
+    /// Devices are set up one after the other.
+    setup: Arc<Mutex<()>>,
+}
+
+/// A device of this process, by its number in CUDA.
+#[derive(Debug, Clone)]
+struct Counted {
+    uuid: Uuid,
+    /// Asked for before anything is sampled, as CUPTI wants it.
+    facts: Result<Facts, Failure>,
+}
+
+/// A device's chip, and the image of what counters it has.
+type Facts = (CString, Arc<[u8]>);
+
+fn facts(cupti: &Cupti, index: usize) -> Result<Facts, Failure> {
+    let availability = PmSampling::availability(cupti, index)?;
+    Ok((cupti.chip_name(index)?, availability.into()))
 }
 
 struct Sampler {
@@ -226,10 +267,15 @@ fn tools(executable: &Path, process: Option<u32>) -> Result<Tools, String> {
     cupti
         .initialize()
         .map_err(|f| refusal::sentence(&f, &file))?;
+    let counted = |(index, uuid)| Counted {
+        uuid,
+        facts: facts(&cupti, index),
+    };
     Ok(Tools {
+        devices: devices.into_iter().enumerate().map(counted).collect(),
+        setup: Arc::default(),
         cupti,
         file,
-        devices,
     })
 }
 

@@ -7,7 +7,9 @@ use gapscope_cupti::{
     Append, CounterData, Failure, PmSampling, SamplingSettings, StopReason, code,
 };
 use gapscope_model::HardwareCounter;
+use gapscope_spool::monotonic_ns;
 use gapscope_trace::tables::CounterUnit;
+use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -38,15 +40,18 @@ pub fn sample(
     stop: &AtomicBool,
 ) -> Result<(), String> {
     let text = |uuid: &[u8; 16]| -> String { uuid.iter().map(|b| format!("{b:02x}")).collect() };
-    let index = tools.devices.iter().position(|uuid| text(uuid) == gpu.uuid);
-    let index = index.ok_or_else(|| {
+    let of_gpu = |device: &super::Counted| text(&device.uuid) == gpu.uuid;
+    let index = tools.devices.iter().position(of_gpu).ok_or_else(|| {
         "CUDA has no whole GPU with its UUID: parts of GPUs (MIG) have no counters of their own"
             .to_owned()
     })?;
     let refused = |failure: Failure| refusal::sentence(&failure, &tools.file);
     let cupti = &tools.cupti;
-    let chip = cupti.chip_name(index).map_err(refused)?;
-    let availability = PmSampling::availability(cupti, index).map_err(refused)?;
+    let setup = tools.setup.lock().unwrap_or_else(PoisonError::into_inner);
+    let facts = tools.devices[index].facts.clone();
+    // Who had the counters then may be gone.
+    let facts = facts.or_else(|_| super::facts(cupti, index));
+    let (chip, availability) = facts.map_err(refused)?;
     let plan = Plan::new(cupti, &chip, Some(&availability), &task.counters).map_err(refused)?;
     if plan.counters.is_empty() {
         return Err(format!(
@@ -69,6 +74,7 @@ pub fn sample(
         .counter_data(&plan.metrics, most)
         .map_err(refused)?;
     sampling.start().map_err(refused)?;
+    drop(setup);
     for (counters, reason) in [
         (
             &plan.absent,
@@ -100,7 +106,11 @@ pub fn sample(
         sampling,
     };
     let poll = Duration::from_nanos(of_a_poll * task.interval_ns);
-    sampled.until(stop, poll).map_err(refused)
+    let ended = sampled.until(stop, poll);
+    if ended.is_err() {
+        sampled.samples.give_up(monotonic_ns());
+    }
+    ended.map_err(refused)
 }
 
 /// The sampling of a GPU.
@@ -295,6 +305,22 @@ impl<'a> Samples<'a> {
         self.batch.values.extend_from_slice(values);
         if self.batch.times.len() >= MOST_SAMPLES {
             self.flush();
+        }
+    }
+
+    /// None come any more, until then.
+    fn give_up(&mut self, now_ns: i64) {
+        self.flush();
+        if let Some(end_ns) = self.end_ns
+            && now_ns > end_ns
+        {
+            self.voice.say(&Said::Lost(Lost {
+                stream: self.stream,
+                from_ns: end_ns,
+                duration_ns: (now_ns - end_ns) as u64,
+                samples: ((now_ns - end_ns) / self.interval_ns).max(1) as u64,
+                reason: self.cause.unwrap_or(NO_CAUSE).to_owned(),
+            }));
         }
     }
 
