@@ -258,7 +258,6 @@ pub struct MeasuredLimits {
     /// Floating-point operations a second of multiply-adds of 32 bits: two for each.
     pub fma_f32_flops: Option<u64>,
     /// Floating-point operations a second of dense matrix units, by the type of their inputs, such as `bf16`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub matrix_flops: BTreeMap<String, u64>,
     /// From one end to the next of empty kernels launched back to back, median, nanoseconds.
     pub launch_interval_ns: Option<u64>,
@@ -289,7 +288,6 @@ pub struct DeviceLimits {
     /// It is a part of a device (MIG).
     pub partition: bool,
     /// What it was measured to do, where that was done before the recording (`gapscope bench device`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<MeasuredLimits>,
 }
 
