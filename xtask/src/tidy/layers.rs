@@ -61,6 +61,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-capture",
             "gapscope-dependencies",
             "gapscope-report",
+            "gapscope-command",
         ],
     ),
     ("gapscope-command", &[]),
