@@ -64,6 +64,14 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
   ])("of %s", async (_, hash) => {
     await check(viewer.url + hash, dark);
   });
+  test.skipIf(FIREFOX && dark)("of SQL with an answer", async () => {
+    opened = await openTrace(`${viewer.url}#p=sql&sql=${encodeURIComponent("select kernel_name, start_ns, null as nothing from dispatches limit 5")}`, { dark });
+    const { page } = opened;
+    await page.waitForSelector('.sql-panel[data-rows="5"]');
+    await page.waitForSelector('.sql-panel[data-catalogue="there"]');
+    await page.locator(".sql-list summary").first().click();
+    expect(await broken(page)).toEqual([]);
+  });
   test.skipIf(FIREFOX && dark)("of all tracks, a track's menu, what is found and a note that is written", async () => {
     opened = await openTrace(`${viewer.url}#k=pq1.work&q=sin&s=1000000-9000000`, { dark });
     const { page } = opened;

@@ -57,8 +57,8 @@ const running = new Set<ChildProcess>();
 process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 
 /** Starts a command that prints the address of a page. */
-export function serving(args: string[], env: Record<string, string> = {}): Promise<Viewer> {
-  const child = spawn(built("gapscope"), args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
+export function serving(args: string[], env: Record<string, string> = {}, program = built("gapscope")): Promise<Viewer> {
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
   running.add(child);
   const ended = new Promise<void>((done) => child.on("exit", () => done()));
   return new Promise((done, failed) => {

@@ -65,7 +65,7 @@ export class Address {
     const { event } = this.view;
     const picked = event && state.event && placeName(event) === `${state.event.table}.${state.event.row}`;
     if (anew && !picked) this.view.pick(null);
-    this.page.show(anew ? { search: "", colouring: "kernel", panel: "gaps", ...state } : state);
+    this.page.show(anew ? { search: "", sql: "", colouring: "kernel", panel: "gaps", ...state } : state);
     const before = state.compare && readSide(state.compare.before);
     const after = state.compare && readSide(state.compare.after);
     if (before && after) await this.page.compare(before, after);

@@ -30,6 +30,7 @@ import { kernelTable, labelTable } from "./panels/kernels.ts";
 import { goToNote, NotesPanel } from "./panels/notes.ts";
 import { Narrowed } from "./panels/narrowed.ts";
 import { SelectionPanel } from "./panels/selection.ts";
+import { SqlPanel } from "./panels/sql.ts";
 import { Verdict } from "./panels/verdict.ts";
 import { chooseFirst, rankChoice, type Shown, shownOf } from "./ranks.ts";
 import { escaped, Results } from "./results.ts";
@@ -69,6 +70,7 @@ export class App {
   private readonly graph: GraphPanel;
   private readonly dependencies: DependenciesTab;
   private readonly compare: ComparePanel;
+  private readonly sql: SqlPanel;
   private readonly tabs: Tabs;
   /** Of a program with ranks. */
   private readonly together: Together | null;
@@ -99,7 +101,7 @@ export class App {
     // Of all ranks, so that the end of the longest can be reached.
     this.view = new View(trace, () => around([trace, ...beside].map((one) => one.whole)));
     this.address = new Address(this.view, {
-      state: () => ({ search: this.topbar.input.value, colouring: this.look.colouring, panel: this.tabs.shown, arranged: this.stage.main.arrangement.written }),
+      state: () => ({ search: this.topbar.input.value, sql: this.sql.sql, colouring: this.look.colouring, panel: this.tabs.shown, arranged: this.stage.main.arrangement.written }),
       show: (state) => this.show(state),
       stopComparing: () => this.stopComparing(),
       compare: (before, after) => this.startComparing(before, after),
@@ -166,6 +168,12 @@ export class App {
       show: () => this.tabs.show("dependencies"),
       go: (table, row) => void this.navigation.goTo(this.view, table, row),
     });
+    this.sql = new SqlPanel(
+      this.traces,
+      source,
+      (place) => void this.navigation.goToAnswer(place),
+      () => this.address.later(),
+    );
     const notes = new Notes(trace.number, source);
     this.noted = new NotesPanel(this.view, notes, (note) => goToNote(this.view, note));
     notes.onChange(() => {
@@ -188,6 +196,7 @@ export class App {
         { name: "dependencies", title: "Dependencies", element: this.dependencies.element, opened: () => this.dependencies.open() },
         { name: "graph", title: "Data flow", element: this.graph.element, opened: () => void this.graph.open() },
         { name: "compare", title: "Compare", element: this.compare.element },
+        { name: "sql", title: "SQL", element: this.sql.element, opened: () => this.sql.open() },
         { name: "notes", title: "Notes", element: this.noted.element },
         { name: "about", title: "Recording", element: this.about.element },
       ],
@@ -422,7 +431,8 @@ export class App {
   }
 
   /** Shows what an address says besides range, selection and event. */
-  private show({ colouring, search, panel, arranged }: ViewState): void {
+  private show({ colouring, search, sql, panel, arranged }: ViewState): void {
+    if (sql !== undefined) this.sql.show(sql);
     if (arranged) this.stage.main.arrangement.read(arranged);
     if (colouring && colouring !== this.look.colouring) this.colour(colouring);
     if (search !== undefined && search !== this.topbar.input.value) this.search.for(search);

@@ -4,7 +4,7 @@ import type { Range } from "./time/range.ts";
 import type { Written } from "./timeline/arrangement.ts";
 
 export type Colouring = "kernel" | "label" | "cause";
-export type PanelName = "gaps" | "ranks" | "code" | "kernels" | "labels" | "dependencies" | "graph" | "compare" | "notes" | "about";
+export type PanelName = "gaps" | "ranks" | "code" | "kernels" | "labels" | "dependencies" | "graph" | "compare" | "sql" | "notes" | "about";
 
 /** What a link carries. Absent: as when the page is opened. */
 export interface ViewState {
@@ -13,6 +13,8 @@ export interface ViewState {
   /** The selected event by its table and row. */
   event?: { table: string; row: number };
   search?: string;
+  /** What is asked in the panel of SQL. */
+  sql?: string;
   colouring?: Colouring;
   panel?: PanelName;
   /** How the tracks are arranged. */
@@ -22,7 +24,7 @@ export interface ViewState {
 }
 
 const COLOURINGS: readonly string[] = ["kernel", "label", "cause"] satisfies Colouring[];
-const PANELS: readonly string[] = ["gaps", "ranks", "code", "kernels", "labels", "dependencies", "graph", "compare", "notes", "about"] satisfies PanelName[];
+const PANELS: readonly string[] = ["gaps", "ranks", "code", "kernels", "labels", "dependencies", "graph", "compare", "sql", "notes", "about"] satisfies PanelName[];
 
 function writtenRange(range: Range): string {
   const digit = (ns: number): string => (Number.isInteger(ns) ? ns.toString() : ns.toFixed(1));
@@ -43,6 +45,7 @@ export function written(state: ViewState): string {
   if (state.selection) parts.set("s", writtenRange(state.selection));
   if (state.event) parts.set("e", `${state.event.table}.${state.event.row}`);
   if (state.search) parts.set("q", state.search);
+  if (state.sql) parts.set("sql", state.sql);
   if (state.colouring && state.colouring !== "kernel") parts.set("c", state.colouring);
   if (state.panel && state.panel !== "gaps") parts.set("p", state.panel);
   const { tracks, order, text } = state.arranged ?? {};
@@ -68,6 +71,8 @@ export function read(hash: string): ViewState {
   if (event) state.event = { table: event[1], row: Number(event[2]) };
   const search = parts.get("q");
   if (search) state.search = search;
+  const sql = parts.get("sql");
+  if (sql) state.sql = sql;
   const colouring = parts.get("c");
   if (colouring && COLOURINGS.includes(colouring)) state.colouring = colouring as Colouring;
   const panel = parts.get("p");

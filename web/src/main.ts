@@ -3,6 +3,7 @@
 import "./style/page.css";
 import "./style/panels.css";
 import "./style/code.css";
+import "./style/sql.css";
 import "./style/timeline.css";
 import "./style/dependencies.css";
 import { App } from "./app.ts";

@@ -1,13 +1,16 @@
 // Going to things: rows, gaps, the next event.
 
-import type { Gap } from "./data/answers.ts";
+import { type Gap, isMissing } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { hitLanes, nextHit } from "./hits.ts";
 import type { Look } from "./look.ts";
 import type { GapsPanel } from "./panels/gaps.ts";
+import type { SqlPlace } from "./panels/sql.ts";
 import { sentence } from "./sentence.ts";
 import type { Stage } from "./stage.ts";
 import { Latest } from "./latest.ts";
+import type { Trace } from "./data/trace.ts";
+import type { Timeline } from "./timeline/timeline.ts";
 import { length, type Range } from "./time/range.ts";
 import { type EventPlace, eventRange, type View, wholeRange } from "./view.ts";
 
@@ -54,6 +57,32 @@ export class Navigation {
     } catch (error) {
       if (wanted()) this.say(sentence(error));
     }
+  }
+
+  /** Shows what a row of a query's answer is of: the thing itself where it is known, else its time. */
+  async goToAnswer({ trace, start_ns, duration_ns, row }: SqlPlace): Promise<void> {
+    const last = this.going.begin();
+    const timeline = this.stage.timelines.find(({ view }) => view.trace === trace) ?? (trace === this.view.trace ? this.stage.main : null);
+    if (!timeline) return this.say(`${trace.overview.name} is not on the timeline now.`);
+    const { view } = timeline;
+    const { picks } = view;
+    this.say("");
+    const range = { from_ns: start_ns, to_ns: start_ns + duration_ns };
+    if (row?.table === "gaps") {
+      const part = partOfGap(trace, range);
+      if (part) return this.show(timeline, part);
+    }
+    const found = row && row.table !== "gaps" ? await this.source.rowWith(trace.number, row.table, row.values).catch(() => null) : null;
+    if (!last() || view.picks !== picks) return;
+    if (row && found && !isMissing(found)) return this.goTo(view, row.table, found.row);
+    view.reveal(range);
+    view.select(duration_ns > 0 ? range : null);
+  }
+
+  private show(timeline: Timeline, event: EventPlace): void {
+    timeline.view.reveal(eventRange(event));
+    timeline.view.pick(event);
+    timeline.bringIntoSight(event);
   }
 
   /** Shows a whole gap and selects its longest part of a cause. */
@@ -135,4 +164,14 @@ export class Navigation {
     }
     return null;
   }
+}
+
+/** Where a part of a gap is drawn, if one device alone has a gap then. */
+function partOfGap(trace: Trace, { from_ns, to_ns }: Range): EventPlace | null {
+  const middle = (from_ns + to_ns) / 2;
+  const found = trace.tracks.flatMap((track) =>
+    track.kind === "gaps" && track.state === "ready" ? track.lanes.map((it, lane) => ({ track, lane, index: it.at(middle) })).filter(({ index }) => index >= 0) : [],
+  );
+  const exact = found.filter((place) => eventRange(place).from_ns === from_ns || eventRange(place).to_ns === to_ns);
+  return exact.length === 1 ? exact[0] : null;
 }

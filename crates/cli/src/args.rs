@@ -403,6 +403,10 @@ pub struct Export {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
 
+    /// Of ranks a file each, FILE.rank=N, instead of one for all
+    #[arg(long)]
+    pub each_rank: bool,
+
     /// The trace
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,

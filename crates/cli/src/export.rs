@@ -1,5 +1,7 @@
 //! `gapscope export`.
 
+mod joined;
+
 use crate::args::{Export, Format};
 use crate::failure::{Failure, without_number};
 use crate::ranks::choose;
@@ -8,54 +10,94 @@ use crate::{exit, page, progress, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_export::{Exported, Labels, Scene, chrome, csv, firefox, perfetto, speedscope};
-use gapscope_trace::tables::{Dispatches, Markers};
-use gapscope_trace::{Diagnostic, Selection, rank_folders, read_manifest};
+use gapscope_trace::tables::Dispatches;
+use gapscope_trace::{Diagnostic, Selection, Trace, rank_folders, read_manifest};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Writes a trace in another format; of ranks one file each.
+/// Writes a trace in another format; of ranks all in one file, where the format can and their clock is one.
 pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
     let output = &arguments.output;
-    let stdout = output.as_os_str() == "-";
-    if stdout && arguments.format == Format::Csv {
+    if output.as_os_str() == "-" && arguments.format == Format::Csv {
         return Err(Failure::new(
             "csv is a folder with a file for each table, which stdout cannot take: give a folder after -o",
         ));
     }
     let of_ranks = rank_folders(&arguments.trace);
-    if !of_ranks.is_empty() {
-        return ranks(arguments, &of_ranks);
-    }
-    let whole = one(&arguments.trace, output, arguments.format)?;
+    let whole = match of_ranks.is_empty() {
+        true => one(&arguments.trace, output, arguments.format)?,
+        false => ranks(arguments, &of_ranks)?,
+    };
     Ok(exit::of_reading(whole))
 }
 
-/// Writes the trace of each rank to a file of its own, and that of what has no rank where it used a GPU, and says which.
-fn ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<ExitCode, Failure> {
-    let output = &arguments.output;
-    if output.as_os_str() == "-" {
+/// A trace of a recording with ranks.
+struct Part<'a> {
+    /// Absent of what has none.
+    rank: Option<u32>,
+    path: &'a Path,
+}
+
+impl Part<'_> {
+    /// What its groups begin with.
+    fn name(&self) -> String {
+        self.rank
+            .map_or("no rank".to_owned(), |rank| format!("rank {rank}"))
+    }
+}
+
+/// Writes the traces of ranks, and that of what has no rank where it used a GPU. True: all of them could be read.
+fn ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<bool, Failure> {
+    let without_rank = uses_gpu(&arguments.trace).then_some(Part {
+        rank: None,
+        path: &arguments.trace,
+    });
+    let of_ranks = ranks.iter().map(|(rank, path)| Part {
+        rank: Some(*rank),
+        path,
+    });
+    let parts: Vec<Part> = without_rank.into_iter().chain(of_ranks).collect();
+    let why_not = match arguments.format {
+        _ if arguments.each_rank => None,
+        Format::Firefox => Some("Firefox's format is written one rank at a time"),
+        _ if !joined::have_one_clock(&parts)? => {
+            Some("the ranks were recorded apart, by clocks that are not one")
+        }
+        format => return joined::run(&arguments.output, format, &parts),
+    };
+    if arguments.output.as_os_str() == "-" {
         return Err(choose(&arguments.trace, ranks, "stdout"));
     }
-    let all = ranks
+    if let Some(reason) = why_not {
+        page::say(&format!("gapscope: {reason}: each has a file of its own\n"));
+    }
+    each(&parts, &arguments.output, arguments.format)
+}
+
+/// Writes the trace of each part to a file of its own, and says which.
+fn each(parts: &[Part], output: &Path, format: Format) -> Result<bool, Failure> {
+    let files: Vec<PathBuf> = parts
         .iter()
-        .map(|(rank, path)| (path, of_rank(output, *rank)));
-    let without_rank = uses_gpu(&arguments.trace).then(|| (&arguments.trace, output.clone()));
-    let all: Vec<(&PathBuf, PathBuf)> = without_rank.into_iter().chain(all).collect();
-    if let Some((_, file)) = all.iter().find(|(_, file)| file.symlink_metadata().is_ok()) {
+        .map(|part| match part.rank {
+            Some(rank) => of_rank(output, rank),
+            None => output.to_owned(),
+        })
+        .collect();
+    if let Some(file) = files.iter().find(|file| file.symlink_metadata().is_ok()) {
         return Err(exists(file));
     }
     let mut all_whole = true;
-    for (path, file) in &all {
-        all_whole &= one(path, file, arguments.format)?;
+    for (Part { path, .. }, file) in parts.iter().zip(&files) {
+        all_whole &= one(path, file, format)?;
         page::say(&format!(
             "gapscope: {} is written to {}\n",
             path.display(),
             file.display()
         ));
     }
-    Ok(exit::of_reading(all_whole))
+    Ok(all_whole)
 }
 
 /// Whether a recording has a trace of processes without a rank that used a GPU.
@@ -80,48 +122,60 @@ fn one(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
     if !stdout && output.symlink_metadata().is_ok() {
         return Err(exists(output));
     }
-    let (exported, whole) = progress::while_working(|bytes| {
-        let selection = match format {
-            Format::Csv => Selection::all(),
-            _ => Scene::selection(),
-        };
-        trace::in_pieces(path, &selection, |opened| {
-            let markers = match format {
-                Format::Csv => Markers::default(),
-                _ => std::mem::take(&mut opened.trace.tables.markers),
-            };
-            let trace = &opened.trace;
-            let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take);
-            let exported = match format {
-                Format::Csv => match csv::write_pieces(trace, each, output) {
-                    Ok(written) => {
-                        let (exported, unknown) = written?;
-                        say_remarks(opened, &unknown);
-                        Ok(exported)
-                    }
-                    Err(error) => Err(Failure::new(without_number(&error.to_string()))),
-                },
-                format => {
-                    let labels = Labels::of(&markers);
-                    drop(markers);
-                    let (scene, unknown) = Scene::of_pieces(trace, labels, opened.rows(), each)?;
-                    say_remarks(opened, &unknown);
-                    if unknown_because(trace, CAUSES).is_some() {
-                        page::say("gapscope: gaps rest on that and are not drawn\n");
-                    }
-                    match stdout {
-                        true => to_stdout(&scene, format, bytes),
-                        false => to_file(&scene, format, output, bytes),
-                    }
-                }
-            };
-            Some(exported.map(|exported| (exported, trace.is_whole())))
-        })
-    })??;
-    for sentence in sentences(&exported) {
-        page::say(&format!("gapscope: {sentence}\n"));
-    }
+    let (exported, whole) = progress::while_working(|bytes| match format {
+        Format::Csv => tables(path, &mut |trace, each| {
+            let written = csv::write_pieces(trace, each, output);
+            written.map_err(|error| Failure::new(without_number(&error.to_string())))
+        }),
+        format => drawn(path, &mut |scene| match stdout {
+            true => to_stdout(scene, format, bytes),
+            false => to_file(scene, format, output, bytes),
+        }),
+    })?;
+    say_left_out(&exported);
     Ok(whole)
+}
+
+/// Makes the scene of a trace, and says what `write` wrote of it, and whether all of it could be read.
+fn drawn(
+    path: &Path,
+    write: &mut (dyn for<'a> FnMut(&mut Scene<'a>) -> Result<Exported, Failure> + Send),
+) -> Result<(Exported, bool), Failure> {
+    trace::in_pieces(path, &Scene::selection(), |opened| {
+        let markers = std::mem::take(&mut opened.trace.tables.markers);
+        let trace = &opened.trace;
+        let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take);
+        let labels = Labels::of(&markers);
+        drop(markers);
+        let (mut scene, unknown) = Scene::of_pieces(trace, labels, opened.rows(), each)?;
+        say_remarks(opened, &unknown);
+        if unknown_because(trace, CAUSES).is_some() {
+            page::say("gapscope: gaps rest on that and are not drawn\n");
+        }
+        Some(write(&mut scene).map(|exported| (exported, trace.is_whole())))
+    })?
+}
+
+/// Hands over the pieces of a table of dispatches, and says what reading says of them.
+type Each<'a> = &'a dyn Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<Vec<Diagnostic>>;
+/// What was written, and what reading said; `None` where the dispatches cannot be read piece by piece.
+type Tables = Option<(Exported, Vec<Diagnostic>)>;
+
+/// The same of the tables of a trace.
+fn tables(
+    path: &Path,
+    write: &mut (dyn FnMut(&Trace, Each) -> Result<Tables, Failure> + Send),
+) -> Result<(Exported, bool), Failure> {
+    trace::in_pieces(path, &Selection::all(), |opened| {
+        let trace = &opened.trace;
+        let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take);
+        let (exported, unknown) = match write(trace, &each) {
+            Ok(written) => written?,
+            Err(error) => return Some(Err(error)),
+        };
+        say_remarks(opened, &unknown);
+        Some(Ok((exported, trace.is_whole())))
+    })?
 }
 
 fn say_remarks(opened: &InPieces, unknown: &[Diagnostic]) {
@@ -170,6 +224,12 @@ fn write(scene: &Scene, format: Format, out: impl Write + Send) -> io::Result<Ex
     }?;
     out.flush()?;
     Ok(exported)
+}
+
+fn say_left_out(exported: &Exported) {
+    for sentence in sentences(exported) {
+        page::say(&format!("gapscope: {sentence}\n"));
+    }
 }
 
 /// What is not in the export.

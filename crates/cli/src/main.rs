@@ -11,6 +11,7 @@ mod completions;
 mod deps;
 mod diff;
 mod doctor;
+mod empty;
 mod exit;
 mod explain;
 mod export;
@@ -50,7 +51,10 @@ fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     gapscope_recorder::survive_file_size_limit();
     panics::quiet();
-    let command = Arguments::parse().command;
+    let command = match Arguments::try_parse() {
+        Ok(arguments) => arguments.command,
+        Err(error) => return empty::refused(&error),
+    };
     let limited = memory::take_variable().map_err(Failure::new);
     let outcome = limited.and_then(|unchecked| {
         if let Some(sentence) = unchecked {

@@ -29,6 +29,7 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
         port: arguments.port,
         live: false,
         names: names::read(arguments.names.as_deref())?,
+        ..Options::default()
     };
     if let Some(file) = &arguments.html {
         return saved_to_file(&saved, file, options.names.as_ref());

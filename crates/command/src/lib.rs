@@ -1,8 +1,9 @@
 //! What the programs `gapscope`, `gapscope-query` and `gapscope-mcp` share: the options of `gapscope query` and `gapscope mcp`,
-//! which the first completes and explains and the others answer, and how both write to a terminal or a pipe.
+//! which the first completes and explains and the others answer, where the programs find each other, and how they write to a terminal or a pipe.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod companion;
 mod mcp;
 mod query;
 mod streams;

@@ -40,7 +40,7 @@ pub struct Query {
         long,
         value_enum,
         default_value_t = AnswerFormat::Table,
-        value_name = "table|csv|json|parquet",
+        value_name = "table|csv|json|rows|parquet",
         hide_possible_values = true
     )]
     pub format: AnswerFormat,
@@ -49,11 +49,15 @@ pub struct Query {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
+    /// The most rows of the answer
+    #[arg(long, value_name = "N")]
+    pub most: Option<u64>,
+
     /// A saved query instead of SQL
     #[arg(long, value_name = "NAME", conflicts_with = "schema")]
     pub saved: Option<String>,
 
-    /// Show the tables and columns, and what they mean
+    /// Show the tables and columns, and what they mean; with `--format json` the saved queries too
     #[arg(long)]
     pub schema: bool,
 
@@ -69,5 +73,6 @@ pub enum AnswerFormat {
     Table,
     Csv,
     Json,
+    Rows,
     Parquet,
 }

@@ -11,6 +11,7 @@ use crate::json;
 use crate::scene::{Group, Scene, Track};
 use crate::slice::{Drawn, Kind};
 use gapscope_analysis::counters::Sample;
+use gapscope_trace::Manifest;
 use std::io::{self, Write};
 
 /// Writes a trace.
@@ -18,17 +19,49 @@ use std::io::{self, Write};
 /// # Errors
 /// Those of `out`.
 pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
+    begin(out)?;
+    let exported = write_part(scene, false, out)?;
+    end(&scene.trace.manifest, scene.origin_ns, out)?;
+    Ok(exported)
+}
+
+/// Writes what is before the events.
+pub(crate) fn begin(out: &mut impl Write) -> io::Result<()> {
+    out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")
+}
+
+/// Writes the events of a trace; there are `any` before them.
+pub(crate) fn write_part(
+    scene: &Scene,
+    any: bool,
+    out: &mut (impl Write + Send),
+) -> io::Result<Exported> {
     let mut writer = Writer {
         names: json::strings(&scene.names.texts),
         scene,
         out,
-        any: false,
+        any,
         line: Vec::new(),
         next_tid: 2_000_000_000,
     };
     writer.write()?;
     Ok(scene.exported())
 }
+
+/// Writes what is after the events.
+pub(crate) fn end(manifest: &Manifest, origin_ns: i64, out: &mut impl Write) -> io::Result<()> {
+    out.write_all(b"\n],\"otherData\":{")?;
+    writeln!(
+        out,
+        "\"origin_ns\":{origin_ns},\"start_unix_ns\":{},\"sampling_mode\":\"{}\",\"written_by\":\"gapscope {}\"}}}}",
+        (manifest.start_unix_ns).map_or("null".to_owned(), |ns| ns.to_string()),
+        manifest.sampling_mode.as_str(),
+        env!("CARGO_PKG_VERSION"),
+    )
+}
+
+/// Groups of one trace of a file, at most: those of the next are sorted behind them.
+const SORTED: usize = 10_000;
 
 struct Writer<'a, W> {
     scene: &'a Scene<'a>,
@@ -44,8 +77,7 @@ struct Writer<'a, W> {
 
 impl<W: Write + Send> Writer<'_, W> {
     fn write(&mut self) -> io::Result<()> {
-        self.out
-            .write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+        let before = self.scene.part.number as usize * SORTED;
         for (index, group) in self.scene.groups.iter().enumerate() {
             let pid = group.pid;
             self.name("process_name", pid, 0, &group.name)?;
@@ -53,23 +85,14 @@ impl<W: Write + Send> Writer<'_, W> {
                 "process_sort_index",
                 pid,
                 0,
-                &format!("\"sort_index\":{index}"),
+                &format!("\"sort_index\":{}", before + index),
             )?;
             for (index, track) in group.tracks.iter().enumerate() {
                 self.track(group, index, track)?;
             }
             self.counters(group)?;
         }
-        self.out.write_all(b"\n],\"otherData\":{")?;
-        let manifest = &self.scene.trace.manifest;
-        writeln!(
-            self.out,
-            "\"origin_ns\":{},\"start_unix_ns\":{},\"sampling_mode\":\"{}\",\"written_by\":\"gapscope {}\"}}}}",
-            self.scene.origin_ns,
-            (manifest.start_unix_ns).map_or("null".to_owned(), |ns| ns.to_string()),
-            manifest.sampling_mode.as_str(),
-            env!("CARGO_PKG_VERSION"),
-        )
+        Ok(())
     }
 
     fn track(&mut self, group: &Group, index: usize, track: &Track) -> io::Result<()> {
@@ -204,7 +227,10 @@ impl Place<'_> {
         line.push(b'{');
         line.extend_from_slice(phase);
         line.extend_from_slice(b",\"name\":\"submit\",\"cat\":\"submit\",\"id\":");
-        integer(line, id);
+        integer(
+            line,
+            u64::from(self.scene.part.number) << 32 | u64::from(id),
+        );
         place(line, self.pid, self.tid, at_ns);
         line.push(b'}');
     }

@@ -42,7 +42,7 @@ pub fn write_pieces<R>(
     folder: &Path,
 ) -> Result<Option<(Exported, R)>, Error> {
     fs::create_dir(folder).map_err(failed(folder))?;
-    let written = write_all(trace, each, folder);
+    let written = write_all(trace, each, folder, None);
     if !matches!(written, Ok(Some(_))) {
         // It was made above, so nothing of anybody else is in it.
         let _ = fs::remove_dir_all(folder);
@@ -50,29 +50,67 @@ pub fn write_pieces<R>(
     written
 }
 
+/// One of several traces in one folder: every table begins with a column for its rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OfRank {
+    /// The rank; absent of what has none.
+    pub rank: Option<u32>,
+    /// The folder has no trace so far.
+    pub first: bool,
+}
+
+/// The same into a folder that is there, behind the rows of the traces before. The manifest of a rank is `trace.rank=N.json`.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn add_pieces<R>(
+    trace: &Trace,
+    each: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
+    folder: &Path,
+    of: OfRank,
+) -> Result<Option<(Exported, R)>, Error> {
+    write_all(trace, each, folder, Some(of))
+}
+
 fn write_all<R>(
     trace: &Trace,
     each: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
     folder: &Path,
+    of: Option<OfRank>,
 ) -> Result<Option<(Exported, R)>, Error> {
     let mut exported = Exported::default();
+    let first = of.is_none_or(|of| of.first);
+    let before = match of {
+        None => String::new(),
+        Some(OfRank { rank, .. }) => rank.map_or(",".to_owned(), |rank| format!("{rank},")),
+    };
     let path_of = |table: &str| folder.join(format!("{table}.csv"));
     let path = path_of(Dispatches::NAME);
     let mut read = None;
     let mut count = 0;
-    write_file(&path, |out| {
-        write_head::<Dispatches>(out)?;
+    let length = path.metadata().map_or(0, |file| file.len());
+    write_file(&path, first, |out| {
+        write_head::<Dispatches>(of, out)?;
         let mut result = Ok(());
         read = each(&mut |piece| {
             count += piece.len() as u64;
             if result.is_ok() {
-                result = write_rows(piece, out);
+                result = write_rows(piece, &before, out);
             }
         });
         result
     })
     .map_err(failed(&path))?;
     let Some(read) = read else {
+        // They are given again, in another way.
+        let begun = match first {
+            true => fs::remove_file(&path),
+            false => File::options()
+                .write(true)
+                .open(&path)
+                .and_then(|file| file.set_len(length)),
+        };
+        begun.map_err(failed(&path))?;
         return Ok(None);
     };
     macro_rules! write_tables {
@@ -80,9 +118,9 @@ fn write_all<R>(
             if <$table>::NAME != Dispatches::NAME {
                 let path = path_of(<$table>::NAME);
                 count = trace.tables.$field.len() as u64;
-                write_file(&path, |out| {
-                    write_head::<$table>(out)?;
-                    write_rows(&trace.tables.$field, out)
+                write_file(&path, first, |out| {
+                    write_head::<$table>(of, out)?;
+                    write_rows(&trace.tables.$field, &before, out)
                 })
                 .map_err(failed(&path))?;
             }
@@ -94,8 +132,12 @@ fn write_all<R>(
         })+};
     }
     for_each_table!(write_tables);
-    let path = folder.join("trace.json");
-    write_file(&path, |out| {
+    let manifest = match of.and_then(|of| of.rank) {
+        Some(rank) => format!("trace.rank={rank}.json"),
+        None => "trace.json".to_owned(),
+    };
+    let path = folder.join(manifest);
+    write_file(&path, true, |out| {
         serde_json::to_writer_pretty(&mut *out, &trace.manifest)?;
         out.write_all(b"\n")
     })
@@ -108,29 +150,45 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error { path, source }
 }
 
+/// Writes a file that must not be there, or, `new` not being so, on at its end.
 fn write_file(
     path: &Path,
+    new: bool,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 20, File::create_new(path)?);
+    let file = match new {
+        true => File::create_new(path)?,
+        false => File::options().append(true).open(path)?,
+    };
+    let mut out = BufWriter::with_capacity(1 << 20, file);
     write(&mut out)?;
     out.flush()
 }
 
-fn write_head<T: Table>(out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{}", T::COLUMNS.join(","))
+fn write_head<T: Table>(of: Option<OfRank>, out: &mut impl Write) -> io::Result<()> {
+    let columns = T::COLUMNS.join(",");
+    match of {
+        None => writeln!(out, "{columns}"),
+        Some(OfRank { first: true, .. }) => writeln!(out, "rank,{columns}"),
+        Some(_) => Ok(()),
+    }
 }
 
 /// Rows that are made text at once.
 const CHUNK: usize = 4096;
 
-/// Writes the rows of a table.
-fn write_rows<T: Table + Sync>(table: &T, out: &mut (impl Write + Send)) -> io::Result<()> {
+/// Writes the rows of a table, each behind `before`.
+fn write_rows<T: Table + Sync>(
+    table: &T,
+    before: &str,
+    out: &mut (impl Write + Send),
+) -> io::Result<()> {
     let rows = table.len();
     let chunks = (0..rows).step_by(CHUNK);
     in_order(out, chunks, |first, bytes| {
         let mut value = String::new();
         for row in first..rows.min(first + CHUNK) {
+            bytes.extend_from_slice(before.as_bytes());
             for column in 0..T::COLUMNS.len() {
                 if column > 0 {
                     bytes.push(b',');

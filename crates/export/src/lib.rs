@@ -13,6 +13,7 @@ mod details;
 mod exported;
 pub mod firefox;
 mod in_order;
+mod joined;
 mod json;
 mod lanes;
 mod packed;
@@ -23,4 +24,5 @@ pub mod speedscope;
 mod texts;
 
 pub use exported::{Exported, Rows};
+pub use joined::{Joined, JoinedFormat};
 pub use scene::{Labels, Scene};

@@ -19,6 +19,7 @@ use crate::scene::{GroupKind, Scene, Track};
 use crate::slice::{Drawn, Kind};
 use gapscope_trace::ids::{Id, ThreadId};
 use message::Message;
+pub(crate) use stages::Gpus;
 use stages::Stages;
 use std::io::{self, Write};
 
@@ -87,8 +88,10 @@ const MONOTONIC: u64 = 3;
 const REALTIME: u64 = 1;
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
-/// The one sequence of packets that there is.
+/// The sequence of packets of a trace; that of each further one in a file is one more.
 const SEQUENCE: u64 = 1;
+/// Room for the tracks of each of a file's traces.
+const UUID_BITS: u32 = 20;
 /// Ids of tracks start here, so that they stay apart from those of another trace that is opened with this one.
 const FIRST_UUID: u64 = 0x6761_7073_0000_0001;
 
@@ -101,7 +104,27 @@ pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exporte
     let mut writer = Writer::new(scene, &stages, out);
     writer.clocks()?;
     writer.texts()?;
-    writer.gpu_info()?;
+    let mut gpus = Gpus::default();
+    gpus.add(scene);
+    gpus.write(writer.out)?;
+    writer.groups()?;
+    writer.samples()?;
+    Ok(scene.exported_with_samples())
+}
+
+/// Writes one of several traces of a file, all but its GPUs, which are added to `gpus`: a file names all of them at once.
+pub(crate) fn write_part(
+    scene: &Scene,
+    gpus: &mut Gpus,
+    out: &mut (impl Write + Send),
+) -> io::Result<Exported> {
+    let stages = Stages::of(scene);
+    let mut writer = Writer::new(scene, &stages, out);
+    if scene.part.number == 0 {
+        writer.clocks()?;
+    }
+    writer.texts()?;
+    gpus.add(scene);
     writer.groups()?;
     writer.samples()?;
     Ok(scene.exported_with_samples())
@@ -130,9 +153,9 @@ impl<'a, W> Writer<'a, W> {
             packet: Message::default(),
             event: Message::default(),
             part: Message::default(),
-            next_uuid: FIRST_UUID,
+            next_uuid: FIRST_UUID + (u64::from(scene.part.number) << UUID_BITS),
             stages,
-            next_stage: 1,
+            next_stage: stages::first(scene),
         }
     }
 }
@@ -247,7 +270,7 @@ impl<W: Write> Writer<'_, W> {
                 self.part.clear();
                 for target in &scene.flows[slice.flow as usize - 1] {
                     if self.stages.is_drawn_command_buffer(*target) {
-                        self.event.fixed(event::FLOW, flow_id(*target));
+                        self.event.fixed(event::FLOW, flow_id(scene, *target));
                     }
                     if let Some(stage) = self.stages.first_of(*target) {
                         self.part.number(1, stage);
@@ -258,7 +281,7 @@ impl<W: Write> Writer<'_, W> {
                 }
             }
             Kind::CommandBuffer if self.stages.is_submitted(slice.row) => {
-                self.event.fixed(event::FLOW, flow_id(slice.row));
+                self.event.fixed(event::FLOW, flow_id(scene, slice.row));
             }
             _ => {}
         }
@@ -274,7 +297,8 @@ impl<W: Write> Writer<'_, W> {
     }
 
     fn end_packet(&mut self) -> io::Result<()> {
-        self.packet.number(packet::SEQUENCE, SEQUENCE);
+        let sequence = SEQUENCE + u64::from(self.scene.part.number);
+        self.packet.number(packet::SEQUENCE, sequence);
         self.packet.write_as(PACKET, self.out)?;
         self.packet.clear();
         Ok(())
@@ -370,6 +394,6 @@ fn thread_descriptor(pid: u32, thread: ThreadId, name: &str) -> Message {
 }
 
 /// The flow to a target. Flows are told apart in all of a file's tracks, so that small numbers could meet those of others.
-fn flow_id(target: u32) -> u64 {
-    (FIRST_UUID << 16) ^ (u64::from(target) + 1)
+fn flow_id(scene: &Scene, target: u32) -> u64 {
+    (FIRST_UUID << 16) ^ (u64::from(scene.part.number) << 34) ^ (u64::from(target) + 1)
 }

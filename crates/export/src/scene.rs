@@ -45,8 +45,22 @@ pub struct Scene<'a> {
     /// The last time that is drawn, or that of the recording's end.
     pub(crate) end_ns: i64,
     pub(crate) rows: Vec<Rows>,
+    /// Which of the traces of its file it is.
+    pub(crate) part: Part,
     /// Rows of command buffers by id.
     command_buffers: IdIndex<CommandBufferId>,
+}
+
+/// Which of the traces of a file a scene is, and what of it the others had before. Alone, all is 0.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Part {
+    pub number: u32,
+    /// There are others in its file.
+    pub joined: bool,
+    /// GPUs of those before.
+    pub gpus: u32,
+    /// Frames of those before.
+    pub frames: usize,
 }
 
 /// What a group is of.

@@ -17,23 +17,49 @@ use std::io::{self, Write};
 /// # Errors
 /// Those of `out`.
 pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
+    begin(out)?;
+    out.write_all(b"\"shared\":{\"frames\":[")?;
+    write_names(scene, &mut Commas::default(), out)?;
+    out.write_all(b"\n]},\"profiles\":[")?;
+    write_part(scene, &mut Commas::default(), out)?;
+    out.write_all(b"\n]}\n")?;
+    Ok(scene.exported_with_samples())
+}
+
+/// Writes what is before frames and profiles.
+pub(crate) fn begin(out: &mut impl Write) -> io::Result<()> {
     let schema = "https://www.speedscope.app/file-format-schema.json";
     write!(
         out,
         "{{\"$schema\":\"{schema}\",\"exporter\":\"gapscope {}\",",
         env!("CARGO_PKG_VERSION")
-    )?;
-    out.write_all(b"\"shared\":{\"frames\":[")?;
-    let mut commas = Commas::default();
+    )
+}
+
+/// Writes the frames that the profiles of a trace name, and says how many they are.
+pub(crate) fn write_names(
+    scene: &Scene,
+    commas: &mut Commas,
+    out: &mut impl Write,
+) -> io::Result<usize> {
+    let mut count = 0;
     for name in json::strings(&scene.names.texts) {
         commas.next(out)?;
         write!(out, "{{\"name\":{name}}}")?;
+        count += 1;
     }
     if !scene.trace.tables.samples.is_empty() {
-        write_frames(scene, &mut commas, out)?;
+        count += write_frames(scene, commas, out)?;
     }
-    out.write_all(b"\n]},\"profiles\":[")?;
-    let mut commas = Commas::default();
+    Ok(count)
+}
+
+/// Writes the profiles of a trace.
+pub(crate) fn write_part(
+    scene: &Scene,
+    commas: &mut Commas,
+    out: &mut (impl Write + Send),
+) -> io::Result<()> {
     for group in &scene.groups {
         for track in &group.tracks {
             for (lane, slices) in track.lanes.iter().enumerate() {
@@ -48,8 +74,7 @@ pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exporte
             write_samples(scene, &name, samples, out)?;
         }
     }
-    out.write_all(b"\n]}\n")?;
-    Ok(scene.exported_with_samples())
+    Ok(())
 }
 
 fn write_lane(
@@ -93,14 +118,15 @@ fn write_step(
     };
     out.write_all(event)?;
     let mut buffer = itoa::Buffer::new();
-    out.write_all(buffer.format(scene.name(&drawn).0).as_bytes())?;
+    let frame = scene.part.frames + scene.name(&drawn).0 as usize;
+    out.write_all(buffer.format(frame).as_bytes())?;
     out.write_all(b",\"at\":")?;
     out.write_all(buffer.format(scene.ns(at_ns)).as_bytes())?;
     out.write_all(b"}")
 }
 
 /// The frames of stacks, behind all others, and then what stands for a stack that could not be read.
-fn write_frames(scene: &Scene, commas: &mut Commas, out: &mut impl Write) -> io::Result<()> {
+fn write_frames(scene: &Scene, commas: &mut Commas, out: &mut impl Write) -> io::Result<usize> {
     let frames = &scene.trace.tables.frames;
     for (row, name) in scene.frame_names().enumerate() {
         commas.next(out)?;
@@ -114,7 +140,8 @@ fn write_frames(scene: &Scene, commas: &mut Commas, out: &mut impl Write) -> io:
         out.write_all(b"}")?;
     }
     commas.next(out)?;
-    out.write_all(b"{\"name\":\"unknown code\"}")
+    out.write_all(b"{\"name\":\"unknown code\"}")?;
+    Ok(frames.len() + 1)
 }
 
 /// Samples as long as their period, with nothing where there are none: such a profile has no times of its own.
@@ -146,7 +173,7 @@ fn write_samples(
         "{{\"type\":\"sampled\",\"name\":{},\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":{end_ns},\"samples\":[",
         json::string(name)
     )?;
-    let first = scene.names.texts.all().len();
+    let first = scene.part.frames + scene.names.texts.all().len();
     let unknown = first + scene.trace.tables.frames.len();
     let mut commas = Commas::default();
     let mut frames = Vec::new();

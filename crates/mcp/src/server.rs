@@ -331,10 +331,11 @@ impl Server {
 
     async fn answer_of(&self, asked: Query, peer: &Peer<RoleServer>) -> Result<String, String> {
         let roots = self.roots(peer).await?;
-        let mut words = words(&["query", "--format=json"]);
-        if asked.sql.is_none() {
-            words.push("--schema".into());
-        }
+        let mut words = words(match asked.sql {
+            Some(_) => &["query", "--format=json"],
+            // As text it is shorter.
+            None => &["query", "--schema"],
+        });
         if asked.traces.is_empty() {
             return Err("no trace was named".to_owned());
         }

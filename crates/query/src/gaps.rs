@@ -45,6 +45,11 @@ pub(crate) fn table() -> Definition {
                 ),
             ),
             ColumnFacts::own("start_ns", DataType::Int64, "When this part started."),
+            ColumnFacts::own(
+                "from_start_ns",
+                DataType::Int64,
+                "The same from the start of the recording, as the report and the page have it.",
+            ),
             ColumnFacts::own("duration_ns", DataType::Int64, "How long it lasted."),
             ColumnFacts::own("gap_ns", DataType::Int64, "Length of the whole gap."),
             ColumnFacts::own(
@@ -91,6 +96,7 @@ struct Rows {
     gap: Vec<u64>,
     cause: Vec<&'static str>,
     start_ns: Vec<i64>,
+    from_start_ns: Vec<i64>,
     duration_ns: Vec<i64>,
     gap_ns: Vec<i64>,
     submission: Vec<Option<u64>>,
@@ -167,6 +173,8 @@ impl Rows {
                         rows.gap.push(number);
                         rows.cause.push(part.cause.as_str());
                         rows.start_ns.push(from_ns);
+                        rows.from_start_ns
+                            .push(from_ns.saturating_sub(trace.manifest.start_ns));
                         rows.duration_ns.push(to_ns - from_ns);
                         rows.gap_ns.push(gap.length_ns());
                         rows.submission.push(submission.map(|id| id.0));
@@ -192,6 +200,7 @@ impl Rows {
             Arc::new(UInt64Array::from(self.gap)),
             Arc::new(StringViewArray::from_iter_values(self.cause)),
             Arc::new(Int64Array::from(self.start_ns)),
+            Arc::new(Int64Array::from(self.from_start_ns)),
             Arc::new(Int64Array::from(self.duration_ns)),
             Arc::new(Int64Array::from(self.gap_ns)),
             Arc::new(UInt64Array::from(self.submission)),

@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 mod activity;
+mod catalogue;
 mod computed;
 mod error;
 mod gaps;

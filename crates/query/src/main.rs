@@ -53,10 +53,14 @@ fn run(arguments: &Query) -> Result<ExitCode, String> {
     for sentence in &traces.skipped {
         complain(&format!("skipped: {sentence}"));
     }
-    let session = Session::new(traces).map_err(failed)?;
+    let mut session = Session::new(traces).map_err(failed)?;
+    session.limit_rows(arguments.most);
     let text = match (&arguments.saved, sql) {
         _ if arguments.schema => {
-            write(&session.schema(None).map_err(failed)?)?;
+            write(&match arguments.format {
+                AnswerFormat::Json => format!("{}\n", session.catalogue()),
+                _ => session.schema(None).map_err(failed)?,
+            })?;
             return Ok(status(incomplete));
         }
         (Some(name), _) => session.saved(name).map_err(failed)?,
@@ -182,6 +186,7 @@ fn format(format: AnswerFormat) -> Format {
         AnswerFormat::Table => Format::Table,
         AnswerFormat::Csv => Format::Csv,
         AnswerFormat::Json => Format::Json,
+        AnswerFormat::Rows => Format::Rows,
         AnswerFormat::Parquet => Format::Parquet,
     }
 }

@@ -4,6 +4,7 @@ mod cells;
 mod csv;
 mod json;
 mod parquet;
+mod rows;
 mod table;
 
 use datafusion::arrow::array::RecordBatch;
@@ -19,6 +20,9 @@ pub enum Format {
     Csv,
     /// An array of objects, a line each; NULL is `null`.
     Json,
+    /// JSON lines, for programs: the columns with their types, then an array for each row. Every value is a text, NULL is `null`, so that
+    /// integers of any size stay exact and columns may share a name.
+    Rows,
     /// Parquet, compressed by zstd.
     Parquet,
 }
@@ -45,6 +49,7 @@ impl Format {
             Format::Table => Box::new(table::TableWriter::new(schema, out)),
             Format::Csv => Box::new(csv::CsvWriter::new(schema, out)?),
             Format::Json => Box::new(json::JsonWriter::new(schema, out)?),
+            Format::Rows => Box::new(rows::RowsWriter::new(schema, out)?),
             Format::Parquet => Box::new(parquet::ParquetWriter::new(schema, out)?),
         })
     }

@@ -113,6 +113,11 @@ impl Session {
                 known: names.join(", "),
             }
         })?;
+        Ok(self.sql_of(saved))
+    }
+
+    /// The SQL of a saved query on the traces of this session.
+    pub(crate) fn sql_of(&self, saved: &Saved) -> String {
         let mut by = String::new();
         if self.traces().sources.len() > 1 {
             by.push_str("trace, ");
@@ -126,7 +131,7 @@ impl Session {
                 }
             }
         }
-        Ok(saved.sql.replace("{by}", &by))
+        saved.sql.replace("{by}", &by)
     }
 
     fn is_own_column(&self, name: &str) -> bool {

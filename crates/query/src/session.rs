@@ -12,7 +12,8 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use futures::StreamExt;
 use gapscope_trace::memory::{self, size_text};
 use std::io::Write;
@@ -29,6 +30,8 @@ const STOP_EVERY: Duration = Duration::from_millis(50);
 /// The tables of some traces.
 pub struct Session {
     library: Arc<Library>,
+    /// The most rows of an answer.
+    most: Option<u64>,
     pub(crate) tables: Vec<Arc<TableFacts>>,
     context: SessionContext,
     runtime: tokio::runtime::Runtime,
@@ -83,10 +86,16 @@ impl Session {
         }
         Ok(Session {
             library,
+            most: None,
             tables,
             context,
             runtime,
         })
+    }
+
+    /// Gives at most so many rows of each answer from now on.
+    pub fn limit_rows(&mut self, most: Option<u64>) {
+        self.most = most;
     }
 
     /// The traces.
@@ -154,6 +163,7 @@ impl Session {
             .sql_with_options(sql, options)
             .await
             .map_err(wrong)?;
+        let frame = self.limited(frame).map_err(wrong)?;
         let mut batches = frame.execute_stream().await.map_err(wrong)?;
         let mut writer = format
             .writer(&batches.schema(), out)
@@ -166,6 +176,22 @@ impl Session {
         }
         writer.finish().map_err(Error::Write)?;
         Ok(Rows(rows))
+    }
+
+    /// Knowing how many rows are asked for, the engine keeps no more of them while it sorts.
+    fn limited(&self, frame: DataFrame) -> Result<DataFrame, DataFusionError> {
+        let (LogicalPlan::Explain(_)
+        | LogicalPlan::Analyze(_)
+        | LogicalPlan::DescribeTable(_)
+        | LogicalPlan::Statement(_)) = frame.logical_plan()
+        else {
+            return match self.most {
+                Some(most) => frame.limit(0, usize::try_from(most).ok()),
+                None => Ok(frame),
+            };
+        };
+        // What they say is short.
+        Ok(frame)
     }
 
     /// The tables and columns with what they mean; of one table if it is named.
@@ -200,7 +226,7 @@ impl Session {
     }
 }
 
-fn type_name(data_type: &datafusion::arrow::datatypes::DataType) -> &'static str {
+pub(crate) fn type_name(data_type: &datafusion::arrow::datatypes::DataType) -> &'static str {
     use datafusion::arrow::datatypes::DataType;
     match data_type {
         DataType::UInt32 => "u32",

@@ -3,12 +3,14 @@
 mod access;
 mod answer;
 mod question;
+mod sql;
 
 use crate::answers::{self, Extent, Side};
 use crate::captured::Captured;
 use crate::lanes::Columns;
 use crate::notes::Unwritten;
 use crate::recorded::{self, Which};
+use crate::sql::Sql;
 use crate::store::Store;
 use crate::traces::Traces;
 use crate::track::{Source, TrackId};
@@ -31,6 +33,8 @@ pub struct Served {
     pub traces: Traces,
     /// A capture, instead of traces.
     pub capture: Option<Arc<Captured>>,
+    /// Who answers SQL.
+    pub sql: Sql,
     /// The first part of every path.
     pub token: String,
     pub port: u16,
@@ -53,12 +57,15 @@ pub fn router(served: Arc<Served>) -> Router {
         .route("/range", get(range))
         .route("/instances", get(instances))
         .route("/graph", get(graph))
+        .route("/row/{table}", get(sql::row))
         .route("/notes", get(notes).put(replace_notes));
     let api = Router::new()
         .route("/overview", get(overview))
         .route("/live", get(live))
         .route("/compare", get(compare))
         .route("/ranks", get(ranked))
+        .route("/query", get(sql::rows))
+        .route("/catalogue", get(sql::catalogue))
         .nest("/t/{trace}", trace);
     Router::new()
         .route("/{token}/", get(async || file("index.html")))

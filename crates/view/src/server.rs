@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::captured::{Captured, is_capture};
 use crate::http::{self, Served};
+use crate::sql::Sql;
 use crate::traces::{Traces, name};
 use gapscope_trace::Names;
 use std::fmt::Write;
@@ -10,6 +11,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Of threads that show a recording while it runs: behind the recorder's own.
@@ -25,6 +27,10 @@ pub struct Options {
     pub live: bool,
     /// Names for kernels, in place of the recorded ones.
     pub names: Option<Arc<Names>>,
+    /// The program that answers SQL; where it is absent, `gapscope-query` beside this program or in PATH.
+    pub query_program: Option<PathBuf>,
+    /// How long a query may take; a minute where it is absent.
+    pub longest_query: Option<Duration>,
 }
 
 /// A server that has its port and reads its traces, and does not answer yet.
@@ -94,6 +100,7 @@ impl Server {
             served: Arc::new(Served {
                 traces,
                 capture,
+                sql: Sql::new(options.query_program, options.longest_query),
                 token,
                 port,
             }),

@@ -134,6 +134,21 @@ impl Traces {
         Ok(overview)
     }
 
+    /// The folders of all traces, or `None` while one of them is recorded.
+    ///
+    /// # Errors
+    /// One could not be read.
+    pub fn recorded(&self) -> Result<Option<Vec<PathBuf>>, Error> {
+        let (stores, _) = self.all();
+        for store in &stores {
+            if store.status()?.live {
+                return Ok(None);
+            }
+        }
+        let folders = stores.iter().map(|store| store.folder().to_owned());
+        Ok(Some(folders.collect()))
+    }
+
     /// Waits until a trace has another generation than the known one, or there are more traces; for some seconds at
     /// most, and not at all when nothing is recorded.
     ///

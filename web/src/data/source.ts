@@ -19,6 +19,7 @@ import type {
 } from "./answers.ts";
 import type { DependenciesAnswer } from "./dependencies.ts";
 import { type Frame, readFrame } from "./frame.ts";
+import type { Catalogue, SqlAnswer } from "./sql.ts";
 
 /** Something that gives answers by their key. */
 export interface Answers {
@@ -26,7 +27,8 @@ export interface Answers {
   readonly file: boolean;
   /** Rows of a table that one answer has. */
   readonly rowsInAnswer: number;
-  bytes(key: string, query?: Record<string, string | number>): Promise<ArrayBuffer>;
+  /** `signal` ends the wait, and with it what a server does for the answer. */
+  bytes(key: string, query?: Record<string, string | number>, signal?: AbortSignal): Promise<ArrayBuffer>;
   /** Replaces what there is under a key; a file is not changed. */
   put?(key: string, value: unknown): Promise<ArrayBuffer>;
 }
@@ -62,8 +64,8 @@ export class DataSource {
     return this.answers.file;
   }
 
-  private async json<T>(key: string, query?: Record<string, string | number>): Promise<T> {
-    return JSON.parse(new TextDecoder().decode(await this.answers.bytes(key, query))) as T;
+  private async json<T>(key: string, query?: Record<string, string | number>, signal?: AbortSignal): Promise<T> {
+    return JSON.parse(new TextDecoder().decode(await this.answers.bytes(key, query, signal))) as T;
   }
 
   private async frame(key: string, query?: Record<string, string | number>): Promise<Frame> {
@@ -146,6 +148,18 @@ export class DataSource {
   ranks(): Promise<RankFindings | Missing> {
     return this.json("ranks");
   }
+  /** The rows that SQL has over all traces. */
+  query(sql: string, signal?: AbortSignal): Promise<SqlAnswer> {
+    return this.json("query", { sql }, signal);
+  }
+  /** Tables and saved queries. */
+  catalogue(): Promise<Catalogue> {
+    return this.json("catalogue");
+  }
+  /** The only row of a table with these values, if there is one. */
+  rowWith(trace: number, table: string, values: Record<string, string>): Promise<{ row: number } | Missing> {
+    return this.json(...this.of(trace, `row/${table}`, values));
+  }
   /** Waits until one of the traces has another generation than these, or a trace more is there. */
   live(generations: readonly number[]): Promise<Live> {
     return this.json("live", { generations: generations.join(".") });
@@ -157,8 +171,8 @@ export class ServerAnswers implements Answers {
   readonly file = false;
   readonly rowsInAnswer = 1;
 
-  async bytes(key: string, query: Record<string, string | number> = {}): Promise<ArrayBuffer> {
-    const { answer, bytes } = await this.ask(key, query);
+  async bytes(key: string, query: Record<string, string | number> = {}, signal?: AbortSignal): Promise<ArrayBuffer> {
+    const { answer, bytes } = await this.ask(key, query, signal && { signal });
     if (answer.ok) return bytes;
     if (answer.status === CONFLICT) throw new Outdated("The recording was completed meanwhile.");
     throw refused(answer, bytes);

@@ -16,6 +16,8 @@ export interface Column<Row> {
   wide?: boolean;
   /** Never cut: names that may differ anywhere go on in further lines. */
   whole?: boolean;
+  /** Has the button that picks a row; by itself the wide column, or else the last. */
+  leads?: boolean;
 }
 
 export interface TableOptions<Row> {
@@ -119,12 +121,13 @@ export class Table<Row> {
 
   private add(): void {
     const { columns, pick } = this.options;
+    const leading = Math.max(columns.findIndex(({ leads }) => leads), columns.findIndex(({ wide }) => wide));
     const until = Math.min(this.rows.length, this.shown + CHUNK);
     for (; this.shown < until; this.shown += 1) {
       const row = this.rows[this.shown];
       const cells = columns.map((column, number) => {
         const text = column.text(row);
-        const first = number === (columns.findIndex((column) => column.wide) + columns.length) % columns.length;
+        const first = number === (leading + columns.length) % columns.length;
         const inner = pick && first ? h("button", { type: "button", class: column.whole ? "pick" : "pick clip", title: typeof text === "string" ? text : null }, text) : text;
         return h("td", { class: classes(column), title: column.wide && typeof text === "string" ? text : null }, inner);
       });

@@ -63,6 +63,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-capture",
             "gapscope-dependencies",
             "gapscope-report",
+            "gapscope-command",
         ],
     ),
     ("gapscope-command", &[]),

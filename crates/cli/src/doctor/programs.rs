@@ -1,7 +1,7 @@
 //! What comes beside gapscope.
 
 use super::check::{Check, Group, State};
-use crate::companion;
+use gapscope_command::companion;
 use gapscope_command::{MCP_PROGRAM, QUERY_PROGRAM};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

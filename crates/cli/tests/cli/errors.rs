@@ -189,3 +189,30 @@ fn a_time_without_a_unit_is_refused() {
     let said = text(&output.stderr);
     assert!(said.contains("write a time with its unit"), "{said}");
 }
+
+/// As of a variable of the shell that is not set.
+#[test]
+fn an_empty_argument_is_said_to_be_empty() {
+    let workplace = Workplace::new();
+    for (arguments, named) in [
+        (&["report", ""][..], "<TRACE>"),
+        (&["explain", ""], "<TRACE>"),
+        (&["view", "--no-open", ""], "<TRACE|CAPTURE|VIEW>"),
+        (&["info", ""], "TRACE"),
+        (&["diff", "", ""], "BEFORE"),
+        (&["deps", ""], "CAPTURE"),
+        (&["replay", ""], "CAPTURE"),
+        (&["recover", ""], "TRACE"),
+        (&["import", "-o", "a.gapscope", ""], "PATH"),
+        (&["export", "--format", "chrome", "-o", "", "t"], "--output"),
+        (&["report", "--html", "", "t"], "--html"),
+        (&["report", "--names", "", "t"], "--names"),
+    ] {
+        let output = workplace.run(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.starts_with("gapscope: \"\" is given for "), "{said}");
+        assert!(said.contains(named), "{arguments:?}: {said}");
+    }
+}

@@ -116,7 +116,7 @@ fn options_and_help_need_no_program() {
         .output();
     let wrong = wrong.unwrap();
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(text(&wrong.stderr).contains("[possible values: table, csv, json, parquet]"));
+    assert!(text(&wrong.stderr).contains("[possible values: table, csv, json, rows, parquet]"));
     for arguments in [&["query", "--help"][..], &["help", "query"]] {
         let help = installed.command(arguments).output().unwrap();
         assert!(help.status.success());

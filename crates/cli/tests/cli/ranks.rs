@@ -37,15 +37,85 @@ fn a_folder_of_ranks_is_reported_side_by_side() {
     assert_eq!(json["straggler"]["cause"]["what"], "host-late");
 }
 
+/// The events of work in a file of Chrome's format, with the rank that its process is of.
+fn drawn(json: &[u8]) -> Vec<(String, String)> {
+    let file: serde_json::Value = serde_json::from_slice(json).unwrap();
+    let events = file["traceEvents"].as_array().unwrap();
+    let processes = events
+        .iter()
+        .filter(|event| event["name"] == "process_name");
+    let processes: std::collections::BTreeMap<u64, &str> = processes
+        .map(|event| {
+            let name = event["args"]["name"].as_str().unwrap();
+            let rank = name.split_once(" · ").map_or("", |(rank, _)| rank);
+            (event["pid"].as_u64().unwrap(), rank)
+        })
+        .collect();
+    let work = events.iter().filter(|event| event["cat"] == "dispatch");
+    let mut work: Vec<_> = work
+        .map(|event| {
+            let rank = processes[&event["pid"].as_u64().unwrap()];
+            (rank.to_owned(), event["name"].as_str().unwrap().to_owned())
+        })
+        .collect();
+    work.sort();
+    work
+}
+
 #[test]
-fn an_export_of_ranks_is_a_file_for_each_and_says_so() {
+fn an_export_of_ranks_is_one_file_with_all_of_them() {
     let workplace = Workplace::new();
     recording(&workplace);
-    for (format, name, files) in [
-        ("chrome", "out.json", ["out.rank=0.json", "out.rank=1.json"]),
-        ("csv", "tables", ["tables.rank=0", "tables.rank=1"]),
+    let run = |format: &str, output: &str| {
+        workplace.run(&["export", "--format", format, "-o", output, "run.gapscope"])
+    };
+    let output = run("chrome", "out.json");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let file = std::fs::read(workplace.path("out.json")).unwrap();
+    let ranks: std::collections::BTreeSet<String> =
+        drawn(&file).into_iter().map(|(rank, _)| rank).collect();
+    assert_eq!(Vec::from_iter(ranks), ["rank 0", "rank 1"]);
+    assert!(!exists(&workplace.path("out.rank=0.json")));
+    // It goes to stdout too, and never over another file.
+    let piped = run("chrome", "-");
+    assert!(piped.status.success() && piped.stdout == file);
+    assert_eq!(run("chrome", "out.json").status.code(), Some(1));
+    for format in ["perfetto", "speedscope"] {
+        let output = run(format, format);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(workplace.path(format).metadata().unwrap().len() > 1000);
+    }
+    let output = run("csv", "tables");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let dispatches = std::fs::read_to_string(workplace.path("tables/dispatches.csv")).unwrap();
+    assert!(dispatches.starts_with("rank,"));
+    assert!(dispatches.contains("\n0,") && dispatches.contains("\n1,"));
+    assert_eq!(run("csv", "tables").status.code(), Some(1));
+}
+
+#[test]
+fn an_export_of_ranks_is_a_file_for_each_where_it_must_be() {
+    let workplace = Workplace::new();
+    recording(&workplace);
+    for (format, each, name, files) in [
+        (
+            "chrome",
+            true,
+            "out.json",
+            ["out.rank=0.json", "out.rank=1.json"],
+        ),
+        ("csv", true, "tables", ["tables.rank=0", "tables.rank=1"]),
+        (
+            "firefox",
+            false,
+            "fire.json",
+            ["fire.rank=0.json", "fire.rank=1.json"],
+        ),
     ] {
-        let arguments = ["export", "--format", format, "-o", name, "run.gapscope"];
+        let mut arguments = vec!["export", "--format", format, "-o", name, "run.gapscope"];
+        if each {
+            arguments.push("--each-rank");
+        }
         let output = workplace.run(&arguments);
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert!(!exists(&workplace.path(name)));
@@ -59,9 +129,29 @@ fn an_export_of_ranks_is_a_file_for_each_and_says_so() {
         assert_eq!(again.status.code(), Some(1));
         assert!(text(&again.stderr).contains(files[0]));
     }
-    let output = workplace.run(&["export", "--format", "chrome", "-o", "-", "run.gapscope"]);
+    let output = workplace.run(&["export", "--format", "firefox", "-o", "-", "run.gapscope"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("run.gapscope/rank=0"));
+    // Ranks that were recorded apart have clocks of their own.
+    workplace.trace_of("apart.gapscope", "manifest ranks=0 ranks=1 end_ns=1ms");
+    workplace.trace_of("apart.gapscope/rank=0", RANKS[0]);
+    let later = RANKS[1].replacen("start_ns=0 end_ns", "start_ns=5 end_ns", 1);
+    workplace.trace_of("apart.gapscope/rank=1", &later);
+    let output = workplace.run(&[
+        "export",
+        "--format",
+        "chrome",
+        "-o",
+        "apart.json",
+        "apart.gapscope",
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("recorded apart"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert!(exists(&workplace.path("apart.rank=1.json")));
 }
 
 #[test]
@@ -83,9 +173,12 @@ fn an_export_of_ranks_has_what_has_no_rank_where_it_used_a_gpu() {
         "other.gapscope",
     ]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("gapscope: other.gapscope is written to all.json\n"));
-    let all = std::fs::read_to_string(workplace.path("all.json")).unwrap();
-    assert!(all.contains("warm_up") && exists(&workplace.path("all.rank=0.json")));
+    let work = drawn(&std::fs::read(workplace.path("all.json")).unwrap());
+    assert!(
+        work.contains(&("no rank".to_owned(), "warm_up".to_owned())),
+        "{work:?}"
+    );
+    assert!(work.iter().any(|(rank, _)| rank == "rank 0"));
 }
 
 #[test]

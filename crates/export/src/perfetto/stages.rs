@@ -78,10 +78,10 @@ impl Stages {
             drawn: vec![false; count],
             submitted: vec![false; count],
         };
-        let mut next_gpu = 0;
+        let mut next_gpu = scene.part.gpus;
         let mut next_iid = 1;
         // In the order in which they are written.
-        let mut event = 1;
+        let mut event = first(scene);
         for group in &scene.groups {
             stages.gpus.push((group.kind == GroupKind::Gpu).then(|| {
                 next_gpu += 1;
@@ -168,7 +168,7 @@ impl Stages {
     /// Adds specifications and contexts.
     pub fn intern(&self, scene: &Scene, data: &mut Message) {
         let mut part = Message::default();
-        let several = self.gpus.iter().flatten().count() > 1;
+        let several = scene.part.joined || self.gpus.iter().flatten().count() > 1;
         for (place, group) in scene.groups.iter().enumerate() {
             for track in &group.tracks {
                 let Some(iid) = track.queue.and_then(|queue| self.queues.get(&queue)) else {
@@ -219,6 +219,11 @@ impl Stages {
     }
 }
 
+/// The id of a scene's first render stage.
+pub(super) fn first(scene: &Scene) -> u64 {
+    (u64::from(scene.part.number) << 32) + 1
+}
+
 fn stage_key(scene: &Scene, drawn: &Drawn) -> StageKey {
     match drawn.slice.kind {
         Kind::Dispatch => StageKey::Kernel(drawn.dispatch.kernel),
@@ -226,38 +231,54 @@ fn stage_key(scene: &Scene, drawn: &Drawn) -> StageKey {
     }
 }
 
-impl<W: Write> Writer<'_, W> {
-    /// What the GPUs are called, by their numbers.
-    pub(super) fn gpu_info(&mut self) -> io::Result<()> {
-        let mut info = Message::default();
-        for group in self
-            .scene
-            .groups
-            .iter()
-            .filter(|group| group.kind == GroupKind::Gpu)
-        {
-            self.part.clear();
+/// What the GPUs of a file are called, by their numbers.
+#[derive(Default)]
+pub(crate) struct Gpus {
+    info: Message,
+    count: u32,
+}
+
+impl Gpus {
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Adds those of a scene.
+    pub(super) fn add(&mut self, scene: &Scene) {
+        let groups = scene.groups.iter();
+        for group in groups.filter(|group| group.kind == GroupKind::Gpu) {
+            self.count += 1;
+            let mut part = Message::default();
             let name = group
                 .name
                 .split_once(": ")
                 .map_or(&*group.name, |(_, name)| name);
-            self.part.text(1, name);
+            part.text(1, name);
             let uuid = group.uuid.as_bytes().chunks_exact(2);
             let uuid: Option<Vec<u8>> = uuid
                 .map(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok())
                 .collect();
             if let Some(uuid) = uuid.filter(|uuid| uuid.len() == 16) {
-                self.part.bytes(5, &uuid);
+                part.bytes(5, &uuid);
             }
-            info.message(1, &self.part);
+            self.info.message(1, &part);
         }
-        if info.is_empty() {
-            return Ok(());
-        }
-        self.packet.message(packet::GPU_INFO, &info);
-        self.end_packet()
     }
 
+    /// Writes the packet that names them.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        if self.info.is_empty() {
+            return Ok(());
+        }
+        let mut info = Message::default();
+        info.message(packet::GPU_INFO, &self.info);
+        info.number(packet::SEQUENCE, super::SEQUENCE);
+        info.write_as(super::PACKET, out)
+    }
+}
+
+impl<W: Write> Writer<'_, W> {
     /// A piece of work of a queue.
     fn render_stage(&mut self, of: &OfTrack, drawn: &Drawn) -> io::Result<()> {
         let slice = &drawn.slice;

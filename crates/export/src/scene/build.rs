@@ -5,7 +5,7 @@ use super::groups::{self, Pids};
 use super::labels::Labels;
 use super::owners::{QueueSlices, SlicesByOwner, ThreadKey};
 use super::work::{self, WorkLanes};
-use super::{Scene, counters};
+use super::{Part, Scene, counters};
 use crate::Rows;
 use crate::details::Names;
 use crate::lanes::Sharing;
@@ -160,6 +160,7 @@ impl<'a> Scene<'a> {
             origin_ns,
             end_ns,
             rows: builder.rows,
+            part: Part::default(),
             command_buffers: builder.command_buffers,
         };
         Some((scene, read))

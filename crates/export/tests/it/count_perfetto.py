@@ -99,8 +99,15 @@ def host_sample(sample, now):
 
 
 unknown(trace)
+sequence = 1
+interned = (names, categories, keys, texts, specs, contexts, functions, paths, mappings, frames, callstacks)
 for packet in trace.packet:
-    assert packet.trusted_packet_sequence_id == 1
+    # Several traces of one file come one after the other, each with what it interns; then the GPUs of all.
+    if packet.trusted_packet_sequence_id != sequence:
+        assert packet.trusted_packet_sequence_id == sequence + 1 or packet.HasField("gpu_info")
+        sequence = packet.trusted_packet_sequence_id
+        for known in interned:
+            known.clear()
     for one in packet.interned_data.event_names:
         names[one.iid] = one.name
     for one in packet.interned_data.event_categories:

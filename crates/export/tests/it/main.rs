@@ -4,6 +4,7 @@ mod chrome;
 mod csv;
 mod firefox;
 mod hostile;
+mod joined;
 mod perfetto;
 mod speedscope;
 mod traces;

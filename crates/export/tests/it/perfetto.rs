@@ -35,17 +35,22 @@ fn runs(command: &mut Command) -> bool {
 
 /// What Perfetto's classes read; `None` where they cannot be had.
 fn decoded(trace: &Trace) -> Option<Value> {
+    let mut out = Vec::new();
+    assert_counted(
+        &perfetto::write(&Scene::of(trace), &mut out).unwrap(),
+        trace,
+    );
+    decoded_bytes(&out)
+}
+
+/// The same of a file.
+pub fn decoded_bytes(out: &[u8]) -> Option<Value> {
     let Some(python) = PYTHON.as_deref() else {
         eprintln!("skipped: no Python with the package {VERSION}, and it could not be installed");
         return None;
     };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.pftrace");
-    let mut out = Vec::new();
-    assert_counted(
-        &perfetto::write(&Scene::of(trace), &mut out).unwrap(),
-        trace,
-    );
     std::fs::write(&path, out).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/count_perfetto.py");
     let output = Command::new(python).arg(script).arg(path).output().unwrap();

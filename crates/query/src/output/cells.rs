@@ -1,6 +1,7 @@
 //! Values as texts.
 
 use datafusion::arrow::array::{Array, RecordBatch};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::fmt::Write as _;
 use std::io;
@@ -26,7 +27,8 @@ impl<'a> Cells<'a> {
     /// The text of a value; `None` for NULL.
     pub fn text(&mut self, row: usize, column: usize) -> io::Result<Option<&str>> {
         let (array, formatter) = &self.columns[column];
-        if array.is_null(row) {
+        // An array of nothing but NULL has no marks for them.
+        if array.is_null(row) || *array.data_type() == DataType::Null {
             return Ok(None);
         }
         self.text.clear();

@@ -82,6 +82,13 @@ fn a_gap_has_its_device_its_parts_and_what_ended_it() {
         csv(&session, sql),
         "kernel_before,kernel_after,process,thread\nk,k,1,7\n"
     );
+    // It counts from the start of the recording, also where the clock does not.
+    let mut late = warming_up();
+    late.manifest.start_ns = -7;
+    place.write("late.gapscope", late);
+    let started = "select distinct start_ns - from_start_ns as start_ns from gaps";
+    let late = place.session(&["late.gapscope"]);
+    assert_eq!(csv(&late, started), "start_ns\n-7\n");
     let plan = csv(&session, &format!("explain {sql}"));
     assert!(plan.contains("ComputedScan: gaps, traces=1"), "{plan}");
     let joined =

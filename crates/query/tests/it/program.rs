@@ -51,7 +51,7 @@ fn an_answer_is_a_table() {
 #[test]
 fn the_forms_and_files_of_answers() {
     let place = place();
-    for format in ["table", "csv", "json", "parquet"] {
+    for format in ["table", "csv", "json", "rows", "parquet"] {
         let piped = place.run(&["--format", format, "t.gapscope", SQL]);
         assert!(piped.status.success(), "{}", text(&piped.stderr));
         let to_file = ["--format", format, "-o", format, "t.gapscope", SQL];
@@ -67,6 +67,90 @@ fn the_forms_and_files_of_answers() {
                 "gapscope: {format} is there already, and nothing is overwritten: choose another name after -o, or remove it\n"
             )
         );
+    }
+}
+
+#[test]
+fn rows_for_programs_are_exact_and_have_their_types() {
+    let sql = "select cast(18446744073709551615 as bigint unsigned) as n, 1.5 as x, true as b, null as nothing, 'a\"b\n' as t, '' as e";
+    let output = place().run(&["--format", "rows", "t.gapscope", sql]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let lines: Vec<serde_json::Value> = said
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let columns = lines[0]["columns"].as_array().unwrap();
+    let columns: Vec<_> = columns
+        .iter()
+        .map(|column| {
+            (
+                column["name"].as_str().unwrap(),
+                column["type"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        columns,
+        [
+            ("n", "integer"),
+            ("x", "fraction"),
+            ("b", "boolean"),
+            ("nothing", "text"),
+            ("t", "text"),
+            ("e", "text")
+        ]
+    );
+    let row = serde_json::json!(["18446744073709551615", "1.5", "true", null, "a\"b\n", ""]);
+    assert_eq!(lines[1..], [row]);
+    // Columns are there without rows too.
+    let none = place().run(&[
+        "--format",
+        "rows",
+        "t.gapscope",
+        "select 1 as n where false",
+    ]);
+    assert_eq!(
+        text(&none.stdout),
+        "{\"columns\":[{\"name\":\"n\",\"type\":\"integer\"}]}\n"
+    );
+}
+
+#[test]
+fn an_answer_has_at_most_the_rows_that_are_asked_for() {
+    let place = place();
+    let rows = |sql: &str| {
+        let output = place.run(&["--format", "csv", "--most", "3", "t.gapscope", sql]);
+        assert!(output.status.success(), "{sql}: {}", text(&output.stderr));
+        text(&output.stdout).lines().count() - 1
+    };
+    let all = "select * from generate_series(1, 10)";
+    assert_eq!(rows(all), 3);
+    assert_eq!(rows(&format!("{all} limit 2")), 2);
+    let sorted = "select value from generate_series(1, 10) order by value desc";
+    let output = place.run(&["--format=csv", "--most=2", "t.gapscope", sorted]);
+    assert_eq!(text(&output.stdout), "value\n10\n9\n");
+    // These are no queries that a limit could be put around.
+    for other in ["explain select 1", "describe devices", "show tables"] {
+        assert!(rows(other) > 0, "{other}");
+    }
+}
+
+#[test]
+fn the_schema_as_json_has_tables_and_saved_queries() {
+    let output = place().run(&["--schema", "--format", "json", "t.gapscope"]);
+    let all: serde_json::Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    let names = |what: &str| -> Vec<String> {
+        let all = all[what].as_array().unwrap().iter();
+        all.map(|one| one["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    for table in ["dispatches", "gaps", "traces"] {
+        assert!(names("tables").iter().any(|name| name == table), "{table}");
+    }
+    assert_eq!(names("saved"), saved::ALL.map(|saved| saved.name));
+    for saved in all["saved"].as_array().unwrap() {
+        assert!(!saved["sql"].as_str().unwrap().contains("{by}"));
     }
 }
 

@@ -13,6 +13,8 @@ const LIVE: Options = Options {
     port: None,
     live: true,
     names: None,
+    query_program: None,
+    longest_query: None,
 };
 const ORIGIN_NS: i64 = 5_000_000;
 

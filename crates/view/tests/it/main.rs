@@ -10,6 +10,7 @@ mod files;
 mod findings;
 mod hostile;
 mod live;
+mod sql;
 mod traces;
 mod tracks;
 mod whole_dependencies;

@@ -1,0 +1,195 @@
+//! The traces of ranks in one file, one after the other.
+
+use super::{Part, drawn, exists, say_left_out, tables, unwritten};
+use crate::args::Format;
+use crate::failure::{Failure, without_number};
+use crate::progress;
+use gapscope_export::csv::{self, OfRank};
+use gapscope_export::{Exported, Joined, JoinedFormat};
+use gapscope_trace::tables::*;
+use gapscope_trace::{Selection, read, read_manifest};
+use std::fs::File;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::Path;
+
+/// Whether their times are of one clock: then they start together.
+pub fn have_one_clock(parts: &[Part]) -> Result<bool, Failure> {
+    let mut starts = Vec::new();
+    for part in parts.iter().filter(|part| part.rank.is_some()) {
+        starts.push(read_manifest(part.path)?.start_ns);
+    }
+    Ok(starts.windows(2).all(|two| two[0] == two[1]))
+}
+
+/// Writes them to a file, to stdout, or of csv to a folder. True: all of them could be read.
+pub fn run(output: &Path, format: Format, parts: &[Part]) -> Result<bool, Failure> {
+    let format = match format {
+        Format::Perfetto => JoinedFormat::Perfetto,
+        Format::Chrome => JoinedFormat::Chrome,
+        Format::Speedscope => JoinedFormat::Speedscope,
+        Format::Csv | Format::Firefox => return to_folder(output, parts),
+    };
+    if output.as_os_str() == "-" {
+        return match to(io::stdout(), format, parts, "stdout") {
+            // A reader that has had enough (`| head`) is not a failure.
+            Err(Ended::Write(error, _)) if error.kind() == ErrorKind::BrokenPipe => Ok(true),
+            written => Ok(written?),
+        };
+    }
+    let name = output.display().to_string();
+    let file = File::create_new(output).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => exists(output),
+        _ => unwritten(&name, &error),
+    })?;
+    to(file, format, parts, &name).map_err(|ended| {
+        // It was made above and is not whole.
+        let _ = std::fs::remove_file(output);
+        ended.into()
+    })
+}
+
+fn to(
+    out: impl Write + Send,
+    format: JoinedFormat,
+    parts: &[Part],
+    name: &str,
+) -> Result<bool, Ended> {
+    let (from_ns, to_ns) = times(parts)?;
+    let failed = |error| Ended::Write(error, name.to_owned());
+    progress::while_working(|bytes| {
+        let out = BufWriter::with_capacity(1 << 20, bytes.count(out));
+        let mut joined = Joined::begin(format, from_ns, to_ns, out).map_err(failed)?;
+        let mut all_whole = true;
+        let mut all = Exported::default();
+        for part in parts {
+            let mut refused = None;
+            let written = drawn(part.path, &mut |scene| {
+                joined.add(&part.name(), scene).or_else(|error| {
+                    refused = Some(error);
+                    Ok(Exported::default())
+                })
+            });
+            if let Some(error) = refused {
+                return Err(failed(error));
+            }
+            let (exported, whole) = written?;
+            all_whole &= whole;
+            add(&mut all, exported);
+        }
+        joined.end().map_err(failed)?;
+        say_left_out(&all);
+        Ok(all_whole)
+    })
+}
+
+/// Why a file was not completed.
+enum Ended {
+    /// It cannot be written.
+    Write(io::Error, String),
+    Failed(Failure),
+}
+
+impl From<Failure> for Ended {
+    fn from(failure: Failure) -> Ended {
+        Ended::Failed(failure)
+    }
+}
+
+impl From<Ended> for Failure {
+    fn from(ended: Ended) -> Failure {
+        match ended {
+            Ended::Write(error, name) => unwritten(&name, &error),
+            Ended::Failed(failure) => failure,
+        }
+    }
+}
+
+/// Adds up rows by table.
+fn add(all: &mut Exported, more: Exported) {
+    for rows in more.rows {
+        match all.rows.iter_mut().find(|known| known.table == rows.table) {
+            Some(known) => {
+                known.drawn += rows.drawn;
+                known.without_times += rows.without_times;
+            }
+            None => all.rows.push(rows),
+        }
+    }
+}
+
+/// The first time of anything and the last time that is recorded. Formats that count from the first have to know it before they begin.
+fn times(parts: &[Part]) -> Result<(i64, i64), Failure> {
+    let mut selection = Selection::manifest().unchecked();
+    macro_rules! select {
+        ($($table:ty: $column:literal),+) => {$(
+            selection = selection.columns::<$table>(&[$column]);
+        )+};
+    }
+    select!(
+        Dispatches: "start_ns",
+        CommandBuffers: "start_ns",
+        Transfers: "start_ns",
+        OpaqueWork: "start_ns",
+        Submissions: "start_ns",
+        HostCalls: "start_ns",
+        Markers: "start_ns",
+        CounterValues: "start_ns",
+        Samples: "time_ns",
+        Memory: "at_ns"
+    );
+    let (mut from_ns, mut to_ns) = (i64::MAX, i64::MIN);
+    for part in parts {
+        // What cannot be read is said when it is drawn.
+        let (trace, _) = read(part.path, &selection)?;
+        let tables = &trace.tables;
+        let maybe = [
+            &tables.dispatches.start_ns,
+            &tables.command_buffers.start_ns,
+            &tables.transfers.start_ns,
+            &tables.opaque_work.start_ns,
+            &tables.markers.start_ns,
+        ];
+        let known = [
+            &tables.submissions.start_ns,
+            &tables.host_calls.start_ns,
+            &tables.counter_values.start_ns,
+            &tables.samples.time_ns,
+            &tables.memory.at_ns,
+        ];
+        let maybe = maybe.into_iter().flatten().flatten();
+        let all = maybe.chain(known.into_iter().flatten());
+        let first = all.copied().min().unwrap_or(i64::MAX);
+        from_ns = from_ns.min(first).min(trace.manifest.start_ns);
+        to_ns = to_ns.max(trace.manifest.end_ns);
+    }
+    Ok((from_ns, to_ns))
+}
+
+/// Writes a folder with a file for each table, in which a column says the rank.
+fn to_folder(output: &Path, parts: &[Part]) -> Result<bool, Failure> {
+    std::fs::create_dir(output).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => exists(output),
+        _ => unwritten(&output.display().to_string(), &error),
+    })?;
+    let written = progress::while_working(|_| {
+        let mut all_whole = true;
+        for (at, part) in parts.iter().enumerate() {
+            let of = OfRank {
+                rank: part.rank,
+                first: at == 0,
+            };
+            let (exported, whole) = tables(part.path, &mut |trace, each| {
+                csv::add_pieces(trace, each, output, of)
+                    .map_err(|error| Failure::new(without_number(&error.to_string())))
+            })?;
+            say_left_out(&exported);
+            all_whole &= whole;
+        }
+        Ok(all_whole)
+    });
+    if written.is_err() {
+        // It was made above, so nothing of anybody else is in it.
+        let _ = std::fs::remove_dir_all(output);
+    }
+    written
+}

@@ -1,0 +1,142 @@
+//! One file of several traces on one clock, such as those of the ranks of a program: one after the other, so that no more than one is in memory.
+
+use crate::json::Commas;
+use crate::perfetto::Gpus;
+use crate::scene::{GroupKind, Part, Scene};
+use crate::{Exported, chrome, perfetto, speedscope};
+use gapscope_trace::Manifest;
+use rustc_hash::FxHashSet;
+use std::io::{self, Write};
+
+/// A format in which one file holds several traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinedFormat {
+    /// Perfetto's native one.
+    Perfetto,
+    /// Chrome's trace events.
+    Chrome,
+    /// speedscope's.
+    Speedscope,
+}
+
+/// A file that takes one trace after the other.
+pub struct Joined<W> {
+    format: JoinedFormat,
+    out: W,
+    /// From the first time of all traces to the last.
+    origin_ns: i64,
+    end_ns: i64,
+    /// Pids that a group has, of a process or made up.
+    pids: FxHashSet<u32>,
+    next_pid: u32,
+    parts: u32,
+    gpus: Gpus,
+    /// speedscope's frames, which are written last.
+    frames: Vec<u8>,
+    frame_count: usize,
+    frame_commas: Commas,
+    profile_commas: Commas,
+    /// That of the first trace.
+    manifest: Option<Manifest>,
+}
+
+impl<W: Write + Send> Joined<W> {
+    /// Begins a file of traces whose times are from `origin_ns` to `end_ns`.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn begin(
+        format: JoinedFormat,
+        origin_ns: i64,
+        end_ns: i64,
+        mut out: W,
+    ) -> io::Result<Joined<W>> {
+        match format {
+            JoinedFormat::Perfetto => {}
+            JoinedFormat::Chrome => chrome::begin(&mut out)?,
+            JoinedFormat::Speedscope => {
+                speedscope::begin(&mut out)?;
+                out.write_all(b"\"profiles\":[")?;
+            }
+        }
+        Ok(Joined {
+            format,
+            out,
+            origin_ns,
+            end_ns,
+            pids: FxHashSet::default(),
+            // Above what systems give, as in a scene.
+            next_pid: 1_000_000_000,
+            parts: 0,
+            gpus: Gpus::default(),
+            frames: Vec::new(),
+            frame_count: 0,
+            frame_commas: Commas::default(),
+            profile_commas: Commas::default(),
+            manifest: None,
+        })
+    }
+
+    /// Adds a trace, whose groups begin with `name`.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn add(&mut self, name: &str, scene: &mut Scene) -> io::Result<Exported> {
+        self.place(name, scene);
+        let exported = match self.format {
+            JoinedFormat::Perfetto => perfetto::write_part(scene, &mut self.gpus, &mut self.out)?,
+            JoinedFormat::Chrome => chrome::write_part(scene, self.parts > 0, &mut self.out)?,
+            JoinedFormat::Speedscope => {
+                self.frame_count +=
+                    speedscope::write_names(scene, &mut self.frame_commas, &mut self.frames)?;
+                speedscope::write_part(scene, &mut self.profile_commas, &mut self.out)?;
+                scene.exported_with_samples()
+            }
+        };
+        self.parts += 1;
+        Ok(exported)
+    }
+
+    /// Gives a scene its place among the others.
+    fn place(&mut self, name: &str, scene: &mut Scene) {
+        scene.part = Part {
+            number: self.parts,
+            joined: true,
+            gpus: self.gpus.count(),
+            frames: self.frame_count,
+        };
+        scene.origin_ns = self.origin_ns.min(scene.origin_ns);
+        scene.end_ns = self.end_ns.max(scene.end_ns);
+        for group in &mut scene.groups {
+            group.name = format!("{name} · {}", group.name);
+            // Tools take equal pids for one process.
+            let known = group.kind == GroupKind::Process && self.pids.insert(group.pid);
+            if !known {
+                while !self.pids.insert(self.next_pid) {
+                    self.next_pid += 1;
+                }
+                group.pid = self.next_pid;
+            }
+        }
+        self.manifest
+            .get_or_insert_with(|| scene.trace.manifest.clone());
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn end(mut self) -> io::Result<()> {
+        let manifest = self.manifest.unwrap_or_default();
+        match self.format {
+            JoinedFormat::Perfetto => self.gpus.write(&mut self.out)?,
+            JoinedFormat::Chrome => chrome::end(&manifest, self.origin_ns, &mut self.out)?,
+            JoinedFormat::Speedscope => {
+                self.out.write_all(b"\n],\"shared\":{\"frames\":[")?;
+                self.out.write_all(&self.frames)?;
+                self.out.write_all(b"\n]}}\n")?;
+            }
+        }
+        self.out.flush()
+    }
+}

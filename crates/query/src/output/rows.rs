@@ -1,0 +1,57 @@
+//! JSON lines: the columns, then an array for each row.
+
+use super::Writer;
+use super::cells::Cells;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::util::display::FormatOptions;
+use serde_json::json;
+use std::io::{self, Write};
+
+pub(super) struct RowsWriter<'a> {
+    out: &'a mut (dyn Write + Send),
+}
+
+impl<'a> RowsWriter<'a> {
+    pub fn new(schema: &SchemaRef, out: &'a mut (dyn Write + Send)) -> io::Result<RowsWriter<'a>> {
+        let columns = schema.fields().iter();
+        let columns =
+            columns.map(|column| json!({"name": column.name(), "type": kind(column.data_type())}));
+        writeln!(out, "{}", json!({"columns": columns.collect::<Vec<_>>()}))?;
+        Ok(RowsWriter { out })
+    }
+}
+
+/// What kind of values a column has: `integer`, `fraction`, `boolean` or `text`.
+fn kind(of: &DataType) -> &'static str {
+    match of {
+        of if of.is_integer() => "integer",
+        of if of.is_numeric() => "fraction",
+        DataType::Boolean => "boolean",
+        _ => "text",
+    }
+}
+
+impl Writer for RowsWriter<'_> {
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        let options = FormatOptions::new();
+        let mut cells = Cells::of(batch, &options)?;
+        for row in 0..batch.num_rows() {
+            for column in 0..batch.num_columns() {
+                self.out.write_all(if column == 0 { b"[" } else { b"," })?;
+                serde_json::to_writer(&mut self.out, &cells.text(row, column)?)?;
+            }
+            // A row of no columns is one too.
+            self.out.write_all(if batch.num_columns() == 0 {
+                b"[]\n"
+            } else {
+                b"]\n"
+            })?;
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,83 @@
+//! SQL, and the rows that its answers mean.
+
+use super::Served;
+use super::answer::{Answer, Refusal};
+use super::question::{Key, Parameters, TraceQuestion};
+use crate::Error;
+use crate::named::named;
+use crate::sql::Unasked;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Its folder is read by another program, which reads whole recordings only.
+const LIVE: &str = "SQL is answered when the recording has ended.";
+
+impl From<Unasked> for Refusal {
+    fn from(unasked: Unasked) -> Refusal {
+        let (status, sentence) = match unasked {
+            Unasked::Absent(sentence) => (StatusCode::NOT_IMPLEMENTED, sentence),
+            Unasked::Failed(sentence) => (StatusCode::BAD_REQUEST, sentence),
+        };
+        Refusal { status, sentence }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct Question {
+    sql: String,
+}
+
+pub async fn rows(
+    State(served): State<Arc<Served>>,
+    Parameters(Question { sql }): Parameters<Question>,
+) -> Answer {
+    let traces = folders(&served).await?;
+    let mut answer = served.sql.rows(&traces, &sql).await?;
+    let names = traces.iter().map(|path| path.to_string_lossy());
+    answer["traces"] = json!(names.collect::<Vec<_>>());
+    Ok(answer.into())
+}
+
+pub async fn catalogue(State(served): State<Arc<Served>>) -> Answer {
+    let traces = folders(&served).await?;
+    Ok(served.sql.catalogue(&traces).await?.into())
+}
+
+/// The traces that are asked, in the order of the overview.
+async fn folders(served: &Arc<Served>) -> Result<Vec<PathBuf>, Refusal> {
+    if served.capture.is_some() {
+        return Err(Refusal::not_found());
+    }
+    let served = served.clone();
+    let folders = tokio::task::spawn_blocking(move || served.traces.recorded()).await;
+    let folders = folders.map_err(|_| Error::Analysis)??;
+    folders.ok_or_else(|| Refusal::bad_request(LIVE))
+}
+
+#[derive(Deserialize)]
+pub struct Table {
+    table: String,
+}
+
+/// The row of a table that has these values.
+pub async fn row(
+    question: TraceQuestion,
+    Key(Table { table }): Key<Table>,
+    Parameters(values): Parameters<BTreeMap<String, String>>,
+) -> Answer {
+    question
+        .answer(move |store| {
+            let found = named(&store.full()?.trace, &table, &values);
+            Ok(match found.ok_or_else(Refusal::not_found)? {
+                Ok(row) => json!({ "row": row }),
+                Err(sentence) => json!({ "missing": sentence }),
+            }
+            .into())
+        })
+        .await
+}

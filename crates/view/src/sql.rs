@@ -1,0 +1,197 @@
+//! SQL over what is open, answered by the program `gapscope-query`: a child of this one, that ends when nobody waits for its answer any more.
+
+use gapscope_command::{INCOMPLETE, QUERY_PROGRAM, companion, one_line, without_number};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::Command;
+use tokio::sync::Semaphore;
+
+/// Rows of an answer.
+pub const MOST_ROWS: usize = 1000;
+/// Bytes of an answer: its texts may be long.
+const MOST_BYTES: usize = 32 << 20;
+/// Bytes of what the program says beside its answer.
+const MOST_SAID: usize = 64 << 10;
+/// Queries at a time: each may take all cores and much memory.
+const AT_ONCE: usize = 2;
+/// How long a query may take, where the options do not say.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Who answers SQL.
+#[derive(Debug)]
+pub struct Sql {
+    program: Option<PathBuf>,
+    longest: Duration,
+    running: Semaphore,
+}
+
+/// Why a query has no answer: a sentence.
+#[derive(Debug)]
+pub enum Unasked {
+    /// The program is not there.
+    Absent(String),
+    /// It refused the query, or was stopped.
+    Failed(String),
+}
+
+/// What the program wrote.
+struct Said {
+    answer: Vec<u8>,
+    /// Its sentences.
+    sentences: Vec<String>,
+    status: ExitStatus,
+}
+
+impl Sql {
+    pub fn new(program: Option<PathBuf>, longest: Option<Duration>) -> Sql {
+        Sql {
+            program,
+            longest: longest.unwrap_or(LONGEST),
+            running: Semaphore::new(AT_ONCE),
+        }
+    }
+
+    /// The rows that a query has on traces. Whoever drops this stops the query.
+    ///
+    /// # Errors
+    /// The program is not there, refuses the query, or takes too long.
+    pub async fn rows(&self, traces: &[PathBuf], sql: &str) -> Result<Value, Unasked> {
+        let asked = Instant::now();
+        // One more tells that there are more.
+        let most = (MOST_ROWS + 1).to_string();
+        let options = ["--format=rows", "--most", &most];
+        let said = self.answer(&options, traces, sql).await?;
+        let text = text(said.answer)?;
+        let mut lines = text.lines();
+        let mut answer: Value = parsed(lines.next().unwrap_or_default())?;
+        let mut rows: Vec<Value> = lines.map(parsed).collect::<Result<_, _>>()?;
+        answer["more"] = json!(rows.len() > MOST_ROWS);
+        rows.truncate(MOST_ROWS);
+        answer["rows"] = Value::Array(rows);
+        answer["missing"] = json!(said.sentences);
+        answer["took_ms"] = json!(asked.elapsed().as_secs_f64() * 1e3);
+        Ok(answer)
+    }
+
+    /// The tables, their columns, and the saved queries.
+    ///
+    /// # Errors
+    /// As of [`Self::rows`].
+    pub async fn catalogue(&self, traces: &[PathBuf]) -> Result<Value, Unasked> {
+        let said = self
+            .answer(&["--schema", "--format=json"], traces, "")
+            .await?;
+        parsed(&text(said.answer)?)
+    }
+
+    async fn answer(
+        &self,
+        options: &[&str],
+        traces: &[PathBuf],
+        sql: &str,
+    ) -> Result<Said, Unasked> {
+        let found = self
+            .program
+            .clone()
+            .or_else(|| companion::find(QUERY_PROGRAM));
+        let program =
+            found.ok_or_else(|| Unasked::Absent(companion::missing("query", QUERY_PROGRAM)))?;
+        let mut command = Command::new(&program);
+        let paths = traces.iter().map(|path| path.as_os_str());
+        command.args(options).arg("--").args(paths);
+        // It is never closed.
+        let _turn = self.running.acquire().await;
+        let said = match tokio::time::timeout(self.longest, run(command, sql)).await {
+            Ok(said) => said.map_err(|error| {
+                let error = format!("{} cannot be run: {error}", program.display());
+                Unasked::Failed(without_number(&error))
+            })?,
+            Err(_) => return Err(Unasked::Failed(self.too_long())),
+        };
+        if said.answer.len() > MOST_BYTES {
+            let most = MOST_BYTES >> 20;
+            return Err(Unasked::Failed(format!(
+                "the answer has more than {most} MiB: ask for fewer columns, or run `gapscope query`, which writes any answer to a file"
+            )));
+        }
+        let partial = said.status.code() == Some(INCOMPLETE.into());
+        match (said.status.success() || partial, said.sentences.last()) {
+            (true, _) => Ok(said),
+            (false, Some(sentence)) => Err(Unasked::Failed(sentence.clone())),
+            (false, None) => Err(Unasked::Failed(format!(
+                "the query was ended from outside ({}): where memory was short, ask for fewer rows or groups",
+                said.status
+            ))),
+        }
+    }
+
+    fn too_long(&self) -> String {
+        let seconds = self.longest.as_secs_f64();
+        format!(
+            "the query was stopped after {seconds} s: ask for less, or run `gapscope query`, which has no limit"
+        )
+    }
+}
+
+/// Runs the program; it is killed when this is dropped.
+async fn run(mut command: Command, sql: &str) -> std::io::Result<Said> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let asking = async {
+        if let Some(mut stdin) = stdin {
+            // A program that does not read it says why.
+            let _ = stdin.write_all(sql.as_bytes()).await;
+        }
+    };
+    let (answer, said, ()) = tokio::join!(
+        start_of(stdout, MOST_BYTES + 1),
+        start_of(stderr, MOST_SAID),
+        asking
+    );
+    let answer = answer?;
+    if answer.len() > MOST_BYTES {
+        child.start_kill()?;
+    }
+    let status = child.wait().await?;
+    let said = String::from_utf8_lossy(&said?).into_owned();
+    let sentences = said.lines().filter(|line| !line.trim().is_empty());
+    Ok(Said {
+        answer,
+        sentences: sentences
+            .map(|line| one_line(line.strip_prefix("gapscope: ").unwrap_or(line)))
+            .collect(),
+        status,
+    })
+}
+
+/// What a stream has at first.
+async fn start_of(stream: Option<impl AsyncRead + Unpin>, most: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(stream) = stream {
+        stream.take(most as u64).read_to_end(&mut bytes).await?;
+    }
+    Ok(bytes)
+}
+
+fn text(bytes: Vec<u8>) -> Result<String, Unasked> {
+    String::from_utf8(bytes).map_err(|_| other_version())
+}
+
+fn parsed<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, Unasked> {
+    serde_json::from_str(text).map_err(|_| other_version())
+}
+
+fn other_version() -> Unasked {
+    Unasked::Failed(format!(
+        "the answer of {QUERY_PROGRAM} cannot be read: it is of another version of gapscope; {}",
+        companion::mend(QUERY_PROGRAM)
+    ))
+}

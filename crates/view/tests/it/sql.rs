@@ -1,0 +1,274 @@
+//! SQL from the page: what is asked of the program beside, and what becomes of what it says. Scripts stand for the program;
+//! `tests/end-to-end` asks the real one.
+
+use crate::client::Client;
+use crate::traces::{Folder, SMALL};
+use gapscope_view::Options;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// A server of one trace or several, whose queries a shell script answers. `$HERE` is the folder of both.
+struct Asked {
+    folder: Folder,
+    client: Client,
+}
+
+impl Asked {
+    fn with(script: &str, traces: usize, longest: Duration) -> Asked {
+        let folder = Folder::new();
+        let program = folder.path().join("program");
+        let here = folder.path().display();
+        std::fs::write(&program, format!("#!/bin/sh\nHERE='{here}'\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        let traces: Vec<PathBuf> = (0..traces)
+            .map(|number| folder.trace(&format!("t{number}"), SMALL))
+            .collect();
+        let options = Options {
+            query_program: Some(program),
+            longest_query: Some(longest),
+            ..Options::default()
+        };
+        Asked {
+            client: Client::with(&traces, options),
+            folder,
+        }
+    }
+
+    fn new(script: &str) -> Asked {
+        Asked::with(script, 1, Duration::from_secs(30))
+    }
+
+    fn refused(&self, key: &str) -> (u16, String) {
+        let response = self.client.key(key);
+        let body: Value = serde_json::from_slice(&response.body).unwrap();
+        (response.status, body["error"].as_str().unwrap().to_owned())
+    }
+
+    /// Waits until a file is there, and reads it.
+    fn wait_for(&self, name: &str) -> String {
+        let path = self.folder.path().join(name);
+        let begun = Instant::now();
+        loop {
+            match std::fs::read_to_string(&path) {
+                Ok(text) if text.ends_with('\n') => return text.trim().to_owned(),
+                _ => assert!(begun.elapsed() < Duration::from_secs(20), "no {name}"),
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Says who it is, and would go on for ever.
+const ENDLESS: &str = "echo $$ > \"$HERE/pid\"\nexec sleep 1000";
+
+fn ends(pid: &str) {
+    let begun = Instant::now();
+    // It may be a zombie for a moment.
+    let runs = || {
+        std::fs::read_to_string(format!("/proc/{pid}/stat"))
+            .is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    while runs() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{pid} runs on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+const HEAD: &str = r#"{"columns":[{"name":"n","type":"integer"}]}"#;
+
+#[test]
+fn a_query_is_asked_of_all_traces_and_answered_in_rows() {
+    let script = format!(
+        "printf '%s\\n' \"$@\" > \"$HERE/arguments\"\ncat > \"$HERE/stdin\"; echo >> \"$HERE/stdin\"\necho '{HEAD}'\necho '[\"18446744073709551615\"]'\necho '[null]'"
+    );
+    let asked = Asked::with(&script, 2, Duration::from_secs(30));
+    let answer = asked.client.json("query?sql=select%20'a+b'%3B");
+    assert_eq!(answer["rows"], json!([["18446744073709551615"], [null]]));
+    assert_eq!(answer["columns"][0]["type"], "integer");
+    assert_eq!(
+        (&answer["more"], &answer["missing"]),
+        (&json!(false), &json!([]))
+    );
+    assert!(answer["took_ms"].as_f64().unwrap() > 0.0);
+    let path = |name: &str| asked.folder.path().join(name).display().to_string();
+    let traces = [path("t0.gapscope"), path("t1.gapscope")];
+    assert_eq!(answer["traces"], json!(traces));
+    let arguments = asked.wait_for("arguments");
+    assert_eq!(
+        arguments,
+        format!(
+            "--format=rows\n--most\n1001\n--\n{}\n{}",
+            traces[0], traces[1]
+        )
+    );
+    assert_eq!(asked.wait_for("stdin"), "select 'a b';");
+}
+
+#[test]
+fn more_rows_than_are_shown_are_said() {
+    for (rows, more) in [(1000, false), (1001, true)] {
+        let script = format!(
+            "echo '{HEAD}'\ni=0; while [ $i -lt {rows} ]; do echo '[\"1\"]'; i=$((i+1)); done"
+        );
+        let answer = Asked::new(&script).client.json("query?sql=x");
+        assert_eq!(answer["rows"].as_array().unwrap().len(), 1000);
+        assert_eq!(answer["more"], more);
+    }
+}
+
+#[test]
+fn what_an_answer_lacks_is_said_beside_it() {
+    let script =
+        format!("echo '{HEAD}'\necho 'gapscope: skipped: t1 is not a gapscope trace' >&2\nexit 3");
+    let answer = Asked::new(&script).client.json("query?sql=x");
+    assert_eq!(
+        answer["missing"],
+        json!(["skipped: t1 is not a gapscope trace"])
+    );
+    assert_eq!(answer["rows"], json!([]));
+}
+
+#[test]
+fn a_refusal_is_passed_on_as_it_is() {
+    let asked = Asked::new("echo 'gapscope: there is no column x: did you mean y?' >&2\nexit 1");
+    let said = (400, "there is no column x: did you mean y?".to_owned());
+    assert_eq!(asked.refused("query?sql=x"), said);
+    let (status, sentence) = Asked::new("kill -9 $$").refused("query?sql=x");
+    assert_eq!(status, 400);
+    assert!(sentence.contains("ended from outside"), "{sentence}");
+    let (status, sentence) = Asked::new("echo nonsense").refused("query?sql=x");
+    assert_eq!(status, 400);
+    assert!(sentence.contains("another version"), "{sentence}");
+    assert_eq!(asked.refused("query").0, 400);
+}
+
+#[test]
+fn a_query_that_takes_too_long_is_stopped() {
+    let asked = Asked::with(ENDLESS, 1, Duration::from_millis(700));
+    let (status, sentence) = asked.refused("query?sql=x");
+    assert_eq!(status, 400);
+    assert!(sentence.contains("stopped after 0.7 s"), "{sentence}");
+    ends(&asked.wait_for("pid"));
+}
+
+/// So it is when the page asks something else, or is closed.
+#[test]
+fn a_query_that_nobody_waits_for_is_stopped() {
+    let asked = Asked::new(ENDLESS);
+    let (root, host) = (&asked.client.root, &asked.client.host);
+    let request = format!("GET {root}api/query?sql=x HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    let mut stream = TcpStream::connect(host).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let pid = asked.wait_for("pid");
+    assert!(std::path::Path::new(&format!("/proc/{pid}")).exists());
+    drop(stream);
+    ends(&pid);
+}
+
+#[test]
+fn a_query_ends_with_the_server() {
+    let Asked { folder, client } = Asked::new(ENDLESS);
+    let request = format!(
+        "GET {}api/query?sql=x HTTP/1.1\r\nHost: {}\r\n\r\n",
+        client.root, client.host
+    );
+    let mut stream = TcpStream::connect(&client.host).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let asked = Asked { folder, client };
+    let pid = asked.wait_for("pid");
+    let Asked {
+        folder: _folder,
+        client,
+    } = asked;
+    drop(client);
+    ends(&pid);
+}
+
+#[test]
+fn an_answer_that_is_too_large_is_refused() {
+    let script = format!("echo '{HEAD}'\nexec head -c 40000000 /dev/zero");
+    let (status, sentence) = Asked::new(&script).refused("query?sql=x");
+    assert_eq!(status, 400);
+    assert!(sentence.contains("more than 32 MiB"), "{sentence}");
+}
+
+#[test]
+fn without_the_program_the_command_s_sentence_is_said() {
+    let folder = Folder::new();
+    let client = Client::of(&[folder.trace("t", SMALL)]);
+    // Nothing is beside the tests; it may be in PATH where they run.
+    if gapscope_command::companion::find(gapscope_command::QUERY_PROGRAM).is_some() {
+        return;
+    }
+    for key in ["query?sql=x", "catalogue"] {
+        let response = client.key(key);
+        assert_eq!(response.status, 501);
+        let said = String::from_utf8(response.body).unwrap();
+        assert!(
+            said.contains("`gapscope query` needs the program gapscope-query"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn the_catalogue_is_the_program_s() {
+    let script = "echo '{\"tables\": [], \"saved\": []}'; printf '%s ' \"$1\" \"$2\" > \"$HERE/arguments\"; echo >> \"$HERE/arguments\"";
+    let asked = Asked::new(script);
+    assert_eq!(
+        asked.client.json("catalogue"),
+        json!({"tables": [], "saved": []})
+    );
+    assert_eq!(asked.wait_for("arguments"), "--schema --format=json");
+}
+
+#[test]
+fn a_recording_that_goes_on_is_not_asked() {
+    let folder = Folder::new();
+    let options = Options {
+        live: true,
+        query_program: Some(folder.path().join("none")),
+        ..Options::default()
+    };
+    let client = Client::with(&[folder.path().join("later.gapscope")], options);
+    let response = client.key("query?sql=x");
+    let said = String::from_utf8(response.body).unwrap();
+    assert_eq!(response.status, 400);
+    assert!(said.contains("when the recording has ended"), "{said}");
+}
+
+#[test]
+fn who_does_not_know_the_address_cannot_ask() {
+    let asked = Asked::new("touch \"$HERE/ran\"");
+    let foreign = asked.client.raw(&format!(
+        "GET {}api/query?sql=x HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+        asked.client.root
+    ));
+    assert_eq!(foreign.status, 403);
+    assert_eq!(asked.client.path("/0123/api/query?sql=x").status, 404);
+    for method in ["POST", "PUT"] {
+        let sent = asked.client.raw(&format!(
+            "{method} {}api/query?sql=x HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            asked.client.root, asked.client.host
+        ));
+        assert_eq!(sent.status, 405);
+    }
+    assert!(!asked.folder.path().join("ran").exists());
+}
+
+#[test]
+fn a_row_is_found_by_its_values() {
+    let asked = Asked::new("");
+    let row = |key: &str| asked.client.json(&format!("t/0/row/{key}"));
+    assert_eq!(row("command_buffers?id=2"), json!({"row": 1}));
+    assert!(row("dispatches?position=999999")["missing"].is_string());
+    assert_eq!(asked.client.key("t/0/row/kernels?id=1").status, 404);
+    assert_eq!(
+        asked.client.key("t/7/row/dispatches?position=0").status,
+        404
+    );
+}

@@ -1,0 +1,155 @@
+// Answers of SQL: what of them is a time, how people read their values, and which row of the trace one of them is.
+
+import { bytes, count, duration, instant } from "../time/format.ts";
+
+/** The kind of a column's values. */
+export type Kind = "integer" | "fraction" | "boolean" | "text";
+
+/** A value as a text; null is NULL. */
+export type Cell = string | null;
+
+/** The rows of an answer, in their order. */
+export interface SqlAnswer {
+  columns: { name: string; type: Kind }[];
+  rows: Cell[][];
+  /** There are more rows than these. */
+  more: boolean;
+  /** Sentences about rows that are missing. */
+  missing: string[];
+  /** What the column `trace` says of each trace of the page, in their order. */
+  traces: string[];
+  took_ms: number;
+}
+
+/** What can be asked. */
+export interface Catalogue {
+  tables: { name: string; meaning: string; columns: { name: string; type: string; meaning: string }[] }[];
+  saved: { name: string; meaning: string; sql: string }[];
+}
+
+/** What of a trace tells what its numbers are. */
+export interface Clock {
+  origin_ns: string;
+  /** The first and last time of anything, from the origin. */
+  extent: [number, number];
+}
+
+/** Moments, not lengths. */
+const MOMENTS = ["start_ns", "time_ns", "at_ns", "end_ns", "seen_ns", "host_signal_ns"];
+/** Numbers that name something, besides those whose meaning begins so. */
+const NAMES = ["position", "gap", "family", "index", "line", "rank", "pid"];
+const IS_ID = /^(The )?(system's )?(id|Id)\b|^The system's id/;
+/** By what a row of the trace is found again. */
+const TELLING = ["id", "command_buffer", "submission", "position", "queue", "kernel", "label", "process", "thread", "start_ns", "duration_ns", "time_ns"];
+const TIMES = ["start_ns", "time_ns"];
+
+/** How a column is shown. */
+export type Reading = "moment" | "length" | "bytes" | "name" | "number" | "text";
+
+/** The nanoseconds from a trace's origin of a moment on the host's clock; exact, as the clock may be past 2^53. */
+export function fromOrigin(cell: string, origin_ns: string): number {
+  return Number(BigInt(cell) - BigInt(origin_ns));
+}
+
+/** How the columns of an answer are read; `clockOf` is that of the trace that a row is of, or null where it is not known. */
+export function readings(answer: SqlAnswer, catalogue: Catalogue | null, clockOf: (row: Cell[]) => Clock | null): Reading[] {
+  const ids = new Set(NAMES);
+  for (const { columns } of catalogue?.tables ?? []) for (const { name, meaning } of columns) if (IS_ID.test(meaning)) ids.add(name);
+  return answer.columns.map(({ name, type }, at) => {
+    if (type !== "integer" && type !== "fraction") return "text";
+    if (type === "integer" && MOMENTS.includes(name) && answer.rows.every((row) => within(row[at], clockOf(row)))) return "moment";
+    if (name.endsWith("_ns") && !MOMENTS.includes(name)) return "length";
+    if (name === "bytes" || name.endsWith("_bytes")) return "bytes";
+    return type === "integer" && ids.has(name) ? "name" : "number";
+  });
+}
+
+/** A query may call anything `start_ns`: only what lies in the recording is a moment of it. */
+function within(cell: Cell, clock: Clock | null): boolean {
+  if (cell === null) return true;
+  if (clock === null) return false;
+  const at = fromOrigin(cell, clock.origin_ns);
+  return at >= clock.extent[0] && at <= clock.extent[1];
+}
+
+/** A value as people read it. */
+export function shown(cell: string, reading: Reading, clock: Clock | null): string {
+  if (reading === "text" || reading === "name") return cell;
+  if (reading === "moment") return clock ? instant(fromOrigin(cell, clock.origin_ns), 1e3) : cell;
+  const number = Number(cell);
+  if (!Number.isFinite(number)) return cell;
+  if (reading === "length") return duration(number);
+  if (reading === "bytes") return bytes(number);
+  return Number.isInteger(number) && /^-?\d+$/.test(cell) ? whole(cell) : fraction(number);
+}
+
+/** With separators, whatever its size. */
+function whole(digits: string): string {
+  return digits.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+}
+
+/** Four significant digits. */
+function fraction(number: number): string {
+  const size = Math.abs(number);
+  if (size >= 1000) return count(number);
+  return number === 0 ? "0" : Number(number.toPrecision(4)).toString();
+}
+
+/** What a row is sorted by in a column. */
+export function order(cell: Cell, reading: Reading): number | string | null {
+  if (cell === null || reading === "text") return cell;
+  const number = Number(cell);
+  return Number.isNaN(number) ? null : number;
+}
+
+/** The table that a query's rows are of, where it reads one alone. */
+export function tableOf(sql: string, tables: readonly string[]): string | null {
+  const plain = sql.replace(/'(?:[^']|'')*'/g, "''").replace(/--.*$/gm, " ").replace(/\/\*[^]*?\*\//g, " ");
+  const found = new Set<string>();
+  const sources = /\b(?:from|join)\b(.*?)(?=\b(?:where|group|order|limit|join|left|right|inner|outer|full|cross|natural|on|using|union|having|window|intersect|except|select|from)\b|[();]|$)/gis;
+  for (const [, list] of plain.matchAll(sources)) {
+    for (const source of list.split(",")) {
+      const name = /^\s*"?(\w+)"?/.exec(source)?.[1]?.toLowerCase();
+      if (name && tables.includes(name)) found.add(name);
+    }
+  }
+  return found.size === 1 ? [...found][0] : null;
+}
+
+/** The values of a row by which it is found in its table, with times from the origin. */
+export function telling(answer: SqlAnswer, row: Cell[], origin_ns: string): Record<string, string> {
+  const values: Record<string, string> = {};
+  answer.columns.forEach(({ name, type }, at) => {
+    const cell = row[at];
+    if (cell === null || type !== "integer" || !TELLING.includes(name) || name in values) return;
+    values[name] = TIMES.includes(name) ? String(BigInt(cell) - BigInt(origin_ns)) : cell;
+  });
+  return values;
+}
+
+/** The column by whose time one goes to a row, if there is one. */
+export function momentColumn(answer: SqlAnswer, read: readonly Reading[]): number | null {
+  const places = MOMENTS.map((name) => answer.columns.findIndex((column, at) => column.name === name && read[at] === "moment"));
+  return places.find((at) => at >= 0) ?? null;
+}
+
+/** Where a row is in time. */
+export function placeOf(answer: SqlAnswer, read: readonly Reading[], row: Cell[], origin_ns: string): { start_ns: number; duration_ns: number } | null {
+  const at = momentColumn(answer, read);
+  const cell = at === null ? null : row[at];
+  if (cell === null) return null;
+  const long = answer.columns.findIndex(({ name, type }) => name === "duration_ns" && type === "integer");
+  return { start_ns: fromOrigin(cell, origin_ns), duration_ns: Math.max(0, Number(row[long] ?? 0)) };
+}
+
+/** Rows as text for other programs: exact values, an empty field for NULL and `""` for an empty text. */
+export function written(answer: SqlAnswer, rows: readonly Cell[][], separator: "," | "\t"): string {
+  const field = (cell: Cell): string => {
+    if (cell === null) return "";
+    // A spreadsheet takes a tab or a line end in a cell for another one.
+    if (separator === "\t") return cell.replace(/[\t\r\n]+/g, " ");
+    return cell === "" || /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+  };
+  const lines = [answer.columns.map(({ name }) => name), ...rows].map((line) => line.map(field).join(separator));
+  return `${lines.join("\n")}\n`;
+}

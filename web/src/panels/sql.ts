@@ -1,0 +1,282 @@
+// SQL over what is open: an editor, the saved queries, what was asked before, and the answer as a table.
+
+import type { DataSource } from "../data/source.ts";
+import { type Catalogue, type Cell, type Clock, momentColumn, order, placeOf, type Reading, readings, shown, type SqlAnswer, tableOf, telling, written } from "../data/sql.ts";
+import type { Trace } from "../data/trace.ts";
+import { fill, h } from "../dom.ts";
+import { History } from "../history.ts";
+import { Latest } from "../latest.ts";
+import { sentence } from "../sentence.ts";
+import { of } from "../time/format.ts";
+import { type Column, Table } from "./table.ts";
+
+const IN_FILE = "A file has no SQL: open the trace with `gapscope view`, or ask `gapscope query`.";
+const WHICH = "This row may be of any of the traces: add the column `trace` to the query.";
+/** What a row is called that is longer. */
+const LONG = 60;
+
+/** Where a row of an answer leads. */
+export interface SqlPlace {
+  trace: Trace;
+  start_ns: number;
+  duration_ns: number;
+  /** The table that it is of and the values by which it is found there, where they are known. */
+  row: { table: string; values: Record<string, string> } | null;
+}
+
+export class SqlPanel {
+  readonly element = h("div", { class: "panel sql-panel" });
+  private readonly list = h("nav", { class: "sql-list", "aria-label": "Queries and tables", tabindex: "0" });
+  private readonly editor = h("textarea", {
+    class: "sql",
+    rows: 2,
+    spellcheck: "false",
+    autocapitalize: "off",
+    autocomplete: "off",
+    "aria-label": "SQL",
+    placeholder: "select kernel_name, start_ns, duration_ns from dispatches order by duration_ns desc limit 20",
+    oninput: () => this.changed(),
+    onkeydown: (event: Event) => this.key(event as KeyboardEvent),
+  });
+  private readonly runs = h("button", { type: "button", class: "primary", title: "Ctrl + Enter", onclick: () => void this.run() }, "Run");
+  private readonly stops = h("button", { type: "button", hidden: true, title: "Escape", onclick: () => this.stop("The query was stopped.") }, "Stop");
+  private readonly said = h("p", { class: "sql-said", role: "status" });
+  private readonly warned = h("div", { class: "sql-warned", role: "alert", hidden: true });
+  private readonly copies = h("span", { class: "sql-copies", hidden: true });
+  private readonly result = h("div", { class: "sql-result" });
+  private readonly history = new History();
+  private readonly asked = new Latest();
+  private running: AbortController | null = null;
+  private catalogue: Catalogue | null = null;
+  private opened = false;
+  /** What an address says and has not been asked yet. */
+  private due = false;
+
+  constructor(
+    private readonly traces: readonly Trace[],
+    private readonly source: DataSource,
+    private readonly go: (place: SqlPlace) => void,
+    /** What is in the editor is another text, or was asked. */
+    private readonly changed: () => void,
+  ) {
+    if (source.file) {
+      fill(this.element, h("p", { class: "empty" }, IN_FILE));
+      return;
+    }
+    fill(
+      this.element,
+      h(
+        "div",
+        { class: "split" },
+        this.list,
+        h("div", { class: "sql-asked" }, this.editor, h("div", { class: "panel-head" }, this.runs, this.stops, this.said, this.copies), this.warned, this.result),
+      ),
+    );
+  }
+
+  /** What is in the editor. */
+  get sql(): string {
+    return this.editor.value.trim();
+  }
+
+  /** Shows a query that an address has, and asks it when the panel is seen. */
+  show(sql: string): void {
+    if (sql === this.sql) return;
+    this.stop("");
+    this.editor.value = sql;
+    this.due = sql !== "";
+    if (this.opened && this.element.isConnected) this.ask();
+  }
+
+  /** The panel is seen. */
+  open(): void {
+    if (this.source.file) return;
+    if (!this.opened) void this.load();
+    this.opened = true;
+    this.ask();
+  }
+
+  private ask(): void {
+    if (!this.due) return;
+    this.due = false;
+    void this.run();
+  }
+
+  private async load(): Promise<void> {
+    fill(this.list, h("p", { class: "working" }, "Asking what there is…"));
+    try {
+      this.catalogue = await this.source.catalogue();
+    } catch (error) {
+      this.opened = false;
+      this.element.dataset.catalogue = "missing";
+      return fill(this.list, h("p", { class: "problem" }, sentence(error)));
+    }
+    this.element.dataset.catalogue = "there";
+    this.fillList();
+  }
+
+  private fillList(): void {
+    const { saved, tables } = this.catalogue ?? { saved: [], tables: [] };
+    const query = (name: string, says: string, sql: string): HTMLElement => h("li", {}, h("button", { type: "button", class: "query", title: sql, onclick: () => this.choose(sql) }, h("b", {}, name), says ? h("span", { class: "note" }, says) : null));
+    const earlier = this.history.all;
+    fill(
+      this.list,
+      h("h2", { class: "part" }, "Saved queries"),
+      h("ul", {}, saved.map(({ name, meaning, sql }) => query(name, meaning, sql))),
+      earlier.length > 0 ? h("h2", { class: "part" }, "Earlier") : null,
+      earlier.length > 0 ? h("ul", { class: "earlier" }, earlier.map((sql) => query(sql.replace(/\s+/g, " ").slice(0, LONG), "", sql))) : null,
+      h("h2", { class: "part" }, "Tables"),
+      tables.map(({ name, meaning, columns }) =>
+        h(
+          "details",
+          {},
+          h("summary", { title: meaning }, name),
+          h("p", { class: "note" }, meaning),
+          h("ul", {}, columns.map((column) => h("li", {}, h("button", { type: "button", class: "query", title: `${column.type}. ${column.meaning}`, onclick: () => this.insert(column.name) }, column.name)))),
+        ),
+      ),
+    );
+  }
+
+  private choose(sql: string): void {
+    this.editor.value = sql;
+    void this.run();
+  }
+
+  private insert(text: string): void {
+    const { selectionStart, selectionEnd } = this.editor;
+    this.editor.setRangeText(text, selectionStart, selectionEnd, "end");
+    this.editor.focus();
+    this.changed();
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      void this.run();
+    }
+    if (event.key === "Escape") {
+      event.preventDefault();
+      if (this.running) this.stop("The query was stopped.");
+      else this.runs.focus();
+    }
+  }
+
+  /** Ends what runs: the server kills a query that nobody waits for. */
+  private stop(says: string): void {
+    this.asked.begin();
+    this.running?.abort();
+    this.busy(null);
+    this.say(says);
+  }
+
+  private busy(running: AbortController | null): void {
+    this.running = running;
+    this.stops.hidden = running === null;
+    this.element.dataset.running = String(running !== null);
+  }
+
+  private say(text: string, problem = false): void {
+    this.said.classList.toggle("problem", problem);
+    this.said.textContent = text;
+  }
+
+  private async run(): Promise<void> {
+    const { sql } = this;
+    if (sql === "") return this.say("Write a query, or choose one.");
+    this.due = false;
+    this.stop("");
+    const last = this.asked.begin();
+    this.busy(new AbortController());
+    this.say("Asking…");
+    this.warned.hidden = true;
+    this.history.add(sql);
+    this.fillList();
+    this.changed();
+    try {
+      const answer = await this.source.query(sql, this.running?.signal);
+      if (!last()) return;
+      this.busy(null);
+      this.answered(answer, sql);
+    } catch (error) {
+      if (!last()) return;
+      this.busy(null);
+      this.copies.hidden = true;
+      fill(this.result);
+      this.element.dataset.rows = "";
+      this.say(sentence(error), true);
+    }
+  }
+
+  private answered(answer: SqlAnswer, sql: string): void {
+    const { rows, more, took_ms, missing } = answer;
+    const clockOf = (row: Cell[]): Clock | null => this.traceOf(answer, row)?.overview ?? null;
+    const read = readings(answer, this.catalogue, clockOf);
+    const leads = momentColumn(answer, read);
+    const table = new Table<Cell[]>({
+      name: "Answer",
+      sorted: -1,
+      empty: "The query has no rows.",
+      ...(leads === null ? {} : { pick: (row: Cell[]) => this.pick(answer, read, row, sql) }),
+      columns: answer.columns.map((column, at) => this.column(column.name, at, read[at], at === leads, clockOf)),
+    });
+    table.show(rows);
+    this.say(`${more ? "the first " : ""}${of(rows.length, "row", "rows")}${more ? ", there are more" : ""}, ${(took_ms / 1000).toFixed(2)} s`);
+    this.element.dataset.rows = String(rows.length);
+    this.warned.hidden = missing.length === 0;
+    fill(this.warned, missing.map((text) => h("p", {}, text)));
+    this.copies.hidden = rows.length === 0;
+    fill(this.copies, this.copy("Copy CSV", () => written(answer, table.all, ",")), this.copy("Copy TSV", () => written(answer, table.all, "\t")));
+    fill(this.result, table.element);
+  }
+
+  private column(name: string, at: number, reading: Reading, leads: boolean, clockOf: (row: Cell[]) => Clock | null): Column<Cell[]> {
+    return {
+      head: name,
+      ...(reading === "moment" ? { says: "From the start of the recording, as everywhere on the page." } : {}),
+      text: (row) => {
+        const cell = row[at];
+        if (cell === null) return h("span", { class: "null" }, "NULL");
+        const text = shown(cell, reading, clockOf(row));
+        return leads || reading === "name" ? text : h("span", { class: "cell", title: text === cell && cell.length < LONG ? null : cell }, text);
+      },
+      sort: (row) => order(row[at], reading),
+      number: reading !== "text",
+      leads,
+    };
+  }
+
+  private copy(name: string, text: () => string): HTMLElement {
+    const button = h(
+      "button",
+      {
+        type: "button",
+        onclick: () =>
+          void navigator.clipboard.writeText(text()).then(
+            () => (button.textContent = "Copied"),
+            () => this.say("The browser does not allow copying.", true),
+          ),
+        onblur: () => (button.textContent = name),
+      },
+      name,
+    );
+    return button;
+  }
+
+  /** The trace that a row is of: the one that it names, or the only one. */
+  private traceOf({ columns, traces }: SqlAnswer, row: Cell[]): Trace | null {
+    if (this.traces.length === 1) return this.traces[0];
+    const at = columns.findIndex(({ name }) => name === "trace");
+    return (at < 0 ? null : this.traces[traces.indexOf(row[at] ?? "")]) ?? null;
+  }
+
+  private pick(answer: SqlAnswer, read: readonly Reading[], row: Cell[], sql: string): void {
+    const trace = this.traceOf(answer, row);
+    if (!trace) return this.say(WHICH, true);
+    const { origin_ns } = trace.overview;
+    const place = placeOf(answer, read, row, origin_ns);
+    if (!place) return this.say("This row has no time.", true);
+    const table = tableOf(sql, this.catalogue?.tables.map(({ name }) => name) ?? []);
+    this.go({ trace, ...place, row: table === null ? null : { table, values: telling(answer, row, origin_ns) } });
+  }
+}

@@ -1,0 +1,73 @@
+// What the page makes of an answer of SQL.
+
+import { expect, test } from "vitest";
+import { momentColumn, order, placeOf, readings, shown, type SqlAnswer, tableOf, telling, written } from "../src/data/sql.ts";
+
+const CLOCK = { origin_ns: "9100000000000000001", extent: [-5, 1000] as [number, number] };
+const answer = (columns: [string, "integer" | "fraction" | "text" | "boolean"][], rows: (string | null)[][]): SqlAnswer => ({
+  columns: columns.map(([name, type]) => ({ name, type })),
+  rows,
+  more: false,
+  missing: [],
+  traces: ["t"],
+  took_ms: 1,
+});
+const TABLES = ["dispatches", "transfers", "submissions", "command_buffers", "gaps"];
+
+test("times are counted from the origin, whatever the clock's size", () => {
+  const one = answer([["start_ns", "integer"], ["duration_ns", "integer"]], [["9100000000000000501", "40"]]);
+  const read = readings(one, null, () => CLOCK);
+  expect(read).toEqual(["moment", "length"]);
+  expect(placeOf(one, read, one.rows[0], CLOCK.origin_ns)).toEqual({ start_ns: 500, duration_ns: 40 });
+  expect(shown("9100000000000000501", "moment", CLOCK)).toBe("500 ns");
+  expect(telling(one, one.rows[0], CLOCK.origin_ns)).toEqual({ start_ns: "500", duration_ns: "40" });
+});
+
+test("what is called a time and is none stays a number", () => {
+  for (const cell of ["17", "9100000000000009999"]) {
+    const one = answer([["start_ns", "integer"]], [[cell], [null]]);
+    const read = readings(one, null, () => CLOCK);
+    expect(read).toEqual(["number"]);
+    expect(momentColumn(one, read)).toBe(null);
+  }
+  // Which of several traces a row is of is not known.
+  expect(readings(answer([["start_ns", "integer"]], [["9100000000000000501"]]), null, () => null)).toEqual(["number"]);
+});
+
+test("numbers are as people read them, and those that name something stay as they are", () => {
+  const catalogue = { saved: [], tables: [{ name: "submissions", meaning: "", columns: [{ name: "thread", type: "u32", meaning: "The system's id of the thread." }] }] };
+  const one = answer([["thread", "integer"], ["n", "integer"], ["total_ms", "fraction"], ["bytes", "integer"], ["cause", "text"], ["p50_ns", "fraction"]], []);
+  expect(readings(one, catalogue, () => CLOCK)).toEqual(["name", "number", "number", "bytes", "text", "length"]);
+  expect(shown("4712345", "name", CLOCK)).toBe("4712345");
+  expect(shown("18446744073709551615", "number", CLOCK)).toBe("18,446,744,073,709,551,615");
+  expect(shown("33.333333333333336", "number", CLOCK)).toBe("33.33");
+  expect(shown("1234567.891", "number", CLOCK)).toBe("1,234,568");
+  expect(shown("0.0", "number", CLOCK)).toBe("0");
+  expect(shown("NaN", "number", CLOCK)).toBe("NaN");
+  expect(shown("1536", "bytes", CLOCK)).toBe("1.50 KiB");
+  expect([order("10", "number"), order("10", "text"), order(null, "number"), order("NaN", "number")]).toEqual([10, "10", null, null]);
+});
+
+test("rows are of a table where the query reads one alone", () => {
+  for (const [sql, table] of [
+    ["select * from dispatches", "dispatches"],
+    ["SELECT a FROM Dispatches d where a in (select id from dispatches)", "dispatches"],
+    ["select dispatches, transfers from command_buffers limit 3", "command_buffers"],
+    ['select * from "gaps" order by 1', "gaps"],
+    ["select * from dispatches -- from gaps\nlimit 1", "dispatches"],
+    ["select 'from gaps' from dispatches", "dispatches"],
+    ["select * from dispatches d, gaps g", null],
+    ["select * from dispatches join submissions on true", null],
+    ["with a as (select * from gaps) select * from a", "gaps"],
+    ["select * from dispatches union all select * from transfers", null],
+    ["select 1", null],
+  ] as const) {
+    expect(tableOf(sql, TABLES), sql).toBe(table);
+  }
+});
+
+test("copies have the exact values", () => {
+  const one = answer([["a", "text"], ["b,c", "integer"]], [['say "hi"\nthere', "1"], [null, null], ["", "2"]]);
+  expect(written(one, one.rows, ",")).toBe('a,"b,c"\n"say ""hi""\nthere",1\n,\n"",2\n');
+  expect(written(one, one.rows, "\t")).toBe('a\tb,c\nsay "hi" there\t1\n\t\n\t2\n');
+});
