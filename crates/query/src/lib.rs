@@ -13,6 +13,7 @@ mod activity;
 mod computed;
 mod error;
 mod gaps;
+mod kernel_counters;
 mod library;
 mod manifests;
 mod output;

@@ -1,8 +1,8 @@
 //! The kinds that columns hold as texts.
 
 pub use gapscope_model::{
-    Access, Condition, CounterUnit, FrameKind, HOST_CODE_DOMAINS, HostCallKind, MODULE_DOMAIN,
-    MarkerScope, MemoryEvent, MemoryPlace, NameSource, OPERATOR_DOMAIN, OpaqueWorkKind,
-    SampleSource, StreamKind, SubmissionKind, THERMAL_STATE, ThreadState, Timing, TransferKind,
-    UNKNOWN_RESULT,
+    Access, Condition, CounterUnit, FrameKind, HOST_CODE_DOMAINS, HardwareCounter, HostCallKind,
+    MODULE_DOMAIN, MarkerScope, MemoryEvent, MemoryPlace, NameSource, OPERATOR_DOMAIN,
+    OpaqueWorkKind, SampleSource, StreamKind, SubmissionKind, THERMAL_STATE, ThreadState, Timing,
+    TransferKind, UNKNOWN_RESULT,
 };
