@@ -10,7 +10,7 @@ import { limitName, limitText, type NamedKernel, namedKernels, unitName } from "
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
-const SIZE = { width: 430, height: 300, left: 46, right: 12, top: 12, bottom: 38 };
+const SIZE = { width: 314, height: 216, left: 42, right: 10, top: 8, bottom: 32 };
 /** What is nearer to the origin than this is near no limit (`NEAR_LIMIT_SHARE`). */
 const NEAR = 0.6;
 const SHOWN = 60;
@@ -30,7 +30,7 @@ export function points(kernels: readonly NamedKernel[]): Point[] {
   const found = kernels.flatMap((kernel): Point[] => {
     const shares = kernel.counters?.shares ?? [];
     const memory = shares.find(({ unit }) => unit === "dram");
-    const compute = shares.find(({ unit }) => COMPUTE.includes(unit));
+    const compute = pipe(kernel);
     return memory && compute ? [{ kernel, memory: memory.share, compute: compute.share, unit: compute.unit }] : [];
   });
   return found.sort((a, b) => (b.kernel.busy_ns ?? 0) - (a.kernel.busy_ns ?? 0)).slice(0, SHOWN);
@@ -58,8 +58,7 @@ export class LimitsPanel {
         { head: "Could save", text: (row) => known(row.winnable_ns, (ns) => `≤ ${duration(ns)}`), sort: (row) => row.winnable_ns, number: true, says: "At most, by reaching the limit with the same work." },
         { head: "Reached", text: (row) => reached(row.reached, row.reached_error), sort: (row) => row.reached, number: true, says: "Achieved of what is possible. ± is the standard error, and what samples do not cover." },
         { head: "DRAM", text: (row) => shareOf(row.counters, "dram"), sort: (row) => of(row.counters, "dram"), number: true, says: "Of the memory's bandwidth." },
-        { head: "Tensor", text: (row) => shareOf(row.counters, "tensor"), sort: (row) => of(row.counters, "tensor"), number: true, says: "Time in which the tensor pipe worked." },
-        { head: "FMA", text: (row) => shareOf(row.counters, "fma"), sort: (row) => of(row.counters, "fma"), number: true, says: "Time in which the pipe of multiply-adds worked." },
+        { head: "Pipe", text: (row) => pipeText(row), sort: (row) => pipe(row)?.share ?? null, number: true, says: "The pipe that worked most, and for which share of the time." },
         { head: "Covered", text: (row) => known(row.counters?.covered_share ?? null, share), sort: (row) => row.counters?.covered_share ?? null, number: true, says: "Of the kernel's time, by samples that lie in its dispatches alone." },
       ],
     });
@@ -116,9 +115,30 @@ export class LimitsPanel {
       svg("text", { x: (x(0) + x(1)) / 2, y: height - 4, "text-anchor": "middle" }, "% of the memory's limit"),
       svg("text", { transform: `translate(11 ${(y(0) + y(1)) / 2}) rotate(-90)`, "text-anchor": "middle" }, "% of the busiest pipe"),
       marks,
+      names(all.map((point) => ({ name: point.kernel.name, x: x(point.memory), y: y(point.compute) }))),
     );
   }
 }
+
+/** Names beside the marks, as far as they do not cover each other; those with the most time come first. */
+function names(marks: { name: string; x: number; y: number }[]): SVGElement[] {
+  const placed: { from: number; to: number; y: number }[] = [];
+  return marks.flatMap(({ name, x, y }) => {
+    const text = name.length > MOST_LETTERS ? `${name.slice(0, MOST_LETTERS - 1)}…` : name;
+    const width = text.length * LETTER;
+    const right = x + BESIDE + width <= SIZE.width;
+    const from = right ? x + BESIDE : x - BESIDE - width;
+    const place = { from, to: from + width, y };
+    if (from < SIZE.left || placed.some((other) => Math.abs(other.y - y) < LINE && other.from < place.to && place.from < other.to)) return [];
+    placed.push(place);
+    return svg("text", { class: "kernel-name", x: right ? from : place.to, y: y + 4, "text-anchor": right ? "start" : "end" }, text);
+  });
+}
+
+const MOST_LETTERS = 18;
+const LETTER = 6.2;
+const LINE = 13;
+const BESIDE = 16;
 
 const CAPTION = "A roofline in shares of the limits: on the strong line a kernel is as fast as memory or a pipe allows. A kernel of the same work, made faster, moves away from the origin on its own line. Shaded: near neither limit. The size is the time.";
 const WITHOUT = "The trace has no hardware counters: limits are by the shape of launches alone.";
@@ -131,7 +151,7 @@ export function pointText({ kernel, memory, compute, unit }: Point): string {
 /** `65 % ± 2`. */
 export function reached(part: number | null, error: number | null): string {
   if (part === null) return "unknown";
-  return error === null ? share(part) : `${Math.round(part * 100)} % ± ${Math.ceil(error * 100)}`;
+  return error === null ? share(part) : `${Math.round(part * 100)} % ± ${Math.ceil(Math.round(error * 1e4) / 100)}`;
 }
 
 function of(counters: KernelCounters | null, unit: string): number | null {
@@ -140,6 +160,16 @@ function of(counters: KernelCounters | null, unit: string): number | null {
 
 function shareOf(counters: KernelCounters | null, unit: string): string {
   return known(of(counters, unit), share);
+}
+
+/** The pipe that worked most. */
+function pipe({ counters }: NamedKernel): { unit: string; share: number } | null {
+  return counters?.shares.find(({ unit }) => COMPUTE.includes(unit)) ?? null;
+}
+
+function pipeText(row: NamedKernel): string {
+  const busiest = pipe(row);
+  return busiest ? `${unitName(busiest.unit)} ${share(busiest.share)}` : "unknown";
 }
 
 /** The counters of a kernel, for its details. */

@@ -235,7 +235,21 @@ fn stretches(
         let named = if counts { named() } else { None };
         named.unwrap_or(kernels) as u32
     };
-    let works = gpu.works.iter().map(|work| (work.interval, kernel(work)));
+    let works = match window {
+        None => gpu.works.as_slice(),
+        // And what may reach into it.
+        Some(window) => {
+            let first_ns = window.start_ns.saturating_sub(timeline.longest_ns());
+            let at = |ns: i64| {
+                gpu.works
+                    .partition_point(|work| work.interval.start_ns < ns)
+            };
+            gpu.works
+                .get(at(first_ns)..at(window.end_ns))
+                .unwrap_or_default()
+        }
+    };
+    let works = works.iter().map(|work| (work.interval, kernel(work)));
     Stretches::of(works, kernels, least_ns)
 }
 

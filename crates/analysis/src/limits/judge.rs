@@ -129,7 +129,7 @@ impl Kernel {
         self.reached = Some(found.share);
         self.reached_error = Some(found.error);
         self.distance = Some(distance);
-        self.winnable_ns = Some((distance * alone_ns as f64) as i64);
+        self.winnable_ns = Some((distance * alone_ns as f64).round() as i64);
     }
 }
 

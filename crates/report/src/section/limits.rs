@@ -136,15 +136,13 @@ pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
     };
     let unit = kernel.limited_by.map_or("", LimitingUnit::name);
     let reached = reached(kernel).plain_text();
-    let said = match limit {
+    let mut said = match limit {
         KernelLimit::Short => {
             return Some("It takes hardly longer than the shortest kernel does.".to_owned());
         }
-        KernelLimit::Memory | KernelLimit::Compute => {
-            format!(
-                "{} limits it: {unit} is at {reached} of its limit",
-                limit.name()
-            )
+        KernelLimit::Memory => format!("Memory limits it: {unit} is at {reached} of its limit"),
+        KernelLimit::Compute => {
+            format!("Arithmetic limits it: {unit} is at {reached} of its limit")
         }
         KernelLimit::TooSmall => "It has too few workgroups for the GPU".to_owned(),
         KernelLimit::Tail => "Its last wave of workgroups leaves much of the GPU unused".to_owned(),
@@ -155,7 +153,6 @@ pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
             )
         }
     };
-    let mut said = format!("{}{}", said[..1].to_uppercase(), &said[1..]);
     if let Some(ns) = kernel.winnable_ns {
         said.push_str(&format!(
             "; {} could be saved at most",
@@ -169,7 +166,11 @@ pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
 fn reached(kernel: &Kernel) -> Text {
     super::or_unknown(kernel.reached, |share| match kernel.reached_error {
         Some(error) if error.is_finite() => {
-            format!("{:.0} % ± {:.0}", share * 100.0, (error * 100.0).ceil())
+            format!(
+                "{:.0} % ± {:.0}",
+                share * 100.0,
+                ((error * 1e4).round() / 1e2).ceil()
+            )
         }
         _ => percent(share),
     })

@@ -151,3 +151,18 @@ fn the_mean_is_over_time_and_its_error_is_that_of_independent_samples() {
         f64::INFINITY
     );
 }
+
+#[test]
+fn in_a_window_only_the_work_that_starts_there_counts() {
+    let trace = trace(
+        &[(0, 30, 0), (30, 30, 0), (60, 30, 0)],
+        &[(0, 10, 10), (30, 10, 20), (55, 10, 90), (60, 10, 30)],
+    );
+    let timeline = Timeline::of(&trace);
+    let window = Interval::new(30, 60);
+    let attribution = Attribution::of(&timeline, &recorded(&timeline), Some(window)).unwrap();
+    let found = attribution.counters[0].kernels[0];
+    assert_eq!((found.count, found.mean()), (1, 20.0));
+    let ran = attribution.kernels[0];
+    assert_eq!((ran.ran_ns, ran.alone_ns), (30, 30));
+}
