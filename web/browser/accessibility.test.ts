@@ -4,6 +4,7 @@ import { cpSync } from "node:fs";
 import { join } from "node:path";
 import axe from "axe-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { COUNTED } from "./counted.ts";
 import { TEXT } from "./known.ts";
 import { recordingOfRanks } from "./known-ranks.ts";
 import { closeBrowser, FIREFOX, openPage, openTrace, type Opened, scratch, traceOf, view, type Viewer } from "./product.ts";
@@ -14,6 +15,7 @@ let empty: Viewer;
 let ranks: Viewer;
 let waiting: Viewer;
 let sampled: Viewer;
+let counted: Viewer;
 let capture: Viewer;
 let opened: Opened;
 
@@ -24,6 +26,7 @@ beforeAll(async () => {
   const heads = /^(manifest|process|thread|device|queue|loss) /;
   empty = await view(traceOf(made, "empty", TEXT.split("\n").filter((line) => heads.test(line)).join("\n")));
   sampled = await view(traceOf(made, "sampled", SAMPLED));
+  counted = await view(traceOf(made, "counted", COUNTED));
   for (const rank of [0, 1]) cpSync(known, join(made, "run", `rank=${rank}`), { recursive: true });
   ranks = await view(join(made, "run"));
   waiting = await view(recordingOfRanks(made));
@@ -32,7 +35,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await closeBrowser();
-  for (const one of [viewer, empty, ranks, waiting, sampled, capture]) await one?.stop();
+  for (const one of [viewer, empty, ranks, waiting, sampled, counted, capture]) await one?.stop();
 });
 
 afterEach(async () => {
@@ -53,6 +56,7 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
     ["the page as it opens", ""],
     ["kernels", "#p=kernels"],
     ["labels", "#p=labels"],
+    ["limits without counters", "#p=limits"],
     ["code that was not sampled", "#p=code"],
     ["dependencies", "#p=dependencies"],
     ["the folded graph", "#p=graph"],
@@ -96,6 +100,12 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
     ["a sample", "#e=samples.9", ".details-panel .stack"],
   ])("of %s", async (_, hash, shown) => {
     await check(sampled.url + hash, dark, shown);
+  });
+  test.skipIf(FIREFOX && dark).each([
+    ["limits of kernels", "#p=limits", ".kernel-mark"],
+    ["a kernel's counters", "#e=dispatches.0&s=0-9000000", ".kernel-counters"],
+  ])("of %s", async (_, hash, shown) => {
+    await check(counted.url + hash, dark, shown);
   });
   test.skipIf(FIREFOX && dark)("of a recording without anything", async () => {
     await check(empty.url, dark);

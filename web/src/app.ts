@@ -26,6 +26,7 @@ import { DetailsPanel } from "./panels/details.ts";
 import { GapsPanel } from "./panels/gaps.ts";
 import { GraphPanel } from "./panels/graph.ts";
 import { Legend } from "./panels/legend.ts";
+import { LimitsPanel } from "./panels/limits.ts";
 import { kernelTable, labelTable } from "./panels/kernels.ts";
 import { goToNote, NotesPanel } from "./panels/notes.ts";
 import { Narrowed } from "./panels/narrowed.ts";
@@ -64,6 +65,7 @@ export class App {
   private readonly code: CodePanel;
   private readonly kernels;
   private readonly labels;
+  private readonly limits: LimitsPanel;
   private readonly about = new AboutPanel();
   private readonly legend: Legend;
   private readonly details: DetailsPanel;
@@ -161,6 +163,7 @@ export class App {
     this.gaps = new GapsPanel(trace, (gap, cause) => this.navigation.goToGap(gap, cause));
     this.code = new CodePanel(this.view, this.look, (line) => this.search.pick(escaped(line)));
     this.kernels = kernelTable(trace, this.look, (row) => this.search.pick(`^${escaped(row.name)}$`));
+    this.limits = new LimitsPanel(trace, this.look, (row) => this.search.pick(`^${escaped(row.name)}$`));
     this.labels = labelTable((row) => this.search.pick(escaped(row.path)));
     this.graph = new GraphPanel(this.view, source, this.look, (node) => this.search.pick(`^${escaped(node.name)}$`));
     this.dependencies = new DependenciesTab(this.view, source, this.look, {
@@ -192,6 +195,7 @@ export class App {
         ...(this.together ? [{ name: "ranks" as const, title: "Ranks", element: this.together.panel.element }] : []),
         { name: "code", title: "Code", element: this.code.element, opened: () => void this.code.open() },
         { name: "kernels", title: "Kernels", element: h("div", { class: "panel" }, this.kernels.element) },
+        { name: "limits", title: "Limits", element: this.limits.element },
         { name: "labels", title: "Labels", element: h("div", { class: "panel" }, this.labels.element) },
         { name: "dependencies", title: "Dependencies", element: this.dependencies.element, opened: () => this.dependencies.open() },
         { name: "graph", title: "Data flow", element: this.graph.element, opened: () => void this.graph.open() },
@@ -352,6 +356,7 @@ export class App {
     this.verdict.show(findings, overview, coming);
     this.about.show(overview, there, this.overview.file?.folded ?? null);
     this.tables.show();
+    this.limits.show(findings, coming);
     this.legend.show();
     this.minimap.draw();
     this.showNotice();

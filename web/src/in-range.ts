@@ -181,7 +181,11 @@ async function countedIn(trace: Trace, range: Range): Promise<{ kernels: KernelR
       bound_read_bytes: null,
       bound_written_bytes: null,
       limit: null,
+      limited_by: null,
+      reached: null,
+      reached_error: null,
       winnable_ns: null,
+      counters: null,
       launches: null,
       ...tally.figures,
     };

@@ -4,7 +4,7 @@ import type { Range } from "./time/range.ts";
 import type { Written } from "./timeline/arrangement.ts";
 
 export type Colouring = "kernel" | "label" | "cause";
-export type PanelName = "gaps" | "ranks" | "code" | "kernels" | "labels" | "dependencies" | "graph" | "compare" | "sql" | "notes" | "about";
+export type PanelName = "gaps" | "ranks" | "code" | "kernels" | "limits" | "labels" | "dependencies" | "graph" | "compare" | "sql" | "notes" | "about";
 
 /** What a link carries. Absent: as when the page is opened. */
 export interface ViewState {
@@ -24,7 +24,7 @@ export interface ViewState {
 }
 
 const COLOURINGS: readonly string[] = ["kernel", "label", "cause"] satisfies Colouring[];
-const PANELS: readonly string[] = ["gaps", "ranks", "code", "kernels", "labels", "dependencies", "graph", "compare", "sql", "notes", "about"] satisfies PanelName[];
+const PANELS: readonly string[] = ["gaps", "ranks", "code", "kernels", "limits", "labels", "dependencies", "graph", "compare", "sql", "notes", "about"] satisfies PanelName[];
 
 function writtenRange(range: Range): string {
   const digit = (ns: number): string => (Number.isInteger(ns) ? ns.toString() : ns.toFixed(1));

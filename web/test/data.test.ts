@@ -99,6 +99,23 @@ describe("a counter", () => {
     expect(counter.mostOf(1, 2)).toBeNull();
     const empty = new Counter(readFrame(frame({ unit: "count" }, { at: new Float64Array(0), value: new Float64Array(0) })));
     expect([empty.least, empty.most, empty.mostOf(0, 0)]).toEqual([null, null, null]);
+    expect(empty.in({ from_ns: 0, to_ns: 10 })).toBeNull();
+  });
+  test("has a mean over the time of a range in which it is known", () => {
+    expect(counter.in({ from_ns: 0, to_ns: 40 })).toEqual({ mean: (-5 * 10 + 40 * 10 + 30 * 10) / 30, least: -5, most: 40, known: 0.75 });
+    expect(counter.in({ from_ns: 25, to_ns: 35 })).toEqual({ mean: 35, least: 30, most: 40, known: 1 });
+    expect(counter.in({ from_ns: 20, to_ns: 30 })).toEqual({ mean: 40, least: 40, most: 40, known: 1 });
+    expect(counter.in({ from_ns: 12, to_ns: 18 })).toBeNull();
+    expect(counter.in({ from_ns: -20, to_ns: -10 })).toBeNull();
+    expect(counter.in({ from_ns: 50, to_ns: 60 })).toEqual({ mean: 30, least: 30, most: 30, known: 1 });
+  });
+  test("of a million samples answers each pixel at once", () => {
+    const million = Float64Array.from({ length: 1_000_000 }, (_, at) => at);
+    const many = new Counter(readFrame(frame({ unit: "count" }, { at: million, value: million.map((at) => at % 100) })));
+    const started = performance.now();
+    const means = new Set(Array.from({ length: 2000 }, (_, pixel) => many.in({ from_ns: pixel * 500, to_ns: (pixel + 1) * 500 })?.mean));
+    expect([...means]).toEqual([49.5]);
+    expect(performance.now() - started).toBeLessThan(500);
   });
 });
 

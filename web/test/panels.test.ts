@@ -9,7 +9,8 @@ import { AboutPanel } from "../src/panels/about.ts";
 import { type FindingsSoFar, part } from "../src/panels/awaited.ts";
 import { ComparePanel } from "../src/panels/compare.ts";
 import { GapsPanel, nextByCost, nextGap, timeBy } from "../src/panels/gaps.ts";
-import { kernelTable, labelTable, limitText, namedKernels } from "../src/panels/kernels.ts";
+import { kernelTable, labelTable, limitText, namedKernels, type NamedKernel } from "../src/panels/kernels.ts";
+import { points, reached } from "../src/panels/limits.ts";
 import { Legend } from "../src/panels/legend.ts";
 import { Verdict } from "../src/panels/verdict.ts";
 import { FakeAnswers, traceOverview } from "./fake-answers.ts";
@@ -149,12 +150,25 @@ describe("tables", () => {
     const says = told((found) => (table.take(part(found, COMING, namedKernels)), fake(table.element).innerText));
     expect(says).toMatchObject({ coming: expect.stringMatching(COMING), failed: FAILED.missing, cut: UNKNOWN, empty: "The trace has no dispatches." });
   });
+  test("of limits have the kernels of which memory and a pipe are known", () => {
+    const kernel = (name: string, busy_ns: number, shares: { unit: string; share: number }[] | null): NamedKernel => ({ name, busy_ns, limit: null, winnable_ns: null, counters: shares && { shares } }) as NamedKernel;
+    const all = [
+      kernel("walk", 1, [{ unit: "dram", share: 0.3 }, { unit: "issue", share: 0.25 }, { unit: "fma", share: 0.2 }, { unit: "tensor", share: 0 }]),
+      kernel("gemm", 5, [{ unit: "tensor", share: 0.9 }, { unit: "dram", share: 0.2 }]),
+      kernel("blind", 9, [{ unit: "tensor", share: 0.9 }]),
+      kernel("rare", 9, null),
+    ];
+    const found = points(all).map(({ kernel: { name }, memory, compute, unit }) => [name, memory, compute, unit]);
+    expect(found).toEqual([["gemm", 0.2, 0.9, "tensor"], ["walk", 0.3, 0.2, "fma"]]);
+    expect(reached(0.654, 0.011)).toBe("65 % ± 2");
+    expect([reached(null, null), reached(0.5, null)]).toEqual(["unknown", "50.0 %"]);
+  });
   test("of kernels say what the shape of launches costs, and that it is not known", () => {
     const launches = { multiprocessors: 132, mean_multiprocessors: 132, waves: 2.5, occupancy: 0.125, occupancy_limited_by: "registers" };
     const row = (limit: string | null, winnable_ns: number | null): KernelRow => ({ limit, winnable_ns, launches }) as KernelRow;
     expect(limitText(row("tail", 17e6))).toBe("tail ≤ 17.0 ms");
     expect(limitText(row("too-small", 2e6))).toBe("too small ≤ 2.00 ms");
-    expect(limitText(row("latency", null))).toBe("latency");
+    expect(limitText(row("short", null))).toBe("short");
     expect(limitText(row(null, null))).toBe("–");
     expect(limitText({ ...row(null, null), launches: null })).toBe("unknown");
   });

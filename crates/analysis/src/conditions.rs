@@ -6,7 +6,7 @@
 mod gpu;
 mod machine;
 
-use crate::counters::{Counter, CounterOwner, recorded};
+use crate::counters::{Counter, CounterOwner};
 use crate::intervals::{self, Interval};
 use crate::quantity::duration;
 use crate::timeline::Timeline;
@@ -58,12 +58,11 @@ pub enum ConditionKind {
     ThermalState,
 }
 
-/// All notes on a trace: by GPU, then of the machine.
-pub fn conditions(timeline: &Timeline) -> Vec<ConditionNote> {
-    if timeline.trace.tables.counters.id.is_empty() {
+/// All notes on a trace with these recorded counters: by GPU, then of the machine.
+pub fn conditions(timeline: &Timeline, counters: &[Counter]) -> Vec<ConditionNote> {
+    if counters.is_empty() {
         return Vec::new();
     }
-    let counters = recorded(timeline);
     let gpus = Gpus::of(&timeline.trace.manifest);
     let mut notes = Vec::new();
     for gpu in 0..gpus.count() {
@@ -71,9 +70,9 @@ pub fn conditions(timeline: &Timeline) -> Vec<ConditionNote> {
             1 => gpus.name(gpu).to_owned(),
             _ => gpus.title(gpu),
         };
-        notes.extend(gpu::notes(timeline, &counters, gpu, &name));
+        notes.extend(gpu::notes(timeline, counters, gpu, &name));
     }
-    notes.extend(machine::notes(timeline, &counters));
+    notes.extend(machine::notes(timeline, counters));
     notes
 }
 

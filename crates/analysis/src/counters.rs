@@ -179,7 +179,7 @@ mod tests {
             counter_value counter=9 start_ns=0 value=1",
         )
         .unwrap();
-        let rows = counter_rows(&Timeline::of(&trace));
+        let rows = counter_rows(&recorded(&Timeline::of(&trace)), trace.manifest.end_ns);
         assert_eq!(
             rows[0].mean,
             Some(140.0),

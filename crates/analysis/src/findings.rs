@@ -5,7 +5,7 @@ use crate::busy::{self, DeviceBusy};
 use crate::code::{Code, Samples as CodeSamples};
 use crate::command_buffers::{self, CommandBuffers};
 use crate::conditions::{self, ConditionNote};
-use crate::counters::{self, CounterRow};
+use crate::counters::{self, Counter, CounterRow};
 use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
@@ -14,11 +14,13 @@ use crate::intervals::Interval;
 use crate::kernels::{self, Kernel};
 use crate::labels::{self, FoldedLabel, LabelRow};
 use crate::latency::{self, QueueLatency};
+use crate::limits::{self, KernelLimits};
 use crate::memory_timeline::{self, MemoryRow};
 use crate::operators::{self, OperatorRow};
 use crate::ranks;
 use crate::timeline::Timeline;
 use crate::transfers::{self, TransferRow};
+use crate::unread::{CONDITIONS, KERNELS, WORK};
 use crate::verdict::{Bound, Evidence, Judgement};
 use crate::warm_up::{self, FirstUses, WarmUp};
 use gapscope_trace::manifest::{Loss, SamplingMode};
@@ -106,6 +108,8 @@ pub struct Findings {
     pub fill: Vec<DeviceFill>,
     /// Kernels, the greatest total first, untimed ones after by count.
     pub kernels: Vec<Kernel>,
+    /// What their limits rest on; absent without hardware counters.
+    pub kernel_limits: Option<KernelLimits>,
     /// Labels, parents before their children, siblings by busy time.
     pub labels: Vec<LabelRow>,
     /// The same with a model's layers folded into one row (`blocks.*.attn`); empty where there are none.
@@ -258,7 +262,7 @@ impl Findings {
         let trace = timeline.trace;
         let (manifest, tables) = (&trace.manifest, &trace.tables);
         let gpu_busy_ns = busy::any_busy_ns(timeline);
-        let kernels = kernels::kernels(timeline, bindings, None, gpu_busy_ns);
+        let mut kernels = kernels::kernels(timeline, bindings, None, gpu_busy_ns);
         let warm_up = match options.window {
             Some(_) => WarmUp {
                 reason: "Warm-up was not looked for: the window was given.".to_owned(),
@@ -293,11 +297,18 @@ impl Findings {
             transfers,
             command_buffers,
             memory,
+            recorded,
             counters,
             conditions,
             drift,
             latency,
         } = others();
+        // Without a table of work, what ran beside a kernel would not be known.
+        let knows = |tables: &[&str]| !trace.unread.iter().any(|of| tables.contains(&of.table));
+        let kernel_limits = match knows(WORK) && knows(CONDITIONS) && knows(KERNELS) {
+            true => limits::limit(timeline, &recorded, None, &mut kernels),
+            false => None,
+        };
         let sum = |figure: fn(&TransferRow) -> u64| {
             transfers.iter().map(figure).fold(0, u64::saturating_add)
         };
@@ -328,6 +339,7 @@ impl Findings {
             code,
             fill: judged.fill,
             kernels,
+            kernel_limits,
             labels: Vec::new(),
             folded_labels: Vec::new(),
             operators: Vec::new(),
@@ -356,6 +368,7 @@ struct Others {
     transfers: Vec<TransferRow>,
     command_buffers: CommandBuffers,
     memory: Vec<MemoryRow>,
+    recorded: Vec<Counter>,
     counters: Vec<CounterRow>,
     conditions: Vec<ConditionNote>,
     drift: Drift,
@@ -364,12 +377,14 @@ struct Others {
 
 impl Others {
     fn of(timeline: &Timeline, options: &Options) -> Others {
+        let recorded = counters::recorded(timeline);
         Others {
             transfers: transfers::transfers(timeline),
             command_buffers: command_buffers::command_buffers(timeline, options.longest),
             memory: memory_timeline::memory_timeline(timeline),
-            counters: counters::counter_rows(timeline),
-            conditions: conditions::conditions(timeline),
+            counters: counters::counter_rows(&recorded, timeline.trace.manifest.end_ns),
+            conditions: conditions::conditions(timeline, &recorded),
+            recorded,
             drift: drift::drift(timeline, options.longest),
             latency: latency::latency(timeline),
         }

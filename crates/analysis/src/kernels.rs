@@ -5,13 +5,14 @@
 //! `busy_ns`, which is a union. In `dispatch-serialised` mode nothing overlaps, and a duration is that of the kernel
 //! run alone, with the cost of draining the device around it: an upper bound.
 //!
-//! What this cannot know: why a kernel takes its time, beyond the shape of its launches ([`launches`](crate::launches)): this needs counters. And durations in `command-buffer` mode,
+//! What this cannot know: why a kernel takes its time, beyond the shape of its launches ([`launches`](crate::launches)), where there are no hardware counters ([`limits`](crate::limits)). And durations in `command-buffer` mode,
 //! where only counts are known.
 
 use crate::bound_bytes::BindingSets;
 use crate::durations::{Durations, GroupedDurations};
 use crate::intervals::{Busy, Interval};
-use crate::launches::{KernelLimit, Launches, shapes};
+use crate::launches::{Launches, shapes};
+use crate::limits::{KernelCounters, KernelLimit, LimitingUnit};
 use crate::quantity::ratio;
 use crate::thresholds::SHORTEST_KERNEL_NS;
 use crate::timeline::{Timeline, Work, WorkKind};
@@ -60,13 +61,21 @@ pub struct Kernel {
     pub bound_written_bytes: Option<u64>,
     /// Dispatches with known bindings, which these bytes are of.
     pub bound_count: u64,
-    /// What limits it, as far as the shape of its launches tells. Absent where that shows no limit, or the size of the GPU or the
-    /// workgroups are unknown.
+    /// What limits it, as far as hardware counters and the shape of its launches tell. Absent where they show no limit, or are not
+    /// known.
     pub limit: Option<KernelLimit>,
-    /// The share of its time that a better shape could save, at most: 0 to 1. Absent without `limit`, and where latency limits it.
+    /// The unit that is nearest to its limit, where counters say it.
+    pub limited_by: Option<LimitingUnit>,
+    /// What it has of the limit, by counters: achieved over possible.
+    pub reached: Option<f64>,
+    /// How far `reached` may be off.
+    pub reached_error: Option<f64>,
+    /// The share of its time that reaching the limit could save, at most: 0 to 1. Absent without `limit`, and where it is short.
     pub distance: Option<f64>,
-    /// The same as a time.
+    /// The same as a time in this recording, of what ran alone.
     pub winnable_ns: Option<i64>,
+    /// Hardware counters while it ran; absent where the trace has none.
+    pub counters: Option<KernelCounters>,
     /// The shape of its launches; absent where the size of the GPU is unknown.
     pub launches: Option<Launches>,
 }

@@ -5,15 +5,16 @@
 //!   `1 - workgroups / multiprocessors` of the time could be saved if the same work were spread over all of them.
 //! - *tail*: a few waves and a last one that is not full. With workgroups that take equally long, `(⌈w⌉ - w) / ⌈w⌉` of the time
 //!   is what the last wave leaves unused, where `w` is the workgroups over those that the GPU holds at once.
-//! - *latency*: it takes hardly longer than the shortest kernel of the recording, which no shape makes shorter.
+//! - *short*: it takes hardly longer than the shortest kernel of the recording, which no shape makes shorter.
 //!
 //! Both shares are upper bounds. They are taken of the time beyond the shortest kernel's, and only of dispatches beside which nothing
 //! else ran: what ran beside them had the idle multiprocessors.
 //!
 //! What this cannot know: the GPU's size where the API does not tell it (Vulkan, Metal), the workgroups of indirect dispatches, and
-//! whether a kernel that fills the GPU uses it well. Kernels that communicate use few workgroups on purpose: they have no limit here.
+//! whether a kernel that fills the GPU uses it well: that takes counters ([`limits`](crate::limits)). Kernels that communicate use few workgroups on purpose: they have no limit here.
 
 use crate::intervals::Interval;
+use crate::limits::KernelLimit;
 use crate::occupancy::Occupancy;
 use crate::quantity::ratio;
 use crate::thresholds::{KNOWN_SHARE, LATENCY_TIMES, SHAPE_SHARE};
@@ -21,18 +22,6 @@ use crate::timeline::{Content, Gpu, Timeline, Work, WorkKind};
 use gapscope_trace::lookup::NONE;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-/// What limits a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum KernelLimit {
-    /// It has fewer workgroups than the GPU has multiprocessors.
-    TooSmall,
-    /// The last of its few waves leaves much of the GPU unused.
-    Tail,
-    /// It takes hardly longer than the shortest kernel.
-    Latency,
-}
 
 /// The shape of a kernel's launches, on GPUs whose size is known. Means are by time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
@@ -58,7 +47,7 @@ pub struct Launches {
 
 impl Launches {
     /// What limits a kernel whose dispatches take `total_ns`, each `mean_ns`; and the time that a better shape could save, at most:
-    /// unknown where latency limits it.
+    /// unknown where it is short.
     pub(crate) fn limit(
         &self,
         total_ns: i64,
@@ -69,7 +58,7 @@ impl Launches {
             return None;
         }
         if mean_ns < LATENCY_TIMES * shortest_ns as f64 {
-            return Some((KernelLimit::Latency, None));
+            return Some((KernelLimit::Short, None));
         }
         let (limit, saved_ns) = match self.too_small_ns >= self.tail_ns {
             true => (KernelLimit::TooSmall, self.too_small_ns),

@@ -30,6 +30,7 @@ pub mod labels;
 pub mod lanes;
 pub mod latency;
 pub mod launches;
+pub mod limits;
 pub mod memory_timeline;
 mod occupancy;
 pub mod operators;

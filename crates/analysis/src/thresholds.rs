@@ -87,11 +87,23 @@ thresholds! {
         "From this share of a kernel's time that a better shape of its launches could save on, the shape is what limits it.",
         "The bound is an upper one: below, what the kernel does inside counts for more.";
     LATENCY_TIMES: f64 = 2.0, Times,
-        "A kernel whose mean time is below so many times the shortest kernel's is limited by latency.",
+        "A kernel whose mean time is below so many times the shortest kernel's is short: nothing else limits it.",
         "Half of its time is what any kernel takes: fewer launches gain more than better ones.";
     SHORTEST_KERNEL_NS: i64 = 5_000, Nanoseconds,
         "The shortest kernel of a recording counts as at most so long.",
         "An empty kernel takes 1 to 3 µs on GPUs of the last ten years: one that takes longer does some work.";
+    NEAR_LIMIT_SHARE: f64 = 0.6, Share,
+        "A kernel is limited by memory or arithmetic from this share of what a unit can do on; below, by latency where its multiprocessors are occupied, and those are idle where they are active for less than this share.",
+        "The rule `SpeedOfLight` of Nsight Compute calls what is below 60 % of peak latency-bound.";
+    SAMPLE_RAN_SHARE: f64 = 0.95, Share,
+        "A sample of hardware counters between dispatches of one kernel counts as the kernel's when they ran for this share of it.",
+        "Its means are then at most a twentieth too low by the pauses, and kernels launched one after the other have samples at all.";
+    KERNEL_SAMPLES: u64 = 5, Count,
+        "So many samples a kernel needs for its counters to be told.",
+        "Of fewer, the standard error says little itself: of 5 it is off by a third.";
+    KERNEL_COVERED_SHARE: f64 = 0.1, Share,
+        "Samples must cover this share of a kernel's time for its counters to be told.",
+        "Below, they are of its longest dispatches only, which may be unlike the others.";
     ADVICE_SHARE: f64 = 0.01, Share,
         "The report gives advice on a cause, and names kernels that leave the device underfilled, from this share of the time on.",
         "Advice on what costs less would hide the advice that counts.";

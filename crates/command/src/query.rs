@@ -15,6 +15,7 @@ use std::path::PathBuf;
     after_help = "\
 Saved queries:
   kernels          the kernels by the sum of their dispatches' times
+  limits           what limits each kernel, and its hardware counters
   labels           the labels by the sum of the times of the dispatches under them
   command-buffers  the slowest command buffers
   transfers        bytes moved, by kind

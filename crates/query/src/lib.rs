@@ -14,6 +14,7 @@ mod catalogue;
 mod computed;
 mod error;
 mod gaps;
+mod kernel_counters;
 mod library;
 mod manifests;
 mod output;

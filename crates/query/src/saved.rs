@@ -14,7 +14,7 @@ pub struct Saved {
 }
 
 /// All of them.
-pub const ALL: [Saved; 9] = [
+pub const ALL: [Saved; 10] = [
     Saved {
         name: "kernels",
         meaning: "the kernels by the sum of their dispatches' times",
@@ -22,6 +22,19 @@ pub const ALL: [Saved; 9] = [
 select {by}kernel_name, count(*) as dispatches, sum(duration_ns) / 1e6 as total_ms, avg(duration_ns) / 1e3 as mean_us,
   max(duration_ns) / 1e3 as longest_us, count(*) - count(duration_ns) as without_time
 from dispatches group by {by}kernel_name order by total_ms desc nulls last limit 20",
+    },
+    Saved {
+        name: "limits",
+        meaning: "what limits each kernel, the time that reaching the limit would save at most, and its hardware counters",
+        sql: "\
+select {by}kernel_name, max(busy_ns) / 1e6 as busy_ms, max(winnable_ns) / 1e6 as winnable_ms, max(\"limit\") as limited,
+  max(limited_by) as by_unit, max(reached) as reached, max(covered_share) as covered,
+  max(mean) filter (where counter = 'DRAM read') / 1e9 as dram_read_gb_per_s,
+  max(mean) filter (where counter = 'DRAM written') / 1e9 as dram_written_gb_per_s,
+  max(mean) filter (where counter = 'tensor pipe active') as tensor_percent,
+  max(mean) filter (where counter = 'FMA pipe active') as fma_percent,
+  max(mean) filter (where counter = 'SMs active') as sms_percent
+from kernel_counters group by {by}kernel_name order by winnable_ms desc nulls last, busy_ms desc nulls last limit 20",
     },
     Saved {
         name: "labels",

@@ -6,7 +6,7 @@ use crate::output::{Format, Rows};
 use crate::scan::TraceTable;
 use crate::schema::{self, TableFacts};
 use crate::similar::{or, similar};
-use crate::{Error, Traces, activity, gaps, manifests};
+use crate::{Error, Traces, activity, gaps, kernel_counters, manifests};
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
@@ -74,6 +74,7 @@ impl Session {
         }
         for definition in [
             gaps::table(),
+            kernel_counters::table(),
             activity::of_devices(),
             activity::of_processes(),
         ] {

@@ -18,6 +18,7 @@ use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::labels::{FoldedLabel, LabelRow};
 use gapscope_analysis::latency::QueueLatency;
+use gapscope_analysis::limits::KernelLimits;
 use gapscope_analysis::memory_timeline::MemoryRow;
 use gapscope_analysis::operators::OperatorRow;
 use gapscope_analysis::ranks::RankFindings;
@@ -150,6 +151,9 @@ pub struct Json<'a> {
     fill: Option<&'a [DeviceFill]>,
     /// Kernels, the greatest total first, untimed ones after by count.
     kernels: Option<Vec<KernelJson<'a>>>,
+    /// What the limits of kernels by hardware counters rest on; absent where the trace has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel_limits: Option<&'a KernelLimits>,
     /// Labels, parents before their children, siblings by busy time.
     labels: Option<&'a [LabelRow]>,
     /// The same with a model's layers folded into one row (`blocks.*.attn`); empty where there are none.
@@ -310,6 +314,7 @@ impl<'a> Json<'a> {
             code_details: code,
             fill: findings.knows(KERNELS).then_some(&findings.fill),
             kernels: findings.knows(KERNELS).then(|| kernels(report)),
+            kernel_limits: findings.kernel_limits.as_ref(),
             labels: findings.knows(LABELS).then_some(&findings.labels),
             folded_labels: findings.knows(LABELS).then_some(&findings.folded_labels),
             operators: findings.knows(LABELS).then_some(&findings.operators),

@@ -89,11 +89,7 @@ impl Report<'_> {
                 gaps::blocks(findings, words, top, origin_ns),
             ),
             counts("kernels", KERNELS, kernels::blocks(findings, top)),
-            section(
-                "limits of kernels",
-                KERNELS,
-                launches::blocks(findings, top),
-            ),
+            section("limits of kernels", KERNELS, limits::blocks(findings, top)),
             counts(
                 "labels",
                 LABELS,

@@ -9,7 +9,7 @@ pub(crate) mod gaps;
 pub(crate) mod kernels;
 pub(crate) mod labels;
 pub(crate) mod launch_latency;
-pub(crate) mod launches;
+pub(crate) mod limits;
 pub(crate) mod memory;
 pub(crate) mod operators;
 pub(crate) mod timeline;

@@ -13,6 +13,8 @@ mod code;
 mod counters;
 #[path = "report/launches.rs"]
 mod launches;
+#[path = "report/limits.rs"]
+mod limits;
 
 fn read(text: &str) -> Trace {
     Trace::from_text(text).unwrap_or_else(|error| panic!("{error}"))

@@ -13,7 +13,7 @@ use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::timeline::WorkKind;
 use gapscope_analysis::unread::{CAUSES, DATAFLOW, unknown_because};
 use gapscope_analysis::verdict::Judgement;
-use gapscope_analysis::{activity, kernels, transfers};
+use gapscope_analysis::{activity, kernels, limits, transfers};
 use gapscope_report::{CauseNote, Report, json as report};
 use gapscope_trace::tables::{MarkerScope, Table};
 use rustc_hash::FxHashMap;
@@ -197,7 +197,8 @@ pub fn range(analysed: &Analysed, window: Interval) -> Value {
     let timeline = analysed.timeline;
     let judged = Judgement::of(timeline, Some(window), 0, 10);
     let busy_ns = busy_in(timeline, window);
-    let kernels = kernels::kernels(timeline, analysed.bindings(), Some(window), busy_ns);
+    let mut kernels = kernels::kernels(timeline, analysed.bindings(), Some(window), busy_ns);
+    limits::limit(timeline, analysed.counters(), Some(window), &mut kernels);
     let transfers = transfers::transfers_in(timeline, Some(window));
     let known = transfers.iter().all(|row| row.unknown_bytes_count == 0);
     let bytes = transfers

@@ -240,6 +240,19 @@ export interface LaunchShape {
   occupancy_limited_by: string | null;
 }
 
+/** Hardware counters while a kernel ran alone. */
+export interface KernelCounters {
+  ran_ns: number;
+  covered_share: number;
+  sample_count: number;
+  means: { name: string; unit: string; mean: number; error: number | null; min: number; max: number }[];
+  /** Of the limit of each unit, the greatest first. */
+  shares: { unit: string; share: number; error: number | null }[];
+  dram_read_bytes: { value: number; error: number } | null;
+  dram_written_bytes: { value: number; error: number } | null;
+  unknown_because: string | null;
+}
+
 export interface KernelRow extends Durations {
   name: string;
   /** The whole name in the code, where `name` is a shorter one. */
@@ -254,10 +267,17 @@ export interface KernelRow extends Durations {
   busy_share: number | null;
   bound_read_bytes: number | null;
   bound_written_bytes: number | null;
-  /** What the shape of its launches holds back: `too-small`, `tail`, `latency`. */
+  /** What limits it: `short`, `memory`, `compute`, `too-small`, `tail`, `idle`, `latency`. */
   limit: string | null;
-  /** Time that a better shape would save, at most. */
+  /** The unit that is nearest to its limit: `dram`, `l2`, `tensor`, `fma`, `alu`, `issue`. */
+  limited_by: string | null;
+  /** Achieved over possible, and how far that may be off. */
+  reached: number | null;
+  reached_error: number | null;
+  /** Time that reaching the limit would save, at most. */
   winnable_ns: number | null;
+  /** Null where the trace has no hardware counters. */
+  counters: KernelCounters | null;
   /** Null where the size of the GPU is not known. */
   launches: LaunchShape | null;
 }
@@ -312,6 +332,8 @@ export interface Findings {
   gap_notes?: CauseNote[];
   idle_time: IdleTime | null;
   kernels: KernelRow[] | null;
+  /** What the limits of kernels rest on; absent without hardware counters. */
+  kernel_limits?: { sentences: string[] };
   labels: LabelRow[] | null;
   unread: UnreadTable[];
   losses: Loss[];

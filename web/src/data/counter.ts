@@ -1,13 +1,28 @@
 // A counter: a quantity over time, as steps.
 
 import { Peaks } from "../lane/peaks.ts";
+import type { Range } from "../time/range.ts";
 import { column, type Frame } from "./frame.ts";
+
+/** A counter in a range of time. */
+export interface Statistics {
+  /** Over the time in which its value is known. */
+  mean: number;
+  least: number;
+  most: number;
+  /** The share of the range in which its value is known. */
+  known: number;
+}
 
 export class Counter {
   private readonly at_ns: Float64Array;
   /** The value from each time on; below every number where it is not known. */
   private readonly value: Float64Array;
   private readonly peaks: Peaks;
+  private readonly valleys: Peaks;
+  /** Value times time, and time in which it is known, before each step. */
+  private readonly area: Float64Array;
+  private readonly known_ns: Float64Array;
   /** Null where no value is known. */
   readonly least: number | null;
   readonly most: number | null;
@@ -16,6 +31,16 @@ export class Counter {
     this.at_ns = column(frame, "at") as Float64Array;
     this.value = Float64Array.from(column(frame, "value"), (value) => (Number.isNaN(value) ? -Infinity : value));
     this.peaks = new Peaks(this.value);
+    this.valleys = new Peaks(this.value.map((value) => (value === -Infinity ? value : -value)));
+    const steps = this.value.length;
+    this.area = new Float64Array(steps);
+    this.known_ns = new Float64Array(steps);
+    for (let i = 1; i < steps; i += 1) {
+      const known = this.value[i - 1] !== -Infinity;
+      const ns = known ? this.at_ns[i] - this.at_ns[i - 1] : 0;
+      this.area[i] = this.area[i - 1] + (known ? this.value[i - 1] * ns : 0);
+      this.known_ns[i] = this.known_ns[i - 1] + ns;
+    }
     const least = this.value.reduce((least, value) => (value === -Infinity ? least : Math.min(least, value)), Infinity);
     this.least = least === Infinity ? null : least;
     this.most = this.mostOf(0, this.value.length);
@@ -37,5 +62,29 @@ export class Counter {
   mostOf(from: number, to: number): number | null {
     const value = this.value[this.peaks.of(from, to)] ?? -Infinity;
     return value === -Infinity ? null : value;
+  }
+
+  /** Of a range; null where no value is known in it. */
+  in(range: Range): Statistics | null {
+    // The step that holds at its beginning, too.
+    const before = this.startingBefore(range.from_ns);
+    const from = this.at_ns[before] === range.from_ns ? before : Math.max(0, before - 1);
+    const to = this.startingBefore(range.to_ns);
+    const most = this.mostOf(from, to);
+    if (most === null) return null;
+    const [start, end] = [this.until(range.from_ns), this.until(range.to_ns)];
+    const [area, known_ns] = [end.area - start.area, end.known_ns - start.known_ns];
+    const span = range.to_ns - range.from_ns;
+    const valley = this.valleys.of(from, to);
+    return { mean: known_ns > 0 ? area / known_ns : most, least: this.value[valley], most, known: span > 0 ? Math.min(1, known_ns / span) : 0 };
+  }
+
+  /** Value times time and time from the first step to a time, as far as the value is known. */
+  private until(ns: number): { area: number; known_ns: number } {
+    const at = this.startingBefore(ns) - 1;
+    if (at < 0) return { area: 0, known_ns: 0 };
+    const value = this.value[at];
+    const rest = value === -Infinity ? 0 : ns - this.at_ns[at];
+    return { area: this.area[at] + (rest > 0 ? value * rest : 0), known_ns: this.known_ns[at] + rest };
   }
 }

@@ -10,6 +10,8 @@ import { bytes, duration, instant, known, of } from "../time/format.ts";
 import { type Arrow, arrowEnd, type View, wholeRange } from "../view.ts";
 import { gapCode, sampleDetails } from "./code-details.ts";
 import { gapDetails } from "./gap-details.ts";
+import { namedKernels } from "./kernels.ts";
+import { counterDetails } from "./limits.ts";
 
 const TABLES: Record<string, string> = {
   dispatches: "dispatch",
@@ -43,6 +45,8 @@ export interface Steps {
 export class DetailsPanel {
   readonly element = h("section", { class: "details-panel", "aria-label": "Details", "aria-live": "polite", hidden: true });
   private readonly asked = new Latest();
+  /** Shows the counters of the kernel, once the analyses have answered. */
+  private counted: (() => void) | null = null;
 
   constructor(
     private view: View,
@@ -56,6 +60,7 @@ export class DetailsPanel {
   /** Shows what is picked in a view from now on. */
   follow(view: View): void {
     view.onChange((change) => {
+      if (change === "data" && view === this.view) this.counted?.();
       if (change !== "event" || (view !== this.view && view.event === null)) return;
       this.view = view;
       void this.showEvent();
@@ -66,6 +71,7 @@ export class DetailsPanel {
     const { event, trace } = this.view;
     const last = this.asked.begin();
     this.element.hidden = event === null;
+    this.counted = null;
     if (!event) return;
     const { table, row } = event.track.rowOf(event);
     this.element.dataset.row = "";
@@ -121,6 +127,8 @@ export class DetailsPanel {
 
   private async show(row: Row, last: () => boolean): Promise<void> {
     const dependencies = h("div", { class: "dependencies" });
+    const counters = h("div");
+    this.counted = row.kernel ? () => fill(counters, this.counters(row.kernel)) : null;
     fill(
       this.element,
       this.head(TABLES[row.table] ?? row.table, row.gap ? this.view.trace.causes.name(row.title) : row.title),
@@ -130,6 +138,7 @@ export class DetailsPanel {
       row.gap ? gapDetails(row.gap, row.title, this.view.trace.causes, gapCode(this.view.trace, this.look, deviceOf(row), { from_ns: row.gap.start_ns, to_ns: row.gap.start_ns + row.gap.duration_ns })) : null,
       this.links(row),
       dependencies,
+      counters,
       row.kernel ? this.kernel(this.view.trace.number, row.kernel) : null,
       this.bindings(row),
       this.fields("All fields", [
@@ -139,6 +148,7 @@ export class DetailsPanel {
         ...row.fields,
       ]),
     );
+    this.counted?.();
     this.element.dataset.row = `${row.table}.${row.row}`;
     this.view.setArrows(submissionArrows(row));
     if (row.table !== "dispatches" && row.table !== "transfers") return;
@@ -210,6 +220,15 @@ export class DetailsPanel {
       list("Needed by", found.successors),
       h("p", { class: "note" }, found.predecessors.length + found.successors.length === 0 ? `Shares no buffer with other work. ${found.note}` : found.note),
     );
+  }
+
+  /** What the hardware counters say of all dispatches of a kernel. */
+  private counters(kernel: Row["kernel"]): HTMLElement | null {
+    const { findings } = this.view.trace;
+    if (!kernel || !findings || isMissing(findings)) return null;
+    const at = findings.kernel_rows.findIndex(({ kernels }) => kernels.includes(kernel.row));
+    const row = namedKernels(findings)?.[at];
+    return row ? counterDetails(row) : null;
   }
 
   private kernel(trace: number, kernel: NonNullable<Row["kernel"]>): HTMLElement {

@@ -27,21 +27,31 @@ export function kernelTable(trace: Trace, look: Look, pick: (row: NamedKernel) =
       { head: "Median", text: (row) => known(row.p50_ns, duration), sort: (row) => row.p50_ns, number: true },
       { head: "p99", text: (row) => known(row.p99_ns, duration), sort: (row) => row.p99_ns, number: true },
       { head: "Longest", text: (row) => known(row.max_ns, duration), sort: (row) => row.max_ns, number: true },
-      { head: "Limit", text: (row) => limitText(row), sort: (row) => row.winnable_ns, number: true, says: "What the shape of its launches holds back, and the time that a better one would save at most. Without counters." },
+      { head: "Limit", text: (row) => limitText(row), sort: (row) => row.winnable_ns, number: true, says: "What limits it, by hardware counters and the shape of its launches, and the time that reaching the limit would save at most." },
       { head: "Reads", text: (row) => known(row.bound_read_bytes, bytes), sort: (row) => row.bound_read_bytes, number: true, says: "Bytes of the buffer ranges bound for reading: an upper bound." },
       { head: "Writes", text: (row) => known(row.bound_written_bytes, bytes), sort: (row) => row.bound_written_bytes, number: true, says: "Bytes of the buffer ranges bound for writing: an upper bound." },
     ],
   });
 }
 
-const LIMITS: Record<string, string> = { "too-small": "too small", tail: "tail", latency: "latency" };
-
 /** `tail ≤ 17.0 ms`; a dash where the shape shows no limit. */
-export function limitText({ launches, limit, winnable_ns }: KernelRow): string {
-  if (!launches) return "unknown";
-  if (limit === null) return "–";
-  const name = LIMITS[limit] ?? limit;
+export function limitText(row: KernelRow): string {
+  const { launches, limit, winnable_ns, counters } = row;
+  if (limit === null) return launches && !counters ? "–" : "unknown";
+  const name = limitName(row);
   return winnable_ns === null ? name : `${name} ≤ ${duration(winnable_ns)}`;
+}
+
+const UNITS: Record<string, string> = { dram: "DRAM", l2: "L2", tensor: "tensor", fma: "FMA", alu: "ALU", issue: "issue" };
+
+export function unitName(unit: string): string {
+  return UNITS[unit] ?? unit;
+}
+
+/** `memory`, `compute: tensor`. */
+export function limitName({ limit, limited_by }: Pick<KernelRow, "limit" | "limited_by">): string {
+  const name = limit?.replaceAll("-", " ") ?? "unknown";
+  return limited_by && (limit === "compute" || limited_by === "l2") ? `${name}: ${unitName(limited_by)}` : name;
 }
 
 /** The name as the page shows it, and what it leaves out. */

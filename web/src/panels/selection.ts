@@ -10,6 +10,7 @@ import type { Look } from "../look.ts";
 import { bytes, count, duration, instant, of, share } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";
+import { statisticsText } from "../timeline/tooltip.ts";
 import { swatch } from "./swatch.ts";
 
 const MOST_KERNELS = 12;
@@ -53,6 +54,7 @@ export class SelectionPanel {
       h("p", { class: "big" }, duration(Math.round(length(range))), h("span", { class: "note" }, ` from ${instant(range.from_ns, step)}`)),
       found && !isMissing(found) ? h("p", { class: "verdict-line" }, found.verdict_sentence) : null,
       trace.overview.groups.filter((group) => group.kind === "gpu").map((group) => this.device(trace, group.id, group.name, range)),
+      this.counters(trace, range),
       this.bytes(found),
       this.kernels(trace, range),
     );
@@ -101,6 +103,25 @@ export class SelectionPanel {
       ),
     );
     return element;
+  }
+
+  /** Means of the counters that are loaded: those of the tracks in sight. */
+  private counters(trace: Trace, range: Range): HTMLElement | null {
+    const rows = trace.tracks.flatMap((track) => {
+      const found = track.overview.counter && track.counter?.in(range);
+      return found ? [{ track, found }] : [];
+    });
+    if (rows.length === 0) return null;
+    return h(
+      "div",
+      { class: "range-counters" },
+      h("h3", {}, "Counters in it", h("span", { class: "note" }, " mean over time, least to most")),
+      h(
+        "dl",
+        { class: "fields" },
+        rows.flatMap(({ track, found }) => [h("dt", { title: track.overview.counter?.source ?? null }, track.overview.counter?.name), h("dd", { "data-counter": track.id }, statisticsText(found, track.overview.counter?.unit ?? "count"))]),
+      ),
+    );
   }
 
   private bytes(found: RangeFindings | Missing | null): HTMLElement | null {

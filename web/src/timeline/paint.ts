@@ -245,12 +245,20 @@ export class Painter {
     for (let x = 0; x < width; x += 1) {
       const next = counter.startingBefore(scale.ns(x + 1));
       // What held at the column's start counts in it too.
-      const value = counter.mostOf(Math.max(0, first - 1), next);
+      const from = Math.max(0, first - 1);
+      const value = counter.mostOf(from, next);
       first = next;
       if (value !== null) {
         const top = y(value);
-        context.globalAlpha = 0.35;
+        // Where many values share a column, the mean is darker than the greatest.
+        const crowd = next - from > 2 ? counter.in({ from_ns: scale.ns(x), to_ns: scale.ns(x + 1) }) : null;
+        context.globalAlpha = crowd ? 0.16 : 0.35;
         context.fillRect(x, Math.min(top, y(0)), 1, Math.abs(y(0) - top));
+        if (crowd) {
+          const mean = y(crowd.mean);
+          context.globalAlpha = 0.5;
+          context.fillRect(x, Math.min(mean, y(0)), 1, Math.abs(y(0) - mean));
+        }
         if (before === null) context.moveTo(x, top);
         else context.lineTo(x, top);
         context.lineTo(x + 1, top);

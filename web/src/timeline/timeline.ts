@@ -172,7 +172,11 @@ export class Timeline {
     paintRuler(this.fitted(this.ruler, width, RULER_PX), this.view, width, this.look.colours);
     // The range may have moved under a pointer that rests.
     this.pointAt(this.pointed, this.rests?.y ?? null);
-    if (this.rests) this.view.hover(this.eventAt(this.rests.x, this.rests.y));
+    if (this.rests) {
+      const under = this.eventAt(this.rests.x, this.rests.y);
+      this.view.hover(under);
+      this.showCounter(under);
+    }
     this.wanted(this.inSight(scroll, height));
     this.publish(performance.now() - started);
   }
@@ -304,6 +308,17 @@ export class Timeline {
   pointTo(event: EventPlace | null, client_x: number, client_y: number): void {
     this.tooltip.at(client_x, client_y);
     this.view.hover(event);
+    this.showCounter(event);
+  }
+
+  /** Says what the counter under the pointer is there, where it is on no event. */
+  private showCounter(event: EventPlace | null): void {
+    const hit = event || !this.rests ? null : rowAt(this.rows, this.contentY(this.rests.y));
+    const track = hit?.row.what === "track" && hit.row.track.isCounter ? hit.row.track : null;
+    if (track?.counter && this.rests) {
+      const x = Math.floor(this.rests.x);
+      this.tooltip.showCounter(this.view, track, { from_ns: this.scale.ns(x), to_ns: this.scale.ns(x + 1) });
+    } else if (!event) this.tooltip.hide();
   }
 
   get visibleLength_ns(): number {

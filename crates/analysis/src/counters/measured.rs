@@ -60,10 +60,9 @@ pub struct CounterRow {
     pub max: Option<f64>,
 }
 
-/// The recorded counters in figures.
-pub fn counter_rows(timeline: &Timeline) -> Vec<CounterRow> {
-    let end_ns = timeline.trace.manifest.end_ns;
-    let row = |counter: Counter| {
+/// The recorded counters in figures. The recording ends at `end_ns`.
+pub fn counter_rows(recorded: &[Counter], end_ns: i64) -> Vec<CounterRow> {
+    let row = |counter: &Counter| {
         let values = || counter.samples.iter().map(|sample| sample.value);
         CounterRow {
             device: match counter.owner {
@@ -78,12 +77,12 @@ pub fn counter_rows(timeline: &Timeline) -> Vec<CounterRow> {
             mean: counter.mean(end_ns),
             min: values().reduce(f64::min),
             max: values().reduce(f64::max),
-            name: counter.name,
+            name: counter.name.clone(),
             unit: counter.unit,
-            source: counter.source,
+            source: counter.source.clone(),
         }
     };
-    recorded(timeline).into_iter().map(row).collect()
+    recorded.iter().map(row).collect()
 }
 
 impl Counter {

@@ -6,6 +6,7 @@ use super::samples::{Blocks, Lengths};
 use super::works::Works;
 use crate::bound_bytes::BindingSets;
 use crate::conditions;
+use crate::counters;
 use crate::findings::Findings;
 use crate::gaps;
 use crate::intervals::{Interval, union_length_ns};
@@ -367,7 +368,7 @@ fn flaws(timeline: &Timeline, remarks: &[String]) -> Vec<String> {
             timeline.dispatches.untimed.len()
         ));
     }
-    let notes = conditions::conditions(timeline);
+    let notes = conditions::conditions(timeline, &counters::recorded(timeline));
     flaws.extend(
         notes
             .into_iter()

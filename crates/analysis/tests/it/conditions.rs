@@ -1,6 +1,7 @@
 //! Conditions of machine and GPUs: what is told, and what is not.
 
 use gapscope_analysis::conditions::{ConditionKind, ConditionNote, conditions};
+use gapscope_analysis::counters::recorded;
 use gapscope_analysis::{Findings, Options, Timeline};
 use gapscope_trace::Trace;
 
@@ -12,7 +13,8 @@ fn of(rows: &str) -> Vec<ConditionNote> {
         dispatch submission=1 queue=4 kernel=1 start_ns=1s duration_ns=8s\n{rows}"
     ))
     .expect("a trace");
-    conditions(&Timeline::of(&trace))
+    let timeline = Timeline::of(&trace);
+    conditions(&timeline, &recorded(&timeline))
 }
 
 /// A counter with its values: `1s 100, 3s 0`.

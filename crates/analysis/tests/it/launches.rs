@@ -2,7 +2,7 @@
 
 use crate::program::US;
 use gapscope_analysis::kernels::Kernel;
-use gapscope_analysis::launches::KernelLimit;
+use gapscope_analysis::limits::KernelLimit;
 
 /// A GPU of 100 multiprocessors, of which each holds 8 workgroups of `gemm`: 800 in all.
 const DEVICE: &str = "device id=1 api=cuda limits.multiprocessors=100 limits.compute_capability=9.0 limits.threads_per_multiprocessor=2048 \
@@ -74,10 +74,10 @@ fn a_last_wave_that_is_not_full_leaves_the_rest_unused() {
 }
 
 #[test]
-fn a_kernel_as_short_as_the_shortest_is_limited_by_latency() {
+fn a_kernel_as_short_as_the_shortest_is_limited_by_nothing_else() {
     let short = dispatch(1, 1, [0, 3]) + &dispatch(1, 1, [10, 17]);
     // 5 µs on average, where the shortest took 3.
-    assert_eq!(limit(&short), (Some(KernelLimit::Latency), None));
+    assert_eq!(limit(&short), (Some(KernelLimit::Short), None));
     let longer = dispatch(1, 1, [0, 3]) + &dispatch(1, 1, [10, 23]);
     assert_eq!(limit(&longer), (Some(KernelLimit::TooSmall), Some(9)));
 }

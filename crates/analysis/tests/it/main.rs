@@ -15,6 +15,7 @@ mod kernel_names;
 mod latency;
 mod launches;
 mod layers;
+mod limits;
 mod order;
 mod planted;
 mod polls;

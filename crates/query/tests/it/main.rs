@@ -5,6 +5,7 @@ mod answers;
 mod bad_input;
 mod documentation;
 mod gaps;
+mod kernel_counters;
 mod many;
 mod program;
 mod saved;

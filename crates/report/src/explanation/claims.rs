@@ -2,7 +2,7 @@
 
 use super::{Claim, ClaimKind, Figure, Row, TOLD};
 use crate::number;
-use crate::section::{accuracy, verdict};
+use crate::section::{accuracy, limits, verdict};
 use gapscope_analysis::gaps::{Gap, GapTotal, gap_numbers};
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::thresholds::ADVICE_SHARE;
@@ -313,6 +313,9 @@ impl Teller<'_> {
                 self.words.workgroup.count(u64::from(fill.groups_p50)),
             ));
         }
+        if let Some(limit) = limits::sentence(kernel) {
+            text.push_str(&format!(" {limit}"));
+        }
         let mut figures = vec![figure("dispatch_count", kernel.count as i64)];
         let mut sum = String::new();
         if let Some(total_ns) = kernel.durations.total_ns {
@@ -328,6 +331,12 @@ impl Teller<'_> {
             figures.push(Figure {
                 report: Some(format!("/kernels/{place}/busy_ns")),
                 ..figure("busy_ns", ns)
+            });
+        }
+        if let (Some(ns), Some(place)) = (kernel.winnable_ns, place) {
+            figures.push(Figure {
+                report: Some(format!("/kernels/{place}/winnable_ns")),
+                ..figure("winnable_ns", ns)
             });
         }
         Claim {

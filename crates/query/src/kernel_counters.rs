@@ -1,0 +1,150 @@
+//! The table `kernel_counters`: hardware counters by kernel and what they say of its limit, as the analyses of `gapscope report` find
+//! it.
+
+use crate::computed::Definition;
+use crate::library::Library;
+use crate::schema::ColumnFacts;
+use crate::source::Source;
+use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, StringViewArray, UInt64Array};
+use datafusion::arrow::datatypes::DataType;
+use gapscope_analysis::kernels::Kernel;
+use gapscope_analysis::limits::KernelCounter;
+use gapscope_analysis::{Findings, Options};
+use gapscope_trace::panics::guarded;
+use gapscope_trace::read;
+use std::sync::Arc;
+
+/// What the table is.
+pub(crate) fn table() -> Definition {
+    let column = ColumnFacts::own;
+    let (text, float) = (DataType::Utf8View, DataType::Float64);
+    Definition {
+        name: "kernel_counters",
+        meaning: "Kernels: what limits each, and its hardware counters, a row for each counter; one row without a counter where none is known. Computed when asked for.",
+        columns: vec![
+            column("kernel_name", text.clone(), "Name of the kernel."),
+            column("dispatches", DataType::UInt64, "Its dispatches."),
+            column(
+                "busy_ns",
+                DataType::Int64,
+                "Time in which at least one of them ran.",
+            ),
+            column(
+                "limit",
+                text.clone(),
+                "What limits it: `short`, `memory`, `compute`, `too-small`, `tail`, `idle`, `latency`.",
+            ),
+            column(
+                "limited_by",
+                text.clone(),
+                "The unit that is nearest to its limit, where counters say it.",
+            ),
+            column(
+                "reached",
+                float.clone(),
+                "What it has of the limit: achieved over possible.",
+            ),
+            column(
+                "winnable_ns",
+                DataType::Int64,
+                "Time that reaching the limit would save, at most.",
+            ),
+            column(
+                "unknown_because",
+                text.clone(),
+                "Why its counters do not say a limit.",
+            ),
+            column("counter", text.clone(), "Name of the counter."),
+            column("unit", text, "Unit of its values."),
+            column("mean", float.clone(), "Mean while the kernel ran alone."),
+            column(
+                "error",
+                float.clone(),
+                "How far the mean may be off: its standard error, and what samples do not cover.",
+            ),
+            column("min", float.clone(), "The least sample."),
+            column("max", float.clone(), "The greatest sample."),
+            column("samples", DataType::UInt64, "Samples in it."),
+            column(
+                "covered_share",
+                float,
+                "The share of the kernel's time that they cover.",
+            ),
+        ],
+        rows: |library, source| arrays(&of_trace(library, source)),
+    }
+}
+
+/// The kernels of a trace. What cannot be read or analysed is said, and has none.
+fn of_trace(library: &Library, source: &Source) -> Vec<Kernel> {
+    match read(&source.folder, &Findings::selection()) {
+        Ok((trace, diagnostics)) => {
+            for diagnostic in diagnostics {
+                library.remark(format!("{}: {diagnostic}", source.name));
+            }
+            let found = guarded(|| Ok(Findings::of(&trace, &Options::default()).kernels));
+            found.unwrap_or_else(|_| {
+                library.remark(format!(
+                    "{} cannot be analysed: its kernels' counters are missing",
+                    source.name
+                ));
+                Vec::new()
+            })
+        }
+        Err(error) => {
+            library.remark(format!("{error}: its kernels' counters are missing"));
+            Vec::new()
+        }
+    }
+}
+
+/// In the order of the columns.
+fn arrays(kernels: &[Kernel]) -> Vec<ArrayRef> {
+    let rows: Vec<(&Kernel, Option<&KernelCounter>)> = kernels
+        .iter()
+        .flat_map(|kernel| {
+            let means = kernel.counters.iter().flat_map(|counters| &counters.means);
+            let with: Vec<_> = means.map(|mean| (kernel, Some(mean))).collect();
+            match with.is_empty() {
+                true => vec![(kernel, None)],
+                false => with,
+            }
+        })
+        .collect();
+    let kernel = || rows.iter().map(|(kernel, _)| *kernel);
+    let text = |of: fn(&Kernel) -> Option<&str>| -> ArrayRef {
+        Arc::new(StringViewArray::from_iter(kernel().map(of)))
+    };
+    let counter = |of: fn(&KernelCounter) -> &str| -> ArrayRef {
+        let texts = rows.iter().map(|(_, mean)| mean.map(of));
+        Arc::new(StringViewArray::from_iter(texts))
+    };
+    let float = |of: fn(&KernelCounter) -> f64| -> ArrayRef {
+        Arc::new(Float64Array::from_iter(
+            rows.iter().map(|(_, mean)| mean.map(of)),
+        ))
+    };
+    let times = |of: fn(&Kernel) -> Option<i64>| -> ArrayRef {
+        Arc::new(Int64Array::from_iter(kernel().map(of)))
+    };
+    vec![
+        text(|kernel| Some(&kernel.name)),
+        Arc::new(UInt64Array::from_iter_values(kernel().map(|of| of.count))),
+        times(|kernel| kernel.busy_ns),
+        text(|kernel| kernel.limit.map(|limit| limit.as_str())),
+        text(|kernel| kernel.limited_by.map(|unit| unit.as_str())),
+        Arc::new(Float64Array::from_iter(kernel().map(|of| of.reached))),
+        times(|kernel| kernel.winnable_ns),
+        text(|kernel| kernel.counters.as_ref()?.unknown_because.as_deref()),
+        counter(|mean| mean.name),
+        counter(|mean| mean.unit.as_str()),
+        float(|mean| mean.mean),
+        float(|mean| mean.error),
+        float(|mean| mean.min),
+        float(|mean| mean.max),
+        Arc::new(UInt64Array::from_iter(
+            rows.iter().map(|(_, mean)| mean.map(|of| of.sample_count)),
+        )),
+        float(|mean| mean.covered_share),
+    ]
+}

@@ -1,0 +1,276 @@
+//! What limits kernels: by hardware counters where the trace has some, and by the shape of their launches.
+
+use super::rest;
+use crate::document::{Block, Column, Table, Text};
+use crate::number;
+use gapscope_analysis::Findings;
+use gapscope_analysis::kernels::Kernel;
+use gapscope_analysis::limits::{KernelCounters, KernelLimit, LimitingUnit};
+use gapscope_analysis::thresholds::ADVICE_SHARE;
+use gapscope_trace::tables::HardwareCounter;
+use std::cmp::Reverse;
+
+pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
+    let kernels = &findings.kernels;
+    let all_ns: i64 = (kernels.iter())
+        .filter_map(|kernel| kernel.durations.total_ns)
+        .fold(0, i64::saturating_add);
+    let counts = |ns: i64| ns as f64 >= ADVICE_SHARE * all_ns as f64;
+    let mut won: Vec<(&Kernel, i64)> = (kernels.iter())
+        .filter_map(|kernel| Some((kernel, kernel.winnable_ns?)))
+        // What is at its limit is worth knowing too.
+        .filter(|(kernel, ns)| counts(*ns) || kernel.reached.is_some() && counts(total_ns(kernel)))
+        .collect();
+    won.sort_by_key(|(_, ns)| Reverse(*ns));
+    let short = short(kernels).filter(|short| counts(short.total_ns));
+    let unknown = unknown(kernels, counts);
+    let mut blocks = Vec::new();
+    if won.is_empty() && short.is_none() && unknown.is_none() {
+        return blocks;
+    }
+    let aside = match findings.kernel_limits {
+        Some(_) => "by hardware counters, and the shape of their launches",
+        None => "by the shape of their launches; no counters",
+    };
+    blocks.push(Block::Heading("Limits of kernels".into(), aside.into()));
+    let shown = &won[..won.len().min(top)];
+    if !shown.is_empty() {
+        blocks.push(Block::Table(match findings.kernel_limits {
+            Some(_) => by_counters(shown),
+            None => by_shape(shown),
+        }));
+        rest(&mut blocks, won.len(), shown.len(), "kernels");
+        let text = match findings.kernel_limits {
+            Some(_) => {
+                "could save: at most, by reaching the limit with the same work. reached: achieved of what is possible."
+            }
+            None => {
+                "could save: at most, if the same work had workgroups for all multiprocessors, or filled its last wave."
+            }
+        };
+        blocks.push(Block::Sentence(Text::new().faint(text)));
+    }
+    blocks.extend(short.map(|short| Block::Sentence(short.sentence().into())));
+    blocks.extend(unknown.map(|text| Block::Sentence(text.into())));
+    let said = findings.kernel_limits.iter().flat_map(|of| &of.sentences);
+    blocks.extend(said.map(|text| Block::Sentence(Text::new().faint(text.as_str()))));
+    blocks
+}
+
+fn by_shape(shown: &[(&Kernel, i64)]) -> Table {
+    let mut table = Table::new([
+        Column::name("kernel"),
+        Column::number("could save"),
+        Column::text("limit"),
+        Column::number("multiprocessors").spare(1),
+        Column::number("waves").spare(2),
+        Column::number("occupancy").spare(3),
+    ]);
+    for (kernel, ns) in shown {
+        table.row([
+            Text::new().strong(kernel.name.as_str()),
+            format!("≤ {}", number::duration(*ns)).into(),
+            limit(kernel).into(),
+            multiprocessors(kernel).into(),
+            waves(kernel),
+            occupancy(kernel),
+        ]);
+    }
+    table
+}
+
+fn by_counters(shown: &[(&Kernel, i64)]) -> Table {
+    let mut table = Table::new([
+        Column::name("kernel"),
+        Column::number("could save"),
+        Column::text("limit"),
+        Column::number("reached"),
+        Column::number("DRAM").spare(1),
+        Column::number("tensor").spare(2),
+        Column::number("FMA").spare(4),
+        Column::number("SMs").spare(5),
+        Column::number("warps").spare(6),
+        Column::number("covered").spare(3),
+        Column::number("waves").spare(7),
+    ]);
+    for (kernel, ns) in shown {
+        let counters = kernel.counters.as_ref();
+        let share = |unit| share(counters, unit);
+        let mean = |counter| mean(counters, counter);
+        table.row([
+            Text::new().strong(kernel.name.as_str()),
+            format!("≤ {}", number::duration(*ns)).into(),
+            limit(kernel).into(),
+            reached(kernel),
+            share(LimitingUnit::Dram),
+            share(LimitingUnit::Tensor),
+            share(LimitingUnit::Fma),
+            mean(HardwareCounter::SmActive),
+            mean(HardwareCounter::WarpsActive),
+            super::or_unknown(counters.map(|of| of.covered_share), percent),
+            waves(kernel),
+        ]);
+    }
+    table
+}
+
+/// `memory`, `compute: tensor`: of memory it is said where it is not the device's.
+pub(crate) fn limit(kernel: &Kernel) -> String {
+    let Some(limit) = kernel.limit else {
+        return "unknown".to_owned();
+    };
+    match (limit, kernel.limited_by) {
+        (KernelLimit::Compute, Some(unit))
+        | (KernelLimit::Memory, Some(unit @ LimitingUnit::L2)) => {
+            format!("{}: {}", limit.name(), unit.name())
+        }
+        _ => limit.name().to_owned(),
+    }
+}
+
+/// What limits a kernel, for people; `None` where nothing is known of it.
+pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
+    let Some(limit) = kernel.limit else {
+        let because = kernel.counters.as_ref()?.unknown_because.as_ref()?;
+        return Some(format!("What limits it is unknown. {because}"));
+    };
+    let unit = kernel.limited_by.map_or("", LimitingUnit::name);
+    let reached = reached(kernel).plain_text();
+    let mut said = match limit {
+        KernelLimit::Short => {
+            return Some("It takes hardly longer than the shortest kernel does.".to_owned());
+        }
+        KernelLimit::Memory => format!("Memory limits it: {unit} is at {reached} of its limit"),
+        KernelLimit::Compute => {
+            format!("Arithmetic limits it: {unit} is at {reached} of its limit")
+        }
+        KernelLimit::TooSmall => "It has too few workgroups for the GPU".to_owned(),
+        KernelLimit::Tail => "Its last wave of workgroups leaves much of the GPU unused".to_owned(),
+        KernelLimit::Idle => format!("Multiprocessors were active for {reached} of its time only"),
+        KernelLimit::Latency => {
+            format!(
+                "Latency limits it: no unit is near its limit, {unit} the nearest with {reached}"
+            )
+        }
+    };
+    if let Some(ns) = kernel.winnable_ns {
+        said.push_str(&format!(
+            "; {} could be saved at most",
+            number::duration(ns)
+        ));
+    }
+    Some(said + ".")
+}
+
+/// `65 % ± 2`.
+fn reached(kernel: &Kernel) -> Text {
+    super::or_unknown(kernel.reached, |share| match kernel.reached_error {
+        Some(error) if error.is_finite() => {
+            format!(
+                "{:.0} % ± {:.0}",
+                share * 100.0,
+                ((error * 1e4).round() / 1e2).ceil()
+            )
+        }
+        _ => percent(share),
+    })
+}
+
+fn share(counters: Option<&KernelCounters>, unit: LimitingUnit) -> Text {
+    let shares = counters.map(|of| of.shares.iter());
+    let share = shares.and_then(|mut shares| shares.find(|share| share.unit == unit));
+    super::or_unknown(share.map(|share| share.share), percent)
+}
+
+fn mean(counters: Option<&KernelCounters>, counter: HardwareCounter) -> Text {
+    let mean = counters.and_then(|of| of.of(counter));
+    super::or_unknown(mean, |of| percent(of.mean / 100.0))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+fn total_ns(kernel: &Kernel) -> i64 {
+    kernel.durations.total_ns.unwrap_or(0)
+}
+
+fn multiprocessors(kernel: &Kernel) -> String {
+    kernel.launches.map_or(String::new(), |launches| {
+        format!(
+            "{:.0} of {}",
+            launches.mean_multiprocessors.max(1.0),
+            launches.multiprocessors
+        )
+    })
+}
+
+fn waves(kernel: &Kernel) -> Text {
+    super::or_unknown(
+        kernel.launches.and_then(|launches| launches.waves),
+        |waves| match waves < 0.1 {
+            true => "< 0.1".to_owned(),
+            false => format!("{waves:.1}"),
+        },
+    )
+}
+
+fn occupancy(kernel: &Kernel) -> Text {
+    super::or_unknown(
+        kernel.launches.and_then(|launches| launches.occupancy),
+        number::share,
+    )
+}
+
+/// The kernels that take hardly longer than the shortest one.
+struct Short {
+    kernels: u64,
+    dispatches: u64,
+    total_ns: i64,
+    mean_ns: f64,
+}
+
+fn short(kernels: &[Kernel]) -> Option<Short> {
+    let of = || (kernels.iter()).filter(|kernel| kernel.limit == Some(KernelLimit::Short));
+    let dispatches = of().map(|kernel| kernel.durations.timed_count).sum();
+    let total_ns = of()
+        .filter_map(|kernel| kernel.durations.total_ns)
+        .fold(0, i64::saturating_add);
+    (dispatches > 0).then(|| Short {
+        kernels: of().count() as u64,
+        dispatches,
+        total_ns,
+        mean_ns: total_ns as f64 / dispatches as f64,
+    })
+}
+
+impl Short {
+    fn sentence(&self) -> String {
+        format!(
+            "{} of {}, {} each on average ({} in all), take hardly longer than the shortest kernel does: fewer of them gain more than better ones.",
+            number::of(self.dispatches, "dispatch", "dispatches"),
+            number::of(self.kernels, "kernel", "kernels"),
+            number::duration_f64(self.mean_ns),
+            number::duration(self.total_ns),
+        )
+    }
+}
+
+/// The kernels that take long and whose limit the counters do not say.
+fn unknown(kernels: &[Kernel], counts: impl Fn(i64) -> bool) -> Option<String> {
+    let because = |kernel: &Kernel| {
+        let counters = kernel.counters.as_ref()?;
+        counters.unknown_because.clone()
+    };
+    let of = || kernels.iter().filter(|kernel| counts(total_ns(kernel)));
+    let mut unknown = of().filter_map(|kernel| Some((kernel, because(kernel)?)));
+    let (first, because) = unknown.next()?;
+    let more = match unknown.count() {
+        0 => String::new(),
+        count => format!(
+            " {} more, each with its reason in --json.",
+            number::of(count as u64, "kernel", "kernels")
+        ),
+    };
+    Some(format!("Limit unknown: {}. {because}{more}", first.name))
+}

@@ -1,0 +1,139 @@
+//! The limits of kernels by hardware counters.
+
+use super::{read, terminal};
+use gapscope_analysis::{Findings, Options, Timeline};
+use gapscope_report::explanation::Explanation;
+use gapscope_report::fit;
+use gapscope_trace::Trace;
+use std::fmt::Write;
+
+/// Kernels of 1 ms in turn, with samples of 100 µs in them, and one that ran once: SMs active, tensor, FMA in percent, DRAM read and
+/// written in GB/s.
+fn trace(limits: &str) -> Trace {
+    let kernels: [(&str, [i64; 5]); 4] = [
+        ("gemm", [98, 90, 5, 500, 125]),
+        ("copy", [95, 0, 10, 1000, 1000]),
+        ("walk", [90, 0, 20, 250, 250]),
+        ("scatter", [40, 0, 5, 250, 0]),
+    ];
+    let counters = [
+        "SMs active",
+        "tensor pipe active",
+        "FMA pipe active",
+        "DRAM read",
+        "DRAM written",
+    ];
+    let mut text = format!(
+        "manifest sampling_mode=dispatch start_ns=0 end_ns=50ms\ndevice id=1 api=cuda name=H200 {limits}\nqueue id=1 device=1\nkernel id=9 name=rare\n"
+    );
+    for (at, counter) in counters.iter().enumerate() {
+        let unit = if at < 3 { "percent" } else { "bytes/s" };
+        writeln!(
+            text,
+            "counter id={at} name=\"{counter}\" unit={unit} device=1 source=test"
+        )
+        .unwrap();
+    }
+    for (at, (name, _)) in kernels.iter().enumerate() {
+        writeln!(text, "kernel id={at} name={name}").unwrap();
+    }
+    for at in 0..40 {
+        let kernel = at % kernels.len();
+        writeln!(
+            text,
+            "dispatch queue=1 kernel={kernel} start_ns={at}ms duration_ns=1ms"
+        )
+        .unwrap();
+        for part in 0..10 {
+            for (counter, value) in kernels[kernel].1.iter().enumerate() {
+                let zeros = if counter < 3 { "" } else { "000000000" };
+                writeln!(text, "counter_value counter={counter} start_ns={}us duration_ns=100us value={value}{zeros}", at * 1000 + part * 100).unwrap();
+            }
+        }
+    }
+    text += "dispatch queue=1 kernel=9 start_ns=41ms duration_ns=1ms\n";
+    read(&text)
+}
+
+const MEASURED: &str = "limits.measured.copy_bytes_per_s=2500000000000";
+
+/// The section, its words with single spaces.
+fn section(page: &str) -> String {
+    let section = page.split("Limits of kernels").nth(1).unwrap();
+    let section = section.split("\n\n").next().unwrap();
+    section.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn each_kernel_has_its_limit_and_how_far_it_is_from_it() {
+    let page = terminal(&trace(MEASURED));
+    for line in page.lines() {
+        assert!(fit::width(line) <= 80, "wider than 80 columns: {line}");
+    }
+    let said = section(&page);
+    let order = [
+        "walk ≤ 8.00 ms latency 20 % ± 0 20 %",
+        "scatter ≤ 6.00 ms idle 40 % ± 0 10 %",
+        "copy ≤ 2.00 ms memory 80 % ± 0 80 %",
+        "gemm ≤ 1.00 ms compute: tensor 90 % ± 0 25 % 90 %",
+        "Limit unknown: rare. No sample lies in its dispatches alone.",
+        "Hardware counters: 400 samples of 100 µs.",
+        "cover 97.6 % of the kernels' time",
+        "The limit of memory is the measured one: 2.27 TiB/s copying.",
+    ];
+    let places = order.map(|text| said.find(text).unwrap_or_else(|| panic!("{text}: {page}")));
+    assert!(places.is_sorted(), "{page}");
+}
+
+#[test]
+fn a_limit_by_the_data_sheet_is_said_to_be() {
+    let said = section(&terminal(&trace("limits.memory_bytes_per_s=4000000000000")));
+    assert!(said.contains("3.64 TiB/s by the data sheet, which no kernel reaches: `gapscope bench device` measures it."), "{said}");
+    // Half of the data sheet's, and near nothing else.
+    assert!(said.contains("copy ≤ 5.00 ms latency 50 %"), "{said}");
+    let none = section(&terminal(&trace("")));
+    assert!(
+        none.contains("The limit of memory is unknown: `gapscope bench device` measures it."),
+        "{none}"
+    );
+    assert!(
+        none.contains(
+            "Limit unknown: copy. Near no limit that is known; the share of these is not: DRAM."
+        ),
+        "{none}"
+    );
+}
+
+#[test]
+fn the_explanation_says_what_limits_a_kernel() {
+    let trace = trace(MEASURED);
+    let timeline = Timeline::of(&trace);
+    let findings = Findings::of_timeline(&timeline, &Options::default());
+    let claims = Explanation::of("t", &timeline, &findings, &[]).claims;
+    let text = |name: &str| {
+        let begin = format!("The kernel {name} ");
+        let claim = claims.iter().find(|claim| claim.text.starts_with(&begin));
+        claim.map(|claim| claim.text.as_str())
+    };
+    assert!(
+        text("copy").unwrap().contains(
+            "Memory limits it: DRAM is at 80 % ± 0 of its limit; 2.00 ms could be saved at most."
+        ),
+        "{claims:?}"
+    );
+    assert!(text("gemm").unwrap().contains(
+        "Arithmetic limits it: tensor is at 90 % ± 0 of its limit; 1.00 ms could be saved at most."
+    ));
+    let figure = claims
+        .iter()
+        .flat_map(|claim| &claim.figures)
+        .find(|figure| figure.name == "winnable_ns");
+    assert!(
+        figure
+            .unwrap()
+            .report
+            .as_ref()
+            .unwrap()
+            .starts_with("/kernels/")
+    );
+}

@@ -1,0 +1,194 @@
+// What limits each kernel: a picture of what it has of the limits of memory and arithmetic, and a table.
+
+import type { KernelCounters } from "../data/answers.ts";
+import type { Trace } from "../data/trace.ts";
+import { fill, h, svg } from "../dom.ts";
+import type { Look } from "../look.ts";
+import { bytes, duration, known, quantity, share } from "../time/format.ts";
+import { type FindingsSoFar, part } from "./awaited.ts";
+import { limitName, limitText, type NamedKernel, namedKernels, unitName } from "./kernels.ts";
+import { swatch } from "./swatch.ts";
+import { Table } from "./table.ts";
+
+const SIZE = { width: 314, height: 216, left: 42, right: 10, top: 8, bottom: 32 };
+/** What is nearer to the origin than this is near no limit (`NEAR_LIMIT_SHARE`). */
+const NEAR = 0.6;
+const SHOWN = 60;
+const COMPUTE = ["tensor", "fma", "alu"];
+
+export interface Point {
+  kernel: NamedKernel;
+  /** What it has of the memory's limit. */
+  memory: number;
+  /** What it has of the pipe's that works most. */
+  compute: number;
+  unit: string;
+}
+
+/** The kernels of which both are known, those with the most time first. */
+export function points(kernels: readonly NamedKernel[]): Point[] {
+  const found = kernels.flatMap((kernel): Point[] => {
+    const shares = kernel.counters?.shares ?? [];
+    const memory = shares.find(({ unit }) => unit === "dram");
+    const compute = pipe(kernel);
+    return memory && compute ? [{ kernel, memory: memory.share, compute: compute.share, unit: compute.unit }] : [];
+  });
+  return found.sort((a, b) => (b.kernel.busy_ns ?? 0) - (a.kernel.busy_ns ?? 0)).slice(0, SHOWN);
+}
+
+export class LimitsPanel {
+  readonly element = h("div", { class: "panel limits-panel" });
+  private readonly said = h("div", { class: "limits-said" });
+  private readonly picture = h("figure", { class: "roofline" });
+  private readonly table: Table<NamedKernel>;
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly look: Look,
+    private readonly pick: (row: NamedKernel) => void,
+  ) {
+    this.table = new Table<NamedKernel>({
+      name: "Limits of kernels",
+      sorted: 2,
+      empty: "The trace has no kernels with times.",
+      pick,
+      columns: [
+        { head: "Kernel", text: (row) => h("span", { class: "cause", title: row.full_name ?? row.name }, swatch(look.nameColour(trace, row.key, "kernel")), h("span", { class: "whole" }, row.name)), sort: (row) => row.name, wide: true, whole: true },
+        { head: "Limit", text: (row) => (row.limit === null ? h("span", { title: row.counters?.unknown_because }, limitText(row)) : limitName(row)), sort: (row) => row.limit },
+        { head: "Could save", text: (row) => known(row.winnable_ns, (ns) => `≤ ${duration(ns)}`), sort: (row) => row.winnable_ns, number: true, says: "At most, by reaching the limit with the same work." },
+        { head: "Reached", text: (row) => reached(row.reached, row.reached_error), sort: (row) => row.reached, number: true, says: "Achieved of what is possible. ± is the standard error, and what samples do not cover." },
+        { head: "DRAM", text: (row) => shareOf(row.counters, "dram"), sort: (row) => of(row.counters, "dram"), number: true, says: "Of the memory's bandwidth." },
+        { head: "Pipe", text: (row) => pipeText(row), sort: (row) => pipe(row)?.share ?? null, number: true, says: "The pipe that worked most, and for which share of the time." },
+        { head: "Covered", text: (row) => known(row.counters?.covered_share ?? null, share), sort: (row) => row.counters?.covered_share ?? null, number: true, says: "Of the kernel's time, by samples that lie in its dispatches alone." },
+      ],
+    });
+    this.element.append(h("div", { class: "limits-side" }, this.picture, this.said), this.table.element);
+  }
+
+  show(findings: FindingsSoFar, coming: string): void {
+    const rows = part(findings, coming, namedKernels);
+    this.table.take(rows.state === "there" ? { state: "there", value: rows.value.filter(({ total_ns }) => total_ns !== null) } : rows);
+    const limits = part(findings, coming, (found) => found.kernel_limits ?? { sentences: [] });
+    if (rows.state !== "there" || limits.state !== "there") return fill(this.picture);
+    const all = points(rows.value);
+    this.picture.hidden = all.length === 0;
+    fill(this.picture, all.length > 0 ? this.roofline(all) : null, h("figcaption", { class: "note" }, CAPTION));
+    const sentences = limits.value.sentences.length > 0 ? limits.value.sentences : [WITHOUT];
+    fill(this.said, sentences.map((sentence) => h("p", { class: "note" }, sentence)));
+  }
+
+  private roofline(all: Point[]): SVGElement {
+    const { width, height, left, right, top, bottom } = SIZE;
+    // What was measured may be exceeded.
+    const most = Math.max(1, ...all.flatMap(({ memory, compute }) => [memory, compute]));
+    const x = (part: number): number => left + (part / most) * (width - left - right);
+    const y = (part: number): number => height - bottom - (part / most) * (height - top - bottom);
+    const ticks = [0, 0.2, 0.4, 0.6, 0.8, 1];
+    const grid = ticks.flatMap((tick) => [
+      svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: y(0), y2: y(most) }),
+      svg("line", { class: "grid", x1: x(0), x2: x(most), y1: y(tick), y2: y(tick) }),
+      svg("text", { x: x(tick), y: y(0) + 14, "text-anchor": "middle" }, `${Math.round(tick * 100)}`),
+      svg("text", { x: x(0) - 6, y: y(tick) + 4, "text-anchor": "end" }, `${Math.round(tick * 100)}`),
+    ]);
+    const longest = Math.max(...all.map(({ kernel }) => kernel.busy_ns ?? 0), 1);
+    const marks = all.map((point) => {
+      const { kernel, memory, compute } = point;
+      const radius = 4 + 10 * Math.sqrt((kernel.busy_ns ?? 0) / longest);
+      const scale = most / Math.max(memory, compute, 1e-9);
+      const said = pointText(point);
+      const mark = svg(
+        "g",
+        { class: "kernel-mark", role: "button", tabindex: 0, "aria-label": said, "data-kernel": kernel.name, onclick: () => this.pick(kernel), onkeydown: (event: KeyboardEvent) => (event.key === "Enter" || event.key === " ") && this.pick(kernel) },
+        // The way that it goes when it is made faster with the same work: to the first limit.
+        svg("line", { class: "way", x1: x(memory), y1: y(compute), x2: x(Math.min(1, memory * scale)), y2: y(Math.min(1, compute * scale)) }),
+        svg("circle", { cx: x(memory), cy: y(compute), r: radius, fill: this.look.nameColour(this.trace, kernel.key, "kernel") }),
+        svg("title", {}, said),
+      );
+      return mark;
+    });
+    return svg(
+      "svg",
+      { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Kernels by their shares of the limits of memory and arithmetic" },
+      svg("rect", { class: "far", x: x(0), y: y(NEAR), width: x(NEAR) - x(0), height: y(0) - y(NEAR) }),
+      grid,
+      svg("path", { class: "roof", d: `M ${x(0)} ${y(1)} H ${x(1)} V ${y(0)}` }),
+      svg("text", { x: (x(0) + x(1)) / 2, y: height - 4, "text-anchor": "middle" }, "% of the memory's limit"),
+      svg("text", { transform: `translate(11 ${(y(0) + y(1)) / 2}) rotate(-90)`, "text-anchor": "middle" }, "% of the busiest pipe"),
+      marks,
+      names(all.map((point) => ({ name: point.kernel.name, x: x(point.memory), y: y(point.compute) }))),
+    );
+  }
+}
+
+/** Names beside the marks, as far as they do not cover each other; those with the most time come first. */
+function names(marks: { name: string; x: number; y: number }[]): SVGElement[] {
+  const placed: { from: number; to: number; y: number }[] = [];
+  return marks.flatMap(({ name, x, y }) => {
+    const text = name.length > MOST_LETTERS ? `${name.slice(0, MOST_LETTERS - 1)}…` : name;
+    const width = text.length * LETTER;
+    const right = x + BESIDE + width <= SIZE.width;
+    const from = right ? x + BESIDE : x - BESIDE - width;
+    const place = { from, to: from + width, y };
+    if (from < SIZE.left || placed.some((other) => Math.abs(other.y - y) < LINE && other.from < place.to && place.from < other.to)) return [];
+    placed.push(place);
+    return svg("text", { class: "kernel-name", x: right ? from : place.to, y: y + 4, "text-anchor": right ? "start" : "end" }, text);
+  });
+}
+
+const MOST_LETTERS = 18;
+const LETTER = 6.2;
+const LINE = 13;
+const BESIDE = 16;
+
+const CAPTION = "A roofline in shares of the limits: on the strong line a kernel is as fast as memory or a pipe allows. A kernel of the same work, made faster, moves away from the origin on its own line. Shaded: near neither limit. The size is the time.";
+const WITHOUT = "The trace has no hardware counters: limits are by the shape of launches alone.";
+
+/** What a mark says. */
+export function pointText({ kernel, memory, compute, unit }: Point): string {
+  return `${kernel.name}: ${share(memory)} of the memory's limit, ${unitName(unit)} ${share(compute)}, ${known(kernel.busy_ns, duration)}, ${limitText(kernel)}`;
+}
+
+/** `65 % ± 2`. */
+export function reached(part: number | null, error: number | null): string {
+  if (part === null) return "unknown";
+  return error === null ? share(part) : `${Math.round(part * 100)} % ± ${Math.ceil(Math.round(error * 1e4) / 100)}`;
+}
+
+function of(counters: KernelCounters | null, unit: string): number | null {
+  return counters?.shares.find((one) => one.unit === unit)?.share ?? null;
+}
+
+function shareOf(counters: KernelCounters | null, unit: string): string {
+  return known(of(counters, unit), share);
+}
+
+/** The pipe that worked most. */
+function pipe({ counters }: NamedKernel): { unit: string; share: number } | null {
+  return counters?.shares.find(({ unit }) => COMPUTE.includes(unit)) ?? null;
+}
+
+function pipeText(row: NamedKernel): string {
+  const busiest = pipe(row);
+  return busiest ? `${unitName(busiest.unit)} ${share(busiest.share)}` : "unknown";
+}
+
+/** The counters of a kernel, for its details. */
+export function counterDetails(row: NamedKernel): HTMLElement | null {
+  const { counters } = row;
+  if (!counters) return null;
+  const moved = (name: string, found: { value: number; error: number } | null): HTMLElement[] => (found ? [h("dt", {}, name), h("dd", {}, `about ${bytes(found.value)} ± ${bytes(found.error)}`)] : []);
+  return h(
+    "div",
+    { class: "kernel-counters" },
+    h("h3", {}, "Counters while it ran alone", h("span", { class: "note" }, ` ${share(counters.covered_share)} of its time in samples`)),
+    h("p", {}, `Limit: ${limitText(row)}${row.reached === null ? "" : `, reached ${reached(row.reached, row.reached_error)}`}`),
+    counters.unknown_because ? h("p", { class: "note" }, counters.unknown_because) : null,
+    h(
+      "dl",
+      { class: "fields" },
+      counters.means.flatMap(({ name, unit, mean, error, min, max }) => [h("dt", {}, name), h("dd", { title: `${quantity(min, unit)} to ${quantity(max, unit)}` }, `${quantity(mean, unit)}${error === null ? "" : ` ± ${quantity(error, unit)}`}`)]),
+      moved("read from memory in all", counters.dram_read_bytes),
+      moved("written in all", counters.dram_written_bytes),
+    ),
+  );
+}
