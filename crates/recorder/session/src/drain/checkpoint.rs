@@ -120,14 +120,17 @@ impl Checkpoint {
 
 #[cfg(test)]
 mod tests {
-    use gapscope_trace::manifest::{Device, MeasuredLimits};
+    use gapscope_trace::manifest::{Device, DeviceLimits, MeasuredLimits};
 
     /// The format has no names: a field that is sometimes not written would be read as the next one.
     #[test]
     fn a_device_is_read_as_it_was_written() {
         let mut device = Device::default();
         for measured in [None, Some(MeasuredLimits::default())] {
-            device.limits.measured = measured;
+            device.limits = Some(DeviceLimits {
+                measured,
+                ..DeviceLimits::default()
+            });
             device.name = "after it".to_owned();
             let bytes = postcard::to_stdvec(&device).unwrap();
             assert_eq!(postcard::from_bytes::<Device>(&bytes), Ok(device.clone()));
