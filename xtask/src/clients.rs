@@ -1,7 +1,7 @@
 //! Real programs that the tests record, and tools that open our exports, installed under `target/clients`.
 //!
 //! Each client is a folder of `tests/end-to-end/clients` with the versions that it needs: a `requirements.txt` of
-//! Python packages or a `package.json` of Node packages. What could not be had is left as `NAME.missing` with the
+//! Python packages, an `apart.txt` of those that no other client may see, or a `package.json` of Node packages. What could not be had is left as `NAME.missing` with the
 //! reason, which the tests print.
 
 use std::fs;
@@ -13,6 +13,8 @@ use anyhow::{Context, Result};
 use crate::{command, packages, target};
 
 const SCRIPTS: &str = "tests/end-to-end/clients";
+/// Lists packages that are installed in a folder of their own.
+const APART: &str = "apart.txt";
 /// The folder of what is installed, in the target folder.
 const INSTALLED: &str = "clients";
 
@@ -63,6 +65,8 @@ fn ensure(name: &str, folder: &Path) -> Result<()> {
     let (wanted, install): (_, fn(&str, &Path) -> Result<()>) =
         if folder.join("package.json").exists() {
             (folder.join("package.json"), install_node)
+        } else if folder.join(APART).exists() {
+            (folder.join(APART), install_apart)
         } else {
             (folder.join("requirements.txt"), install_python)
         };
@@ -78,6 +82,18 @@ fn ensure(name: &str, folder: &Path) -> Result<()> {
 }
 
 fn install_python(name: &str, folder: &Path) -> Result<()> {
+    let mut pip = pip(name)?;
+    command::output(pip.arg(folder.join("requirements.txt"))).map(drop)
+}
+
+fn install_apart(name: &str, folder: &Path) -> Result<()> {
+    let mut pip = pip(name)?;
+    pip.arg(folder.join(APART)).arg("--upgrade").arg("--target");
+    command::output(pip.arg(target(INSTALLED).join(name))).map(drop)
+}
+
+/// What installs packages; the file that lists them comes next.
+fn pip(name: &str) -> Result<Command> {
     let python = python_in(&target(INSTALLED).join("python"))?;
     eprintln!("installing the Python packages of {name}");
     let mut pip = Command::new(&python);
@@ -90,7 +106,13 @@ fn install_python(name: &str, folder: &Path) -> Result<()> {
         "--only-binary=:all:",
         "--requirement",
     ]);
-    command::output(pip.arg(folder.join("requirements.txt"))).map(drop)
+    Ok(pip)
+}
+
+/// The real libcupti, whose host library plans metrics without a GPU; absent where it could not be had.
+pub fn cupti() -> Option<PathBuf> {
+    let file = target(INSTALLED).join("cupti/nvidia/cu13/lib/libcupti.so.13");
+    file.is_file().then(|| file.canonicalize().unwrap_or(file))
 }
 
 /// The Python of a virtual environment, which is made if it is not there.

@@ -104,5 +104,8 @@ fn run_tests() -> Result<()> {
 }
 
 fn tests(command: &mut Command) -> Result<()> {
+    if let Some(cupti) = clients::cupti() {
+        command.env("GAPSCOPE_TEST_CUPTI", cupti);
+    }
     command::run(command.env("GAPSCOPE_REQUIRE_GPU", "1"))
 }

@@ -2,11 +2,16 @@
 //! and with the faults of the real one.
 
 use std::collections::HashSet;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use gapscope_trace::tables::HardwareCounter;
 use gapscope_trace::{LossKind, Trace};
 
 use crate::cuda::Stub;
+use crate::driver::Driver;
+use crate::product;
 use crate::recording::Recording;
 
 const MS: i64 = 1_000_000;
@@ -314,6 +319,103 @@ fn nvml_stands_in_where_cupti_may_not() {
         said.contains("means of 100 ms, and has no DRAM read"),
         "{said}"
     );
+}
+
+/// The processes of a command line that has a word, with their parents.
+fn processes_with(word: &str) -> Vec<(u32, u32)> {
+    let entries = fs::read_dir("/proc").expect("processes").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let found = pids.filter_map(|pid: u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        if !words.contains(&word.as_bytes()) {
+            return None;
+        }
+        let status = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let fields: Vec<&str> = status.rsplit(')').next()?.split_whitespace().collect();
+        Some((pid, fields[1].parse().ok()?))
+    });
+    found.collect()
+}
+
+fn sampler_of(recorder: u32) -> Option<u32> {
+    let all = processes_with("sample-counters");
+    let of_it = all.iter().find(|(_, parent)| *parent == recorder);
+    of_it.map(|(pid, _)| *pid)
+}
+
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed().as_secs() < 10, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn the_sampler_is_a_process_of_gapscopes_own_and_ends_with_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let trace = folder.path().join("t.gapscope");
+    let stub = Stub::new(&[]);
+    let mut command = Command::new(product::built("gapscope"));
+    command
+        .args(["record", "-q", "--counters", "-o"])
+        .arg(&trace)
+        .arg("--")
+        .arg(product::built("fake-cuda-program"))
+        .args(["launch:20", "sync", "sleep:3000"])
+        .envs(stub.variables())
+        .env("CUDA_VISIBLE_DEVICES", "0")
+        .stderr(Stdio::null());
+    let mut recorder = command.spawn().expect("gapscope");
+    let sampler = until("no sampler", || sampler_of(recorder.id()));
+    let file = |name: &str| fs::read(format!("/proc/{sampler}/{name}")).expect("the sampler's");
+    let environment = String::from_utf8_lossy(&file("environ")).into_owned();
+    for variable in [
+        "CUDA_INJECTION64_PATH",
+        "GAPSCOPE_SPOOL",
+        "CUDA_VISIBLE_DEVICES",
+    ] {
+        assert!(!environment.contains(&format!("{variable}=")), "{variable}");
+    }
+    let stat = String::from_utf8_lossy(&file("stat")).into_owned();
+    let group = stat
+        .rsplit(')')
+        .next()
+        .and_then(|rest| rest.split_whitespace().nth(2));
+    assert_eq!(
+        group,
+        Some(sampler.to_string().as_str()),
+        "not the terminal's group"
+    );
+    let program = until("no program", || {
+        let all = processes_with("sleep:3000").into_iter();
+        let of_it = all.filter(|(_, parent)| *parent == recorder.id());
+        of_it.map(|(pid, _)| pid).next()
+    });
+    recorder.kill().expect("it runs");
+    recorder.wait().expect("it runs");
+    let is_gone = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let state = stat
+            .rsplit(')')
+            .next()
+            .and_then(|rest| rest.split_whitespace().next());
+        state.is_none_or(|state| state == "Z")
+    };
+    until("the sampler runs on", || is_gone(sampler).then_some(()));
+    assert!(!is_gone(program), "and the program goes on");
+    let killed = Command::new("kill").arg(program.to_string()).status();
+    assert!(killed.is_ok_and(|status| status.success()));
+    // What was sampled until the last checkpoint is completed with the rest.
+    let recovered = Command::new(product::built("gapscope"))
+        .arg("recover")
+        .arg(&trace)
+        .output();
+    assert!(recovered.is_ok_and(|done| done.status.success()));
 }
 
 #[test]

@@ -83,9 +83,10 @@ pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: 
     let mut next = Instant::now() + INTERVAL;
     let mut began_ns = gpm.look();
     loop {
-        while !pause(stop, next.saturating_duration_since(Instant::now())) {
-            if Instant::now() >= next {
-                break;
+        while Instant::now() < next {
+            // A last sample that is shorter would be one of those that are 0 without cause.
+            if pause(stop, next.saturating_duration_since(Instant::now())) {
+                return;
             }
         }
         let ended_ns = gpm.look();
@@ -98,9 +99,6 @@ pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: 
                 .collect();
             samples.add(began_ns, ended_ns - began_ns, &values);
             samples.flush();
-        }
-        if stop.load(std::sync::atomic::Ordering::Relaxed) {
-            return;
         }
         began_ns = ended_ns;
         next = next.max(Instant::now()) + INTERVAL;
