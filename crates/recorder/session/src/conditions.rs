@@ -85,7 +85,7 @@ impl Vendor {
         let names = |words: &[&str]| {
             let texts = [&device.driver, &device.name];
             let named = |word: &&str| texts.iter().any(|text| text.contains(*word));
-            words.iter().any(|word| named(&word))
+            words.iter().any(named)
         };
         match () {
             () if device.api == gapscope_trace::manifest::Api::Cuda => Vendor::Nvidia,
