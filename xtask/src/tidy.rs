@@ -57,7 +57,7 @@ fn tracked_files(root: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Crates that call the system or Vulkan themselves; everywhere else `unsafe` is forbidden.
+/// Crates that call the system, Vulkan or CUPTI themselves; everywhere else `unsafe` is forbidden.
 const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-spool",
     "gapscope-recorder",
@@ -66,6 +66,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-vulkan-capture",
     "gapscope-vulkan-layer",
     "gapscope-cuda",
+    "gapscope-cupti",
     "gapscope-replay",
     "gapscope-sdk",
     "doubled",
