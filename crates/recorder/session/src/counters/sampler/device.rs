@@ -207,7 +207,8 @@ impl Sampled<'_> {
         // The first look may find none of what a second one finds.
         let mut empty = 0;
         while empty < 2 && Instant::now() < until {
-            let (came, _) = self.look();
+            let (came, trouble) = self.look();
+            self.samples.cause = trouble.or(self.samples.cause);
             empty = if came == 0 { empty + 1 } else { 0 };
             self.forget();
         }
