@@ -1,9 +1,10 @@
 // The graph of dependencies in a real browser: of a capture that a program left, and of a recording.
 
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { TEXT } from "./known.ts";
-import { closeBrowser, FIREFOX, openPage, type Opened, openTrace, scratch, traceOf, view, type Viewer } from "./product.ts";
+import { closeBrowser, FIREFOX, gapscope, openPage, type Opened, openTrace, scratch, traceOf, view, type Viewer } from "./product.ts";
 
 const CAPTURE = resolve(import.meta.dirname, "../../fixtures/fusion.gapcapture");
 const STAGE = ".dependencies-canvas";
@@ -238,3 +239,13 @@ function made(count: number): unknown {
   const submissions = [...new Set(nodes.map(({ submission }) => submission))].map((number) => ({ number, queue: "queue 0", called_ns: "0", device_ns: null }));
   return { first: 0, node_count: count, nodes, edge_count: edges.length, edges, edges_left_out: 0, edges_outside: 0, hazard_count: 0, possible_hazard_count: 0, barrier_count: barriers.length, needless_count: 20, barriers, submissions, critical_path: null, cut_at: null, unknown: null, remarks: [] };
 }
+
+test("a capture as one file is the same without a server", async () => {
+  const file = join(scratch(), "capture.html");
+  gapscope("view", "--html", file, CAPTURE);
+  opened = await openPage(pathToFileURL(file).href);
+  await opened.page.waitForSelector(`${STAGE}[data-nodes]`);
+  const { nodes, edges } = await data(opened.page);
+  expect([nodes, edges]).toEqual(["26", "40"]);
+  expect(await opened.page.locator(".figures").innerText()).toContain("20\ndispatches");
+});

@@ -47,6 +47,9 @@ export function synthetic(folder: string, dispatches: number, name = "synthetic"
   return trace;
 }
 
+/** What pages keep for the next time: nothing from before the tests. */
+export const STATE = scratch();
+
 export interface Viewer {
   url: string;
   /** Stops it; ends when it has ended. */
@@ -58,7 +61,7 @@ process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 
 /** Starts a command that prints the address of a page. */
 export function serving(args: string[], env: Record<string, string> = {}, program = built("gapscope")): Promise<Viewer> {
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, XDG_STATE_HOME: STATE, ...env } });
   running.add(child);
   const ended = new Promise<void>((done) => child.on("exit", () => done()));
   return new Promise((done, failed) => {

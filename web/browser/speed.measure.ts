@@ -2,7 +2,7 @@
 // exports of the same trace. Writes what it measured as JSON to GAPSCOPE_MEASURED.
 
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { test } from "vitest";
@@ -27,6 +27,8 @@ interface Figures {
 }
 
 const SIZES = (process.env.GAPSCOPE_SIZES ?? "1e6,1e7").split(",").map(Number);
+/** Each recording is of so many ranks, each with so many dispatches; 1 is a trace without ranks. */
+const RANKS = Number(process.env.GAPSCOPE_RANKS ?? 1);
 const REPETITIONS = Number(process.env.GAPSCOPE_REPETITIONS ?? 3);
 const OTHERS = process.env.GAPSCOPE_OTHERS !== "0";
 const STEPS = 120;
@@ -107,12 +109,23 @@ async function ours(trace: string, dispatches: number): Promise<Figures> {
     draw_p95_ms: quantile(draws, 0.95),
     frame_p95_ms: quantile(frames, 0.95),
     page_bytes: await pageBytes(from),
-    file_bytes: readdirSync(trace).reduce((sum, name) => sum + (statSync(join(trace, name)).isFile() ? statSync(join(trace, name)).size : 0), 0),
+    file_bytes: RANKS > 1 ? null : readdirSync(trace).reduce((sum, name) => sum + (statSync(join(trace, name)).isFile() ? statSync(join(trace, name)).size : 0), 0),
     failed: null,
   };
   await page.close();
   server.kill("SIGINT");
   return figures;
+}
+
+/** A recording of ranks that all did the same: their files are one on the disk. */
+function ofRanks(made: string, trace: string): string {
+  const recording = join(made, `${RANKS}-ranks`);
+  for (let rank = 0; rank < RANKS; rank += 1) {
+    const folder = join(recording, `rank=${rank}`);
+    mkdirSync(folder, { recursive: true });
+    for (const name of readdirSync(trace)) if (statSync(join(trace, name)).isFile()) linkSync(join(trace, name), join(folder, name));
+  }
+  return recording;
 }
 
 function late(): Promise<never> {
@@ -202,7 +215,7 @@ test("measures", async () => {
     const trace = join(made, `${dispatches}.gapscope`);
     execFileSync(built("examples/synthetic"), ["--dispatches", String(dispatches), trace]);
     for (let repetition = 0; repetition < REPETITIONS; repetition += 1) {
-      keep(await ours(trace, dispatches));
+      keep(await ours(RANKS > 1 ? ofRanks(join(made, String(repetition)), trace) : trace, dispatches * RANKS));
       await closeBrowser();
     }
     if (OTHERS) for (const measure of others(trace, dispatches, made)) keep(await measure());

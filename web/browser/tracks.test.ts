@@ -1,14 +1,20 @@
 // The tracks: hidden, pinned, found, moved and folded, by pointer and by keyboard; kept, and in the link.
 
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { closeBrowser, FIREFOX, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { closeBrowser, FIREFOX, openTrace, type Opened, point, scratch, STATE, state, traceOf, view, type Viewer } from "./product.ts";
 import { COMPILERS, THREADS } from "./threads.ts";
 
+let trace: string;
 let viewer: Viewer;
 let opened: Opened;
+/** Where servers keep what the reader prefers. */
+const KEPT = join(STATE, "gapscope/view.json");
 
 beforeAll(async () => {
-  viewer = await view(traceOf(scratch(), "threads", THREADS));
+  trace = traceOf(scratch(), "threads", THREADS);
+  viewer = await view(trace);
 });
 
 afterAll(async () => {
@@ -19,8 +25,8 @@ afterAll(async () => {
 afterEach(async () => {
   expect(opened.foreign).toEqual([]);
   expect(opened.errors).toEqual([]);
-  await opened.page.evaluate(() => localStorage.clear());
   await opened.page.close();
+  rmSync(KEPT, { force: true });
 });
 
 async function open(hash = "", options = {}): Promise<Opened["page"]> {
@@ -172,8 +178,14 @@ test("an arrangement is kept for the trace, and in the link", async () => {
   await page.reload();
   await page.waitForSelector("#app[data-full-draw]");
   expect(await drawn(page)).toEqual(arranged);
-  await page.evaluate(() => localStorage.clear());
+  // So it is at another port.
+  const other = await view(trace);
+  await page.goto(other.url);
+  await page.waitForSelector("#app[data-full-draw]");
+  expect(await drawn(page)).toEqual(arranged);
   await page.goto("about:blank");
+  await other.stop();
+  rmSync(KEPT);
   await page.goto(viewer.url);
   await page.waitForSelector("#app[data-full-draw]");
   expect(await drawn(page)).toEqual(AT_FIRST);

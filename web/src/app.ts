@@ -45,7 +45,7 @@ import { Tables } from "./tables.ts";
 import { keepTheme, storedTheme } from "./theme.ts";
 import { of } from "./time/format.ts";
 import { followed, length, panned, type Range, zoomed } from "./time/range.ts";
-import { keep, kept } from "./timeline/kept.ts";
+import { Kept } from "./timeline/kept.ts";
 import type { Timeline } from "./timeline/timeline.ts";
 import { Together } from "./together.ts";
 import { Topbar } from "./topbar.ts";
@@ -176,6 +176,7 @@ export class App {
       source,
       (place) => void this.navigation.goToAnswer(place),
       () => this.address.later(),
+      overview.keeps ?? false,
     );
     const notes = new Notes(trace.number, source);
     this.noted = new NotesPanel(this.view, notes, (note) => goToNote(this.view, note));
@@ -277,9 +278,10 @@ export class App {
     window.addEventListener("hashchange", () => void this.address.read(true));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.applyTheme(storedTheme()));
     const { arrangement } = this.stage.main;
-    arrangement.read(kept(trace.overview));
+    const kept = new Kept(this.source, this.overview, trace.number);
+    arrangement.read(kept.found);
     arrangement.onChange(() => {
-      keep(trace.overview, arrangement.written);
+      kept.keep(arrangement.written);
       this.address.later();
     });
     this.stage.main.draw();

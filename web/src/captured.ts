@@ -24,6 +24,7 @@ export class CapturePage {
     this.panel = new DependenciesPanel(this.look, {
       ask: (wanted) => source.allDependencies(0, wanted),
       go: null,
+      file: source.file,
       picked: (pick) => history.replaceState(null, "", pick?.kind === "node" ? `#n=${pick.id}` : location.pathname),
     });
   }

@@ -1,23 +1,43 @@
-// Queries that were asked before, kept by the browser, the latest first.
+// Queries that were asked before, the latest first: kept by the server, whatever its port, or else by the browser.
+
+import type { DataSource } from "./data/source.ts";
 
 const KEY = "gapscope.queries";
 const MOST = 30;
 
 export class History {
   /** The latest first. */
-  all: readonly string[] = read();
+  all: readonly string[] = [];
+
+  constructor(
+    private readonly source: DataSource,
+    /** Whether the server keeps them. */
+    private readonly served: boolean,
+  ) {}
+
+  async load(): Promise<void> {
+    const before = this.served ? (await this.source.queries().catch(() => ({ queries: [] }))).queries : foundHere();
+    // Something may have been asked meanwhile.
+    this.all = [...this.all, ...before.filter((sql) => !this.all.includes(sql))].slice(0, MOST);
+  }
 
   add(sql: string): void {
     this.all = [sql, ...this.all.filter((one) => one !== sql)].slice(0, MOST);
-    try {
-      localStorage.setItem(KEY, JSON.stringify(this.all));
-    } catch {
-      // It is kept while the page is open.
-    }
+    // What cannot be kept is there while the page is open.
+    if (this.served) void this.source.keepQuery(sql).catch(() => undefined);
+    else keepHere(this.all);
   }
 }
 
-function read(): string[] {
+function keepHere(all: readonly string[]): void {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(all));
+  } catch {
+    // As above.
+  }
+}
+
+function foundHere(): string[] {
   try {
     const found: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
     return Array.isArray(found) ? found.filter((one): one is string => typeof one === "string") : [];

@@ -4,6 +4,7 @@ use crate::args::View;
 use crate::failure::{Failure, without_number};
 use crate::{exit, names, page, ranks, trace};
 use gapscope_analysis::quantity as number;
+use gapscope_command::state_folder;
 use gapscope_trace::{Names, rank_folders};
 use gapscope_view::{Options, Running, Saved, Server, write_file};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
         port: arguments.port,
         live: false,
         names: names::read(arguments.names.as_deref())?,
-        ..Options::default()
+        ..usual()
     };
     if let Some(file) = &arguments.html {
         return saved_to_file(&saved, file, options.names.as_ref());
@@ -39,9 +40,17 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// How every page is served.
+fn usual() -> Options {
+    Options {
+        state: state_folder(),
+        ..Options::default()
+    }
+}
+
 /// Serves two traces until Ctrl-C, compared as a whole, and a kernel found in both.
 pub fn compared(traces: &[PathBuf; 2], kernel: Option<&str>) -> Result<(), Failure> {
-    let server = Server::open(traces, Options::default())?;
+    let server = Server::open(traces, usual())?;
     // As the page writes its own address: `web/src/link.ts`.
     let mut state = vec![("p", "compare"), ("a", "0:all"), ("z", "1:all")];
     state.extend(kernel.map(|kernel| ("q", kernel)));
@@ -91,7 +100,7 @@ fn saved_to_file(
 pub fn live(output: PathBuf) -> Option<Running> {
     let options = Options {
         live: true,
-        ..Options::default()
+        ..usual()
     };
     match Server::open(&[output], options) {
         Ok(server) => {

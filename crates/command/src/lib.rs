@@ -6,10 +6,12 @@
 pub mod companion;
 mod mcp;
 mod query;
+mod state;
 mod streams;
 
 pub use mcp::{LONGEST, Mcp};
 pub use query::{AnswerFormat, Query};
+pub use state::state_folder;
 pub use streams::{one_line, say, steers, without_number, write};
 
 /// The exit status of a command whose answer lacks what could not be read, as it says itself.

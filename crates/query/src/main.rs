@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 use clap::{Args, Command, FromArgMatches};
-use gapscope_command::{AnswerFormat, INCOMPLETE, Query, one_line, say, without_number, write};
+use gapscope_command::{
+    AnswerFormat, INCOMPLETE, Query, one_line, say, state_folder, without_number, write,
+};
 use gapscope_query::{Error, Format, Session, Traces, looks_like_sql, prompt};
 use gapscope_trace::{memory, panics};
 use std::ffi::OsString;
@@ -173,12 +175,7 @@ fn ask(arguments: &Query, session: &Session) -> Result<(), String> {
 
 /// Where the lines of earlier prompts are kept.
 fn history() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let folder = match set("XDG_STATE_HOME") {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(set("HOME")?).join(".local/state"),
-    };
-    Some(folder.join("gapscope/query-history"))
+    Some(state_folder()?.join("query-history"))
 }
 
 fn format(format: AnswerFormat) -> Format {

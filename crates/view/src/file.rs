@@ -1,8 +1,10 @@
-//! The page and its answers as one file: of one trace, of those of its ranks, or of two that are compared.
+//! The page and its answers as one file: of one trace, of those of its ranks, of two that are compared, or of a capture.
 
 mod comparisons;
 mod trace;
 
+use crate::captured::{Captured, is_capture};
+use crate::dependencies::NODES_AT_MOST;
 use crate::ranks::together;
 use crate::saved::Saved;
 use crate::traces::{Listed, common_clock, listed, name};
@@ -12,6 +14,7 @@ use base64::write::EncoderWriter;
 use comparisons::Costs;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use gapscope_analysis::quantity::count;
 use gapscope_analysis::ranks::RankDigest;
 use gapscope_trace::{Names, UnreadTable, rank_folders, read_manifest};
 use serde_json::{Map, Value, json};
@@ -38,11 +41,11 @@ pub struct Written {
     pub changed: Vec<String>,
 }
 
-/// Writes the page with what it shows of traces as one HTML file, which opens with their saved state, with these names for kernels. The file
+/// Writes the page with what it shows of traces, or of a capture, as one HTML file, which opens with their saved state, with these names for kernels. The file
 /// must not exist.
 ///
 /// # Errors
-/// A trace cannot be opened or is not complete, or is one of ranks without a common clock; the file exists or cannot be written.
+/// A trace or a capture cannot be opened, a capture is not alone, a trace is not complete or is one of ranks without a common clock; the file exists or cannot be written.
 pub fn write_file(
     saved: &Saved,
     path: &Path,
@@ -56,7 +59,11 @@ pub fn write_file(
     let All {
         answers,
         mut written,
-    } = all(saved, names)?;
+    } = match saved.paths.iter().find(|path| is_capture(path)) {
+        Some(path) if saved.paths.len() > 1 => return Err(Error::Several { path: path.clone() }),
+        Some(path) => captured(path)?,
+        None => all(saved, names)?,
+    };
     let unwritten = |error: io::Error| match error.kind() {
         ErrorKind::AlreadyExists => Error::Exists {
             path: path.to_owned(),
@@ -123,10 +130,7 @@ fn all(saved: &Saved, names: Option<&Arc<Names>>) -> Result<All, Error> {
     }
     folded.extend(costs.left_out());
     written.folded = (!folded.is_empty()).then(|| folded.join(" "));
-    let made = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos());
-    let file = json!({"folded": written.folded, "made_unix_ns": made.to_string()});
+    let file = json!({"folded": written.folded, "made_unix_ns": now()});
     let program = (!ranks.is_empty()).then(|| name(&saved.paths[0]));
     let mut overview = overview::together(overviews, program.as_deref(), file);
     overview["state"] = json!(saved.state());
@@ -138,6 +142,42 @@ fn all(saved: &Saved, names: Option<&Arc<Names>>) -> Result<All, Error> {
     }
     answers.extend(costs.answers());
     Ok(All { answers, written })
+}
+
+/// Answers of a capture.
+fn captured(path: &Path) -> Result<All, Error> {
+    let capture = Captured::open(path, name(path))?;
+    let mut overview = capture.overview();
+    let dependencies = capture.dependencies(0)?;
+    let all = dependencies["node_count"].as_u64().unwrap_or(0);
+    let folded = (all > NODES_AT_MOST as u64).then(|| {
+        format!(
+            "Of {} commands the first {} are in this file: `gapscope view` has all of them.",
+            count(all),
+            count(NODES_AT_MOST as u64)
+        )
+    });
+    overview["file"] = json!({"folded": folded, "made_unix_ns": now()});
+    if let (Some(folded), Some(remarks)) = (&folded, overview["capture"]["remarks"].as_array_mut())
+    {
+        remarks.push(json!(folded));
+    }
+    Ok(All {
+        answers: vec![
+            Answer::json("overview", &overview),
+            Answer::json("t/0/dependencies", &dependencies),
+        ],
+        written: Written {
+            folded,
+            ..Written::default()
+        },
+    })
+}
+
+/// The time on the wall clock, as digits.
+fn now() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos()).to_string()
 }
 
 /// An answer, by what the page asks.

@@ -2,6 +2,7 @@
 
 mod access;
 mod answer;
+mod kept;
 mod question;
 mod sql;
 
@@ -9,6 +10,7 @@ use crate::answers::{self, Extent, Side};
 use crate::captured::Captured;
 use crate::lanes::Columns;
 use crate::notes::Unwritten;
+use crate::preferences::Preferences;
 use crate::recorded::{self, Which};
 use crate::sql::Sql;
 use crate::store::Store;
@@ -20,7 +22,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
-use axum::routing::get;
+use axum::routing::{get, put};
 use axum::{Router, middleware};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use question::{Key, Parameters, Range, Time, TraceQuestion, blocking, interval};
@@ -35,6 +37,7 @@ pub struct Served {
     pub capture: Option<Arc<Captured>>,
     /// Who answers SQL.
     pub sql: Sql,
+    pub preferences: Preferences,
     /// The first part of every path.
     pub token: String,
     pub port: u16,
@@ -58,6 +61,7 @@ pub fn router(served: Arc<Served>) -> Router {
         .route("/instances", get(instances))
         .route("/graph", get(graph))
         .route("/row/{table}", get(sql::row))
+        .route("/arrangement", put(kept::arrange))
         .route("/notes", get(notes).put(replace_notes));
     let api = Router::new()
         .route("/overview", get(overview))
@@ -66,6 +70,7 @@ pub fn router(served: Arc<Served>) -> Router {
         .route("/ranks", get(ranked))
         .route("/query", get(sql::rows))
         .route("/catalogue", get(sql::catalogue))
+        .route("/queries", get(kept::queries).put(kept::ask))
         .nest("/t/{trace}", trace);
     Router::new()
         .route("/{token}/", get(async || file("index.html")))
@@ -95,7 +100,7 @@ fn file(name: &str) -> Answer {
 async fn overview(State(served): State<Arc<Served>>) -> Answer {
     blocking(move || match &served.capture {
         Some(capture) => Ok(capture.overview().into()),
-        None => Ok(served.traces.overview()?.into()),
+        None => Ok(served.traces.overview(&served.preferences)?.into()),
     })
     .await
 }

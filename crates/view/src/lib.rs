@@ -24,6 +24,7 @@ mod notes;
 mod origin;
 mod overview;
 mod page;
+mod preferences;
 mod ranks;
 mod recorded;
 mod rows;

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::captured::{Captured, is_capture};
 use crate::http::{self, Served};
+use crate::preferences::Preferences;
 use crate::sql::Sql;
 use crate::traces::{Traces, name};
 use gapscope_trace::Names;
@@ -27,6 +28,8 @@ pub struct Options {
     pub live: bool,
     /// Names for kernels, in place of the recorded ones.
     pub names: Option<Arc<Names>>,
+    /// The folder that holds what the reader prefers, such as how tracks are arranged; without one the browser keeps it, for one port.
+    pub state: Option<PathBuf>,
     /// The program that answers SQL; where it is absent, `gapscope-query` beside this program or in PATH.
     pub query_program: Option<PathBuf>,
     /// How long a query may take; a minute where it is absent.
@@ -100,6 +103,7 @@ impl Server {
             served: Arc::new(Served {
                 traces,
                 capture,
+                preferences: Preferences::of(options.state.as_deref()),
                 sql: Sql::new(options.query_program, options.longest_query),
                 token,
                 port,

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::overview;
+use crate::preferences::{Preferences, identity};
 use crate::ranks::OfRank;
 use crate::store::{Store, TraceStatus};
 use gapscope_trace::{Names, rank_folders, read_manifest};
@@ -124,13 +125,17 @@ impl Traces {
     ///
     /// # Errors
     /// One could not be read.
-    pub fn overview(&self) -> Result<Value, Error> {
+    pub fn overview(&self, preferences: &Preferences) -> Result<Value, Error> {
         let (stores, ranks) = self.all();
         let program = self.recording.as_deref().filter(|_| ranks).map(name);
         let traces: Result<Vec<Value>, Error> =
             stores.iter().map(|store| store.overview()).collect();
         let mut overview = overview::together(traces?, program.as_deref(), Value::Null);
         overview["opened"] = json!(self.opened);
+        overview["keeps"] = json!(preferences.are_kept());
+        if preferences.are_kept() {
+            add_arranged(&mut overview, &stores, preferences)?;
+        }
         Ok(overview)
     }
 
@@ -186,6 +191,24 @@ impl Stores {
         self.ranks.push(rank);
         Ok(())
     }
+}
+
+/// Adds how the tracks of each trace were arranged before.
+fn add_arranged(
+    overview: &mut Value,
+    stores: &[Arc<Store>],
+    preferences: &Preferences,
+) -> Result<(), Error> {
+    let mut identities = Vec::with_capacity(stores.len());
+    for store in stores {
+        identities.push(identity(&*store.snapshot()?, store.name()));
+    }
+    let traces = overview["traces"].as_array_mut();
+    let arranged = preferences.arranged(&identities);
+    for (trace, arranged) in traces.into_iter().flatten().zip(arranged) {
+        trace["arranged"] = arranged;
+    }
+    Ok(())
 }
 
 /// A trace among those that are shown together.

@@ -19,6 +19,8 @@ export interface Overview {
   traces: TraceOverview[];
   /** The paths that `gapscope view` was given; absent in a file. */
   opened?: string[] | null;
+  /** Whether the server keeps what the reader prefers; not in a file. */
+  keeps?: boolean;
   /** The state with which a file is opened first. */
   state?: string | null;
   /** The trace that comes first in a file. */
@@ -133,6 +135,8 @@ export interface TraceOverview {
   live: boolean;
   complete: boolean;
   origin_ns: string;
+  /** How its tracks were arranged before, where the server keeps that. */
+  arranged?: { tracks?: string; order?: string; text?: string } | null;
   start_unix_ns: string | null;
   duration_ns: number | null;
   extent: [number, number];

@@ -152,6 +152,18 @@ export class DataSource {
   query(sql: string, signal?: AbortSignal): Promise<SqlAnswer> {
     return this.json("query", { sql }, signal);
   }
+  /** Queries that were asked before, the latest first. */
+  queries(): Promise<{ queries: string[] }> {
+    return this.json("queries");
+  }
+  /** Keeps a query for the next time. */
+  async keepQuery(sql: string): Promise<void> {
+    await this.answers.put?.("queries", sql);
+  }
+  /** Keeps how the tracks of a trace are arranged. */
+  async keepArrangement(trace: number, arranged: object): Promise<void> {
+    await this.answers.put?.(`t/${trace}/arrangement`, arranged);
+  }
   /** Tables and saved queries. */
   catalogue(): Promise<Catalogue> {
     return this.json("catalogue");

@@ -44,7 +44,7 @@ export class SqlPanel {
   private readonly warned = h("div", { class: "sql-warned", role: "alert", hidden: true });
   private readonly copies = h("span", { class: "sql-copies", hidden: true });
   private readonly result = h("div", { class: "sql-result" });
-  private readonly history = new History();
+  private readonly history: History;
   private readonly asked = new Latest();
   private running: AbortController | null = null;
   private catalogue: Catalogue | null = null;
@@ -58,7 +58,10 @@ export class SqlPanel {
     private readonly go: (place: SqlPlace) => void,
     /** What is in the editor is another text, or was asked. */
     private readonly changed: () => void,
+    /** Whether the server keeps what was asked. */
+    served: boolean,
   ) {
+    this.history = new History(source, served);
     if (source.file) {
       fill(this.element, h("p", { class: "empty" }, IN_FILE));
       return;
@@ -105,7 +108,7 @@ export class SqlPanel {
   private async load(): Promise<void> {
     fill(this.list, h("p", { class: "working" }, "Asking what there is…"));
     try {
-      this.catalogue = await this.source.catalogue();
+      [this.catalogue] = await Promise.all([this.source.catalogue(), this.history.load()]);
     } catch (error) {
       this.opened = false;
       this.element.dataset.catalogue = "missing";

@@ -1,13 +1,51 @@
-// Keeps how the tracks of a trace are arranged, for the next time that it is opened at the same address.
+// Keeps how the tracks of a trace are arranged, for the next time that it is opened: by the server, whatever its port, or else by the browser.
 
-import type { TraceOverview } from "../data/answers.ts";
+import type { Overview, TraceOverview } from "../data/answers.ts";
+import type { DataSource } from "../data/source.ts";
 import type { Written } from "./arrangement.ts";
 
 function keyOf({ name, start_unix_ns, origin_ns }: TraceOverview): string {
   return `gapscope-tracks ${start_unix_ns ?? name}.${origin_ns}`;
 }
 
-export function keep(trace: TraceOverview, arranged: Written): void {
+export class Kept {
+  private sending = false;
+  /** What is sent when what is under way has arrived. */
+  private next: Written | null = null;
+
+  constructor(
+    private readonly source: DataSource,
+    private readonly overview: Overview,
+    private readonly number: number,
+  ) {}
+
+  private get trace(): TraceOverview {
+    return this.overview.traces[this.number];
+  }
+
+  keep(arranged: Written): void {
+    if (!this.overview.keeps) return keepHere(this.trace, arranged);
+    this.next = arranged;
+    if (!this.sending) void this.send();
+  }
+
+  private async send(): Promise<void> {
+    this.sending = true;
+    while (this.next) {
+      const arranged = this.next;
+      this.next = null;
+      // What cannot be kept holds until the page is closed.
+      await this.source.keepArrangement(this.number, arranged).catch(() => undefined);
+    }
+    this.sending = false;
+  }
+
+  get found(): Written {
+    return this.overview.keeps ? asWritten(this.trace.arranged) : foundHere(this.trace);
+  }
+}
+
+function keepHere(trace: TraceOverview, arranged: Written): void {
   try {
     if (Object.keys(arranged).length === 0) localStorage.removeItem(keyOf(trace));
     else localStorage.setItem(keyOf(trace), JSON.stringify(arranged));
@@ -16,16 +54,19 @@ export function keep(trace: TraceOverview, arranged: Written): void {
   }
 }
 
-export function kept(trace: TraceOverview): Written {
+function foundHere(trace: TraceOverview): Written {
   try {
-    const found: unknown = JSON.parse(localStorage.getItem(keyOf(trace)) ?? "{}");
-    const text = (name: string): string | undefined => {
-      const value: unknown = typeof found === "object" && found !== null ? (found as Record<string, unknown>)[name] : undefined;
-      return typeof value === "string" ? value : undefined;
-    };
-    return { tracks: text("tracks"), order: text("order"), text: text("text") };
+    return asWritten(JSON.parse(localStorage.getItem(keyOf(trace)) ?? "{}"));
   } catch {
     // A file may have no storage, and others may have written there.
     return {};
   }
+}
+
+function asWritten(found: unknown): Written {
+  const text = (name: string): string | undefined => {
+    const value: unknown = typeof found === "object" && found !== null ? (found as Record<string, unknown>)[name] : undefined;
+    return typeof value === "string" ? value : undefined;
+  };
+  return { tracks: text("tracks"), order: text("order"), text: text("text") };
 }

@@ -33,7 +33,7 @@ fn check(served: &Served, request: &Request) -> Result<(), Refusal> {
     if !token.is_some_and(|(token, _)| same(token, &served.token)) {
         return Err(Refusal::not_found());
     }
-    if request.method() != Method::GET && !writes_notes(request) {
+    if request.method() != Method::GET && !writes(request) {
         return Err(Refusal {
             status: StatusCode::METHOD_NOT_ALLOWED,
             sentence: "Only GET is answered.".to_owned(),
@@ -42,14 +42,19 @@ fn check(served: &Served, request: &Request) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Notes alone are written, by our page: a form of another page cannot send JSON, and its scripts have to ask before.
-fn writes_notes(request: &Request) -> bool {
+/// What may be written.
+const WRITTEN: [&str; 3] = ["/notes", "/arrangement", "/queries"];
+
+/// Notes and what the reader prefers are written, by our page: a form of another page cannot send JSON, and its scripts have to ask before.
+fn writes(request: &Request) -> bool {
     let headers = request.headers();
     let json = headers.get(header::CONTENT_TYPE);
     let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
     let of_ours = |origin: &HeaderValue| origin.as_bytes().strip_prefix(b"http://") == host;
     request.method() == Method::PUT
-        && request.uri().path().ends_with("/notes")
+        && WRITTEN
+            .iter()
+            .any(|end| request.uri().path().ends_with(end))
         && json.is_some_and(|json| json == "application/json")
         && headers.get(header::ORIGIN).is_none_or(of_ours)
 }

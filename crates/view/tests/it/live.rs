@@ -13,6 +13,7 @@ const LIVE: Options = Options {
     port: None,
     live: true,
     names: None,
+    state: None,
     query_program: None,
     longest_query: None,
 };

@@ -9,6 +9,7 @@ mod details;
 mod files;
 mod findings;
 mod hostile;
+mod kept;
 mod live;
 mod sql;
 mod traces;

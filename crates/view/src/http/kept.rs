@@ -1,0 +1,56 @@
+//! What a reader prefers, of a trace and of all.
+
+use super::Served;
+use super::answer::{Answer, Refusal};
+use super::question::{Key, blocking};
+use crate::preferences::{Unkept, identity};
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+
+impl From<Unkept> for Refusal {
+    fn from(unkept: Unkept) -> Refusal {
+        let (status, sentence) = match unkept {
+            Unkept::Wrong(sentence) => (StatusCode::BAD_REQUEST, sentence),
+            Unkept::Refused(sentence) => (StatusCode::FORBIDDEN, sentence),
+        };
+        Refusal { status, sentence }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct TraceKey {
+    trace: usize,
+}
+
+pub async fn arrange(
+    State(served): State<Arc<Served>>,
+    Key(TraceKey { trace }): Key<TraceKey>,
+    sent: Result<Bytes, BytesRejection>,
+) -> Answer {
+    let sent = sent.map_err(|error| Refusal::bad_request(format!("{}.", error.body_text())))?;
+    blocking(move || {
+        let store = served.traces.at(trace).ok_or_else(Refusal::not_found)?;
+        let trace = identity(&*store.snapshot()?, store.name());
+        served.preferences.arrange(trace, &sent)?;
+        Ok(json!({}).into())
+    })
+    .await
+}
+
+pub async fn queries(State(served): State<Arc<Served>>) -> Answer {
+    blocking(move || Ok(json!({"queries": served.preferences.queries()}).into())).await
+}
+
+pub async fn ask(State(served): State<Arc<Served>>, sent: Result<Bytes, BytesRejection>) -> Answer {
+    let sent = sent.map_err(|error| Refusal::bad_request(format!("{}.", error.body_text())))?;
+    blocking(move || {
+        served.preferences.ask(&sent)?;
+        Ok(json!({"queries": served.preferences.queries()}).into())
+    })
+    .await
+}
