@@ -115,6 +115,7 @@ describe("a counter", () => {
     const started = performance.now();
     const means = new Set(Array.from({ length: 2000 }, (_, pixel) => many.in({ from_ns: pixel * 500, to_ns: (pixel + 1) * 500 })?.mean));
     expect([...means]).toEqual([49.5]);
+    expect([many.meanOf(0, 100), many.meanOf(100, 102)]).toEqual([49.5, 0.5]);
     expect(performance.now() - started).toBeLessThan(500);
   });
 });

@@ -64,6 +64,13 @@ export class Counter {
     return value === -Infinity ? null : value;
   }
 
+  /** Mean over the time of the steps `from..to`, which have some time; 0 where no value is known. */
+  meanOf(from: number, to: number): number {
+    const end = Math.min(to, this.value.length - 1);
+    const known_ns = this.known_ns[end] - this.known_ns[from];
+    return known_ns > 0 ? (this.area[end] - this.area[from]) / known_ns : 0;
+  }
+
   /** Of a range; null where no value is known in it. */
   in(range: Range): Statistics | null {
     // The step that holds at its beginning, too.

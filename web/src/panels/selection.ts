@@ -115,7 +115,7 @@ export class SelectionPanel {
     return h(
       "div",
       { class: "range-counters" },
-      h("h3", {}, "Counters in it", h("span", { class: "note" }, " mean over time, least to most")),
+      h("h3", {}, "Counters in it", h("span", { class: "note" }, " mean (least to most)")),
       h(
         "dl",
         { class: "fields" },

@@ -40,7 +40,7 @@ export class Tooltip {
     fill(
       this.element,
       h("div", { class: "tooltip-name" }, shortened(overview.counter?.name ?? "counter")),
-      h("div", {}, statisticsText(found ?? null, unit)),
+      h("div", {}, found && found.least !== found.most ? "mean " : "", statisticsText(found ?? null, unit)),
       h("div", { class: "note" }, `${instant(range.from_ns - view.origin_ns, length(range))}, ${duration(Math.max(1, Math.round(length(range))))} a pixel`),
     );
   }
@@ -66,11 +66,11 @@ export class Tooltip {
   }
 }
 
-/** `mean 63.0 %, 41.0 % to 88.0 %`; one value where it is the same all the time. */
+/** `63.0 % (41.0 % to 88.0 %)`: mean, least and most; one value where it is the same all the time. */
 export function statisticsText(found: Statistics | null, unit: string): string {
   if (!found) return "unknown here";
   if (found.least === found.most) return quantity(found.mean, unit);
-  return `mean ${quantity(found.mean, unit)}, ${quantity(found.least, unit)} to ${quantity(found.most, unit)}`;
+  return `${quantity(found.mean, unit)} (${quantity(found.least, unit)} to ${quantity(found.most, unit)})`;
 }
 
 function shortened(text: string): string {
