@@ -51,6 +51,9 @@ test("a dispatch has its kernel's counters", async () => {
   const text = await details.innerText();
   expect(text).toContain("compute: tensor ≤ 1.00 ms, reached 90 % ± 0");
   expect(text).toContain("tensor pipe active");
+  // Ten samples lie in it.
+  const here = opened.page.locator(".launch-counters");
+  await expect.poll(async () => (await here.innerText()).replaceAll("\n", " ")).toContain("tensor pipe active 90.0 %");
   expect(text).toMatch(/read from memory in all\s+about/);
 });
 
