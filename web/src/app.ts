@@ -357,11 +357,15 @@ export class App {
     const there = findings && !isMissing(findings) ? findings : null;
     this.verdict.show(findings, overview, coming);
     this.about.show(overview, there, this.overview.file?.folded ?? null);
-    this.tables.show();
-    this.limits.show(findings, coming);
+    this.showTables();
     this.legend.show();
     this.minimap.draw();
     this.showNotice();
+  }
+
+  private showTables(): void {
+    this.tables.show();
+    this.limits.show(this.shown.first.findings, this.coming());
   }
 
   /** What is said until the analyses have answered: how far it is. */
@@ -422,7 +426,7 @@ export class App {
       requestAnimationFrame(() => requestAnimationFrame(() => this.mark("fullDraw")));
       this.legend.show();
       // Their colours are those of what is drawn.
-      if (this.kernels.all.length > 0) this.tables.show();
+      if (this.kernels.all.length > 0) this.showTables();
     }
   }
 

@@ -109,12 +109,22 @@ describe("a counter", () => {
     expect(counter.in({ from_ns: -20, to_ns: -10 })).toBeNull();
     expect(counter.in({ from_ns: 50, to_ns: 60 })).toEqual({ mean: 30, least: 30, most: 30, known: 1 });
   });
+  test("has the steps that lie wholly in a range, where it is known all the time", () => {
+    const steps = new Counter(readFrame(frame({ unit: "percent" }, { at: Float64Array.of(0, 10, 20, 30, 40, 50), value: Float64Array.of(1, 2, 3, NaN, 4, NaN) })));
+    expect(steps.wholeIn({ from_ns: 0, to_ns: 30 })).toEqual({ from_ns: 0, to_ns: 30, count: 3 });
+    expect(steps.wholeIn({ from_ns: 5, to_ns: 29 })).toEqual({ from_ns: 10, to_ns: 20, count: 1 });
+    expect(steps.wholeIn({ from_ns: 5, to_ns: 15 })).toBeNull();
+    expect(steps.wholeIn({ from_ns: 5, to_ns: 50 })).toBeNull();
+    expect(steps.wholeIn({ from_ns: 38, to_ns: 99 })).toEqual({ from_ns: 40, to_ns: 50, count: 1 });
+    expect(steps.wholeIn({ from_ns: 60, to_ns: 99 })).toBeNull();
+  });
   test("of a million samples answers each pixel at once", () => {
     const million = Float64Array.from({ length: 1_000_000 }, (_, at) => at);
     const many = new Counter(readFrame(frame({ unit: "count" }, { at: million, value: million.map((at) => at % 100) })));
     const started = performance.now();
     const means = new Set(Array.from({ length: 2000 }, (_, pixel) => many.in({ from_ns: pixel * 500, to_ns: (pixel + 1) * 500 })?.mean));
     expect([...means]).toEqual([49.5]);
+    expect([many.meanOf(0, 100), many.meanOf(100, 102)]).toEqual([49.5, 0.5]);
     expect(performance.now() - started).toBeLessThan(500);
   });
 });

@@ -12,7 +12,7 @@
 //! 4. *idle*: near no limit, and multiprocessors were active for less than that share of the time.
 //! 5. *latency*: near no limit though they were active.
 //!
-//! That it is near no limit is only said where memory, tensor and FMA pipe were all sampled.
+//! *Idle* needs to know the share of memory (no pipe can work more than the multiprocessors do), *latency* tensor and FMA pipe too.
 //!
 //! What this cannot know: what the pipes compute. Which number type the tensor pipe works on is not counted, so there is no
 //! FLOP rate. Nor who used the GPU: counters are of the whole device, with what other programs did on it.

@@ -64,6 +64,25 @@ export class Counter {
     return value === -Infinity ? null : value;
   }
 
+  /** Mean over the time of the steps `from..to`, which have some time; 0 where no value is known. */
+  meanOf(from: number, to: number): number {
+    const end = Math.min(to, this.value.length - 1);
+    const known_ns = this.known_ns[end] - this.known_ns[from];
+    return known_ns > 0 ? (this.area[end] - this.area[from]) / known_ns : 0;
+  }
+
+  /** From the first to the last of the steps that lie wholly in a range, where each has a value, and how many they are. */
+  wholeIn(range: Range): (Range & { count: number }) | null {
+    const from = this.startingBefore(range.from_ns);
+    // The step after the last one begins where that ends.
+    let to = this.startingBefore(range.to_ns);
+    if (this.at_ns[to] !== range.to_ns) to -= 1;
+    if (to <= from) return null;
+    const [from_ns, to_ns] = [this.at_ns[from], this.at_ns[to]];
+    const known = this.known_ns[to] - this.known_ns[from] === to_ns - from_ns;
+    return known ? { from_ns, to_ns, count: to - from } : null;
+  }
+
   /** Of a range; null where no value is known in it. */
   in(range: Range): Statistics | null {
     // The step that holds at its beginning, too.

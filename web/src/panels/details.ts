@@ -9,6 +9,7 @@ import { sentence } from "../sentence.ts";
 import { bytes, duration, instant, known, of } from "../time/format.ts";
 import { type Arrow, arrowEnd, type View, wholeRange } from "../view.ts";
 import { gapCode, sampleDetails } from "./code-details.ts";
+import { launchCounters } from "../data/launch-counters.ts";
 import { gapDetails } from "./gap-details.ts";
 import { namedKernels } from "./kernels.ts";
 import { counterDetails } from "./limits.ts";
@@ -228,7 +229,10 @@ export class DetailsPanel {
     if (!kernel || !findings || isMissing(findings)) return null;
     const at = findings.kernel_rows.findIndex(({ kernels }) => kernels.includes(kernel.row));
     const row = namedKernels(findings)?.[at];
-    return row ? counterDetails(row) : null;
+    if (!row) return null;
+    const { event } = this.view;
+    const names = new Set(findings.kernels?.flatMap(({ counters }) => counters?.means.map(({ name }) => name) ?? []));
+    return counterDetails(row, event?.track.kind === "work" ? launchCounters(this.view.trace, event.track, event, names) : []);
   }
 
   private kernel(trace: number, kernel: NonNullable<Row["kernel"]>): HTMLElement {

@@ -4,7 +4,8 @@ import type { KernelCounters } from "../data/answers.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h, svg } from "../dom.ts";
 import type { Look } from "../look.ts";
-import { bytes, duration, known, quantity, share } from "../time/format.ts";
+import type { LaunchCounter } from "../data/launch-counters.ts";
+import { bytes, duration, known, of as counted, quantity, share, statisticsText } from "../time/format.ts";
 import { type FindingsSoFar, part } from "./awaited.ts";
 import { limitName, limitText, type NamedKernel, namedKernels, unitName } from "./kernels.ts";
 import { swatch } from "./swatch.ts";
@@ -172,8 +173,12 @@ function pipeText(row: NamedKernel): string {
   return busiest ? `${unitName(busiest.unit)} ${share(busiest.share)}` : "unknown";
 }
 
-/** The counters of a kernel, for its details. */
-export function counterDetails(row: NamedKernel): HTMLElement | null {
+function samplesText(launch: readonly LaunchCounter[]): string {
+  return counted(Math.max(...launch.map(({ samples }) => samples)), "sample", "samples");
+}
+
+/** The counters of a kernel, for its details: of all its dispatches, and of one. */
+export function counterDetails(row: NamedKernel, launch: readonly LaunchCounter[] = []): HTMLElement | null {
   const { counters } = row;
   if (!counters) return null;
   const moved = (name: string, found: { value: number; error: number } | null): HTMLElement[] => (found ? [h("dt", {}, name), h("dd", {}, `about ${bytes(found.value)} ± ${bytes(found.error)}`)] : []);
@@ -190,5 +195,7 @@ export function counterDetails(row: NamedKernel): HTMLElement | null {
       moved("read from memory in all", counters.dram_read_bytes),
       moved("written in all", counters.dram_written_bytes),
     ),
+    launch.length > 0 ? h("h3", {}, "In this dispatch", h("span", { class: "note" }, ` ${samplesText(launch)} that lie in it`)) : null,
+    launch.length > 0 ? h("dl", { class: "fields launch-counters" }, launch.flatMap(({ track: { overview }, found }) => [h("dt", {}, overview.counter?.name), h("dd", {}, statisticsText(found, overview.counter?.unit ?? "count"))])) : null,
   );
 }

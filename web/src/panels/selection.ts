@@ -7,10 +7,9 @@ import { fill, h } from "../dom.ts";
 import { partsIn, shareOf, startingIn, unionBusy } from "../lane/statistics.ts";
 import type { InRange } from "../in-range.ts";
 import type { Look } from "../look.ts";
-import { bytes, count, duration, instant, of, share } from "../time/format.ts";
+import { bytes, count, duration, instant, of, share, statisticsText } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";
-import { statisticsText } from "../timeline/tooltip.ts";
 import { swatch } from "./swatch.ts";
 
 const MOST_KERNELS = 12;
@@ -115,7 +114,7 @@ export class SelectionPanel {
     return h(
       "div",
       { class: "range-counters" },
-      h("h3", {}, "Counters in it", h("span", { class: "note" }, " mean over time, least to most")),
+      h("h3", {}, "Counters in it", h("span", { class: "note" }, " mean (least to most)")),
       h(
         "dl",
         { class: "fields" },

@@ -50,6 +50,13 @@ export function quantity(value: number, unit: string): string {
   }
 }
 
+/** `63.0 % (41.0 % to 88.0 %)`: mean, least and most; one value where it is the same all the time. */
+export function statisticsText(found: { mean: number; least: number; most: number } | null, unit: string): string {
+  if (!found) return "unknown here";
+  if (found.least === found.most) return quantity(found.mean, unit);
+  return `${quantity(found.mean, unit)} (${quantity(found.least, unit)} to ${quantity(found.most, unit)})`;
+}
+
 /** A count with thousands separators. */
 export function count(number: number): string {
   return Math.round(number).toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");

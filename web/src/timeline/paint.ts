@@ -251,11 +251,11 @@ export class Painter {
       if (value !== null) {
         const top = y(value);
         // Where many values share a column, the mean is darker than the greatest.
-        const crowd = next - from > 2 ? counter.in({ from_ns: scale.ns(x), to_ns: scale.ns(x + 1) }) : null;
+        const crowd = next - from > 2;
         context.globalAlpha = crowd ? 0.16 : 0.35;
         context.fillRect(x, Math.min(top, y(0)), 1, Math.abs(y(0) - top));
         if (crowd) {
-          const mean = y(crowd.mean);
+          const mean = y(counter.meanOf(from, next));
           context.globalAlpha = 0.5;
           context.fillRect(x, Math.min(mean, y(0)), 1, Math.abs(y(0) - mean));
         }

@@ -1,10 +1,9 @@
 // What the pointer is on, in a few words beside it.
 
-import { type Statistics } from "../data/counter.ts";
 import { NO_LABEL, type Track } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import type { Look } from "../look.ts";
-import { duration, instant, quantity } from "../time/format.ts";
+import { duration, instant, statisticsText } from "../time/format.ts";
 import { sampleNote } from "../panels/code-details.ts";
 import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";
@@ -40,7 +39,7 @@ export class Tooltip {
     fill(
       this.element,
       h("div", { class: "tooltip-name" }, shortened(overview.counter?.name ?? "counter")),
-      h("div", {}, statisticsText(found ?? null, unit)),
+      h("div", {}, found && found.least !== found.most ? "mean " : "", statisticsText(found ?? null, unit)),
       h("div", { class: "note" }, `${instant(range.from_ns - view.origin_ns, length(range))}, ${duration(Math.max(1, Math.round(length(range))))} a pixel`),
     );
   }
@@ -64,13 +63,6 @@ export class Tooltip {
       track.kind === "gaps" ? h("div", { class: "note" }, view.trace.causes.sentence(view.trace.text(it.key[index]))) : null,
     );
   }
-}
-
-/** `mean 63.0 %, 41.0 % to 88.0 %`; one value where it is the same all the time. */
-export function statisticsText(found: Statistics | null, unit: string): string {
-  if (!found) return "unknown here";
-  if (found.least === found.most) return quantity(found.mean, unit);
-  return `mean ${quantity(found.mean, unit)}, ${quantity(found.least, unit)} to ${quantity(found.most, unit)}`;
 }
 
 function shortened(text: string): string {

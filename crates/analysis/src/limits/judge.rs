@@ -60,27 +60,35 @@ fn limit(
     if by_shape {
         return Err(None);
     }
-    let needed = [LimitingUnit::Dram, LimitingUnit::Tensor, LimitingUnit::Fma];
     let lacks = |unit: &LimitingUnit| counters.shares.iter().all(|share| share.unit != *unit);
-    let absent = needed.into_iter().filter(lacks).map(LimitingUnit::name);
-    let absent: Vec<&str> = absent.collect();
-    let (Some(nearest), true) = (nearest, absent.is_empty()) else {
-        return unknown(format!(
-            "Near no limit that is known; the share of these is not: {}.",
-            absent.join(", ")
-        ));
+    if lacks(&LimitingUnit::Dram) {
+        return unknown(
+            "Near no limit that is known; what it has of the memory's bandwidth is not.".into(),
+        );
+    }
+    let Some(active) = counters.of(HardwareCounter::SmActive) else {
+        return unknown(
+            "Near no limit that is known; how active its multiprocessors were is not.".into(),
+        );
     };
-    match counters.of(HardwareCounter::SmActive) {
-        None => unknown(
-            "Near no limit; whether its multiprocessors were occupied was not sampled.".into(),
-        ),
-        Some(active) if active.mean / 100.0 < NEAR_LIMIT_SHARE => Ok(Found {
+    // No pipe can work more than the multiprocessors do.
+    if active.mean / 100.0 < NEAR_LIMIT_SHARE {
+        return Ok(Found {
             limit: KernelLimit::Idle,
             by: None,
             share: active.mean / 100.0,
             error: active.error / 100.0,
-        }),
-        Some(_) => Ok(Found::by(KernelLimit::Latency, nearest)),
+        });
+    }
+    let pipes = [LimitingUnit::Tensor, LimitingUnit::Fma];
+    let absent = pipes.into_iter().filter(lacks).map(LimitingUnit::name);
+    let absent: Vec<&str> = absent.collect();
+    match (nearest, absent.is_empty()) {
+        (Some(nearest), true) => Ok(Found::by(KernelLimit::Latency, nearest)),
+        _ => unknown(format!(
+            "Near no limit that is known; not sampled: {} (`gapscope record --counters=wide`).",
+            absent.join(", ")
+        )),
     }
 }
 

@@ -118,7 +118,7 @@ fn without_a_measured_limit_it_is_the_data_sheets_and_said_to_be() {
     let because = first.counters.as_ref().unwrap().unknown_because.as_ref();
     assert_eq!(
         because.unwrap(),
-        "Near no limit that is known; the share of these is not: DRAM."
+        "Near no limit that is known; what it has of the memory's bandwidth is not."
     );
 }
 
@@ -207,7 +207,7 @@ fn without_the_pipes_that_were_not_sampled_no_latency_is_claimed() {
     let because = first.counters.as_ref().unwrap().unknown_because.as_ref();
     assert_eq!(
         because.unwrap(),
-        "Near no limit that is known; the share of these is not: FMA."
+        "Near no limit that is known; not sampled: FMA (`gapscope record --counters=wide`)."
     );
 }
 

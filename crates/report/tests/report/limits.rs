@@ -98,7 +98,7 @@ fn a_limit_by_the_data_sheet_is_said_to_be() {
     );
     assert!(
         none.contains(
-            "Limit unknown: copy. Near no limit that is known; the share of these is not: DRAM."
+            "Limit unknown: copy. Near no limit that is known; what it has of the memory's bandwidth is not."
         ),
         "{none}"
     );

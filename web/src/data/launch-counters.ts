@@ -1,0 +1,30 @@
+// Counters of one dispatch: only where at least two whole samples lie in it, and nothing ran beside it.
+
+import type { Statistics } from "./counter.ts";
+import type { Place, Trace, Track } from "./trace.ts";
+
+export interface LaunchCounter {
+  track: Track;
+  found: Statistics;
+  samples: number;
+}
+
+const LEAST_SAMPLES = 2;
+
+/** Of the counters with these names that are loaded. Empty where it is not known that the dispatch ran alone. */
+export function launchCounters(trace: Trace, track: Track, place: Place, names: ReadonlySet<string>): LaunchCounter[] {
+  const lane = track.lanes[place.lane];
+  const range = { from_ns: lane.start_ns[place.index], to_ns: lane.end_ns(place.index) };
+  const { group } = track.overview;
+  const work = trace.tracks.filter((other) => other.kind === "work" && other.overview.group === group && other.overview.rows !== 0);
+  if (work.some(({ state }) => state !== "ready")) return [];
+  const beside = work.flatMap(({ lanes }) => lanes).reduce((sum, other) => sum + other.within(range).to - other.within(range).from, 0);
+  if (beside !== 1) return [];
+  return trace.tracks.flatMap((one): LaunchCounter[] => {
+    const { counter, overview } = one;
+    if (!counter || overview.group !== group || !names.has(overview.counter?.name ?? "")) return [];
+    const whole = counter.wholeIn(range);
+    const found = whole && whole.count >= LEAST_SAMPLES ? counter.in(whole) : null;
+    return whole && found ? [{ track: one, found, samples: whole.count }] : [];
+  });
+}
