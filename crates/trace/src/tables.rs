@@ -1,11 +1,14 @@
 //! The tables of a trace. Times are nanoseconds of the host's monotonic clock; an absent time is unknown, and the
 //! manifest's losses say why.
 
+mod kernel_metrics;
+
 use crate::ids::*;
 use crate::table::table;
 use std::sync::Arc;
 
 pub use crate::kinds::*;
+pub use kernel_metrics::{KernelMetric, KernelMetrics};
 pub use crate::table::{ColumnFacts, Table};
 
 table! {
@@ -465,6 +468,7 @@ macro_rules! for_each_table {
             samples: Samples,
             stacks: Stacks,
             frames: Frames,
+            kernel_metrics: KernelMetrics,
         }
     };
 }
