@@ -27,7 +27,8 @@ use crate::warm_up::{self, FirstUses, WarmUp};
 use gapscope_trace::manifest::{Loss, SamplingMode};
 use gapscope_trace::tables::{
     Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, Frames, HostCalls,
-    KernelMetrics, Kernels, Labels, Markers, Memory, OpaqueWork, Samples, Stacks, Submissions, Table, Transfers,
+    KernelMetrics, Kernels, Labels, Markers, Memory, OpaqueWork, Samples, Stacks, Submissions,
+    Table, Transfers,
 };
 use gapscope_trace::{Selection, Trace, UnreadTable};
 use serde::Serialize;

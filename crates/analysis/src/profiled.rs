@@ -272,7 +272,9 @@ impl ProfiledKernel {
             ("the L2 cache", self.l2),
             ("L1 and shared memory", self.l1),
         ];
-        let known = parts.into_iter().filter_map(|(part, share)| Some((part, share?)));
+        let known = parts
+            .into_iter()
+            .filter_map(|(part, share)| Some((part, share?)));
         Some(known.max_by(|a, b| a.1.total_cmp(&b.1))?.0)
     }
 
@@ -333,7 +335,11 @@ mod tests {
         }
         let unknown = profiled(&[(name::COMPUTE, 92.0)]);
         assert_eq!(unknown.bound, ProfileBound::Unknown);
-        assert!(unknown.sentence.contains("not measured"), "{}", unknown.sentence);
+        assert!(
+            unknown.sentence.contains("not measured"),
+            "{}",
+            unknown.sentence
+        );
         assert_eq!(unknown.memory, None);
     }
 

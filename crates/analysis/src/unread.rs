@@ -8,7 +8,8 @@ use crate::verdict::{Bound, Evidence};
 use crate::warm_up::WarmUp;
 use gapscope_trace::tables::{
     Bindings, Buffers, CommandBuffers, CounterValues, Counters, Dependencies, Dispatches, Frames,
-    HostCalls, KernelMetrics, Kernels, Labels, Memory, OpaqueWork, Samples, Stacks, Submissions, Table, Transfers,
+    HostCalls, KernelMetrics, Kernels, Labels, Memory, OpaqueWork, Samples, Stacks, Submissions,
+    Table, Transfers,
 };
 use gapscope_trace::{Trace, UnreadTable};
 

@@ -25,8 +25,8 @@ use gapscope_analysis::profiled::ProfiledKernel;
 use gapscope_analysis::ranks::RankFindings;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::unread::{
-    CAUSES, CODE, COMMAND_BUFFERS, CONDITIONS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED, TRANSFERS,
-    WORK,
+    CAUSES, CODE, COMMAND_BUFFERS, CONDITIONS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED,
+    TRANSFERS, WORK,
 };
 use gapscope_analysis::verdict::Part;
 use gapscope_analysis::warm_up::WarmUp;
@@ -320,7 +320,9 @@ impl<'a> Json<'a> {
             fill: findings.knows(KERNELS).then_some(&findings.fill),
             kernels: findings.knows(KERNELS).then(|| kernels(report)),
             kernel_limits: findings.kernel_limits.as_ref(),
-            profiled_kernels: findings.knows(PROFILED).then_some(&findings.profiled_kernels),
+            profiled_kernels: findings
+                .knows(PROFILED)
+                .then_some(&findings.profiled_kernels),
             labels: findings.knows(LABELS).then_some(&findings.labels),
             folded_labels: findings.knows(LABELS).then_some(&findings.folded_labels),
             operators: findings.knows(LABELS).then_some(&findings.operators),

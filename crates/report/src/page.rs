@@ -90,11 +90,7 @@ impl Report<'_> {
             ),
             counts("kernels", KERNELS, kernels::blocks(findings, top)),
             section("limits of kernels", KERNELS, limits::blocks(findings, top)),
-            section(
-                "kernels in depth",
-                PROFILED,
-                profiled::blocks(findings),
-            ),
+            section("kernels in depth", PROFILED, profiled::blocks(findings)),
             counts(
                 "labels",
                 LABELS,

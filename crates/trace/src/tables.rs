@@ -8,8 +8,8 @@ use crate::table::table;
 use std::sync::Arc;
 
 pub use crate::kinds::*;
-pub use kernel_metrics::{KernelMetric, KernelMetrics};
 pub use crate::table::{ColumnFacts, Table};
+pub use kernel_metrics::{KernelMetric, KernelMetrics};
 
 table! {
     /// Kernel executions, in the order in which their command buffers were seen finished.

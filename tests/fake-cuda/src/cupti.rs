@@ -4,6 +4,7 @@ mod buffer;
 pub mod callbacks;
 mod entry_points;
 mod metrics;
+mod range_profiler;
 
 use crate::config::{BadTimes, config};
 use crate::records::{self, Bytes, Kernel, Other};
@@ -43,6 +44,7 @@ pub struct State {
     late: Vec<Vec<u8>>,
     /// Attributes that the client has set.
     pub attributes: HashSet<u32>,
+    pub range_profiler: range_profiler::RangeProfiler,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);

@@ -24,7 +24,9 @@ pub enum WantedError {
 impl fmt::Display for WantedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WantedError::NoName => f.write_str("a part of a kernel's name is needed, as in `gemm:2`"),
+            WantedError::NoName => {
+                f.write_str("a part of a kernel's name is needed, as in `gemm:2`")
+            }
             WantedError::Number(number) => write!(
                 f,
                 "{number} is not a number of launches from 1 to {}",

@@ -19,8 +19,17 @@ const PIPES: [(&str, &str); 6] = [
 ];
 
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
-    let mut blocks: Vec<Block> = (findings.profiled_kernels.iter())
-        .flat_map(of_kernel)
+    let all = &findings.profiled_kernels;
+    let is_last = |at: usize| {
+        let later = &all[at + 1..];
+        !later.iter().any(|other| other.kernel == all[at].kernel)
+    };
+    let mut blocks: Vec<Block> = (all.iter().enumerate())
+        .filter(|(at, _)| is_last(*at))
+        .flat_map(|(_, profiled)| {
+            let same = all.iter().filter(|other| other.kernel == profiled.kernel);
+            of_kernel(profiled, same.count() as u64)
+        })
         .collect();
     if !blocks.is_empty() {
         let text = "Measured by hardware counters while the launch was run again and again, alone: caches hold what the run before \
@@ -30,11 +39,15 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     blocks
 }
 
-fn of_kernel(profiled: &ProfiledKernel) -> Vec<Block> {
+fn of_kernel(profiled: &ProfiledKernel, launches: u64) -> Vec<Block> {
     let passes = number::of(profiled.passes.into(), "pass", "passes");
+    let of = match launches {
+        1 => String::new(),
+        launches => format!("the last of {launches} profiled, "),
+    };
     let aside = match profiled.duration_ns {
-        Some(ns) => format!("{}, {passes}", number::duration_f64(ns)),
-        None => passes,
+        Some(ns) => format!("{of}{}, {passes}", number::duration_f64(ns)),
+        None => format!("{of}{passes}"),
     };
     let mut blocks = vec![
         Block::Heading(format!("{} in depth", profiled.kernel), aside),
@@ -43,30 +56,22 @@ fn of_kernel(profiled: &ProfiledKernel) -> Vec<Block> {
     ];
     blocks.extend(occupancy(profiled));
     blocks.extend(units(profiled));
-    let told: Vec<&StallShare> = (profiled.stalls.iter())
-        .filter(|stall| stall.share >= STALL_TOLD)
-        .collect();
-    if !told.is_empty() {
-        let mut table = Table::new([
-            Column::word("its warps"),
-            Column::number("share"),
-            Column::text("which means"),
-        ]);
-        for stall in &told {
-            table.row([
-                stall.reason.replace('_', " ").into(),
-                number::share(stall.share).into(),
-                stall.meaning.trim_end_matches('.').into(),
-            ]);
-        }
-        blocks.push(Block::Table(table));
-    }
-    let advice = told.iter().find_map(|stall| Some((stall, stall.advice?)));
-    blocks.extend(advice.map(|(stall, advice)| {
-        let reason = stall.reason.replace('_', " ");
-        Block::Sentence(format!("Against {reason}: {advice}.").into())
-    }));
+    let told = (profiled.stalls.iter()).filter(|stall| stall.share >= STALL_TOLD);
+    blocks.extend(told.map(|stall| Block::Item(says(stall))));
     blocks
+}
+
+/// What warps waited for, and what to do about it.
+fn says(stall: &StallShare) -> Text {
+    let reason = stall.reason.replace('_', " ");
+    let share = number::share(stall.share);
+    let text = Text::new()
+        .strong(format!("{reason} {share}: "))
+        .and(stall.meaning);
+    match stall.advice {
+        Some(advice) => text.faint(format!(" To do: {advice}.")),
+        None => text,
+    }
 }
 
 fn memory(profiled: &ProfiledKernel) -> Table {
@@ -110,7 +115,10 @@ fn memory(profiled: &ProfiledKernel) -> Table {
 fn occupancy(profiled: &ProfiledKernel) -> Option<Block> {
     let achieved = profiled.achieved_occupancy?;
     let mut text = format!("Occupancy: {} achieved", number::share(achieved));
-    match (profiled.theoretical_occupancy, profiled.occupancy_limited_by) {
+    match (
+        profiled.theoretical_occupancy,
+        profiled.occupancy_limited_by,
+    ) {
         (Some(most), Some(by)) => {
             let by = by.replace('-', " ");
             text += &format!(" of {} possible, which {by} limit.", number::share(most));
@@ -133,5 +141,6 @@ fn units(profiled: &ProfiledKernel) -> Option<Block> {
     let busy: Vec<String> = (busy.iter())
         .map(|(unit, share)| format!("{unit} {}", number::share(*share)))
         .collect();
-    (!busy.is_empty()).then(|| Block::Sentence(format!("Busiest units: {}.", busy.join(", ")).into()))
+    (!busy.is_empty())
+        .then(|| Block::Sentence(format!("Busiest units: {}.", busy.join(", ")).into()))
 }

@@ -2,8 +2,8 @@
 
 use super::default_names;
 use super::indexed::Indexed;
-use gapscope_model::kernel_names::{self, CppName};
 use super::loaded_code::LoadedCode;
+use gapscope_model::kernel_names::{self, CppName};
 use gapscope_model::{Ledger, LossKind};
 use gapscope_spool::event::{BindingAccess, LaunchShape};
 use gapscope_trace::Names;
