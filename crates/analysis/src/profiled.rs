@@ -237,6 +237,8 @@ fn stalls(value: impl Fn(&str) -> Option<f64>) -> Vec<StallShare> {
         Some((*stall, warps))
     });
     let all: f64 = known.clone().map(|(_, warps)| warps).sum();
+    // What is damaged may sum to more than a number holds.
+    let known = known.filter(|_| all.is_finite());
     let mut stalls: Vec<StallShare> = known
         .map(|(stall, warps)| StallShare {
             reason: stall.as_str(),

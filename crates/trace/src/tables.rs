@@ -89,7 +89,7 @@ table! {
         thread: Option<ThreadId>,
         /// When the host call started.
         start_ns: i64,
-        /// Until it returned; 0 where only the moment of the call is known (imports, profiles of the SDK).
+        /// Until it returned; 0 where only the moment of the call is known (imports, profiles of the SDK, launches that were profiled).
         duration_ns: i64,
         /// Command buffers in it.
         command_buffers: u32,
