@@ -8,11 +8,11 @@
 //! before had left in the caches.
 
 use crate::occupancy::Occupancy;
-use crate::quantity::{Nanoseconds, Percent};
+use crate::quantity::{Nanoseconds, Percent, of};
 use crate::thresholds::{PROFILE_CLOSE, PROFILE_LOW};
 use crate::timeline::Timeline;
 use gapscope_trace::ids::{DeviceId, KernelId, SubmissionId};
-use gapscope_trace::kernel_profile::{Metric, PROFILING_CALL, Stall, metric_name as name};
+use gapscope_trace::kernel_profile::{GRID, Metric, PROFILING_CALL, Stall, metric_name as name};
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::manifest::DeviceLimits;
 use gapscope_trace::tables::{KernelMetrics, MetricSection, MetricUnit, Table};
@@ -69,6 +69,12 @@ pub struct ProfiledKernel {
     pub theoretical_occupancy: Option<f64>,
     /// What allows no more: `groups`, `threads`, `registers`, `shared-memory`.
     pub occupancy_limited_by: Option<&'static str>,
+    /// Workgroups of the launch.
+    pub groups: Option<u64>,
+    /// Multiprocessors of the GPU.
+    pub multiprocessors: Option<u32>,
+    /// Workgroups over those that the GPU can hold at once.
+    pub waves: Option<f64>,
     /// What its warps waited for, the greatest first.
     pub stalls: Vec<StallShare>,
     /// All that was measured.
@@ -160,11 +166,21 @@ pub fn profiled_kernels(timeline: &Timeline) -> Vec<ProfiledKernel> {
             found.full_name = kernel
                 .and_then(|row| timeline.kernel_names.full_name(row))
                 .map(str::to_owned);
+            let limits = limits(found.submission);
+            found.multiprocessors = limits
+                .and_then(|limits| limits.multiprocessors)
+                .filter(|multiprocessors| *multiprocessors > 0);
             let occupancy = kernel
-                .zip(limits(found.submission))
+                .zip(limits)
                 .and_then(|(row, limits)| Occupancy::of_row(&tables.kernels, row, limits));
             found.theoretical_occupancy = occupancy.map(|occupancy| occupancy.share);
             found.occupancy_limited_by = occupancy.map(|occupancy| occupancy.limited_by);
+            found.waves = (found.groups.zip(found.multiprocessors).zip(occupancy)).map(
+                |((groups, multiprocessors), occupancy)| {
+                    groups as f64 / (f64::from(multiprocessors) * f64::from(occupancy.groups))
+                },
+            );
+            found.sentence = found.says();
             found
         })
         .collect()
@@ -211,6 +227,7 @@ fn of_rows(table: &KernelMetrics, rows: &[usize]) -> ProfiledKernel {
         dram_written_bytes: bytes(name::DRAM_WRITTEN),
         l2_bytes: bytes(name::L2_BYTES),
         l1_bytes: bytes(name::L1_BYTES),
+        groups: bytes(GRID.name).filter(|groups| *groups > 0),
         l2_hit_rate: share(name::L2_HIT_RATE),
         l1_hit_rate: share(name::L1_HIT_RATE),
         achieved_occupancy: share(name::WARPS_ACTIVE),
@@ -227,7 +244,6 @@ fn of_rows(table: &KernelMetrics, rows: &[usize]) -> ProfiledKernel {
         ..ProfiledKernel::default()
     };
     found.bound = ProfileBound::of(found.compute, found.memory);
-    found.sentence = found.says();
     found
 }
 
@@ -297,10 +313,32 @@ impl ProfiledKernel {
             ProfileBound::Both => format!(
                 "Units and memory bound it together: {compute} and {memory} of their greatest throughput{busiest}."
             ),
-            ProfileBound::Latency | ProfileBound::Unknown => format!(
-                "Latency bounds it: it reached {compute} of the units' greatest throughput and {memory} of that of memory, so that neither is its limit."
-            ),
+            ProfileBound::Latency | ProfileBound::Unknown => match self.too_small() {
+                Some(why) => format!(
+                    "Too small to fill the GPU: {why}. It reached {compute} of the units' greatest throughput and {memory} of that of memory."
+                ),
+                None => format!(
+                    "Latency bounds it: it reached {compute} of the units' greatest throughput and {memory} of that of memory, so that neither is its limit."
+                ),
+            },
         }
+    }
+
+    /// Why its launch leaves most of the GPU idle, where it does.
+    fn too_small(&self) -> Option<String> {
+        let (groups, multiprocessors) = self.groups.zip(self.multiprocessors)?;
+        if groups < u64::from(multiprocessors) {
+            return Some(format!(
+                "it has {} for {multiprocessors} multiprocessors",
+                of(groups, "workgroup", "workgroups")
+            ));
+        }
+        let waves = self.waves.filter(|waves| *waves < 1.0)?;
+        Some(format!(
+            "its {} are {} of those that the GPU can hold at once",
+            of(groups, "workgroup", "workgroups"),
+            Percent(waves)
+        ))
     }
 }
 
@@ -320,7 +358,24 @@ mod tests {
                 ..KernelMetric::default()
             });
         }
-        of_rows(&table, &(0..table.len()).collect::<Vec<_>>())
+        let mut found = of_rows(&table, &(0..table.len()).collect::<Vec<_>>());
+        found.multiprocessors = Some(132);
+        found.sentence = found.says();
+        found
+    }
+
+    #[test]
+    fn a_launch_that_cannot_fill_the_gpu_is_told_so() {
+        let small = |groups| {
+            let found = profiled(&[
+                (name::COMPUTE, 0.1),
+                (name::MEMORY, 3.0),
+                (GRID.name, groups),
+            ]);
+            found.sentence
+        };
+        assert!(small(2.0).starts_with("Too small to fill the GPU: it has 2 workgroups for 132"));
+        assert!(small(200.0).starts_with("Latency bounds it"));
     }
 
     #[test]

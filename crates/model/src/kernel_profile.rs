@@ -7,7 +7,7 @@ mod metrics;
 mod stall;
 mod wanted;
 
-pub use metrics::{METRICS, Metric, name as metric_name};
+pub use metrics::{GRID, METRICS, Metric, name as metric_name};
 pub use stall::Stall;
 pub use wanted::{Wanted, WantedError};
 

@@ -133,8 +133,8 @@ impl State {
         }
     }
 
-    /// Records a kernel when it is done.
-    pub fn kernel(&mut self, mut kernel: Kernel) {
+    /// Records a kernel when it is done; of one that is profiled without its times.
+    pub fn kernel(&mut self, mut kernel: Kernel, is_profiled: bool) {
         if !self.is_on(records::CONCURRENT_KERNEL) {
             return;
         }
@@ -149,6 +149,9 @@ impl State {
                 BadTimes::Negative => (kernel.start, kernel.end) = (kernel.end, kernel.start),
                 BadTimes::Half => kernel.end = 0,
             }
+        }
+        if is_profiled {
+            (kernel.start, kernel.end) = (0, 0);
         }
         self.pending.push(Pending {
             done_ns,

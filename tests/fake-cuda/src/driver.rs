@@ -409,13 +409,13 @@ fn launch(
         // Each run has a record of its own.
         let runs = cupti.range_profiler.launched(work.context);
         let first = kernel(known.name, &work, grid, block, shared);
-        tell_kernel(&mut cupti, first);
+        tell_kernel(&mut cupti, first, runs > 1);
         for _ in 1..runs {
             let Some(work) = driver.submit(stream, correlation, asked, config().kernel_ns) else {
                 break;
             };
             let again = kernel(known.name, &work, grid, block, shared);
-            tell_kernel(&mut cupti, again);
+            tell_kernel(&mut cupti, again, true);
         }
         SUCCESS
     })
@@ -441,7 +441,7 @@ fn kernel(name: usize, work: &Work, grid: [u32; 3], block: [u32; 3], shared: u32
     }
 }
 
-fn tell_kernel(cupti: &mut State, kernel: Kernel) {
+fn tell_kernel(cupti: &mut State, kernel: Kernel, is_profiled: bool) {
     // SAFETY: names are NUL-terminated and never freed, only overwritten.
     let name = unsafe { CStr::from_ptr(kernel.name) }.to_string_lossy();
     truth::write(
@@ -453,7 +453,7 @@ fn tell_kernel(cupti: &mut State, kernel: Kernel) {
             kernel.context_id, kernel.stream_id, kernel.device_id, kernel.graph_node_id
         ),
     );
-    cupti.kernel(kernel);
+    cupti.kernel(kernel, is_profiled);
 }
 
 fn lazy_loading(cupti: &mut State, correlation: u32, at: u64) {

@@ -14,9 +14,10 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// The metric of this name, where it is one of [`METRICS`].
+    /// The metric of this name, where it is one of [`METRICS`] or [`GRID`].
     pub fn of(name: &str) -> Option<&'static Metric> {
-        METRICS.iter().find(|metric| metric.name == name)
+        let all = METRICS.iter().chain([&GRID]);
+        all.into_iter().find(|metric| metric.name == name)
     }
 
     /// The unit of its value.
@@ -86,6 +87,13 @@ metrics! {
         SM_ACTIVE_CYCLES = "sm__cycles_active.avg": "Cycles in which a multiprocessor had work, mean over all.",
     }
 }
+
+/// Workgroups of the launch: known without the GPU's counters, and named as Nsight Compute does.
+pub static GRID: Metric = Metric {
+    name: "launch__grid_size",
+    section: MetricSection::Occupancy,
+    meaning: "Workgroups of the launch.",
+};
 
 const FIXED_METRICS: usize = FIXED.len();
 const ALL: usize = FIXED_METRICS + Stall::ALL.len();

@@ -6,7 +6,7 @@
 use super::call::known_thread;
 use super::{Assembler, Cuda};
 use gapscope_model::HostCallKind;
-use gapscope_model::kernel_profile::{METRICS, PROFILING_CALL};
+use gapscope_model::kernel_profile::{GRID, METRICS, PROFILING_CALL};
 use gapscope_spool::event::Span;
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{KernelId, ProcessId, SubmissionId};
@@ -63,14 +63,19 @@ impl Assembler {
         &mut self,
         profile: Profile,
         kernel: KernelId,
+        groups: Option<[u32; 3]>,
         submission: Option<SubmissionId>,
         tables: &mut Tables,
     ) {
         self.profiles = self.profiles.saturating_add(1);
-        for (at, value) in profile.values {
-            let Some(metric) = METRICS.get(usize::from(at)).filter(|_| value.is_finite()) else {
-                continue;
-            };
+        let groups = groups.map(|[x, y, z]| f64::from(x) * f64::from(y) * f64::from(z));
+        let groups = groups.filter(|groups| *groups > 0.0);
+        let measured = profile.values.into_iter();
+        let measured = measured.filter_map(|(at, value)| {
+            let metric = METRICS.get(usize::from(at))?;
+            value.is_finite().then_some((metric, value))
+        });
+        for (metric, value) in measured.chain(groups.map(|groups| (&GRID, groups))) {
             tables.kernel_metrics.push(KernelMetric {
                 profile: self.profiles,
                 kernel,
@@ -87,7 +92,7 @@ impl Assembler {
     /// The rows of a profile whose kernel left no record.
     fn write_profile_alone(&mut self, process: ProcessId, profile: Profile, tables: &mut Tables) {
         let kernel = self.kernels.called(process, &profile.kernel);
-        self.write_profile(profile, kernel, None, tables);
+        self.write_profile(profile, kernel, None, None, tables);
     }
 
     /// Nothing more comes from a process.

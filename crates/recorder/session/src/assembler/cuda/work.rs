@@ -215,8 +215,8 @@ impl Assembler {
             ..Launch::default()
         };
         self.write_work(cuda, &mut launch, first, tables);
-        if let (Some(profile), DeviceWorkKind::Kernel { kernel, .. }) = (profile, first.kind) {
-            self.write_profile(profile, kernel, Some(submission), tables);
+        if let (Some(profile), DeviceWorkKind::Kernel { kernel, groups }) = (profile, first.kind) {
+            self.write_profile(profile, kernel, Some(groups), Some(submission), tables);
         }
         let is_profiled = launch.profiled;
         for work in more.into_iter().filter(|_| !is_profiled) {
@@ -379,7 +379,12 @@ impl Assembler {
             }
         };
         if work.span.is_none() {
-            let reason = "the tracing library delivered no times";
+            let reason = match launch.profiled {
+                true => {
+                    "profiled: the tracing library delivers no times of what is run again and again"
+                }
+                false => "the tracing library delivered no times",
+            };
             self.ledger.add(lost, 1, reason);
         }
     }
