@@ -141,7 +141,7 @@ pub struct Record {
     /// Measure the first N launches [default: 1] of CUDA kernels whose name contains NAME, as reports show it or as in the
     /// code: memory, units, occupancy and stalls by hardware counters, for which such a launch is run again and again.
     /// May be given several times; see docs/profile-kernel.md
-    #[arg(long, value_name = "NAME[:N]", conflicts_with_all = ["gputrace", "attach"])]
+    #[arg(long, value_name = "NAME[:N]", conflicts_with_all = ["gputrace", "attach", "counters"])]
     pub profile_kernel: Vec<Wanted>,
 
     /// Record only the captures that the command makes with gapscope's SDK (`start_capture`), each as a trace of its
