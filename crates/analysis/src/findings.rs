@@ -17,6 +17,7 @@ use crate::latency::{self, QueueLatency};
 use crate::limits::{self, KernelLimits};
 use crate::memory_timeline::{self, MemoryRow};
 use crate::operators::{self, OperatorRow};
+use crate::profiled::{self, ProfiledKernel};
 use crate::ranks;
 use crate::timeline::Timeline;
 use crate::transfers::{self, TransferRow};
@@ -26,7 +27,8 @@ use crate::warm_up::{self, FirstUses, WarmUp};
 use gapscope_trace::manifest::{Loss, SamplingMode};
 use gapscope_trace::tables::{
     Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, Frames, HostCalls,
-    Kernels, Labels, Markers, Memory, OpaqueWork, Samples, Stacks, Submissions, Table, Transfers,
+    KernelMetrics, Kernels, Labels, Markers, Memory, OpaqueWork, Samples, Stacks, Submissions,
+    Table, Transfers,
 };
 use gapscope_trace::{Selection, Trace, UnreadTable};
 use serde::Serialize;
@@ -110,6 +112,8 @@ pub struct Findings {
     pub kernels: Vec<Kernel>,
     /// What their limits rest on; absent without hardware counters.
     pub kernel_limits: Option<KernelLimits>,
+    /// Launches that were profiled one by one, in the order in which they were.
+    pub profiled_kernels: Vec<ProfiledKernel>,
     /// Labels, parents before their children, siblings by busy time.
     pub labels: Vec<LabelRow>,
     /// The same with a model's layers folded into one row (`blocks.*.attn`); empty where there are none.
@@ -222,6 +226,7 @@ impl Findings {
             .with::<Buffers>()
             .with::<Bindings>()
             .with::<Kernels>()
+            .with::<KernelMetrics>()
     }
 
     /// Runs all analyses.
@@ -340,6 +345,7 @@ impl Findings {
             fill: judged.fill,
             kernels,
             kernel_limits,
+            profiled_kernels: profiled::profiled_kernels(timeline),
             labels: Vec::new(),
             folded_labels: Vec::new(),
             operators: Vec::new(),
@@ -355,6 +361,7 @@ impl Findings {
             losses: manifest.losses.clone(),
             notes: (manifest.notes.iter().cloned())
                 .chain(ranks::note(timeline))
+                .chain(profiled::note(timeline))
                 .collect(),
             unread: Vec::new(),
         };

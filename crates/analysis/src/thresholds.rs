@@ -218,4 +218,13 @@ thresholds! {
     SWAPPED_BYTES: u64 = 16_777_216, Bytes,
         "From so many bytes on that the machine moved from and to swap, the report says so.",
         "Some pages are swapped at any time; a disk of 500 MB/s reads so many back in 34 ms.";
+    PROFILE_LOW: f64 = 0.6, Share,
+        "A profiled kernel that reaches less than this share of the greatest throughput of both its units and memory waits for latency.",
+        "Nsight Compute draws the line there: a kernel that one of them bounds reaches more.";
+    PROFILE_CLOSE: f64 = 0.1, Share,
+        "Throughputs of units and memory that differ by less than this share of the greatest bound a profiled kernel together.",
+        "Relieving one of them would win no more than this before the other bounds it.";
+    STALL_TOLD: f64 = 0.1, Share,
+        "From this share of the time of its warps on the report tells a reason for which a profiled kernel's warps stalled.",
+        "What takes less cannot win more than a tenth.";
 }

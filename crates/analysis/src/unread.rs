@@ -8,7 +8,8 @@ use crate::verdict::{Bound, Evidence};
 use crate::warm_up::WarmUp;
 use gapscope_trace::tables::{
     Bindings, Buffers, CommandBuffers, CounterValues, Counters, Dependencies, Dispatches, Frames,
-    HostCalls, Kernels, Labels, Memory, OpaqueWork, Samples, Stacks, Submissions, Table, Transfers,
+    HostCalls, KernelMetrics, Kernels, Labels, Memory, OpaqueWork, Samples, Stacks, Submissions,
+    Table, Transfers,
 };
 use gapscope_trace::{Trace, UnreadTable};
 
@@ -50,6 +51,9 @@ pub const CODE: &[&str] = &[
 
 /// The tables on which the findings on kernels rest.
 pub const KERNELS: &[&str] = &[Dispatches::NAME, Kernels::NAME];
+
+/// The tables on which the profiles of single launches rest.
+pub const PROFILED: &[&str] = &[KernelMetrics::NAME, Kernels::NAME];
 
 /// The tables on which the findings on labels rest.
 pub const LABELS: &[&str] = &[

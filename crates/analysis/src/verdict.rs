@@ -1,7 +1,8 @@
 //! The verdict: what bounds the program's speed on the GPU.
 //!
 //! All devices with timed work are judged over one window, from the first work of any in the analysed window to the last.
-//! The time of each is split into parts; over the devices they sum to the window times the devices:
+//! Of the time of each, what passes while the recording itself holds the submitting thread up ([`Cause::Recording`](crate::gaps::Cause::Recording), as while it
+//! profiles a kernel) is left out. The rest is split into parts; over the devices they sum to the window times the devices, without that time:
 //!
 //! | part | time |
 //! |---|---|
@@ -98,7 +99,7 @@ impl std::fmt::Display for Bound {
 pub struct Evidence {
     /// The verdict and its main number in one sentence.
     pub sentence: String,
-    /// Device time that was judged: the window of all devices, once for each.
+    /// Device time that was judged: the window of all devices, once for each, without idle time that the recording itself caused.
     pub window_ns: Option<i64>,
     /// Its parts, the largest first; they sum to `window_ns`.
     pub parts: Vec<Part>,

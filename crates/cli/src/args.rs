@@ -9,6 +9,7 @@ mod scripts;
 use crate::deps::Deps;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use gapscope_command::{Mcp, Query};
+use gapscope_trace::kernel_profile::Wanted;
 use gapscope_trace::manifest::SamplingMode;
 use std::ffi::OsString;
 use std::ops::Range;
@@ -100,7 +101,8 @@ Examples:
   gapscope record --delay 5s --time-limit 10s --no-report -- ./server
   gapscope record --start-label 'step 3' -- ./my-program
   gapscope record --capture-only -- ./my-program-with-the-sdk
-  gapscope record --label-modules -- python train.py")]
+  gapscope record --label-modules -- python train.py
+  gapscope record --profile-kernel gemm:2 --profile-kernel 'fill<float>' -- python train.py")]
 pub struct Record {
     /// Folder to write; it must not exist [default: NAME.gapscope or NAME-2.gapscope, …, of the command's name]
     #[arg(short, long, value_name = "OUT.gapscope", value_hint = ValueHint::DirPath)]
@@ -135,6 +137,12 @@ pub struct Record {
     /// Label GPU work by PyTorch's operators (`aten::mm`), forward and backward; the report has a table of them
     #[arg(long)]
     pub label_ops: bool,
+
+    /// Measure the first N launches [default: 1] of CUDA kernels whose name contains NAME, as reports show it or as in the
+    /// code: memory, units, occupancy and stalls by hardware counters, for which such a launch is run again and again.
+    /// May be given several times; see docs/profile-kernel.md
+    #[arg(long, value_name = "NAME[:N]", conflicts_with_all = ["gputrace", "attach", "counters"])]
+    pub profile_kernel: Vec<Wanted>,
 
     /// Record only the captures that the command makes with gapscope's SDK (`start_capture`), each as a trace of its
     /// own: at the path that the command gives, or OUT, OUT-2, …

@@ -81,6 +81,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
             modules: arguments.label_modules,
             operators: arguments.label_ops,
         },
+        profile: arguments.profile_kernel.clone(),
         stdout_to_stderr: false,
         spool_limit_bytes: None,
         stack_rate_hz: (!arguments.no_stacks).then_some(arguments.stack_rate),

@@ -47,6 +47,7 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         (arguments.capture_only, "--capture-only"),
         (arguments.label_modules, "--label-modules"),
         (arguments.label_ops, "--label-ops"),
+        (!arguments.profile_kernel.is_empty(), "--profile-kernel"),
         (arguments.counters.is_some(), "--counters"),
     ];
     if let Some((_, option)) = unfit.iter().find(|(given, _)| *given) {

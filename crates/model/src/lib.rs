@@ -10,6 +10,8 @@ pub mod clock;
 mod conditions;
 pub mod cuda;
 mod hardware;
+pub mod kernel_names;
+pub mod kernel_profile;
 mod kind;
 mod kinds;
 mod loss;

@@ -21,10 +21,12 @@ use gapscope_analysis::latency::QueueLatency;
 use gapscope_analysis::limits::KernelLimits;
 use gapscope_analysis::memory_timeline::MemoryRow;
 use gapscope_analysis::operators::OperatorRow;
+use gapscope_analysis::profiled::ProfiledKernel;
 use gapscope_analysis::ranks::RankFindings;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::unread::{
-    CAUSES, CODE, COMMAND_BUFFERS, CONDITIONS, COUNTERS, KERNELS, LABELS, MEMORY, TRANSFERS, WORK,
+    CAUSES, CODE, COMMAND_BUFFERS, CONDITIONS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED,
+    TRANSFERS, WORK,
 };
 use gapscope_analysis::verdict::Part;
 use gapscope_analysis::warm_up::WarmUp;
@@ -92,7 +94,7 @@ pub struct Json<'a> {
     verdict: &'static str,
     /// The verdict and its main number in one sentence.
     verdict_sentence: &'a str,
-    /// Device time that was judged: the window of all devices, once for each.
+    /// Device time that was judged: the window of all devices, once for each, without idle time that the recording itself caused.
     verdict_window_ns: Option<i64>,
     /// The parts of that time, the largest first; they sum to it.
     verdict_evidence: &'a [Part],
@@ -154,6 +156,9 @@ pub struct Json<'a> {
     /// What the limits of kernels by hardware counters rest on; absent where the trace has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel_limits: Option<&'a KernelLimits>,
+    /// Launches of CUDA kernels that were profiled one by one (`gapscope record --profile-kernel`); absent where none was.
+    #[serde(skip_serializing_if = "is_empty")]
+    profiled_kernels: Option<&'a [ProfiledKernel]>,
     /// Labels, parents before their children, siblings by busy time.
     labels: Option<&'a [LabelRow]>,
     /// The same with a model's layers folded into one row (`blocks.*.attn`); empty where there are none.
@@ -315,6 +320,9 @@ impl<'a> Json<'a> {
             fill: findings.knows(KERNELS).then_some(&findings.fill),
             kernels: findings.knows(KERNELS).then(|| kernels(report)),
             kernel_limits: findings.kernel_limits.as_ref(),
+            profiled_kernels: findings
+                .knows(PROFILED)
+                .then_some(&findings.profiled_kernels),
             labels: findings.knows(LABELS).then_some(&findings.labels),
             folded_labels: findings.knows(LABELS).then_some(&findings.folded_labels),
             operators: findings.knows(LABELS).then_some(&findings.operators),

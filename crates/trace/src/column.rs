@@ -330,6 +330,8 @@ kind_columns!(
     MarkerScope,
     MemoryEvent,
     MemoryPlace,
+    MetricSection,
+    MetricUnit,
     NameSource,
     OpaqueWorkKind,
     SampleSource,

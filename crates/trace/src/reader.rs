@@ -17,7 +17,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use crate::versions::has_table;
+pub use crate::versions::{has_table, is_optional};
 pub use pieces::DispatchPieces;
 pub use tail::Tail;
 
@@ -194,11 +194,14 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
         ($($field:ident: $table:ty,)+) => {$(
             let name = <$table>::NAME;
             if selection.has_table(name) && has_table(manifest.format_version, name) {
-                let paths = if from_parts {
+                let mut paths = if from_parts {
                     parts.get(name).cloned().unwrap_or_default()
                 } else {
                     vec![table_path(folder, name)]
                 };
+                if is_optional(name) {
+                    paths.retain(|path| path.exists());
+                }
                 let selected = |column| selection.has_column(name, column);
                 sources.push(Source::open(paths, &mut tables.$field, selected, &mut diagnostics));
             }

@@ -2,7 +2,7 @@
 
 use crate::reader::{find_parts, load};
 use crate::tables::*;
-use crate::versions::has_table;
+use crate::versions::{has_table, is_optional};
 use crate::{Error, for_each_table, part};
 use std::path::{Path, PathBuf};
 
@@ -35,8 +35,10 @@ pub fn table_sizes(folder: &Path, format_version: u32) -> Result<Vec<TableSize>,
     macro_rules! add {
         ($($field:ident: $table:ty,)+) => {$(
             let name = <$table>::NAME;
-            if has_table(format_version, name) {
-                sizes.push(size::<$table>(&files(name)));
+            let of_table = files(name);
+            let is_there = !is_optional(name) || of_table.iter().any(|file| file.exists());
+            if has_table(format_version, name) && is_there {
+                sizes.push(size::<$table>(&of_table));
             }
         )+};
     }

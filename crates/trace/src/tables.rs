@@ -1,12 +1,15 @@
 //! The tables of a trace. Times are nanoseconds of the host's monotonic clock; an absent time is unknown, and the
 //! manifest's losses say why.
 
+mod kernel_metrics;
+
 use crate::ids::*;
 use crate::table::table;
 use std::sync::Arc;
 
 pub use crate::kinds::*;
 pub use crate::table::{ColumnFacts, Table};
+pub use kernel_metrics::{KernelMetric, KernelMetrics};
 
 table! {
     /// Kernel executions, in the order in which their command buffers were seen finished.
@@ -86,7 +89,7 @@ table! {
         thread: Option<ThreadId>,
         /// When the host call started.
         start_ns: i64,
-        /// Until it returned; 0 where only the moment of the call is known (imports, profiles of the SDK).
+        /// Until it returned; 0 where only the moment of the call is known (imports, profiles of the SDK, launches that were profiled).
         duration_ns: i64,
         /// Command buffers in it.
         command_buffers: u32,
@@ -465,6 +468,7 @@ macro_rules! for_each_table {
             samples: Samples,
             stacks: Stacks,
             frames: Frames,
+            kernel_metrics: KernelMetrics,
         }
     };
 }

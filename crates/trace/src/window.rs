@@ -75,6 +75,9 @@ impl Trace {
         tables.dependencies = rows(&from.dependencies, |t, row| {
             submissions.contains(&t.submission[row])
         });
+        tables.kernel_metrics = rows(&from.kernel_metrics, |t, row| {
+            t.submission[row].is_some_and(|id| submissions.contains(&id))
+        });
         tables.host_calls = rows(&from.host_calls, |t, row| {
             ours(t.process[row]) && touches(t.start_ns[row], t.duration_ns[row])
         });

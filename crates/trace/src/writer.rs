@@ -248,7 +248,10 @@ impl TraceWriter {
         macro_rules! merge {
             ($($field:ident: $table:ty,)+) => {$(
                 let part = parts.next().expect("every table has its parts");
-                merge::<$table>(&self.folder, &part.closed_paths())?;
+                let paths = part.closed_paths();
+                if !(paths.is_empty() && reader::is_optional(<$table>::NAME)) {
+                    merge::<$table>(&self.folder, &paths)?;
+                }
             )+};
         }
         for_each_table!(merge);

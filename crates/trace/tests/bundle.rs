@@ -498,3 +498,28 @@ fn a_pipe_in_place_of_a_file_is_an_error() {
         .to_string();
     assert!(error.contains("a pipe or a device"), "{error}");
 }
+
+#[test]
+fn a_table_that_only_some_traces_have_is_written_with_rows_only() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let without = temporary.path().join("without.gapscope");
+    write(&without, &trace());
+    assert!(!without.join("kernel_metrics.parquet").exists());
+    assert_eq!(open(&without), (trace(), vec![]));
+
+    let with = temporary.path().join("with.gapscope");
+    let text = "kernel_metric profile=1 kernel=1 submission=1 section=memory metric=dram__bytes_read.sum value=1024 unit=bytes passes=20
+         kernel_metric profile=1 kernel=1 section=stalls metric=made.up value=0.25 unit=ratio passes=20";
+    let mut trace = trace();
+    let metrics = Trace::from_text(text).expect("the text is a trace").tables;
+    trace.tables.kernel_metrics = metrics.kernel_metrics;
+    write(&with, &trace);
+    let (found, diagnostics) = open(&with);
+    assert_eq!(diagnostics, []);
+    assert_eq!(found.tables.kernel_metrics, trace.tables.kernel_metrics);
+    assert_eq!(found.tables.kernel_metrics.submission[1], None);
+    let sizes = gapscope_trace::table_sizes(&with, found.manifest.format_version);
+    let sizes = sizes.expect("readable");
+    let of_metrics = sizes.iter().find(|size| size.table == "kernel_metrics");
+    assert_eq!(of_metrics.and_then(|size| size.rows), Some(2));
+}

@@ -2,6 +2,7 @@
 //! devices really did. What a real GPU does, `tests/cuda-programs` looks at.
 
 mod layers;
+mod profiles;
 mod ranks;
 mod times;
 

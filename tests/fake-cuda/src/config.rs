@@ -9,6 +9,13 @@ pub enum BadTimes {
     Half,
 }
 
+/// How the profiler of kernels refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    Busy,
+    Privileges,
+}
+
 #[derive(Debug)]
 pub struct Config {
     pub api_version: u32,
@@ -34,6 +41,11 @@ pub struct Config {
     pub kernel_ns: u64,
     /// Milliseconds that it takes to switch a kind of record on or off.
     pub switch_ms: u64,
+    pub refuses_profiler: Option<Refusal>,
+    /// Milliseconds that the profiler of kernels takes to start.
+    pub profiler_ms: u64,
+    /// How often a profiled kernel runs.
+    pub passes: u64,
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -81,5 +93,12 @@ pub fn config() -> &'static Config {
         buffer_bytes: number("FAKE_CUDA_BUFFER").map_or(usize::MAX, |v| v as usize),
         kernel_ns: number("FAKE_CUDA_KERNEL_NS").unwrap_or(2_000),
         switch_ms: number("FAKE_CUDA_SWITCH_MS").unwrap_or(0),
+        refuses_profiler: match std::env::var("FAKE_CUDA_PROFILER").as_deref() {
+            Ok("busy") => Some(Refusal::Busy),
+            Ok("privileges") => Some(Refusal::Privileges),
+            _ => None,
+        },
+        profiler_ms: number("FAKE_CUDA_PROFILER_MS").unwrap_or(0),
+        passes: number("FAKE_CUDA_PASSES").unwrap_or(3),
     })
 }

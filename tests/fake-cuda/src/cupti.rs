@@ -4,6 +4,7 @@ mod buffer;
 pub mod callbacks;
 mod entry_points;
 mod metrics;
+mod range_profiler;
 
 use crate::config::{BadTimes, config};
 use crate::records::{self, Bytes, Kernel, Other};
@@ -43,6 +44,7 @@ pub struct State {
     late: Vec<Vec<u8>>,
     /// Attributes that the client has set.
     pub attributes: HashSet<u32>,
+    pub range_profiler: range_profiler::RangeProfiler,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -131,8 +133,8 @@ impl State {
         }
     }
 
-    /// Records a kernel when it is done.
-    pub fn kernel(&mut self, mut kernel: Kernel) {
+    /// Records a kernel when it is done; of one that is profiled without its times.
+    pub fn kernel(&mut self, mut kernel: Kernel, is_profiled: bool) {
         if !self.is_on(records::CONCURRENT_KERNEL) {
             return;
         }
@@ -147,6 +149,9 @@ impl State {
                 BadTimes::Negative => (kernel.start, kernel.end) = (kernel.end, kernel.start),
                 BadTimes::Half => kernel.end = 0,
             }
+        }
+        if is_profiled {
+            (kernel.start, kernel.end) = (0, 0);
         }
         self.pending.push(Pending {
             done_ns,

@@ -216,6 +216,8 @@ struct Api<'a> {
     inside: Option<Call>,
     /// As the structure of the call's parameters; those that are not pointers come last.
     parameters: &'a [usize],
+    /// Where the name of a kernel is that it launches.
+    symbol: usize,
 }
 
 impl From<Call> for Api<'_> {
@@ -224,6 +226,7 @@ impl From<Call> for Api<'_> {
             call,
             inside: None,
             parameters: &[],
+            symbol: 0,
         }
     }
 }
@@ -234,6 +237,7 @@ fn of_driver(call: Call, parameters: &[usize]) -> Api<'_> {
         call,
         inside: None,
         parameters,
+        symbol: 0,
     }
 }
 
@@ -243,6 +247,7 @@ fn of_runtime(call: Call, inside: Call, parameters: &[usize]) -> Api<'_> {
         call,
         inside: Some(inside),
         parameters,
+        symbol: 0,
     }
 }
 
@@ -260,7 +265,8 @@ impl Api<'_> {
         drop(driver);
         let context = CONTEXT.get();
         let call_back = |call| {
-            cupti::callbacks::deliver(call, self.parameters, correlation, context, result);
+            let launched = (context, self.symbol);
+            cupti::callbacks::deliver(call, self.parameters, correlation, launched, result);
         };
         match result {
             None => self.calls().for_each(call_back),
@@ -360,6 +366,24 @@ fn launch(
     shared: u32,
     stream: usize,
 ) -> c_int {
+    let words = |low: u32, high: u32| low as usize | (high as usize) << 32;
+    // cuLaunchKernel_params
+    let parameters = [
+        function,
+        words(grid[0], grid[1]),
+        words(grid[2], block[0]),
+        words(block[1], block[2]),
+        words(shared, 0),
+        stream,
+        0,
+        0,
+    ];
+    let symbol = driver().functions.get(&function).map_or(0, |f| f.name);
+    let api = Api {
+        parameters: &parameters,
+        symbol,
+        ..api
+    };
     call(api, |driver, correlation, asked| {
         let Some(known) = driver.functions.get(&function).copied() else {
             return INVALID_HANDLE;
@@ -382,8 +406,17 @@ fn launch(
                 },
             );
         }
-        let kernel = kernel(known.name, &work, grid, block, shared);
-        tell_kernel(&mut cupti, kernel);
+        // Each run has a record of its own.
+        let runs = cupti.range_profiler.launched(work.context);
+        let first = kernel(known.name, &work, grid, block, shared);
+        tell_kernel(&mut cupti, first, runs > 1);
+        for _ in 1..runs {
+            let Some(work) = driver.submit(stream, correlation, asked, config().kernel_ns) else {
+                break;
+            };
+            let again = kernel(known.name, &work, grid, block, shared);
+            tell_kernel(&mut cupti, again, true);
+        }
         SUCCESS
     })
 }
@@ -408,7 +441,7 @@ fn kernel(name: usize, work: &Work, grid: [u32; 3], block: [u32; 3], shared: u32
     }
 }
 
-fn tell_kernel(cupti: &mut State, kernel: Kernel) {
+fn tell_kernel(cupti: &mut State, kernel: Kernel, is_profiled: bool) {
     // SAFETY: names are NUL-terminated and never freed, only overwritten.
     let name = unsafe { CStr::from_ptr(kernel.name) }.to_string_lossy();
     truth::write(
@@ -420,7 +453,7 @@ fn tell_kernel(cupti: &mut State, kernel: Kernel) {
             kernel.context_id, kernel.stream_id, kernel.device_id, kernel.graph_node_id
         ),
     );
-    cupti.kernel(kernel);
+    cupti.kernel(kernel, is_profiled);
 }
 
 fn lazy_loading(cupti: &mut State, correlation: u32, at: u64) {

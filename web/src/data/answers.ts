@@ -315,6 +315,29 @@ export interface IdleTime {
   longest: Gap[];
 }
 
+/** A launch that was profiled; shares are 0 to 1. */
+export interface ProfiledKernel {
+  profile: number;
+  kernel: string;
+  passes: number;
+  duration_ns: number | null;
+  bound: string;
+  sentence: string;
+  dram: number | null;
+  l2: number | null;
+  l1: number | null;
+  dram_read_bytes: number | null;
+  dram_written_bytes: number | null;
+  l2_bytes: number | null;
+  l1_bytes: number | null;
+  l2_hit_rate: number | null;
+  l1_hit_rate: number | null;
+  achieved_occupancy: number | null;
+  theoretical_occupancy: number | null;
+  occupancy_limited_by: string | null;
+  stalls: { reason: string; share: number; meaning: string; advice: string | null }[];
+}
+
 export interface Findings {
   verdict: string;
   verdict_sentence: string;
@@ -338,6 +361,8 @@ export interface Findings {
   kernels: KernelRow[] | null;
   /** What the limits of kernels rest on; absent without hardware counters. */
   kernel_limits?: { sentences: string[] };
+  /** Absent where none was profiled. */
+  profiled_kernels?: ProfiledKernel[] | null;
   labels: LabelRow[] | null;
   unread: UnreadTable[];
   losses: Loss[];

@@ -44,12 +44,14 @@ impl<'a> Times<'a> {
                 let device = &devices[idle.device as usize];
                 let share = device.analysed.unwrap_or_default();
                 let of = |side| of_side(&idle.causes, side);
+                // Without the recording there would be no such time.
+                let recording_ns = of_cause(&idle.causes, Cause::Recording);
                 // What is below the threshold of the options has no cause.
                 let unexplained_ns = share.idle_ns.saturating_sub(idle.total_ns);
                 Times {
-                    window_ns,
+                    window_ns: window_ns.saturating_sub(recording_ns),
                     busy: share.parts,
-                    host_ns: of(Side::Host),
+                    host_ns: of(Side::Host).saturating_sub(recording_ns),
                     sync_ns: of(Side::Sync),
                     launch_ns: of(Side::Launch),
                     imbalance_ns: window_ns.saturating_sub(share.window_ns),
@@ -129,6 +131,12 @@ impl<'a> Times<'a> {
         ];
         idle.into_iter().fold(0, i64::saturating_add)
     }
+}
+
+/// Idle time with this cause.
+fn of_cause(causes: &[GapTotal], cause: Cause) -> i64 {
+    let total = causes.iter().find(|total| total.cause == cause);
+    total.map_or(0, |total| total.total_ns)
 }
 
 /// Idle time with a cause on this side.

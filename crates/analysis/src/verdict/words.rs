@@ -314,7 +314,8 @@ impl Times<'_> {
 
     /// What the host mostly did while it was waited for, as the end of a sentence.
     fn most(&self) -> String {
-        let known = (self.causes.iter()).filter_map(|total| {
+        let counts = |total: &&GapTotal| total.cause != Cause::Recording;
+        let known = (self.causes.iter()).filter(counts).filter_map(|total| {
             let doing = total.cause.facts(self.api).host_was?;
             let doing = match total.cause {
                 Cause::HostCall => self.host_call.as_deref().unwrap_or(doing),

@@ -3,19 +3,12 @@
 //! Kernels of one name and one code are one row, however they are specialised or launched. Where different code has one
 //! name, what tells it apart is behind the name: the words in which the whole names differ, or the hash of the code.
 
-mod cpp;
-mod functor;
-mod fused;
 mod marks;
-mod matrix;
-mod pytorch;
-mod readable;
-mod templates;
-mod types;
 
-pub use readable::readable;
+pub use gapscope_trace::kernel_names::readable;
 
 use crate::thresholds::CODES_OF_A_NAME;
+use gapscope_trace::kernel_names::{UNKNOWN, of_family};
 use gapscope_trace::tables::{Kernels, NameSource, Table};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -86,7 +79,7 @@ impl KernelNames {
     /// The name of the kernel in a row of the table.
     pub fn name(&self, row: usize) -> &str {
         self.named(row)
-            .map_or(readable::UNKNOWN, |kernel| kernel.name.as_str())
+            .map_or(UNKNOWN, |kernel| kernel.name.as_str())
     }
 
     /// The whole name of the kernel in a row of the table, where its name is a shorter one.
@@ -106,11 +99,11 @@ fn text(column: &[Option<Arc<str>>], row: usize) -> Option<&str> {
 
 fn base(name: &str, full: Option<&str>, source: NameSource) -> String {
     let known = match source {
-        _ if name.trim().is_empty() => Some(readable::UNKNOWN.to_owned()),
+        _ if name.trim().is_empty() => Some(UNKNOWN.to_owned()),
         // People chose it for reading.
         NameSource::NamesFile | NameSource::Label => None,
         // A library's name may be in it, but brackets need not be those of C++.
-        NameSource::ObjectName | NameSource::SourceName => readable::of_family(name),
+        NameSource::ObjectName | NameSource::SourceName => of_family(name),
         _ => Some(readable(name, full).into_owned()),
     };
     short(known.as_deref().unwrap_or(name))

@@ -143,6 +143,42 @@ fn code_that_is_loaded_inside_a_launch_and_the_recordings_own_time_are_distingui
 }
 
 #[test]
+fn time_that_profiling_a_kernel_took_is_no_part_of_the_verdict() {
+    let profiled = |took_us: u32| {
+        let after_us = 100 + took_us;
+        let findings = after_a_kernel(&format!(
+            "submission id=2 process=1 queue=1 thread=7 start_ns=120us kind=kernel function=cuLaunchKernel
+             host_call process=1 thread=7 call=recording start_ns=100us duration_ns={took_us}us function=\"profiling of a kernel\"
+             dispatch submission=2 queue=1 kernel=1 start_ns=130us duration_ns=10us
+             kernel_metric profile=1 kernel=1 submission=2 section=speed-of-light metric=gpu__time_duration.sum value=9000 unit=ns passes=20
+             submission id=3 process=1 queue=1 thread=7 start_ns={after_us}us duration_ns=5us kind=kernel function=cuLaunchKernel
+             dispatch submission=3 queue=1 kernel=1 start_ns={}us duration_ns=100us",
+            after_us + 10
+        ));
+        let profiles = &findings.profiled_kernels;
+        assert_eq!((profiles.len(), profiles[0].duration_ns), (1, Some(9000.0)));
+        assert_eq!(profiles[0].submission.map(|id| id.0), Some(2));
+        let said = findings
+            .notes
+            .iter()
+            .any(|note| note.contains("held the program up"));
+        assert!(said, "{:?}", findings.notes);
+        let recording = causes(&findings.gaps)
+            .into_iter()
+            .find(|(c, _)| *c == Recording);
+        (
+            findings.verdict,
+            findings.verdict_evidence.window_ns,
+            recording,
+        )
+    };
+    let (bound, window_ns, recording) = profiled(500);
+    assert!(recording.is_some_and(|(_, us)| us > 400), "{recording:?}");
+    let (longer, longer_ns, _) = profiled(2_000_000);
+    assert_eq!((bound, window_ns), (longer, longer_ns));
+}
+
+#[test]
 fn a_stream_that_waits_for_an_event_waits_for_the_other_streams_work() {
     // The device idles between the copy and the kernel that waits for it; the stream of the kernel idles during it.
     let findings = after_a_kernel(

@@ -5,6 +5,7 @@ use gapscope_analysis::ranks::{RankDigest, ranks};
 use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
 use gapscope_trace::Trace;
 use gapscope_trace::ids::*;
+use gapscope_trace::kernel_profile::METRICS;
 use gapscope_trace::manifest::{Device, DeviceLimits, Queue, SamplingMode};
 use gapscope_trace::tables::*;
 use proptest::prelude::*;
@@ -92,6 +93,7 @@ prop_compose! {
         memory in rows((id(), time(), any::<bool>(), id(), any::<u64>())),
         bindings in rows((id(), id(), any::<u64>(), any::<u64>())),
         kernels in rows(id()),
+        metrics in rows((id(), id(), some(id()), 0usize..80, any::<f64>())),
     ) -> Trace {
         let mut trace = Trace::default();
         let manifest = &mut trace.manifest;
@@ -166,6 +168,12 @@ prop_compose! {
             t.bindings.push(Binding { id: BindingSetId(id), buffer: BufferId(buffer), offset_bytes, bytes, ..Binding::default() });
             t.buffers.push(Buffer { id: BufferId(buffer), bytes: offset_bytes, ..Buffer::default() });
         }
+        for (profile, kernel, submission, metric, value) in metrics {
+            let name = METRICS.get(metric).map_or("none", |metric| metric.name);
+            t.kernel_metrics.push(KernelMetric {
+                profile, kernel: KernelId(kernel), submission: submission.map(|id| SubmissionId(id.into())), metric: name.into(), value, ..KernelMetric::default()
+            });
+        }
         for id in kernels {
             t.kernels.push(Kernel { id: KernelId(id), name: ["0", "nccl", "2"][id as usize % 3].into(), local_x: Some(id), registers: Some(id), ..Kernel::default() });
         }
@@ -239,6 +247,14 @@ fn check(findings: &Findings, threshold_ns: i64) -> Result<(), TestCaseError> {
         prop_assert_eq!(
             kernel.durations.timed_count + kernel.untimed_count,
             kernel.count
+        );
+    }
+    for profiled in &findings.profiled_kernels {
+        let shares: f64 = profiled.stalls.iter().map(|stall| stall.share).sum();
+        prop_assert!(
+            profiled.stalls.is_empty() || (shares - 1.0).abs() < 1e-6,
+            "{:?}",
+            profiled
         );
     }
     for queue in &findings.latency {

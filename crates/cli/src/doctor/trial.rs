@@ -75,6 +75,7 @@ impl Hooks {
             layer: self.layer.clone(),
             cuda: self.cuda.clone(),
             layers: Layers::default(),
+            profile: Vec::new(),
             // What drivers print is no part of the answer.
             stdout_to_stderr: true,
             spool_limit_bytes: None,

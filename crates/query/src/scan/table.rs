@@ -11,9 +11,9 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use gapscope_trace::parallel;
-use gapscope_trace::reader::has_table;
+use gapscope_trace::reader::{has_table, is_optional};
 use gapscope_trace::table_file::{OpenError, TableFile};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// One table of the trace format with the rows of all traces.
@@ -39,7 +39,9 @@ impl TraceTable {
         let files = self.files.get_or_init(|| {
             let sources = &self.library.traces.sources;
             let opened = parallel::each(sources.iter().collect(), |source| {
-                has_table(source.manifest.format_version, self.facts.name)
+                let path = path_of(&source.folder, &self.facts);
+                let is_there = !is_optional(self.facts.name) || path.exists();
+                (is_there && has_table(source.manifest.format_version, self.facts.name))
                     .then(|| open(&source.folder, &self.facts))
                     .transpose()
             });
@@ -55,9 +57,13 @@ impl TraceTable {
     }
 }
 
+fn path_of(folder: &Path, facts: &TableFacts) -> PathBuf {
+    folder.join(format!("{}.parquet", facts.name))
+}
+
 /// Opens the table's file in `folder`. The error is a sentence.
 fn open(folder: &Path, facts: &TableFacts) -> Result<TableFile, String> {
-    let path = folder.join(format!("{}.parquet", facts.name));
+    let path = path_of(folder, facts);
     let unreadable = |reason: String| {
         format!(
             "{} cannot be read ({reason}): its rows are missing",

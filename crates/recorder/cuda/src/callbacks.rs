@@ -18,6 +18,7 @@ mod effect;
 mod events;
 mod graphs;
 pub mod polls;
+pub mod profile;
 mod target;
 
 use crate::cupti::Cupti;
@@ -119,6 +120,9 @@ pub extern "C" fn called(_user: *mut c_void, domain: u32, number: u32, data: *co
         let subscription = subscription::live()?;
         // SAFETY: for calls of the runtime and of the driver, CUPTI gives this structure.
         let data = unsafe { data.cast::<CallbackData>().as_ref() }?;
+        if profile::is_on() && profile::is_of_profiler(data.correlation) {
+            return None;
+        }
         let calls = CALLS.get().filter(|_| IS_ON.load(Relaxed));
         let call = calls.and_then(|calls| calls.get(domain, number));
         if call.is_none_or(|call| call.class == FunctionClass::LoadModule) && !data.is_enter() {
@@ -139,6 +143,9 @@ pub extern "C" fn called(_user: *mut c_void, domain: u32, number: u32, data: *co
                 let nested =
                     |open: OpenCall| (open.domain, domain) == (domain::RUNTIME, domain::DRIVER);
                 if !open.is_some_and(nested) {
+                    if profile::is_on() && call.class == FunctionClass::LaunchKernel {
+                        profile::starts(subscription, data, call.name(), call.per_thread);
+                    }
                     OPEN.set(Some(start(call, data, [window, domain, number])));
                 }
                 return Some(());
@@ -146,7 +153,8 @@ pub extern "C" fn called(_user: *mut c_void, domain: u32, number: u32, data: *co
             let this = (domain, number, data.correlation);
             let open = open.filter(|open| (open.domain, open.number, open.correlation) == this)?;
             OPEN.set(None);
-            end(call, data, &open, &subscription.cupti);
+            let is_profiled = profile::is_on() && profile::ends(data.correlation);
+            end(call, data, &open, is_profiled, &subscription.cupti);
         }
         Some(())
     });
@@ -203,8 +211,12 @@ fn event_at_start(effect: Effect, event: usize) -> Option<Snapshot> {
 
 /// # Safety
 /// As for [`start`]; the call has returned.
-unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, cupti: &Cupti) {
-    let duration_ns = monotonic_ns().saturating_sub(open.start_ns).max(0);
+unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, is_profiled: bool, cupti: &Cupti) {
+    let duration_ns = match is_profiled {
+        // Without the profiler it would have been short: only when it was is known.
+        true => 0,
+        false => monotonic_ns().saturating_sub(open.start_ns).max(0),
+    };
     let span = Span {
         start_ns: open.start_ns,
         duration_ns,

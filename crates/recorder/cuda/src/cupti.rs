@@ -22,6 +22,8 @@ pub struct Cupti {
     pub version: u32,
     /// The program had loaded it before.
     pub was_loaded: bool,
+    /// Its file.
+    file: PathBuf,
 }
 
 /// Why there is none.
@@ -69,6 +71,11 @@ impl Cupti {
                 ),
             },
         }))
+    }
+
+    /// The file that it was loaded from.
+    pub fn file(&self) -> &Path {
+        &self.file
     }
 
     /// Starts to record a kind.
@@ -193,6 +200,7 @@ fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Missing>> {
             functions,
             version,
             was_loaded,
+            file,
         }),
         Err(symbol) => Err(unusable(
             "libcupti is not usable",

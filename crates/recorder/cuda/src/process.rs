@@ -1,6 +1,6 @@
 //! The recording of this process, from the first call of an entry point to its exit.
 
-use crate::callbacks::polls;
+use crate::callbacks::{polls, profile};
 use crate::recorder::{self, Recorder};
 use crate::subscription;
 use gapscope_spool::event::{CommonEvent, LossKind};
@@ -27,6 +27,7 @@ extern "C" fn at_exit() {
         // Those that other exit handlers made since the last flush.
         if subscription::live().is_some() {
             polls::write_all(recorder);
+            profile::finish(recorder);
         }
         let caught = hook::take_caught();
         if caught > 0 {

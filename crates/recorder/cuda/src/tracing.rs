@@ -5,6 +5,7 @@ mod flusher;
 mod kinds;
 mod switch;
 
+use crate::callbacks::profile;
 use crate::cupti::{Cupti, numbers};
 use crate::recorder::Recorder;
 use crate::{buffers, callbacks, sources, subscription, window};
@@ -50,6 +51,7 @@ fn prepare(recorder: &'static Recorder, cupti: &Cupti) {
     if let Some(subscription) = subscription::live() {
         sources::follow(subscription);
     }
+    profile::prepare();
     window::wait_for_start();
     switch::follow_session(recorder);
     flusher::start(recorder);

@@ -20,7 +20,6 @@ mod host;
 mod hull;
 mod indexed;
 mod instance;
-mod kernel_names;
 mod kernels;
 mod loaded_code;
 mod markers;
@@ -77,6 +76,8 @@ pub struct Assembler {
     submissions: u64,
     allocations: u32,
     dispatches: u64,
+    /// Launches whose profiles were written.
+    profiles: u32,
     /// The latest host time in any event.
     latest_ns: i64,
     first_submit_ns: Option<i64>,
@@ -137,6 +138,7 @@ impl Assembler {
             submissions: 0,
             allocations: 0,
             dispatches: 0,
+            profiles: 0,
             latest_ns: i64::MIN,
             first_submit_ns: None,
             captures: Vec::new(),

@@ -7,6 +7,7 @@ use crate::layers::Layers;
 use crate::session::Session;
 use crate::signals::Signals;
 use crate::{Error, inherited};
+use gapscope_model::kernel_profile::Wanted;
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::Names;
 use gapscope_trace::manifest::SamplingMode;
@@ -41,6 +42,8 @@ pub struct Recording {
     pub cuda: Option<PathBuf>,
     /// Labels to set in a program that sets none.
     pub layers: Layers,
+    /// Kernels of CUDA whose launches are profiled one by one.
+    pub profile: Vec<Wanted>,
     /// What it prints goes to this process's stderr, whose stdout is for something else.
     pub stdout_to_stderr: bool,
     /// The most bytes of spool that may wait in one process; the hooks' default when absent.
@@ -131,6 +134,10 @@ impl Recording {
         match self.stack_rate_hz {
             Some(_) => command.env_remove(env::STACKS),
             None => command.env(env::STACKS, "0"),
+        };
+        match self.profile.is_empty() {
+            true => command.env_remove(env::PROFILE_KERNELS),
+            false => command.env(env::PROFILE_KERNELS, Wanted::to_lines(&self.profile)),
         };
         if let Start::Label(text) = &self.start {
             command.env(env::START_LABEL, text);

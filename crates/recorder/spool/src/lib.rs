@@ -64,6 +64,9 @@ pub mod env {
     pub const STACKS: &str = "GAPSCOPE_STACKS";
     /// What labels are set in a program that sets none, separated by commas: `modules`, `operators`.
     pub const LABELS: &str = "GAPSCOPE_LABELS";
+    /// Kernels whose launches are profiled one by one, a line each: how many launches, a space, a part of the name
+    /// ([`Wanted`](gapscope_model::kernel_profile::Wanted)).
+    pub const PROFILE_KERNELS: &str = "GAPSCOPE_PROFILE_KERNELS";
     /// The libcupti to use, where the one that the CUDA library would find is the wrong one.
     pub const CUPTI: &str = "GAPSCOPE_CUPTI";
 }

@@ -3,7 +3,7 @@
 use super::{Claim, ClaimKind, Figure, Row, TOLD};
 use crate::number;
 use crate::section::{accuracy, limits, verdict};
-use gapscope_analysis::gaps::{Gap, GapTotal, gap_numbers};
+use gapscope_analysis::gaps::{Cause, Gap, GapTotal, gap_numbers};
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::thresholds::ADVICE_SHARE;
 use gapscope_analysis::transfers::TransferRow;
@@ -160,9 +160,15 @@ impl Teller<'_> {
         let facts = total.cause.facts(self.words.api);
         let gaps = number::of(total.count, "gap", "gaps");
         let mut text = format!(
-            "The GPU was idle for {} ({} of the time) in {gaps}: {}.",
+            "The GPU was idle for {} ({}) in {gaps}: {}.",
             number::duration(total.total_ns),
-            number::share_of(total.total_ns, window_ns),
+            match total.cause {
+                Cause::Recording => "left out of the verdict".to_owned(),
+                _ => format!(
+                    "{} of the time",
+                    number::share_of(total.total_ns, window_ns)
+                ),
+            },
             facts.name,
         );
         let mut rows = Vec::new();

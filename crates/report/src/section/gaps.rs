@@ -6,20 +6,25 @@ use crate::document::{Block, Column, Table, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::busy;
-use gapscope_analysis::gaps::{Gap, GapBin, HostTime, IdleTime, Pattern, Regularity, Side};
+use gapscope_analysis::gaps::{Cause, Gap, GapBin, HostTime, IdleTime, Pattern, Regularity, Side};
 use gapscope_analysis::thresholds::ADVICE_SHARE;
 use gapscope_analysis::vocabulary::Words;
 
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Vec<Block> {
     let idle = &findings.idle_time;
-    // The shares are those of the verdict.
+    // The shares are those of the verdict, which leaves out what the recording itself caused.
     let window = findings.verdict_evidence.window_ns.unwrap_or(0);
+    let left_out = findings
+        .gaps
+        .iter()
+        .find(|gap| gap.cause == Cause::Recording);
+    let left_out_ns = left_out.map_or(0, |gap| gap.total_ns);
     if window == 0 {
         return Vec::new();
     }
     let aside = format!(
         "{} of {} in {}",
-        number::share_of(idle.total_ns, window),
+        number::share_of(idle.total_ns.saturating_sub(left_out_ns), window),
         number::duration(window),
         number::of(idle.gap_count, "gap", "gaps"),
     );
@@ -43,14 +48,21 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
     for gap in &findings.gaps {
         let facts = gap.cause.facts(words.api);
         let share = gap.total_ns as f64 / window as f64;
+        let counts = gap.cause != Cause::Recording;
         let row = table.row([
             Text::new().with(Tone::Cause(facts.family), facts.letter.to_string()),
             Text::new().strong(facts.name),
             number::duration(gap.total_ns).into(),
-            number::share(share).into(),
+            match counts {
+                true => number::share(share).into(),
+                false => Text::new().faint("left out"),
+            },
             count(gap.count),
             count(gap.main_count),
-            Text::new().with(Tone::Cause(facts.family), bar(share, 12)),
+            Text::new().with(
+                Tone::Cause(facts.family),
+                bar(if counts { share } else { 0.0 }, 12),
+            ),
         ]);
         if share >= ADVICE_SHARE {
             let CauseNote { code, advice } = CauseNote::of(findings, gap);

@@ -171,6 +171,7 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
         counter_values { counter -> counters, }
         samples { process -> processes, stack -> stacks, }
         stacks { parent -> stacks, frame -> frames, }
+        kernel_metrics { kernel -> kernels, submission -> submissions, }
     }
 }
 

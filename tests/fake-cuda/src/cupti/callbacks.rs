@@ -34,12 +34,13 @@ pub fn are_wanted((domain, number, _): Call) -> bool {
     state.callback.is_some() && state.callbacks.contains(&(domain, number))
 }
 
-/// Calls the subscriber, if it wants that, at the start of a call; at its end where there is a result.
+/// Calls the subscriber, if it wants that, at the start of a call; at its end where there is a result. `symbol` is the address of
+/// the name of a kernel that is launched, or 0.
 pub fn deliver(
     call: Call,
     parameters: &[usize],
     correlation: u32,
-    context: u32,
+    (context, symbol): (u32, usize),
     result: Option<c_int>,
 ) {
     let callback = match are_wanted(call) {
@@ -54,7 +55,7 @@ pub fn deliver(
         function_name: name.as_ptr(),
         function_parameters: parameters.as_ptr().cast(),
         function_return_value: result.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
-        symbol_name: std::ptr::null(),
+        symbol_name: symbol as *const c_char,
         context: context as usize as *mut c_void,
         context_uid: context,
         correlation_data: &mut shared,

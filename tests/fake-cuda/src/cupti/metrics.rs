@@ -1,4 +1,4 @@
-//! The stub of CUPTI's metrics: PM sampling with values that are planted by the time, and with the manners that were found on a real
+//! The stub of CUPTI's metrics: its host part, and PM sampling with values that are planted by the time, and with the manners that were found on a real
 //! machine. `FAKE_CUDA_PM` makes more of it wrong, in words:
 //!
 //! | word | what is wrong |
@@ -19,7 +19,9 @@
 //! Samples begin at multiples of the interval. As on the real machine, the first one after a start begins seconds early. In a sample
 //! that begins in an even 10 ms of the clock, shares are 80 %, in others 20 %; 2 bytes are read in a ns, and 1 is written.
 
+use super::range_profiler::{self, is_metric};
 use super::{clock, now, state};
+use crate::config::config;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Mutex;
 
@@ -175,6 +177,10 @@ pub struct HostInitialize {
 #[derive(Default)]
 struct Host {
     has_availability: bool,
+    /// For the range profiler.
+    is_of_ranges: bool,
+    /// It was asked for what the chip lacks.
+    is_spoiled: bool,
     names: Vec<String>,
 }
 
@@ -191,6 +197,7 @@ pub unsafe extern "C" fn cuptiProfilerHostInitialize(p: *mut HostInitialize) -> 
     }
     let host = Host {
         has_availability: !p.availability.is_null(),
+        is_of_ranges: p.kind == 0,
         ..Host::default()
     };
     p.host = Box::into_raw(Box::new(host)).cast();
@@ -251,6 +258,14 @@ pub unsafe extern "C" fn cuptiProfilerHostConfigAddMetrics(p: *mut AddMetrics) -
     let p = of_size!(p, 40);
     // SAFETY: an object of ours, and the client's list.
     let (host, names) = unsafe { (&mut *p.host.cast::<Host>(), names(p.names, p.count)) };
+    if host.is_of_ranges {
+        host.is_spoiled |= !names.iter().all(|name| is_metric(name));
+        host.names.extend(names);
+        return match host.is_spoiled {
+            true => INVALID_PARAMETER,
+            false => SUCCESS,
+        };
+    }
     let lacks = word("lacks");
     let is_lacking = |name: &String| lacks.as_ref().is_some_and(|text| name.contains(text));
     // Without an image of what is there, it is not known that it is not.
@@ -299,7 +314,14 @@ pub unsafe extern "C" fn cuptiProfilerHostGetConfigImage(p: *mut Image) -> c_int
     let host = unsafe { &*p.host.cast::<Host>() };
     let two = word("two");
     let crowd = (host.names.iter()).any(|n| two.as_ref().is_some_and(|text| n.contains(text)));
-    let passes: u64 = if crowd && host.names.len() > 1 { 2 } else { 1 };
+    if host.is_spoiled {
+        return UNKNOWN;
+    }
+    let passes: u64 = match () {
+        () if host.is_of_ranges => config().passes,
+        () if crowd && host.names.len() > 1 => 2,
+        () => 1,
+    };
     // SAFETY: the client's image of 8 bytes.
     unsafe { p.image.cast::<[u8; 8]>().write(passes.to_ne_bytes()) };
     SUCCESS
@@ -565,6 +587,22 @@ pub struct Evaluate {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiProfilerHostEvaluateToGpuValues(p: *mut Evaluate) -> c_int {
     let p = of_size!(p, 72);
+    // SAFETY: an object of ours.
+    let host = unsafe { &*p.host.cast::<Host>() };
+    if host.is_of_ranges {
+        // SAFETY: the client's list, with room for a value of each.
+        let (names, values) = unsafe {
+            let values = std::slice::from_raw_parts_mut(p.values, p.count);
+            (names(p.names, p.count), values)
+        };
+        if host.is_spoiled || !names.iter().all(|name| host.names.contains(name)) {
+            return UNKNOWN;
+        }
+        for (name, value) in names.iter().zip(values) {
+            *value = range_profiler::value(name);
+        }
+        return SUCCESS;
+    }
     // SAFETY: an image from above.
     let Some((start, end)) = (unsafe { times(p.image, p.size, p.index) }) else {
         return INVALID_PARAMETER;

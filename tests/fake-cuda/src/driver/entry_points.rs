@@ -93,6 +93,17 @@ pub unsafe extern "C" fn cuCtxCreate_v2(
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuCtxGetDevice(device: *mut c_int) -> c_int {
+    let context = CONTEXT.get();
+    if context == 0 {
+        return INVALID_CONTEXT;
+    }
+    // SAFETY: the caller's variable.
+    unsafe { *device = driver().device_of(context) as c_int };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
 pub extern "C" fn cuCtxSetCurrent(context: usize) -> c_int {
     CONTEXT.set(context as u32);
     SUCCESS

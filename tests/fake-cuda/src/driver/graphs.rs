@@ -209,7 +209,7 @@ pub fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
             let mut kernel = kernel(name, &work, [1, 1, 1], [32, 1, 1], 0);
             kernel.graph_id = graph.id;
             kernel.graph_node_id = u64::from(graph.id) << 32 | u64::from(node + 1);
-            tell_kernel(&mut cupti, kernel);
+            tell_kernel(&mut cupti, kernel, false);
         }
         SUCCESS
     })

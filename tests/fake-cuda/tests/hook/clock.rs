@@ -18,7 +18,6 @@ fn unknown_times(bad: &str) {
         process.kernels.iter().filter(|k| k.span.is_none()).count(),
         100
     );
-    assert_eq!(process.lost("dispatch times", "CUPTI delivered none"), 100);
     for (kernel, truth) in process.kernels.iter().zip(outcome.truth_of("kernel")) {
         if let Some(span) = kernel.span {
             assert_eq!(
@@ -30,17 +29,17 @@ fn unknown_times(bad: &str) {
 }
 
 #[test]
-fn zero_times_are_unknown_and_counted() {
+fn zero_times_are_unknown() {
     unknown_times("zero");
 }
 
 #[test]
-fn an_end_before_the_begin_is_unknown_and_counted() {
+fn an_end_before_the_begin_is_unknown() {
     unknown_times("negative");
 }
 
 #[test]
-fn a_begin_without_an_end_is_unknown_and_counted() {
+fn a_begin_without_an_end_is_unknown() {
     unknown_times("half");
 }
 
@@ -56,10 +55,6 @@ fn work_that_is_not_done_when_the_program_ends_has_no_times() {
     assert!(
         (1..100).contains(&unknown),
         "the device, which needs 2 s, was at work for {unknown} of them"
-    );
-    assert_eq!(
-        process.lost("dispatch times", "CUPTI delivered none"),
-        unknown
     );
 }
 

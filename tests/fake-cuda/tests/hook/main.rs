@@ -12,6 +12,7 @@ mod operations;
 mod others;
 mod polls;
 mod processes;
+mod profiles;
 mod recorded;
 mod sources;
 mod stub;

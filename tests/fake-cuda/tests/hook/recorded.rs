@@ -36,6 +36,7 @@ pub struct Recorded {
     pub labels: Vec<Label>,
     pub losses: Vec<(String, u64, String)>,
     pub notes: Vec<String>,
+    pub profiles: Vec<Profile>,
     pub devices: Vec<(u32, String, Vec<u64>)>,
     /// Device, context and stream of each queue.
     pub queues: BTreeMap<u32, (u32, u32, u32)>,
@@ -315,6 +316,28 @@ impl Recorded {
                     .rfind(|l| l.thread == thread)
                     .expect("a label");
                 label.parts = text.to_owned();
+            }
+            CudaEvent::KernelProfiled {
+                correlation,
+                kernel,
+                span,
+                passes,
+                values,
+            } => {
+                // Before its call.
+                assert!(
+                    !self
+                        .calls
+                        .iter()
+                        .any(|call| call.correlation == correlation.0)
+                );
+                self.profiles.push(Profile {
+                    correlation: correlation.0,
+                    kernel: kernel.into_owned(),
+                    span,
+                    passes,
+                    values: values.into_owned(),
+                });
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What stands behind the names of kernels that share one, so that people can tell them apart.
 
-use super::{Group, readable};
+use super::Group;
+use gapscope_trace::kernel_names::without_parameters;
 use std::collections::HashSet;
 
 /// Longer marks say less than a digest.
@@ -43,7 +44,7 @@ pub(super) fn of<'a>(groups: &[&Group<'a>]) -> Vec<String> {
 fn texts<'a>(groups: &[&Group<'a>]) -> Vec<&'a str> {
     let texts = |of: fn(&Group<'a>) -> &'a str| groups.iter().map(|group| of(group)).collect();
     let differ = |texts: &Vec<&str>| texts.iter().any(|text| text != &texts[0]);
-    let bare: Vec<&str> = texts(|group| readable::without_parameters(group.whole));
+    let bare: Vec<&str> = texts(|group| without_parameters(group.whole));
     if all_differ(&bare) {
         return bare;
     }

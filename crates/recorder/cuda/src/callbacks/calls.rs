@@ -71,6 +71,11 @@ impl Call {
         })
     }
 
+    /// Its name, with its version.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Its function, which has to be written before the first call.
     pub fn definition(&self) -> CudaEvent<'static> {
         CudaEvent::Function {

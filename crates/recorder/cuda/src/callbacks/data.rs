@@ -2,7 +2,7 @@
 
 use crate::streams::CurrentContext;
 use gapscope_spool::ids;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// CUPTI_API_ENTER
 const ENTER: c_int = 0;
@@ -30,6 +30,7 @@ pub struct CallbackData {
 
 // As `offsetof` says of cupti_callbacks.h.
 const _: () = assert!(std::mem::offset_of!(CallbackData, parameters) == 16);
+const _: () = assert!(std::mem::offset_of!(CallbackData, symbol) == 32);
 const _: () = assert!(std::mem::offset_of!(CallbackData, context) == 40);
 const _: () = assert!(std::mem::offset_of!(CallbackData, correlation) == 64);
 const _: () = assert!(size_of::<CallbackData>() == 72);
@@ -41,6 +42,15 @@ impl CallbackData {
             handle: self.context,
             id: self.context_id,
         }
+    }
+
+    /// The kernel of a call that launches one, as the code calls it.
+    ///
+    /// # Safety
+    /// The data is CUPTI's, of a call that launches a kernel.
+    pub unsafe fn symbol(&self) -> Option<&CStr> {
+        // SAFETY: as the caller promises: null, or CUPTI's text.
+        (!self.symbol.is_null()).then(|| unsafe { CStr::from_ptr(self.symbol) })
     }
 
     /// True at the start of the call.

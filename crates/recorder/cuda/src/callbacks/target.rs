@@ -75,7 +75,7 @@ pub fn prepare() {
 }
 
 /// Whether what is put on a stream goes into a graph; `None`: the driver does not say.
-fn is_capturing(stream: Handle) -> Option<bool> {
+pub fn is_capturing(stream: Handle) -> Option<bool> {
     let mut status = 0;
     let function = (*IS_CAPTURING.get()?)?;
     // SAFETY: the driver's function with a stream that the program just used; it changes nothing.

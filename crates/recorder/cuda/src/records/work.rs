@@ -1,6 +1,6 @@
-//! Records of work on a device, and of functions that the host runs for a stream.
+//! Records of work on a device, and of functions that the host runs for a stream. What comes without its times is passed on without
+//! them, and counted by the session.
 
-use super::losses::NO_TIMES;
 use super::reader::Reader;
 use super::routes;
 use super::times::{span, work_span};
@@ -50,9 +50,6 @@ impl Reader {
             }
             let launch = self.kernels.launch(record, queue, self.recorder);
             let span = work_span(record.get(START), record.get(END));
-            if span.is_none() {
-                self.losses.add(LossKind::DispatchTimes, NO_TIMES);
-            }
             self.ended(record.get(DEVICE), span);
             self.packer.push(&Activity::Kernel {
                 launch,
@@ -70,9 +67,6 @@ impl Reader {
         // SAFETY: as the caller promises.
         unsafe {
             let span = work_span(record.get(fields.start), record.get(fields.end));
-            if span.is_none() {
-                self.losses.add(LossKind::TransferTimes, NO_TIMES);
-            }
             self.ended(record.get(fields.device), span);
             self.packer.push(&Activity::Transfer {
                 route,
@@ -142,9 +136,6 @@ impl Reader {
                 self.losses.add(LossKind::GraphLaunches, reason);
                 return;
             };
-            if span.is_none() {
-                self.losses.add(LossKind::GraphTimes, NO_TIMES);
-            }
             self.ended(device, span);
             self.packer.push(&Activity::GraphRun {
                 queue,

@@ -10,6 +10,7 @@ mod call;
 mod event_waits;
 mod finish;
 mod graph_captures;
+mod profiles;
 mod returns;
 mod work;
 
@@ -23,6 +24,7 @@ use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{KernelId, ProcessId, QueueId};
 use gapscope_trace::tables::Tables;
 use graph_captures::GraphCaptures;
+pub(super) use profiles::Profile;
 use returns::Returns;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -56,6 +58,8 @@ pub struct Cuda {
     event_waits: EventWaits,
     returns: Returns,
     graph_captures: GraphCaptures,
+    /// Profiles of launches whose work has not come.
+    profiles: FxHashMap<hook::Correlation, Profile>,
     /// The latest start of a call whose work has come.
     latest_launch_ns: Option<i64>,
     /// Anything of CUDA was recorded.

@@ -2,8 +2,8 @@
 
 use super::default_names;
 use super::indexed::Indexed;
-use super::kernel_names::{self, CppName};
 use super::loaded_code::LoadedCode;
+use gapscope_model::kernel_names::{self, CppName};
 use gapscope_model::{Ledger, LossKind};
 use gapscope_spool::event::{BindingAccess, LaunchShape};
 use gapscope_trace::Names;
@@ -99,6 +99,21 @@ impl Kernels {
         });
         self.unknown.insert(process, id);
         id
+    }
+
+    /// The first kernel of a process that has this entry point, which is new where there is none.
+    pub fn called(&mut self, process: ProcessId, entry_point: &str) -> KernelId {
+        let is_it = |k: &Kernel| k.process == process && k.entry_point == entry_point;
+        let known = self.kernels.ids().zip(self.kernels.iter());
+        let known = known.into_iter().find(|(_, kernel)| is_it(kernel));
+        if let Some((id, _)) = known {
+            return id;
+        }
+        self.add(Kernel {
+            process,
+            entry_point: entry_point.to_owned(),
+            ..Kernel::default()
+        })
     }
 
     /// The row of a kernel that is launched in this way: its own for the first way, another for each further one.

@@ -225,6 +225,7 @@ fn record(
         layer: "/dev/null".into(),
         cuda: None,
         layers: Layers::default(),
+        profile: Vec::new(),
         stdout_to_stderr: false,
         spool_limit_bytes: None,
         stack_rate_hz: None,

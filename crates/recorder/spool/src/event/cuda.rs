@@ -148,6 +148,19 @@ pub enum CudaEvent<'a> {
         /// When they came, read before anything was done with them.
         at_ns: i64,
     },
+    /// The thread that writes this has launched a kernel, which was profiled; the call itself is written later.
+    KernelProfiled {
+        /// That of the call; see [`super::Activity`].
+        correlation: ids::Correlation,
+        /// The kernel, as the code calls it.
+        kernel: Cow<'a, str>,
+        /// How long the thread was held up: the launch is in it.
+        span: Span,
+        /// How often the kernel ran; 0: nothing was measured.
+        passes: u32,
+        /// Places in [`METRICS`](gapscope_model::kernel_profile::METRICS), with values.
+        values: Cow<'a, [(u16, f64)]>,
+    },
 }
 
 /// Everything that is the same each time a program launches a kernel in the same way: a launch is then a small number.

@@ -90,3 +90,13 @@ pub struct Label {
     pub parts: String,
     pub at_ns: i64,
 }
+
+/// A launch that was profiled.
+#[derive(Debug)]
+pub struct Profile {
+    pub correlation: u32,
+    pub kernel: String,
+    pub span: Span,
+    pub passes: u32,
+    pub values: Vec<(u16, f64)>,
+}

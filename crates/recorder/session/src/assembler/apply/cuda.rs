@@ -1,7 +1,7 @@
 //! Events of the CUDA library.
 
 use super::super::Assembler;
-use super::super::cuda::{Batch, CallRecord};
+use super::super::cuda::{Batch, CallRecord, Profile};
 use super::super::objects::PoolRecord;
 use gapscope_spool::event::CudaEvent;
 use gapscope_spool::ids as hook;
@@ -130,6 +130,20 @@ impl Assembler {
             }
             CudaEvent::LabelPayload { ending, text } => {
                 self.label_payload(process, thread, ending, text);
+            }
+            CudaEvent::KernelProfiled {
+                correlation,
+                kernel,
+                span,
+                passes,
+                values,
+            } => {
+                let profile = Profile {
+                    kernel: kernel.into_owned(),
+                    passes,
+                    values: values.into_owned(),
+                };
+                self.kernel_profiled(process, (thread, correlation), span, profile, tables);
             }
         }
     }

@@ -71,6 +71,8 @@ pub struct Launch {
     label: Option<LabelId>,
     /// Pieces of work so far.
     position: u32,
+    /// It was profiled: of the records of its kernel the first counts.
+    profiled: bool,
     graph: Option<Box<GraphLaunch>>,
 }
 
@@ -166,6 +168,8 @@ impl Assembler {
             return;
         }
         match cuda.slots.get_mut(&correlation).map(|slot| &mut slot.half) {
+            // Profiled, the kernel runs again and again.
+            Some(Half::Launched(launch)) if launch.profiled => {}
             Some(Half::Launched(launch)) => {
                 let mut launch = std::mem::take(launch);
                 self.write_work(cuda, &mut launch, work, tables);
@@ -201,15 +205,21 @@ impl Assembler {
             self.host_call(process, cuda, &call, Some(queue), tables);
         }
         cuda.latest_launch_ns = cuda.latest_launch_ns.max(Some(start_ns));
+        let profile = cuda.profiles.remove(&call.correlation);
         let mut launch = Launch {
             submission: Some(submission),
             call: Some(call),
             awaited: copies_and_waits && first.is_awaited(),
             label: self.label_at(process, call.thread, start_ns),
+            profiled: profile.is_some(),
             ..Launch::default()
         };
         self.write_work(cuda, &mut launch, first, tables);
-        for work in more {
+        if let (Some(profile), DeviceWorkKind::Kernel { kernel, groups }) = (profile, first.kind) {
+            self.write_profile(profile, kernel, Some(groups), Some(submission), tables);
+        }
+        let is_profiled = launch.profiled;
+        for work in more.into_iter().filter(|_| !is_profiled) {
             self.write_work(cuda, &mut launch, work, tables);
         }
         cuda.put(call.correlation, Half::Launched(launch));
@@ -369,7 +379,12 @@ impl Assembler {
             }
         };
         if work.span.is_none() {
-            let reason = "the tracing library delivered no times";
+            let reason = match launch.profiled {
+                true => {
+                    "profiled: the tracing library delivers no times of what is run again and again"
+                }
+                false => "the tracing library delivered no times",
+            };
             self.ledger.add(lost, 1, reason);
         }
     }

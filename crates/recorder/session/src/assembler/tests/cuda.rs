@@ -6,6 +6,7 @@ mod clock;
 mod code;
 mod labels;
 mod launches;
+mod profiles;
 
 use crate::Names;
 use crate::assembler::Assembler;

@@ -63,7 +63,7 @@ const OTHERWISE: [&str; 6] = [
 const LONGEST: usize = 4096;
 
 /// True when a kernel of this name moves data between devices, or waits for other devices, and does little else.
-pub(crate) fn is_communication(name: &str) -> bool {
+pub fn is_communication(name: &str) -> bool {
     let path = path(&name[..name.floor_char_boundary(LONGEST)]);
     let Some((own, around)) = path.split_last() else {
         return false;

@@ -5,13 +5,13 @@ use super::{fused, matrix, pytorch, templates, types};
 use std::borrow::Cow;
 
 /// What a kernel without any name is called.
-pub(super) const UNKNOWN: &str = "unknown kernel";
+pub const UNKNOWN: &str = "unknown kernel";
 
 /// A kernel's name as people read it: `add<float> (vec4)`, `gemm bf16 128x256 bias TNN (nvjet …)`. `full_name` is the whole
 /// name in C++ where `name` is a shorter one. What is not understood stays as it is.
 ///
 /// ```
-/// use gapscope_analysis::vocabulary::readable;
+/// use gapscope_model::kernel_names::readable;
 /// let of_pytorch = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, \
 ///     std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)";
 /// assert_eq!(readable(of_pytorch, None), "add<float> (vec4)");
@@ -36,7 +36,7 @@ pub fn readable<'a>(name: &'a str, full_name: Option<&str>) -> Cow<'a, str> {
 }
 
 /// The name of a kernel of a library that is known here.
-pub(super) fn of_family(name: &str) -> Option<String> {
+pub fn of_family(name: &str) -> Option<String> {
     let tokens = cpp::parse(name)?;
     let path = cpp::path(&tokens);
     let kernel = path.last()?;
@@ -88,7 +88,7 @@ fn plain(tokens: &[Token]) -> Option<String> {
 }
 
 /// A name in C++ without its parameters, which repeat the arguments of its template.
-pub(super) fn without_parameters(name: &str) -> &str {
+pub fn without_parameters(name: &str) -> &str {
     match cpp::parse(name) {
         Some(tokens) if ends_with_parameters(&tokens) => {
             let start = tokens.last().map_or(name.len(), Token::start);

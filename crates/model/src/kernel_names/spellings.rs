@@ -1,0 +1,49 @@
+//! All names of one kernel.
+
+use super::{demangle, readable};
+
+/// Every way in which a kernel's name is written: in the code, in C++, and as reports show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spellings(Vec<String>);
+
+impl Spellings {
+    /// Of the kernel that the code calls so; the name may be mangled.
+    pub fn of(in_code: &str) -> Spellings {
+        let mut names = vec![in_code.to_owned()];
+        let mut add = |name: &str| {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        };
+        match demangle(in_code) {
+            Some(cpp) => {
+                add(&cpp.full);
+                add(&cpp.short);
+                add(&readable(&cpp.short, Some(&cpp.full)));
+            }
+            None => add(&readable(in_code, None)),
+        }
+        Spellings(names)
+    }
+
+    /// True when one of them contains this text.
+    ///
+    /// ```
+    /// use gapscope_model::kernel_names::Spellings;
+    /// let fill = Spellings::of(
+    ///     "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
+    /// );
+    /// for text in ["at6native29", "at::native::FillFunctor<float>", "elementwise_kernel<4", "fill<float> (vec4)"] {
+    ///     assert!(fill.contain(text), "{text}: {fill:?}");
+    /// }
+    /// assert!(!fill.contain("Fill<float>"));
+    /// ```
+    pub fn contain(&self, text: &str) -> bool {
+        self.0.iter().any(|name| name.contains(text))
+    }
+
+    /// As reports show it, but for what they put behind it to tell kernels of one name apart.
+    pub fn shown(&self) -> &str {
+        self.0.last().map_or("", String::as_str)
+    }
+}

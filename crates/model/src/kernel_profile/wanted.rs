@@ -1,0 +1,122 @@
+//! Which launches are to be profiled.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// So many launches of the kernels whose names contain a text: `NAME` or `NAME:N`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Contained in one of the kernel's [`Spellings`](crate::kernel_names::Spellings).
+    pub name: String,
+    /// The first so many of each process, over all such kernels together; at least 1.
+    pub launches: u32,
+}
+
+/// What [`Wanted`] cannot be read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WantedError {
+    /// There is no name.
+    NoName,
+    /// The number is 0 or too great.
+    Number(String),
+}
+
+impl fmt::Display for WantedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WantedError::NoName => {
+                f.write_str("a part of a kernel's name is needed, as in `gemm:2`")
+            }
+            WantedError::Number(number) => write!(
+                f,
+                "{number} is not a number of launches from 1 to {}",
+                Wanted::MOST
+            ),
+        }
+    }
+}
+
+impl std::error::Error for WantedError {}
+
+impl Wanted {
+    /// Each launch takes a good part of a second.
+    pub const MOST: u32 = 1000;
+
+    /// Several, as an environment variable has them: a line each.
+    pub fn to_lines(all: &[Wanted]) -> String {
+        let line = |wanted: &Wanted| format!("{} {}", wanted.launches, wanted.name);
+        all.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Reads [`Wanted::to_lines`]; lines that cannot be read are left out.
+    pub fn of_lines(lines: &str) -> Vec<Wanted> {
+        let read = |line: &str| {
+            let (launches, name) = line.split_once(' ')?;
+            Some(Wanted {
+                name: name.to_owned(),
+                launches: launches.parse().ok()?,
+            })
+        };
+        lines.lines().filter_map(read).collect()
+    }
+}
+
+impl FromStr for Wanted {
+    type Err = WantedError;
+
+    /// A number behind the last colon is that of launches, unless the colon is one of two, as in `at::native`.
+    fn from_str(text: &str) -> Result<Wanted, WantedError> {
+        let (name, number) = match text.rsplit_once(':') {
+            Some((name, number))
+                if !name.ends_with(':')
+                    && !number.is_empty()
+                    && number.bytes().all(|digit| digit.is_ascii_digit()) =>
+            {
+                (name, Some(number))
+            }
+            _ => (text, None),
+        };
+        if name.trim().is_empty() || name.contains(['\n', '\r']) {
+            return Err(WantedError::NoName);
+        }
+        let launches = match number {
+            None => 1,
+            Some(number) => (number.parse().ok())
+                .filter(|launches| (1..=Wanted::MOST).contains(launches))
+                .ok_or_else(|| WantedError::Number(number.to_owned()))?,
+        };
+        Ok(Wanted {
+            name: name.to_owned(),
+            launches,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_behind_a_single_colon_is_that_of_launches() {
+        let read = |text: &str| text.parse::<Wanted>().map(|w| (w.name, w.launches));
+        let is = |name: &str, launches| Ok((name.to_owned(), launches));
+        assert_eq!(read("gemm"), is("gemm", 1));
+        assert_eq!(read("gemm:3"), is("gemm", 3));
+        assert_eq!(read("at::native::fill"), is("at::native::fill", 1));
+        assert_eq!(read("at::native:2"), is("at::native", 2));
+        assert_eq!(read("a::7"), is("a::7", 1));
+        assert_eq!(read("fill<float> (vec4):2"), is("fill<float> (vec4)", 2));
+        assert_eq!(read(""), Err(WantedError::NoName));
+        assert_eq!(read(":2"), Err(WantedError::NoName));
+        assert_eq!(read("gemm:0"), Err(WantedError::Number("0".into())));
+        assert_eq!(read("gemm:1001"), Err(WantedError::Number("1001".into())));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_was_read_is_read_again(texts in proptest::collection::vec(".{0,30}(:[0-9]{1,4})?", 0..4)) {
+            let all: Vec<Wanted> = texts.iter().filter_map(|text| text.parse().ok()).collect();
+            proptest::prop_assert_eq!(Wanted::of_lines(&Wanted::to_lines(&all)), all);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Launches that are profiled one by one, because the user has chosen their kernels.
+//!
+//! CUPTI's range profiler is on from the start of such a launch to its end, and nowhere else: inside the call CUPTI runs the kernel
+//! again and again, with the memory that it had, until all metrics are counted. The call then takes a good part of a second; the
+//! time is written, so that nobody takes it for the program's. Without a choice none of this is ever reached.
+
+mod choice;
+mod launch;
+mod profiler;
+mod refusal;
+
+use super::data::CallbackData;
+use crate::recorder::{Recorder, recorder};
+use crate::subscription::Subscription;
+use choice::{Choice, Chosen};
+use gapscope_spool::event::{CudaEvent, Span};
+use gapscope_spool::model::kernel_profile::Wanted;
+use gapscope_spool::{env, ids, monotonic_ns};
+use launch::Launch;
+use profiler::Profiler;
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Launches are still to be profiled, or one is.
+static IS_ON: AtomicBool = AtomicBool::new(false);
+static CHOICE: Mutex<Option<Choice>> = Mutex::new(None);
+/// The launch that is being profiled: one at a time.
+static ACTIVE: Mutex<Option<Active>> = Mutex::new(None);
+
+thread_local! {
+    /// The correlation of the launch of this thread that is being profiled. It needs no destructor.
+    static PROFILED: Cell<ids::Correlation> = const { Cell::new(ids::Correlation::NONE) };
+}
+
+/// A launch that is being profiled.
+struct Active {
+    profiler: Profiler,
+    kernel: String,
+    start_ns: i64,
+}
+
+/// Reads what the user has chosen.
+pub fn prepare() {
+    let wanted = std::env::var(env::PROFILE_KERNELS).unwrap_or_default();
+    let wanted = Wanted::of_lines(&wanted);
+    if !wanted.is_empty() {
+        *lock(&CHOICE) = Some(Choice::of(wanted));
+        IS_ON.store(true, Relaxed);
+    }
+}
+
+/// Whether the functions below may have something to do.
+#[inline]
+pub fn is_on() -> bool {
+    IS_ON.load(Relaxed)
+}
+
+/// True for a call inside a launch that is being profiled: CUPTI makes it, not the program.
+pub fn is_of_profiler(correlation: ids::Correlation) -> bool {
+    let profiled = PROFILED.get();
+    profiled != ids::Correlation::NONE && profiled != correlation
+}
+
+/// A launch of a kernel starts.
+///
+/// # Safety
+/// The data is CUPTI's, of a call of the driver of this name.
+pub unsafe fn starts(
+    subscription: &Subscription,
+    data: &CallbackData,
+    function: &str,
+    per_thread: bool,
+) {
+    let Some(recorder) = recorder() else { return };
+    // SAFETY: as the caller promises.
+    let Some(kernel) = (unsafe { data.symbol() }) else {
+        return;
+    };
+    let kernel = kernel.to_string_lossy();
+    let chosen = {
+        let mut choice = lock(&CHOICE);
+        let Some(choice) = choice.as_mut() else {
+            return;
+        };
+        let Some(chosen) = choice.chosen(&kernel) else {
+            return;
+        };
+        // SAFETY: as the caller promises.
+        let launch = unsafe { Launch::of(data, function, per_thread) };
+        match choice.refuse(&chosen, launch) {
+            Some(sentence) => return note_once(recorder, sentence),
+            None => choice.take(&chosen),
+        }
+        chosen
+    };
+    let mut active = lock(&ACTIVE);
+    if active.is_some() {
+        // On another thread: there will be more launches.
+        return give_back(&chosen);
+    }
+    PROFILED.set(data.correlation);
+    let start_ns = monotonic_ns();
+    // SAFETY: as the caller promises: the context is the thread's current one.
+    match unsafe { Profiler::start(subscription.cupti.file(), data.current_context().handle) } {
+        Ok(profiler) => {
+            *active = Some(Active {
+                profiler,
+                kernel: kernel.into_owned(),
+                start_ns,
+            });
+        }
+        Err(why) => {
+            PROFILED.set(ids::Correlation::NONE);
+            held_up(recorder, data.correlation, start_ns, &kernel);
+            give_up(recorder, &why);
+        }
+    }
+}
+
+/// A call has returned. True where it was profiled: how long it took says nothing.
+pub fn ends(correlation: ids::Correlation) -> bool {
+    if PROFILED.get() != correlation || correlation == ids::Correlation::NONE {
+        return false;
+    }
+    let active = lock(&ACTIVE).take();
+    let (Some(active), Some(recorder)) = (active, recorder()) else {
+        PROFILED.set(ids::Correlation::NONE);
+        return false;
+    };
+    let Active {
+        profiler,
+        kernel,
+        start_ns,
+    } = active;
+    let measured = profiler.finish();
+    PROFILED.set(ids::Correlation::NONE);
+    match measured {
+        Ok(measured) => recorder.write(&CudaEvent::KernelProfiled {
+            correlation,
+            kernel: Cow::Owned(kernel),
+            span: Span::between(start_ns, monotonic_ns()),
+            passes: measured.passes,
+            values: Cow::Owned(measured.values),
+        }),
+        Err(why) => {
+            held_up(recorder, correlation, start_ns, &kernel);
+            give_up(recorder, &why);
+        }
+    }
+    if lock(&CHOICE).as_ref().is_none_or(Choice::is_done) {
+        IS_ON.store(false, Relaxed);
+    }
+    true
+}
+
+/// The process ends: says which of the user's choices came to nothing.
+pub fn finish(recorder: &Recorder) {
+    if let Some(choice) = lock(&CHOICE).take() {
+        choice.unmet(|sentence| recorder.note(&sentence));
+    }
+}
+
+/// The time that a profile without values took.
+fn held_up(recorder: &Recorder, correlation: ids::Correlation, start_ns: i64, kernel: &str) {
+    recorder.write(&CudaEvent::KernelProfiled {
+        correlation,
+        kernel: Cow::Borrowed(kernel),
+        span: Span::between(start_ns, monotonic_ns()),
+        passes: 0,
+        values: Cow::Borrowed(&[]),
+    });
+}
+
+/// Nothing more is profiled in this process.
+fn give_up(recorder: &Recorder, why: &str) {
+    IS_ON.store(false, Relaxed);
+    *lock(&CHOICE) = None;
+    recorder.note(&format!("Kernels were not profiled, or no more: {why}."));
+}
+
+fn give_back(chosen: &Chosen) {
+    if let Some(choice) = lock(&CHOICE).as_mut() {
+        choice.give_back(chosen);
+    }
+}
+
+/// A sentence that is new: each is said once.
+fn note_once(recorder: &Recorder, sentence: Option<String>) {
+    if let Some(sentence) = sentence {
+        recorder.note(&sentence);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
