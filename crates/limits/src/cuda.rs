@@ -1,0 +1,203 @@
+//! CUDA's devices.
+
+mod cublas;
+mod driver;
+mod library;
+
+use crate::samples::{Effort, Samples, repeat};
+use crate::{Choice, Draft, Progress};
+use cublas::Cublas;
+use driver::{Context, Device, Driver, Kernel};
+use gapscope_model::{Api, cuda};
+use std::ffi::CString;
+
+const KERNELS: &str = include_str!("cuda/kernels.ptx");
+const THREADS: u32 = 256;
+/// Workgroups for each multiprocessor: all threads that one holds, on every generation.
+const GROUPS: u32 = 8;
+/// The largest buffers.
+const MOST_BYTES: u64 = 4 << 30;
+/// Bytes of a vector that an invocation reads or writes at once, and how many of them in a round.
+const VECTOR: u64 = 16;
+const VECTORS: u64 = 4;
+/// Multiply-adds of an invocation's round; eight chains.
+const MULTIPLY_ADDS: u32 = 256;
+const ROUNDS: u32 = 1024;
+/// Empty kernels that are timed together.
+const LAUNCHES: u32 = 1000;
+
+/// CUDA's devices that were asked for, measured. Numbers begin with `first`. `Err`: CUDA cannot be used here.
+pub fn measure(
+    choice: Option<&Choice>,
+    first: usize,
+    effort: Effort,
+    progress: Progress<'_>,
+) -> Result<(usize, Vec<Result<Draft, String>>), String> {
+    let driver = Driver::open()?;
+    let mut all = Vec::new();
+    let count = driver.count()?;
+    for number in 0..count {
+        let device = driver.device(number)?;
+        if !Choice::fits(choice, first + number as usize, &device.name) {
+            continue;
+        }
+        let name = device.name.clone();
+        let measured = measured(driver, &device, effort, progress);
+        all.push(measured.map_err(|error| format!("{name} (CUDA) cannot be measured: {error}")));
+    }
+    Ok((usize::try_from(count).unwrap_or(0), all))
+}
+
+fn measured(
+    driver: Driver,
+    device: &Device,
+    effort: Effort,
+    progress: Progress<'_>,
+) -> Result<Draft, String> {
+    let module = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+    let mut draft = Draft::new(
+        Api::Cuda,
+        &device.name,
+        &device.uuid,
+        cuda::driver_versions(&module, driver.version()),
+    );
+    let context = Context::open(driver, device)?;
+    let bench = Bench {
+        context: &context,
+        effort,
+        ptx: CString::new(KERNELS.replace("MULTIPLY_ADDS", &multiply_adds()))
+            .map_err(|error| error.to_string())?,
+    };
+    bench.memory(&mut draft, progress)?;
+    bench.arithmetic(&mut draft, progress)?;
+    if let Err(error) = bench.matrices(driver, &mut draft, progress) {
+        draft
+            .notes
+            .push(format!("Matrix rates are unknown: {error}."));
+    }
+    Ok(draft)
+}
+
+/// In turn in each of eight chains.
+fn multiply_adds() -> String {
+    (0..MULTIPLY_ADDS)
+        .map(|number| format!("    fma.rn.f32 %f{0}, %f{0}, %x, %y;\n", number % 8))
+        .collect()
+}
+
+struct Bench<'a> {
+    context: &'a Context,
+    effort: Effort,
+    ptx: CString,
+}
+
+impl Bench<'_> {
+    fn groups(&self) -> u32 {
+        self.context.multiprocessors * GROUPS
+    }
+
+    fn kernel(&self, name: &str) -> Result<Kernel, String> {
+        self.context.kernel(&self.ptx, name)
+    }
+
+    fn repeat(
+        &self,
+        count: u32,
+        each: &mut dyn FnMut() -> Result<(), String>,
+    ) -> Result<Samples, String> {
+        repeat(self.effort, || self.context.time(count, each))
+    }
+
+    fn memory(&self, draft: &mut Draft, progress: Progress<'_>) -> Result<(), String> {
+        let context = self.context;
+        let grid = u64::from(self.groups()) * u64::from(THREADS);
+        let round = grid * VECTOR * VECTORS;
+        // Two of them: a quarter of what is free.
+        let bytes = (context.free_bytes()? / 8).min(MOST_BYTES) / round * round;
+        if bytes == 0 {
+            return Err("it has too little free memory".to_owned());
+        }
+        let (from, to) = (context.allocate(bytes)?, context.allocate(bytes)?);
+        let shape = [self.groups(), THREADS];
+        let by_kernel = |name: &str| {
+            let kernel = self.kernel(name)?;
+            let mut parameters = [from.address, to.address, bytes / VECTOR];
+            // SAFETY: the kernel's parameters are two addresses of so many bytes, and a count of vectors.
+            self.repeat(2, &mut || unsafe {
+                context.launch(kernel, shape, &mut parameters)
+            })
+        };
+        progress("write bandwidth");
+        draft.write(bytes, by_kernel("bench_write")?, "a kernel");
+        progress("read bandwidth");
+        draft.read(bytes, by_kernel("bench_read")?, "a kernel");
+        progress("copy bandwidth");
+        draft.copy(bytes, by_kernel("bench_copy")?, "a kernel");
+        // SAFETY: both have so many bytes.
+        let copied = self.repeat(2, &mut || unsafe {
+            context.copy(from.address, to.address, bytes)
+        });
+        draft.copy(bytes, copied?, "cuMemcpyDtoDAsync");
+        Ok(())
+    }
+
+    fn arithmetic(&self, draft: &mut Draft, progress: Progress<'_>) -> Result<(), String> {
+        let context = self.context;
+        progress("multiply-adds");
+        let to = context.allocate(4)?;
+        let shape = [self.groups(), THREADS];
+        let kernel = self.kernel("bench_multiply_add")?;
+        let mut parameters = [to.address, u64::from(ROUNDS)];
+        // SAFETY: the kernel's parameters are an address of four bytes and a number of 32 bits.
+        let samples = self.repeat(2, &mut || unsafe {
+            context.launch(kernel, shape, &mut parameters)
+        });
+        let each = u64::from(ROUNDS) * u64::from(MULTIPLY_ADDS);
+        let invocations = u64::from(self.groups()) * u64::from(THREADS);
+        draft.multiply_adds(each * invocations, samples?, "a kernel");
+        progress("launch interval");
+        let kernel = self.kernel("bench_nothing")?;
+        // SAFETY: the kernel has no parameters.
+        let samples = self.repeat(LAUNCHES, &mut || unsafe {
+            context.launch(kernel, [1, 32], &mut [])
+        });
+        draft.launches(
+            samples?,
+            "an empty kernel of one workgroup, by cuLaunchKernel",
+        );
+        Ok(())
+    }
+
+    fn matrices(
+        &self,
+        driver: Driver,
+        draft: &mut Draft,
+        progress: Progress<'_>,
+    ) -> Result<(), String> {
+        let context = self.context;
+        progress("matrix rates");
+        let cublas = Cublas::open(context, driver.version())?;
+        let words = cublas::SIZE * cublas::SIZE;
+        let (inputs, product) = (context.allocate(8 * words)?, context.allocate(4 * words)?);
+        let fill = self.kernel("bench_fill")?;
+        for of in &cublas::ALL {
+            let [mask, ones] = of.bits.map(u64::from);
+            let mut parameters = [inputs.address, 2 * words, mask, ones];
+            // SAFETY: the kernel's parameters are an address of so many words, their count, and two numbers of 32 bits.
+            context.time(1, &mut || unsafe {
+                context.launch(fill, [self.groups(), THREADS], &mut parameters)
+            })?;
+            let samples = self.repeat(4, &mut || cublas.multiply(of, &inputs, &product));
+            let flops = 2 * cublas::SIZE * words;
+            let by = format!("{} of {} rows and columns", cublas.name, cublas::SIZE);
+            match samples {
+                Ok(samples) => draft.matrix(of.name, flops, samples, &by),
+                Err(error) => draft.notes.push(format!(
+                    "The matrix rate of {} is unknown: {error}.",
+                    of.name
+                )),
+            }
+        }
+        Ok(())
+    }
+}
