@@ -3,7 +3,6 @@
 use crate::args::{Bench, BenchDevice, BenchTask};
 use crate::failure::Failure;
 use crate::page;
-use gapscope_analysis::quantity;
 use gapscope_limits::Choice;
 use gapscope_report::document::{Block, Document, Text};
 use gapscope_trace::measured::{Kept, Store};
@@ -36,10 +35,14 @@ fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     });
     if found.devices.is_empty() && found.failed.is_empty() {
         return Err(match &arguments.device {
-            Some(asked) if found.there > 0 => Failure::new(format!(
-                "no device is `{asked}`: there {}; `gapscope doctor` names them",
-                quantity::of(found.there as u64, "is one", "are")
-            )),
+            Some(asked) if !found.there.is_empty() => {
+                let there = found.there.iter().enumerate();
+                let there: Vec<String> = there.map(|(n, name)| format!("{n}: {name}")).collect();
+                Failure::new(format!(
+                    "no device is `{asked}`; there are {}",
+                    there.join(", ")
+                ))
+            }
             _ => Failure::new(format!(
                 "there is no device to measure ({})",
                 found.absent.join("; ")
@@ -48,6 +51,9 @@ fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     }
     if !arguments.quick {
         keep(&found.devices)?;
+    }
+    for absent in &found.absent {
+        page::say(&format!("gapscope: not measured: {absent}\n"));
     }
     for failed in &found.failed {
         page::say(&format!("gapscope: {failed}\n"));
@@ -134,7 +140,10 @@ fn show(
 fn lines(device: &Kept) -> Vec<String> {
     let limits = &device.limits;
     let rate = |value: u64| format!("{:.1} GB/s", value as f64 / 1e9);
-    let flops = |value: u64| format!("{:.1} TFLOP/s", value as f64 / 1e12);
+    let flops = |value: u64| match value as f64 {
+        value if value < 1e12 => format!("{:.1} GFLOP/s", value / 1e9),
+        value => format!("{:.1} TFLOP/s", value / 1e12),
+    };
     let mut figures = vec![
         (
             "copy",

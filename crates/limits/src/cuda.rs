@@ -26,26 +26,25 @@ const ROUNDS: u32 = 1024;
 /// Empty kernels that are timed together.
 const LAUNCHES: u32 = 1000;
 
-/// CUDA's devices that were asked for, measured. Numbers begin with `first`. `Err`: CUDA cannot be used here.
+/// CUDA's devices that were asked for, measured; `there` gets all. `Err`: CUDA cannot be used here.
 pub fn measure(
     choice: Option<&Choice>,
-    first: usize,
+    there: &mut Vec<String>,
     effort: Effort,
     progress: Progress<'_>,
-) -> Result<(usize, Vec<Result<Draft, String>>), String> {
+) -> Result<Vec<Result<Draft, String>>, String> {
     let driver = Driver::open()?;
     let mut all = Vec::new();
-    let count = driver.count()?;
-    for number in 0..count {
+    for number in 0..driver.count()? {
         let device = driver.device(number)?;
-        if !Choice::fits(choice, first + number as usize, &device.name) {
+        if !Choice::takes(choice, there, "CUDA", &device.name) {
             continue;
         }
         let name = device.name.clone();
         let measured = measured(driver, &device, effort, progress);
         all.push(measured.map_err(|error| format!("{name} (CUDA) cannot be measured: {error}")));
     }
-    Ok((usize::try_from(count).unwrap_or(0), all))
+    Ok(all)
 }
 
 fn measured(
@@ -61,6 +60,8 @@ fn measured(
         &device.uuid,
         cuda::driver_versions(&module, driver.version()),
     );
+    let progress: Progress<'_> =
+        &|what| progress(&format!("{what} of {} through CUDA", device.name));
     let context = Context::open(driver, device)?;
     let bench = Bench {
         context: &context,

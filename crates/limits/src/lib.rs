@@ -36,7 +36,10 @@ impl Choice {
         }
     }
 
-    fn fits(choice: Option<&Choice>, number: usize, name: &str) -> bool {
+    /// Notes a device that is there, and says whether it was asked for.
+    fn takes(choice: Option<&Choice>, there: &mut Vec<String>, api: &str, name: &str) -> bool {
+        let number = there.len();
+        there.push(format!("{name} ({api})"));
         match choice {
             None => true,
             Some(Choice::Number(asked)) => *asked == number,
@@ -54,8 +57,8 @@ pub struct Found {
     pub failed: Vec<String>,
     /// Why an interface has no devices here, as sentences without their full stop.
     pub absent: Vec<String>,
-    /// Devices that there are, whether or not they were asked for.
-    pub there: usize,
+    /// The devices that there are by their numbers, whether or not they were asked for: name and interface.
+    pub there: Vec<String>,
 }
 
 /// Measures devices, one after the other. `progress` is told what is measured next. With `quick` the figures are less certain.
@@ -63,18 +66,12 @@ pub fn measure(choice: Option<&Choice>, quick: bool, progress: &dyn Fn(&str)) ->
     let effort = if quick { Effort::QUICK } else { Effort::FULL };
     let mut found = Found::default();
     let mut all = Vec::new();
-    match cuda::measure(choice, 0, effort, progress) {
-        Ok((there, devices)) => {
-            found.there += there;
-            all.extend(devices);
-        }
+    match cuda::measure(choice, &mut found.there, effort, progress) {
+        Ok(devices) => all.extend(devices),
         Err(error) => found.absent.push(format!("CUDA: {error}")),
     }
-    match vulkan::measure(choice, found.there, effort, progress) {
-        Ok((there, devices)) => {
-            found.there += there;
-            all.extend(devices);
-        }
+    match vulkan::measure(choice, &mut found.there, effort, progress) {
+        Ok(devices) => all.extend(devices),
         Err(error) => found.absent.push(format!("Vulkan: {error}")),
     }
     for device in all {

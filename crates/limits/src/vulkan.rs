@@ -18,24 +18,24 @@ const SOFTWARE: (u32, u32) = (64, 1024);
 /// Empty kernels that are timed together.
 const LAUNCHES: u32 = 1000;
 
-/// Vulkan's devices that were asked for, measured. Numbers begin with `first`. `Err`: Vulkan cannot be used here.
+/// Vulkan's devices that were asked for, measured; `there` gets all. `Err`: Vulkan cannot be used here.
 pub fn measure(
     choice: Option<&Choice>,
-    first: usize,
+    there: &mut Vec<String>,
     effort: Effort,
     progress: Progress<'_>,
-) -> Result<(usize, Vec<Result<Draft, String>>), String> {
-    let there = devices().map_err(|error| error.to_string())?;
+) -> Result<Vec<Result<Draft, String>>, String> {
+    let listed = devices().map_err(|error| error.to_string())?;
     let mut all = Vec::new();
-    for (number, device) in there.iter().enumerate() {
-        if !Choice::fits(choice, first + number, &device.name) {
+    for (number, device) in listed.iter().enumerate() {
+        if !Choice::takes(choice, there, "Vulkan", &device.name) {
             continue;
         }
         let name = &device.name;
         let measured = measured(number, effort, progress);
         all.push(measured.map_err(|error| format!("{name} (Vulkan) cannot be measured: {error}")));
     }
-    Ok((there.len(), all))
+    Ok(all)
 }
 
 fn measured(number: usize, effort: Effort, progress: Progress<'_>) -> Result<Draft, Failure> {
@@ -50,6 +50,8 @@ fn measured(number: usize, effort: Effort, progress: Progress<'_>) -> Result<Dra
         bench.uuid(),
         bench.driver().to_owned(),
     );
+    let name = bench.name().to_owned();
+    let progress: Progress<'_> = &|what| progress(&format!("{what} of {name} through Vulkan"));
     let bytes = bench.buffer_bytes();
     // Each invocation takes so many vectors, a grid apart.
     let grid = bytes / (VECTOR * VECTORS);

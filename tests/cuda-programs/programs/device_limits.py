@@ -40,6 +40,15 @@ def product(kind):
     return 2 * SIZE**3 / median_ns(lambda: torch.matmul(left, right, out=out), 4) * 1e9
 
 
+def graph_interval_ns(small, count=1000):
+    """From one kernel to the next in a graph."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(count):
+            small.fill_(1.0)
+    return median_ns(graph.replay) / count
+
+
 def main():
     facts = {"torch": torch.__version__}
     source = torch.ones(BYTES // 4, device="cuda")
@@ -59,6 +68,7 @@ def main():
     }
     small = torch.ones(32, device="cuda")
     facts["launch_interval_ns"] = median_ns(lambda: small.fill_(1.0), 1000)
+    facts["graph_interval_ns"] = graph_interval_ns(small)
     properties = torch.cuda.get_device_properties(0)
     facts["multiprocessors"] = properties.multi_processor_count
     print(json.dumps(facts))

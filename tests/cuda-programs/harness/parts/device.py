@@ -70,7 +70,9 @@ def device(bench, result):
     for inputs, flops in torch["matrix_flops"].items():
         result.within(f"matrix_flops, {inputs}", ours["matrix_flops"].get(inputs), flops, 0.05)
     multiply_adds(ours, torch, clocks.mhz, result)
-    result.within("launch interval, against PyTorch's", ours.get("launch_interval_ns"), torch["launch_interval_ns"], 0.5)
+    # PyTorch's launches cost its host more than ours do; in a graph they cost the host nothing.
+    result.at_most("launch interval, against PyTorch's", ours.get("launch_interval_ns"), torch["launch_interval_ns"])
+    result.at_least("launch interval, against a graph's", ours.get("launch_interval_ns"), torch["graph_interval_ns"])
     for one in answer["devices"]:
         if one["api"] == "vulkan" and one["name"] == ours["name"]:
             for key in ("copy_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s", "fma_f32_flops"):
