@@ -117,9 +117,9 @@ fn a_recording_has_what_is_kept_for_its_driver_and_no_other() {
     }
     assert!(!notes.contains("was measured to do"), "{notes}");
 
-    let (other, notes) = recorded("12080");
+    let (other, notes) = recorded("13010");
     assert_eq!(other, None);
-    let wanted = "it was measured with the driver CUDA 13.0, and CUDA 12.8 is there now";
+    let wanted = "it was measured with the driver CUDA 13.0, and CUDA 13.1 is there now";
     assert!(notes.contains(wanted), "{notes}");
 
     let file = kept_file(home.path());
