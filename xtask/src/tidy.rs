@@ -67,6 +67,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-vulkan-layer",
     "gapscope-cuda",
     "gapscope-replay",
+    "gapscope-limits",
     "gapscope-sdk",
     "doubled",
     "fake-vulkan-driver",
