@@ -66,24 +66,24 @@ fn measured(
     let bench = Bench {
         context: &context,
         effort,
-        ptx: CString::new(KERNELS.replace("MULTIPLY_ADDS", &multiply_adds()))
-            .map_err(|error| error.to_string())?,
+        ptx: CString::new(kernels()).map_err(|error| error.to_string())?,
     };
-    bench.memory(&mut draft, progress)?;
-    bench.arithmetic(&mut draft, progress)?;
-    if let Err(error) = bench.matrices(driver, &mut draft, progress) {
-        draft
-            .notes
-            .push(format!("Matrix rates are unknown: {error}."));
+    let memory = bench.memory(&mut draft, progress);
+    draft.take("Bandwidth", memory, |_, ()| ());
+    bench.arithmetic(&mut draft, progress);
+    let matrices = bench.matrices(driver, &mut draft, progress);
+    draft.take("The rate of matrix units", matrices, |_, ()| ());
+    if draft.is_empty() {
+        return Err(draft.notes.join(" "));
     }
     Ok(draft)
 }
 
-/// In turn in each of eight chains.
-fn multiply_adds() -> String {
-    (0..MULTIPLY_ADDS)
-        .map(|number| format!("    fma.rn.f32 %f{0}, %f{0}, %x, %y;\n", number % 8))
-        .collect()
+/// The module, with its multiply-adds in turn in each of eight chains.
+fn kernels() -> String {
+    let line = |number| format!("    fma.rn.f32 %f{0}, %f{0}, %x, %y;\n", number % 8);
+    let lines: String = (0..MULTIPLY_ADDS).map(line).collect();
+    KERNELS.replace("\nMULTIPLY_ADDS\n", &format!("\n{lines}"))
 }
 
 struct Bench<'a> {
@@ -129,44 +129,80 @@ impl Bench<'_> {
             })
         };
         progress("write bandwidth");
-        draft.write(bytes, by_kernel("bench_write")?, "a kernel");
+        draft.take(
+            "Write bandwidth",
+            by_kernel("bench_write"),
+            |draft, samples| {
+                draft.write(bytes, samples, "a kernel");
+            },
+        );
         progress("read bandwidth");
-        draft.read(bytes, by_kernel("bench_read")?, "a kernel");
+        draft.take(
+            "Read bandwidth",
+            by_kernel("bench_read"),
+            |draft, samples| {
+                draft.read(bytes, samples, "a kernel");
+            },
+        );
         progress("copy bandwidth");
-        draft.copy(bytes, by_kernel("bench_copy")?, "a kernel");
+        draft.take(
+            "Copy bandwidth by a kernel",
+            by_kernel("bench_copy"),
+            |draft, samples| {
+                draft.copy(bytes, samples, "a kernel");
+            },
+        );
         // SAFETY: both have so many bytes.
         let copied = self.repeat(2, &mut || unsafe {
             context.copy(from.address, to.address, bytes)
         });
-        draft.copy(bytes, copied?, "cuMemcpyDtoDAsync");
+        draft.take(
+            "Copy bandwidth by cuMemcpyDtoDAsync",
+            copied,
+            |draft, samples| {
+                draft.copy(bytes, samples, "cuMemcpyDtoDAsync");
+            },
+        );
         Ok(())
     }
 
-    fn arithmetic(&self, draft: &mut Draft, progress: Progress<'_>) -> Result<(), String> {
+    fn multiply_adds(&self) -> Result<Samples, String> {
         let context = self.context;
-        progress("multiply-adds");
         let to = context.allocate(4)?;
         let shape = [self.groups(), THREADS];
         let kernel = self.kernel("bench_multiply_add")?;
         let mut parameters = [to.address, u64::from(ROUNDS)];
         // SAFETY: the kernel's parameters are an address of four bytes and a number of 32 bits.
-        let samples = self.repeat(2, &mut || unsafe {
+        self.repeat(2, &mut || unsafe {
             context.launch(kernel, shape, &mut parameters)
-        });
-        let each = u64::from(ROUNDS) * u64::from(MULTIPLY_ADDS);
-        let invocations = u64::from(self.groups()) * u64::from(THREADS);
-        draft.multiply_adds(each * invocations, samples?, "a kernel");
-        progress("launch interval");
+        })
+    }
+
+    fn launches(&self) -> Result<Samples, String> {
+        let context = self.context;
         let kernel = self.kernel("bench_nothing")?;
         // SAFETY: the kernel has no parameters.
-        let samples = self.repeat(LAUNCHES, &mut || unsafe {
+        self.repeat(LAUNCHES, &mut || unsafe {
             context.launch(kernel, [1, 32], &mut [])
-        });
-        draft.launches(
-            samples?,
-            "an empty kernel of one workgroup, by cuLaunchKernel",
+        })
+    }
+
+    fn arithmetic(&self, draft: &mut Draft, progress: Progress<'_>) {
+        progress("multiply-adds");
+        let each = u64::from(ROUNDS) * u64::from(MULTIPLY_ADDS);
+        let invocations = u64::from(self.groups()) * u64::from(THREADS);
+        draft.take(
+            "The rate of multiply-adds",
+            self.multiply_adds(),
+            |draft, samples| {
+                draft.multiply_adds(each * invocations, samples, "a kernel");
+            },
         );
-        Ok(())
+        progress("launch interval");
+        draft.take("The launch interval", self.launches(), |draft, samples| {
+            let by = "an empty kernel of one workgroup, by cuLaunchKernel";
+            draft.launches(samples, by);
+        });
     }
 
     fn matrices(
@@ -191,14 +227,55 @@ impl Bench<'_> {
             let samples = self.repeat(4, &mut || cublas.multiply(of, &inputs, &product));
             let flops = 2 * cublas::SIZE * words;
             let by = format!("{} of {} rows and columns", cublas.name, cublas::SIZE);
-            match samples {
-                Ok(samples) => draft.matrix(of.name, flops, samples, &by),
-                Err(error) => draft.notes.push(format!(
-                    "The matrix rate of {} is unknown: {error}.",
-                    of.name
-                )),
-            }
+            let what = format!("The rate of matrix units for {}", of.name);
+            draft.take(&what, samples, |draft, samples| {
+                draft.matrix(of.name, flops, samples, &by);
+            });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use std::process::Command;
+
+    #[test]
+    fn the_multiply_adds_are_in_their_kernel_and_nowhere_else() {
+        let text = kernels();
+        let (before, after) = text.split_once("bench_multiply_add(").unwrap();
+        assert!(!before.contains("fma.rn"));
+        let in_loop = after.matches("    fma.rn.f32 %f").count();
+        assert_eq!(in_loop, MULTIPLY_ADDS as usize);
+    }
+
+    /// NVIDIA's assembler, where a toolkit is.
+    fn ptxas() -> Option<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        places.push("/usr/local/cuda/bin".into());
+        let mut files = places.iter().map(|folder| folder.join("ptxas"));
+        files.find(|file| file.exists())
+    }
+
+    #[test]
+    fn the_assembler_takes_the_kernels() {
+        let Some(ptxas) = ptxas() else { return };
+        let folder = std::env::temp_dir().join(format!("gapscope-ptx-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (from, to) = (folder.join("kernels.ptx"), folder.join("kernels.cubin"));
+        std::fs::write(&from, kernels()).unwrap();
+        for architecture in ["sm_75", "sm_90a"] {
+            let done = Command::new(&ptxas)
+                .args(["-arch", architecture, "-o"])
+                .args([&to, &from])
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success(), "{architecture}: {said}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

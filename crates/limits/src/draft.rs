@@ -34,6 +34,24 @@ impl Draft {
         }
     }
 
+    /// Takes a figure, or notes why there is none: the others stay.
+    pub fn take<T>(
+        &mut self,
+        what: &str,
+        found: Result<T, impl std::fmt::Display>,
+        take: impl FnOnce(&mut Draft, T),
+    ) {
+        match found {
+            Ok(found) => take(self, found),
+            Err(error) => self.notes.push(format!("{what} is unknown: {error}.")),
+        }
+    }
+
+    /// No figure was taken.
+    pub fn is_empty(&self) -> bool {
+        self.kept.source.is_empty()
+    }
+
     /// A copy of so many bytes, each read and written; the faster way of several stays.
     pub fn copy(&mut self, bytes: u64, samples: Samples, by: &str) {
         let rate = per_second(2 * bytes, samples);

@@ -45,7 +45,7 @@ functions! {
     memory "cuMemGetInfo_v2" (*mut usize, *mut usize);
     allocate "cuMemAlloc_v2" (*mut u64, usize);
     free "cuMemFree_v2" (u64);
-    load "cuModuleLoadData" (*mut *mut c_void, *const c_void);
+    load "cuModuleLoadDataEx" (*mut *mut c_void, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
     kernel "cuModuleGetFunction" (*mut *mut c_void, *mut c_void, *const c_char);
     launch "cuLaunchKernel" (
         *mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, *mut c_void, *mut *mut c_void, *mut *mut c_void
@@ -204,10 +204,30 @@ impl Context {
     pub fn kernel(&self, ptx: &CStr, name: &str) -> Result<Kernel, String> {
         let (mut module, mut kernel) = (ptr::null_mut(), ptr::null_mut());
         let name = CString::new(name).map_err(|error| error.to_string())?;
-        // SAFETY: both texts end in a zero byte; handles are stored in our variables.
+        // `CU_JIT_ERROR_LOG_BUFFER` and `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`, whose value is in the place of a pointer.
+        let mut log = [0u8; 1024];
+        let mut options: [c_int; 2] = [5, 6];
+        let mut values = [
+            log.as_mut_ptr().cast(),
+            ptr::without_provenance_mut(log.len() - 1),
+        ];
+        // SAFETY: both texts end in a zero byte; handles are stored in our variables, and the log has room for what it says.
         unsafe {
-            let code = (self.driver.load)(&mut module, ptx.as_ptr().cast());
-            check("cuModuleLoadData", code)?;
+            let code = (self.driver.load)(
+                &mut module,
+                ptx.as_ptr().cast(),
+                2,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            );
+            check("cuModuleLoadDataEx", code).map_err(|error| {
+                let log = CStr::from_bytes_until_nul(&log).unwrap_or_default();
+                let log = log.to_string_lossy();
+                match log.lines().next() {
+                    Some(line) => format!("{error}: {line}"),
+                    None => error,
+                }
+            })?;
             let code = (self.driver.kernel)(&mut kernel, module, name.as_ptr());
             check("cuModuleGetFunction", code)?;
         }

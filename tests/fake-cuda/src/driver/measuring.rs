@@ -3,7 +3,7 @@
 use super::{INVALID_CONTEXT, INVALID_HANDLE, SUCCESS, driver};
 use crate::config::config;
 use crate::cupti::now;
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
 const FREE_BYTES: usize = 16 << 30;
 const TOTAL_BYTES: usize = 24 << 30;
@@ -54,4 +54,17 @@ pub unsafe extern "C" fn cuEventElapsedTime(ms: *mut f32, start: usize, end: usi
     // SAFETY: the caller's variable.
     unsafe { *ms = (end as f64 - start as f64) as f32 / 1e6 };
     SUCCESS
+}
+
+/// The options are not looked at.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuModuleLoadDataEx(
+    module: *mut usize,
+    image: *const c_char,
+    _: c_uint,
+    _: *mut c_int,
+    _: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: as the caller of this one promises.
+    unsafe { super::entry_points::cuModuleLoadData(module, image) }
 }
