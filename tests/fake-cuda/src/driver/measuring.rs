@@ -11,13 +11,6 @@ const TOTAL_BYTES: usize = 24 << 30;
 const MULTIPROCESSORS: c_int = 16;
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: c_int) -> c_int {
-    // SAFETY: the caller's variable.
-    unsafe { *uuid = super::injection::uuid(device as u32) };
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, what: c_int, _: c_int) -> c_int {
     // SAFETY: the caller's variable.
     unsafe { *value = if what == MULTIPROCESSORS { 132 } else { 0 } };
