@@ -1,6 +1,7 @@
 //! The command line as typed.
 
 mod baseline;
+mod bench;
 mod diff;
 mod doctor;
 mod replay;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use baseline::{Baseline, Compare, Save, Task};
+pub use bench::{Bench, BenchDevice, BenchTask};
 pub use diff::{Comparing, Diff};
 pub use doctor::Doctor;
 #[cfg(target_os = "linux")]
@@ -58,6 +60,7 @@ pub enum Command {
     Explain(Explain),
     Diff(Diff),
     Baseline(Baseline),
+    Bench(Bench),
     View(View),
     Export(Export),
     Query(Query),

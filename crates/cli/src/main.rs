@@ -3,6 +3,7 @@
 
 mod args;
 mod baseline;
+mod bench;
 #[cfg(target_os = "linux")]
 mod capture;
 mod captured;
@@ -84,6 +85,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Baseline(arguments) => baseline::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::View(arguments) => view::run(&arguments),

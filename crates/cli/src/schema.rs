@@ -108,6 +108,11 @@ pub const ALL: &[Published] = &[
         make: of::<Vec<Listed>>,
     },
     Published {
+        name: "bench-device",
+        of: "gapscope bench device --json",
+        make: of::<crate::bench::Measured>,
+    },
+    Published {
         name: "doctor",
         of: "gapscope doctor --json",
         make: of::<crate::doctor::check::Examined>,

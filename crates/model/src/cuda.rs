@@ -8,6 +8,20 @@ mod table;
 use crate::kind::kind;
 use crate::{HostCallKind, LossKind, SubmissionKind};
 
+/// A driver as traces name it: `NVIDIA 580.159.04, CUDA 13.0`, of which each part may be missing. `module` is what the kernel's module says
+/// of itself in `/proc/driver/nvidia/version`, `cuda` the newest CUDA that the driver supports, as 1000 × major + 10 × minor.
+pub fn driver_versions(module: &str, cuda: Option<u32>) -> String {
+    // NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Release Build ...
+    let mut words = module.lines().next().unwrap_or_default().split_whitespace();
+    let version = words
+        .find(|word| word.contains('.') && word.bytes().all(|b| b.is_ascii_digit() || b == b'.'));
+    let parts = [
+        version.map(|version| format!("NVIDIA {version}")),
+        cuda.map(|v| format!("CUDA {}.{}", v / 1000, v % 1000 / 10)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
 kind! {
     /// What a function of CUDA does, as far as a timeline is concerned.
     FunctionClass {

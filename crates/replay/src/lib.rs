@@ -20,6 +20,7 @@
 mod adapter;
 mod alone;
 mod barriers;
+mod bench;
 mod check;
 mod clock;
 mod command_times;
@@ -47,6 +48,7 @@ mod trace;
 mod values;
 
 pub use adapter::DeviceChoice;
+pub use bench::{Bench, Buffer, Kernel, Timed, Work};
 pub use command_times::{CommandTimes, command_times};
 pub use comparison::{BufferPart, Difference, Writer};
 pub use devices::{Device, devices};

@@ -386,13 +386,13 @@ fn to_host(gpu: &Gpu, commands: vk::CommandBuffer) {
     unsafe { gpu.raw.cmd_pipeline_barrier2(commands, &info) };
 }
 
-fn buffer(gpu: &Gpu, bytes: u64, usage: vk::BufferUsageFlags) -> Result<vk::Buffer, Error> {
+pub fn buffer(gpu: &Gpu, bytes: u64, usage: vk::BufferUsageFlags) -> Result<vk::Buffer, Error> {
     let info = vk::BufferCreateInfo::default().size(bytes).usage(usage);
     // SAFETY: the structure is whole; the size was checked against the device's limit.
     unsafe { gpu.raw.create_buffer(&info, None) }.map_err(|result| out_of_memory(result, bytes))
 }
 
-fn allocate(gpu: &Gpu, bytes: u64, memory_type: u32) -> Result<vk::DeviceMemory, Error> {
+pub fn allocate(gpu: &Gpu, bytes: u64, memory_type: u32) -> Result<vk::DeviceMemory, Error> {
     let info = vk::MemoryAllocateInfo::default()
         .allocation_size(bytes)
         .memory_type_index(memory_type);
@@ -410,7 +410,11 @@ fn out_of_memory(result: vk::Result, bytes: u64) -> Error {
 }
 
 /// The type of memory for a region whose program's had these properties.
-fn region_type(of: &vk::PhysicalDeviceMemoryProperties, allowed: u32, wanted: u32) -> Option<u32> {
+pub fn region_type(
+    of: &vk::PhysicalDeviceMemoryProperties,
+    allowed: u32,
+    wanted: u32,
+) -> Option<u32> {
     let wanted = vk::MemoryPropertyFlags::from_raw(wanted);
     let exactly = type_with(of, allowed, |flags| flags == wanted);
     exactly

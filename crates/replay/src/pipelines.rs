@@ -222,7 +222,7 @@ pub fn bindings(capture: &Capture, id: SetLayoutId) -> BTreeMap<u32, (vk::Descri
         .collect()
 }
 
-fn set_layout<'a>(
+pub fn set_layout<'a>(
     gpu: &Gpu,
     bindings: impl IntoIterator<Item = (&'a u32, &'a (vk::DescriptorType, u32))>,
 ) -> Result<vk::DescriptorSetLayout, Error> {

@@ -18,6 +18,7 @@ pub mod ids;
 mod kinds;
 pub mod lookup;
 pub mod manifest;
+pub mod measured;
 pub mod memory;
 mod merge;
 pub mod names;

@@ -242,7 +242,7 @@ pub struct Device {
 }
 
 /// What a device was measured to do at best. What was not measured is absent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct MeasuredLimits {
     /// When, in seconds since 1970.

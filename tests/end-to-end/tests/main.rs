@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod baseline;
+mod bench_device;
 mod capture;
 #[path = "../../../crates/replay/tests/it/captured.rs"]
 mod captured;

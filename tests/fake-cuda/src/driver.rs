@@ -3,6 +3,7 @@
 mod entry_points;
 mod graphs;
 mod injection;
+mod measuring;
 mod memory;
 mod stream_operations;
 mod transfers;

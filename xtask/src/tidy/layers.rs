@@ -20,6 +20,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-replay",
         ],
     ),
+    (
+        "gapscope-limits",
+        &["gapscope-model", "gapscope-replay", "gapscope-trace"],
+    ),
     ("gapscope-spool", &["gapscope-model"]),
     ("gapscope-stacks", &["gapscope-model"]),
     ("gapscope-vulkan-layer", &[]),
@@ -89,6 +93,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-command",
             "gapscope-export",
             "gapscope-import",
+            "gapscope-limits",
             "gapscope-metal",
             "gapscope-view",
             "gapscope-recorder",

@@ -16,6 +16,7 @@ fn help_texts() {
         "explain",
         "diff",
         "baseline",
+        "bench device",
         "export",
         "query",
         "deps",
@@ -29,7 +30,7 @@ fn help_texts() {
     ] {
         pages.push_str(&format!(
             "\n--- gapscope help {command}\n{}",
-            help(&[command])
+            help(&command.split(' ').collect::<Vec<_>>())
         ));
     }
     insta::assert_snapshot!(pages);

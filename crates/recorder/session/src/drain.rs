@@ -19,6 +19,7 @@ use gapscope_spool::{ProcessSpool, SpoolReader};
 use gapscope_trace::Names;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{Device, Manifest, SamplingMode, Unmeasured};
+use gapscope_trace::measured::Store;
 use gapscope_trace::{Parts, Selection, Trace, TraceWriter};
 pub use process::DrainedProcess;
 use ranks::{RankTrace, rank_folder};
@@ -372,6 +373,9 @@ impl Drain {
         };
         assembler.describe(&mut manifest);
         manifest.unmeasured.clone_from(&self.unmeasured);
+        if let Some(store) = Store::of_user() {
+            store.add_to(&mut manifest);
+        }
         manifest.end_ns = assembler.latest_ns().max(manifest.start_ns);
         manifest
     }

@@ -46,7 +46,7 @@ pub unsafe extern "C" fn cuDeviceGet(device: *mut c_int, number: c_int) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: c_int) -> c_int {
     // SAFETY: the caller's 16 bytes.
-    unsafe { *uuid = [device as u8 + 1; 16] };
+    unsafe { *uuid = super::injection::uuid(device as u32) };
     SUCCESS
 }
 

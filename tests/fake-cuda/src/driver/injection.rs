@@ -64,6 +64,18 @@ fn inject() {
     }
 }
 
+fn gpu_uuid(id: u32) -> [u8; 16] {
+    [id as u8 + 1; 16]
+}
+
+/// What the driver says: that of a part is its own.
+pub fn uuid(id: u32) -> [u8; 16] {
+    match config().parts {
+        true => [0x70 + id as u8; 16],
+        false => gpu_uuid(id),
+    }
+}
+
 fn device(id: u32) -> Device {
     let parts = config().parts;
     Device {
@@ -90,14 +102,14 @@ fn device(id: u32) -> Device {
         capability: [9, 0],
         id,
         ecc_enabled: 1,
-        uuid: [id as u8 + 1; 16],
+        uuid: gpu_uuid(id),
         name: name().as_ptr(),
         is_cuda_visible: 1,
         is_mig_enabled: parts.into(),
         reserved: [0; 6],
         gpu_instance_id: if parts { 7 } else { 0 },
         compute_instance_id: if parts { 1 } else { 0 },
-        mig_uuid: [if parts { 0x70 + id as u8 } else { 0 }; 16],
+        mig_uuid: if parts { uuid(id) } else { [0; 16] },
         is_numa_node: 0,
         numa_id: 0,
     }

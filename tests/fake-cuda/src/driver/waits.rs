@@ -43,6 +43,13 @@ pub struct Captures {
     events: HashSet<usize>,
 }
 
+impl Events {
+    /// When an event occurs.
+    pub fn at_ns(&self, event: usize) -> Option<u64> {
+        self.known.get(&event).map(|event| event.at_ns)
+    }
+}
+
 impl Driver {
     pub fn is_capturing(&self, stream: usize) -> bool {
         self.captures.streams.contains(&Driver::key(stream))

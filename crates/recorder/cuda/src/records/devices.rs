@@ -163,19 +163,6 @@ impl Partition {
 
 /// `NVIDIA 580.159.04`, with the CUDA version that it supports.
 fn driver_versions() -> String {
-    // NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Release Build ...
     let module = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
-    let version = module
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .split_whitespace()
-        .find(|word| word.contains('.') && word.bytes().all(|b| b.is_ascii_digit() || b == b'.'));
-    let cuda = driver::version().map(|v| format!("CUDA {}.{}", v / 1000, v % 1000 / 10));
-    match (version, cuda) {
-        (Some(version), Some(cuda)) => format!("NVIDIA {version}, {cuda}"),
-        (Some(version), None) => format!("NVIDIA {version}"),
-        (None, Some(cuda)) => cuda,
-        (None, None) => String::new(),
-    }
+    gapscope_spool::model::cuda::driver_versions(&module, driver::version())
 }

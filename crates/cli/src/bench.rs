@@ -1,0 +1,193 @@
+//! `gapscope bench`.
+
+use crate::args::{Bench, BenchDevice, BenchTask};
+use crate::failure::Failure;
+use crate::page;
+use gapscope_limits::Choice;
+use gapscope_report::document::{Block, Document, Text};
+use gapscope_trace::measured::{Kept, Store};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::process::ExitCode;
+
+/// Measures devices, or says what is kept of them.
+pub fn run(arguments: &Bench) -> Result<ExitCode, Failure> {
+    let BenchTask::Device(arguments) = &arguments.task;
+    match arguments.list {
+        true => list(arguments),
+        false => measure(arguments),
+    }
+}
+
+/// What devices were measured to do.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Measured {
+    /// The devices: with `--list` those that are kept, else those that were measured. A physical device is there once for each interface.
+    devices: Vec<Kept>,
+    /// Devices that could not be measured, and files that cannot be read, as sentences.
+    failed: Vec<String>,
+}
+
+fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
+    let choice = arguments.device.as_deref().map(Choice::of);
+    let found = gapscope_limits::measure(choice.as_ref(), arguments.quick, &|what| {
+        page::say(&format!("gapscope: measuring {what}\n"));
+    });
+    if found.devices.is_empty() && found.failed.is_empty() {
+        return Err(match &arguments.device {
+            Some(asked) if !found.there.is_empty() => {
+                let there = found.there.iter().enumerate();
+                let there: Vec<String> = there.map(|(n, name)| format!("{n}: {name}")).collect();
+                Failure::new(format!(
+                    "no device is `{asked}`; there are {}",
+                    there.join(", ")
+                ))
+            }
+            _ => Failure::new(format!(
+                "there is no device to measure ({})",
+                found.absent.join("; ")
+            )),
+        });
+    }
+    if !arguments.quick {
+        keep(&found.devices)?;
+    }
+    for absent in &found.absent {
+        page::say(&format!("gapscope: not measured: {absent}\n"));
+    }
+    for failed in &found.failed {
+        page::say(&format!("gapscope: {failed}\n"));
+    }
+    let status = match found.failed.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    };
+    let measured = Measured {
+        devices: found.devices,
+        failed: found.failed,
+    };
+    show(arguments, "Devices", "", &measured)?;
+    Ok(status)
+}
+
+fn keep(devices: &[Kept]) -> Result<(), Failure> {
+    let store = Store::of_user().ok_or_else(no_folder)?;
+    for device in devices {
+        let path = store.keep(device).map_err(|error| {
+            let folder = store.folder().display();
+            Failure::new(format!(
+                "what was measured cannot be kept in {folder}: {error}"
+            ))
+        })?;
+        page::say(&format!("gapscope: kept in {}\n", path.display()));
+    }
+    Ok(())
+}
+
+fn no_folder() -> Failure {
+    Failure::new("there is no folder to keep it in: neither XDG_DATA_HOME nor HOME is set")
+}
+
+fn list(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
+    let store = Store::of_user().ok_or_else(no_folder)?;
+    let listed = store.list();
+    for damaged in &listed.damaged {
+        page::say(&format!("gapscope: {damaged}\n"));
+    }
+    let folder = store.folder().display().to_string();
+    let measured = Measured {
+        devices: listed.kept.into_iter().map(|(_, kept)| kept).collect(),
+        failed: listed.damaged,
+    };
+    if measured.devices.is_empty() && !arguments.json {
+        page::say(&format!("gapscope: nothing is kept in {folder}\n"));
+    } else {
+        show(arguments, "Kept", &folder, &measured)?;
+    }
+    Ok(match measured.failed.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+fn show(
+    arguments: &BenchDevice,
+    heading: &str,
+    about: &str,
+    measured: &Measured,
+) -> Result<(), Failure> {
+    if arguments.json {
+        let text = serde_json::to_string_pretty(measured);
+        let text = text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
+        return page::write(&(text + "\n"));
+    }
+    let mut blocks = vec![Block::Heading(heading.into(), about.to_owned())];
+    for device in &measured.devices {
+        let about = format!(" through {}, driver {}", device.api, device.limits.driver);
+        blocks.push(Block::Item(Text::new().strong(&device.name).and(&about)));
+        blocks.extend(
+            lines(device)
+                .into_iter()
+                .map(|line| Block::Item(Text::new().and(&line))),
+        );
+        let notes = device.notes.iter();
+        blocks.extend(notes.map(|note| Block::Item(Text::new().and(note))));
+    }
+    page::write(&page::of_stdout(&arguments.width).draw(&Document { blocks }))
+}
+
+/// A line for each figure.
+fn lines(device: &Kept) -> Vec<String> {
+    let limits = &device.limits;
+    let rate = |value: u64| format!("{:.1} GB/s", value as f64 / 1e9);
+    let flops = |value: u64| match value as f64 {
+        value if value < 1e12 => format!("{:.1} GFLOP/s", value / 1e9),
+        value => format!("{:.1} TFLOP/s", value / 1e12),
+    };
+    let mut figures = vec![
+        (
+            "copy",
+            "copy_bytes_per_s".to_owned(),
+            limits.copy_bytes_per_s.map(rate),
+        ),
+        (
+            "read",
+            "read_bytes_per_s".to_owned(),
+            limits.read_bytes_per_s.map(rate),
+        ),
+        (
+            "write",
+            "write_bytes_per_s".to_owned(),
+            limits.write_bytes_per_s.map(rate),
+        ),
+        (
+            "multiply-adds, f32",
+            "fma_f32_flops".to_owned(),
+            limits.fma_f32_flops.map(flops),
+        ),
+    ];
+    for (inputs, value) in &limits.matrix_flops {
+        figures.push((
+            inputs,
+            format!("matrix_flops.{inputs}"),
+            Some(flops(*value)),
+        ));
+    }
+    let interval = limits.launch_interval_ns;
+    let interval = interval.map(|ns| format!("{:.2} us", ns as f64 / 1e3));
+    figures.push(("launch interval", "launch_interval_ns".to_owned(), interval));
+    let line = |(name, key, value): (&str, String, Option<String>)| {
+        let value = value.unwrap_or_else(|| "unknown".to_owned());
+        let spread = device.spread.get(&key);
+        let spread = spread.map_or(String::new(), |share| format!(" ± {:.1} %", 50.0 * share));
+        let source = device.source.get(&key);
+        let source = source.map_or(String::new(), |source| format!(" ({source})"));
+        let matrices = if key.starts_with("matrix") {
+            "matrices, "
+        } else {
+            ""
+        };
+        format!("{matrices}{name}: {value}{spread}{source}")
+    };
+    figures.into_iter().map(line).collect()
+}

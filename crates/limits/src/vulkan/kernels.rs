@@ -1,0 +1,247 @@
+//! Kernels in SPIR-V. Those of memory take vectors of sixteen bytes, of which an invocation has several, each a grid apart from the next.
+
+use rspirv::binary::Assemble;
+use rspirv::dr::{Builder, Error, Operand};
+use rspirv::spirv::{
+    AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode, ExecutionModel,
+    FunctionControl, LoopControl, MemoryModel, SelectionControl, StorageClass, Word,
+};
+
+/// Invocations of a workgroup, which every device can run.
+pub const LOCAL: u32 = 128;
+/// Bytes of a vector, and how many of them an invocation takes.
+pub const VECTOR: u64 = 16;
+pub const VECTORS: u64 = 4;
+/// Multiply-adds of a round, in eight chains.
+pub const MULTIPLY_ADDS: u32 = 64;
+const CHAINS: usize = 8;
+/// `Fma` of GLSL.std.450
+const FMA: Word = 50;
+
+/// Reads all of binding 0, of so many invocations.
+pub fn read(grid: u32) -> Vec<Word> {
+    built(|kernel| {
+        let mut sum = None;
+        for number in 0..VECTORS as u32 {
+            let at = kernel.place(0, grid, number)?;
+            let value = kernel.b.load(kernel.vector, None, at, None, [])?;
+            sum = Some(match sum {
+                None => value,
+                Some(sum) => kernel.b.bitwise_xor(kernel.vector, None, sum, value)?,
+            });
+        }
+        // Hardly ever, and the compiler does not know that.
+        let b = &mut kernel.b;
+        let sum = sum.unwrap_or(kernel.zero);
+        let first = b.composite_extract(kernel.int, None, sum, [0])?;
+        let [y, z, w] = [
+            b.composite_extract(kernel.int, None, sum, [1])?,
+            b.composite_extract(kernel.int, None, sum, [2])?,
+            b.composite_extract(kernel.int, None, sum, [3])?,
+        ];
+        let one = b.bitwise_xor(kernel.int, None, first, y)?;
+        let other = b.bitwise_xor(kernel.int, None, z, w)?;
+        let all = b.bitwise_xor(kernel.int, None, one, other)?;
+        let rare = b.constant_bit32(kernel.int, 0x9e37_79b9);
+        let is_rare = b.i_equal(kernel.truth, None, all, rare)?;
+        kernel.store_if(is_rare, sum)
+    })
+}
+
+/// Writes all of binding 1.
+pub fn write(grid: u32) -> Vec<Word> {
+    built(|kernel| {
+        let of = kernel
+            .b
+            .composite_construct(kernel.vector, None, [kernel.invocation; 4])?;
+        for number in 0..VECTORS as u32 {
+            let at = kernel.place(1, grid, number)?;
+            kernel.b.store(at, of, None, [])?;
+        }
+        Ok(())
+    })
+}
+
+/// Copies all of binding 0 to binding 1.
+pub fn copy(grid: u32) -> Vec<Word> {
+    built(|kernel| {
+        let mut values = Vec::new();
+        for number in 0..VECTORS as u32 {
+            let at = kernel.place(0, grid, number)?;
+            values.push(kernel.b.load(kernel.vector, None, at, None, [])?);
+        }
+        for (number, value) in (0..).zip(values) {
+            let at = kernel.place(1, grid, number)?;
+            kernel.b.store(at, value, None, [])?;
+        }
+        Ok(())
+    })
+}
+
+/// Does nothing.
+pub fn nothing() -> Vec<Word> {
+    built(|_| Ok(()))
+}
+
+/// Multiply-adds in a loop of so many rounds.
+pub fn multiply_add(rounds: u32) -> Vec<Word> {
+    built(|kernel| {
+        let b = &mut kernel.b;
+        let (int, truth) = (kernel.int, kernel.truth);
+        let float = b.type_float(32, None);
+        let extension = b.ext_inst_import("GLSL.std.450");
+        let [small, half, quarter] =
+            [1e-4_f32, 0.5, 0.25].map(|of| b.constant_bit32(float, of.to_bits()));
+        let none = b.constant_bit32(float, 0);
+        let [end, one, mask] = [rounds, 1, LOCAL - 1].map(|of| b.constant_bit32(int, of));
+        let local = b.bitwise_and(int, None, kernel.invocation, mask)?;
+        let local = b.convert_u_to_f(float, None, local)?;
+        let step = b.f_mul(float, None, local, small)?;
+        let x = b.f_add(float, None, step, quarter)?;
+        let y = b.f_add(float, None, step, half)?;
+        let mut starts = vec![x];
+        for _ in 1..CHAINS {
+            let last = starts[starts.len() - 1];
+            starts.push(b.f_add(float, None, last, y)?);
+        }
+        let [before, header, body, next, after] = [(); 5].map(|()| b.id());
+        b.branch(before)?;
+        b.begin_block(Some(before))?;
+        b.branch(header)?;
+        b.begin_block(Some(header))?;
+        let counted = b.id();
+        let round = b.phi(int, None, [(kernel.zero, before), (counted, next)])?;
+        let ends: Vec<Word> = (0..CHAINS).map(|_| b.id()).collect();
+        let mut chains = Vec::new();
+        for (start, end) in starts.iter().zip(&ends) {
+            chains.push(b.phi(float, None, [(*start, before), (*end, next)])?);
+        }
+        let sums = chains.clone();
+        let goes_on = b.u_less_than(truth, None, round, end)?;
+        b.loop_merge(after, next, LoopControl::NONE, [])?;
+        b.branch_conditional(goes_on, body, after, [])?;
+        b.begin_block(Some(body))?;
+        for number in 0..MULTIPLY_ADDS as usize {
+            let chain = number % CHAINS;
+            let is_last = number + CHAINS >= MULTIPLY_ADDS as usize;
+            let id = is_last.then_some(ends[chain]);
+            let operands = [chains[chain], x, y].map(Operand::IdRef);
+            chains[chain] = b.ext_inst(float, id, extension, FMA, operands)?;
+        }
+        b.branch(next)?;
+        b.begin_block(Some(next))?;
+        b.i_add(int, Some(counted), round, one)?;
+        b.branch(header)?;
+        b.begin_block(Some(after))?;
+        let mut sum = sums[0];
+        for of in &sums[1..] {
+            sum = b.f_add(float, None, sum, *of)?;
+        }
+        // Never: the sums are positive. The compiler does not know that.
+        let is_less = b.f_ord_less_than(truth, None, sum, none)?;
+        let bits = b.bitcast(int, None, sum)?;
+        let value = b.composite_construct(kernel.vector, None, [bits; 4])?;
+        kernel.store_if(is_less, value)
+    })
+}
+
+/// A kernel that is being built, inside of its function.
+struct Kernel {
+    b: Builder,
+    truth: Word,
+    int: Word,
+    vector: Word,
+    place: Word,
+    zero: Word,
+    buffers: [Word; 2],
+    /// The invocation's number in the grid.
+    invocation: Word,
+}
+
+impl Kernel {
+    /// Where the vector of a number is that this invocation has in a buffer.
+    fn place(&mut self, buffer: usize, grid: u32, number: u32) -> Result<Word, Error> {
+        let before = self.b.constant_bit32(self.int, grid * number);
+        let at = self.b.i_add(self.int, None, self.invocation, before)?;
+        let indices = [self.zero, at];
+        self.b
+            .access_chain(self.place, None, self.buffers[buffer], indices)
+    }
+
+    /// Stores a vector at the start of binding 1 if something is true.
+    fn store_if(&mut self, truth: Word, value: Word) -> Result<(), Error> {
+        let b = &mut self.b;
+        let (store, done) = (b.id(), b.id());
+        b.selection_merge(done, SelectionControl::NONE)?;
+        b.branch_conditional(truth, store, done, [])?;
+        b.begin_block(Some(store))?;
+        let at = b.access_chain(self.place, None, self.buffers[1], [self.zero, self.zero])?;
+        b.store(at, value, None, [])?;
+        b.branch(done)?;
+        b.begin_block(Some(done))?;
+        Ok(())
+    }
+}
+
+fn built(body: impl FnOnce(&mut Kernel) -> Result<(), Error>) -> Vec<Word> {
+    // Building fails only outside of functions and blocks.
+    build(body).unwrap_or_default()
+}
+
+fn build(body: impl FnOnce(&mut Kernel) -> Result<(), Error>) -> Result<Vec<Word>, Error> {
+    let mut b = Builder::new();
+    b.set_version(1, 3);
+    b.capability(Capability::Shader);
+    b.memory_model(AddressingModel::Logical, MemoryModel::GLSL450);
+    let (void, truth, int) = (b.type_void(), b.type_bool(), b.type_int(32, 0));
+    let signature = b.type_function(void, []);
+    let (numbers, vector) = (b.type_vector(int, 3), b.type_vector(int, 4));
+    let array = b.type_runtime_array(vector);
+    let block = b.type_struct([array]);
+    let number = Operand::LiteralBit32;
+    b.decorate(array, Decoration::ArrayStride, [number(VECTOR as u32)]);
+    b.decorate(block, Decoration::Block, []);
+    b.member_decorate(block, 0, Decoration::Offset, [number(0)]);
+    let input = b.type_pointer(None, StorageClass::Input, numbers);
+    let buffer = b.type_pointer(None, StorageClass::StorageBuffer, block);
+    let place = b.type_pointer(None, StorageClass::StorageBuffer, vector);
+    let [global, groups] = [BuiltIn::GlobalInvocationId, BuiltIn::NumWorkgroups].map(|of| {
+        let id = b.variable(input, None, StorageClass::Input, None);
+        b.decorate(id, Decoration::BuiltIn, [Operand::BuiltIn(of)]);
+        id
+    });
+    let buffers = [0, 1].map(|binding| {
+        let id = b.variable(buffer, None, StorageClass::StorageBuffer, None);
+        b.decorate(id, Decoration::DescriptorSet, [number(0)]);
+        b.decorate(id, Decoration::Binding, [number(binding)]);
+        id
+    });
+    let [zero, size] = [0, LOCAL].map(|of| b.constant_bit32(int, of));
+    let main = b.begin_function(void, None, FunctionControl::NONE, signature)?;
+    b.begin_block(None)?;
+    let id = b.load(numbers, None, global, None, [])?;
+    let count = b.load(numbers, None, groups, None, [])?;
+    let x = b.composite_extract(int, None, id, [0])?;
+    let y = b.composite_extract(int, None, id, [1])?;
+    let width = b.composite_extract(int, None, count, [0])?;
+    let width = b.i_mul(int, None, width, size)?;
+    let row = b.i_mul(int, None, y, width)?;
+    let invocation = b.i_add(int, None, row, x)?;
+    let mut kernel = Kernel {
+        b,
+        truth,
+        int,
+        vector,
+        place,
+        zero,
+        buffers,
+        invocation,
+    };
+    body(&mut kernel)?;
+    let mut b = kernel.b;
+    b.ret()?;
+    b.end_function()?;
+    b.entry_point(ExecutionModel::GLCompute, main, "main", [global, groups]);
+    b.execution_mode(main, ExecutionMode::LocalSize, [LOCAL, 1, 1]);
+    Ok(b.module().assemble())
+}

@@ -1,0 +1,320 @@
+//! Kernels and copies of our own, timed by the device: for who measures what it can do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use ash::vk;
+
+use crate::adapter::{DeviceChoice, Instance};
+use crate::clock::DeviceClock;
+use crate::error::Error;
+use crate::gpu::Gpu;
+use crate::memory::{allocate, buffer, region_type};
+use crate::pipelines::set_layout;
+use crate::recording::Recording;
+
+/// Bindings of every kernel: storage buffers 0 and 1.
+const BINDINGS: u32 = 2;
+
+/// A device in use, with two storage buffers that its kernels are bound to.
+pub struct Bench {
+    gpu: Rc<Gpu>,
+    clock: DeviceClock,
+    software: bool,
+    local_bytes: u64,
+    bytes: u64,
+    buffers: Vec<(vk::Buffer, vk::DeviceMemory)>,
+    set_layout: vk::DescriptorSetLayout,
+    layout: vk::PipelineLayout,
+    pipelines: Vec<vk::Pipeline>,
+    pool: vk::DescriptorPool,
+    set: vk::DescriptorSet,
+}
+
+/// One of the buffers, by binding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buffer(u32);
+
+/// A kernel.
+#[derive(Debug, Clone, Copy)]
+pub struct Kernel(usize);
+
+/// What is timed.
+#[derive(Debug, Clone, Copy)]
+pub enum Work {
+    /// A dispatch of so many workgroups.
+    Dispatch(Kernel, [u32; 3]),
+    /// A copy of a whole buffer to the other one, `vkCmdCopyBuffer`.
+    Copy(Buffer, Buffer),
+}
+
+impl Bench {
+    /// Opens the device of a number, as [`crate::devices`] lists them, with two buffers of at most so many bytes: less where the
+    /// device binds less, or where they were more than a quarter of its memory.
+    ///
+    /// # Errors
+    /// The device cannot be used, has no timestamps or no memory.
+    pub fn open(number: usize, most_bytes: u64) -> Result<Bench, Error> {
+        let instance = Instance::of_thread()?;
+        let adapter = instance.adapter(Some(&DeviceChoice::Number(number)), "")?;
+        let features = BTreeSet::from(["synchronization2"]);
+        let gpu = Gpu::open(&adapter, None, &features, &BTreeSet::new())?;
+        if gpu.timestamp_bits == 0 {
+            let name = &gpu.properties.name;
+            return Err(Error::Asked(format!("{name} has no timestamps")));
+        }
+        // SAFETY: the device is of this instance.
+        let properties = unsafe {
+            instance
+                .raw
+                .get_physical_device_properties(adapter.physical)
+        };
+        let heaps = &gpu.memory.memory_heaps[..gpu.memory.memory_heap_count as usize];
+        let local = heaps
+            .iter()
+            .filter(|heap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL));
+        let local_bytes = local.map(|heap| heap.size).max().unwrap_or(0);
+        let mut bench = Bench {
+            clock: DeviceClock::of(&gpu),
+            software: properties.device_type == vk::PhysicalDeviceType::CPU,
+            local_bytes,
+            bytes: 0,
+            gpu,
+            buffers: Vec::new(),
+            set_layout: vk::DescriptorSetLayout::null(),
+            layout: vk::PipelineLayout::null(),
+            pipelines: Vec::new(),
+            pool: vk::DescriptorPool::null(),
+            set: vk::DescriptorSet::null(),
+        };
+        bench.make(most_bytes)?;
+        Ok(bench)
+    }
+
+    fn make(&mut self, most_bytes: u64) -> Result<(), Error> {
+        let limits = &self.gpu.properties.limits;
+        let bytes = (u64::from(limits.max_storage_buffer_range))
+            .min(self.gpu.properties.most_allocation_bytes)
+            .min(self.local_bytes / 8)
+            .min(most_bytes);
+        // A power of two, so that any shape of a dispatch divides it.
+        let bytes = 1_u64 << bytes.max(1).ilog2();
+        self.bytes = bytes;
+        for _ in 0..BINDINGS {
+            self.add_buffer(bytes)?;
+        }
+        let kinds: BTreeMap<u32, _> = (0..BINDINGS)
+            .map(|binding| (binding, (vk::DescriptorType::STORAGE_BUFFER, 1)))
+            .collect();
+        self.set_layout = set_layout(&self.gpu, &kinds)?;
+        let layouts = [self.set_layout];
+        let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&layouts);
+        let sizes = [vk::DescriptorPoolSize::default()
+            .ty(vk::DescriptorType::STORAGE_BUFFER)
+            .descriptor_count(BINDINGS)];
+        let pool = vk::DescriptorPoolCreateInfo::default()
+            .max_sets(1)
+            .pool_sizes(&sizes);
+        let raw = &self.gpu.raw;
+        // SAFETY: the structures are whole and what they name is of this device.
+        unsafe {
+            self.layout = (raw.create_pipeline_layout(&info, None))
+                .map_err(Error::of("make a pipeline layout"))?;
+            self.pool = (raw.create_descriptor_pool(&pool, None))
+                .map_err(Error::of("make a descriptor pool"))?;
+            let info = vk::DescriptorSetAllocateInfo::default()
+                .descriptor_pool(self.pool)
+                .set_layouts(&layouts);
+            let sets = raw.allocate_descriptor_sets(&info);
+            self.set = sets.map_err(Error::of("make a descriptor set"))?[0];
+        }
+        for (binding, (buffer, _)) in (0..).zip(&self.buffers) {
+            let whole = [vk::DescriptorBufferInfo::default()
+                .buffer(*buffer)
+                .range(vk::WHOLE_SIZE)];
+            let write = vk::WriteDescriptorSet::default()
+                .dst_set(self.set)
+                .dst_binding(binding)
+                .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
+                .buffer_info(&whole);
+            // SAFETY: set and buffer are of this device; nothing uses the set.
+            unsafe { raw.update_descriptor_sets(&[write], &[]) };
+        }
+        // Memory that was never written may have no pages yet.
+        let buffers: Vec<vk::Buffer> = self.buffers.iter().map(|(buffer, _)| *buffer).collect();
+        self.gpu.once("fill memory", |commands| {
+            for buffer in buffers {
+                // SAFETY: the command buffer is being recorded.
+                unsafe { raw.cmd_fill_buffer(commands, buffer, 0, vk::WHOLE_SIZE, 1) };
+            }
+        })
+    }
+
+    fn add_buffer(&mut self, bytes: u64) -> Result<(), Error> {
+        let usage = vk::BufferUsageFlags::STORAGE_BUFFER
+            | vk::BufferUsageFlags::TRANSFER_SRC
+            | vk::BufferUsageFlags::TRANSFER_DST;
+        let made = buffer(&self.gpu, bytes, usage)?;
+        self.buffers.push((made, vk::DeviceMemory::null()));
+        // SAFETY: the buffer is of this device.
+        let needs = unsafe { self.gpu.raw.get_buffer_memory_requirements(made) };
+        let local = vk::MemoryPropertyFlags::DEVICE_LOCAL.as_raw();
+        let of_type = region_type(&self.gpu.memory, needs.memory_type_bits, local);
+        let memory = allocate(
+            &self.gpu,
+            needs.size,
+            of_type.ok_or(Error::Memory { bytes })?,
+        )?;
+        if let Some(last) = self.buffers.last_mut() {
+            last.1 = memory;
+        }
+        // SAFETY: the memory is new and large enough.
+        unsafe { self.gpu.raw.bind_buffer_memory(made, memory, 0) }
+            .map_err(Error::of("bind memory"))
+    }
+
+    /// The device's name.
+    pub fn name(&self) -> &str {
+        &self.gpu.properties.name
+    }
+
+    /// The driver with its version, as it calls itself.
+    pub fn driver(&self) -> &str {
+        &self.gpu.properties.driver
+    }
+
+    /// Its UUID, as hexadecimal.
+    pub fn uuid(&self) -> &str {
+        &self.gpu.properties.uuid
+    }
+
+    /// It computes on the processor.
+    pub fn is_software(&self) -> bool {
+        self.software
+    }
+
+    /// The size of each buffer: a power of two.
+    pub fn buffer_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The two buffers, as they are bound.
+    pub fn buffers(&self) -> [Buffer; 2] {
+        [Buffer(0), Buffer(1)]
+    }
+
+    /// A kernel of SPIR-V with the entry point `main`. It uses the bindings 0 and 1 of set 0, or none, and stays inside of the buffers.
+    ///
+    /// # Errors
+    /// The driver refuses it.
+    pub fn kernel(&mut self, words: &[u32]) -> Result<Kernel, Error> {
+        let raw = &self.gpu.raw;
+        let info = vk::ShaderModuleCreateInfo::default().code(words);
+        // SAFETY: the module is ours and valid.
+        let module = unsafe { raw.create_shader_module(&info, None) }
+            .map_err(Error::of("make a shader module"))?;
+        let stage = vk::PipelineShaderStageCreateInfo::default()
+            .stage(vk::ShaderStageFlags::COMPUTE)
+            .module(module)
+            .name(c"main");
+        let info = vk::ComputePipelineCreateInfo::default()
+            .stage(stage)
+            .layout(self.layout);
+        // SAFETY: all that the structure points to is alive; pipelines do not need their module any more.
+        let made = unsafe {
+            let made = raw.create_compute_pipelines(vk::PipelineCache::null(), &[info], None);
+            raw.destroy_shader_module(module, None);
+            made
+        };
+        let made = made.map_err(|(_, result)| Error::of("make a pipeline")(result))?;
+        self.pipelines.extend(made);
+        Ok(Kernel(self.pipelines.len() - 1))
+    }
+
+    /// So many of the same, with a full barrier after each, and one before them that is not timed.
+    ///
+    /// # Errors
+    /// The driver refuses it, or the device was lost.
+    pub fn record(&self, work: Work, count: u32) -> Result<Timed<'_>, Error> {
+        let recording = Recording::begin(&self.gpu, 1)?;
+        let all = vk::PipelineStageFlags2::ALL_COMMANDS;
+        self.add(recording.commands, work);
+        recording.stamp(0, all);
+        for _ in 0..count {
+            self.add(recording.commands, work);
+        }
+        recording.stamp(1, all);
+        self.gpu.end(recording.commands)?;
+        Ok(Timed {
+            bench: self,
+            recording,
+            count,
+        })
+    }
+
+    fn add(&self, commands: vk::CommandBuffer, work: Work) {
+        let raw = &self.gpu.raw;
+        let compute = vk::PipelineBindPoint::COMPUTE;
+        // SAFETY: the command buffer is being recorded; what is bound and copied is of this device.
+        unsafe {
+            match work {
+                Work::Dispatch(Kernel(number), [x, y, z]) => {
+                    raw.cmd_bind_pipeline(commands, compute, self.pipelines[number]);
+                    let sets = [self.set];
+                    raw.cmd_bind_descriptor_sets(commands, compute, self.layout, 0, &sets, &[]);
+                    raw.cmd_dispatch(commands, x, y, z);
+                }
+                Work::Copy(Buffer(from), Buffer(to)) => {
+                    let bytes = self.bytes;
+                    let region = [vk::BufferCopy::default().size(bytes)];
+                    let [from, to] = [from, to].map(|number| self.buffers[number as usize].0);
+                    raw.cmd_copy_buffer(commands, from, to, &region);
+                }
+            }
+        }
+        self.gpu.full_barrier(commands);
+    }
+}
+
+/// What can be timed, again and again.
+pub struct Timed<'a> {
+    bench: &'a Bench,
+    recording: Recording,
+    count: u32,
+}
+
+impl Timed<'_> {
+    /// Runs it, and gives the nanoseconds that each took, with its barrier.
+    ///
+    /// # Errors
+    /// The device was lost, or wrote no timestamps.
+    pub fn run(&self) -> Result<f64, Error> {
+        self.bench.gpu.run(self.recording.commands, "measure")?;
+        let ticks = self.recording.ticks()?;
+        let &[Some(start), Some(end)] = ticks.as_slice() else {
+            return Err(Error::Asked("the device wrote no timestamps".to_owned()));
+        };
+        let ns = self.bench.clock.between_ns((start, end));
+        Ok(ns as f64 / f64::from(self.count))
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let raw = &self.gpu.raw;
+        // SAFETY: all of them are of this device, or none; nothing runs.
+        unsafe {
+            let _ = raw.device_wait_idle();
+            for pipeline in &self.pipelines {
+                raw.destroy_pipeline(*pipeline, None);
+            }
+            raw.destroy_descriptor_pool(self.pool, None);
+            raw.destroy_pipeline_layout(self.layout, None);
+            raw.destroy_descriptor_set_layout(self.set_layout, None);
+            for (buffer, memory) in &self.buffers {
+                raw.destroy_buffer(*buffer, None);
+                raw.free_memory(*memory, None);
+            }
+        }
+    }
+}

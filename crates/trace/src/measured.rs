@@ -1,0 +1,317 @@
+//! What devices were measured to do, kept in the user's folder from one recording to the next: a file of JSON for each device and
+//! version of its driver.
+
+use crate::manifest::{self, DeviceLimits, Manifest, MeasuredLimits};
+use gapscope_model::Api;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Files that are larger were not written by gapscope.
+const MOST_BYTES: u64 = 1 << 20;
+/// Letters of the driver that are in the name of a file.
+const MOST_LETTERS: usize = 100;
+
+/// A device with what it was measured to do.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct Kept {
+    /// Its name.
+    pub name: String,
+    /// Distinguishes physical devices, as hexadecimal; that of traces.
+    pub uuid: String,
+    /// The interface that was measured: `cuda` or `vulkan`.
+    #[schemars(with = "String")]
+    pub api: Api,
+    /// The figures.
+    #[serde(flatten)]
+    pub limits: MeasuredLimits,
+    /// How far repetitions of a figure differ: the distance of the quartiles of their times, as a share of the median; by the figure's key,
+    /// `matrix_flops.bf16` for one of several.
+    pub spread: BTreeMap<String, f64>,
+    /// What was timed for a figure, by the same keys.
+    pub source: BTreeMap<String, String>,
+    /// What is unknown, and what speaks against the figures, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// The folder of kept files.
+#[derive(Debug, Clone)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// What is kept in a folder.
+#[derive(Debug, Default)]
+pub struct Listed {
+    /// The devices, with their files.
+    pub kept: Vec<(PathBuf, Kept)>,
+    /// Files that cannot be read, as sentences without their full stop.
+    pub damaged: Vec<String>,
+}
+
+impl Store {
+    /// That of the user: `gapscope/devices` in `$XDG_DATA_HOME`, else in `~/.local/share`. Absent where there is neither variable.
+    pub fn of_user() -> Option<Store> {
+        let set = |name| std::env::var_os(name).map(PathBuf::from);
+        let data = set("XDG_DATA_HOME").filter(|folder| folder.is_absolute());
+        let home = set("HOME").filter(|folder| folder.is_absolute());
+        let data = data.or_else(|| Some(home?.join(".local/share")))?;
+        Some(Store::new(&data.join("gapscope/devices")))
+    }
+
+    /// In a folder, which may not exist yet.
+    pub fn new(folder: &Path) -> Store {
+        Store {
+            folder: folder.to_owned(),
+        }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Keeps a device in place of what was measured before with this driver; whole or not at all. Gives its file.
+    ///
+    /// # Errors
+    /// It cannot be written, or the device has no UUID.
+    pub fn keep(&self, kept: &Kept) -> io::Result<PathBuf> {
+        let file = file_name(kept)
+            .ok_or_else(|| io::Error::other(format!("{} has no UUID to keep it by", kept.name)))?;
+        let path = self.folder.join(file);
+        let text = serde_json::to_string_pretty(kept)? + "\n";
+        fs::create_dir_all(&self.folder)?;
+        let beside = path.with_extension(format!("new.{}", std::process::id()));
+        let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &path));
+        if written.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        written.map(|()| path)
+    }
+
+    /// All that is kept, by file. A folder that is not there has none.
+    pub fn list(&self) -> Listed {
+        let mut listed = Listed::default();
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return listed,
+            Err(error) => {
+                let folder = self.folder.display();
+                listed
+                    .damaged
+                    .push(format!("{folder} cannot be read: {error}"));
+                return listed;
+            }
+        };
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.retain(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "json")
+        });
+        paths.sort();
+        for path in paths {
+            match read(&path) {
+                Ok(kept) => listed.kept.push((path, kept)),
+                Err(error) => {
+                    (listed.damaged).push(format!("{} cannot be read: {error}", path.display()))
+                }
+            }
+        }
+        listed
+    }
+
+    /// Gives the devices of a manifest what is kept of them, and notes where that is of another driver or cannot be read. Nothing
+    /// changes where nothing is kept.
+    pub fn add_to(&self, manifest: &mut Manifest) {
+        if manifest.devices.is_empty() {
+            return;
+        }
+        let listed = self.list();
+        let mut notes: Vec<String> = (listed.damaged.iter())
+            .map(|sentence| format!("What a device was measured to do is unknown: {sentence}."))
+            .collect();
+        for device in &mut manifest.devices {
+            let kept = || {
+                listed
+                    .kept
+                    .iter()
+                    .map(|(_, kept)| kept)
+                    .filter(|kept| kept.is_of(device))
+            };
+            if let Some(kept) = kept().find(|kept| kept.limits.driver == device.driver) {
+                let limits = device.limits.get_or_insert_with(DeviceLimits::default);
+                limits.measured = Some(kept.limits.clone());
+            } else if let Some(kept) = kept().max_by_key(|kept| kept.limits.measured_unix_s) {
+                notes.push(format!(
+                    "What {} was measured to do is not used: it was measured with the driver {}, and {} is there now; `gapscope bench device` measures it again.",
+                    device.name, kept.limits.driver, device.driver
+                ));
+            }
+        }
+        // A device is there once for each process that used it.
+        for note in notes {
+            if !manifest.notes.contains(&note) {
+                manifest.notes.push(note);
+            }
+        }
+    }
+}
+
+impl Kept {
+    fn is_of(&self, device: &manifest::Device) -> bool {
+        self.uuid == device.uuid && self.api == device.api
+    }
+}
+
+fn read(path: &Path) -> Result<Kept, String> {
+    let bytes = fs::metadata(path).map_err(|error| error.to_string())?.len();
+    if bytes > MOST_BYTES {
+        return Err(format!(
+            "it has {bytes} bytes, and {MOST_BYTES} at most are read"
+        ));
+    }
+    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let kept: Kept = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    match file_name(&kept).is_some_and(|name| path.ends_with(name)) {
+        true => Ok(kept),
+        false => Err("it is not of the device and driver that its name says".to_owned()),
+    }
+}
+
+/// Absent for a device without a UUID.
+fn file_name(kept: &Kept) -> Option<String> {
+    let is_uuid = !kept.uuid.is_empty()
+        && kept.uuid.len() <= MOST_LETTERS
+        && kept.uuid.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let fits = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '.' {
+            c
+        } else {
+            '-'
+        }
+    };
+    let driver: String = kept
+        .limits
+        .driver
+        .chars()
+        .map(fits)
+        .take(MOST_LETTERS)
+        .collect();
+    is_uuid.then(|| format!("{}-{}-{driver}.json", kept.api, kept.uuid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(driver: &str, copy: u64) -> Kept {
+        Kept {
+            name: "A GPU".to_owned(),
+            uuid: "0a1b".to_owned(),
+            api: Api::Cuda,
+            limits: MeasuredLimits {
+                driver: driver.to_owned(),
+                copy_bytes_per_s: Some(copy),
+                ..MeasuredLimits::default()
+            },
+            ..Kept::default()
+        }
+    }
+
+    fn recorded(driver: &str) -> Manifest {
+        let device = manifest::Device {
+            name: "A GPU".to_owned(),
+            uuid: "0a1b".to_owned(),
+            api: Api::Cuda,
+            driver: driver.to_owned(),
+            ..manifest::Device::default()
+        };
+        Manifest {
+            devices: vec![device.clone(), device],
+            ..Manifest::default()
+        }
+    }
+
+    #[test]
+    fn a_device_with_the_same_driver_gets_what_was_measured_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(&folder.path().join("deep/er"));
+        store.keep(&kept("one 1.0", 1)).unwrap();
+        store.keep(&kept("one 1.0", 2)).unwrap();
+        store.keep(&kept("two", 3)).unwrap();
+        let mut manifest = recorded("one 1.0");
+        store.add_to(&mut manifest);
+        for device in &manifest.devices {
+            let measured = device.limits.as_ref().unwrap().measured.as_ref().unwrap();
+            assert_eq!(measured.copy_bytes_per_s, Some(2));
+        }
+        assert!(manifest.notes.is_empty());
+        assert_eq!(store.list().kept.len(), 2);
+    }
+
+    #[test]
+    fn what_another_driver_did_is_not_used_and_that_is_said_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path());
+        store.keep(&kept("old", 1)).unwrap();
+        let mut manifest = recorded("new");
+        store.add_to(&mut manifest);
+        assert!(
+            manifest
+                .devices
+                .iter()
+                .all(|device| device.limits.is_none())
+        );
+        let [note] = manifest.notes.as_slice() else {
+            panic!("{:?}", manifest.notes)
+        };
+        assert!(
+            note.contains("the driver old, and new is there now"),
+            "{note}"
+        );
+    }
+
+    #[test]
+    fn a_damaged_file_is_said_and_hides_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path());
+        let path = store.keep(&kept("one", 1)).unwrap();
+        for text in [
+            "",
+            "{",
+            "[]",
+            "{\"uuid\": 3}",
+            "{\"uuid\": \"0a1c\"}",
+            "\u{0}",
+        ] {
+            fs::write(folder.path().join("cuda-0a1b-z.json"), text).unwrap();
+            let mut manifest = recorded("one");
+            store.add_to(&mut manifest);
+            assert!(manifest.devices[0].limits.is_some(), "{text}");
+            assert_eq!(manifest.notes.len(), 1, "{text}");
+        }
+        // Under the name of another device.
+        fs::rename(path, folder.path().join("cuda-0a1b-z.json")).unwrap();
+        let listed = store.list();
+        assert_eq!((listed.kept.len(), listed.damaged.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_name_that_leads_elsewhere_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path());
+        for uuid in ["", "../x", "0a/1b"] {
+            let wrong = Kept {
+                uuid: uuid.to_owned(),
+                ..kept("one", 1)
+            };
+            assert!(store.keep(&wrong).is_err(), "{uuid}");
+        }
+        let path = store.keep(&kept("../../NVIDIA 1.2, CUDA 13", 1)).unwrap();
+        assert_eq!(path.parent(), Some(folder.path()));
+    }
+}

@@ -1,0 +1,63 @@
+//! What a program asks that measures a device: its own functions, of which CUPTI is told nothing.
+
+use super::{INVALID_CONTEXT, INVALID_HANDLE, SUCCESS, driver};
+use crate::config::config;
+use crate::cupti::now;
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+const FREE_BYTES: usize = 16 << 30;
+const TOTAL_BYTES: usize = 24 << 30;
+/// CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+const MULTIPROCESSORS: c_int = 16;
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, what: c_int, _: c_int) -> c_int {
+    // SAFETY: the caller's variable.
+    unsafe { *value = if what == MULTIPROCESSORS { 132 } else { 0 } };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> c_int {
+    // SAFETY: the caller's variables.
+    unsafe { (*free, *total) = (FREE_BYTES, TOTAL_BYTES) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxDestroy_v2(_context: usize) -> c_int {
+    SUCCESS
+}
+
+/// Takes twice as long as a kernel.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpyDtoDAsync_v2(_to: u64, _from: u64, _: usize, stream: usize) -> c_int {
+    match driver().submit(stream, 0, now(), 2 * config().kernel_ns) {
+        Some(_) => SUCCESS,
+        None => INVALID_CONTEXT,
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuEventElapsedTime(ms: *mut f32, start: usize, end: usize) -> c_int {
+    let driver = driver();
+    let [Some(start), Some(end)] = [start, end].map(|event| driver.events.at_ns(event)) else {
+        return INVALID_HANDLE;
+    };
+    // SAFETY: the caller's variable.
+    unsafe { *ms = (end as f64 - start as f64) as f32 / 1e6 };
+    SUCCESS
+}
+
+/// The options are not looked at.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuModuleLoadDataEx(
+    module: *mut usize,
+    image: *const c_char,
+    _: c_uint,
+    _: *mut c_int,
+    _: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: as the caller of this one promises.
+    unsafe { super::entry_points::cuModuleLoadData(module, image) }
+}
