@@ -111,16 +111,17 @@ impl Bench<'_> {
 
     fn memory(&self, draft: &mut Draft, progress: Progress<'_>) -> Result<(), String> {
         let context = self.context;
-        let grid = u64::from(self.groups()) * u64::from(THREADS);
-        let round = grid * VECTOR * VECTORS;
+        let group_bytes = u64::from(THREADS) * VECTOR * VECTORS;
+        let round = u64::from(self.groups()) * group_bytes;
         // Two of them: a quarter of what is free.
         let bytes = (context.free_bytes()? / 8).min(MOST_BYTES) / round * round;
         if bytes == 0 {
             return Err("it has too little free memory".to_owned());
         }
         let (from, to) = (context.allocate(bytes)?, context.allocate(bytes)?);
-        let shape = [self.groups(), THREADS];
-        let by_kernel = |name: &str| {
+        let grid = self.groups();
+        let by_kernel = |name: &str, groups: u32| {
+            let shape = [groups, THREADS];
             let kernel = self.kernel(name)?;
             let mut parameters = [from.address, to.address, bytes / VECTOR];
             // SAFETY: the kernel's parameters are two addresses of so many bytes, and a count of vectors.
@@ -130,16 +131,25 @@ impl Bench<'_> {
         };
         progress("write bandwidth");
         draft.take(
-            "Write bandwidth",
-            by_kernel("bench_write"),
+            "Write bandwidth by a kernel",
+            by_kernel("bench_write", (bytes / group_bytes) as u32),
             |draft, samples| {
                 draft.write(bytes, samples, "a kernel");
+            },
+        );
+        // SAFETY: it has so many bytes.
+        let filled = self.repeat(2, &mut || unsafe { context.fill(to.address, bytes) });
+        draft.take(
+            "Write bandwidth by cuMemsetD32Async",
+            filled,
+            |draft, samples| {
+                draft.write(bytes, samples, "cuMemsetD32Async");
             },
         );
         progress("read bandwidth");
         draft.take(
             "Read bandwidth",
-            by_kernel("bench_read"),
+            by_kernel("bench_read", grid),
             |draft, samples| {
                 draft.read(bytes, samples, "a kernel");
             },
@@ -147,7 +157,7 @@ impl Bench<'_> {
         progress("copy bandwidth");
         draft.take(
             "Copy bandwidth by a kernel",
-            by_kernel("bench_copy"),
+            by_kernel("bench_copy", grid),
             |draft, samples| {
                 draft.copy(bytes, samples, "a kernel");
             },

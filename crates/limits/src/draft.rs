@@ -55,13 +55,7 @@ impl Draft {
     /// A copy of so many bytes, each read and written; the faster way of several stays.
     pub fn copy(&mut self, bytes: u64, samples: Samples, by: &str) {
         let rate = per_second(2 * bytes, samples);
-        if self
-            .kept
-            .limits
-            .copy_bytes_per_s
-            .is_none_or(|known| known < rate)
-        {
-            self.kept.limits.copy_bytes_per_s = Some(rate);
+        if faster(&mut self.kept.limits.copy_bytes_per_s, rate) {
             self.state("copy_bytes_per_s", samples, by);
         }
     }
@@ -71,9 +65,12 @@ impl Draft {
         self.state("read_bytes_per_s", samples, by);
     }
 
+    /// The faster way of several stays.
     pub fn write(&mut self, bytes: u64, samples: Samples, by: &str) {
-        self.kept.limits.write_bytes_per_s = Some(per_second(bytes, samples));
-        self.state("write_bytes_per_s", samples, by);
+        let rate = per_second(bytes, samples);
+        if faster(&mut self.kept.limits.write_bytes_per_s, rate) {
+            self.state("write_bytes_per_s", samples, by);
+        }
     }
 
     /// So many multiply-adds, each of two operations.
@@ -114,6 +111,15 @@ impl Draft {
         self.kept.notes = self.notes;
         self.kept
     }
+}
+
+/// Keeps the greater rate; whether that is the new one.
+fn faster(known: &mut Option<u64>, rate: u64) -> bool {
+    let faster = known.is_none_or(|known| known < rate);
+    if faster {
+        *known = Some(rate);
+    }
+    faster
 }
 
 fn per_second(count: u64, samples: Samples) -> u64 {

@@ -281,10 +281,20 @@ impl Layout {
             .filter(|(column, (width, empty))| width.is_none() && !empty && !column.picture)
             .map(|(column, _)| column.title.clone())
             .collect();
-        let excess = needed(&widths, false).saturating_sub(room);
-        if excess > 0
-            && let Some(name) = table.columns.iter().position(|c| c.clipped)
-            && let Some(width) = widths[name].as_mut()
+        let mut excess = needed(&widths, false).saturating_sub(room);
+        let clipped = |i: &usize| table.columns[*i].clipped;
+        // The last one gives way first, none below what it must keep; where that is not enough, the first one gives the rest.
+        for number in (0..widths.len()).rev().filter(clipped) {
+            let Some(width) = widths[number].as_mut() else {
+                continue;
+            };
+            let gives = excess.min(width.saturating_sub(LEAST_NAME));
+            *width -= gives;
+            excess -= gives;
+        }
+        if let Some(width) = (0..widths.len())
+            .find(clipped)
+            .and_then(|i| widths[i].as_mut())
         {
             *width = width.saturating_sub(excess).max(1);
         }

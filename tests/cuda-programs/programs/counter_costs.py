@@ -1,6 +1,5 @@
 """Tiny launches, a GPT's training steps, and decoding token by token: the time of each, several times."""
 
-import statistics
 import time
 
 import torch
@@ -8,7 +7,7 @@ from gpt import GPT, VOCABULARY, trainer
 from inference import LAYERS, TOKENS, captured
 from region import finish
 
-REPETITIONS = 5
+REPETITIONS = 12
 
 
 @torch.inference_mode()
@@ -54,10 +53,7 @@ def main():
             work()
             torch.cuda.synchronize()
             times[name].append((time.perf_counter() - begin) / count * 1e6)
-    finish(
-        microseconds={name: statistics.median(all_of_it) for name, all_of_it in times.items()},
-        least_microseconds={name: min(all_of_it) for name, all_of_it in times.items()},
-    )
+    finish(microseconds=times)
 
 
 if __name__ == "__main__":

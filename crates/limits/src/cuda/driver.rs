@@ -51,6 +51,7 @@ functions! {
         *mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, *mut c_void, *mut *mut c_void, *mut *mut c_void
     );
     copy "cuMemcpyDtoDAsync_v2" (u64, u64, usize, *mut c_void);
+    fill "cuMemsetD32Async" (u64, c_uint, usize, *mut c_void);
     event "cuEventCreate" (*mut *mut c_void, c_uint);
     record "cuEventRecord" (*mut c_void, *mut c_void);
     wait "cuEventSynchronize" (*mut c_void);
@@ -266,6 +267,17 @@ impl Context {
         // SAFETY: as the caller promises.
         let code = unsafe { (self.driver.copy)(to, from, bytes as usize, self.stream) };
         check("cuMemcpyDtoDAsync", code)
+    }
+
+    /// Fills a memory with words of 32 bits.
+    ///
+    /// # Safety
+    /// It has so many bytes, which are a multiple of four, and lives until [`Self::time`] has returned.
+    pub unsafe fn fill(&self, to: u64, bytes: u64) -> Result<(), String> {
+        const ONE: c_uint = 0x3f80_0000;
+        // SAFETY: as the caller promises.
+        let code = unsafe { (self.driver.fill)(to, ONE, bytes as usize / 4, self.stream) };
+        check("cuMemsetD32Async", code)
     }
 
     /// How long so many of something take, by the device's events: nanoseconds for each. One more goes before them, so that the

@@ -33,7 +33,7 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary, top: usize) -> Vec
             value(row.mean),
             value(row.min),
             value(row.max),
-            row.source.as_str().into(),
+            read_by(&row.source).into(),
         ]);
     }
     let aside = "mean: over time".to_owned();
@@ -44,6 +44,14 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary, top: usize) -> Vec
     let all = findings.counters.len();
     rest(&mut blocks, all, shown.min(all), "counters");
     blocks
+}
+
+/// Without the metric's name in the middle, which JSON has.
+fn read_by(source: &str) -> String {
+    match source.split(", ").collect::<Vec<_>>()[..] {
+        [reader, _, rate] => format!("{reader}, {rate}"),
+        _ => source.to_owned(),
+    }
 }
 
 fn owner(row: &CounterRow, names: &Vocabulary) -> String {

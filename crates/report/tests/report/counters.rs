@@ -79,3 +79,33 @@ fn the_table_of_counters_keeps_to_its_rows_with_those_of_gpus_first() {
     assert!(!page.contains("host24"), "{page}");
     assert!(page.contains("and 6 more counters"), "{page}");
 }
+
+#[test]
+fn counters_keep_their_names_beside_a_long_source() {
+    let text = include_str!("../traces/host_bound.txt");
+    let names = ["SMs active", "DRAM read", "tensor pipe active"];
+    let counters: String = (names.iter().zip(1..))
+        .map(|(name, id)| {
+            let metric = "TPC.TriageCompute.sm__cycles_active.avg.pct_of_peak_sustained_elapsed";
+            format!(
+                "counter id={id} name=\"{name}\" unit=percent device=1 source=\"CUPTI PM sampling, {metric}, every 100 us\"\n\
+                 counter id={} name=other{id} unit=percent device=1 source={}\n\
+                 counter_value counter={id} start_ns=0 duration_ns=1ms value=100\n",
+                id + 10,
+                "long".repeat(30)
+            )
+        })
+        .collect();
+    let trace = read(&format!("{text}\n{counters}"));
+    let wide = Terminal {
+        columns: 110,
+        ..Terminal::default()
+    };
+    let page = with_report(&trace, &Options::default(), |report| {
+        wide.draw(&report.document())
+    });
+    for name in names {
+        assert!(page.contains(name), "{page}");
+    }
+    assert!(page.contains("CUPTI PM sampling, every"), "{page}");
+}

@@ -121,48 +121,48 @@ def products(bench, result):
         result.within("tensor-active cycles of the FLOPs'", cycles, wanted, 0.02)
 
 
-@part("counters-cost", limit_s=130, needs=["torch"])
+@part("counters-cost", limit_s=200, needs=["torch"])
 def cost(bench, result):
-    """Tiny launches, GPT steps and decoding: alone, recorded, with counters, and under nsys with its metrics, in turn."""
+    """Tiny launches, GPT steps and decoding: alone, recorded, and with counters, in turn; last, once, under nsys with its metrics."""
     ways = {
         "none": lambda command: bench.alone(command),
         "gapscope": lambda command: bench.recorded(command, "--no-report")[0],
         "--counters": lambda command: bench.recorded(command, "--no-report", "--counters")[0],
         "--counters=wide": lambda command: bench.recorded(command, "--no-report", "--counters=wide")[0],
     }
-    nsys = next((str(path) for path in sorted(Path("/").glob(NSYS[1:]), reverse=True)), shutil.which("nsys"))
-    if nsys:
-        options = ["profile", "-t", "cuda", "-s", "none", "--gpu-metrics-devices=all", "-f", "true"]
-        ways["nsys, metrics"] = lambda command: bench.alone([nsys, *options, "-o", bench.file(".nsys"), *command])
-    else:
-        result.note("nsys is not on this machine")
     command = program("counter_costs")
-    times, rounds, longest = {name: [] for name in ways}, 0, 0.0
-    while rounds < 3 and (rounds == 0 or bench.left() > longest * 1.15):
+    times, longest = {name: [] for name in ways}, 0.0
+    while bench.left() > longest * 1.15:
         before = bench.left()
-        for name in list(times):
+        for name, way in ways.items():
             watch = Watch()
             try:
-                facts = ways[name](command).facts
-            except Failed as failure:
-                if name == "none":
-                    raise
-                result.check(name, False, str(failure))
-                del times[name]
-                continue
+                times[name].append(way(command).facts["microseconds"])
             finally:
                 watch.stop()
-            times[name].append(facts["least_microseconds"])
             if watch.cores:
                 result.measure(f"{name}: sampler's cores, MiB", [round(watch.cores, 2), round(watch.peak_kib / 1024)])
         longest = max(longest, before - bench.left())
-        rounds += 1
-    result.note(f"{rounds} rounds; us a launch, step and token: the least of each run's repetitions, median of the rounds")
+    nsys = next((str(path) for path in sorted(Path("/").glob(NSYS[1:]), reverse=True)), shutil.which("nsys"))
+    if nsys:
+        options = ["profile", "-t", "cuda", "-s", "none", "--gpu-metrics-devices=all", "-f", "true"]
+        try:
+            ran = bench.alone([nsys, *options, "-o", bench.file(".nsys"), *command])
+            times["nsys, metrics"] = [ran.facts["microseconds"]]
+        except Failed as failure:
+            result.note(f"nsys has no figures: {failure}")
+    else:
+        result.note("nsys is not on this machine")
+    result.note(f"{len(times['none'])} rounds; us a launch, step and token: median and least of all repetitions")
     for what in ("tiny", "gpt", "decode"):
-        alone = median(one[what] for one in times["none"])
-        for name, all_of_it in times.items():
-            here = median(one[what] for one in all_of_it)
-            result.measure(f"{what} {name}", {"us": here, "ratio": here / alone})
+        of = {name: [us for one in runs for us in one[what]] for name, runs in times.items()}
+        for name, all_of_it in of.items():
+            here = {"median": median(all_of_it), "least": min(all_of_it)}
+            result.measure(f"{what} {name}", {
+                **here, "of none": [round(here["median"] / median(of["none"]), 4), round(here["least"] / min(of["none"]), 4)]
+            })  # fmt: skip
+        beside = [round(how(of["--counters"]) / how(of["gapscope"]), 4) for how in (median, min)]
+        result.measure(f"{what}: --counters / gapscope, median and least", beside)
 
 
 class Watch:

@@ -46,7 +46,7 @@ class Clocks:
 
 @part("device", limit_s=90, needs=("torch",))
 def device(bench, result):
-    """Bandwidths within 3 % of PyTorch's, products within 5 %, multiply-adds of the data sheet at the clock; both interfaces."""
+    """Bandwidths between PyTorch's and what the memory can, products within 5 %, multiply-adds of the data sheet; both interfaces."""
     kept = bench.scratch / "kept"
     variables = {**bench.environment, "XDG_DATA_HOME": str(kept)}
     torch = bench.alone(program("device_limits")).facts
@@ -66,7 +66,10 @@ def device(bench, result):
     if not ours:
         raise Failed("there is no CUDA device in the answer")
     for key in ("copy_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s"):
-        result.within(f"{key}, CUDA", ours.get(key), torch[key], 0.03)
+        # PyTorch's kernels need not be the fastest; nothing is faster than the memory.
+        result.at_least(f"{key}, CUDA, against PyTorch's", ours.get(key), 0.97 * torch[key])
+        if torch["memory_bytes_per_s"]:
+            result.at_most(f"{key}, CUDA, against the memory's clock and width", ours.get(key), torch["memory_bytes_per_s"])
     for inputs, flops in torch["matrix_flops"].items():
         result.within(f"matrix_flops, {inputs}", ours["matrix_flops"].get(inputs), flops, 0.05)
     multiply_adds(ours, torch, clocks.mhz, result)

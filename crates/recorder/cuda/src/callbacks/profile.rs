@@ -21,7 +21,7 @@ use profiler::Profiler;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Launches are still to be profiled, or one is.
 static IS_ON: AtomicBool = AtomicBool::new(false);
@@ -95,11 +95,10 @@ pub unsafe fn starts(
         }
         chosen
     };
-    let mut active = lock(&ACTIVE);
-    if active.is_some() {
+    let Some(mut active) = free() else {
         // On another thread: there will be more launches.
         return give_back(&chosen);
-    }
+    };
     PROFILED.set(data.correlation);
     let start_ns = monotonic_ns();
     // SAFETY: as the caller promises: the context is the thread's current one.
@@ -113,10 +112,21 @@ pub unsafe fn starts(
         }
         Err(why) => {
             PROFILED.set(ids::Correlation::NONE);
-            held_up(recorder, data.correlation, start_ns, &kernel);
+            let span = Span::between(start_ns, monotonic_ns());
+            held_up(recorder, data.correlation, span, &kernel);
             give_up(recorder, &why);
         }
     }
+}
+
+/// The place of the launch that is being profiled, while there is none: none begins before another one is whole.
+fn free() -> Option<MutexGuard<'static, Option<Active>>> {
+    let active = match ACTIVE.try_lock() {
+        Ok(active) => active,
+        Err(TryLockError::Poisoned(error)) => error.into_inner(),
+        Err(TryLockError::WouldBlock) => return None,
+    };
+    active.is_none().then_some(active)
 }
 
 /// A call has returned. True where it was profiled: how long it took says nothing.
@@ -124,8 +134,8 @@ pub fn ends(correlation: ids::Correlation) -> bool {
     if PROFILED.get() != correlation || correlation == ids::Correlation::NONE {
         return false;
     }
-    let active = lock(&ACTIVE).take();
-    let (Some(active), Some(recorder)) = (active, recorder()) else {
+    let mut profiled = lock(&ACTIVE);
+    let (Some(active), Some(recorder)) = (profiled.take(), recorder()) else {
         PROFILED.set(ids::Correlation::NONE);
         return false;
     };
@@ -136,16 +146,18 @@ pub fn ends(correlation: ids::Correlation) -> bool {
     } = active;
     let measured = profiler.finish();
     PROFILED.set(ids::Correlation::NONE);
+    let span = Span::between(start_ns, monotonic_ns());
+    drop(profiled);
     match measured {
         Ok(measured) => recorder.write(&CudaEvent::KernelProfiled {
             correlation,
             kernel: Cow::Owned(kernel),
-            span: Span::between(start_ns, monotonic_ns()),
+            span,
             passes: measured.passes,
             values: Cow::Owned(measured.values),
         }),
         Err(why) => {
-            held_up(recorder, correlation, start_ns, &kernel);
+            held_up(recorder, correlation, span, &kernel);
             give_up(recorder, &why);
         }
     }
@@ -163,11 +175,11 @@ pub fn finish(recorder: &Recorder) {
 }
 
 /// The time that a profile without values took.
-fn held_up(recorder: &Recorder, correlation: ids::Correlation, start_ns: i64, kernel: &str) {
+fn held_up(recorder: &Recorder, correlation: ids::Correlation, span: Span, kernel: &str) {
     recorder.write(&CudaEvent::KernelProfiled {
         correlation,
         kernel: Cow::Borrowed(kernel),
-        span: Span::between(start_ns, monotonic_ns()),
+        span,
         passes: 0,
         values: Cow::Borrowed(&[]),
     });
