@@ -51,8 +51,7 @@ fn read_table(input: &[u8]) {
             let folder = folder.get_or_init(copy).path();
             scratch::file(folder, &name, file);
             show_as_report(folder, choice);
-            let original = fixture::folder().join(&name);
-            std::fs::copy(original, folder.join(&name)).expect("the table can be put back");
+            put(folder, &name);
         });
         return;
     }
@@ -74,11 +73,19 @@ fn manifest_alone() -> TempDir {
 fn copy() -> TempDir {
     let folder = manifest_alone();
     for table in names() {
-        let name = format!("{table}.parquet");
-        std::fs::copy(fixture::folder().join(&name), folder.path().join(&name))
-            .expect("a table can be copied");
+        put(folder.path(), &format!("{table}.parquet"));
     }
     folder
+}
+
+/// The table as the fixture has it, which may be not at all: its version of the format allows that.
+fn put(folder: &Path, name: &str) {
+    let (original, here) = (fixture::folder().join(name), folder.join(name));
+    match original.exists() {
+        true => drop(std::fs::copy(original, here).expect("a table can be copied")),
+        false if here.exists() => std::fs::remove_file(here).expect("a table can be removed"),
+        false => {}
+    }
 }
 
 /// Reads a table; the others are of the fixture.

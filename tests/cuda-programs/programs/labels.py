@@ -19,11 +19,16 @@ import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
 
-def device_us(event):
-    """Of its kernels and transfers, and those of what is inside of it."""
+def is_operator(event):
+    """Not a call of CUDA: their numbers are not the operators', and torch.profiler gives them the kernels of operators of that number."""
     from torch.autograd import DeviceType
 
-    inside = (child for child in event.cpu_children if child.device_type == DeviceType.CPU)
+    return event.device_type == DeviceType.CPU and not event.name.startswith("cu")
+
+
+def device_us(event):
+    """Of its kernels and transfers, and those of the operators inside of it."""
+    inside = (child for child in event.cpu_children if is_operator(child))
     return sum(kernel.duration for kernel in event.kernels) + sum(device_us(child) for child in inside)
 
 
@@ -49,10 +54,10 @@ def profiled():
         torch.cuda.synchronize()
     found = {row.key: [row.count, row.self_device_time_total * 1e3, 0.0]  # of microseconds
              for row in profiler.key_averages() if row.device_type == DeviceType.CPU}  # fmt: skip
-    # key_averages() counts the time of an operator inside of one of the same name twice, and in what is inside of an operator also the
-    # profiler's own overhead.
+    # key_averages() counts the time of an operator inside of one of the same name twice, and in what is inside of an operator also calls
+    # of CUDA.
     for event in profiler.events():
-        if event.device_type == DeviceType.CPU and not is_inside_its_like(event):
+        if is_operator(event) and not is_inside_its_like(event):
             found[event.key][2] += device_us(event) * 1e3
     with open(path, "w") as file:
         json.dump(found, file)
