@@ -7,9 +7,9 @@
 //! Kernels that communicate use few workgroups on purpose, and copies none: moments in which one of them runs are never
 //! underfilled.
 //!
-//! What this cannot know: the GPU's size where the API does not tell it (Vulkan, Metal); the workgroups of indirect
-//! dispatches, and of work that is timed as a whole: their time is unknown. The fill is an upper bound: the last
-//! workgroups of a large kernel may run alone, and a workgroup may use little of its multiprocessor.
+//! What this cannot know: the GPU's size where the driver does not tell it (Metal, and Vulkan without an extension of its
+//! vendor); the workgroups of indirect dispatches, and of work that is timed as a whole: their time is unknown. The fill is
+//! an upper bound: the last workgroups of a large kernel may run alone, and a workgroup may use little of its multiprocessor.
 
 use crate::busy::DeviceBusy;
 use crate::intervals::Interval;
@@ -81,7 +81,7 @@ pub fn fill(
         .filter(|(gpu, _)| !gpu.works.is_empty())
         .map(|(gpu, device)| {
             let rows = &timeline.trace.manifest.devices;
-            let limits = (gpu.devices.iter()).find_map(|row| rows[*row].limits.as_ref());
+            let limits = gpu.limits(rows);
             let size = limits.and_then(|limits| limits.multiprocessors.filter(|size| *size > 0));
             let fill = DeviceFill {
                 device: device.index,

@@ -10,7 +10,8 @@
 //! Both shares are upper bounds. They are taken of the time beyond the shortest kernel's, and only of dispatches beside which nothing
 //! else ran: what ran beside them had the idle multiprocessors.
 //!
-//! What this cannot know: the GPU's size where the API does not tell it (Vulkan, Metal), the workgroups of indirect dispatches, and
+//! What this cannot know: the GPU's size where the driver does not tell it (Metal, and Vulkan without an extension of its vendor), the
+//! workgroups of indirect dispatches, and
 //! whether a kernel that fills the GPU uses it well: that takes counters ([`limits`](crate::limits)). Kernels that communicate use few workgroups on purpose: they have no limit here.
 
 use crate::intervals::Interval;
@@ -117,7 +118,7 @@ struct Dispatch {
 impl Size {
     fn of(timeline: &Timeline, gpu: &Gpu) -> Option<Size> {
         let rows = &timeline.trace.manifest.devices;
-        let limits = (gpu.devices.iter()).find_map(|row| rows[*row].limits.as_ref())?;
+        let limits = gpu.limits(rows)?;
         let multiprocessors = limits.multiprocessors.filter(|size| *size > 0)?;
         let table = &timeline.trace.tables.kernels;
         let occupancy = |row| Occupancy::of_row(table, row, limits);

@@ -162,7 +162,7 @@ pub struct Record {
     pub stack_rate: u32,
 
     /// Sample hardware counters of NVIDIA's GPUs: `default` (SMs active, DRAM read and written, tensor pipe active), `wide`
-    /// (all that can be counted at once), or names with commas between
+    /// (all that can be counted at once), or names with commas between; of other Vulkan drivers, what they can count
     #[arg(long, value_name = "SET", num_args = 0..=1, require_equals = true, default_missing_value = "default")]
     pub counters: Option<String>,
 

@@ -61,7 +61,6 @@ fn ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<bool, Failure> 
     let parts: Vec<Part> = without_rank.into_iter().chain(of_ranks).collect();
     let why_not = match arguments.format {
         _ if arguments.each_rank => None,
-        Format::Firefox => Some("Firefox's format is written one rank at a time"),
         _ if !joined::have_one_clock(&parts)? => {
             Some("the ranks were recorded apart, by clocks that are not one")
         }

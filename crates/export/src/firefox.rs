@@ -2,8 +2,11 @@
 //!
 //! The profiler draws counters of bytes only: the others are in the file, and it shows nothing of them. It has no arrows.
 
+mod joined;
 mod markers;
 mod samples;
+
+pub(crate) use joined::JoinedProfile;
 
 use crate::Exported;
 use crate::details::{Key, Value};
@@ -23,6 +26,15 @@ use std::io::{self, Write};
 /// # Errors
 /// Those of `out`.
 pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
+    with_profile(scene, |profile, markers| markers.write(profile, out))?;
+    Ok(scene.exported_with_samples())
+}
+
+/// Makes the profile of a trace as JSON, in which the markers of threads are replaced as its parts are written.
+fn with_profile(
+    scene: &Scene,
+    write: impl FnOnce(&[u8], &Markers) -> io::Result<()>,
+) -> io::Result<()> {
     let manifest = &scene.trace.manifest;
     let before_ns = scene.origin_ns.saturating_sub(manifest.start_ns);
     let unix_ns = manifest
@@ -73,8 +85,7 @@ pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exporte
             add_counter(scene, counter, process, &mut profile);
         }
     }
-    markers.write(&serde_json::to_vec(&profile)?, out)?;
-    Ok(scene.exported_with_samples())
+    write(&serde_json::to_vec(&profile)?, &markers)
 }
 
 /// The profiler draws straight lines between samples: each step is two.

@@ -1,5 +1,6 @@
 //! One file of several traces on one clock, such as those of the ranks of a program: one after the other, so that no more than one is in memory.
 
+use crate::firefox::JoinedProfile;
 use crate::json::Commas;
 use crate::perfetto::Gpus;
 use crate::scene::{GroupKind, Part, Scene};
@@ -15,6 +16,8 @@ pub enum JoinedFormat {
     Perfetto,
     /// Chrome's trace events.
     Chrome,
+    /// Firefox Profiler's.
+    Firefox,
     /// speedscope's.
     Speedscope,
 }
@@ -31,6 +34,7 @@ pub struct Joined<W> {
     next_pid: u32,
     parts: u32,
     gpus: Gpus,
+    firefox: JoinedProfile,
     /// speedscope's frames, which are written last.
     frames: Vec<u8>,
     frame_count: usize,
@@ -54,6 +58,7 @@ impl<W: Write + Send> Joined<W> {
         match format {
             JoinedFormat::Perfetto => {}
             JoinedFormat::Chrome => chrome::begin(&mut out)?,
+            JoinedFormat::Firefox => JoinedProfile::begin(&mut out)?,
             JoinedFormat::Speedscope => {
                 speedscope::begin(&mut out)?;
                 out.write_all(b"\"profiles\":[")?;
@@ -69,6 +74,7 @@ impl<W: Write + Send> Joined<W> {
             next_pid: 1_000_000_000,
             parts: 0,
             gpus: Gpus::default(),
+            firefox: JoinedProfile::default(),
             frames: Vec::new(),
             frame_count: 0,
             frame_commas: Commas::default(),
@@ -86,6 +92,10 @@ impl<W: Write + Send> Joined<W> {
         let exported = match self.format {
             JoinedFormat::Perfetto => perfetto::write_part(scene, &mut self.gpus, &mut self.out)?,
             JoinedFormat::Chrome => chrome::write_part(scene, self.parts > 0, &mut self.out)?,
+            JoinedFormat::Firefox => {
+                self.firefox.write_part(scene, &mut self.out)?;
+                scene.exported_with_samples()
+            }
             JoinedFormat::Speedscope => {
                 self.frame_count +=
                     speedscope::write_names(scene, &mut self.frame_commas, &mut self.frames)?;
@@ -131,6 +141,7 @@ impl<W: Write + Send> Joined<W> {
         match self.format {
             JoinedFormat::Perfetto => self.gpus.write(&mut self.out)?,
             JoinedFormat::Chrome => chrome::end(&manifest, self.origin_ns, &mut self.out)?,
+            JoinedFormat::Firefox => self.firefox.end(&mut self.out)?,
             JoinedFormat::Speedscope => {
                 self.out.write_all(b"\n],\"shared\":{\"frames\":[")?;
                 self.out.write_all(&self.frames)?;

@@ -63,7 +63,7 @@ fn measured(number: usize, effort: Effort, progress: Progress<'_>) -> Result<Dra
     }
     let copies = if bench.is_software() { 2 } else { 4 };
     progress("write bandwidth");
-    let kernel = bench.kernel(&kernels::write(grid as u32))?;
+    let kernel = bench.kernel(&kernels::write())?;
     draft.write(
         bytes,
         repeated(&bench, effort, Work::Dispatch(kernel, shape), copies)?,

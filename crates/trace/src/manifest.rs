@@ -269,7 +269,7 @@ pub struct MeasuredLimits {
 pub struct DeviceLimits {
     /// CUDA's compute capability, such as `9.0`.
     pub compute_capability: Option<String>,
-    /// Streaming multiprocessors.
+    /// Streaming multiprocessors. AMD: compute units; Arm: shader cores.
     pub multiprocessors: Option<u32>,
     /// Greatest clock of the cores, kHz.
     pub core_clock_khz: Option<u32>,

@@ -44,6 +44,7 @@ mod stacks;
 mod truth;
 mod validation;
 mod view;
+mod vulkan_counters;
 mod vulkan_registry;
 mod vulkan_work;
 mod windows;

@@ -4,7 +4,7 @@ use gapscope_trace::tables::{OpaqueWorkKind, Table, Timing};
 use gapscope_trace::{Loss, LossKind, Trace};
 
 use crate::counts;
-use crate::driver::Lavapipe;
+use crate::driver::{Fake, Lavapipe};
 use crate::fake_driver;
 use crate::losses;
 use crate::recording::Program;
@@ -50,6 +50,41 @@ fn work_of_extensions_is_recorded_and_ends_what_it_ends() {
     assert!(decompressed.iter().chain(&rendered).all(Option::is_some));
     let dispatches = &trace.tables.dispatches.duration_ns;
     assert!(dispatches.iter().all(Option::is_some), "{dispatches:?}");
+}
+
+#[test]
+fn how_large_a_gpu_is_comes_from_its_vendors_extension() {
+    let sizes = [
+        ("nv:132:64", Some(132), Some(2048)),
+        ("amd:96:32", Some(96), Some(2048)),
+        ("arm:10:64", Some(10), None),
+    ];
+    for (size, multiprocessors, threads) in sizes {
+        let trace = on_fake("extensions --n 3 --iterations 1", &[("SIZE", size)]);
+        let limits = trace.manifest.devices[0].limits.as_ref().expect(size);
+        assert_eq!(limits.multiprocessors, multiprocessors, "{size}");
+        assert_eq!(limits.threads_per_multiprocessor, threads, "{size}");
+        assert_eq!(limits.registers_per_multiprocessor, None, "{size}");
+    }
+    let trace = on_fake("extensions --n 3 --iterations 1", &[]);
+    let limits = trace.manifest.devices[0].limits.as_ref();
+    assert_eq!(limits.and_then(|limits| limits.multiprocessors), None);
+}
+
+#[test]
+fn kernels_that_leave_most_of_a_vulkan_device_idle_are_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let settings = [("SIZE", "nv:80:64"), ("DISPATCH_NS", "200000")];
+    let fake = Fake::new(folder.path(), &settings);
+    let arguments = "steady --n 20 --iterations 10 --groups 8";
+    let report = Program::planted(arguments, &fake).record().ok().report();
+    let fill = &report["fill"][0];
+    assert_eq!(fill["multiprocessors"], 80, "{fill}");
+    assert_eq!(fill["mean_multiprocessors"], 8.0, "{fill}");
+    assert_eq!(fill["kernels"][0]["groups_p50"], 8, "{fill}");
+    let kernel = &report["kernels"][0];
+    assert_eq!(kernel["limit"], "too-small", "{kernel}");
+    assert_eq!(kernel["launches"]["multiprocessors"], 80, "{kernel}");
 }
 
 #[test]

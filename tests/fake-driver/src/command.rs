@@ -49,6 +49,9 @@ pub enum Command {
         at_top: bool,
     },
     CopyQueries(Box<CopyQueries>),
+    /// A performance query begins.
+    StartCounting,
+    StopCounting(QueryRange),
     /// The work after it starts when all the work before it ended.
     Barrier,
     Execute(Arc<Program>),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use ash::vk::{self, Handle};
 
-use crate::command::Program;
+use crate::command::{Program, QueryRange};
 use crate::config::config;
 use crate::device::{Device, lock};
 use crate::external_sync::ExternalSync;
@@ -75,6 +75,8 @@ pub struct Recording {
     pub suspended: bool,
     /// It begins with the rest of a rendering that another command buffer has suspended.
     pub resumes: bool,
+    /// The performance query that is active.
+    pub counting: Option<QueryRange>,
     pub compute_pipeline: Option<&'static Object<Pipeline>>,
     pub graphics_pipeline: Option<&'static Object<Pipeline>>,
 }
@@ -94,6 +96,7 @@ impl Recording {
         self.number += 1;
         self.in_render_pass = false;
         (self.suspending, self.suspended, self.resumes) = (false, false, false);
+        self.counting = None;
         (self.compute_pipeline, self.graphics_pipeline) = (None, None);
     }
 }
@@ -286,6 +289,9 @@ pub unsafe extern "system" fn end(buffer: vk::CommandBuffer) -> vk::Result {
     }
     if recording.in_render_pass && buffer.level == vk::CommandBufferLevel::PRIMARY {
         misuse::report(CALL, "a render pass is open");
+    }
+    if recording.counting.is_some() {
+        misuse::report(CALL, "a query is active");
     }
     recording.executable = Some(Arc::new(std::mem::take(&mut recording.program)));
     recording.state = State::Executable;

@@ -21,6 +21,8 @@ pub struct Config {
     pub coherent: bool,
     pub calibrated: Calibrated,
     pub host_query_reset: bool,
+    pub size: Option<Size>,
+    pub counters: Option<Counters>,
     pub lost_after: Option<u64>,
     pub null: bool,
 }
@@ -30,6 +32,32 @@ pub struct Family {
     pub flags: QueueFlags,
     pub timestamp_bits: u32,
     pub queues: u32,
+}
+
+/// How large the GPU says it is, and by whose extension.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Size {
+    pub vendor: Vendor,
+    pub multiprocessors: u32,
+    /// Warps or waves that each of them holds.
+    pub warps: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Vendor {
+    Nvidia,
+    Amd,
+    Arm,
+}
+
+/// How the counters of `VK_KHR_performance_query` behave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Counters {
+    Usual,
+    /// The profiling lock cannot be had.
+    Locked,
+    /// Results never come.
+    Never,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -64,10 +92,36 @@ impl Config {
             coherent: switch("FAKE_VK_COHERENT", true),
             calibrated: parsed("FAKE_VK_CALIBRATED", calibrated).unwrap_or(Calibrated::Yes),
             host_query_reset: switch("FAKE_VK_HOST_QUERY_RESET", true),
+            size: parsed("FAKE_VK_SIZE", size),
+            counters: parsed("FAKE_VK_COUNTERS", counters),
             lost_after: parsed("FAKE_VK_LOST_AFTER", |text| text.parse().ok()),
             null: switch("FAKE_VK_NULL", false),
         }
     }
+}
+
+fn counters(text: &str) -> Option<Counters> {
+    match text {
+        "1" => Some(Counters::Usual),
+        "locked" => Some(Counters::Locked),
+        "never" => Some(Counters::Never),
+        _ => None,
+    }
+}
+
+fn size(text: &str) -> Option<Size> {
+    let mut parts = text.split(':');
+    let vendor = match parts.next()? {
+        "nv" => Vendor::Nvidia,
+        "amd" => Vendor::Amd,
+        "arm" => Vendor::Arm,
+        _ => return None,
+    };
+    Some(Size {
+        vendor,
+        multiprocessors: parts.next()?.parse().ok()?,
+        warps: parts.next().map_or(Some(0), |warps| warps.parse().ok())?,
+    })
 }
 
 /// A value that does not parse is reported in the misuse log, which fails the test that set it.

@@ -26,6 +26,8 @@ pub struct Device {
     live: Mutex<BTreeMap<u64, vk::ObjectType>>,
     executed: AtomicU64,
     lost: AtomicBool,
+    /// The program has the profiling lock.
+    pub profiling: AtomicBool,
     pub closing: AtomicBool,
 }
 
@@ -129,6 +131,7 @@ pub unsafe extern "system" fn create_device(
         live: Mutex::default(),
         executed: AtomicU64::new(0),
         lost: AtomicBool::new(false),
+        profiling: AtomicBool::new(false),
         closing: AtomicBool::new(false),
     });
     let Some(device) = object::get::<Device>(CALL, handle) else {

@@ -7,7 +7,8 @@ use ash::vk::{self, *};
 use crate::record::{self, barrier, dispatch, graphics, label, secondary, timestamp, transfer};
 use crate::{
     buffer, calibration, command_buffer, debug_utils, descriptor, device, features, image,
-    instance, loader, memory, physical_device, pipeline, properties, query, queue, submit, sync,
+    instance, loader, memory, performance, physical_device, pipeline, properties, query, queue,
+    submit, sync,
 };
 
 #[derive(Clone, Copy, PartialEq)]
@@ -109,6 +110,8 @@ entry_points! {
         "vkGetPhysicalDeviceToolProperties": PFN_vkGetPhysicalDeviceToolProperties = physical_device::get_tools;
         "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT": PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsKHR = calibration::get_domains;
         "vkGetPhysicalDeviceCalibrateableTimeDomainsKHR": PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsKHR = calibration::get_domains;
+        "vkEnumeratePhysicalDeviceQueueFamilyPerformanceQueryCountersKHR": PFN_vkEnumeratePhysicalDeviceQueueFamilyPerformanceQueryCountersKHR = performance::enumerate_counters;
+        "vkGetPhysicalDeviceQueueFamilyPerformanceQueryPassesKHR": PFN_vkGetPhysicalDeviceQueueFamilyPerformanceQueryPassesKHR = performance::get_passes;
         "vkEnumerateDeviceExtensionProperties": PFN_vkEnumerateDeviceExtensionProperties = physical_device::enumerate_device_extension_properties;
         "vkEnumerateDeviceLayerProperties": PFN_vkEnumerateDeviceLayerProperties = physical_device::enumerate_device_layer_properties;
         "vkCreateDevice": PFN_vkCreateDevice = device::create_device;
@@ -192,6 +195,8 @@ entry_points! {
         "vkCmdCopyBuffer": PFN_vkCmdCopyBuffer = transfer::copy_buffer;
         "vkCmdFillBuffer": PFN_vkCmdFillBuffer = transfer::fill_buffer;
         "vkCmdUpdateBuffer": PFN_vkCmdUpdateBuffer = transfer::update_buffer;
+        "vkCmdBeginQuery": PFN_vkCmdBeginQuery = performance::begin_query;
+        "vkCmdEndQuery": PFN_vkCmdEndQuery = performance::end_query;
         "vkCmdResetQueryPool": PFN_vkCmdResetQueryPool = timestamp::reset_query_pool;
         "vkCmdWriteTimestamp": PFN_vkCmdWriteTimestamp = timestamp::write_timestamp;
         "vkCmdCopyQueryPoolResults": PFN_vkCmdCopyQueryPoolResults = timestamp::copy_query_pool_results;
@@ -256,6 +261,10 @@ entry_points! {
     }
     Device, extension(ash::khr::calibrated_timestamps::NAME) => {
         "vkGetCalibratedTimestampsKHR": PFN_vkGetCalibratedTimestampsKHR = calibration::get_timestamps;
+    }
+    Device, extension(ash::khr::performance_query::NAME) => {
+        "vkAcquireProfilingLockKHR": PFN_vkAcquireProfilingLockKHR = performance::acquire_lock;
+        "vkReleaseProfilingLockKHR": PFN_vkReleaseProfilingLockKHR = performance::release_lock;
     }
     Device, extension(ash::ext::host_query_reset::NAME) => {
         "vkResetQueryPoolEXT": PFN_vkResetQueryPool = query::reset_pool;

@@ -4,6 +4,7 @@ use crate::clock;
 use crate::command::{Command, CopyQueries, Program};
 use crate::config::config;
 use crate::misuse;
+use crate::performance::Tally;
 use crate::query::{check_results, result_bytes, write_results};
 use crate::truth::{self, LoggedCommand};
 
@@ -44,6 +45,8 @@ pub struct Execution<'a> {
     pub timestamp_bits: u32,
     pub command_buffer: usize,
     pub truth: Option<truth::Lines>,
+    /// What counters have counted since the last query began.
+    pub tally: Tally,
 }
 
 impl Execution<'_> {
@@ -119,6 +122,13 @@ impl Execution<'_> {
                 }
             }
             Command::CopyQueries(copy) => self.copy_queries(copy),
+            Command::StartCounting => self.tally = Tally::default(),
+            Command::StopCounting(range) => {
+                self.reach(self.cursor.done_ns);
+                for query in range.queries() {
+                    query.count(self.tally.results(&range.pool.counters));
+                }
+            }
             Command::Barrier => {
                 self.cursor.barrier();
                 self.record(
@@ -136,6 +146,8 @@ impl Execution<'_> {
             .map(|&count| u64::from(count))
             .product::<u64>();
         let duration_ns = config().dispatch_ns + count * config().group_ns;
+        self.tally.dispatches += 1;
+        self.tally.busy_ns += duration_ns;
         self.work(
             duration_ns,
             LoggedCommand {
@@ -149,6 +161,7 @@ impl Execution<'_> {
     /// Its bytes are moved at its end.
     fn transfer(&mut self, kind: &'static str, bytes: u64) {
         let duration_ns = bytes * 1_000 / config().bytes_per_us;
+        self.tally.bytes += bytes;
         let end_ns = self.work(
             duration_ns,
             LoggedCommand {

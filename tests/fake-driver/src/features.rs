@@ -15,6 +15,7 @@ pub struct Enabled {
     pub synchronization2: bool,
     pub buffer_device_address: bool,
     pub dynamic_rendering: bool,
+    pub performance_queries: bool,
 }
 
 impl Enabled {
@@ -31,6 +32,7 @@ impl Enabled {
         let synchronization2 =
             chain::find::<vk::PhysicalDeviceSynchronization2Features<'_>>(p_next);
         let address = chain::find::<vk::PhysicalDeviceBufferDeviceAddressFeatures<'_>>(p_next);
+        let performance = chain::find::<vk::PhysicalDevicePerformanceQueryFeaturesKHR<'_>>(p_next);
         let rendering = chain::find::<vk::PhysicalDeviceDynamicRenderingFeatures<'_>>(p_next);
         let either = |core: vk::Bool32, single: Option<vk::Bool32>| {
             core != 0 || single.is_some_and(|on| on != 0)
@@ -56,11 +58,14 @@ impl Enabled {
                 v13.dynamic_rendering,
                 rendering.map(|f| f.dynamic_rendering),
             ),
+            performance_queries: performance
+                .is_some_and(|f| f.performance_counter_query_pools != 0),
         }
     }
 
     pub fn supported(self) -> bool {
-        !self.host_query_reset || config().host_query_reset
+        (!self.host_query_reset || config().host_query_reset)
+            && (!self.performance_queries || config().counters.is_some())
     }
 }
 
@@ -211,4 +216,10 @@ pub unsafe extern "system" fn get_features2(
         PhysicalDeviceShaderIntegerDotProductFeatures: v13 { shader_integer_dot_product },
         PhysicalDeviceMaintenance4Features: v13 { maintenance4 },
     });
+    for item in chain::structures((*out).p_next) {
+        if (*item).s_type == vk::StructureType::PHYSICAL_DEVICE_PERFORMANCE_QUERY_FEATURES_KHR {
+            let out = &mut *item.cast::<vk::PhysicalDevicePerformanceQueryFeaturesKHR<'_>>();
+            out.performance_counter_query_pools = config().counters.is_some().into();
+        }
+    }
 }

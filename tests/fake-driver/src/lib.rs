@@ -28,6 +28,8 @@
 //! | `FAKE_VK_COHERENT` | 0: no host-visible memory is coherent (not even the type that Vulkan demands) | 1 |
 //! | `FAKE_VK_CALIBRATED` | 0: no calibrated timestamps; `raw`: only the device's and CLOCK_MONOTONIC_RAW | 1 |
 //! | `FAKE_VK_HOST_QUERY_RESET` | 0: without this feature | 1 |
+//! | `FAKE_VK_SIZE` | multiprocessors by the extension of a vendor: `nv:` then their count, `:` and the warps of each; `amd:` compute units and waves of 64 threads; `arm:` cores | none |
+//! | `FAKE_VK_COUNTERS` | `1`: `VK_KHR_performance_query` with the counters of `performance.rs`; `locked`: another program has the profiling lock; `never`: results never come | none |
 //! | `FAKE_VK_LOST_AFTER` | number of submissions that execute; the next one is accepted and loses the device | never |
 //! | `FAKE_VK_NULL` | 1: work takes no time and usage is not checked, to benchmark what sits above | 0 |
 //! | `FAKE_VK_MISUSE_LOG` | file to which each misuse is appended as a line; a clean run does not create it | none |
@@ -61,6 +63,7 @@ mod loader;
 mod memory;
 mod misuse;
 mod object;
+mod performance;
 mod physical_device;
 mod pipeline;
 mod properties;

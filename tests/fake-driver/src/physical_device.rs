@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 
 use ash::vk;
 
-use crate::config::{Calibrated, Family, config};
+use crate::config::{Calibrated, Family, Vendor, config};
 use crate::instance::extension_properties;
 use crate::object::Body;
 use crate::{chain, memory};
@@ -67,6 +67,18 @@ pub fn extensions() -> Vec<&'static CStr> {
     let mut names = EXTENSIONS.to_vec();
     if !config().host_query_reset {
         names.retain(|&name| name != ash::ext::host_query_reset::NAME);
+    }
+    names.extend(match config().size.map(|size| size.vendor) {
+        Some(Vendor::Nvidia) => vec![ash::nv::shader_sm_builtins::NAME],
+        Some(Vendor::Amd) => vec![
+            ash::amd::shader_core_properties::NAME,
+            ash::amd::shader_core_properties2::NAME,
+        ],
+        Some(Vendor::Arm) => vec![ash::arm::shader_core_builtins::NAME],
+        None => Vec::new(),
+    });
+    if config().counters.is_some() {
+        names.push(ash::khr::performance_query::NAME);
     }
     if config().calibrated != Calibrated::No {
         names.extend([

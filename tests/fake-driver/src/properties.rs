@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use ash::vk;
 
 use crate::chain;
+use crate::config::{Vendor, config};
 use crate::instance::API_VERSION;
 use crate::limits::{self, MAX_DESCRIPTORS};
 use crate::memory::HEAP_BYTES;
@@ -201,7 +202,32 @@ pub unsafe extern "system" fn get_properties2(
                 (*item.cast::<vk::PhysicalDevicePushDescriptorPropertiesKHR<'_>>())
                     .max_push_descriptors = 32;
             }
-            _ => {}
+            _ => write_size(item),
         }
+    }
+}
+
+/// How large the GPU is, where the structure asks for that.
+unsafe fn write_size(item: *mut vk::BaseOutStructure<'_>) {
+    let Some(size) = config().size else { return };
+    match (size.vendor, (*item).s_type) {
+        (Vendor::Nvidia, vk::StructureType::PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV) => {
+            let out = &mut *item.cast::<vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV<'_>>();
+            (out.shader_sm_count, out.shader_warps_per_sm) = (size.multiprocessors, size.warps);
+        }
+        (Vendor::Amd, vk::StructureType::PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD) => {
+            let out = &mut *item.cast::<vk::PhysicalDeviceShaderCorePropertiesAMD<'_>>();
+            (out.simd_per_compute_unit, out.wavefronts_per_simd) = (2, size.warps / 2);
+            out.wavefront_size = 64;
+        }
+        (Vendor::Amd, vk::StructureType::PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD) => {
+            let out = &mut *item.cast::<vk::PhysicalDeviceShaderCoreProperties2AMD<'_>>();
+            out.active_compute_unit_count = size.multiprocessors;
+        }
+        (Vendor::Arm, vk::StructureType::PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM) => {
+            let out = &mut *item.cast::<vk::PhysicalDeviceShaderCoreBuiltinsPropertiesARM<'_>>();
+            (out.shader_core_count, out.shader_warps_per_core) = (size.multiprocessors, size.warps);
+        }
+        _ => {}
     }
 }

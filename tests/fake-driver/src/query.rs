@@ -1,16 +1,20 @@
 //! Timestamp query pools.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::*};
 use std::time::{Duration, Instant};
 
 use ash::vk;
 
-use crate::device::Device;
+use crate::config::{Counters, config};
+use crate::device::{Device, lock};
 use crate::object::{self, Body};
-use crate::{misuse, sync};
+use crate::{misuse, performance, sync};
 
 pub struct QueryPool {
     queries: Box<[Query]>,
+    /// The counters of performance queries; of timestamps there are none.
+    pub counters: Vec<u32>,
 }
 
 impl Body for QueryPool {
@@ -21,6 +25,8 @@ impl Body for QueryPool {
 pub struct Query {
     state: AtomicU8,
     value: AtomicU64,
+    /// Of a performance query: the raw results.
+    results: Mutex<Vec<u64>>,
     /// How many submitted commands reset, write or copy it.
     pending: AtomicU32,
 }
@@ -36,6 +42,11 @@ impl Query {
         if self.state.swap(AVAILABLE, AcqRel) != RESET {
             misuse::report(call, "a query is written that was not reset");
         }
+    }
+
+    pub fn count(&self, results: Vec<u64>) {
+        *lock(&self.results) = results;
+        self.write("vkCmdEndQuery", 0);
     }
 
     pub fn reset(&self) {
@@ -87,11 +98,13 @@ pub unsafe extern "system" fn create_pool(
     if info.query_count == 0 {
         misuse::report(CALL, "a pool of no queries");
     }
-    if info.query_type != vk::QueryType::TIMESTAMP {
-        return vk::Result::ERROR_FEATURE_NOT_PRESENT;
-    }
+    let counters = match info.query_type {
+        vk::QueryType::TIMESTAMP => Vec::new(),
+        vk::QueryType::PERFORMANCE_QUERY_KHR => performance::counters_of(CALL, device, info),
+        _ => return vk::Result::ERROR_FEATURE_NOT_PRESENT,
+    };
     let queries = (0..info.query_count).map(|_| Query::default()).collect();
-    *out = device.create(QueryPool { queries });
+    *out = device.create(QueryPool { queries, counters });
     vk::Result::SUCCESS
 }
 
@@ -155,6 +168,16 @@ pub unsafe extern "system" fn get_results(
     let Some(queries) = pool.range(CALL, first, count) else {
         return vk::Result::ERROR_UNKNOWN;
     };
+    if !pool.counters.is_empty() {
+        return get_counters(
+            queries,
+            pool.counters.len(),
+            bytes,
+            out as usize,
+            stride,
+            flags,
+        );
+    }
     check_results(CALL, queries, stride, flags);
     let last = result_bytes(flags);
     if (u64::from(count.max(1)) - 1) * stride + last > bytes as u64 {
@@ -184,6 +207,40 @@ pub unsafe extern "system" fn get_results(
     } else {
         vk::Result::NOT_READY
     }
+}
+
+/// The results of performance queries: eight bytes for each counter.
+unsafe fn get_counters(
+    queries: &[Query],
+    counters: usize,
+    bytes: usize,
+    out: usize,
+    stride: u64,
+    flags: vk::QueryResultFlags,
+) -> vk::Result {
+    const CALL: &str = "vkGetQueryPoolResults";
+    if !(flags & !vk::QueryResultFlags::WAIT).is_empty() {
+        misuse::report(CALL, format_args!("{flags:?} of a performance query"));
+    }
+    if stride < 8 * counters as u64 || queries.len() * 8 * counters > bytes {
+        misuse::report(
+            CALL,
+            format_args!("{bytes} bytes in steps of {stride} do not hold {counters} counters"),
+        );
+        return vk::Result::ERROR_UNKNOWN;
+    }
+    for (index, query) in queries.iter().enumerate() {
+        if query.state.load(Acquire) == UNDEFINED {
+            misuse::report(CALL, "a query was never reset");
+        }
+        if !query.is_available() || config().counters == Some(Counters::Never) {
+            return vk::Result::NOT_READY;
+        }
+        for (at, value) in lock(&query.results).iter().enumerate() {
+            ((out + index * stride as usize + at * 8) as *mut u64).write_unaligned(*value);
+        }
+    }
+    vk::Result::SUCCESS
 }
 
 pub fn result_bytes(flags: vk::QueryResultFlags) -> u64 {

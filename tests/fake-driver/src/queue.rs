@@ -13,6 +13,7 @@ use crate::device::{Device, lock};
 use crate::execution::{Cursor, Execution};
 use crate::external_sync::ExternalSync;
 use crate::object::{self, Body, Object};
+use crate::performance::Tally;
 use crate::sync::{self, Fence, Semaphore};
 use crate::{clock, truth};
 
@@ -184,6 +185,7 @@ fn work(
         timestamp_bits: queue.timestamp_bits,
         command_buffer: 0,
         truth: truth::Lines::new(queue.family, queue.index, number),
+        tally: Tally::default(),
     };
     for (ordinal, (_, program)) in submission.command_buffers.iter().enumerate() {
         execution.command_buffer = ordinal;

@@ -47,7 +47,7 @@ const BINDING: Allowed = Allowed {
     on: GRAPHICS_OR_COMPUTE,
     in_render_pass: true,
 };
-const QUERY_POOL: Allowed = Allowed {
+pub const QUERY_POOL: Allowed = Allowed {
     on: GRAPHICS_OR_COMPUTE,
     in_render_pass: false,
 };

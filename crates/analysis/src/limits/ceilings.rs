@@ -45,7 +45,10 @@ pub(super) fn ceilings(timeline: &Timeline, gpus: &[usize]) -> Vec<Ceiling> {
     let devices = &timeline.trace.manifest.devices;
     let ceiling = |gpu: &usize| {
         let rows = &timeline.gpus[*gpu].devices;
-        let known = |row: &&usize| devices[**row].limits.is_some();
+        let known = |row: &&usize| {
+            let limits = devices[**row].limits.as_ref();
+            limits.is_some_and(|of| of.measured.is_some() || of.memory_bytes_per_s.is_some())
+        };
         let row = rows.iter().find(known).map(|row| &devices[*row]);
         let limits = row.and_then(|device| device.limits.as_ref());
         let driver = row.map_or("", |device| device.driver.as_str());

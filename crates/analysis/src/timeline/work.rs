@@ -1,6 +1,7 @@
 //! Pieces of work.
 
 use crate::intervals::Interval;
+use gapscope_trace::manifest::{Device, DeviceLimits};
 
 /// A physical GPU and its work.
 #[derive(Debug, Default)]
@@ -18,6 +19,17 @@ impl Gpu {
     /// From the start of its first work to the end of its last.
     pub fn work_window(&self) -> Option<Interval> {
         self.work_window
+    }
+
+    /// What it can do, of `rows` of the manifest: a program may use it through an interface that tells more and one that tells less.
+    pub(crate) fn limits<'rows>(&self, rows: &'rows [Device]) -> Option<&'rows DeviceLimits> {
+        let all = (self.devices.iter()).filter_map(|row| rows[*row].limits.as_ref());
+        all.min_by_key(|limits| {
+            (
+                limits.multiprocessors.is_none(),
+                limits.compute_capability.is_none(),
+            )
+        })
     }
 
     /// Counts a piece of work, in order of start.

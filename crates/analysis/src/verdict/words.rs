@@ -247,9 +247,11 @@ impl Times<'_> {
                 computed(underfilled_ns)
             ));
         }
-        // Other APIs never say how large a device is.
+        // By other APIs the size of the device is rarely known: nothing is said where it is not.
+        let sized = matches!(self.api, Api::Cuda | Api::Hip)
+            || self.fill.iter().any(|fill| fill.multiprocessors.is_some());
         let unknown_ns = sum(|fill| fill.computing_ns - fill.known_ns.unwrap_or(0));
-        (matches!(self.api, Api::Cuda | Api::Hip) && counts(unknown_ns)).then(|| {
+        (sized && counts(unknown_ns)).then(|| {
             let unknown = format!("; how much of {it} {their} kernels filled is unknown");
             match sum(|fill| fill.known_ns.unwrap_or(0)) {
                 0 => unknown,

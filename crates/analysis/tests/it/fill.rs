@@ -130,6 +130,24 @@ fn what_is_not_known_is_unknown() {
 }
 
 #[test]
+fn on_vulkan_what_is_unknown_is_said_where_the_driver_tells_the_size() {
+    let computed = |limits: &str| {
+        let trace = format!(
+            "device id=1 api=vulkan {limits}\nqueue id=1 device=1
+             dispatch queue=1 kernel=1 start_ns=0us duration_ns=60us
+             dispatch queue=1 kernel=1 {} start_ns=60us duration_ns=40us",
+            groups(500)
+        );
+        let findings = crate::program::findings(&gapscope_trace::Trace::from_text(&trace).unwrap());
+        findings.verdict_evidence.parts[0].sentence.clone()
+    };
+    let sized = computed("limits.multiprocessors=100");
+    assert!(sized.contains("is unknown for 60.0 % of that"), "{sized}");
+    let unsized_device = computed("");
+    assert!(!unsized_device.contains("unknown"), "{unsized_device}");
+}
+
+#[test]
 fn the_kernels_that_leave_it_idle_are_named_with_what_limits_them() {
     let rows = "
         kernel id=3 process=1 name=decode local_x=256 local_y=1 local_z=1 registers=128 static_shared_bytes=0 dynamic_shared_bytes=0

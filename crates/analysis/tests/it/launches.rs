@@ -49,6 +49,13 @@ fn multiprocessors_without_workgroups_are_what_a_small_kernel_could_win() {
         (Some(1.0), Some("threads"))
     );
     assert_eq!(launches.waves, Some(10.0 / 800.0));
+    // The same GPU through an interface that tells less of it.
+    let both = format!(
+        "device id=2 api=vulkan uuid=aa limits.multiprocessors=100\n{}",
+        DEVICE.replace("api=cuda", "api=cuda uuid=aa")
+    );
+    let found = kernels(&both, &dispatch(1, 10, [0, 1005]));
+    assert_eq!(found[0].launches, Some(launches));
     // One for each multiprocessor, and all are at work.
     assert_eq!(limit(&dispatch(1, 100, [0, 1005])), (None, None));
     assert_eq!(

@@ -108,6 +108,13 @@ fn without_a_measured_limit_it_is_the_data_sheets_and_said_to_be() {
     assert!(said.sentences[1].contains("gapscope bench device"));
     // 50 % of it, and near nothing else.
     assert_eq!(kernel(&found, "second").limit, Some(KernelLimit::Latency));
+    // The same GPU through an interface that tells its size alone.
+    let both = format!(
+        "device id=2 api=vulkan uuid=aa limits.multiprocessors=100\n{}",
+        SHEET.replace("api=cuda", "api=cuda uuid=aa")
+    );
+    let both = findings(&trace(&both, values));
+    assert_eq!(kernel(&both, "first").reached, Some(0.75));
     // Neither: a part of a device has a part of its bandwidth.
     let part = findings(&trace(
         &SHEET.replace("\n", " limits.partition=true\n"),

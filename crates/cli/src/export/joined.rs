@@ -27,7 +27,8 @@ pub fn run(output: &Path, format: Format, parts: &[Part]) -> Result<bool, Failur
         Format::Perfetto => JoinedFormat::Perfetto,
         Format::Chrome => JoinedFormat::Chrome,
         Format::Speedscope => JoinedFormat::Speedscope,
-        Format::Csv | Format::Firefox => return to_folder(output, parts),
+        Format::Firefox => JoinedFormat::Firefox,
+        Format::Csv => return to_folder(output, parts),
     };
     if output.as_os_str() == "-" {
         return match to(io::stdout(), format, parts, "stdout") {

@@ -3,7 +3,7 @@
 use super::perfetto::decoded_bytes;
 use super::traces::{CROSSING, MEASURED, SAMPLED};
 use gapscope_export::csv::{self, OfRank};
-use gapscope_export::{Joined, JoinedFormat, Scene, chrome, perfetto, speedscope};
+use gapscope_export::{Joined, JoinedFormat, Scene, chrome, firefox, perfetto, speedscope};
 use gapscope_trace::Trace;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -137,6 +137,102 @@ fn perfetto_has_every_slice_of_each_trace() {
     assert!(named >= gpus && gpus >= 2, "{gpus} of {named}");
     for flow in all["flows"].as_array().unwrap() {
         assert_eq!(flow.as_array().unwrap().len(), 2, "{flow}");
+    }
+}
+
+#[test]
+fn firefox_has_every_marker_and_sample_of_each_trace_in_threads_of_its_own() {
+    let traces = traces();
+    let read = |bytes: &[u8]| -> Value { serde_json::from_slice(bytes).unwrap() };
+    let lists = |file: &Value, key: &str| {
+        let threads = file["threads"].as_array().unwrap().iter();
+        let lists = threads.flat_map(|thread| thread["markers"][key].as_array().unwrap().clone());
+        lists.collect::<Vec<Value>>()
+    };
+    let markers = |file: &Value| {
+        let (kinds, starts, ends) = (
+            lists(file, "data"),
+            lists(file, "startTime"),
+            lists(file, "endTime"),
+        );
+        let names = (file["threads"].as_array().unwrap().iter()).flat_map(|thread| {
+            let of =
+                |text: &Value| thread["stringArray"][text.as_u64().unwrap() as usize].to_string();
+            let names = thread["markers"]["name"].as_array().unwrap().iter();
+            names.map(of).collect::<Vec<String>>()
+        });
+        let ns = |ms: &Value| (ms.as_f64().unwrap() * 1e6).round() as i64;
+        let mut counts: BTreeMap<(String, i64, String), usize> = BTreeMap::new();
+        for (((kind, start), end), name) in kinds.iter().zip(&starts).zip(&ends).zip(names) {
+            let marker = (kind["type"].to_string(), ns(end) - ns(start), name);
+            *counts.entry(marker).or_default() += 1;
+        }
+        counts
+    };
+    let samples = |file: &Value| {
+        let threads = file["threads"].as_array().unwrap().iter();
+        threads
+            .map(|thread| thread["samples"]["length"].as_u64().unwrap())
+            .sum::<u64>()
+    };
+    let all = read(&joined(JoinedFormat::Firefox, &traces));
+    let alone: Vec<Value> = (traces.iter())
+        .map(|trace| {
+            let mut out = Vec::new();
+            firefox::write(&Scene::of(trace), &mut out).unwrap();
+            read(&out)
+        })
+        .collect();
+    let mut expected = BTreeMap::new();
+    for file in &alone {
+        for (marker, count) in markers(file) {
+            *expected.entry(marker).or_default() += count;
+        }
+    }
+    assert_eq!(markers(&all), expected);
+    assert!(samples(&all) > 0);
+    assert_eq!(samples(&all), alone.iter().map(samples).sum::<u64>());
+    let threads = all["threads"].as_array().unwrap();
+    let names = counts(&all["threads"], |thread| {
+        Some((
+            thread["pid"].to_string(),
+            thread["processName"].as_str()?.to_owned(),
+        ))
+    });
+    let pids: BTreeSet<&String> = names.keys().map(|(pid, _)| pid).collect();
+    assert_eq!(pids.len(), names.len(), "{names:?}");
+    for rank in 0..traces.len() {
+        let own = format!("rank {rank} · ");
+        assert!(
+            names.keys().any(|(_, name)| name.starts_with(&own)),
+            "{names:?}"
+        );
+    }
+    // Each is shown, and counters are of the threads that they were of.
+    let visible = all["meta"]["initialVisibleThreads"].as_array().unwrap();
+    let visible: BTreeSet<u64> = visible.iter().map(|at| at.as_u64().unwrap()).collect();
+    assert_eq!(visible, (0..threads.len() as u64).collect());
+    let of_each = alone
+        .iter()
+        .flat_map(|file| file["counters"].as_array().unwrap());
+    let counters = all["counters"].as_array().unwrap();
+    assert_eq!(counters.len(), of_each.count());
+    let of_processes_with_threads = counters.iter().filter(|counter| {
+        let mut pids = threads.iter().map(|thread| &thread["pid"]);
+        pids.any(|pid| *pid == counter["pid"])
+    });
+    let mut checked = 0;
+    for counter in of_processes_with_threads {
+        let main = &threads[counter["mainThreadIndex"].as_u64().unwrap() as usize];
+        assert_eq!(main["pid"], counter["pid"]);
+        checked += 1;
+    }
+    assert!(checked > 0);
+    let categories = all["meta"]["categories"].as_array().unwrap();
+    for thread in threads {
+        let used = thread["frameTable"]["category"].as_array().unwrap().iter();
+        let most = used.filter_map(Value::as_u64).max().unwrap_or(0);
+        assert!((most as usize) < categories.len());
     }
 }
 

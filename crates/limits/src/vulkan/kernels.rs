@@ -1,4 +1,4 @@
-//! Kernels in SPIR-V. Those of memory take vectors of sixteen bytes, of which an invocation has several, each a grid apart from the next.
+//! Kernels in SPIR-V. Those of memory take vectors of sixteen bytes, of which an invocation has several.
 
 use rspirv::binary::Assemble;
 use rspirv::dr::{Builder, Error, Operand};
@@ -9,6 +9,8 @@ use rspirv::spirv::{
 
 /// Invocations of a workgroup, which every device can run.
 pub const LOCAL: u32 = 128;
+// They are told by the low bits of an invocation's number.
+const _: () = assert!(LOCAL.is_power_of_two());
 /// Bytes of a vector, and how many of them an invocation takes.
 pub const VECTOR: u64 = 16;
 pub const VECTORS: u64 = 4;
@@ -49,13 +51,13 @@ pub fn read(grid: u32) -> Vec<Word> {
 }
 
 /// Writes all of binding 1.
-pub fn write(grid: u32) -> Vec<Word> {
+pub fn write() -> Vec<Word> {
     built(|kernel| {
         let of = kernel
             .b
             .composite_construct(kernel.vector, None, [kernel.invocation; 4])?;
         for number in 0..VECTORS as u32 {
-            let at = kernel.place(1, grid, number)?;
+            let at = kernel.near_place(1, number)?;
             kernel.b.store(at, of, None, [])?;
         }
         Ok(())
@@ -159,10 +161,31 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// Where the vector of a number is that this invocation has in a buffer.
+    /// Where the vector of a number is that this invocation has in a buffer: a grid apart from its others.
     fn place(&mut self, buffer: usize, grid: u32, number: u32) -> Result<Word, Error> {
         let before = self.b.constant_bit32(self.int, grid * number);
         let at = self.b.i_add(self.int, None, self.invocation, before)?;
+        self.place_at(buffer, at)
+    }
+
+    /// The same, where the vectors of a workgroup are next to each other: a workgroup's invocations apart from its others.
+    fn near_place(&mut self, buffer: usize, number: u32) -> Result<Word, Error> {
+        let b = &mut self.b;
+        let within = b.constant_bit32(self.int, LOCAL - 1);
+        let others = b.constant_bit32(self.int, !(LOCAL - 1));
+        let (each, before) = (
+            b.constant_bit32(self.int, VECTORS as u32),
+            b.constant_bit32(self.int, LOCAL * number),
+        );
+        let local = b.bitwise_and(self.int, None, self.invocation, within)?;
+        let group = b.bitwise_and(self.int, None, self.invocation, others)?;
+        let first = b.i_mul(self.int, None, group, each)?;
+        let first = b.i_add(self.int, None, first, local)?;
+        let at = b.i_add(self.int, None, first, before)?;
+        self.place_at(buffer, at)
+    }
+
+    fn place_at(&mut self, buffer: usize, at: Word) -> Result<Word, Error> {
         let indices = [self.zero, at];
         self.b
             .access_chain(self.place, None, self.buffers[buffer], indices)

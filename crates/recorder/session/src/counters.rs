@@ -6,7 +6,7 @@ mod sampler;
 mod set;
 
 use crate::bypass::cuda::{INJECTION, NVTX_INJECTION};
-use gapscope_model::LossKind;
+use gapscope_model::{Api, LossKind};
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::manifest::{Device, Unmeasured};
 use pipe::{Batch, Column, Lost, Order, Said};
@@ -78,6 +78,8 @@ pub(crate) struct Counters {
     streams: FxHashMap<u32, Stream>,
     /// What is missing, by its reason.
     lost: Vec<(String, Missing)>,
+    /// Vulkan's drivers are asked for what they can count too.
+    by_queries: bool,
     /// Why nothing was started.
     failure: Option<Unmeasured>,
 }
@@ -113,6 +115,7 @@ impl Counters {
             gpus: FxHashSet::default(),
             streams: FxHashMap::default(),
             lost: Vec::new(),
+            by_queries: options.set.takes_what_there_is(),
             failure: None,
         };
         if let Err(error) = counters.launch(options, program) {
@@ -169,10 +172,7 @@ impl Counters {
                 continue;
             }
             if !crate::conditions::is_of_nvidia(device) {
-                heard.push(Heard::Unmeasured(Unmeasured {
-                    what: format!("{WHAT} of {}", device.name),
-                    reason: "only those of NVIDIA's GPUs are sampled here".to_owned(),
-                }));
+                heard.extend(self.of_others(device));
                 continue;
             }
             let order = Order::Gpu {
@@ -186,6 +186,31 @@ impl Counters {
             }
         }
         heard
+    }
+
+    /// Why another vendor's device is not sampled; none of a Vulkan device: what its driver counts, or why nothing, the layer says.
+    fn of_others(&self, device: &Device) -> Option<Heard> {
+        let reason = match device.api {
+            Api::Vulkan if self.by_queries => return None,
+            Api::Vulkan => "names are those of NVIDIA's GPUs; for others write `default`",
+            _ => "only those of NVIDIA's GPUs are sampled here",
+        };
+        Some(not_sampled(device, reason))
+    }
+
+    /// What is to be said of devices that were heard of only after the program had ended.
+    pub fn not_followed<'a>(&mut self, devices: impl Iterator<Item = &'a Device>) -> Vec<Heard> {
+        let new: Vec<&Device> = devices
+            .filter(|d| !d.uuid.is_empty() && self.gpus.insert(d.uuid.clone()))
+            .collect();
+        let say = |device: &Device| match crate::conditions::is_of_nvidia(device) {
+            true => Some(not_sampled(
+                device,
+                "the program ended before sampling began",
+            )),
+            false => self.of_others(device),
+        };
+        new.into_iter().filter_map(say).collect()
     }
 
     /// What it has said since the last call.
@@ -336,6 +361,13 @@ impl Drop for Counters {
             let _ = process.wait();
         }
     }
+}
+
+fn not_sampled(device: &Device, reason: &str) -> Heard {
+    Heard::Unmeasured(Unmeasured {
+        what: format!("{WHAT} of {}", device.name),
+        reason: reason.to_owned(),
+    })
 }
 
 /// The thread that listens: it ends with the stream, or with the session.

@@ -139,6 +139,11 @@ impl Recording {
             true => command.env_remove(env::PROFILE_KERNELS),
             false => command.env(env::PROFILE_KERNELS, Wanted::to_lines(&self.profile)),
         };
+        let counters = self.counters.as_ref();
+        match counters.is_some_and(|options| options.set.takes_what_there_is()) {
+            true => command.env(env::COUNTERS, "1"),
+            false => command.env_remove(env::COUNTERS),
+        };
         if let Start::Label(text) = &self.start {
             command.env(env::START_LABEL, text);
         }

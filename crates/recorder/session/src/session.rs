@@ -191,6 +191,10 @@ impl Run {
             return Err(failure);
         }
         self.drain.drain_all()?;
+        if let Some(counters) = &mut self.counters {
+            let heard = counters.not_followed(self.drain.device_facts());
+            self.drain.hear_counters(heard);
+        }
         let unasked = self.conditions.unasked(self.drain.device_facts());
         self.drain.hear(unasked);
         let bypasses = watcher.finish(|pid, hook| self.drain.is_recorded(pid, hook));

@@ -18,16 +18,18 @@ use serde::{Deserialize, Serialize};
 
 pub use activity::{Activity, BETWEEN_POLLS_NS, OverheadKind, WaitKind};
 pub use command::{Command, Op};
-pub use cuda::{CudaEvent, DeviceLimits, LaunchShape, PoolEdge, heap};
+pub use cuda::{CudaEvent, LaunchShape, PoolEdge, heap};
 pub use encoding::EventGroup;
-pub use every_hook::{BindingAccess, ClockSource, CommonEvent, Object, SourceFormat};
+pub use every_hook::{BindingAccess, ClockSource, CommonEvent, DeviceLimits, Object, SourceFormat};
 pub use gapscope_model::{
     Api, HostCallKind, LossKind, MemoryPlace, OpaqueWorkKind, SampleSource, StreamKind,
     TransferKind,
 };
 pub use label::{LabelEdge, LabelScope, Layer, Payload};
 pub use packed::{Packer, Torn, unpack};
-pub use vulkan::{Binding, Instance, Outcome, SemaphoreValue, VulkanEvent};
+pub use vulkan::{
+    Binding, Instance, Outcome, PerformanceCounter, PerformanceUnit, SemaphoreValue, VulkanEvent,
+};
 
 /// No query: the command is not timed.
 pub const NO_QUERY: u32 = u32::MAX;

@@ -37,7 +37,7 @@ pub use reader::{ProcessSpool, SpoolReader};
 pub use writer::Spool;
 
 /// The version of chunk and control files. The spool is transient: the session reads its own version only.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Environment variables by which the session configures the hooks in the recorded program.
 pub mod env {
@@ -64,6 +64,8 @@ pub mod env {
     pub const STACKS: &str = "GAPSCOPE_STACKS";
     /// What labels are set in a program that sets none, separated by commas: `modules`, `operators`.
     pub const LABELS: &str = "GAPSCOPE_LABELS";
+    /// Set: performance queries of Vulkan count what command buffers do.
+    pub const COUNTERS: &str = "GAPSCOPE_COUNTERS";
     /// Kernels whose launches are profiled one by one, a line each: how many launches, a space, a part of the name
     /// ([`Wanted`](gapscope_model::kernel_profile::Wanted)).
     pub const PROFILE_KERNELS: &str = "GAPSCOPE_PROFILE_KERNELS";

@@ -6,6 +6,7 @@ pub mod families;
 pub mod features;
 pub mod functions;
 pub mod instance;
+pub mod performance;
 pub mod physical_device;
 pub mod table;
 pub mod timed_calls;

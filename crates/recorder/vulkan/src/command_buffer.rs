@@ -11,10 +11,11 @@ use crate::objects::command_pools::CommandPool;
 use crate::objects::descriptors::Set;
 use crate::recorder::Mode;
 use crate::timing::barriers;
+use crate::timing::counting::Counting;
 use crate::timing::query_writer::QueryWriter;
 use crate::timing::recording::Timing;
 use ash::vk;
-use gapscope_spool::event::{Command, CommonEvent, NO_QUERY, Object, Op, VulkanEvent};
+use gapscope_spool::event::{Command, CommonEvent, LossKind, NO_QUERY, Object, Op, VulkanEvent};
 use gapscope_spool::ids;
 use std::sync::Arc;
 
@@ -52,6 +53,8 @@ pub struct CommandBuffer {
     /// The bound compute kernel; none: not known.
     pub kernel: ids::Kernel,
     queries: QueryWriter,
+    /// What counts from the first command that acts on.
+    counting: Option<Counting>,
     /// Opaque work that has started, with the query of its start.
     open_opaque: Option<u32>,
     /// Timings of the secondaries that it executes.
@@ -91,6 +94,7 @@ impl CommandBuffer {
             commands: Vec::new(),
             kernel: ids::Kernel::NONE,
             queries: QueryWriter::new(device.recorder, device.queries, handle),
+            counting: None,
             open_opaque: None,
             children: Vec::new(),
             bound_sets: 0,
@@ -133,6 +137,7 @@ impl CommandBuffer {
     /// The recording cannot run any more; pending instances keep its queries.
     pub fn forget_recording(&mut self) {
         self.timing = None;
+        self.counting = None;
         self.children.clear();
         self.bound_sets = 0;
         self.pushed.clear();
@@ -232,7 +237,9 @@ impl CommandBuffer {
         let children = std::mem::take(&mut self.children);
         // A secondary with timestamps inside is not for simultaneous use, and so its primary is not either.
         self.simultaneous &= children.is_empty();
-        if let Some(timing) = self.queries.finish(self.recording, children, whole) {
+        let counting = self.counting.take();
+        let timing = (self.queries).finish(self.recording, children, counting, whole);
+        if let Some(timing) = timing {
             self.timing = Some(timing);
         }
     }
@@ -242,7 +249,42 @@ impl CommandBuffer {
     pub fn before_action(&mut self) {
         if !self.acted {
             self.acted = true;
+            if self.device.counters.is_some() {
+                self.start_counting();
+            }
             self.queries.start_pair();
+        }
+    }
+
+    #[cold]
+    fn start_counting(&mut self) {
+        let Some(counters) = self.device.counters else {
+            return;
+        };
+        // Only times tell when a query can be read.
+        if self.secondary || self.in_scope || self.delivery() == Delivery::None {
+            return;
+        }
+        if self.simultaneous {
+            let reason =
+                "of recordings of command buffers that may run twice at once nothing is counted";
+            return self
+                .device
+                .recorder
+                .loss(LossKind::CounterSamples, 1, reason);
+        }
+        self.counting = counters.take(self.family);
+        if let Some(counting) = &self.counting {
+            // SAFETY: the command buffer is being recorded outside of a render pass.
+            unsafe { counting.begin(self.handle) };
+        }
+    }
+
+    /// What comes next must not be counted.
+    pub fn cut_counting(&mut self) {
+        if let Some(counting) = &mut self.counting {
+            // SAFETY: callers are outside of render passes.
+            unsafe { counting.cut(self.handle) };
         }
     }
 

@@ -16,10 +16,11 @@ use crate::objects::semaphores::Semaphores;
 use crate::recorder::Recorder;
 use crate::timing::brackets::Brackets;
 use crate::timing::clock::Clock;
+use crate::timing::counting::CounterQueries;
 use crate::timing::harvester::Harvester;
 use crate::timing::queries::Queries;
 use ash::vk;
-use gapscope_spool::event::{Api, ClockSource, CommonEvent};
+use gapscope_spool::event::{Api, ClockSource, CommonEvent, VulkanEvent};
 use gapscope_spool::{ids, monotonic_ns};
 use std::borrow::Cow;
 
@@ -41,6 +42,8 @@ pub struct Device {
 
     pub queries: &'static Queries,
     pub brackets: &'static Brackets,
+    /// Where the user asked for counters, and the driver has some.
+    pub counters: Option<&'static CounterQueries>,
     clock: &'static Clock,
     pub harvester: &'static Harvester,
 }
@@ -77,6 +80,18 @@ impl Device {
         let queries = leak(Queries::new(functions, &families, &memory));
         let brackets = leak(Brackets::new(queries, set_loader_data));
         let harvester = leak(Harvester::new(recorder, clock, queries, brackets));
+        let counted = plan.counters().map(|possible| {
+            // SAFETY: the device has been made as the plan says.
+            possible.and_then(|()| unsafe {
+                let get = next.get_instance_proc_addr;
+                CounterQueries::start(functions, recorder, physical, &families, get, id)
+            })
+        });
+        let (counters, refused) = match counted {
+            Some(Ok(counters)) => (Some(&*leak(counters)), None),
+            Some(Err(reason)) => (None, Some(reason)),
+            None => (None, None),
+        };
         let device = leak(Device {
             id,
             recorder,
@@ -92,10 +107,17 @@ impl Device {
             descriptors: Descriptors::default(),
             queries,
             brackets,
+            counters,
             clock,
             harvester,
         });
         device.write(physical, &memory);
+        if let Some(reason) = refused {
+            device.recorder.write(&VulkanEvent::CountersRefused {
+                device: id,
+                reason: Cow::Borrowed(reason),
+            });
+        }
         if let Some(reason) = plan.no_host_query_reset {
             device.say_that_results_are_copied(physical, reason);
         }
@@ -120,6 +142,11 @@ impl Device {
             },
             heaps: heaps.iter().map(|heap| heap.size).collect(),
         });
+        if let Some(limits) = physical.limits() {
+            let device = self.id;
+            self.recorder
+                .write(&CommonEvent::DeviceLimits { device, limits });
+        }
     }
 
     #[cold]
@@ -176,6 +203,7 @@ impl Device {
     /// # Safety
     /// The device is live and idle.
     pub unsafe fn end(&self) {
+        self.stop_counting();
         self.harvester.stop();
         self.clock.sample();
         if self.harvester.abandon() == 0 {
@@ -183,9 +211,19 @@ impl Device {
             unsafe {
                 self.brackets.destroy();
                 self.queries.destroy();
+                if let Some(counters) = self.counters {
+                    counters.destroy();
+                }
             }
         }
         self.write_end(false);
+    }
+
+    /// Results of counters are not waited for from here on.
+    pub fn stop_counting(&self) {
+        if let Some(counters) = self.counters {
+            counters.stop_waiting();
+        }
     }
 
     fn write_end(&self, lost: bool) {

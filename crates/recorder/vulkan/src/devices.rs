@@ -141,6 +141,7 @@ fn stop_at_exit() {
             }
             if let Ok(devices) = DEVICES.try_read() {
                 for entry in devices.iter() {
+                    entry.device.stop_counting();
                     entry.device.harvester.stop_at_exit();
                 }
             }
@@ -161,6 +162,7 @@ pub fn stop_instance(instance: &'static Instance) {
         .iter()
         .filter(|entry| std::ptr::eq(entry.device.instance, instance))
     {
+        entry.device.stop_counting();
         entry.device.harvester.stop();
     }
 }

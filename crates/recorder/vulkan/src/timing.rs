@@ -5,6 +5,7 @@ pub mod barriers;
 pub mod brackets;
 pub mod chunk;
 pub mod clock;
+pub mod counting;
 pub mod credit;
 pub mod harvester;
 pub mod pending;

@@ -18,6 +18,12 @@ pub unsafe extern "system" fn execute_commands(
         if buffer.level != vk::CommandBufferLevel::PRIMARY {
             misuse::report(CALL, "the command buffer is a secondary one");
         }
+        if recording.counting.is_some() {
+            misuse::report(
+                CALL,
+                "a query is active, and the device has no inheritedQueries",
+            );
+        }
         for &secondary in chain::slice(secondaries, count) {
             let Some(secondary) = object::get::<CommandBuffer>(CALL, secondary) else {
                 continue;

@@ -28,7 +28,7 @@ pub unsafe extern "system" fn reset_query_pool(
 }
 
 /// A range of queries which the submission will use.
-fn query_range(
+pub fn query_range(
     call: &str,
     recording: &mut Recording,
     pool: vk::QueryPool,

@@ -3,8 +3,9 @@
 use super::Assembler;
 use crate::counters::pipe::{Batch, Column};
 use gapscope_model::HardwareCounter;
+use gapscope_spool::event::{PerformanceCounter, PerformanceUnit};
 use gapscope_trace::ids::{CounterId, DeviceId};
-use gapscope_trace::tables::{Counter, CounterValue, Table, Tables};
+use gapscope_trace::tables::{Counter, CounterUnit, CounterValue, Table, Tables};
 use serde::{Deserialize, Serialize};
 
 /// The counters that there are.
@@ -12,6 +13,15 @@ use serde::{Deserialize, Serialize};
 pub struct Counters {
     next: u32,
     sampled: Vec<Sampled>,
+    counted: Vec<Counted>,
+}
+
+/// What performance queries of a queue family count.
+#[derive(Debug, Serialize, Deserialize)]
+struct Counted {
+    device: DeviceId,
+    family: u32,
+    counters: Vec<(CounterId, PerformanceUnit)>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,6 +38,70 @@ impl Counters {
         let id = CounterId(self.next);
         self.next += 1;
         id
+    }
+
+    /// Takes what performance queries of a queue family count.
+    pub fn count(
+        &mut self,
+        device: DeviceId,
+        family: u32,
+        counters: &[PerformanceCounter],
+        tables: &mut Tables,
+    ) {
+        let counters = counters.iter().map(|counter| {
+            let id = self.new_id();
+            let (unit, amount) = unit(counter.unit);
+            let amount = if amount {
+                ", by the time that it took"
+            } else {
+                ""
+            };
+            tables.counters.push(Counter {
+                id,
+                name: counter.name.as_str().into(),
+                unit,
+                device: Some(device),
+                queue: None,
+                source: format!(
+                    "{}, VK_KHR_performance_query of each command buffer{amount}",
+                    counter.category
+                )
+                .into(),
+            });
+            (id, counter.unit)
+        });
+        let counters = counters.collect();
+        self.counted.push(Counted {
+            device,
+            family,
+            counters,
+        });
+    }
+
+    /// What was counted while a command buffer of a device ran. Amounts become means over its time, as those of all counters are.
+    /// False: nobody knows what the values are of.
+    pub fn counted(
+        &self,
+        (device, family): (DeviceId, u32),
+        values: &[f64],
+        (start_ns, duration_ns): (i64, i64),
+        tables: &mut Tables,
+    ) -> bool {
+        let of_it = |c: &&Counted| c.device == device && c.family == family;
+        let Some(counted) = self.counted.iter().rev().find(of_it) else {
+            return false;
+        };
+        for ((counter, unit), value) in counted.counters.iter().zip(values) {
+            if let Some(value) = mean(*unit, *value, duration_ns) {
+                tables.counter_values.push(CounterValue {
+                    counter: *counter,
+                    start_ns,
+                    duration_ns: Some(duration_ns),
+                    value,
+                });
+            }
+        }
+        true
     }
 
     fn of(&mut self, device: DeviceId, column: &Column, tables: &mut Tables) -> CounterId {
@@ -54,6 +128,37 @@ impl Counters {
         });
         id
     }
+}
+
+/// The unit of a counter of performance queries in the trace, and whether its values are amounts, of which the trace has means.
+fn unit(unit: PerformanceUnit) -> (CounterUnit, bool) {
+    match unit {
+        PerformanceUnit::Percentage => (CounterUnit::Percent, false),
+        PerformanceUnit::Nanoseconds => (CounterUnit::Percent, true),
+        PerformanceUnit::Bytes => (CounterUnit::BytesPerSecond, true),
+        PerformanceUnit::BytesPerSecond => (CounterUnit::BytesPerSecond, false),
+        PerformanceUnit::Kelvin => (CounterUnit::Celsius, false),
+        PerformanceUnit::Watts => (CounterUnit::Watts, false),
+        PerformanceUnit::Hertz => (CounterUnit::Hertz, false),
+        PerformanceUnit::Cycles => (CounterUnit::Hertz, true),
+        PerformanceUnit::Generic | PerformanceUnit::Volts | PerformanceUnit::Amps => {
+            (CounterUnit::Unknown, unit == PerformanceUnit::Generic)
+        }
+    }
+}
+
+/// A value of a performance query as a mean over the time of its command buffer. `None`: it is not known.
+fn mean(unit: PerformanceUnit, value: f64, duration_ns: i64) -> Option<f64> {
+    let per_ns = || (duration_ns > 0).then(|| value / duration_ns as f64);
+    let mean = match unit {
+        PerformanceUnit::Nanoseconds => 100.0 * per_ns()?,
+        PerformanceUnit::Bytes | PerformanceUnit::Cycles | PerformanceUnit::Generic => {
+            1e9 * per_ns()?
+        }
+        PerformanceUnit::Kelvin => value - 273.15,
+        _ => value,
+    };
+    mean.is_finite().then_some(mean)
 }
 
 impl Assembler {

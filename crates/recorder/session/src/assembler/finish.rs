@@ -7,6 +7,7 @@ use super::placement::{NO_CLOCK, Placement};
 use super::recording::QueryPair;
 use super::{Assembler, BusyInterval};
 use crate::clock::{Ticks, Unplaced};
+use gapscope_model::LossKind;
 use gapscope_spool::event::{NO_TICKS, Outcome};
 use gapscope_trace::TraceWriter;
 use gapscope_trace::ids::{DeviceId, ProcessId};
@@ -195,6 +196,20 @@ impl Assembler {
         }
         .run();
         self.dispatches += u64::from(dispatches);
+        if let Some((family, values)) = &instance.counted {
+            let device = self.queues[instance.queue].facts.device;
+            let row = tables.command_buffers.len() - 1;
+            let rows = &tables.command_buffers;
+            let span = rows.start_ns[row].zip(rows.duration_ns[row]);
+            let known = span.is_some_and(|span| {
+                (self.counters).counted((device, *family), values, span, tables)
+            });
+            if !known {
+                let reason = "their command buffer has no times";
+                self.ledger
+                    .add(LossKind::CounterSamples, values.len() as u64, reason);
+            }
+        }
         self.processes[instance.process].release(instance.recording);
     }
 }

@@ -30,6 +30,8 @@ pub struct Instance {
     pub timestamps: Vec<Timestamps>,
     /// Where it was bracketed.
     pub bracket: Option<RawInterval>,
+    /// What was counted while it ran: the family, and a value for each of its counters.
+    pub counted: Option<(u32, Vec<f64>)>,
     /// How its timing ended.
     pub outcome: Option<Outcome>,
     /// When it was seen finished.
@@ -142,6 +144,7 @@ impl Instance {
     /// Memory that it holds, about.
     pub fn bytes(&self) -> usize {
         let ticks: usize = self.timestamps.iter().map(|t| t.ticks.capacity()).sum();
-        size_of::<Instance>() + ticks * size_of::<u64>()
+        let counted = self.counted.as_ref().map_or(0, |(_, v)| v.capacity());
+        size_of::<Instance>() + (ticks + counted) * size_of::<u64>()
     }
 }

@@ -54,6 +54,7 @@ impl Assembler {
                 spanning,
                 timestamps: Vec::new(),
                 bracket: None,
+                counted: None,
                 outcome: None,
                 seen_ns: None,
                 position: ClockPosition::Pending,

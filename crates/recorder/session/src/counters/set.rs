@@ -84,6 +84,11 @@ impl CounterSet {
         }
     }
 
+    /// Whether it is not one of names: other vendors' counters, which have other names, are counted too.
+    pub fn takes_what_there_is(&self) -> bool {
+        !matches!(self, CounterSet::Named(_))
+    }
+
     /// How often its counters can be sampled without losses.
     pub fn interval(&self) -> Duration {
         match self.counters().len() {

@@ -119,6 +119,31 @@ pub enum VulkanEvent<'a> {
         /// The call's VkResult.
         result: i32,
     },
+    /// What the performance queries of a queue family count, from here on.
+    CounterSet {
+        /// The device.
+        device: ids::Device,
+        /// The queue family.
+        family: u32,
+        /// The counters, in the order of their values.
+        counters: Cow<'a, [PerformanceCounter]>,
+    },
+    /// Nothing is counted on a device though it was asked for.
+    CountersRefused {
+        /// The device.
+        device: ids::Device,
+        /// Why, as the end of a sentence.
+        reason: Cow<'a, str>,
+    },
+    /// What was counted while an instance ran, from its first command that acts on.
+    Counted {
+        /// The instance.
+        instance: ids::Instance,
+        /// The family of its [`VulkanEvent::CounterSet`].
+        family: u32,
+        /// A value for each counter of that.
+        values: Cow<'a, [f64]>,
+    },
     /// The host set a timeline semaphore.
     HostSignal {
         /// The semaphore and the value.
@@ -132,6 +157,44 @@ pub enum VulkanEvent<'a> {
         /// The semaphore.
         semaphore: ids::Semaphore,
     },
+}
+
+/// What a performance query counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PerformanceCounter {
+    /// As the driver names it.
+    pub name: String,
+    /// Of what it is one.
+    pub category: String,
+    /// Its unit.
+    pub unit: PerformanceUnit,
+}
+
+/// The unit of a performance counter: those of `VkPerformanceCounterUnitKHR`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PerformanceUnit {
+    /// A number of something.
+    Generic,
+    /// Percent.
+    Percentage,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Bytes.
+    Bytes,
+    /// Bytes a second.
+    BytesPerSecond,
+    /// Kelvin.
+    Kelvin,
+    /// Watts.
+    Watts,
+    /// Volts.
+    Volts,
+    /// Amperes.
+    Amps,
+    /// Hertz.
+    Hertz,
+    /// Cycles of a clock.
+    Cycles,
 }
 
 /// One buffer range that kernels may reach.

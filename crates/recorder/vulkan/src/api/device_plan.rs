@@ -1,7 +1,9 @@
-//! What the layer adds to a device that the program makes: the extension that reads both clocks, and host query reset.
+//! What the layer adds to a device that the program makes: the extension that reads both clocks, host query reset, and performance
+//! queries where the user asked for counters.
 
 use crate::api::arguments::slice;
 use crate::api::features::{self, ChainWithHostQueryReset, HostQueryReset};
+use crate::api::performance;
 use crate::api::physical_device::{HOST_QUERY_RESET, HostQueryResetBy, PhysicalDevice};
 use ash::vk;
 use std::ffi::{CStr, c_char};
@@ -18,6 +20,15 @@ pub struct DevicePlan {
     adds_calibration: bool,
     adds_extension: bool,
     reset: AddReset,
+    counters: CounterPlan,
+}
+
+/// Whether performance queries are added.
+enum CounterPlan {
+    NotAsked,
+    /// They cannot be had, for this reason.
+    Refused(&'static str),
+    Added(vk::PhysicalDevicePerformanceQueryFeaturesKHR<'static>),
 }
 
 /// How host query reset is added to the program's features.
@@ -63,6 +74,7 @@ impl DevicePlan {
             adds_calibration: addition.is_some(),
             adds_extension: addition.is_some(),
             reset: AddReset::No,
+            counters: CounterPlan::NotAsked,
             extensions,
         };
         match asked {
@@ -76,7 +88,47 @@ impl DevicePlan {
             }
             _ => {}
         }
+        if physical.is_to_count() {
+            // SAFETY: the chain is valid.
+            let used = names.contains(&performance::EXTENSION)
+                || unsafe { features::asks_for_performance_queries(info.p_next) };
+            plan.add_counters(physical, used);
+        }
         plan
+    }
+
+    /// Adds performance queries. `used`: the program has them itself.
+    fn add_counters(&mut self, physical: PhysicalDevice, used: bool) {
+        let possible = match used {
+            true => Err("the program uses VK_KHR_performance_query itself"),
+            false => physical.performance_queries(),
+        };
+        self.counters = match possible {
+            Err(reason) => CounterPlan::Refused(reason),
+            Ok(()) if !self.host_query_reset => {
+                CounterPlan::Refused("they need host query reset, which this device has not")
+            }
+            Ok(()) => {
+                self.extensions.push(performance::EXTENSION.as_ptr());
+                self.adds_extension = true;
+                CounterPlan::Added(
+                    vk::PhysicalDevicePerformanceQueryFeaturesKHR::default()
+                        .performance_counter_query_pools(true),
+                )
+            }
+        };
+    }
+
+    /// Whether performance queries were added. `None`: they were not asked for.
+    ///
+    /// # Errors
+    /// They could not be, for this reason.
+    pub fn counters(&self) -> Option<Result<(), &'static str>> {
+        match &self.counters {
+            CounterPlan::NotAsked => None,
+            CounterPlan::Refused(reason) => Some(Err(reason)),
+            CounterPlan::Added(_) => Some(Ok(())),
+        }
     }
 
     fn add_reset(
@@ -113,6 +165,9 @@ impl DevicePlan {
             self.host_query_reset = false;
             self.no_host_query_reset = Some("the driver refused it");
         }
+        if matches!(self.counters, CounterPlan::Added(_)) {
+            self.counters = CounterPlan::Refused("the driver refused the device with them");
+        }
     }
 
     /// The create info to pass on. It borrows from `self`.
@@ -132,6 +187,10 @@ impl DevicePlan {
                 changed.p_next = (&raw const *feature).cast();
             }
             AddReset::Inside(chain) => changed.p_next = chain.link(),
+        }
+        if let CounterPlan::Added(feature) = &mut self.counters {
+            feature.p_next = changed.p_next.cast_mut();
+            changed.p_next = (&raw const *feature).cast();
         }
         changed
     }

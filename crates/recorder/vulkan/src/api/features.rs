@@ -50,6 +50,24 @@ unsafe fn feature(structure: *mut Head) -> Option<*mut vk::Bool32> {
     }
 }
 
+/// Whether a chain decides on performance queries.
+///
+/// # Safety
+/// `chain` is a valid pNext chain of a VkDeviceCreateInfo.
+pub unsafe fn asks_for_performance_queries(chain: *const c_void) -> bool {
+    let mut node = chain.cast::<Head>();
+    while !node.is_null() {
+        // SAFETY: every structure starts with the head.
+        unsafe {
+            if (*node).s_type == vk::StructureType::PHYSICAL_DEVICE_PERFORMANCE_QUERY_FEATURES_KHR {
+                return true;
+            }
+            node = (*node).p_next;
+        }
+    }
+    false
+}
+
 /// Looks for the feature in a chain.
 ///
 /// # Safety

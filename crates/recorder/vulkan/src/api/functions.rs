@@ -142,6 +142,10 @@ device_functions! {
     get_query_pool_results: PFN_vkGetQueryPoolResults = "vkGetQueryPoolResults";
     cmd_reset_query_pool: PFN_vkCmdResetQueryPool = "vkCmdResetQueryPool";
     cmd_write_timestamp: PFN_vkCmdWriteTimestamp = "vkCmdWriteTimestamp";
+    cmd_begin_query: PFN_vkCmdBeginQuery = "vkCmdBeginQuery";
+    cmd_end_query: PFN_vkCmdEndQuery = "vkCmdEndQuery";
+    acquire_profiling_lock: PFN_vkAcquireProfilingLockKHR = "vkAcquireProfilingLockKHR";
+    release_profiling_lock: PFN_vkReleaseProfilingLockKHR = "vkReleaseProfilingLockKHR";
     cmd_copy_query_pool_results: PFN_vkCmdCopyQueryPoolResults = "vkCmdCopyQueryPoolResults";
     get_calibrated_timestamps: PFN_vkGetCalibratedTimestampsKHR = "vkGetCalibratedTimestampsKHR", "vkGetCalibratedTimestampsEXT";
 }

@@ -4,8 +4,10 @@ use crate::api::arguments::text_in;
 use crate::api::families::{Delivery, Families, Family};
 use crate::api::instance::Instance;
 use crate::api::loader::GetInstanceProcAddr;
+use crate::api::performance::{self, FamilyCounters};
 use ash::vk;
-use std::ffi::CStr;
+use gapscope_spool::event::DeviceLimits;
+use std::ffi::{CStr, c_void};
 
 /// A physical device.
 #[derive(Clone, Copy)]
@@ -95,6 +97,49 @@ impl PhysicalDevice {
         identity
     }
 
+    /// How many multiprocessors it has, where the driver has one of the extensions of its vendor that say so. Asking needs none of
+    /// them enabled.
+    pub fn limits(self) -> Option<DeviceLimits> {
+        let get = self.properties2()?;
+        let ask = |structures: *mut c_void| {
+            let mut all = vk::PhysicalDeviceProperties2 {
+                p_next: structures,
+                ..Default::default()
+            };
+            // SAFETY: a valid chain of structures of extensions that the device has.
+            unsafe { get(self.handle, &mut all) };
+        };
+        let (multiprocessors, threads) = if self.has_extension(ash::nv::shader_sm_builtins::NAME) {
+            let mut size = vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV::default();
+            ask((&raw mut size).cast());
+            (size.shader_sm_count, 32 * size.shader_warps_per_sm)
+        } else if self.has_extension(ash::amd::shader_core_properties2::NAME)
+            && self.has_extension(ash::amd::shader_core_properties::NAME)
+        {
+            let mut active = vk::PhysicalDeviceShaderCoreProperties2AMD::default();
+            let mut each = vk::PhysicalDeviceShaderCorePropertiesAMD::default();
+            active.p_next = (&raw mut each).cast();
+            ask((&raw mut active).cast());
+            let waves = each.simd_per_compute_unit * each.wavefronts_per_simd;
+            (
+                active.active_compute_unit_count,
+                waves * each.wavefront_size,
+            )
+        } else if self.has_extension(ash::arm::shader_core_builtins::NAME) {
+            let mut size = vk::PhysicalDeviceShaderCoreBuiltinsPropertiesARM::default();
+            ask((&raw mut size).cast());
+            // How many threads a warp has it does not say.
+            (size.shader_core_count, 0)
+        } else {
+            return None;
+        };
+        Some(DeviceLimits {
+            multiprocessors,
+            threads_per_multiprocessor: threads,
+            ..DeviceLimits::default()
+        })
+    }
+
     pub fn memory(self) -> vk::PhysicalDeviceMemoryProperties {
         let mut memory = vk::PhysicalDeviceMemoryProperties::default();
         if let Some(get) = self.instance.memory {
@@ -102,6 +147,39 @@ impl PhysicalDevice {
             unsafe { get(self.handle, &mut memory) };
         }
         memory
+    }
+
+    /// Whether performance queries are to count on it. NVIDIA's GPUs are sampled from outside.
+    pub fn is_to_count(self) -> bool {
+        const NVIDIA: u32 = 0x10de;
+        std::env::var_os(gapscope_spool::env::COUNTERS).is_some()
+            && self.properties().vendor_id != NVIDIA
+    }
+
+    /// Whether performance queries can be had.
+    ///
+    /// # Errors
+    /// They cannot, for this reason.
+    pub fn performance_queries(self) -> Result<(), &'static str> {
+        const ABSENT: &str = "the driver does not offer VK_KHR_performance_query";
+        let features2 = self.instance.features2.ok_or(ABSENT)?;
+        if !self.has_extension(performance::EXTENSION) {
+            return Err(ABSENT);
+        }
+        let mut queries = vk::PhysicalDevicePerformanceQueryFeaturesKHR::default();
+        let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut queries);
+        // SAFETY: the instance may use the function, and the device knows the structure.
+        unsafe { features2(self.handle, &mut features) };
+        match queries.performance_counter_query_pools == vk::TRUE {
+            true => Ok(()),
+            false => Err("the driver offers VK_KHR_performance_query, and nothing to count"),
+        }
+    }
+
+    /// What a queue family can count in one pass. `get` belongs to the next layer of the device.
+    pub fn counters(self, get: GetInstanceProcAddr, family: u32) -> Option<FamilyCounters> {
+        // SAFETY: the device has the extension.
+        unsafe { performance::counters(self.instance.handle, self.handle, get, family) }
     }
 
     /// Whether the device has an extension.

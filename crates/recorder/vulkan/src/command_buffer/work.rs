@@ -101,6 +101,11 @@ impl CommandBuffer {
     /// suspended rendering and the one that resumes it nothing may act or synchronise, timestamps included.
     fn start_rendering(&mut self, flags: vk::RenderingFlags) -> u32 {
         self.suspending = flags.contains(vk::RenderingFlags::SUSPENDING);
+        let resumes = flags.contains(vk::RenderingFlags::RESUMING) && !self.acted;
+        if self.suspending && !self.suspended && !resumes {
+            self.before_action();
+            self.cut_counting();
+        }
         if flags.contains(vk::RenderingFlags::RESUMING) {
             if self.suspended {
                 self.suspended = false;
@@ -150,6 +155,7 @@ impl CommandBuffer {
         } else {
             self.before_action();
         }
+        self.cut_counting();
         match untimed && !resumes && !suspended {
             true => self.start_timing(),
             false => NO_QUERY,

@@ -191,6 +191,9 @@ impl Harvester {
         let outcome = match times {
             TimeSource::Inside(timing) => {
                 timing.collect(scratch, &mut timestamps);
+                if let Some(counting) = &timing.counting {
+                    counting.write(instance);
+                }
                 Outcome::Timed
             }
             TimeSource::Around(bracket, inside) => {

@@ -5,6 +5,7 @@ use crate::api::functions::DeviceFunctions;
 use crate::recorder::Recorder;
 use crate::timing::barriers;
 use crate::timing::chunk::Chunk;
+use crate::timing::counting::Counting;
 use crate::timing::queries::Queries;
 use crate::timing::recording::Timing;
 use ash::vk;
@@ -166,6 +167,7 @@ impl QueryWriter {
         &mut self,
         recording: ids::Recording,
         children: Vec<Arc<Timing>>,
+        counting: Option<Counting>,
         whole: bool,
     ) -> Option<Arc<Timing>> {
         let (cb, functions) = (self.command_buffer, self.functions);
@@ -185,6 +187,10 @@ impl QueryWriter {
             // SAFETY: as above.
             unsafe { barriers::to_host(functions, cb) };
         }
+        if let Some(counting) = &counting {
+            // SAFETY: the command buffer is being recorded outside a render pass; of a suspended rendering it has been cut.
+            unsafe { counting.end(cb) };
+        }
         self.open_left = 0;
         let chunks = std::mem::take(&mut self.chunks);
         if chunks.is_empty() && children.is_empty() {
@@ -193,6 +199,7 @@ impl QueryWriter {
         self.queries.note_recorded();
         let mut timing = Timing::new(self.queries, recording, self.delivery, chunks, children);
         timing.partial = !whole;
+        timing.counting = counting;
         Some(Arc::new(timing))
     }
 }

@@ -3,6 +3,7 @@
 use crate::api::families::Delivery;
 use crate::handles::lock;
 use crate::timing::chunk::Chunk;
+use crate::timing::counting::Counting;
 use crate::timing::queries::Queries;
 use gapscope_spool::event::NO_TICKS;
 use gapscope_spool::ids;
@@ -20,6 +21,8 @@ pub struct Timing {
     pub children: Vec<Arc<Timing>>,
     /// Some of its queries are never written, so that it has no times.
     pub partial: bool,
+    /// What is counted while it runs.
+    pub counting: Option<Counting>,
     /// Its queries may have been written since they were reset.
     written: AtomicBool,
     /// It has been submitted while recording was off: what its queries hold is of no instance.
@@ -51,6 +54,7 @@ impl Timing {
             chunks,
             children,
             partial: false,
+            counting: None,
             written: AtomicBool::new(false),
             unrecorded: AtomicBool::new(false),
             overlap: Mutex::default(),
@@ -69,6 +73,7 @@ impl Timing {
                 .rev()
                 .all(|chunk| self.has_chunk_arrived(*chunk))
             && self.children.iter().all(|child| child.has_arrived())
+            && self.counting.as_ref().is_none_or(Counting::has_arrived)
     }
 
     /// True when the last timestamp, the recording's second query, has arrived: cheap to see while it runs.
@@ -177,6 +182,10 @@ impl Timing {
                 // SAFETY: as the caller promises; `Asked` is chosen only with the feature enabled.
                 unsafe { chunk.reset_by_host(self.queries.functions) };
             }
+        }
+        if let Some(counting) = &self.counting {
+            // SAFETY: as the caller promises.
+            unsafe { counting.prepare() };
         }
         for child in &self.children {
             // SAFETY: a pending child would make the recording pending.

@@ -100,9 +100,6 @@ impl Assembler {
                 kind,
                 priority,
             } => self.stream(process, queue, kind, priority),
-            CudaEvent::DeviceLimits { device, limits } => {
-                self.device_limits(process, device, limits)
-            }
             CudaEvent::Pool {
                 pool,
                 device,

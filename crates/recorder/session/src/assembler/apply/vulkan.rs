@@ -3,6 +3,7 @@
 use super::super::Assembler;
 use super::super::instance::RawInterval;
 use super::super::submit::SubmitCall;
+use crate::counters::{NOT_SAMPLED, WHAT};
 use gapscope_spool::event::{LossKind, Outcome, VulkanEvent};
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{ProcessId, ThreadId};
@@ -147,6 +148,32 @@ impl Assembler {
                 });
                 self.saw(span.end_ns());
             }
+            VulkanEvent::CounterSet {
+                device,
+                family,
+                counters,
+            } => {
+                let device = self.device(process, device);
+                self.counters.count(device, family, &counters, tables);
+            }
+            VulkanEvent::CountersRefused { device, reason } => {
+                let device = self.device(process, device);
+                let name = &self.devices[device].facts.name;
+                let note = format!("{NOT_SAMPLED}: {WHAT} of {name}: {reason}.");
+                self.note(&note);
+            }
+            VulkanEvent::Counted {
+                instance,
+                family,
+                values,
+            } => match state.instances.get_mut(&instance) {
+                Some(instance) => instance.counted = Some((family, values.into_owned())),
+                None => self.ledger.add(
+                    LossKind::CounterSamples,
+                    values.len() as u64,
+                    "the record of their command buffer is missing",
+                ),
+            },
             VulkanEvent::HostSignal { semaphore, at_ns } => {
                 state.semaphores.host_signal(semaphore, at_ns, tables);
                 self.saw(at_ns);

@@ -408,6 +408,27 @@ fn event() -> impl Strategy<Value = Event<'static>> {
             semaphore: hook::Semaphore(semaphore),
         })
         .prop_map(Event::from),
+        (id(), 0..3u32, 0..4usize)
+            .prop_map(|(device, family, count)| {
+                let counter = PerformanceCounter {
+                    name: "counter".to_owned(),
+                    category: "any".to_owned(),
+                    unit: PerformanceUnit::Nanoseconds,
+                };
+                VulkanEvent::CounterSet {
+                    device: hook::Device(device),
+                    family,
+                    counters: Cow::Owned(vec![counter; count]),
+                }
+            })
+            .prop_map(Event::from),
+        (id(), 0..3u32, prop::collection::vec(any::<f64>(), 0..5))
+            .prop_map(|(instance, family, values)| VulkanEvent::Counted {
+                instance: hook::Instance(u64::from(instance)),
+                family,
+                values: Cow::Owned(values),
+            })
+            .prop_map(Event::from),
     ]
 }
 

@@ -1,0 +1,106 @@
+//! Several traces in one profile: the threads of each as they come, and at the end what is of all.
+
+use super::with_profile;
+use crate::json::Commas;
+use crate::scene::Scene;
+use serde::de::IgnoredAny;
+use serde_json::{Deserializer, Map, Value};
+use std::io::{self, Write};
+
+/// What the list of threads begins with in JSON. The facts before it have no such key.
+const THREADS: &[u8] = b"\"threads\":[";
+
+/// Facts of a profile that are places of threads in its list.
+const PLACES: [&str; 2] = ["initialVisibleThreads", "initialSelectedThreads"];
+
+/// What of the traces so far is written at the end.
+#[derive(Default)]
+pub(crate) struct JoinedProfile {
+    commas: Commas,
+    /// Threads that are written.
+    threads: u64,
+    counters: Vec<Value>,
+    /// All but threads and counters: that of the first trace.
+    facts: Map<String, Value>,
+}
+
+impl JoinedProfile {
+    pub fn begin(out: &mut impl Write) -> io::Result<()> {
+        out.write_all(b"{\"threads\":[")
+    }
+
+    /// Writes the threads of a trace.
+    pub fn write_part(&mut self, scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<()> {
+        with_profile(scene, |profile, markers| {
+            let at = profile.windows(THREADS.len()).position(|w| w == THREADS);
+            let at = at.ok_or_else(|| io::Error::other("the profile has no threads"))?;
+            let (mut facts, mut rest) = {
+                let (facts, rest) = profile.split_at(at + THREADS.len());
+                (facts.to_vec(), rest)
+            };
+            let before = self.threads;
+            while !rest.starts_with(b"]") {
+                let mut values = Deserializer::from_slice(rest).into_iter::<IgnoredAny>();
+                values.next().transpose()?;
+                let (thread, behind) = rest.split_at(values.byte_offset());
+                self.commas.next(out)?;
+                markers.write(thread, out)?;
+                self.threads += 1;
+                rest = behind.strip_prefix(b",").unwrap_or(behind);
+            }
+            facts.extend_from_slice(rest);
+            self.add(serde_json::from_slice(&facts)?, before);
+            Ok(())
+        })
+    }
+
+    /// Adds the facts of a trace whose threads are behind `before` others.
+    fn add(&mut self, mut facts: Map<String, Value>, before: u64) {
+        facts.remove("threads");
+        let move_place = |place: &mut Value| {
+            if let Some(at) = place.as_u64() {
+                *place = Value::from(before + at);
+            }
+        };
+        if let Some(Value::Array(counters)) = facts.remove("counters") {
+            for mut counter in counters {
+                if let Some(place) = counter.get_mut("mainThreadIndex") {
+                    move_place(place);
+                }
+                self.counters.push(counter);
+            }
+        }
+        for key in PLACES {
+            let places = facts.get_mut("meta").and_then(|meta| meta.get_mut(key));
+            let places = places.and_then(Value::as_array_mut);
+            places.into_iter().flatten().for_each(move_place);
+        }
+        if self.facts.is_empty() {
+            self.facts = facts;
+            return;
+        }
+        let (Some(all), Some(meta)) = (self.facts.get_mut("meta"), facts.remove("meta")) else {
+            return;
+        };
+        if let Some(places) = meta.get(PLACES[0]).and_then(Value::as_array)
+            && let Some(known) = all.get_mut(PLACES[0]).and_then(Value::as_array_mut)
+        {
+            known.extend_from_slice(places);
+        }
+        // Those of code are there with samples only, behind all others.
+        let count = |meta: &Value| meta["categories"].as_array().map_or(0, Vec::len);
+        if count(&meta) > count(all) {
+            all["categories"] = meta["categories"].clone();
+        }
+    }
+
+    pub fn end(self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(b"],\"counters\":")?;
+        serde_json::to_writer(&mut *out, &self.counters)?;
+        for (key, value) in &self.facts {
+            write!(out, ",{}:", Value::from(key.as_str()))?;
+            serde_json::to_writer(&mut *out, value)?;
+        }
+        out.write_all(b"}\n")
+    }
+}

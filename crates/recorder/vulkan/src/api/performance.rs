@@ -1,0 +1,158 @@
+//! What performance queries (`VK_KHR_performance_query`) of a driver can count.
+
+use crate::api::arguments::text_in;
+use crate::api::loader::GetInstanceProcAddr;
+use ash::vk;
+use ash::vk::{PerformanceCounterStorageKHR as Storage, PerformanceCounterUnitKHR as Unit};
+use gapscope_spool::event::{PerformanceCounter, PerformanceUnit};
+use std::ffi::CStr;
+
+pub const EXTENSION: &CStr = ash::khr::performance_query::NAME;
+
+/// A query holds at most so many: some drivers have thousands.
+const MOST: usize = 32;
+
+/// What the queries of a queue family count, in one pass.
+pub struct FamilyCounters {
+    /// Numbers of the counters, as the driver has them.
+    pub indices: Vec<u32>,
+    pub facts: Vec<PerformanceCounter>,
+    storages: Vec<Storage>,
+}
+
+impl FamilyCounters {
+    /// The values of raw results.
+    pub fn values(&self, results: &[u64]) -> Vec<f64> {
+        let results = results.iter().zip(&self.storages);
+        results
+            .map(|(raw, storage)| value(*raw, *storage))
+            .collect()
+    }
+}
+
+/// A result is a union: of its bytes those at the start count.
+fn value(raw: u64, storage: Storage) -> f64 {
+    match storage {
+        Storage::INT32 => f64::from(raw as u32 as i32),
+        Storage::INT64 => raw as i64 as f64,
+        Storage::UINT32 => f64::from(raw as u32),
+        Storage::FLOAT32 => f64::from(f32::from_bits(raw as u32)),
+        Storage::FLOAT64 => f64::from_bits(raw),
+        _ => raw as f64,
+    }
+}
+
+fn unit(unit: Unit) -> PerformanceUnit {
+    match unit {
+        Unit::PERCENTAGE => PerformanceUnit::Percentage,
+        Unit::NANOSECONDS => PerformanceUnit::Nanoseconds,
+        Unit::BYTES => PerformanceUnit::Bytes,
+        Unit::BYTES_PER_SECOND => PerformanceUnit::BytesPerSecond,
+        Unit::KELVIN => PerformanceUnit::Kelvin,
+        Unit::WATTS => PerformanceUnit::Watts,
+        Unit::VOLTS => PerformanceUnit::Volts,
+        Unit::AMPS => PerformanceUnit::Amps,
+        Unit::HERTZ => PerformanceUnit::Hertz,
+        Unit::CYCLES => PerformanceUnit::Cycles,
+        _ => PerformanceUnit::Generic,
+    }
+}
+
+/// The first counters of a queue family that a single pass counts together, between any two commands. `None`: there are none.
+///
+/// # Safety
+/// The handles are live, `device` has the extension, and `get` belongs to the next layer.
+pub unsafe fn counters(
+    instance: vk::Instance,
+    device: vk::PhysicalDevice,
+    get: GetInstanceProcAddr,
+    family: u32,
+) -> Option<FamilyCounters> {
+    // SAFETY: functions of these names have these types; the two-call idiom.
+    unsafe {
+        let enumerate = get(
+            instance,
+            c"vkEnumeratePhysicalDeviceQueueFamilyPerformanceQueryCountersKHR".as_ptr(),
+        )?;
+        let enumerate = std::mem::transmute::<
+            unsafe extern "system" fn(),
+            vk::PFN_vkEnumeratePhysicalDeviceQueueFamilyPerformanceQueryCountersKHR,
+        >(enumerate);
+        let passes = get(
+            instance,
+            c"vkGetPhysicalDeviceQueueFamilyPerformanceQueryPassesKHR".as_ptr(),
+        )?;
+        let passes = std::mem::transmute::<
+            unsafe extern "system" fn(),
+            vk::PFN_vkGetPhysicalDeviceQueueFamilyPerformanceQueryPassesKHR,
+        >(passes);
+        let mut count = 0;
+        let none = std::ptr::null_mut();
+        if enumerate(device, family, &mut count, none, std::ptr::null_mut()) != vk::Result::SUCCESS
+        {
+            return None;
+        }
+        let mut all = vec![vk::PerformanceCounterKHR::default(); count as usize];
+        let mut described = vec![vk::PerformanceCounterDescriptionKHR::default(); count as usize];
+        let _ = enumerate(
+            device,
+            family,
+            &mut count,
+            all.as_mut_ptr(),
+            described.as_mut_ptr(),
+        );
+        all.truncate(count as usize);
+        let in_one_pass = |indices: &[u32]| {
+            let info = vk::QueryPoolPerformanceCreateInfoKHR::default()
+                .queue_family_index(family)
+                .counter_indices(indices);
+            let mut count = 0;
+            passes(device, &info, &mut count);
+            count == 1
+        };
+        let mut chosen = FamilyCounters {
+            indices: Vec::new(),
+            facts: Vec::new(),
+            storages: Vec::new(),
+        };
+        for (index, (counter, described)) in (0u32..).zip(all.iter().zip(&described)) {
+            // Others must be the first and the last command, or around render passes.
+            if counter.scope != vk::PerformanceCounterScopeKHR::COMMAND {
+                continue;
+            }
+            chosen.indices.push(index);
+            if !in_one_pass(&chosen.indices) {
+                chosen.indices.pop();
+                continue;
+            }
+            chosen.storages.push(counter.storage);
+            chosen.facts.push(PerformanceCounter {
+                name: text_in(&described.name).into_owned(),
+                category: text_in(&described.category).into_owned(),
+                unit: unit(counter.unit),
+            });
+            if chosen.indices.len() == MOST {
+                break;
+            }
+        }
+        (!chosen.indices.is_empty()).then_some(chosen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_as_its_storage_says() {
+        assert_eq!(value(-3i32 as u32 as u64, Storage::INT32), -3.0);
+        assert_eq!(value(-3i64 as u64, Storage::INT64), -3.0);
+        assert_eq!(
+            value(u64::from(u32::MAX) | 7 << 40, Storage::UINT32),
+            f64::from(u32::MAX)
+        );
+        assert_eq!(value(5, Storage::UINT64), 5.0);
+        assert_eq!(value(2.5f32.to_bits().into(), Storage::FLOAT32), 2.5);
+        assert_eq!(value(2.5f64.to_bits(), Storage::FLOAT64), 2.5);
+    }
+}

@@ -1,0 +1,328 @@
+//! Performance queries around what command buffers do, where the user asked for counters.
+//!
+//! A query counts from the first command of a primary command buffer that acts to its end. It is not used for one that may run twice at
+//! once, and what one has counted is dropped where a secondary command buffer or a suspended rendering comes between: queries must not be
+//! active there.
+
+use crate::api::families::{Delivery, Families};
+use crate::api::functions::DeviceFunctions;
+use crate::api::loader::GetInstanceProcAddr;
+use crate::api::performance::FamilyCounters;
+use crate::api::physical_device::PhysicalDevice;
+use crate::handles::lock;
+use crate::recorder::Recorder;
+use ash::vk;
+use gapscope_spool::event::{LossKind, VulkanEvent};
+use gapscope_spool::ids;
+use std::borrow::Cow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+/// Queries of a pool.
+const POOL: u32 = 64;
+/// Results that are not there after so many looks at finished work never come.
+const MOST_LOOKS: u32 = 25;
+
+/// The performance queries of a device.
+pub struct CounterQueries {
+    functions: &'static DeviceFunctions,
+    recorder: &'static Recorder,
+    /// By the number of the family.
+    families: Vec<Option<FamilyCounters>>,
+    state: Mutex<State>,
+    /// Nobody waits for results any more.
+    silent: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    pools: Vec<vk::QueryPool>,
+    /// By family: queries that nobody uses.
+    free: Vec<(u32, vk::QueryPool, u32)>,
+    refused: bool,
+}
+
+/// A query of one recording.
+pub struct Counting {
+    queries: &'static CounterQueries,
+    family: u32,
+    pool: vk::QueryPool,
+    query: u32,
+    /// It does not count all of the command buffer.
+    partial: bool,
+    /// It may have been written since it was reset.
+    written: AtomicBool,
+    looks: AtomicU32,
+    /// Its results, once they are there.
+    results: Mutex<Vec<u64>>,
+}
+
+impl CounterQueries {
+    /// Takes the profiling lock of a device that has performance queries, and says what is counted.
+    ///
+    /// # Errors
+    /// Nothing can be counted, for this reason.
+    ///
+    /// # Safety
+    /// The device was made with the feature; `get` belongs to the next layer.
+    pub unsafe fn start(
+        functions: &'static DeviceFunctions,
+        recorder: &'static Recorder,
+        physical: PhysicalDevice,
+        families: &Families,
+        get: GetInstanceProcAddr,
+        device: ids::Device,
+    ) -> Result<CounterQueries, &'static str> {
+        let counters = |(number, family): (usize, &crate::api::families::Family)| {
+            let number = u32::try_from(number).ok()?;
+            let acts = vk::QueueFlags::GRAPHICS | vk::QueueFlags::COMPUTE;
+            let timed = family.delivery != Delivery::None && family.flags.intersects(acts);
+            timed.then(|| physical.counters(get, number)).flatten()
+        };
+        let families: Vec<Option<FamilyCounters>> =
+            families.0.iter().enumerate().map(counters).collect();
+        if families.iter().all(Option::is_none) {
+            return Err("the driver has no counter that one pass counts between any two commands");
+        }
+        let acquire = functions.acquire_profiling_lock;
+        let acquire = acquire.ok_or("the driver has no profiling lock")?;
+        let info = vk::AcquireProfilingLockInfoKHR::default();
+        // SAFETY: as the caller promises; it does not wait.
+        match unsafe { acquire(functions.device, &info) } {
+            vk::Result::SUCCESS => {}
+            vk::Result::TIMEOUT => return Err("another program has the profiling lock"),
+            _ => return Err("the driver refuses the profiling lock"),
+        }
+        for (number, of) in families.iter().enumerate() {
+            if let Some(of) = of {
+                recorder.write(&VulkanEvent::CounterSet {
+                    device,
+                    family: number as u32,
+                    counters: Cow::Borrowed(&of.facts),
+                });
+            }
+        }
+        Ok(CounterQueries {
+            functions,
+            recorder,
+            families,
+            state: Mutex::default(),
+            silent: AtomicBool::new(false),
+        })
+    }
+
+    /// The device or the process ends: what is there by now is all that comes.
+    pub fn stop_waiting(&self) {
+        self.silent.store(true, Relaxed);
+    }
+
+    fn of(&self, family: u32) -> Option<&FamilyCounters> {
+        self.families.get(family as usize)?.as_ref()
+    }
+
+    /// A query that has been reset. `None`: the family counts nothing, or the driver gives no more.
+    pub fn take(&'static self, family: u32) -> Option<Counting> {
+        let counters = self.of(family)?;
+        let mut state = lock(&self.state);
+        let at = state.free.iter().position(|(of, ..)| *of == family);
+        let (_, pool, query) = match at {
+            Some(at) => state.free.swap_remove(at),
+            None => {
+                if state.refused {
+                    return None;
+                }
+                let Some(pool) = self.make(counters, family) else {
+                    state.refused = true;
+                    let reason = "the device gave no more performance queries";
+                    self.recorder.loss(LossKind::CounterSamples, 1, reason);
+                    return None;
+                };
+                state.pools.push(pool);
+                let others = (1..POOL).map(|query| (family, pool, query));
+                state.free.extend(others);
+                (family, pool, 0)
+            }
+        };
+        drop(state);
+        let counting = Counting {
+            queries: self,
+            family,
+            pool,
+            query,
+            partial: false,
+            written: AtomicBool::new(false),
+            looks: AtomicU32::new(0),
+            results: Mutex::default(),
+        };
+        // SAFETY: nobody else has it, and whoever had it has seen it finished.
+        unsafe { counting.reset() };
+        Some(counting)
+    }
+
+    fn make(&self, counters: &FamilyCounters, family: u32) -> Option<vk::QueryPool> {
+        let mut performance = vk::QueryPoolPerformanceCreateInfoKHR::default()
+            .queue_family_index(family)
+            .counter_indices(&counters.indices);
+        let info = vk::QueryPoolCreateInfo::default()
+            .query_type(vk::QueryType::PERFORMANCE_QUERY_KHR)
+            .query_count(POOL)
+            .push_next(&mut performance);
+        let mut pool = vk::QueryPool::null();
+        let create = self.functions.create_query_pool?;
+        // SAFETY: the structures are valid during the call.
+        let result = unsafe { create(self.functions.device, &info, std::ptr::null(), &mut pool) };
+        (result == vk::Result::SUCCESS).then_some(pool)
+    }
+
+    /// # Safety
+    /// No query is pending.
+    pub unsafe fn destroy(&self) {
+        let f = self.functions;
+        for pool in lock(&self.state).pools.drain(..) {
+            if let Some(destroy) = f.destroy_query_pool {
+                // SAFETY: the pool is ours and, as the caller promises, idle.
+                unsafe { destroy(f.device, pool, std::ptr::null()) };
+            }
+        }
+        if let Some(release) = f.release_profiling_lock {
+            // SAFETY: it has been taken.
+            unsafe { release(f.device) };
+        }
+    }
+}
+
+impl Counting {
+    /// # Safety
+    /// The query is not pending.
+    unsafe fn reset(&self) {
+        let f = self.queries.functions;
+        if let Some(reset) = f.reset_query_pool {
+            // SAFETY: the device has host query reset wherever performance queries were added.
+            unsafe { reset(f.device, self.pool, self.query, 1) };
+        }
+    }
+
+    /// # Safety
+    /// The command buffer is being recorded outside of a render pass.
+    pub unsafe fn begin(&self, cb: vk::CommandBuffer) {
+        if let Some(begin) = self.queries.functions.cmd_begin_query {
+            let flags = vk::QueryControlFlags::empty();
+            // SAFETY: as the caller promises; the query has been reset.
+            unsafe { begin(cb, self.pool, self.query, flags) };
+        }
+    }
+
+    /// Ends it before its command buffer does: what it counts is not used.
+    ///
+    /// # Safety
+    /// As [`Self::begin`].
+    pub unsafe fn cut(&mut self, cb: vk::CommandBuffer) {
+        if !std::mem::replace(&mut self.partial, true) {
+            // SAFETY: as the caller promises.
+            unsafe { self.end_query(cb) };
+        }
+    }
+
+    /// # Safety
+    /// As [`Self::begin`].
+    pub unsafe fn end(&self, cb: vk::CommandBuffer) {
+        if !self.partial {
+            // SAFETY: as the caller promises.
+            unsafe { self.end_query(cb) };
+        }
+    }
+
+    unsafe fn end_query(&self, cb: vk::CommandBuffer) {
+        if let Some(end) = self.queries.functions.cmd_end_query {
+            // SAFETY: as the callers promise; the query is active.
+            unsafe { end(cb, self.pool, self.query) };
+        }
+    }
+
+    /// Prepares it for an execution.
+    ///
+    /// # Safety
+    /// It is not pending.
+    pub unsafe fn prepare(&self) {
+        lock(&self.results).clear();
+        self.looks.store(0, Relaxed);
+        if self.written.swap(true, Relaxed) {
+            // SAFETY: as the caller promises.
+            unsafe { self.reset() };
+        }
+    }
+
+    /// Whether nobody need wait for its results any longer, once its command buffer has finished.
+    pub fn has_arrived(&self) -> bool {
+        self.partial || self.queries.silent.load(Relaxed) || self.ask() || {
+            let over = self.looks.fetch_add(1, Relaxed) >= MOST_LOOKS;
+            if over {
+                self.queries.silent.store(true, Relaxed);
+            }
+            over
+        }
+    }
+
+    fn ask(&self) -> bool {
+        let f = self.queries.functions;
+        let (Some(get), Some(counters)) = (f.get_query_pool_results, self.queries.of(self.family))
+        else {
+            return false;
+        };
+        let mut results = lock(&self.results);
+        if !results.is_empty() {
+            return true;
+        }
+        let mut found = vec![0u64; counters.indices.len()];
+        let bytes = std::mem::size_of_val(found.as_slice());
+        // SAFETY: there is room for eight bytes of each counter.
+        let result = unsafe {
+            get(
+                f.device,
+                self.pool,
+                self.query,
+                1,
+                bytes,
+                found.as_mut_ptr().cast(),
+                bytes as u64,
+                vk::QueryResultFlags::empty(),
+            )
+        };
+        let there = result == vk::Result::SUCCESS;
+        if there {
+            *results = found;
+        }
+        there
+    }
+
+    /// Writes what was counted while an instance ran, and forgets it.
+    pub fn write(&self, instance: ids::Instance) {
+        let recorder = self.queries.recorder;
+        let Some(counters) = self.queries.of(self.family) else {
+            return;
+        };
+        let count = counters.indices.len() as u64;
+        if self.partial {
+            let reason =
+                "a secondary command buffer or a suspended rendering was in their command buffer";
+            return recorder.loss(LossKind::CounterSamples, count, reason);
+        }
+        if !self.ask() {
+            let reason = "the driver gave no results of a performance query";
+            return recorder.loss(LossKind::CounterSamples, count, reason);
+        }
+        let results = std::mem::take(&mut *lock(&self.results));
+        recorder.write(&VulkanEvent::Counted {
+            instance,
+            family: self.family,
+            values: Cow::Owned(counters.values(&results)),
+        });
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        let free = (self.family, self.pool, self.query);
+        lock(&self.queries.state).free.push(free);
+    }
+}
