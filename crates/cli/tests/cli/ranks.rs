@@ -80,7 +80,7 @@ fn an_export_of_ranks_is_one_file_with_all_of_them() {
     let piped = run("chrome", "-");
     assert!(piped.status.success() && piped.stdout == file);
     assert_eq!(run("chrome", "out.json").status.code(), Some(1));
-    for format in ["perfetto", "speedscope"] {
+    for format in ["perfetto", "firefox", "speedscope"] {
         let output = run(format, format);
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert!(workplace.path(format).metadata().unwrap().len() > 1000);
@@ -97,25 +97,17 @@ fn an_export_of_ranks_is_one_file_with_all_of_them() {
 fn an_export_of_ranks_is_a_file_for_each_where_it_must_be() {
     let workplace = Workplace::new();
     recording(&workplace);
-    for (format, each, name, files) in [
-        (
-            "chrome",
-            true,
-            "out.json",
-            ["out.rank=0.json", "out.rank=1.json"],
-        ),
-        ("csv", true, "tables", ["tables.rank=0", "tables.rank=1"]),
+    for (format, name, files) in [
+        ("chrome", "out.json", ["out.rank=0.json", "out.rank=1.json"]),
+        ("csv", "tables", ["tables.rank=0", "tables.rank=1"]),
         (
             "firefox",
-            false,
             "fire.json",
             ["fire.rank=0.json", "fire.rank=1.json"],
         ),
     ] {
         let mut arguments = vec!["export", "--format", format, "-o", name, "run.gapscope"];
-        if each {
-            arguments.push("--each-rank");
-        }
+        arguments.push("--each-rank");
         let output = workplace.run(&arguments);
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert!(!exists(&workplace.path(name)));
@@ -129,7 +121,16 @@ fn an_export_of_ranks_is_a_file_for_each_where_it_must_be() {
         assert_eq!(again.status.code(), Some(1));
         assert!(text(&again.stderr).contains(files[0]));
     }
-    let output = workplace.run(&["export", "--format", "firefox", "-o", "-", "run.gapscope"]);
+    let arguments = [
+        "export",
+        "--each-rank",
+        "--format",
+        "firefox",
+        "-o",
+        "-",
+        "run.gapscope",
+    ];
+    let output = workplace.run(&arguments);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("run.gapscope/rank=0"));
     // Ranks that were recorded apart have clocks of their own.

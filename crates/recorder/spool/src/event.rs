@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 
 pub use activity::{Activity, BETWEEN_POLLS_NS, OverheadKind, WaitKind};
 pub use command::{Command, Op};
-pub use cuda::{CudaEvent, LaunchShape, PoolEdge, heap};
+pub use cuda::{CudaEvent, DeviceLimits, LaunchShape, PoolEdge, heap};
 pub use encoding::EventGroup;
-pub use every_hook::{BindingAccess, ClockSource, CommonEvent, DeviceLimits, Object, SourceFormat};
+pub use every_hook::{BindingAccess, ClockSource, CommonEvent, Object, SourceFormat};
 pub use gapscope_model::{
     Api, HostCallKind, LossKind, MemoryPlace, OpaqueWorkKind, SampleSource, StreamKind,
     TransferKind,

@@ -37,7 +37,7 @@ pub use reader::{ProcessSpool, SpoolReader};
 pub use writer::Spool;
 
 /// The version of chunk and control files. The spool is transient: the session reads its own version only.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 5;
 
 /// Environment variables by which the session configures the hooks in the recorded program.
 pub mod env {

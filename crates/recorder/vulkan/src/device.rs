@@ -145,7 +145,7 @@ impl Device {
         if let Some(limits) = physical.limits() {
             let device = self.id;
             self.recorder
-                .write(&CommonEvent::DeviceLimits { device, limits });
+                .write(&VulkanEvent::DeviceLimits { device, limits });
         }
     }
 

@@ -95,10 +95,6 @@ impl Recorded {
 
     fn common(&mut self, thread: u32, event: CommonEvent<'_>) {
         match event {
-            CommonEvent::DeviceLimits { limits, .. } => {
-                self.capabilities.push(limits.capability);
-                self.partitions.push(limits.partition);
-            }
             CommonEvent::Process { pid, hook, .. } => {
                 assert_eq!(pid, self.pid, "each process writes its own spool");
                 self.hook = hook.into_owned();
@@ -199,6 +195,10 @@ impl Recorded {
 
     fn cuda(&mut self, thread: u32, event: CudaEvent<'_>) {
         match event {
+            CudaEvent::DeviceLimits { limits, .. } => {
+                self.capabilities.push(limits.capability);
+                self.partitions.push(limits.partition);
+            }
             CudaEvent::Stream {
                 queue,
                 kind,

@@ -3,7 +3,7 @@
 use crate::cupti::fields::{self, Record};
 use crate::driver;
 use crate::recorder::Recorder;
-use gapscope_spool::event::{Api, ClockSource, CommonEvent, DeviceLimits};
+use gapscope_spool::event::{Api, ClockSource, CommonEvent, CudaEvent, DeviceLimits};
 use gapscope_spool::ids;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -123,7 +123,7 @@ impl Device {
             heaps: facts.map_or(Vec::new(), |f| vec![f.memory_bytes]),
         });
         if let Some(facts) = facts {
-            recorder.write(&CommonEvent::DeviceLimits {
+            recorder.write(&CudaEvent::DeviceLimits {
                 device: id_of(number),
                 limits: facts.limits,
             });

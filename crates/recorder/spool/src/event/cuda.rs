@@ -94,6 +94,13 @@ pub enum CudaEvent<'a> {
         /// As the program set it; lower is more urgent, 0 is the default.
         priority: i32,
     },
+    /// What a CUDA device can do, besides [`super::CommonEvent::Device`].
+    DeviceLimits {
+        /// The device.
+        device: ids::Device,
+        /// Its limits.
+        limits: DeviceLimits,
+    },
     /// The state of a memory pool.
     Pool {
         /// The pool.
@@ -175,6 +182,31 @@ pub struct LaunchShape {
     pub local_bytes: u32,
     /// Registers for each thread.
     pub registers: u16,
+}
+
+/// What a device can do. 0: not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceLimits {
+    /// Compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// Streaming multiprocessors. AMD: compute units; Arm: shader cores.
+    pub multiprocessors: u32,
+    /// Clock of the cores, kHz.
+    pub core_clock_khz: u32,
+    /// Bandwidth of the device's memory by its data sheet, bytes a second.
+    pub memory_bytes_per_s: u64,
+    /// Size of the L2 cache.
+    pub l2_bytes: u64,
+    /// Threads that a multiprocessor can hold.
+    pub threads_per_multiprocessor: u32,
+    /// Registers of a multiprocessor.
+    pub registers_per_multiprocessor: u32,
+    /// Shared memory of a multiprocessor.
+    pub shared_bytes_per_multiprocessor: u64,
+    /// Workgroups that a multiprocessor can hold.
+    pub groups_per_multiprocessor: u32,
+    /// It is a part of a device (MIG).
+    pub partition: bool,
 }
 
 /// What happened to a memory pool.

@@ -53,13 +53,6 @@ pub enum CommonEvent<'a> {
         /// Sizes of the memory heaps in bytes.
         heaps: Vec<u64>,
     },
-    /// What a device can do, besides [`CommonEvent::Device`].
-    DeviceLimits {
-        /// The device.
-        device: ids::Device,
-        /// Its limits.
-        limits: DeviceLimits,
-    },
     /// The device is gone; `lost`: by an error and not by the program.
     DeviceEnd {
         /// The device.
@@ -273,29 +266,4 @@ pub struct BindingAccess {
     pub reads: bool,
     /// The code may write it.
     pub writes: bool,
-}
-
-/// What a device can do. 0: not known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeviceLimits {
-    /// Compute capability, major and minor.
-    pub capability: (u32, u32),
-    /// Streaming multiprocessors; compute units, cores.
-    pub multiprocessors: u32,
-    /// Clock of the cores, kHz.
-    pub core_clock_khz: u32,
-    /// Bandwidth of the device's memory by its data sheet, bytes a second.
-    pub memory_bytes_per_s: u64,
-    /// Size of the L2 cache.
-    pub l2_bytes: u64,
-    /// Threads that a multiprocessor can hold.
-    pub threads_per_multiprocessor: u32,
-    /// Registers of a multiprocessor.
-    pub registers_per_multiprocessor: u32,
-    /// Shared memory of a multiprocessor.
-    pub shared_bytes_per_multiprocessor: u64,
-    /// Workgroups that a multiprocessor can hold.
-    pub groups_per_multiprocessor: u32,
-    /// It is a part of a device (MIG).
-    pub partition: bool,
 }

@@ -3,7 +3,7 @@
 //! A command buffer is *recorded* once and may run many times. So its commands are written once, as a recording, and
 //! each submitted instance refers to it; the session expands instances into dispatches.
 
-use super::Span;
+use super::{DeviceLimits, Span};
 use crate::ids;
 use gapscope_model::HostCallKind;
 use serde::{Deserialize, Serialize};
@@ -119,6 +119,26 @@ pub enum VulkanEvent<'a> {
         /// The call's VkResult.
         result: i32,
     },
+    /// The host set a timeline semaphore.
+    HostSignal {
+        /// The semaphore and the value.
+        semaphore: SemaphoreValue,
+        /// When.
+        at_ns: i64,
+    },
+    /// A semaphore is gone, or what is no submission has waited for its signal, such as a presentation: no later wait is for
+    /// an earlier signal.
+    SemaphoreEnd {
+        /// The semaphore.
+        semaphore: ids::Semaphore,
+    },
+    /// How large a device is, as far as its driver tells.
+    DeviceLimits {
+        /// The device.
+        device: ids::Device,
+        /// Its limits.
+        limits: DeviceLimits,
+    },
     /// What the performance queries of a queue family count, from here on.
     CounterSet {
         /// The device.
@@ -143,19 +163,6 @@ pub enum VulkanEvent<'a> {
         family: u32,
         /// A value for each counter of that.
         values: Cow<'a, [f64]>,
-    },
-    /// The host set a timeline semaphore.
-    HostSignal {
-        /// The semaphore and the value.
-        semaphore: SemaphoreValue,
-        /// When.
-        at_ns: i64,
-    },
-    /// A semaphore is gone, or what is no submission has waited for its signal, such as a presentation: no later wait is for
-    /// an earlier signal.
-    SemaphoreEnd {
-        /// The semaphore.
-        semaphore: ids::Semaphore,
     },
 }
 

@@ -100,6 +100,9 @@ impl Assembler {
                 kind,
                 priority,
             } => self.stream(process, queue, kind, priority),
+            CudaEvent::DeviceLimits { device, limits } => {
+                self.device_limits(process, device, limits)
+            }
             CudaEvent::Pool {
                 pool,
                 device,

@@ -65,9 +65,6 @@ impl Assembler {
                 known.facts.heaps = heaps;
                 known.clock = Some(DeviceClock::new(clock, nanoseconds_per_tick));
             }
-            CommonEvent::DeviceLimits { device, limits } => {
-                self.device_limits(process, device, limits)
-            }
             CommonEvent::DeviceEnd {
                 device,
                 lost,

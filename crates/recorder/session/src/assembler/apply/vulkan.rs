@@ -148,6 +148,9 @@ impl Assembler {
                 });
                 self.saw(span.end_ns());
             }
+            VulkanEvent::DeviceLimits { device, limits } => {
+                self.device_limits(process, device, limits)
+            }
             VulkanEvent::CounterSet {
                 device,
                 family,
