@@ -265,9 +265,8 @@ impl CommandBuffer {
         if self.secondary || self.in_scope || self.delivery() == Delivery::None {
             return;
         }
-        if self.simultaneous {
-            let reason =
-                "of recordings of command buffers that may run twice at once nothing is counted";
+        if self.simultaneous || self.protected {
+            let reason = "in command buffers that may run twice at once, or are protected, nothing is counted";
             return self
                 .device
                 .recorder

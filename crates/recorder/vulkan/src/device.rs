@@ -88,7 +88,7 @@ impl Device {
             })
         });
         let (counters, refused) = match counted {
-            Some(Ok(counters)) => (Some(&*leak(counters)), None),
+            Some(Ok(counters)) => (Some(leak(counters)), None),
             Some(Err(reason)) => (None, Some(reason)),
             None => (None, None),
         };
