@@ -3,7 +3,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 
-/// `gapscope view` that runs, and the line that it printed.
+/// `gapscope view` that runs, and the line with its address.
 struct Viewer {
     child: Child,
     line: String,
@@ -23,11 +23,13 @@ impl Viewer {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        Viewer { child, line }
+        let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        let mut lines = lines.map(Result::unwrap);
+        let line = lines.find(|line| line.contains("http://127.0.0.1:"));
+        Viewer {
+            child,
+            line: line.unwrap_or_default(),
+        }
     }
 
     fn get(&self, key: &str) -> String {
@@ -129,10 +131,8 @@ fn of_several_runs_that_of_median_time_is_shown_and_named() {
         &["--after", "b.gapscope"],
     ];
     // It prints the comparison before the address.
-    let mut viewer = Viewer::of(&workplace, &sets.concat());
-    let mut lines = BufReader::new(viewer.child.stdout.take().unwrap()).lines();
-    let address = lines.find(|line| line.as_ref().unwrap().contains("http://127.0.0.1:"));
-    let address = address.unwrap().unwrap();
+    let viewer = Viewer::of(&workplace, &sets.concat());
+    let address = &viewer.line;
     assert!(
         address.starts_with("a3.gapscope and b.gapscope: "),
         "{address}"

@@ -69,6 +69,9 @@ enum Interpreter {
     Wanted {
         next_ns: i64,
         pause_ns: i64,
+        /// What was found last cannot be read, for this reason. It counts once it is found again: while a library is being mapped, other
+        /// bytes of its file are where its data will be.
+        refused: Option<String>,
     },
     Found {
         reader: Box<Reader>,
@@ -81,6 +84,7 @@ impl Interpreter {
     const NEW: Interpreter = Interpreter::Wanted {
         next_ns: 0,
         pause_ns: FIRST_LOOK_NS,
+        refused: None,
     };
 }
 
@@ -295,7 +299,12 @@ impl Process {
     }
 
     fn attach(&mut self, now_ns: i64, common: &mut Common) {
-        let Interpreter::Wanted { next_ns, pause_ns } = &mut self.interpreter else {
+        let Interpreter::Wanted {
+            next_ns,
+            pause_ns,
+            refused,
+        } = &mut self.interpreter
+        else {
             return;
         };
         if now_ns < *next_ns {
@@ -310,6 +319,9 @@ impl Process {
             }
             // What is not there yet, and what cannot be read for now.
             Ok(Attached::NotYet) | Err(_) => {}
+            Ok(Attached::Refused(reason)) if refused.as_ref() != Some(&reason) => {
+                *refused = Some(reason);
+            }
             Ok(Attached::Refused(reason)) => {
                 self.interpreter = Interpreter::Refused;
                 let reason = Cow::from(format!("stacks of its Python cannot be read: {reason}"));
