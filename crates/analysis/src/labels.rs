@@ -352,7 +352,10 @@ fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
         row.exclusive.busy_ns = exclusive;
         row.exclusive.durations = durations.of(node..node + 1);
         row.inclusive.busy_ns = inclusive;
-        row.inclusive.durations = durations.of(node..tree.nodes[node].end as usize);
+        row.inclusive.durations = match tree.nodes[node].end as usize {
+            end if end == node + 1 => row.exclusive.durations,
+            end => durations.of(node..end),
+        };
         row.inclusive.dispatch_count += row.exclusive.dispatch_count;
         row.inclusive.transfer_count += row.exclusive.transfer_count;
         let work = row.inclusive;

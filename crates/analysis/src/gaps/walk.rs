@@ -177,6 +177,7 @@ fn gaps(works: &[Work], window: Interval, threshold_ns: i64) -> impl Iterator<It
 }
 
 impl Walk<'_> {
+    /// Idle time of a GPU, and that of its queues.
     fn gpu(
         &mut self,
         index: u32,
@@ -184,88 +185,52 @@ impl Walk<'_> {
         window: Interval,
     ) -> (Totals, Vec<(usize, Totals)>) {
         let timeline = self.explainer.timeline;
-        let works = &timeline.gpus[index as usize].works;
-        let queue_count = timeline.queues.len();
-        let of_device = timeline.queues.iter().filter(|queue| queue.gpu == index);
-        let several = of_device.count() > 1;
-
-        let mut device = Totals::default();
-        let mut queues = vec![Totals::default(); queue_count];
-        let mut cursor = Cursor::NONE;
-        let mut cursors = vec![Cursor::NONE; queue_count];
-        let mut explanation = Explanation::default();
-        for (at, work) in works.iter().enumerate() {
-            if let Some((gap, before)) = cursor.advance(at, work) {
-                let inside = gap.intersection(device_window);
-                if inside.length_ns() >= self.threshold_ns.max(1) {
-                    let earlier = &works[before as usize];
-                    self.explainer.explain(earlier, work, gap, &mut explanation);
-                    self.add(&mut device, gap, &explanation, index, device_window);
-                    self.keep(index, inside, &explanation, before, at);
-                } else if !inside.is_empty() {
-                    self.found.below_count += 1;
-                    self.found.below_ns += inside.length_ns();
-                }
-            }
-            if !several {
-                continue;
-            }
-            let queue = timeline.queue_of(work) as usize;
-            let command_buffer = cursors[queue].command_buffer;
-            if let Some((gap, before)) = cursors[queue].advance(at, work) {
-                let ns = gap.intersection(window).length_ns();
-                if ns < self.threshold_ns.max(1) {
-                    continue;
-                }
-                // Of ten million gaps most are such.
-                if self.explainer.inside_is_inside
-                    && command_buffer == work.command_buffer
-                    && command_buffer != NONE
-                {
-                    queues[queue].add_one(Cause::WithinCommandBuffer, ns);
-                    continue;
-                }
-                let earlier = &works[before as usize];
-                self.explainer.explain(earlier, work, gap, &mut explanation);
-                self.add(&mut queues[queue], gap, &explanation, index, window);
-            }
+        let queues = OfQueues {
+            explainer: self.explainer,
+            threshold_ns: self.threshold_ns,
+        };
+        let on_gpu = |queue: &usize| timeline.queues[*queue].gpu == index;
+        let of_gpu: Vec<usize> = (0..timeline.queues.len()).filter(on_gpu).collect();
+        if of_gpu.len() < 2 {
+            let device = self.device(index, device_window);
+            let queues = of_gpu.into_iter().map(|queue| (queue, device.clone()));
+            return (device.clone(), queues.collect());
         }
-        let used: Vec<usize> = (0..queue_count)
-            .filter(|queue| match several {
-                true => cursors[*queue].before != NONE,
-                false => timeline.queues[*queue].gpu == index,
-            })
-            .collect();
-        let alone = used.len() < 2;
-        let queues = (used.into_iter())
-            .map(|queue| match alone {
-                true => (queue, device.clone()),
-                false => (queue, std::mem::take(&mut queues[queue])),
-            })
-            .collect();
+        let (device, mut queues) = std::thread::scope(|scope| {
+            let queues = scope.spawn(|| queues.totals(index, window));
+            let device = self.device(index, device_window);
+            match queues.join() {
+                Ok(queues) => (device, queues),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        });
+        if let [(_, only)] = queues.as_mut_slice() {
+            *only = device.clone();
+        }
         (device, queues)
     }
 
-    fn add(
-        &self,
-        totals: &mut Totals,
-        gap: Interval,
-        explanation: &Explanation,
-        gpu: u32,
-        window: Interval,
-    ) {
-        let Explanation { parts, .. } = explanation;
-        let certainty = match (
-            explanation.submission,
-            self.explainer.error_ns[gpu as usize],
-        ) {
-            (None, _) => Certainty::Whole,
-            (Some(row), Some(error_ns)) => {
-                Certainty::Within(self.explainer.shift(row, gap, parts, error_ns))
+    fn device(&mut self, index: u32, window: Interval) -> Totals {
+        let explainer = self.explainer;
+        let works = &explainer.timeline.gpus[index as usize].works;
+        let mut totals = Totals::default();
+        let mut cursor = Cursor::NONE;
+        let mut explanation = Explanation::default();
+        for (at, work) in works.iter().enumerate() {
+            let Some((gap, before)) = cursor.advance(at, work) else {
+                continue;
+            };
+            let inside = gap.intersection(window);
+            if inside.length_ns() >= self.threshold_ns.max(1) {
+                explainer.explain(&works[before as usize], work, gap, &mut explanation);
+                totals.add_gap(explainer, gap, &explanation, index, window);
+                self.keep(index, inside, &explanation, before, at);
+            } else if !inside.is_empty() {
+                self.found.below_count += 1;
+                self.found.below_ns += inside.length_ns();
             }
-            (Some(_), None) => Certainty::Unknown,
-        };
-        totals.add(parts, &explanation.by_other_threads, &certainty, window);
+        }
+        totals
     }
 
     fn keep(
@@ -317,6 +282,70 @@ impl Walk<'_> {
                 found.longest_gaps.pop();
             }
         }
+    }
+}
+
+/// Idle time between the work of each queue.
+struct OfQueues<'a> {
+    explainer: &'a Explainer<'a>,
+    threshold_ns: i64,
+}
+
+impl OfQueues<'_> {
+    /// Of the queues of a GPU that have work, by their index.
+    fn totals(&self, gpu: u32, window: Interval) -> Vec<(usize, Totals)> {
+        let explainer = self.explainer;
+        let timeline = explainer.timeline;
+        let works = &timeline.gpus[gpu as usize].works;
+        let mut queues = vec![(Cursor::NONE, Totals::default()); timeline.queues.len()];
+        let mut explanation = Explanation::default();
+        for (at, work) in works.iter().enumerate() {
+            let (cursor, totals) = &mut queues[timeline.queue_of(work) as usize];
+            let command_buffer = cursor.command_buffer;
+            let Some((gap, before)) = cursor.advance(at, work) else {
+                continue;
+            };
+            let ns = gap.intersection(window).length_ns();
+            if ns < self.threshold_ns.max(1) {
+                continue;
+            }
+            // Of ten million gaps most are such.
+            if explainer.inside_is_inside
+                && command_buffer == work.command_buffer
+                && command_buffer != NONE
+            {
+                totals.add_one(Cause::WithinCommandBuffer, ns);
+                continue;
+            }
+            explainer.explain(&works[before as usize], work, gap, &mut explanation);
+            totals.add_gap(explainer, gap, &explanation, gpu, window);
+        }
+        let queues = queues.into_iter().enumerate();
+        queues
+            .filter(|(_, (cursor, _))| cursor.before != NONE)
+            .map(|(queue, (_, totals))| (queue, totals))
+            .collect()
+    }
+}
+
+impl Totals {
+    fn add_gap(
+        &mut self,
+        explainer: &Explainer,
+        gap: Interval,
+        explanation: &Explanation,
+        gpu: u32,
+        window: Interval,
+    ) {
+        let Explanation { parts, .. } = explanation;
+        let certainty = match (explanation.submission, explainer.error_ns[gpu as usize]) {
+            (None, _) => Certainty::Whole,
+            (Some(row), Some(error_ns)) => {
+                Certainty::Within(explainer.shift(row, gap, parts, error_ns))
+            }
+            (Some(_), None) => Certainty::Unknown,
+        };
+        self.add(parts, &explanation.by_other_threads, &certainty, window);
     }
 }
 

@@ -68,34 +68,43 @@ impl Default for Samples {
 
 impl Attribution {
     /// Of the work that starts in `window`; `None` where no GPU has hardware counters whose samples have a duration.
-    pub(super) fn of(
+    pub(super) fn of<'c>(
         timeline: &Timeline,
-        recorded: &[Counter],
+        recorded: &'c [Counter],
         window: Option<Interval>,
     ) -> Option<Attribution> {
-        let of_gpus: Vec<Vec<(HardwareCounter, &Counter)>> = (0..timeline.gpus.len())
+        let of_gpus: Vec<Vec<(HardwareCounter, &'c Counter)>> = (0..timeline.gpus.len())
             .map(|gpu| hardware(recorded, gpu))
             .collect();
+        let longest = |counters: &[(HardwareCounter, &'c Counter)]| {
+            let counters = counters.iter().map(|(_, counter)| *counter);
+            counters.max_by_key(|counter| counter.samples.len())
+        };
+        let mut lengths: Vec<i64> = (of_gpus.iter())
+            .filter_map(|counters| longest(counters))
+            .flat_map(|longest| &longest.samples)
+            .filter_map(|sample| sample.duration_ns)
+            .collect();
+        // Before all work is walked over.
+        let middle = lengths.len().checked_sub(1)? / 2;
+        let sample_ns = *lengths.select_nth_unstable(middle).1;
         let count = timeline.kernel_names.all().len();
         let mut attribution = Attribution {
             sampled: Vec::new(),
             kernels: vec![Ran::default(); count],
-            sample_ns: 0,
+            sample_ns,
             sample_count: 0,
             counters: Vec::new(),
         };
-        let mut lengths = Vec::new();
         for (gpu, counters) in of_gpus.iter().enumerate() {
             let durations = || {
                 let samples = counters.iter().flat_map(|(_, counter)| &counter.samples);
                 samples.filter_map(|sample| sample.duration_ns.filter(|ns| *ns > 0))
             };
             let least_ns = durations().min().unwrap_or(i64::MAX);
-            let longest = counters.iter().max_by_key(|(_, of)| of.samples.len());
-            if let Some((_, longest)) = longest {
+            if let Some(longest) = longest(counters) {
                 attribution.sampled.push(gpu);
                 attribution.sample_count += longest.samples.len() as u64;
-                lengths.extend(longest.samples.iter().filter_map(|of| of.duration_ns));
             }
             let stretches = stretches(timeline, &timeline.gpus[gpu], window, count, least_ns);
             for (all, here) in attribution.kernels.iter_mut().zip(&stretches.kernels) {
@@ -116,8 +125,6 @@ impl Attribution {
                 });
             }
         }
-        let middle = lengths.len().checked_sub(1)? / 2;
-        attribution.sample_ns = *lengths.select_nth_unstable(middle).1;
         Some(attribution)
     }
 
