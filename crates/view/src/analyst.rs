@@ -70,7 +70,7 @@ impl<'a> Analysed<'a> {
                 longest: LONGEST,
                 ..Options::default()
             };
-            Findings::of(&self.snapshot.trace, &options)
+            Findings::of_timeline(self.timeline, &options)
         })
     }
 

@@ -114,7 +114,7 @@ fn all(saved: &Saved, names: Option<&Arc<Names>>) -> Result<All, Error> {
     let (mut folded, mut left) = (Vec::new(), MOST_ROWS);
     let mut written = Written::default();
     for (index, trace) in traces.iter().enumerate() {
-        let of = OfTrace::read(index, trace, names, &mut left)?;
+        let of = OfTrace::read(index, trace, names, traces.len() == 1, &mut left)?;
         let whose = |sentence: String| match traces.len() {
             1 => sentence,
             _ => format!("{}: {sentence}", trace.name),

@@ -20,8 +20,8 @@ pub(super) struct OfSides {
 }
 
 impl OfSides {
-    /// Of a trace; `whole`: it is small enough for its labels to be looked at one by one.
-    pub(super) fn of(analysed: &Analysed, whole: bool) -> OfSides {
+    /// Of a trace; `whole`: it is small enough for its labels to be looked at one by one; `alone`: the file has no other.
+    pub(super) fn of(analysed: &Analysed, whole: bool, alone: bool) -> OfSides {
         if unknown_because(&analysed.snapshot.trace, CAUSES).is_some() {
             return OfSides::default();
         }
@@ -48,7 +48,8 @@ impl OfSides {
             .map(|path| Extent::Label(path.clone()))
             .collect();
         let left_out = listed.count().saturating_sub(extents.len());
-        let all = std::iter::once(Extent::All).chain(extents);
+        // A trace is compared with another as a whole, and its labels with each other.
+        let all = (!alone).then_some(Extent::All).into_iter().chain(extents);
         let sides = all.map(|extent| (extent.clone(), cost_of(analysed, &extent)));
         OfSides {
             sides: sides.filter(|(_, cost)| !cost.is_empty()).collect(),

@@ -43,7 +43,8 @@ pub(super) struct OfTrace {
 }
 
 impl OfTrace {
-    /// Reads the trace at an index, with these names for kernels. `left`: drawn rows that the file has room for.
+    /// Reads the trace at an index, with these names for kernels. `alone`: the file has no other; `left`: drawn rows that it
+    /// has room for.
     ///
     /// # Errors
     /// It cannot be read.
@@ -51,14 +52,21 @@ impl OfTrace {
         index: usize,
         listed: &Listed,
         names: Option<&Arc<Names>>,
+        alone: bool,
         left: &mut u64,
     ) -> Result<OfTrace, Error> {
         let snapshot = Snapshot::full(&listed.path, names)?;
-        Ok(of_snapshot(index, listed, &snapshot, left))
+        Ok(of_snapshot(index, listed, &snapshot, alone, left))
     }
 }
 
-fn of_snapshot(index: usize, listed: &Listed, snapshot: &Snapshot, left: &mut u64) -> OfTrace {
+fn of_snapshot(
+    index: usize,
+    listed: &Listed,
+    snapshot: &Snapshot,
+    alone: bool,
+    left: &mut u64,
+) -> OfTrace {
     let timeline = Timeline::of(&snapshot.trace);
     let analysed = Analysed::of(&listed.name, snapshot, &timeline);
     let drawn = snapshot.drawn();
@@ -173,7 +181,7 @@ fn of_snapshot(index: usize, listed: &Listed, snapshot: &Snapshot, left: &mut u6
         left_out,
         changed,
         unread: snapshot.trace.unread.clone(),
-        costs: OfSides::of(&analysed, whole),
+        costs: OfSides::of(&analysed, whole, alone),
         digests: RankDigest::of(&timeline, analysed.found(), rank),
     }
 }
@@ -223,9 +231,9 @@ mod tests {
         };
         let drawn = Snapshot::full(&listed.path, None).unwrap().drawn();
         let mut left = 2 * drawn - 1;
-        let first = OfTrace::read(0, &listed, None, &mut left).unwrap();
+        let first = OfTrace::read(0, &listed, None, false, &mut left).unwrap();
         assert_eq!((first.left_out.len(), left), (0, drawn - 1));
-        let second = OfTrace::read(1, &listed, None, &mut left).unwrap();
+        let second = OfTrace::read(1, &listed, None, false, &mut left).unwrap();
         assert!(
             second.left_out[0].contains(&format!("of which {left} are left by the others")),
             "{:?}",
