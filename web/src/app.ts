@@ -1,8 +1,8 @@
 // Puts the page together and connects its parts.
 
 import { Address } from "./address.ts";
-import { type Side, sideName } from "./compare.ts";
-import { isMissing, type Overview, unreadSentences } from "./data/answers.ts";
+import { Comparison } from "./comparison.ts";
+import { isMissing, type Overview } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
 import { Notes } from "./data/notes.ts";
@@ -11,14 +11,14 @@ import { fill, h } from "./dom.ts";
 import type { Theme } from "./draw/palette.ts";
 import { Explainer } from "./explaining.ts";
 import { helpDialog } from "./help.ts";
-import { type Action, actionOf } from "./input/keys.ts";
+import { Shortcuts } from "./input/shortcuts.ts";
 import type { Colouring, ViewState } from "./link.ts";
 import { InRange } from "./in-range.ts";
-import { Latest } from "./latest.ts";
 import { Loader } from "./loading.ts";
 import { Look } from "./look.ts";
 import { Minimap } from "./minimap.ts";
 import { Navigation } from "./navigation.ts";
+import { Notice } from "./notice.ts";
 import { AboutPanel } from "./panels/about.ts";
 import { CodePanel } from "./panels/code.ts";
 import { ComparePanel } from "./panels/compare.ts";
@@ -44,12 +44,11 @@ import { Tabs } from "./tabs.ts";
 import { Tables } from "./tables.ts";
 import { keepTheme, storedTheme } from "./theme.ts";
 import { of } from "./time/format.ts";
-import { followed, length, panned, type Range, zoomed } from "./time/range.ts";
+import { followed, type Range } from "./time/range.ts";
 import { Kept } from "./timeline/kept.ts";
-import type { Timeline } from "./timeline/timeline.ts";
 import { Together } from "./together.ts";
 import { Topbar } from "./topbar.ts";
-import { eventRange, View, wholeRange } from "./view.ts";
+import { View } from "./view.ts";
 
 export class App {
   private readonly traces: Trace[];
@@ -78,7 +77,7 @@ export class App {
   private readonly together: Together | null;
   private readonly help = helpDialog();
   private readonly sharing: Sharing;
-  private readonly notice = h("p", { class: "notice", role: "status", hidden: true });
+  private readonly notice: Notice;
   private readonly status = h("p", { class: "status", role: "status", hidden: true });
   private readonly side = h("section", { class: "side", "aria-label": "Beside the timeline" });
   private readonly navigation: Navigation;
@@ -87,7 +86,8 @@ export class App {
   private readonly results: Results;
   private readonly noted: NotesPanel;
   private readonly tables: Tables;
-  private readonly comparing = new Latest();
+  private readonly comparison: Comparison;
+  private readonly shortcuts: Shortcuts;
   private readonly explainer: Explainer;
   /** What there was to be seen before the trace grew. */
   private seen: Range;
@@ -98,6 +98,7 @@ export class App {
     private readonly overview: Overview,
   ) {
     this.traces = overview.traces.map((trace, number) => new Trace(number, trace, source));
+    this.look.traces = this.traces;
     this.shown = shownOf(overview, this.traces, location.search);
     const { first: trace, beside } = this.shown;
     // Of all ranks, so that the end of the longest can be reached.
@@ -105,8 +106,8 @@ export class App {
     this.address = new Address(this.view, {
       state: () => ({ search: this.topbar.input.value, sql: this.sql.sql, colouring: this.look.colouring, panel: this.tabs.shown, arranged: this.stage.main.arrangement.written }),
       show: (state) => this.show(state),
-      stopComparing: () => this.stopComparing(),
-      compare: (before, after) => this.startComparing(before, after),
+      stopComparing: () => this.comparison.stop(),
+      compare: (before, after) => this.comparison.start(before, after),
       sides: () => this.stage.comparedSides,
       goTo: (table, row) => this.navigation.goTo(this.view, table, row),
     });
@@ -117,20 +118,31 @@ export class App {
     });
     this.seen = this.view.bounds;
     this.verdict = new Verdict(beside.length > 0 ? trace.overview.name : null, trace, (rank) => this.together?.choose(rank));
+    this.notice = new Notice(overview, this.traces, trace);
     this.applyTheme(storedTheme());
     this.loader = new Loader(source, this.look, () => this.dataCame(), (problem) => this.say(problem));
     this.explainer = new Explainer(source, (trace) => this.explained(trace), (problem) => this.say(problem));
     this.compare = new ComparePanel(this.traces, source, {
-      start: (before, after) => void this.startComparing(before, after),
-      stop: () => this.stopComparing(),
+      start: (before, after) => void this.comparison.start(before, after),
+      stop: () => this.comparison.stop(),
       step: (by) => this.stage.step(by),
       selection: () => this.view.selection,
     });
     this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.compare.instances(shown, all), (view) => this.watch(view), beside);
+    this.comparison = new Comparison(this.traces, {
+      root,
+      stage: this.stage,
+      panel: this.compare,
+      verdict: this.verdict,
+      came: () => this.dataCame(),
+      changed: () => this.address.later(),
+      ended: () => this.showFindings(),
+      say: (problem) => this.say(problem),
+    });
     this.together = Together.in(overview)
       ? new Together(this.shown, this.traces, source, this.stage, this.verdict, {
           choose: (name) => chooseFirst(name, () => this.address.write()),
-          stopComparing: () => this.stopComparing(),
+          stopComparing: () => this.comparison.stop(),
           changed: () => this.showFindings(),
         })
       : null;
@@ -209,7 +221,7 @@ export class App {
       narrowed.element,
     );
     this.tables = new Tables(this.view, this.look, { gaps: this.gaps, kernels: this.kernels, labels: this.labels, narrowed, inRange, search: this.search }, () => this.coming());
-    this.navigation = new Navigation(root, source, this.stage, this.gaps, () => this.stopComparing(), (problem) => this.say(problem));
+    this.navigation = new Navigation(root, source, this.stage, this.gaps, () => this.comparison.stop(), (problem) => this.say(problem));
     this.results = new Results(this.view, this.look, this.stage.main.arrangement, this.topbar.input, {
       event: (event) => this.navigation.goToEvent(event),
       gap: (gap) => this.navigation.goToGap(gap),
@@ -229,6 +241,17 @@ export class App {
         if (view.trace === trace) this.dependencies.show(table, row);
       },
     });
+    this.shortcuts = new Shortcuts({
+      stage: this.stage,
+      navigation: this.navigation,
+      search: this.search,
+      input: this.topbar.input,
+      tabs: this.tabs,
+      notes: this.noted,
+      help: this.help,
+      covered: () => this.help.open || this.sharing.element.open,
+      say: (problem) => this.say(problem),
+    });
     for (const view of this.stage.views) if (view !== this.view) this.watch(view);
     for (const one of this.traces) one.replaced = (track, before) => this.stage.views.forEach((view) => view.trace === one && view.replaced(track, before));
     fill(
@@ -246,7 +269,7 @@ export class App {
     fill(
       root,
       this.topbar.element,
-      this.notice,
+      this.notice.element,
       this.verdict.element,
       h("div", { class: "minimap-row" }, this.minimap.canvas),
       this.stage.element,
@@ -274,7 +297,7 @@ export class App {
       }
       if (change === "selection") this.graph.forget();
     });
-    document.addEventListener("keydown", (event) => this.key(event));
+    document.addEventListener("keydown", (event) => this.shortcuts.key(event));
     window.addEventListener("hashchange", () => void this.address.read(true));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.applyTheme(storedTheme()));
     const { arrangement } = this.stage.main;
@@ -297,7 +320,7 @@ export class App {
     await read;
     if (this.traces.length > 1 && !this.overview.together && !this.stage.comparing) {
       this.tabs.show("compare");
-      void this.startComparing({ trace: 0, what: "all" }, { trace: 1, what: "all" });
+      void this.comparison.start({ trace: 0, what: "all" }, { trace: 1, what: "all" });
     }
     // There is nothing that would come.
     if (trace.tracks.length === 0 && !trace.overview.live) this.dataCame();
@@ -342,7 +365,7 @@ export class App {
 
   private explained(trace: Trace): void {
     this.compare.fillChoices();
-    this.showNotice();
+    this.notice.show();
     if (trace === this.shown.first) {
       this.showFindings();
       void this.together?.ask();
@@ -360,7 +383,7 @@ export class App {
     this.showTables();
     this.legend.show();
     this.minimap.draw();
-    this.showNotice();
+    this.notice.show();
   }
 
   private showTables(): void {
@@ -372,21 +395,6 @@ export class App {
   private coming(): string {
     const { ready, all } = this.loader.workOf(this.shown.first);
     return ready < all ? `Loading: ${ready} of ${of(all, "track", "tracks")} of GPU work ${ready === 1 ? "is" : "are"} here…` : "Analysing the trace…";
-  }
-
-  /** What is to be known before anything else: what cannot be read, what is folded, what the recording lacks. */
-  private showNotice(): void {
-    const { overview } = this.shown.first;
-    const unknown = this.traces.flatMap((trace) => {
-      const { findings } = trace;
-      const sentences = unreadSentences(findings && !isMissing(findings) ? findings.unread : trace.overview.unread);
-      return this.traces.length > 1 ? sentences.map((sentence) => `${trace.overview.name}: ${sentence}`) : sentences;
-    });
-    const remarks = overview.complete ? [] : overview.remarks;
-    const said = [this.overview.file?.folded, ...remarks].filter(Boolean).slice(0, 2);
-    if (unknown.length > 0) unknown.push("What rests on it is unknown.");
-    this.notice.hidden = unknown.length + said.length === 0;
-    fill(this.notice, unknown.length > 0 ? h("b", {}, `${unknown.join(" ")} `) : null, said.join(" "));
   }
 
   private recording(): void {
@@ -472,117 +480,6 @@ export class App {
       this.showFindings();
     }
   }
-
-  // ---- comparison ----
-
-  private async startComparing(before: Side, after: Side): Promise<void> {
-    const last = this.comparing.begin();
-    try {
-      await this.ready(before);
-      await this.ready(after);
-      await this.stage.compare(before, after, last);
-      if (!last()) return;
-      this.root.dataset.comparing = "true";
-      this.address.later();
-      const found = await this.compare.show(before, after);
-      if (!found || !last()) return;
-      this.verdict.showSides([
-        { name: sideName(before, this.traces), work: found.before },
-        { name: sideName(after, this.traces), work: found.after },
-      ]);
-    } catch (error) {
-      if (last()) this.say(sentence(error));
-    }
-  }
-
-  /** Aligning whole traces needs to know when their work began. */
-  private async ready(side: Side): Promise<void> {
-    const trace = this.traces[side.trace];
-    if (!trace || side.what === "range") return;
-    for (const track of trace.tracks) if (track.kind === "work") await trace.awaitTrack(track);
-    this.dataCame();
-  }
-
-  /** Ends the comparison, or what would become one. */
-  private stopComparing(): void {
-    this.comparing.begin();
-    if (!this.stage.comparing) return;
-    this.stage.stop();
-    delete this.root.dataset.comparing;
-    this.verdict.showSides([]);
-    this.showFindings();
-    this.address.later();
-  }
-
-  // ---- keys ----
-
-  private key(event: KeyboardEvent): void {
-    const target = event.target as HTMLElement;
-    const typing = target.matches("input, select, textarea") || this.help.open || this.sharing.element.open;
-    if (typing) {
-      if (event.key === "Enter" && target === this.topbar.input) {
-        event.preventDefault();
-        this.search.step(!event.shiftKey);
-      }
-      if (event.key === "Escape" && target === this.topbar.input) {
-        this.search.for("");
-        target.blur();
-      }
-      return;
-    }
-    const action = actionOf(event);
-    if (!action || (event.key.startsWith("Arrow") && target.closest("[role=tablist], .table"))) return;
-    event.preventDefault();
-    this.act(action);
-  }
-
-  private act(action: Action): void {
-    const timeline: Timeline = this.stage.timelines[0];
-    const { view } = timeline;
-    const middle = (view.range.from_ns + view.range.to_ns) / 2;
-    const at_ns = view.hovered ? Math.max(view.range.from_ns, Math.min(eventRange(view.hovered).from_ns, view.range.to_ns)) : middle;
-    const actions: Record<Action, () => void> = {
-      "zoom-in": () => view.show(zoomed(view.range, at_ns, 0.6, view.bounds)),
-      "zoom-out": () => view.show(zoomed(view.range, at_ns, 1 / 0.6, view.bounds)),
-      "pan-left": () => view.show(panned(view.range, -0.2, view.bounds)),
-      "pan-right": () => view.show(panned(view.range, 0.2, view.bounds)),
-      "scroll-up": () => timeline.scrollBy(-60),
-      "scroll-down": () => timeline.scrollBy(60),
-      fit: () => view.fit(),
-      "fit-selection": () => this.fitSelection(view),
-      back: () => void view.back(),
-      "next-gap": () => this.navigation.jump("cost", true),
-      "previous-gap": () => this.navigation.jump("cost", false),
-      "later-gap": () => this.navigation.jump("time", true),
-      "earlier-gap": () => this.navigation.jump("time", false),
-      "next-event": () => this.navigation.step(1),
-      "previous-event": () => this.navigation.step(-1),
-      "measure-screen": () => view.select(view.range),
-      note: () => {
-        this.tabs.show("notes");
-        this.noted.begin();
-      },
-      search: () => this.topbar.input.focus(),
-      clear: () => this.clear(view),
-      help: () => this.help.showModal(),
-    };
-    actions[action]();
-  }
-
-  private fitSelection(view: View): void {
-    const range: Range | null = view.event ? wholeRange(view.event) : view.selection;
-    if (!range) return;
-    const margin = Math.max(1, length(range) * 0.1);
-    view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
-  }
-
-  private clear(view: View): void {
-    this.say("");
-    if (view.event) view.pick(null);
-    else if (view.selection) view.select(null);
-    else this.search.for("");
-  }
-
 }
 
 /** From the earliest start to the latest end. */

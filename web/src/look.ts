@@ -4,7 +4,7 @@ import type { Causes } from "./data/causes.ts";
 import type { Code } from "./data/code.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import { NO_LABEL } from "./data/trace.ts";
-import { type Colours, colours, mixed, type Theme, WORK_SLOTS, workSlots } from "./draw/palette.ts";
+import { type Colours, type Costs, colours, mixed, sharedSlots, type Theme, WORK_SLOTS, workSlots } from "./draw/palette.ts";
 import type { Lane } from "./lane/lane.ts";
 import type { Colouring } from "./link.ts";
 import { marks, type Pattern } from "./search.ts";
@@ -33,11 +33,18 @@ interface Marked {
   lanes: WeakMap<Lane, Found>;
 }
 
-interface Ranks {
+/** What colours of work are by. */
+type By = "kernel" | "label";
+
+/** What each name of a trace costs in the tracks that are there. */
+interface Priced extends Costs {
   tracks: number;
-  strings: readonly string[];
-  count: number;
-  slots: Uint8Array;
+}
+
+/** The colours of names in traces that are open together. */
+interface Ranked {
+  priced: readonly Priced[];
+  slots: readonly Uint8Array[];
 }
 
 export class Look {
@@ -48,7 +55,11 @@ export class Look {
   private matches: ((text: string) => boolean) | null = null;
   private readonly pales: Record<Theme, Map<string, string>> = { light: new Map(), dark: new Map() };
   private readonly lineSlots = new WeakMap<Code, Uint8Array>();
-  private readonly ranks = new WeakMap<Trace, { kernel?: Ranks; label?: Ranks }>();
+  /** Traces that are open together: a name has one colour in all of them. */
+  traces: readonly Trace[] = [];
+  private readonly priced: Record<By, WeakMap<Trace, Priced>> = { kernel: new WeakMap(), label: new WeakMap() };
+  /** By the first of the traces. */
+  private readonly ranked: Record<By, WeakMap<Trace, Ranked>> = { kernel: new WeakMap(), label: new WeakMap() };
 
   get colours(): Colours {
     return colours(this.theme);
@@ -120,14 +131,23 @@ export class Look {
     for (const lane of track.lanes) this.found.get(trace)?.lanes.delete(lane);
   }
 
-  /** The colour of each kernel or label of a trace: the costliest have their own. */
-  private slots(trace: Trace, by: "kernel" | "label"): Uint8Array {
-    let ranks = this.ranks.get(trace);
-    if (!ranks) this.ranks.set(trace, (ranks = {}));
+  /** The colour of each kernel or label of a trace: the costliest of all traces have their own. */
+  private slots(trace: Trace, by: By): Uint8Array {
+    const together = this.traces.includes(trace) ? this.traces : [trace];
+    const priced = together.map((one) => this.price(one, by));
+    const known = this.ranked[by].get(together[0]);
+    const same = known && known.priced.length === priced.length && known.priced.every((one, at) => one === priced[at]);
+    const ranked = same ? known : { priced, slots: sharedSlots(priced) };
+    if (!same) this.ranked[by].set(together[0], ranked);
+    return ranked.slots[together.indexOf(trace)];
+  }
+
+  private price(trace: Trace, by: By): Priced {
+    const { strings } = trace;
     const ready = trace.tracks.filter((track) => track.kind === "work" && track.state === "ready" && (by === "kernel" || track.labels));
-    const known = ranks[by];
-    if (known && known.tracks === ready.length && known.strings === trace.strings && known.count === trace.strings.length) return known.slots;
-    const costs = new Float64Array(trace.strings.length);
+    const known = this.priced[by].get(trace);
+    if (known && known.tracks === ready.length && known.names === strings && known.costs.length === strings.length) return known;
+    const costs = new Float64Array(strings.length);
     for (const track of ready) {
       track.lanes.forEach((lane, number) => {
         const keys = by === "kernel" ? lane.key : track.labels?.[number];
@@ -135,18 +155,18 @@ export class Look {
         for (let i = 0; i < lane.count; i += 1) if (keys[i] < costs.length) costs[keys[i]] += lane.duration_ns[i];
       });
     }
-    const slots = workSlots(costs);
-    ranks[by] = { tracks: ready.length, strings: trace.strings, count: trace.strings.length, slots };
-    return slots;
+    const priced = { tracks: ready.length, names: strings, costs };
+    this.priced[by].set(trace, priced);
+    return priced;
   }
 
   /** Which of the colours of work a name has. */
-  slotOf(trace: Trace, name: number | null, by: "kernel" | "label"): number {
+  slotOf(trace: Trace, name: number | null, by: By): number {
     return (name === null ? undefined : this.slots(trace, by)[name]) ?? WORK_SLOTS - 1;
   }
 
   /** The colour of a name, for tables. */
-  nameColour(trace: Trace, name: number | null, by: "kernel" | "label"): string {
+  nameColour(trace: Trace, name: number | null, by: By): string {
     return this.colours.work[this.slotOf(trace, name, by)];
   }
 

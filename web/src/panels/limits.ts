@@ -58,9 +58,9 @@ export class LimitsPanel {
         { head: "Limit", text: (row) => (row.limit === null ? h("span", { title: row.counters?.unknown_because }, limitText(row)) : limitName(row)), sort: (row) => row.limit },
         { head: "Could save", text: (row) => known(row.winnable_ns, (ns) => `≤ ${duration(ns)}`), sort: (row) => row.winnable_ns, number: true, says: "At most, by reaching the limit with the same work." },
         { head: "Reached", text: (row) => reached(row.reached, row.reached_error), sort: (row) => row.reached, number: true, says: "Achieved of what is possible. ± is the standard error, and what samples do not cover." },
-        { head: "DRAM", text: (row) => shareOf(row.counters, "dram"), sort: (row) => of(row.counters, "dram"), number: true, says: "Of the memory's bandwidth." },
-        { head: "Pipe", text: (row) => pipeText(row), sort: (row) => pipe(row)?.share ?? null, number: true, says: "The pipe that worked most, and for which share of the time." },
-        { head: "Covered", text: (row) => known(row.counters?.covered_share ?? null, share), sort: (row) => row.counters?.covered_share ?? null, number: true, says: "Of the kernel's time, by samples that lie in its dispatches alone." },
+        { head: "DRAM", text: (row) => shareOf(row.counters, "dram"), sort: (row) => of(row.counters, "dram"), number: true, detail: "last", says: "Of the memory's bandwidth." },
+        { head: "Pipe", text: (row) => pipeText(row), sort: (row) => pipe(row)?.share ?? null, number: true, detail: "last", says: "The pipe that worked most, and for which share of the time." },
+        { head: "Covered", text: (row) => known(row.counters?.covered_share ?? null, share), sort: (row) => row.counters?.covered_share ?? null, number: true, detail: "first", says: "Of the kernel's time, by samples that lie in its dispatches alone." },
       ],
     });
     this.element.append(h("div", { class: "limits-side" }, this.picture, this.said), this.table.element);

@@ -16,6 +16,8 @@ export interface Column<Row> {
   wide?: boolean;
   /** Never cut: names that may differ anywhere go on in further lines. */
   whole?: boolean;
+  /** A detail, left out in a panel that is too narrow for it; `last`: after all others. */
+  detail?: "first" | "last";
   /** Has the button that picks a row; by itself the wide column, or else the last. */
   leads?: boolean;
 }
@@ -140,7 +142,7 @@ export class Table<Row> {
 }
 
 function classes<Row>(column: Column<Row>): string {
-  return [column.number ? "number" : "", column.wide ? "wide" : ""].filter(Boolean).join(" ");
+  return [column.number ? "number" : "", column.wide ? "wide" : "", column.detail ? `detail-${column.detail}` : ""].filter(Boolean).join(" ");
 }
 
 /** Sorted stably; what is unknown comes last either way. */
