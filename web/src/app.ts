@@ -165,7 +165,7 @@ export class App {
         this.stage.renew();
         this.address.later();
       },
-      events: () => this.stage.timelines.reduce((sum, { element }) => sum + Number(element.dataset.found || 0), 0),
+      events: () => this.stage.timelines.reduce((sum, { found }) => sum + found, 0),
       go: (forward) => this.navigation.hit(this.look, forward),
     });
     this.legend = new Legend(trace, this.look);

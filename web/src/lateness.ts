@@ -112,11 +112,11 @@ export class Lateness {
   }
 }
 
-/** The middle of a queue's track of work as far as it is in sight, below `top`. */
+/** The middle of a queue's track of work as far as it is in sight, below `top`; of a timeline that was not seen yet, its own. */
 function middle(timeline: Timeline, queue: number | null, top: number): number | undefined {
   const track = timeline.element.querySelector(`[data-track="q${queue}.work"]`) ?? timeline.element.querySelector(".kind-work");
-  const head = track?.getBoundingClientRect();
+  const head = (track ?? timeline.element).getBoundingClientRect();
   const body = timeline.canvas.parentElement?.parentElement?.getBoundingClientRect();
-  if (!head || !body) return undefined;
+  if (!body) return undefined;
   return Math.max(body.top, Math.min((head.top + head.bottom) / 2, body.bottom)) - top;
 }

@@ -58,6 +58,8 @@ export class Timeline {
   private draws = 0;
   private scheduled = 0;
   private stale = true;
+  /** Whether any of it is on the screen; what is not, as most of a hundred ranks, is neither drawn nor loaded. */
+  private visible: boolean;
 
   constructor(
     readonly view: View,
@@ -102,6 +104,11 @@ export class Timeline {
       this.draw();
     });
     new ResizeObserver(() => this.draw()).observe(this.element);
+    this.visible = !options.terse;
+    new IntersectionObserver((changes) => {
+      this.visible = changes[changes.length - 1].isIntersecting;
+      this.draw();
+    }).observe(this.element);
   }
 
   /** Pixels from the left of the canvas to time. */
@@ -115,6 +122,7 @@ export class Timeline {
 
   /** Draws at the next frame. */
   draw(): void {
+    if (!this.visible) return;
     this.scheduled ||= requestAnimationFrame(() => {
       this.scheduled = 0;
       this.drawNow();
@@ -153,7 +161,7 @@ export class Timeline {
   private drawNow(): void {
     const height = this.body.clientHeight;
     const width = this.body.clientWidth - this.headers.element.offsetWidth;
-    if (width <= 0 || height <= 0) return;
+    if (width <= 0 || height <= 0 || !this.visible) return;
     const started = performance.now();
     if (this.stale) {
       this.stale = false;
@@ -189,7 +197,7 @@ export class Timeline {
 
   /** Whether all work that is seen is there, or known to be missing. */
   get complete(): boolean {
-    return this.inSight(this.body.scrollTop, this.body.clientHeight).every((track) => track.kind !== "work" || (track.state !== "waiting" && track.state !== "loading"));
+    return !this.visible || this.inSight(this.body.scrollTop, this.body.clientHeight).every((track) => track.kind !== "work" || (track.state !== "waiting" && track.state !== "loading"));
   }
 
   /** The state as data, for tests and for the curious. */
@@ -208,13 +216,14 @@ export class Timeline {
     data.tracks = String(this.rows.rows.filter((row) => row.what === "track").length);
     data.ready = String(view.trace.tracks.filter((track) => track.state === "ready").length);
     data.events = String(view.trace.tracks.reduce((sum, track) => sum + track.count, 0));
-    data.found = this.look.searching ? String(this.countFound()) : "";
+    data.found = this.look.searching ? String(this.found) : "";
     data.notes = String(view.notes.length);
     data.draws = String(this.draws);
     data.drawMs = draw_ms.toFixed(2);
   }
 
-  private countFound(): number {
+  /** How much work the search finds, of what is there. */
+  get found(): number {
     let sum = 0;
     for (const track of this.view.trace.tracks) {
       if (track.kind !== "work" || track.state !== "ready") continue;
