@@ -9,12 +9,48 @@ use gapscope_trace::reader::Tail;
 use gapscope_trace::{Names, Trace, read_manifest, table_sizes};
 use serde::Serialize;
 use serde_json::Value;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// How often the files of a live trace are looked at, at most.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
+
+/// Of a hundred ranks few are read at a time: all at once they would take longer, and more memory.
+static READING: Gate = Gate {
+    inside: Mutex::new(0),
+    left: Condvar::new(),
+};
+
+/// Lets as many through at a time as there are cores.
+struct Gate {
+    inside: Mutex<usize>,
+    left: Condvar,
+}
+
+impl Gate {
+    fn through<R>(&self, work: impl FnOnce() -> R) -> R {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let full = |inside: &mut usize| *inside >= cores;
+        let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let inside = self.left.wait_while(inside, full);
+        *inside.unwrap_or_else(PoisonError::into_inner) += 1;
+        let _out = Out(self);
+        work()
+    }
+}
+
+/// Who is inside, even where its work panics.
+struct Out<'a>(&'a Gate);
+
+impl Drop for Out<'_> {
+    fn drop(&mut self) {
+        let Gate { inside, left } = self.0;
+        *inside.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        left.notify_one();
+    }
+}
 
 /// A trace that is served.
 pub struct Store {
@@ -80,9 +116,9 @@ impl Store {
         std::thread::spawn(move || {
             let snapshot = match live {
                 true => Ok(empty(&reading.folder)),
-                false => {
+                false => READING.through(|| {
                     Snapshot::quick(&reading.folder, reading.names.as_ref()).map_err(Error::from)
-                }
+                }),
             };
             reading.state().snapshot = Some(snapshot.map(Arc::new));
             reading.ready.notify_all();
