@@ -2,10 +2,11 @@
 
 import { Address } from "./address.ts";
 import { Comparison } from "./comparison.ts";
-import { isMissing, type Overview } from "./data/answers.ts";
+import { isMissing } from "./data/missing.ts";
+import { Notes } from "./data/notes.ts";
+import type { Overview } from "./data/overview.ts";
 import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
-import { Notes } from "./data/notes.ts";
 import { DependenciesTab } from "./dependencies/tab.ts";
 import { fill, h } from "./dom.ts";
 import type { Theme } from "./draw/palette.ts";

@@ -1,6 +1,6 @@
 // Two sides compared: two traces, two labels of one, or two ranges, on one scale and with a common start.
 
-import type { Comparison, Instances } from "./data/answers.ts";
+import type { Comparison, Instances } from "./data/comparison.ts";
 import type { DataSource } from "./data/source.ts";
 import type { Trace } from "./data/trace.ts";
 import { length, type Range } from "./time/range.ts";

@@ -1,6 +1,9 @@
 // What the analyses say of the selected range: asked of the server when it has rested, or counted from the rows that a file has.
 
-import { type Findings, type GapTotal, isMissing, type KernelRow, type LabelRow, type Missing, type RangeFindings } from "./data/answers.ts";
+import type { Findings, LabelRow, RangeFindings } from "./data/findings.ts";
+import type { GapTotal } from "./data/gaps.ts";
+import type { KernelRow } from "./data/kernels.ts";
+import { isMissing, type Missing } from "./data/missing.ts";
 import type { DataSource } from "./data/source.ts";
 import { NO_LABEL, type Trace, type Track } from "./data/trace.ts";
 import { Latest } from "./latest.ts";

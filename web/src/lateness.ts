@@ -1,7 +1,7 @@
 // Who waits for whom, drawn between the timelines of ranks, or the queues of ranks in one trace: a bar on the collective for as long as its rank waited, and from its end
 // a line to the rank that came last.
 
-import type { Collective } from "./data/answers.ts";
+import type { Collective } from "./data/ranks.ts";
 import { setAttribute, svg } from "./dom.ts";
 import { duration } from "./time/format.ts";
 import type { Timeline } from "./timeline/timeline.ts";

@@ -1,6 +1,6 @@
 // Loads what is in sight, the work of the GPUs first, and keeps a live trace up to date.
 
-import type { TraceOverview } from "./data/answers.ts";
+import type { TraceOverview } from "./data/overview.ts";
 import { type DataSource, Outdated } from "./data/source.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import type { Look } from "./look.ts";

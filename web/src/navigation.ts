@@ -1,6 +1,7 @@
 // Going to things: rows, gaps, the next event.
 
-import { type Gap, isMissing } from "./data/answers.ts";
+import type { Gap } from "./data/gaps.ts";
+import { isMissing } from "./data/missing.ts";
 import type { DataSource } from "./data/source.ts";
 import { hitLanes, nextHit } from "./hits.ts";
 import type { Look } from "./look.ts";

@@ -1,6 +1,8 @@
 // What is to be known of the traces before anything else: what cannot be read, what is folded, what the recording lacks.
 
-import { isMissing, type Overview, unreadSentences } from "./data/answers.ts";
+import { unreadSentences } from "./data/losses.ts";
+import { isMissing } from "./data/missing.ts";
+import type { Overview } from "./data/overview.ts";
 import type { Trace } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
 

@@ -1,6 +1,6 @@
 // The traces of one program's ranks: which one the panels are about, and which are shown beside it.
 
-import type { Overview } from "./data/answers.ts";
+import type { Overview } from "./data/overview.ts";
 import type { Trace } from "./data/trace.ts";
 import { h } from "./dom.ts";
 

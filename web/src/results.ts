@@ -1,6 +1,7 @@
 // What the search finds, as a list below its box: kernels, labels, work, calls, gaps, tracks, notes, code.
 
-import { type Gap, isMissing } from "./data/answers.ts";
+import type { Gap } from "./data/gaps.ts";
+import { isMissing } from "./data/missing.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
 import { type HitLane, hitLanes, nextHit, rankOf } from "./hits.ts";

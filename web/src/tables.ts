@@ -1,6 +1,8 @@
 // The tables of gaps, kernels and labels: of the whole recording, or of what the search finds and the selected range has.
 
-import { isMissing, type KernelRow, type LabelRow, type Missing } from "./data/answers.ts";
+import type { LabelRow } from "./data/findings.ts";
+import type { KernelRow } from "./data/kernels.ts";
+import { isMissing, type Missing } from "./data/missing.ts";
 import type { Trace } from "./data/trace.ts";
 import type { InRange } from "./in-range.ts";
 import type { Look } from "./look.ts";

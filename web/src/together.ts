@@ -1,7 +1,9 @@
 // What the ranks of a program are together: their comparison, in a panel, in the verdict and between their timelines. Ranks may be inside of one
 // trace too, each a device.
 
-import { type Collective, isMissing, type Overview } from "./data/answers.ts";
+import { isMissing } from "./data/missing.ts";
+import type { Overview } from "./data/overview.ts";
+import type { Collective } from "./data/ranks.ts";
 import type { DataSource } from "./data/source.ts";
 import type { Trace } from "./data/trace.ts";
 import { Latest } from "./latest.ts";

@@ -1,6 +1,7 @@
 // A view of a trace: what of it is visible, selected and pointed at.
 
-import type { Link, Note } from "./data/answers.ts";
+import type { Note } from "./data/notes.ts";
+import type { Link } from "./data/row.ts";
 import type { Place, Trace, Track } from "./data/trace.ts";
 import type { Lane } from "./lane/lane.ts";
 import { clamped, History, length, type Range, widened } from "./time/range.ts";

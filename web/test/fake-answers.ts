@@ -1,7 +1,7 @@
 // A FAKE of the server's answers, for tests of the page alone: a made-up trace whose numbers are known. What the real
 // server answers is tested in `browser/`.
 
-import type { TraceOverview, TrackOverview } from "../src/data/answers.ts";
+import type { TraceOverview, TrackOverview } from "../src/data/overview.ts";
 import type { Answers } from "../src/data/source.ts";
 import { Unanswered } from "../src/data/source.ts";
 

@@ -1,7 +1,7 @@
 // A trace that grows and is completed while it is looked at: every order of the answers that can happen.
 
 import { describe, expect, test } from "vitest";
-import type { TraceOverview } from "../src/data/answers.ts";
+import type { TraceOverview } from "../src/data/overview.ts";
 import { DataSource, Outdated } from "../src/data/source.ts";
 import { Explainer } from "../src/explaining.ts";
 import { Trace } from "../src/data/trace.ts";

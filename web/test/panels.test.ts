@@ -1,7 +1,9 @@
 // What panels show while data comes, when it cannot be had, when there is none, and when it is there.
 
 import { describe, expect, test } from "vitest";
-import type { Findings, Gap, KernelRow } from "../src/data/answers.ts";
+import type { Findings } from "../src/data/findings.ts";
+import type { Gap } from "../src/data/gaps.ts";
+import type { KernelRow } from "../src/data/kernels.ts";
 import { DataSource } from "../src/data/source.ts";
 import { Trace } from "../src/data/trace.ts";
 import { Look } from "../src/look.ts";

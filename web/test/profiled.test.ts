@@ -1,7 +1,8 @@
 // A kernel's profile in its details.
 
 import { describe, expect, test } from "vitest";
-import type { Findings, ProfiledKernel } from "../src/data/answers.ts";
+import type { Findings } from "../src/data/findings.ts";
+import type { ProfiledKernel } from "../src/data/kernels.ts";
 import { profiledKernel } from "../src/panels/profiled.ts";
 import { fake, fakeDocument } from "./fake-dom.ts";
 

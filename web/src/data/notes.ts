@@ -1,8 +1,24 @@
 // Notes of the reader at moments and ranges of a trace, kept in its folder by the server.
 
 import { sentence } from "../sentence.ts";
-import { isMissing, type Missing, type Note, type NotesAnswer } from "./answers.ts";
+import { isMissing, type Missing } from "./missing.ts";
 import type { DataSource } from "./source.ts";
+
+/** What a reader noted at a moment, or of a range. */
+export interface Note {
+  from_ns: number;
+  /** `null` of a moment. */
+  to_ns: number | null;
+  text: string;
+}
+
+export interface NotesAnswer {
+  /** Changes with the notes. */
+  revision: string;
+  notes: Note[];
+  /** Why none can be written. */
+  unwritable: string | null;
+}
 
 export class Notes {
   /** In order of time. */

@@ -1,25 +1,22 @@
-// Where the page's data comes from: the server of `gapscope view`, or the file that it is in.
+// Where the page's data comes from: the server of `gapscope view`, or the file that it is in. What can be asked, and the shapes of the answers, are
+// those of `crates/view/PROTOCOL.md`.
 
-import type {
-  Comparison,
-  Dependencies,
-  Findings,
-  Graph,
-  Instances,
-  Live,
-  Missing,
-  Note,
-  NotesAnswer,
-  Overview,
-  RangeFindings,
-  RankFindings,
-  Row,
-  Source,
-  Strings,
-} from "./answers.ts";
+import type { Comparison, Instances } from "./comparison.ts";
 import type { DependenciesAnswer } from "./dependencies.ts";
+import type { Findings, RangeFindings } from "./findings.ts";
 import { type Frame, readFrame } from "./frame.ts";
+import type { Graph } from "./graph.ts";
+import type { Missing } from "./missing.ts";
+import type { Note, NotesAnswer } from "./notes.ts";
+import type { Live, Overview } from "./overview.ts";
+import type { RankFindings } from "./ranks.ts";
+import type { Dependencies, Row, Source } from "./row.ts";
 import type { Catalogue, SqlAnswer } from "./sql.ts";
+
+export interface Strings {
+  from: number;
+  strings: string[];
+}
 
 /** Something that gives answers by their key. */
 export interface Answers {

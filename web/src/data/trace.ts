@@ -3,11 +3,12 @@
 import { Lane, type Durations, type Integers } from "../lane/lane.ts";
 import { sentence } from "../sentence.ts";
 import type { Range } from "../time/range.ts";
-import type { Findings, TraceOverview, TrackOverview } from "./answers.ts";
 import { Causes } from "./causes.ts";
 import { Code, Idle } from "./code.ts";
 import { Counter } from "./counter.ts";
+import type { Findings } from "./findings.ts";
 import { column, type Frame } from "./frame.ts";
+import type { TraceOverview, TrackOverview } from "./overview.ts";
 import { type DataSource, Outdated } from "./source.ts";
 
 export const NO_LABEL = 0xffffffff;

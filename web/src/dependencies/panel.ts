@@ -1,8 +1,7 @@
 // The tab: the graph of what depends on what, with its findings beside it.
 
-import { isMissing } from "../data/answers.ts";
 import type { DependenciesAnswer, EdgeKind } from "../data/dependencies.ts";
-import type { Missing } from "../data/answers.ts";
+import { isMissing, type Missing } from "../data/missing.ts";
 import { fill, h } from "../dom.ts";
 import { Latest } from "../latest.ts";
 import type { Look } from "../look.ts";

@@ -1,6 +1,8 @@
 // What the trace is, and what it lacks.
 
-import { type Findings, type TraceOverview, unreadSentences } from "../data/answers.ts";
+import type { Findings } from "../data/findings.ts";
+import { unreadSentences } from "../data/losses.ts";
+import type { TraceOverview } from "../data/overview.ts";
 import { fill, h } from "../dom.ts";
 import { bytes, count, duration } from "../time/format.ts";
 

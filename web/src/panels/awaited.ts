@@ -1,6 +1,8 @@
 // What stands where data will be: that it comes, or why it does not. That there is none is said only when it is there.
 
-import { type Findings, isMissing, type Missing, unreadSentences } from "../data/answers.ts";
+import type { Findings } from "../data/findings.ts";
+import { unreadSentences } from "../data/losses.ts";
+import { isMissing, type Missing } from "../data/missing.ts";
 
 export type Awaited<T> = { state: "coming" | "missing"; says: string } | { state: "there"; value: T };
 

@@ -1,7 +1,7 @@
 // Choosing what is compared, and what the comparison says.
 
 import { compared, firstPair, readSide, type Side, sideName, writtenSide } from "../compare.ts";
-import type { CauseChange, Comparison, KernelChange, Ratio, Work } from "../data/answers.ts";
+import type { CauseChange, Comparison, KernelChange, Ratio, Work } from "../data/comparison.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";

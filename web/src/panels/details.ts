@@ -1,6 +1,7 @@
 // Everything about the selected event.
 
-import { type Dependencies, type Dependency, type Field, isMissing, type Link, type Row } from "../data/answers.ts";
+import { isMissing } from "../data/missing.ts";
+import type { Dependencies, Dependency, Field, Link, Row } from "../data/row.ts";
 import type { DataSource } from "../data/source.ts";
 import { fill, h } from "../dom.ts";
 import { Latest } from "../latest.ts";

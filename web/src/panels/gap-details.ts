@@ -1,7 +1,7 @@
 // A gap: its parts by cause, what ran before and after, what the host did meanwhile.
 
-import type { Gap, HostTime, WorkName } from "../data/answers.ts";
 import type { Causes } from "../data/causes.ts";
+import type { Gap, HostTime, WorkName } from "../data/gaps.ts";
 import { h } from "../dom.ts";
 import { count, duration, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";

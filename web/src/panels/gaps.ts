@@ -1,6 +1,6 @@
 // Idle time: by cause, and the gaps that cost most.
 
-import type { Gap, GapTotal } from "../data/answers.ts";
+import type { Gap, GapTotal } from "../data/gaps.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { count, duration, instant, of, share } from "../time/format.ts";

@@ -1,7 +1,8 @@
 // The folded graph of dependencies.
 
 import { graphlib, layout } from "@dagrejs/dagre";
-import { type Graph, type GraphEdge, type GraphNode, isMissing } from "../data/answers.ts";
+import type { Graph, GraphEdge, GraphNode } from "../data/graph.ts";
+import { isMissing } from "../data/missing.ts";
 import type { DataSource } from "../data/source.ts";
 import { fill, h, svg } from "../dom.ts";
 import { Latest } from "../latest.ts";

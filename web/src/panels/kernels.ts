@@ -1,6 +1,7 @@
 // Kernels and labels as tables.
 
-import type { Findings, KernelRow, LabelRow, LaunchShape } from "../data/answers.ts";
+import type { Findings, LabelRow } from "../data/findings.ts";
+import type { KernelRow, LaunchShape } from "../data/kernels.ts";
 import type { Trace } from "../data/trace.ts";
 import { h } from "../dom.ts";
 import type { Look } from "../look.ts";

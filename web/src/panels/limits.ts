@@ -1,6 +1,6 @@
 // What limits each kernel: a picture of what it has of the limits of memory and arithmetic, and a table.
 
-import type { KernelCounters } from "../data/answers.ts";
+import type { KernelCounters } from "../data/kernels.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h, svg } from "../dom.ts";
 import type { Look } from "../look.ts";

@@ -1,6 +1,8 @@
 // What hardware counters said of launches of a kernel that were profiled (`gapscope record --profile-kernel`).
 
-import { type Findings, isMissing, type ProfiledKernel } from "../data/answers.ts";
+import type { Findings } from "../data/findings.ts";
+import type { ProfiledKernel } from "../data/kernels.ts";
+import { isMissing } from "../data/missing.ts";
 import { h } from "../dom.ts";
 import { bytes, duration, of, share } from "../time/format.ts";
 

@@ -1,7 +1,8 @@
 // The ranks of a program beside each other: what bounds each, who is waited for and why, the greatest skews.
 
-import { type Collective, isMissing, type Missing, type Outlier, type RankFindings, type RankRow } from "../data/answers.ts";
 import type { Causes } from "../data/causes.ts";
+import { isMissing, type Missing } from "../data/missing.ts";
+import type { Collective, Outlier, RankFindings, RankRow } from "../data/ranks.ts";
 import { fill, h } from "../dom.ts";
 import { count, duration, instant, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";

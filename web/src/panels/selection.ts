@@ -1,6 +1,7 @@
 // What the selected range holds.
 
-import { isMissing, type Missing, type RangeFindings } from "../data/answers.ts";
+import type { RangeFindings } from "../data/findings.ts";
+import { isMissing, type Missing } from "../data/missing.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";

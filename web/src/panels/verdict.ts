@@ -1,6 +1,9 @@
 // The verdict and its evidence, at the top of the page.
 
-import type { Findings, Part, RankFindings, TraceOverview, Work } from "../data/answers.ts";
+import type { Work } from "../data/comparison.ts";
+import type { Findings, Part } from "../data/findings.ts";
+import type { TraceOverview } from "../data/overview.ts";
+import type { RankFindings } from "../data/ranks.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import type { Causes } from "../data/causes.ts";

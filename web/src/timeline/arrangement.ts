@@ -1,6 +1,7 @@
 // How somebody has arranged the tracks of a trace: what is hidden, pinned, folded, in which order, and what of them is looked for.
 
-import type { CallFacts, Group } from "../data/answers.ts";
+import type { CallFacts } from "../data/causes.ts";
+import type { Group } from "../data/overview.ts";
 import type { Trace, Track } from "../data/trace.ts";
 import { trackWords } from "./track-words.ts";
 

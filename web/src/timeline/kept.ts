@@ -1,6 +1,6 @@
 // Keeps how the tracks of a trace are arranged, for the next time that it is opened: by the server, whatever its port, or else by the browser.
 
-import type { Overview, TraceOverview } from "../data/answers.ts";
+import type { Overview, TraceOverview } from "../data/overview.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Written } from "./arrangement.ts";
 

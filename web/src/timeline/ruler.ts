@@ -1,6 +1,6 @@
 // The ruler above the tracks.
 
-import type { Note } from "../data/answers.ts";
+import type { Note } from "../data/notes.ts";
 import type { Colours } from "../draw/palette.ts";
 import { duration, instant } from "../time/format.ts";
 import { length, Scale } from "../time/range.ts";

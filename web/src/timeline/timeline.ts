@@ -1,6 +1,6 @@
 // The timeline: names of tracks on the left, their events on a canvas, a ruler above.
 
-import type { Note } from "../data/answers.ts";
+import type { Note } from "../data/notes.ts";
 import type { Track } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import type { Lane } from "../lane/lane.ts";

@@ -1,6 +1,6 @@
 // What a track is called beside the timeline.
 
-import type { TrackOverview } from "../data/answers.ts";
+import type { TrackOverview } from "../data/overview.ts";
 import type { Track } from "../data/trace.ts";
 
 const WHAT: Record<TrackOverview["kind"], string> = {

@@ -1,0 +1,32 @@
+// What a trace lacks: what was lost while it was recorded, and what of it cannot be read.
+
+export interface Loss {
+  what: string;
+  count: number;
+  reason: string;
+}
+
+/** A table of which rows or a column could not be read. What rests on it is unknown. */
+export interface UnreadTable {
+  table: string;
+  file: string;
+  column: string | null;
+  reason: string;
+  rows_read: number;
+  /** `null` where it is not known how many are missing. */
+  rows_missing: number | null;
+}
+
+/** What could not be read, in sentences: files with one reason in one. */
+export function unreadSentences(unread: readonly UnreadTable[]): string[] {
+  const columns = unread.filter(({ column }) => column !== null).map((one) => `${unreadText(one)}.`);
+  const files = unread.filter(({ column }) => column === null);
+  const reasons = [...new Set(files.map(({ reason }) => reason))];
+  const of = (reason: string): string => files.flatMap((one) => (one.reason === reason ? [one.file] : [])).join(", ");
+  return [...columns, ...reasons.map((reason) => `${of(reason)} cannot be read (${reason}).`)];
+}
+
+/** One of them, in half a sentence. */
+function unreadText({ file, column, reason }: UnreadTable): string {
+  return `${column === null ? file : `column ${column} of ${file}`} cannot be read (${reason})`;
+}
