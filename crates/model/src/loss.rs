@@ -71,6 +71,7 @@ loss_kinds! {
     HostCalls = "host calls",
     HostCallsOfWork = "host calls of GPU work",
     ImportedCommandBufferTimes = "times of command buffers",
+    InstructionSamples = "samples of instructions",
     Intervals = "intervals",
     Kernels = "kernels",
     Labels = "labels",
