@@ -117,12 +117,11 @@ fn begin(recorder: &Recorder, context: *mut c_void) {
         Ok(sampled) => sampled,
         Err(why) => return not_sampled(recorder, &why),
     };
-    match lock_soon(LONGEST_WAIT) {
-        Some(mut contexts) => {
-            if let Some(contexts) = contexts.as_mut() {
-                recorder.write(&sampled.definition());
-                contexts.add(sampled);
-            }
+    let mut contexts = lock_soon(LONGEST_WAIT);
+    match contexts.as_mut().and_then(|contexts| contexts.as_mut()) {
+        Some(contexts) => {
+            recorder.write(&sampled.definition());
+            contexts.add(sampled);
         }
         None => sampled.give_up(),
     }

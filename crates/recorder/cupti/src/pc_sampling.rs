@@ -39,7 +39,7 @@ pub struct CubinLibrary(SourceFunctions);
 /// A reason: its number and CUPTI's name.
 pub type Reason = (u32, String);
 
-/// A context whose instructions are sampled, until [`PcSampling::stop`].
+/// A context whose instructions are sampled, until [`PcSampling::stop`]; it must not be dropped before, since CUPTI uses its memory.
 #[derive(Debug)]
 pub struct PcSampling {
     functions: PcFunctions,
@@ -175,12 +175,14 @@ impl PcSampling {
             taken: Records::none(),
             left: Records::none(),
         };
-        if let Err(failure) = sampling.configure() {
-            // Its own refusal says nothing more.
-            let _ = sampling.disable();
-            return Err(failure);
+        match sampling.configure() {
+            Ok(()) => Ok(sampling),
+            Err(failure) => {
+                // That CUPTI refuses to end it too says nothing more.
+                let _ = sampling.end();
+                Err(failure)
+            }
         }
-        Ok(sampling)
     }
 
     fn configure(&mut self) -> Result<(), Failure> {
@@ -300,17 +302,25 @@ impl PcSampling {
     /// CUPTI refuses it.
     pub fn stop(mut self, mut each: impl FnMut(Pc<'_>)) -> Result<Taken, Failure> {
         let taken = self.take(&mut each);
-        self.disable()?;
-        let mut sum = self.left.read(&mut each);
+        let mut left = self.end()?;
+        let mut sum = left.read(&mut each);
         sum.add(&taken?);
         Ok(sum)
     }
 
-    fn disable(&mut self) -> Result<(), Failure> {
+    /// Gives what CUPTI had left.
+    fn end(self) -> Result<Records, Failure> {
         let mut parameters = of::PcDisable::new();
         parameters.context = self.context;
         // SAFETY: the context lives, as the maker of this promised.
-        unsafe { self.functions.disable.call(&mut parameters) }
+        match unsafe { self.functions.disable.call(&mut parameters) } {
+            Ok(()) => Ok(self.left),
+            Err(failure) => {
+                // CUPTI may go on using its memory.
+                std::mem::forget(self);
+                Err(failure)
+            }
+        }
     }
 }
 
@@ -320,4 +330,24 @@ fn finder(path: &Path) -> Result<impl Fn(&str) -> Option<*mut c_void>, Missing> 
         said,
     })?;
     Ok(move |name: &str| library::symbol(library, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_library_lacks_the_functions_by_name() {
+        let path = Path::new("libc.so.6");
+        let Err(Missing::Function { function, .. }) = PcLibrary::open(path) else {
+            panic!("libc samples nothing")
+        };
+        assert_eq!(function, "cuptiPCSamplingEnable");
+        assert!(CubinLibrary::open(path).is_err());
+        let missing = Path::new("/nowhere/libcupti.so.13");
+        assert!(matches!(
+            PcLibrary::open(missing),
+            Err(Missing::Library { .. })
+        ));
+    }
 }
