@@ -110,31 +110,26 @@ pub fn sampled_kernels(timeline: &Timeline) -> Vec<SampledKernel> {
         return Vec::new();
     }
     let kernels = IdIndex::<KernelId>::new(&tables.kernels.id);
+    let known = |row: usize| table.kernel[row].and_then(|id| kernels.get(id));
+    let name = |first: usize| match (known(first), &table.function[first]) {
+        (Some(row), _) => timeline.kernel_names.name(row).to_owned(),
+        (None, Some(function)) => Spellings::of(function).shown().to_owned(),
+        (None, None) => gapscope_trace::kernel_names::UNKNOWN.to_owned(),
+    };
     let mut by_kernel: BTreeMap<(String, Option<Arc<str>>), KernelCounts> = BTreeMap::new();
-    let mut last: Option<(usize, (String, Option<Arc<str>>))> = None;
-    let mut all = 0u64;
-    for row in 0..table.len() {
-        let same = |other: usize| {
-            (table.kernel[other], &table.function[other])
-                == (table.kernel[row], &table.function[row])
-        };
-        // Rows of a function follow each other.
-        let key = match last.take().filter(|(other, _)| same(*other)) {
-            Some((_, key)) => key,
-            None => {
-                let known = table.kernel[row].and_then(|id| kernels.get(id));
-                let name = match (known, &table.function[row]) {
-                    (Some(row), _) => timeline.kernel_names.name(row).to_owned(),
-                    (None, Some(function)) => Spellings::of(function).shown().to_owned(),
-                    (None, None) => gapscope_trace::kernel_names::UNKNOWN.to_owned(),
-                };
-                (name, table.function[row].clone())
-            }
-        };
-        all = all.saturating_add(table.samples[row]);
-        by_kernel.entry(key.clone()).or_default().add(table, row);
-        last = Some((row, key));
+    let rows: Vec<usize> = (0..table.len()).collect();
+    // Rows of a function follow each other.
+    let of_one = |a: &usize, b: &usize| {
+        (table.kernel[*a], &table.function[*a]) == (table.kernel[*b], &table.function[*b])
+    };
+    for rows in rows.chunk_by(of_one) {
+        let key = (name(rows[0]), table.function[rows[0]].clone());
+        let counts = by_kernel.entry(key).or_default();
+        for row in rows {
+            counts.add(table, *row);
+        }
     }
+    let all = (table.samples.iter()).fold(0, |sum: u64, samples| sum.saturating_add(*samples));
     let mut found: Vec<SampledKernel> = by_kernel
         .into_iter()
         .map(|((kernel, function), counts)| counts.finish(kernel, function, all))

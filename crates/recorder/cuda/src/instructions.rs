@@ -7,16 +7,17 @@
 mod contexts;
 mod cubins;
 mod samples;
+mod sentences;
 
 use crate::cupti::numbers::{domain, resource};
-use crate::cupti::refusal;
 use crate::recorder::{Recorder, recorder};
 use crate::subscription::Subscription;
 use contexts::Contexts;
 pub use cubins::Cubins;
-use gapscope_cupti::{Failure, Missing, PcLibrary, code};
+use gapscope_cupti::PcLibrary;
 use gapscope_spool::env;
 use samples::Filter;
+use sentences::{not_sampled, note_end};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -44,7 +45,7 @@ pub fn prepare(recorder: &Recorder, subscription: &Subscription) {
     };
     let library = match PcLibrary::open(subscription.cupti.file()) {
         Ok(library) => library,
-        Err(missing) => return not_sampled(recorder, &why(&missing)),
+        Err(missing) => return not_sampled(recorder, &sentences::missing(&missing)),
     };
     let refused = [resource::CONTEXT_CREATED, resource::CONTEXT_ENDS]
         .into_iter()
@@ -63,16 +64,6 @@ pub fn prepare(recorder: &Recorder, subscription: &Subscription) {
     if LIBRARY.set(library).is_ok() {
         *lock() = Some(Contexts::new(Filter::new(wanted)));
         IS_ON.store(true, Relaxed);
-    }
-}
-
-fn why(missing: &Missing) -> String {
-    match missing {
-        Missing::Library { .. } => missing.to_string(),
-        Missing::Function { path, function } => format!(
-            "{} has no function {function}: it is too old for it",
-            path.display()
-        ),
     }
 }
 
@@ -155,31 +146,6 @@ pub fn finish(recorder: &Recorder) {
     if let Some(contexts) = contexts {
         contexts.finish(recorder);
     }
-}
-
-/// What CUPTI's refusal means; a sentence without its full stop.
-fn refusal(failure: Failure) -> String {
-    let meaning = refusal::meaning(failure).or(match failure.code {
-        code::NOT_SUPPORTED => {
-            Some("this libcupti or the GPU cannot do it; GPUs from compute capability 7.0 on can")
-        }
-        code::OUT_OF_MEMORY => Some("there is not enough memory for it"),
-        _ => None,
-    });
-    match meaning {
-        Some(meaning) => format!("{meaning} ({failure})"),
-        None => failure.to_string(),
-    }
-}
-
-fn not_sampled(recorder: &Recorder, why: &str) {
-    recorder.note(&format!("Instructions were not sampled: {why}."));
-}
-
-fn note_end(recorder: &Recorder, why: &str) {
-    recorder.note(&format!(
-        "Instructions were sampled up to a moment, and no more: {why}."
-    ));
 }
 
 fn lock() -> MutexGuard<'static, Option<Contexts>> {

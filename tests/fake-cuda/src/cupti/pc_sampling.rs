@@ -2,7 +2,7 @@
 //!
 //! `FAKE_CUDA_PC` says what is wrong, with commas between: `busy`, `privileges`: it is refused; `page`: one instruction is handed over at
 //! a time; `full`: the second time the hardware's buffer was full; `dropped`, `other`: 7 samples, or 5; `unnamed`: functions have no
-//! names; `left`: nothing is handed over before the end; `old`: CUPTI does not say the period.
+//! names; `broken`: the second time it fails; `undying`: it does not end; `left`: nothing is handed over before the end; `old`: CUPTI does not say the period.
 
 use super::state;
 use crate::driver;
@@ -15,6 +15,7 @@ const INVALID_OPERATION: c_int = 7;
 const OUT_OF_MEMORY: c_int = 8;
 const HARDWARE_BUSY: c_int = 26;
 const INSUFFICIENT_PRIVILEGES: c_int = 35;
+const UNKNOWN: c_int = 999;
 
 /// CUpti_PCSamplingConfigurationAttributeType
 const PERIOD: c_int = 1;
@@ -47,9 +48,17 @@ pub struct PcSampling(HashMap<u32, Context>);
 struct Context {
     reasons: Vec<u32>,
     buffer: usize,
-    /// Samples of instructions: checksum, name, offset, and reasons with samples.
-    waiting: Vec<(u64, usize, u64, Vec<(u32, u32)>)>,
+    waiting: Vec<Instruction>,
     asked: u32,
+}
+
+/// Samples of an instruction.
+struct Instruction {
+    crc: u64,
+    name: usize,
+    offset: u64,
+    /// Reasons with samples.
+    samples: Vec<(u32, u32)>,
 }
 
 fn says(what: &str) -> bool {
@@ -67,7 +76,12 @@ impl PcSampling {
             let of_it = OF_A_LAUNCH.iter().filter(|(at, ..)| *at == offset);
             let counted = of_it.filter(|(_, reason, _)| context.reasons.contains(reason));
             let samples = counted.map(|(_, reason, samples)| (*reason, *samples));
-            context.waiting.push((crc, name, offset, samples.collect()));
+            context.waiting.push(Instruction {
+                crc,
+                name,
+                offset,
+                samples: samples.collect(),
+            });
         }
     }
 }
@@ -266,6 +280,9 @@ pub unsafe extern "C" fn cuptiPCSamplingGetData(of: *const Of) -> c_int {
                 data.is_full = 1;
                 return OUT_OF_MEMORY;
             }
+            if says("broken") && context.asked >= 2 {
+                return UNKNOWN;
+            }
             if context.asked == 1 {
                 data.dropped = if says("dropped") { 7 } else { 0 };
                 data.other = if says("other") { 5 } else { 0 };
@@ -283,6 +300,9 @@ pub unsafe extern "C" fn cuptiPCSamplingGetData(of: *const Of) -> c_int {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiPCSamplingDisable(of: *const Of) -> c_int {
+    if says("undying") {
+        return UNKNOWN;
+    }
     // SAFETY: see above; the buffer is the client's, who keeps it.
     unsafe {
         with(of, 24, |context| {
@@ -304,7 +324,13 @@ impl Context {
     /// The data has the room that it says.
     unsafe fn fill(&mut self, data: &mut Data, most: usize) {
         let count = most.min(data.room).min(self.waiting.len());
-        for (at, (crc, name, offset, samples)) in self.waiting.drain(..count).enumerate() {
+        for (at, instruction) in self.waiting.drain(..count).enumerate() {
+            let Instruction {
+                crc,
+                name,
+                offset,
+                samples,
+            } = instruction;
             // SAFETY: as the caller promises: there is room for all reasons that are counted.
             unsafe {
                 let pc = &mut *data.data.add(at);

@@ -130,6 +130,18 @@ fn a_refusal_is_a_sentence_and_the_program_goes_on() {
 }
 
 #[test]
+fn what_breaks_later_is_said_once_and_what_was_sampled_before_is_kept() {
+    for wrong in ["broken", "undying", "broken,undying"] {
+        let outcome = sampled("", wrong).run("launch:5 sync sleep:350 launch:6 sync sleep:250");
+        let process = outcome.whole();
+        let said = (process.notes.iter()).filter(|note| note.contains("CUPTI_ERROR_UNKNOWN"));
+        assert_eq!(said.count(), 1, "{:?}", process.notes);
+        assert!(of(process, ADD).iter().all(|(.., samples)| *samples > 0));
+        assert_eq!(process.kernels.len(), 11);
+    }
+}
+
+#[test]
 fn nothing_is_sampled_unless_it_is_asked_for() {
     let outcome = Stub::new().run("launch:5 sync");
     let process = outcome.whole();

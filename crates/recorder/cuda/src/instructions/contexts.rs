@@ -1,7 +1,7 @@
 //! Contexts that are sampled.
 
 use super::samples::{Batches, Filter};
-use super::{note_end, refusal};
+use super::sentences::{note_end, refusal};
 use crate::driver;
 use crate::recorder::Recorder;
 use crate::window;
