@@ -130,3 +130,61 @@ fn samples_name_the_kernel_of_their_function() {
     let kernel: Vec<Option<KernelId>> = tables.pc_samples.kernel.clone();
     assert_eq!(kernel, [Some(tables.dispatches.kernel[0])]);
 }
+
+fn any_event() -> impl Strategy<Value = CudaEvent<'static>> {
+    let names = prop_oneof![Just(""), Just("scale"), Just("slow"), Just("_Z")];
+    let number = || prop_oneof![4 => 0..4u32, 1 => any::<u32>()];
+    let offset = prop_oneof![4 => 0..0x500u64, 1 => any::<u64>()];
+    let counted = proptest::collection::vec((offset, number(), any::<u32>()), 0..5);
+    prop_oneof![
+        (number(), any::<u64>(), number()).prop_map(|(device, period_cycles, reason)| {
+            let name = "smsp__pcsamp_warps_issue_stalled_wait";
+            CudaEvent::InstructionSampling {
+                device: hook::Device(device),
+                period_cycles,
+                reasons: vec![(reason, Cow::Borrowed(name))],
+            }
+        }),
+        (number(), 0..3u64, names, counted).prop_map(|(device, cubin, function, samples)| {
+            CudaEvent::InstructionSamples {
+                device: hook::Device(device),
+                cubin,
+                function: Cow::Borrowed(function),
+                samples: Cow::Owned(samples),
+            }
+        }),
+        (0..3u64, 0..WITH_LINES.len()).prop_map(|(cubin, end)| CudaEvent::SampledCubin {
+            cubin,
+            bytes: &WITH_LINES[end * usize::from(end % 2 == 0)..],
+        }),
+    ]
+}
+
+proptest! {
+    /// Every sample is in a row, or lost by its count.
+    #[test]
+    fn whatever_comes_no_sample_is_lost_in_silence(
+        events in proptest::collection::vec(any_event(), 0..12),
+    ) {
+        let mut cuda = Cuda::new();
+        let mut came = 0u64;
+        for event in events {
+            if let CudaEvent::InstructionSamples { samples, .. } = &event {
+                came += samples.iter().map(|(.., count)| u64::from(*count)).sum::<u64>();
+            }
+            cuda.event(event);
+        }
+        cuda.end(1);
+        let (manifest, tables) = cuda.finish();
+        let lost = (manifest.losses.iter())
+            .filter(|loss| loss.kind == LossKind::InstructionSamples)
+            .map(|loss| loss.count);
+        let rows = tables.pc_samples.samples.iter();
+        prop_assert_eq!(rows.sum::<u64>() + lost.sum::<u64>(), came);
+        for row in 0..tables.pc_samples.len() {
+            let t = &tables.pc_samples;
+            prop_assert_eq!(t.line[row].is_some(), t.no_line[row].is_none());
+            prop_assert_eq!(t.line[row].is_some(), t.file[row].is_some());
+        }
+    }
+}
