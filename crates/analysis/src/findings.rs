@@ -10,6 +10,7 @@ use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
 use crate::gaps::{self, Advice, GapTotal, IdleTime};
+use crate::instructions::{self, SampledKernel};
 use crate::intervals::Interval;
 use crate::kernels::{self, Kernel};
 use crate::labels::{self, FoldedLabel, LabelRow};
@@ -27,8 +28,8 @@ use crate::warm_up::{self, FirstUses, WarmUp};
 use gapscope_trace::manifest::{Loss, SamplingMode};
 use gapscope_trace::tables::{
     Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, Frames, HostCalls,
-    KernelMetrics, Kernels, Labels, Markers, Memory, OpaqueWork, Samples, Stacks, Submissions,
-    Table, Transfers,
+    KernelMetrics, Kernels, Labels, Markers, Memory, OpaqueWork, PcSamples, Samples, Stacks,
+    Submissions, Table, Transfers,
 };
 use gapscope_trace::{Selection, Trace, UnreadTable};
 use serde::Serialize;
@@ -114,6 +115,8 @@ pub struct Findings {
     pub kernel_limits: Option<KernelLimits>,
     /// Launches that were profiled one by one, in the order in which they were.
     pub profiled_kernels: Vec<ProfiledKernel>,
+    /// Kernels whose instructions were sampled, those with the most samples first.
+    pub sampled_kernels: Vec<SampledKernel>,
     /// Labels, parents before their children, siblings by busy time.
     pub labels: Vec<LabelRow>,
     /// The same with a model's layers folded into one row (`blocks.*.attn`); empty where there are none.
@@ -227,6 +230,7 @@ impl Findings {
             .with::<Bindings>()
             .with::<Kernels>()
             .with::<KernelMetrics>()
+            .with::<PcSamples>()
     }
 
     /// Runs all analyses.
@@ -346,6 +350,7 @@ impl Findings {
             kernels,
             kernel_limits,
             profiled_kernels: profiled::profiled_kernels(timeline),
+            sampled_kernels: instructions::sampled_kernels(timeline),
             labels: Vec::new(),
             folded_labels: Vec::new(),
             operators: Vec::new(),

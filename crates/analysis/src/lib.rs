@@ -23,6 +23,7 @@ pub mod fill;
 pub mod findings;
 pub mod gaps;
 mod host;
+pub mod instructions;
 pub mod intervals;
 pub mod kernels;
 pub mod labels;

@@ -225,6 +225,6 @@ thresholds! {
         "Throughputs of units and memory that differ by less than this share of the greatest bound a profiled kernel together.",
         "Relieving one of them would win no more than this before the other bounds it.";
     STALL_TOLD: f64 = 0.1, Share,
-        "From this share of the time of its warps on the report tells a reason for which a profiled kernel's warps stalled.",
+        "From this share of the time, or of the samples, of its warps on the report tells a reason for which a kernel's warps stalled.",
         "What takes less cannot win more than a tenth.";
 }

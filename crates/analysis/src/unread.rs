@@ -8,8 +8,8 @@ use crate::verdict::{Bound, Evidence};
 use crate::warm_up::WarmUp;
 use gapscope_trace::tables::{
     Bindings, Buffers, CommandBuffers, CounterValues, Counters, Dependencies, Dispatches, Frames,
-    HostCalls, KernelMetrics, Kernels, Labels, Memory, OpaqueWork, Samples, Stacks, Submissions,
-    Table, Transfers,
+    HostCalls, KernelMetrics, Kernels, Labels, Memory, OpaqueWork, PcSamples, Samples, Stacks,
+    Submissions, Table, Transfers,
 };
 use gapscope_trace::{Trace, UnreadTable};
 
@@ -54,6 +54,9 @@ pub const KERNELS: &[&str] = &[Dispatches::NAME, Kernels::NAME];
 
 /// The tables on which the profiles of single launches rest.
 pub const PROFILED: &[&str] = &[KernelMetrics::NAME, Kernels::NAME];
+
+/// The tables on which samples of instructions rest.
+pub const SAMPLED: &[&str] = &[PcSamples::NAME, Kernels::NAME];
 
 /// The tables on which the findings on labels rest.
 pub const LABELS: &[&str] = &[

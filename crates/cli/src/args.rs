@@ -105,7 +105,8 @@ Examples:
   gapscope record --start-label 'step 3' -- ./my-program
   gapscope record --capture-only -- ./my-program-with-the-sdk
   gapscope record --label-modules -- python train.py
-  gapscope record --profile-kernel gemm:2 --profile-kernel 'fill<float>' -- python train.py")]
+  gapscope record --profile-kernel gemm:2 --profile-kernel 'fill<float>' -- python train.py
+  gapscope record --instructions=gemm -- python train.py")]
 pub struct Record {
     /// Folder to write; it must not exist [default: NAME.gapscope or NAME-2.gapscope, …, of the command's name]
     #[arg(short, long, value_name = "OUT.gapscope", value_hint = ValueHint::DirPath)]
@@ -146,6 +147,13 @@ pub struct Record {
     /// May be given several times; see docs/profile-kernel.md
     #[arg(long, value_name = "NAME[:N]", conflicts_with_all = ["gputrace", "attach", "counters"])]
     pub profile_kernel: Vec<Wanted>,
+
+    /// Sample the instructions that CUDA kernels run, with the lines that they were compiled from: of all kernels, or of those
+    /// whose name contains NAME. The GPU's counters serve one of --instructions, --profile-kernel and --counters at a
+    /// time. Not run on hardware yet; see docs/instructions.md
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "",
+          conflicts_with_all = ["gputrace", "attach", "counters", "profile_kernel", "capture_only"])]
+    pub instructions: Option<String>,
 
     /// Record only the captures that the command makes with gapscope's SDK (`start_capture`), each as a trace of its
     /// own: at the path that the command gives, or OUT, OUT-2, …

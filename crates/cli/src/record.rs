@@ -82,6 +82,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
             operators: arguments.label_ops,
         },
         profile: arguments.profile_kernel.clone(),
+        instructions: arguments.instructions.clone(),
         stdout_to_stderr: false,
         spool_limit_bytes: None,
         stack_rate_hz: (!arguments.no_stacks).then_some(arguments.stack_rate),

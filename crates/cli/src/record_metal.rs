@@ -49,6 +49,7 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         (arguments.label_ops, "--label-ops"),
         (!arguments.profile_kernel.is_empty(), "--profile-kernel"),
         (arguments.counters.is_some(), "--counters"),
+        (arguments.instructions.is_some(), "--instructions"),
     ];
     if let Some((_, option)) = unfit.iter().find(|(given, _)| *given) {
         return Err(Failure::new(format!(

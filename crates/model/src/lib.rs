@@ -10,6 +10,7 @@ pub mod clock;
 mod conditions;
 pub mod cuda;
 mod hardware;
+pub mod instructions;
 pub mod kernel_names;
 pub mod kernel_profile;
 mod kind;

@@ -71,6 +71,8 @@ loss_kinds! {
     HostCalls = "host calls",
     HostCallsOfWork = "host calls of GPU work",
     ImportedCommandBufferTimes = "times of command buffers",
+    InstructionSampleBatches = "batches of samples of instructions",
+    InstructionSamples = "samples of instructions",
     Intervals = "intervals",
     Kernels = "kernels",
     Labels = "labels",

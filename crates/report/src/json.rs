@@ -14,6 +14,7 @@ use gapscope_analysis::drift::Drift;
 use gapscope_analysis::equal_work::WorkComparison;
 use gapscope_analysis::fill::DeviceFill;
 use gapscope_analysis::gaps::{Cause, IdleTime};
+use gapscope_analysis::instructions::SampledKernel;
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::labels::{FoldedLabel, LabelRow};
@@ -26,7 +27,7 @@ use gapscope_analysis::ranks::RankFindings;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::unread::{
     CAUSES, CODE, COMMAND_BUFFERS, CONDITIONS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED,
-    TRANSFERS, WORK,
+    SAMPLED, TRANSFERS, WORK,
 };
 use gapscope_analysis::verdict::Part;
 use gapscope_analysis::warm_up::WarmUp;
@@ -159,6 +160,9 @@ pub struct Json<'a> {
     /// Launches of CUDA kernels that were profiled one by one (`gapscope record --profile-kernel`); absent where none was.
     #[serde(skip_serializing_if = "is_empty")]
     profiled_kernels: Option<&'a [ProfiledKernel]>,
+    /// CUDA kernels whose instructions were sampled (`gapscope record --instructions`), most samples first; absent where none was.
+    #[serde(skip_serializing_if = "is_empty")]
+    sampled_kernels: Option<&'a [SampledKernel]>,
     /// Labels, parents before their children, siblings by busy time.
     labels: Option<&'a [LabelRow]>,
     /// The same with a model's layers folded into one row (`blocks.*.attn`); empty where there are none.
@@ -323,6 +327,7 @@ impl<'a> Json<'a> {
             profiled_kernels: findings
                 .knows(PROFILED)
                 .then_some(&findings.profiled_kernels),
+            sampled_kernels: findings.knows(SAMPLED).then_some(&findings.sampled_kernels),
             labels: findings.knows(LABELS).then_some(&findings.labels),
             folded_labels: findings.knows(LABELS).then_some(&findings.folded_labels),
             operators: findings.knows(LABELS).then_some(&findings.operators),

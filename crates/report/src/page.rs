@@ -5,7 +5,7 @@ use crate::section::unread::{self, Section};
 use crate::section::*;
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::unread::{
-    CAUSES, CODE, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED, TRANSFERS,
+    CAUSES, CODE, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED, SAMPLED, TRANSFERS,
 };
 use gapscope_analysis::vocabulary::file_name;
 use gapscope_analysis::{Findings, Vocabulary};
@@ -91,6 +91,11 @@ impl Report<'_> {
             counts("kernels", KERNELS, kernels::blocks(findings, top)),
             section("limits of kernels", KERNELS, limits::blocks(findings, top)),
             section("kernels in depth", PROFILED, profiled::blocks(findings)),
+            section(
+                "hot instructions",
+                SAMPLED,
+                instructions::blocks(findings, top),
+            ),
             counts(
                 "labels",
                 LABELS,

@@ -6,6 +6,7 @@ pub(crate) mod command_buffers;
 pub(crate) mod counters;
 pub(crate) mod equal_work;
 pub(crate) mod gaps;
+pub(crate) mod instructions;
 pub(crate) mod kernels;
 pub(crate) mod labels;
 pub(crate) mod launch_latency;

@@ -11,6 +11,8 @@ use gapscope_trace::{Trace, UnreadTable};
 mod code;
 #[path = "report/counters.rs"]
 mod counters;
+#[path = "report/instructions.rs"]
+mod instructions;
 #[path = "report/launches.rs"]
 mod launches;
 #[path = "report/limits.rs"]

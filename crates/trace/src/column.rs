@@ -333,6 +333,7 @@ kind_columns!(
     MetricSection,
     MetricUnit,
     NameSource,
+    NoLine,
     OpaqueWorkKind,
     SampleSource,
     ThreadState,

@@ -1,5 +1,6 @@
 //! The kinds that columns hold as texts.
 
+pub use gapscope_model::instructions::NoLine;
 pub use gapscope_model::kernel_profile::{MetricSection, MetricUnit};
 pub use gapscope_model::{
     Access, Condition, CounterUnit, FrameKind, HOST_CODE_DOMAINS, HardwareCounter, HostCallKind,

@@ -45,7 +45,7 @@ pub mod writer;
 pub use diagnostic::Diagnostic;
 pub use error::Error;
 pub use files::own_folder;
-pub use gapscope_model::{Ledger, Loss, LossKind, kernel_names, kernel_profile};
+pub use gapscope_model::{Ledger, Loss, LossKind, instructions, kernel_names, kernel_profile};
 pub use manifest::Manifest;
 pub use names::Names;
 pub use ranks::rank_folders;

@@ -2,6 +2,7 @@
 //! manifest's losses say why.
 
 mod kernel_metrics;
+mod pc_samples;
 
 use crate::ids::*;
 use crate::table::table;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 pub use crate::kinds::*;
 pub use crate::table::{ColumnFacts, Table};
 pub use kernel_metrics::{KernelMetric, KernelMetrics};
+pub use pc_samples::{PcSample, PcSamples};
 
 table! {
     /// Kernel executions, in the order in which their command buffers were seen finished.
@@ -469,6 +471,7 @@ macro_rules! for_each_table {
             stacks: Stacks,
             frames: Frames,
             kernel_metrics: KernelMetrics,
+            pc_samples: PcSamples,
         }
     };
 }

@@ -3,7 +3,8 @@
 use crate::column::{Column, Texts};
 use crate::kinds::SubmissionKind;
 use crate::tables::{
-    CounterValues, Counters, Frames, HostCalls, KernelMetrics, Samples, Stacks, Submissions, Table,
+    CounterValues, Counters, Frames, HostCalls, KernelMetrics, PcSamples, Samples, Stacks,
+    Submissions, Table,
 };
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type};
@@ -22,7 +23,7 @@ pub fn has_table(format_version: u32, table: &str) -> bool {
 
 /// True of a table that only some traces have: without its file it is empty and nothing is missing.
 pub fn is_optional(table: &str) -> bool {
-    table == KernelMetrics::NAME
+    [KernelMetrics::NAME, PcSamples::NAME].contains(&table)
 }
 
 /// True of a column that could not lack values once, so that version 1 wrote 0 for what is not known.

@@ -505,6 +505,7 @@ fn a_table_that_only_some_traces_have_is_written_with_rows_only() {
     let without = temporary.path().join("without.gapscope");
     write(&without, &trace());
     assert!(!without.join("kernel_metrics.parquet").exists());
+    assert!(!without.join("pc_samples.parquet").exists());
     assert_eq!(open(&without), (trace(), vec![]));
 
     let with = temporary.path().join("with.gapscope");

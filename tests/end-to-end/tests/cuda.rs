@@ -1,6 +1,7 @@
 //! CUDA programs, on the stub of CUDA: the library is injected with no flag, and trace and report say what the stub's
 //! devices really did. What a real GPU does, `tests/cuda-programs` looks at.
 
+mod instructions;
 mod layers;
 mod profiles;
 mod ranks;

@@ -4,6 +4,7 @@ mod buffer;
 pub mod callbacks;
 mod entry_points;
 mod metrics;
+pub mod pc_sampling;
 mod range_profiler;
 
 use crate::config::{BadTimes, config};
@@ -45,6 +46,7 @@ pub struct State {
     /// Attributes that the client has set.
     pub attributes: HashSet<u32>,
     pub range_profiler: range_profiler::RangeProfiler,
+    pub pc_sampling: pc_sampling::PcSampling,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);

@@ -48,6 +48,8 @@ pub struct Function {
     name: usize,
     /// Its first launch loads it.
     loaded: bool,
+    /// Of its cubin; 0: it is PTX.
+    crc: u64,
 }
 
 #[derive(Default)]
@@ -105,6 +107,14 @@ fn driver() -> Locked {
     let mut driver = DRIVER.lock().unwrap_or_else(PoisonError::into_inner);
     driver.get_or_insert_default();
     Locked(driver)
+}
+
+/// The device of a context; 0 where it is not known.
+pub fn device_of_context(context: u32) -> u32 {
+    match context {
+        0 => 0,
+        _ => driver().device_of(context),
+    }
 }
 
 /// CUPTI's id of a stream, which has to be of this context where one is named. Of the handles of default streams it knows
@@ -407,6 +417,7 @@ fn launch(
                 },
             );
         }
+        (cupti.pc_sampling).launched(work.context, known.name, known.crc);
         // Each run has a record of its own.
         let runs = cupti.range_profiler.launched(work.context);
         let first = kernel(known.name, &work, grid, block, shared);

@@ -94,6 +94,7 @@ prop_compose! {
         bindings in rows((id(), id(), any::<u64>(), any::<u64>())),
         kernels in rows(id()),
         metrics in rows((id(), id(), some(id()), 0usize..80, any::<f64>())),
+        instructions in rows((some(id()), id(), any::<u64>(), any::<u64>(), some(id()))),
     ) -> Trace {
         let mut trace = Trace::default();
         let manifest = &mut trace.manifest;
@@ -172,6 +173,12 @@ prop_compose! {
             let name = METRICS.get(metric).map_or("none", |metric| metric.name);
             t.kernel_metrics.push(KernelMetric {
                 profile, kernel: KernelId(kernel), submission: submission.map(|id| SubmissionId(id.into())), metric: name.into(), value, ..KernelMetric::default()
+            });
+        }
+        for (kernel, reason, offset_bytes, samples, line) in instructions {
+            t.pc_samples.push(PcSample {
+                kernel: kernel.map(KernelId), function: kernel.map(|id| id.to_string().into()), stall_reason: ["wait", "selected", ""][reason as usize % 3].into(),
+                offset_bytes, samples, line, file: line.map(|_| "f".into()), ..PcSample::default()
             });
         }
         for id in kernels {
@@ -256,6 +263,12 @@ fn check(findings: &Findings, threshold_ns: i64) -> Result<(), TestCaseError> {
             "{:?}",
             profiled
         );
+    }
+    for sampled in &findings.sampled_kernels {
+        let places = sampled.places.iter().map(|place| place.samples);
+        let places = places.fold(sampled.other_samples, u64::saturating_add);
+        prop_assert!(places >= sampled.samples);
+        prop_assert!((0.0..=1.0).contains(&sampled.share));
     }
     for queue in &findings.latency {
         let (all, idle) = (&queue.submit_to_start, &queue.submit_to_start_idle);

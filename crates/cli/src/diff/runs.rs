@@ -185,6 +185,7 @@ fn one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), F
         cuda: layer::find_cuda()?,
         layers: Layers::default(),
         profile: Vec::new(),
+        instructions: None,
         stdout_to_stderr: true,
         spool_limit_bytes: None,
         // Runs are compared by their times, in the way of which is nothing then.

@@ -76,6 +76,7 @@ impl Hooks {
             cuda: self.cuda.clone(),
             layers: Layers::default(),
             profile: Vec::new(),
+            instructions: None,
             // What drivers print is no part of the answer.
             stdout_to_stderr: true,
             spool_limit_bytes: None,

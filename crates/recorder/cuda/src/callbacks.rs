@@ -23,6 +23,7 @@ mod target;
 
 use crate::cupti::Cupti;
 use crate::cupti::numbers::domain;
+use crate::instructions;
 use crate::recorder::{Recorder, recorder};
 use crate::sources;
 use crate::subscription::{self, Subscription};
@@ -118,6 +119,11 @@ pub extern "C" fn called(_user: *mut c_void, domain: u32, number: u32, data: *co
     guard(|| {
         // Not in a forked child, whose CUDA does not work.
         let subscription = subscription::live()?;
+        if domain == domain::RESOURCE {
+            // SAFETY: CUPTI's data, of this callback.
+            unsafe { instructions::resource(number, data) };
+            return None;
+        }
         // SAFETY: for calls of the runtime and of the driver, CUPTI gives this structure.
         let data = unsafe { data.cast::<CallbackData>().as_ref() }?;
         if profile::is_on() && profile::is_of_profiler(data.correlation) {

@@ -3,6 +3,7 @@
 pub mod fields;
 mod functions;
 pub mod numbers;
+pub mod refusal;
 
 use crate::{
     driver,

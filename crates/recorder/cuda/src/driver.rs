@@ -1,6 +1,7 @@
 //! The CUDA driver that the program uses.
 
 use crate::library::Library;
+use gapscope_spool::ids;
 use std::ffi::{c_int, c_void};
 use std::path::Path;
 
@@ -21,4 +22,9 @@ pub fn version() -> Option<u32> {
     u32::try_from(version)
         .ok()
         .filter(|version| code == 0 && *version > 0)
+}
+
+/// The id of a device in events; CUPTI's numbers begin at 0, which means "none" in events.
+pub fn device_id(number: u32) -> ids::Device {
+    ids::Device(number.wrapping_add(1))
 }

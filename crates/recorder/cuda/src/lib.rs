@@ -26,7 +26,7 @@
 //! |---|---|
 //! | libraries of the process | [`library`], [`driver`], [`cupti`], [`streams`] |
 //! | what a process has one of | [`per_process`], [`recorder`] (the spool and texts), [`subscription`] (to CUPTI) |
-//! | what threads hand on | [`window`], [`sync`], [`sources`] |
+//! | what threads hand on | [`window`], [`sync`], [`sources`], [`instructions`] |
 //! | from calls and records to events | [`callbacks`], [`records`], [`buffers`] |
 //! | orchestration | [`tracing`], [`labels`], [`process`] |
 //! | what the program calls | [`nvtx`], [`entry`] |
@@ -40,6 +40,7 @@ mod callbacks;
 mod cupti;
 mod driver;
 mod entry;
+mod instructions;
 mod labels;
 mod library;
 mod nvtx;

@@ -8,7 +8,7 @@ mod switch;
 use crate::callbacks::profile;
 use crate::cupti::{Cupti, numbers};
 use crate::recorder::Recorder;
-use crate::{buffers, callbacks, sources, subscription, window};
+use crate::{buffers, callbacks, instructions, sources, subscription, window};
 pub use flush::flush;
 use gapscope_spool::event::LossKind;
 use gapscope_spool::monotonic_ns;
@@ -50,6 +50,7 @@ fn prepare(recorder: &'static Recorder, cupti: &Cupti) {
     }
     if let Some(subscription) = subscription::live() {
         sources::follow(subscription);
+        instructions::prepare(recorder, subscription);
     }
     profile::prepare();
     window::wait_for_start();

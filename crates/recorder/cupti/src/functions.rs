@@ -109,6 +109,21 @@ functions! {
         data_info "cuptiPmSamplingGetCounterDataInfo" PmGetCounterDataInfo,
         sample_info "cuptiPmSamplingCounterDataGetSampleInfo" PmGetSampleInfo,
     }
+    /// Sampling of instructions.
+    PcFunctions {
+        enable "cuptiPCSamplingEnable" PcEnable,
+        disable "cuptiPCSamplingDisable" PcDisable,
+        count_reasons "cuptiPCSamplingGetNumStallReasons" PcCountReasons,
+        reasons "cuptiPCSamplingGetStallReasons" PcReasons,
+        configure "cuptiPCSamplingSetConfigurationAttribute" PcConfiguration,
+        configuration "cuptiPCSamplingGetConfigurationAttribute" PcConfiguration,
+        data "cuptiPCSamplingGetData" PcGetData,
+    }
+    /// What cubins say.
+    SourceFunctions {
+        cubin_crc "cuptiGetCubinCrc" CubinCrc,
+        line "cuptiGetSassToSourceCorrelation" SassToSource,
+    }
     /// Profiling of ranges.
     RangeFunctions {
         availability "cuptiProfilerGetCounterAvailability" GetCounterAvailability,

@@ -1,5 +1,6 @@
 //! CUPTI's parameter structures, as the headers of CUPTI 13.0 declare them.
 
+pub use crate::pc_sampling::layouts::{CubinCrc, SassToSource};
 use std::ffi::{c_char, c_int, c_void};
 
 /// Declares structures with the two fields that all begin with. `new` says the size as the headers do: up to the end of the last
@@ -109,6 +110,18 @@ layouts! {
         start: u64,
         end: u64,
     }
+    // cupti_pcsampling.h
+    PcEnable { context: *mut c_void, }
+    PcDisable { context: *mut c_void, }
+    PcCountReasons { context: *mut c_void, count: *mut usize, }
+    PcReasons {
+        context: *mut c_void,
+        count: usize,
+        numbers: *mut u32,
+        names: *mut *mut c_char,
+    }
+    PcConfiguration { context: *mut c_void, count: usize, attributes: *mut c_void, }
+    PcGetData { context: *mut c_void, data: *mut c_void, }
     // cupti_profiler_target.h
     GetCounterAvailability { context: *mut c_void, size: usize, image: *mut u8, }
     // cupti_range_profiler.h
@@ -187,6 +200,12 @@ mod tests {
             (PmCounterDataImageInitialize::SIZE, 40),
             (PmGetCounterDataInfo::SIZE, 56),
             (PmGetSampleInfo::SIZE, 64),
+            (PcEnable::SIZE, 24),
+            (PcDisable::SIZE, 24),
+            (PcCountReasons::SIZE, 32),
+            (PcReasons::SIZE, 48),
+            (PcConfiguration::SIZE, 40),
+            (PcGetData::SIZE, 32),
             (GetCounterAvailability::SIZE, 40),
             (RangeEnable::SIZE, 32),
             (RangeDisable::SIZE, 24),

@@ -2,9 +2,11 @@
 
 mod cubin;
 mod fat_binary;
+mod lines;
 mod ptx;
 
 use gapscope_spool::event::SourceFormat;
+pub use lines::Lines;
 use std::borrow::Cow;
 use std::fs::{self, File, Metadata};
 use std::io::Read;

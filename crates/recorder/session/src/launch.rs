@@ -44,6 +44,8 @@ pub struct Recording {
     pub layers: Layers,
     /// Kernels of CUDA whose launches are profiled one by one.
     pub profile: Vec<Wanted>,
+    /// Instructions of CUDA kernels are sampled, of those whose name contains this text; absent: none.
+    pub instructions: Option<String>,
     /// What it prints goes to this process's stderr, whose stdout is for something else.
     pub stdout_to_stderr: bool,
     /// The most bytes of spool that may wait in one process; the hooks' default when absent.
@@ -138,6 +140,10 @@ impl Recording {
         match self.profile.is_empty() {
             true => command.env_remove(env::PROFILE_KERNELS),
             false => command.env(env::PROFILE_KERNELS, Wanted::to_lines(&self.profile)),
+        };
+        match &self.instructions {
+            None => command.env_remove(env::INSTRUCTIONS),
+            Some(name) => command.env(env::INSTRUCTIONS, name),
         };
         let counters = self.counters.as_ref();
         match counters.is_some_and(|options| options.set.takes_what_there_is()) {

@@ -69,6 +69,8 @@ pub mod env {
     /// Kernels whose launches are profiled one by one, a line each: how many launches, a space, a part of the name
     /// ([`Wanted`](gapscope_model::kernel_profile::Wanted)).
     pub const PROFILE_KERNELS: &str = "GAPSCOPE_PROFILE_KERNELS";
+    /// Set: instructions of CUDA kernels are sampled, of those whose names contain its value.
+    pub const INSTRUCTIONS: &str = "GAPSCOPE_INSTRUCTIONS";
     /// The libcupti to use, where the one that the CUDA library would find is the wrong one.
     pub const CUPTI: &str = "GAPSCOPE_CUPTI";
 }

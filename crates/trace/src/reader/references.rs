@@ -172,6 +172,7 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
         samples { process -> processes, stack -> stacks, }
         stacks { parent -> stacks, frame -> frames, }
         kernel_metrics { kernel -> kernels, submission -> submissions, }
+        pc_samples { process -> processes, device -> devices, kernel -> kernels, }
     }
 }
 

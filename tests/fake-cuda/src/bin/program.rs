@@ -30,6 +30,7 @@
 //! | `reload` | a kernel, then another whose name lies where the first one's lay |
 //! | `load:FILE,…` | a kernel of each file, PTX or a cubin |
 //! | `device:D` | a context on device D, current from here on |
+//! | `end-context` | the current context is destroyed |
 //! | `green` | a green context, current from here on, with a kernel on a stream of its own |
 //! | `profiler`, `profiler-first` | a profiler inside: subscribes to CUPTI, or takes its buffers; prints what it got |
 //! | `nvtx`, `payloads` | each kind of NVTX call; labels with values in structures |
@@ -134,6 +135,7 @@ fn run(cuda: &Cuda, step: &str) {
         "load" => cuda.load_files(rest),
         "reload" => cuda.reload(["_Z5firstv", "_Z6secondv"]),
         "device" => cuda.context(number(0) as i32),
+        "end-context" => cuda.end_context(),
         "profiler" => profiler::steal(cuda, || cuda.launches(KERNEL, 100, 0)),
         "profiler-first" | "fork-first" => {}
         "nvtx" => nvtx::everything(cuda),

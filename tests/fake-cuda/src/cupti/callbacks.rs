@@ -1,4 +1,4 @@
-//! Callbacks at calls of the runtime and of the driver.
+//! Callbacks at calls of the runtime and of the driver, and where contexts and modules come and go.
 
 use super::state;
 use crate::names::Call;
@@ -64,6 +64,62 @@ pub fn deliver(
     callback(
         std::ptr::null_mut(),
         domain,
+        number,
+        (&raw const data).cast(),
+    );
+}
+
+/// CUPTI_CB_DOMAIN_RESOURCE
+pub const RESOURCE: u32 = 3;
+/// CUpti_CallbackIdResource
+pub const CONTEXT_CREATED: u32 = 1;
+pub const CONTEXT_ENDS: u32 = 2;
+pub const MODULE_LOADED: u32 = 6;
+pub const MODULE_ENDS: u32 = 7;
+
+/// CUpti_ResourceData
+#[repr(C)]
+struct ResourceData {
+    context: *mut c_void,
+    handle: *mut c_void,
+    descriptor: *const c_void,
+}
+
+/// CUpti_ModuleResourceData
+#[repr(C)]
+struct Module {
+    id: u32,
+    bytes: usize,
+    cubin: *const u8,
+}
+
+/// Whether there is such a callback.
+pub fn is_of_resource(domain: u32, number: u32) -> bool {
+    let known = [CONTEXT_CREATED, CONTEXT_ENDS, MODULE_LOADED, MODULE_ENDS];
+    domain == RESOURCE && known.contains(&number)
+}
+
+/// Calls the subscriber, if it wants that, where a context or a module comes or goes.
+pub fn deliver_resource(number: u32, context: u32, cubin: Option<&[u8]>) {
+    let callback = {
+        let state = state();
+        let is_wanted = state.callbacks.contains(&(RESOURCE, number));
+        state.callback.filter(|_| is_wanted)
+    };
+    let Some(callback) = callback else { return };
+    let module = Module {
+        id: 1,
+        bytes: cubin.map_or(0, <[u8]>::len),
+        cubin: cubin.map_or(std::ptr::null(), <[u8]>::as_ptr),
+    };
+    let data = ResourceData {
+        context: context as usize as *mut c_void,
+        handle: std::ptr::null_mut(),
+        descriptor: (&raw const module).cast(),
+    };
+    callback(
+        std::ptr::null_mut(),
+        RESOURCE,
         number,
         (&raw const data).cast(),
     );

@@ -1,7 +1,7 @@
 //! The functions that libcupti exports, those of which the hook uses.
 
 use super::buffer::{Callbacks, size_of_record, take_dropped};
-use super::callbacks::Callback;
+use super::callbacks::{self, Callback};
 use super::{Completed, Requested, now, state};
 use crate::config::config;
 use crate::{driver, names, records};
@@ -74,7 +74,9 @@ pub extern "C" fn cuptiEnableCallback(
     if config().refuses_callbacks {
         return NOT_SUPPORTED;
     }
-    if subscriber != std::ptr::dangling_mut() || names::name_of(domain, call).is_none() {
+    let is_known =
+        names::name_of(domain, call).is_some() || callbacks::is_of_resource(domain, call);
+    if subscriber != std::ptr::dangling_mut() || !is_known {
         return INVALID_PARAMETER;
     }
     let mut state = state();

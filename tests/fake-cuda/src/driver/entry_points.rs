@@ -6,6 +6,7 @@ use super::{
     of_driver, of_runtime, tell_stream,
 };
 use crate::config::config;
+use crate::cupti::{callbacks, pc_sampling};
 use crate::{cupti, names, records};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -87,9 +88,17 @@ pub unsafe extern "C" fn cuCtxCreate_v2(
         SUCCESS
     });
     CONTEXT.set(number);
+    callbacks::deliver_resource(callbacks::CONTEXT_CREATED, number, None);
     // SAFETY: the caller's variable.
     unsafe { *context = number as usize };
     code
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxDestroy_v2(context: usize) -> c_int {
+    callbacks::deliver_resource(callbacks::CONTEXT_ENDS, context as u32, None);
+    CONTEXT.set(0);
+    SUCCESS
 }
 
 #[unsafe(no_mangle)]
@@ -154,12 +163,32 @@ pub unsafe extern "C" fn cuStreamCreate(stream: *mut usize, flags: c_uint) -> c_
     code
 }
 
+/// An ELF file, which ends with its section or segment headers; `None` of other images.
+///
+/// # Safety
+/// The image is a text, or an ELF file.
+unsafe fn cubin<'a>(image: *const u8) -> Option<&'a [u8]> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if CStr::from_ptr(image.cast()).to_bytes().first_chunk() != Some(b"\x7fELF\x02") {
+            return None;
+        }
+        let word = |at: usize| image.add(at).cast::<u64>().read_unaligned() as usize;
+        let half = |at: usize| usize::from(image.add(at).cast::<u16>().read_unaligned());
+        let segments = word(0x20) + half(0x36) * half(0x38);
+        let sections = word(0x28) + half(0x3a) * half(0x3c);
+        Some(std::slice::from_raw_parts(image, segments.max(sections)))
+    }
+}
+
 /// Loads a module with one kernel: that of a text in PTX, or `add` where the image is an ELF file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoadData(module: *mut usize, image: *const c_char) -> c_int {
     let mut handle = 0;
     let parameters = [module as usize, image as usize];
     let api = of_driver(names::CU_MODULE_LOAD_DATA, &parameters);
+    // SAFETY: the caller's text or ELF file.
+    let cubin = unsafe { cubin(image.cast()) };
     let code = call(api, |driver, _, _| {
         // SAFETY: the caller's text, or an ELF file, whose first bytes end with a zero.
         let image = unsafe { CStr::from_ptr(image) }.to_string_lossy();
@@ -185,10 +214,12 @@ pub unsafe extern "C" fn cuModuleLoadData(module: *mut usize, image: *const c_ch
             Function {
                 name: place,
                 loaded: false,
+                crc: cubin.map_or(0, pc_sampling::crc),
             },
         );
         SUCCESS
     });
+    callbacks::deliver_resource(callbacks::MODULE_LOADED, CONTEXT.get(), cubin);
     // SAFETY: the caller's variable.
     unsafe { *module = handle };
     code
@@ -208,6 +239,7 @@ pub unsafe extern "C" fn cuModuleGetFunction(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleUnload(module: usize) -> c_int {
+    callbacks::deliver_resource(callbacks::MODULE_ENDS, CONTEXT.get(), None);
     let mut driver = driver();
     match driver.functions.remove(&module) {
         Some(function) => {

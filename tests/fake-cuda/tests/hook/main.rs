@@ -5,6 +5,7 @@ mod clock;
 mod damage;
 mod endings;
 mod graphs;
+mod instructions;
 mod labels;
 mod launches;
 mod objects;

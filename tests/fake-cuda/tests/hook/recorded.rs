@@ -37,6 +37,7 @@ pub struct Recorded {
     pub losses: Vec<(String, u64, String)>,
     pub notes: Vec<String>,
     pub profiles: Vec<Profile>,
+    pub instructions: Instructions,
     pub devices: Vec<(u32, String, Vec<u64>)>,
     /// Device, context and stream of each queue.
     pub queues: BTreeMap<u32, (u32, u32, u32)>,
@@ -338,6 +339,33 @@ impl Recorded {
                     passes,
                     values: values.into_owned(),
                 });
+            }
+            CudaEvent::InstructionSampling {
+                device,
+                period_cycles,
+                reasons,
+            } => {
+                let names = reasons.into_iter().map(|(n, name)| (n, name.into_owned()));
+                self.instructions.reasons.extend(names);
+                self.instructions.sampling.push((device.0, period_cycles));
+            }
+            CudaEvent::InstructionSamples {
+                cubin,
+                function,
+                samples,
+                device,
+            } => {
+                let of = &mut self.instructions;
+                assert!(of.sampling.iter().any(|(known, _)| *known == device.0));
+                for (offset, reason, samples) in samples.iter() {
+                    let reason = of.reasons[reason].clone();
+                    let key = (cubin, function.to_string(), *offset, reason);
+                    *of.samples.entry(key).or_default() += samples;
+                }
+            }
+            CudaEvent::SampledCubin { cubin, bytes } => {
+                let before = self.instructions.cubins.insert(cubin, bytes.to_owned());
+                assert_eq!(before, None, "a cubin is written once");
             }
         }
     }

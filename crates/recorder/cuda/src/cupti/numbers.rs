@@ -34,6 +34,17 @@ pub mod kind {
 pub mod domain {
     pub const DRIVER: u32 = 1;
     pub const RUNTIME: u32 = 2;
+    pub const RESOURCE: u32 = 3;
+}
+
+/// CUpti_CallbackIdResource
+pub mod resource {
+    pub const CONTEXT_CREATED: u32 = 1;
+    /// CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING
+    pub const CONTEXT_ENDS: u32 = 2;
+    pub const MODULE_LOADED: u32 = 6;
+    /// CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING
+    pub const MODULE_ENDS: u32 = 7;
 }
 
 /// CUptiResult

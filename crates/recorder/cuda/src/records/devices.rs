@@ -28,11 +28,6 @@ struct Facts {
     limits: DeviceLimits,
 }
 
-/// The id in events; CUPTI's numbers begin at 0, which means "none" in events.
-fn id_of(device: u32) -> ids::Device {
-    ids::Device(device.wrapping_add(1))
-}
-
 impl Devices {
     /// # Safety
     /// The record is a device's.
@@ -90,7 +85,7 @@ impl Devices {
         if device.facts.is_some() {
             device.write(number, recorder);
         }
-        id_of(number)
+        driver::device_id(number)
     }
 
     /// Writes the devices that were used and that CUPTI has not described.
@@ -110,7 +105,7 @@ impl Device {
         }
         let facts = self.facts.as_ref();
         recorder.write(&CommonEvent::Device {
-            device: id_of(number),
+            device: driver::device_id(number),
             api: Api::Cuda,
             name: facts.map_or_else(
                 || Cow::Owned(format!("CUDA device {number}")),
@@ -124,7 +119,7 @@ impl Device {
         });
         if let Some(facts) = facts {
             recorder.write(&CudaEvent::DeviceLimits {
-                device: id_of(number),
+                device: driver::device_id(number),
                 limits: facts.limits,
             });
         }

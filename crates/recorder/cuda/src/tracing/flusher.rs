@@ -4,6 +4,7 @@
 
 use super::flush::{flush, flush_for_good};
 use super::switch::follow_session;
+use crate::instructions::{self, Cubins};
 use crate::recorder::{Recorder, recorder};
 use crate::sources::Sources;
 use crate::subscription;
@@ -33,13 +34,18 @@ pub fn start(recorder: &'static Recorder) {
     let thread = hook::spawn(move || {
         guard(|| {
             let mut sources = Sources::default();
+            let mut cubins = Cubins::default();
             while !STOP.load(Acquire) {
                 std::thread::park_timeout(FLUSH_EVERY);
                 follow_session(recorder);
                 flush(recorder);
+                instructions::take(recorder);
                 sources.write(recorder);
+                cubins.write(recorder);
             }
+            instructions::finish(recorder);
             sources.write(recorder);
+            cubins.write(recorder);
             flush_for_good(recorder);
         });
         RUNS.store(false, Release);
@@ -74,6 +80,7 @@ extern "C" fn at_exit() {
                 std::thread::sleep(Duration::from_micros(200));
             }
         } else {
+            instructions::finish(recorder);
             flush_for_good(recorder);
         }
     });

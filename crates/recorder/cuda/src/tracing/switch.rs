@@ -4,7 +4,7 @@ use super::flush::flush;
 use super::kinds::{self, WORK};
 use crate::recorder::Recorder;
 use crate::subscription::{self, Subscription};
-use crate::{callbacks, window};
+use crate::{callbacks, instructions, window};
 use gapscope_spool::event::LossKind;
 use std::sync::{Mutex, PoisonError};
 
@@ -53,6 +53,8 @@ fn switch(recorder: &Recorder, subscription: &'static Subscription, is_on: &mut 
 /// Recording starts: kernels, transfers and calls are recorded from here on.
 fn start_window(recorder: &Recorder, subscription: &'static Subscription) {
     window::start();
+    // What was sampled before is not wanted.
+    instructions::take(recorder);
     let [calls, waits, events] = CALLBACKS
         .each_ref()
         .map(|(name, loss)| kinds::is_wanted(recorder, name, loss));
@@ -68,6 +70,7 @@ fn start_window(recorder: &Recorder, subscription: &'static Subscription) {
 
 /// Recording ends: from here on a launch costs next to nothing.
 fn end_window(recorder: &Recorder, subscription: &Subscription) {
+    instructions::take(recorder);
     window::end();
     callbacks::end_window(subscription);
     kinds::disable(&subscription.cupti, &WORK);

@@ -10,6 +10,7 @@ mod call;
 mod event_waits;
 mod finish;
 mod graph_captures;
+mod instructions;
 mod profiles;
 mod returns;
 mod work;
@@ -24,6 +25,8 @@ use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{KernelId, ProcessId, QueueId};
 use gapscope_trace::tables::Tables;
 use graph_captures::GraphCaptures;
+pub(super) use instructions::FunctionSamples;
+use instructions::Instructions;
 pub(super) use profiles::Profile;
 use returns::Returns;
 use rustc_hash::FxHashMap;
@@ -60,6 +63,7 @@ pub struct Cuda {
     graph_captures: GraphCaptures,
     /// Profiles of launches whose work has not come.
     profiles: FxHashMap<hook::Correlation, Profile>,
+    instructions: Instructions,
     /// The latest start of a call whose work has come.
     latest_launch_ns: Option<i64>,
     /// Anything of CUDA was recorded.

@@ -103,10 +103,7 @@ impl Kernels {
 
     /// The first kernel of a process that has this entry point, which is new where there is none.
     pub fn called(&mut self, process: ProcessId, entry_point: &str) -> KernelId {
-        let is_it = |k: &Kernel| k.process == process && k.entry_point == entry_point;
-        let known = self.kernels.ids().zip(self.kernels.iter());
-        let known = known.into_iter().find(|(_, kernel)| is_it(kernel));
-        if let Some((id, _)) = known {
+        if let Some(id) = self.find_called(process, entry_point) {
             return id;
         }
         self.add(Kernel {
@@ -114,6 +111,14 @@ impl Kernels {
             entry_point: entry_point.to_owned(),
             ..Kernel::default()
         })
+    }
+
+    /// A kernel of a process by its entry point, if there is one.
+    pub fn find_called(&self, process: ProcessId, entry_point: &str) -> Option<KernelId> {
+        let is_it = |k: &Kernel| k.process == process && k.entry_point == entry_point;
+        let known = self.kernels.ids().zip(self.kernels.iter());
+        let known = known.into_iter().find(|(_, kernel)| is_it(kernel));
+        known.map(|(id, _)| id)
     }
 
     /// The row of a kernel that is launched in this way: its own for the first way, another for each further one.

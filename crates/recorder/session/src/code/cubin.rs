@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// STO_CUDA_ENTRY, in a symbol's `st_other`: a kernel.
 const ENTRY: u8 = 0x10;
 
-type Elf<'a> = ElfFile64<'a, Endianness>;
+pub(super) type Elf<'a> = ElfFile64<'a, Endianness>;
 
 /// The piece of a cubin; `None` where it is none. Where lines of the source are known, the assembler has put the PTX
 /// beside them.
@@ -73,7 +73,10 @@ fn written_in(elf: &Elf<'_>) -> Option<String> {
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-fn path(file: &FileEntry<Bytes<'_>>, header: &LineProgramHeader<Bytes<'_>>) -> Option<String> {
+pub(super) fn path(
+    file: &FileEntry<Bytes<'_>>,
+    header: &LineProgramHeader<Bytes<'_>>,
+) -> Option<String> {
     let text = |value: AttributeValue<Bytes<'_>>| match value {
         AttributeValue::String(text) => text.to_string().ok().map(str::to_owned),
         _ => None,

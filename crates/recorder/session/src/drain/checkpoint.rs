@@ -14,7 +14,7 @@ use std::path::Path;
 
 pub const STATE: &str = "parts/state";
 /// The version of [`STATE`]: it changes with everything in it, so that a gapscope reads only its own.
-pub const STATE_VERSION: u32 = 13;
+pub const STATE_VERSION: u32 = 14;
 
 /// What a checkpoint holds.
 #[derive(Serialize, Deserialize)]

@@ -226,6 +226,7 @@ fn record(
         cuda: None,
         layers: Layers::default(),
         profile: Vec::new(),
+        instructions: None,
         stdout_to_stderr: false,
         spool_limit_bytes: None,
         stack_rate_hz: None,

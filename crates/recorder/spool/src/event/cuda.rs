@@ -161,6 +161,34 @@ pub enum CudaEvent<'a> {
         /// Places in [`METRICS`](gapscope_model::kernel_profile::METRICS), with values.
         values: Cow<'a, [(u16, f64)]>,
     },
+    /// The instructions that run on a device are sampled from now on.
+    InstructionSampling {
+        /// The device.
+        device: ids::Device,
+        /// Cycles between two samples; 0: not known.
+        period_cycles: u64,
+        /// What keeps a warp from issuing its next instruction, in CUPTI's words, by its numbers.
+        reasons: Vec<(u32, Cow<'a, str>)>,
+    },
+    /// Samples of a function's instructions, besides those of before.
+    InstructionSamples {
+        /// The device.
+        device: ids::Device,
+        /// CUPTI's checksum of the cubin.
+        cubin: u64,
+        /// The function, as the code calls it; empty: not known.
+        function: Cow<'a, str>,
+        /// Bytes from the function's start, number of the reason, samples.
+        samples: Cow<'a, [(u64, u32, u32)]>,
+    },
+    /// A cubin with lines of its source was loaded while instructions are sampled.
+    SampledCubin {
+        /// CUPTI's checksum of it.
+        cubin: u64,
+        /// The cubin; empty: it is too large to be kept.
+        #[serde(with = "serde_bytes")]
+        bytes: &'a [u8],
+    },
 }
 
 /// Everything that is the same each time a program launches a kernel in the same way: a launch is then a small number.

@@ -50,6 +50,7 @@ functions! {
     create_stream "cuStreamCreate" (*mut usize, c_uint) -> c_int;
     load_module "cuModuleLoadData" (*mut usize, *const c_char) -> c_int;
     unload_module "cuModuleUnload" (usize) -> c_int;
+    destroy_context "cuCtxDestroy_v2" (usize) -> c_int;
     launch "cuLaunchKernel" (usize, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, usize, *mut *mut c_void, *mut *mut c_void) -> c_int;
     runtime_launch "fake_runtime_launch" (usize, c_uint, c_uint, usize) -> c_int;
     get_device "cudaGetDevice" (*mut c_int) -> c_int;
@@ -127,6 +128,12 @@ impl Cuda {
     pub fn context(&self, device: c_int) {
         // SAFETY: see above.
         made::<usize>(|context| unsafe { (self.create_context)(context, 0, device) });
+    }
+
+    /// Destroys the current context.
+    pub fn end_context(&self) {
+        // SAFETY: see above.
+        check(unsafe { (self.destroy_context)(self.current()) });
     }
 
     /// Makes a green context, which is current from here on, and launches on a stream of it.

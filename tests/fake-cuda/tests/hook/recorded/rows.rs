@@ -3,6 +3,18 @@
 use gapscope_spool::event::{
     LabelEdge, LabelScope, LaunchShape, Payload, Span, TransferKind, WaitKind,
 };
+use std::collections::BTreeMap;
+
+/// What was sampled of instructions.
+#[derive(Debug, Default)]
+pub struct Instructions {
+    /// Devices, with their periods.
+    pub sampling: Vec<(u32, u64)>,
+    pub reasons: BTreeMap<u32, String>,
+    /// By cubin, function, offset and reason.
+    pub samples: BTreeMap<(u64, String, u64, String), u32>,
+    pub cubins: BTreeMap<u64, Vec<u8>>,
+}
 
 /// A kernel that ran.
 #[derive(Debug, Clone)]

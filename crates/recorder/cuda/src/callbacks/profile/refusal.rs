@@ -1,5 +1,6 @@
 //! Why launches were not profiled, in sentences for the report.
 
+use crate::cupti::refusal;
 use gapscope_cupti::{Failure, code};
 use gapscope_spool::model::kernel_profile::Wanted;
 
@@ -37,31 +38,16 @@ pub fn unmet(wanted: &Wanted, profiled: u32, seen: bool) -> String {
 
 /// What CUPTI's refusal means; a sentence without its full stop.
 pub fn of(failure: Failure) -> String {
-    let meaning = match failure.code {
-        code::HARDWARE_BUSY => {
-            "another profiler has the GPU's counters: end it, such as ncu, nsys, DCGM or a sampler of gapscope"
+    let meaning = refusal::meaning(failure).or(match failure.code {
+        code::NOT_SUPPORTED => {
+            Some("this libcupti or the GPU cannot do it; CUDA 12.6 or later can")
         }
-        code::INSUFFICIENT_PRIVILEGES => {
-            "the driver gives counters to administrators only: run as root, or load the driver with \
-             NVreg_RestrictProfilingToAdminUsers=0"
-        }
-        code::VIRTUALIZED_DEVICE_NOT_SUPPORTED
-        | code::VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES => {
-            "the virtual GPU has no profiling: its host has to allow it"
-        }
-        code::CONFIDENTIAL_COMPUTING_NOT_SUPPORTED => "confidential computing forbids it",
-        code::MIG_DEVICE_NOT_SUPPORTED => "CUPTI does not profile parts of GPUs (MIG)",
-        code::WSL_DEVICE_NOT_SUPPORTED => "the driver for WSL has no counters",
-        code::NOT_INITIALIZED => {
-            "libnvperf_host.so is missing beside libcupti; `pip install nvidia-cuda-cupti` has both"
-        }
-        code::NOT_SUPPORTED => "this libcupti or the GPU cannot do it; CUDA 12.6 or later can",
-        code::OLD_PROFILER_API_INITIALIZED => {
-            "an older profiler inside the program has the counters"
-        }
-        code::OUT_OF_MEMORY => "there is not enough memory to keep what the kernel writes",
-        code::INVALID_CHIP_NAME => "this libcupti does not know the GPU: a newer one may",
-        _ => return failure.to_string(),
-    };
-    format!("{meaning} ({failure})")
+        code::OUT_OF_MEMORY => Some("there is not enough memory to keep what the kernel writes"),
+        code::INVALID_CHIP_NAME => Some("this libcupti does not know the GPU: a newer one may"),
+        _ => None,
+    });
+    match meaning {
+        Some(meaning) => format!("{meaning} ({failure})"),
+        None => failure.to_string(),
+    }
 }

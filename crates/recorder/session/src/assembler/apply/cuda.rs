@@ -1,7 +1,7 @@
 //! Events of the CUDA library.
 
 use super::super::Assembler;
-use super::super::cuda::{Batch, CallRecord, Profile};
+use super::super::cuda::{Batch, CallRecord, FunctionSamples, Profile};
 use super::super::objects::PoolRecord;
 use gapscope_spool::event::CudaEvent;
 use gapscope_spool::ids as hook;
@@ -144,6 +144,28 @@ impl Assembler {
                     values: values.into_owned(),
                 };
                 self.kernel_profiled(process, (thread, correlation), span, profile, tables);
+            }
+            CudaEvent::InstructionSampling {
+                device,
+                period_cycles,
+                reasons,
+            } => self.instruction_sampling(process, device, period_cycles, reasons),
+            CudaEvent::InstructionSamples {
+                device,
+                cubin,
+                function,
+                samples,
+            } => {
+                let samples = FunctionSamples {
+                    device,
+                    cubin,
+                    function,
+                    samples,
+                };
+                self.instruction_samples(process, samples);
+            }
+            CudaEvent::SampledCubin { cubin, bytes } => {
+                self.sampled_cubin(process, cubin, bytes);
             }
         }
     }

@@ -99,6 +99,7 @@ impl Assembler {
             self.give_up(process, &mut cuda, slot.half, tables);
         }
         self.finish_profiles(process, &mut cuda, tables);
+        self.finish_instructions(process, &mut cuda, tables);
         cuda.event_waits.settle(self.latest_ns, true, tables);
         let devices: Vec<DeviceId> = self.devices_of(process).collect();
         for device in devices {

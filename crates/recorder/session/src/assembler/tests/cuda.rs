@@ -4,6 +4,7 @@ mod any;
 mod calls;
 mod clock;
 mod code;
+mod instructions;
 mod labels;
 mod launches;
 mod profiles;

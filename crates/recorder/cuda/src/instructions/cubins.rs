@@ -1,0 +1,163 @@
+//! Code that may say which lines of source its instructions are of.
+//!
+//! CUPTI hands over each cubin as it is loaded, also those that the driver has made of PTX. The thread that loads it copies it, if it has
+//! lines; the thread that flushes asks CUPTI for its checksum and writes it.
+
+use crate::recorder::Recorder;
+use gapscope_cupti::CubinLibrary;
+use gapscope_spool::event::CudaEvent;
+use rustc_hash::FxHashSet;
+use std::ffi::c_void;
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Larger ones are not kept.
+const LARGEST: usize = 32 << 20;
+/// Copies that wait to be written.
+const MOST_WAITING: usize = 64 << 20;
+/// What is written of a process.
+const MOST: usize = 256 << 20;
+const ELF: &[u8] = b"\x7fELF";
+const LINES: &[u8] = b"\0.debug_line\0";
+
+static LIBRARY: OnceLock<CubinLibrary> = OnceLock::new();
+static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
+    copies: Vec::new(),
+    not_kept: Vec::new(),
+    bytes: 0,
+});
+
+#[derive(Default)]
+struct Waiting {
+    copies: Vec<Vec<u8>>,
+    /// Checksums of those that are too large.
+    not_kept: Vec<u64>,
+    bytes: usize,
+}
+
+/// What has been written of this process.
+#[derive(Default)]
+pub struct Cubins {
+    known: FxHashSet<u64>,
+    bytes: usize,
+}
+
+/// CUpti_ModuleResourceData
+#[repr(C)]
+struct Module {
+    id: u32,
+    bytes: usize,
+    cubin: *const u8,
+}
+
+/// True where this libcupti can tell cubins apart.
+pub fn prepare(libcupti: &Path) -> bool {
+    let library = CubinLibrary::open(libcupti);
+    library.is_ok_and(|library| LIBRARY.set(library).is_ok() || LIBRARY.get().is_some())
+}
+
+/// Code was loaded.
+///
+/// # Safety
+/// It is null, or CUPTI's description of a module, whose code is there.
+pub unsafe fn loaded(module: *const c_void) {
+    let Some(library) = LIBRARY.get() else { return };
+    // SAFETY: as the caller promises.
+    let cubin = unsafe {
+        match module.cast::<Module>().as_ref() {
+            Some(module) if !module.cubin.is_null() && module.bytes <= isize::MAX as usize => {
+                std::slice::from_raw_parts(module.cubin, module.bytes)
+            }
+            _ => return,
+        }
+    };
+    if !has_lines(cubin) {
+        return;
+    }
+    let has_room = waiting(|waiting| waiting.bytes + cubin.len() <= MOST_WAITING);
+    if cubin.len() > LARGEST || !has_room {
+        if let Ok(crc) = library.crc(cubin) {
+            waiting(|waiting| waiting.not_kept.push(crc));
+        }
+        return;
+    }
+    let copy = cubin.to_vec();
+    waiting(|waiting| {
+        waiting.bytes += copy.len();
+        waiting.copies.push(copy);
+    });
+}
+
+/// Whether one of an ELF file's sections is a line table.
+fn has_lines(cubin: &[u8]) -> bool {
+    let names = || {
+        let number = |at: usize, bytes: usize| {
+            let mut wide = [0; 8];
+            wide[..bytes].copy_from_slice(cubin.get(at..at.checked_add(bytes)?)?);
+            usize::try_from(u64::from_le_bytes(wide)).ok()
+        };
+        let (sections, each, names) = (number(0x28, 8)?, number(0x3a, 2)?, number(0x3e, 2)?);
+        let header = sections.checked_add(each.checked_mul(names)?)?;
+        let start = number(header.checked_add(0x18)?, 8)?;
+        let length = number(header.checked_add(0x20)?, 8)?;
+        cubin.get(start..start.checked_add(length)?)
+    };
+    let contains = |names: &[u8]| names.windows(LINES.len()).any(|name| name == LINES);
+    cubin.starts_with(ELF) && names().is_some_and(contains)
+}
+
+fn waiting<T>(change: impl FnOnce(&mut Waiting) -> T) -> T {
+    change(&mut WAITING.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Cubins {
+    /// Writes what has been loaded.
+    pub fn write(&mut self, recorder: &Recorder) {
+        let Some(library) = LIBRARY.get() else { return };
+        let Waiting {
+            copies, not_kept, ..
+        } = waiting(std::mem::take);
+        for crc in not_kept {
+            self.write_one(recorder, crc, &[]);
+        }
+        for copy in copies {
+            match library.crc(&copy) {
+                Ok(crc) => self.write_one(recorder, crc, &copy),
+                Err(failure) => recorder.note(&format!(
+                    "Lines of sampled instructions are not known: {failure}."
+                )),
+            }
+        }
+    }
+
+    fn write_one(&mut self, recorder: &Recorder, cubin: u64, bytes: &[u8]) {
+        if !self.known.insert(cubin) {
+            return;
+        }
+        let all = self.bytes.saturating_add(bytes.len());
+        let bytes = if all > MOST { &[] } else { bytes };
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        recorder.write(&CudaEvent::SampledCubin { cubin, bytes });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_cubins_with_lines_are_kept() {
+        let with = include_bytes!("../../../session/src/code/testdata/lines.cubin");
+        let without = include_bytes!("../../../session/src/code/testdata/plain.cubin");
+        assert!(has_lines(with));
+        assert!(!has_lines(without));
+        for end in 0..with.len() {
+            has_lines(&with[..end]);
+        }
+        let mut damaged = with.to_vec();
+        for at in 0x28..0x40 {
+            damaged[at] = 0xff;
+            has_lines(&damaged);
+        }
+    }
+}

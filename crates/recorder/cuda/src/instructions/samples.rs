@@ -1,0 +1,116 @@
+//! Samples on their way to the spool.
+
+use crate::recorder::Recorder;
+use gapscope_cupti::Pc;
+use gapscope_spool::event::CudaEvent;
+use gapscope_spool::ids;
+use gapscope_spool::model::kernel_names::Spellings;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// Names that are remembered.
+const MOST_NAMES: usize = 1 << 14;
+/// Samples of an event.
+const MOST_SAMPLES: usize = 1 << 12;
+
+/// Which functions the user wants.
+#[derive(Clone)]
+pub struct Filter {
+    /// A part of the name; empty: all.
+    wanted: String,
+    known: FxHashMap<Box<str>, bool>,
+}
+
+impl Filter {
+    pub fn new(wanted: String) -> Filter {
+        Filter {
+            wanted,
+            known: FxHashMap::default(),
+        }
+    }
+
+    fn wants(&mut self, function: &str) -> bool {
+        if self.wanted.is_empty() {
+            return true;
+        }
+        if let Some(known) = self.known.get(function) {
+            return *known;
+        }
+        if self.known.len() >= MOST_NAMES {
+            self.known.clear();
+        }
+        let wants = Spellings::of(function).contain(&self.wanted);
+        self.known.insert(function.into(), wants);
+        wants
+    }
+}
+
+/// Collects samples that follow each other and are of one function.
+pub struct Batches<'a> {
+    recorder: &'a Recorder,
+    device: ids::Device,
+    filter: &'a mut Filter,
+    /// Else they are thrown away.
+    are_recorded: bool,
+    cubin: u64,
+    function: String,
+    is_wanted: bool,
+    samples: Vec<(u64, u32, u32)>,
+}
+
+impl<'a> Batches<'a> {
+    pub fn new(
+        recorder: &'a Recorder,
+        device: ids::Device,
+        filter: &'a mut Filter,
+        are_recorded: bool,
+    ) -> Batches<'a> {
+        let is_wanted = filter.wants("");
+        Batches {
+            recorder,
+            device,
+            filter,
+            are_recorded,
+            cubin: 0,
+            function: String::new(),
+            is_wanted,
+            samples: Vec::new(),
+        }
+    }
+
+    pub fn add(&mut self, pc: &Pc<'_>) {
+        if !self.are_recorded {
+            return;
+        }
+        let function = pc.function.map(|name| name.to_string_lossy());
+        let function = function.unwrap_or_default();
+        if (self.cubin, &*self.function) != (pc.cubin_crc, &*function) {
+            self.write();
+            self.cubin = pc.cubin_crc;
+            self.is_wanted = self.filter.wants(&function);
+            self.function = function.into_owned();
+        }
+        if self.is_wanted {
+            let of_pc = pc
+                .samples()
+                .map(|(reason, samples)| (pc.offset, reason, samples));
+            self.samples.extend(of_pc);
+            if self.samples.len() >= MOST_SAMPLES {
+                self.write();
+            }
+        }
+    }
+
+    pub fn write(&mut self) {
+        if self.samples.is_empty() {
+            return;
+        }
+        self.recorder.write(&CudaEvent::InstructionSamples {
+            device: self.device,
+            cubin: self.cubin,
+            function: Cow::Borrowed(&self.function),
+            samples: Cow::Borrowed(&self.samples),
+        });
+        self.samples.clear();
+    }
+}

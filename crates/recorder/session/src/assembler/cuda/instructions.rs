@@ -1,0 +1,247 @@
+//! Samples of instructions: added up over the recording, with the lines of source that they are of.
+
+use super::{Assembler, Cuda};
+use crate::assembler::{Source, kernels};
+use crate::code::Lines;
+use gapscope_model::LossKind;
+use gapscope_model::instructions::{NoLine, stall_reason};
+use gapscope_spool::ids as hook;
+use gapscope_trace::ids::ProcessId;
+use gapscope_trace::tables::{PcSample, Table, Tables};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Instructions and reasons of a process.
+const MOST_COUNTS: usize = 1 << 20;
+/// Rows of all its line tables.
+const MOST_LINES: usize = 1 << 22;
+
+/// What is known of a process's samples.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Instructions {
+    sampling: FxHashMap<hook::Device, Sampling>,
+    cubins: FxHashMap<u64, Cubin>,
+    /// Rows of their line tables.
+    lines: usize,
+    functions: FxHashMap<String, u32>,
+    counts: FxHashMap<Key, u64>,
+}
+
+/// How a device is sampled.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Sampling {
+    period_cycles: u64,
+    /// Reasons by their numbers; absent where they count a part of what another one counts.
+    reasons: FxHashMap<u32, Option<Arc<str>>>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Cubin {
+    NotKept,
+    Kept {
+        source: [u8; 16],
+        lines: Option<Lines>,
+    },
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+struct Key {
+    device: hook::Device,
+    cubin: u64,
+    /// Its place in [`Instructions::functions`].
+    function: u32,
+    offset: u64,
+    reason: u32,
+}
+
+/// Samples of a function.
+pub(in crate::assembler) struct FunctionSamples<'a> {
+    pub device: hook::Device,
+    pub cubin: u64,
+    pub function: Cow<'a, str>,
+    pub samples: Cow<'a, [(u64, u32, u32)]>,
+}
+
+impl Assembler {
+    /// A device is sampled from now on.
+    pub(in crate::assembler) fn instruction_sampling(
+        &mut self,
+        process: ProcessId,
+        device: hook::Device,
+        period_cycles: u64,
+        reasons: Vec<(u32, Cow<'_, str>)>,
+    ) {
+        let named =
+            |(number, name): (u32, Cow<'_, str>)| (number, stall_reason(&name).map(Into::into));
+        let sampling = Sampling {
+            period_cycles,
+            reasons: reasons.into_iter().map(named).collect(),
+        };
+        let instructions = &mut self.processes[process].cuda.instructions;
+        instructions.sampling.insert(device, sampling);
+    }
+
+    /// Code with lines was loaded.
+    pub(in crate::assembler) fn sampled_cubin(
+        &mut self,
+        process: ProcessId,
+        crc: u64,
+        bytes: &[u8],
+    ) {
+        let instructions = &mut self.processes[process].cuda.instructions;
+        if instructions.cubins.contains_key(&crc) {
+            return;
+        }
+        let lines = Lines::of(bytes).unwrap_or_default();
+        let rows = instructions.lines.saturating_add(lines.len());
+        if bytes.is_empty() || rows > MOST_LINES {
+            instructions.cubins.insert(crc, Cubin::NotKept);
+            return;
+        }
+        instructions.lines = rows;
+        let mut source = [0; 16];
+        source.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
+        let lines = Some(lines).filter(|lines| lines.len() > 0);
+        instructions
+            .cubins
+            .insert(crc, Cubin::Kept { source, lines });
+        if self.sources.insert(source) {
+            self.new_sources.push(Source {
+                hash: kernels::hex(source),
+                extension: "cubin",
+                bytes: bytes.to_owned(),
+            });
+        }
+    }
+
+    /// Samples have come.
+    pub(in crate::assembler) fn instruction_samples(
+        &mut self,
+        process: ProcessId,
+        samples: FunctionSamples<'_>,
+    ) {
+        let cuda = &mut self.processes[process].cuda;
+        cuda.is_used = true;
+        let lost = cuda.instructions.add(&samples);
+        let reason = "there are too many different instructions";
+        self.ledger.add(LossKind::InstructionSamples, lost, reason);
+    }
+
+    /// Nothing more comes from a process: writes the rows.
+    pub(super) fn finish_instructions(
+        &mut self,
+        process: ProcessId,
+        cuda: &mut Cuda,
+        tables: &mut Tables,
+    ) {
+        let instructions = std::mem::take(&mut cuda.instructions);
+        let mut names = vec![""; instructions.functions.len()];
+        for (name, place) in &instructions.functions {
+            names[*place as usize] = name;
+        }
+        let mut counts: Vec<_> = instructions.counts.iter().collect();
+        counts.sort_unstable();
+        let functions: Vec<_> = (names.iter())
+            .map(|name| (!name.is_empty()).then(|| Arc::from(*name)))
+            .collect();
+        let of_functions: Vec<_> = (names.iter())
+            .map(|name| self.kernels.find_called(process, name))
+            .collect();
+        for (key, samples) in counts {
+            let place = key.function as usize;
+            let sampling = instructions.sampling.get(&key.device);
+            let reason = match sampling.and_then(|sampling| sampling.reasons.get(&key.reason)) {
+                Some(Some(reason)) => Arc::clone(reason),
+                Some(None) => continue,
+                None => {
+                    let reason = "CUPTI does not name their reason";
+                    self.ledger
+                        .add(LossKind::InstructionSamples, *samples, reason);
+                    continue;
+                }
+            };
+            let device = self.device(process, key.device);
+            let line = instructions.line(key, names[place]);
+            let source = match instructions.cubins.get(&key.cubin) {
+                Some(Cubin::Kept { source, .. }) => Some(kernels::hex(*source).into()),
+                _ => None,
+            };
+            tables.pc_samples.push(PcSample {
+                process,
+                device,
+                kernel: of_functions[place],
+                function: functions[place].clone(),
+                offset_bytes: key.offset,
+                stall_reason: reason,
+                samples: *samples,
+                period_cycles: sampling.map(|s| s.period_cycles).filter(|c| *c > 0),
+                file: line.ok().map(|(file, _)| Arc::clone(file)),
+                line: line.ok().map(|(_, line)| line),
+                no_line: line.err(),
+                cubin_crc: key.cubin,
+                source,
+            });
+        }
+    }
+}
+
+impl Instructions {
+    /// Returns how many there was no room for.
+    fn add(&mut self, new: &FunctionSamples<'_>) -> u64 {
+        let mut lost = 0u64;
+        let next = self.functions.len() as u32;
+        let function = match self.functions.get(&*new.function) {
+            Some(place) => *place,
+            None if self.functions.len() < MOST_COUNTS => {
+                self.functions
+                    .insert(new.function.clone().into_owned(), next);
+                next
+            }
+            None => {
+                return new
+                    .samples
+                    .iter()
+                    .map(|(.., samples)| u64::from(*samples))
+                    .sum();
+            }
+        };
+        for &(offset, reason, samples) in &*new.samples {
+            let key = Key {
+                device: new.device,
+                cubin: new.cubin,
+                function,
+                offset,
+                reason,
+            };
+            let samples = u64::from(samples);
+            let has_room = self.counts.len() < MOST_COUNTS;
+            match self.counts.get_mut(&key) {
+                Some(count) => *count = count.saturating_add(samples),
+                None if samples == 0 => {}
+                None if has_room => {
+                    self.counts.insert(key, samples);
+                }
+                None => lost = lost.saturating_add(samples),
+            }
+        }
+        lost
+    }
+
+    fn line(&self, key: &Key, function: &str) -> Result<(&Arc<str>, u32), NoLine> {
+        if function.is_empty() {
+            return Err(NoLine::UnknownFunction);
+        }
+        match self.cubins.get(&key.cubin) {
+            Some(Cubin::NotKept) => Err(NoLine::CodeNotKept),
+            Some(Cubin::Kept {
+                lines: Some(lines), ..
+            }) => lines
+                .at(function, key.offset)
+                .ok_or(NoLine::NoneForInstruction),
+            None | Some(Cubin::Kept { lines: None, .. }) => Err(NoLine::NotCompiledIn),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Hot instructions: where kernels' samples are, and what kept warps from issuing there.
+
+use crate::document::{Block, Column, Table, Text};
+use crate::number;
+use gapscope_analysis::Findings;
+use gapscope_analysis::instructions::{SampledKernel, SampledPlace, SampledStall};
+use gapscope_analysis::thresholds::STALL_TOLD;
+use gapscope_trace::tables::NoLine;
+
+/// Kernels that the report tells of.
+const MOST_KERNELS: usize = 5;
+/// Reasons of a place.
+const MOST_REASONS: usize = 2;
+/// Places with a smaller share of the kernel's samples are left out.
+const LEAST_SHARE: f64 = 0.01;
+
+pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
+    let all = &findings.sampled_kernels;
+    let told = all.iter().filter(|kernel| kernel.samples > 0);
+    let mut blocks: Vec<Block> = told
+        .take(MOST_KERNELS.min(top))
+        .flat_map(|kernel| of_kernel(kernel, top))
+        .collect();
+    if blocks.is_empty() {
+        return blocks;
+    }
+    let mut text = "A sample says which instruction is a warp's next one, and why the warp did not issue it yet. Shares are of \
+                    samples, over the whole recording; they are no times."
+        .to_owned();
+    if let Some(period) = period(all) {
+        text += &format!(
+            " Each sampler of the GPU takes one every {} cycles.",
+            number::count(period)
+        );
+    }
+    text += " More: sampled_kernels in --json, the table pc_samples in SQL.";
+    blocks.push(Block::Sentence(Text::new().faint(text)));
+    blocks
+}
+
+fn period(all: &[SampledKernel]) -> Option<u64> {
+    let first = all.first()?.period_cycles;
+    let is_same = all.iter().all(|kernel| kernel.period_cycles == first);
+    first.filter(|_| is_same)
+}
+
+fn of_kernel(kernel: &SampledKernel, top: usize) -> Vec<Block> {
+    let aside = format!(
+        "{}, {} of all",
+        number::of(kernel.samples, "sample", "samples"),
+        number::share(kernel.share)
+    );
+    let shown: Vec<&SampledPlace> = (kernel.places.iter())
+        .filter(|place| place.share >= LEAST_SHARE)
+        .take(top)
+        .collect();
+    let mut table = Table::new([
+        Column::name("instructions"),
+        Column::number("samples"),
+        Column::text("why warps waited there"),
+    ]);
+    for place in &shown {
+        table.row([
+            Text::new().strong(name(place)),
+            number::share(place.share).into(),
+            reasons(&place.stalls).into(),
+        ]);
+    }
+    let mut blocks = vec![
+        Block::Heading(format!("Instructions of {}", kernel.kernel), aside),
+        Block::Table(table),
+    ];
+    for why in NoLine::ALL {
+        let first = (shown.iter()).find(|place| place.no_line == Some(*why));
+        blocks.extend(first.map(|place| {
+            let text = format!("{}: {}.", name(place), why.sentence());
+            Block::Sentence(text.into())
+        }));
+    }
+    let told = (kernel.stalls.iter()).filter(|stall| stall.share >= STALL_TOLD);
+    blocks.extend(told.map(|stall| Block::Item(says(stall))));
+    blocks
+}
+
+/// `scale.cu:12`, or `+0x1a0` where there is no line.
+fn name(place: &SampledPlace) -> String {
+    match (&place.file, place.line) {
+        (Some(file), Some(line)) => {
+            let file = file.rsplit('/').next().unwrap_or(file);
+            format!("{file}:{line}")
+        }
+        _ => format!("+{:#x}", place.offset_bytes),
+    }
+}
+
+fn in_words(stall: &SampledStall) -> String {
+    stall.reason.replace('_', " ")
+}
+
+fn reasons(stalls: &[SampledStall]) -> String {
+    let told = (stalls.iter())
+        .filter(|stall| stall.share >= STALL_TOLD)
+        .take(MOST_REASONS);
+    let told = told.map(|stall| format!("{} {}", in_words(stall), number::share(stall.share)));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// What warps of the kernel waited for.
+fn says(stall: &SampledStall) -> Text {
+    let share = number::share(stall.share);
+    let text = Text::new().strong(format!("{} {share}", in_words(stall)));
+    match stall.meaning {
+        Some(meaning) => text.and(format!(": {meaning}")),
+        None => text.and(": gapscope does not know this reason."),
+    }
+}

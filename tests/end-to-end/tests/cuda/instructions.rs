@@ -1,0 +1,113 @@
+//! Hot instructions: samples of what kernels run, from the stub's PC sampling to the report. What a real GPU says, the part
+//! `pc-sampling` of `tests/cuda-programs` looks at.
+
+use super::Stub;
+use crate::product;
+use gapscope_trace::tables::{NoLine, Table};
+use std::path::Path;
+use std::process::Command;
+
+/// Its kernel `add` was compiled with lines.
+fn cubin() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path = folder.join("crates/recorder/session/src/code/testdata/add.cubin");
+    path.display().to_string()
+}
+
+#[test]
+fn samples_of_a_kernel_name_its_lines_and_what_its_warps_waited_for() {
+    let stub = Stub::new(&[("PC", "page,dropped")]);
+    let steps = format!("load:{} launch:3 sync sleep:250 launch:2 sync", cubin());
+    let recording = stub
+        .program(&steps)
+        .options(&["--instructions"])
+        .record()
+        .ok();
+    let trace = recording.trace();
+    let t = &trace.tables.pc_samples;
+    let of = |kernel: &str| -> Vec<usize> {
+        let name = |row: &usize| t.function[*row].as_deref() == Some(kernel);
+        (0..t.len()).filter(name).collect()
+    };
+    let (with, without) = (of("add"), of("_Z3addPfS_i"));
+    assert_eq!((with.len(), without.len()), (3, 3));
+    let sum = |rows: &[usize]| rows.iter().map(|row| t.samples[*row]).sum::<u64>();
+    assert_eq!((sum(&with), sum(&without)), (10, 50));
+    for row in with {
+        assert_eq!(t.file[row].as_deref(), Some("/tmp/kernels/add.cu"));
+        assert!(t.line[row].is_some() && t.no_line[row].is_none());
+        let source = t.source[row].as_deref().expect("the cubin is kept");
+        let kept = recording.path().join(format!("sources/{source}.cubin"));
+        assert_eq!(std::fs::read(kept).ok(), std::fs::read(cubin()).ok());
+    }
+    for row in without {
+        assert_eq!(t.no_line[row], Some(NoLine::NotCompiledIn));
+        assert!(t.kernel[row].is_some(), "its launches are recorded");
+    }
+    let lost: Vec<_> = (trace.manifest.losses.iter())
+        .map(|loss| (loss.kind.as_str(), loss.count))
+        .collect();
+    assert_eq!(lost, [("samples of instructions", 7)]);
+
+    let report = recording.report();
+    let kernels = report["sampled_kernels"].as_array().expect("kernels");
+    assert_eq!(kernels.len(), 2);
+    assert_eq!(kernels[0]["samples"], 50);
+    assert_eq!(kernels[0]["period_cycles"], 4096);
+    assert_eq!(kernels[0]["stalls"][0]["reason"], "long_scoreboard");
+    let shown = Command::new(product::built("gapscope"))
+        .arg("report")
+        .arg(recording.path())
+        .output()
+        .expect("a report");
+    let text = String::from_utf8_lossy(&shown.stdout);
+    for part in [
+        "Instructions of add",
+        "add.cu:",
+        "+0x20",
+        "long scoreboard 60.0 %",
+        "no line information: compile with -lineinfo",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+#[test]
+fn only_kernels_of_the_name_are_reported() {
+    let stub = Stub::new(&[]);
+    let steps = format!("load:{} launch:3 sync", cubin());
+    let recording = stub
+        .program(&steps)
+        .options(&["--instructions=_Z3add"])
+        .record()
+        .ok();
+    let t = recording.trace().tables.pc_samples;
+    assert!(!t.is_empty());
+    let all = t.function.iter();
+    assert!(
+        all.into_iter()
+            .all(|name| name.as_deref() == Some("_Z3addPfS_i"))
+    );
+}
+
+#[test]
+fn a_refusal_is_said_and_the_program_goes_on() {
+    for (wrong, said) in [
+        ("busy", "another profiler has the GPU's counters"),
+        ("privileges", "administrators only"),
+    ] {
+        let stub = Stub::new(&[("PC", wrong)]);
+        let program = stub.program("launch:3 sync");
+        let recording = program.options(&["--instructions"]).record().ok();
+        let trace = recording.trace();
+        assert_eq!(trace.tables.dispatches.len(), 3);
+        assert!(!recording.path().join("pc_samples.parquet").exists());
+        let notes = trace.manifest.notes.join("\n");
+        assert!(notes.contains("Instructions were not sampled: "), "{notes}");
+        assert!(notes.contains(said), "{notes}");
+    }
+}
