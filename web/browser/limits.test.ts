@@ -44,6 +44,19 @@ test("kernels are where their shares of the limits are, and name them", async ()
   await expect.poll(() => page.locator("input[type=search]").inputValue()).toBe("^gemm$");
 });
 
+test("the table fits into the panel, and says in narrow windows too what columns without room would", async () => {
+  opened = await openTrace(`${viewer.url}#p=limits`);
+  const { page } = opened;
+  await expect.poll(() => page.locator(".kernel-mark").count()).toBe(3);
+  const table = page.locator(".limits-panel .table");
+  for (const width of [700, 860, 1000, 1280, 1920]) {
+    await page.setViewportSize({ width, height: 800 });
+    expect(await table.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), `at ${width} px`).toBe(0);
+    const said = (await table.innerText()).replaceAll(/\s+/g, " ");
+    expect(said).toContain(width > 1200 ? "80 % ± 0 80.0 % FMA 10.0 % 100 %" : "DRAM 80.0 %, FMA 10.0 %, 100 % covered");
+  }
+});
+
 test("a dispatch has its kernel's counters", async () => {
   opened = await openTrace(`${viewer.url}#e=dispatches.0`);
   const details = opened.page.locator(".kernel-counters");

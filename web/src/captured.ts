@@ -12,7 +12,7 @@ import { keepTheme, storedTheme } from "./theme.ts";
 import { bytes, count, duration, of } from "./time/format.ts";
 
 export class CapturePage {
-  private readonly look = new Look();
+  private readonly look = new Look([]);
   private readonly panel: DependenciesPanel;
 
   constructor(

@@ -4,10 +4,11 @@ import type { Causes } from "./data/causes.ts";
 import type { Code } from "./data/code.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import { NO_LABEL } from "./data/trace.ts";
-import { type Colours, type Costs, colours, mixed, sharedSlots, type Theme, WORK_SLOTS, workSlots } from "./draw/palette.ts";
+import { type Colours, colours, mixed, REST, type Theme, workSlots } from "./draw/palette.ts";
 import type { Lane } from "./lane/lane.ts";
 import type { Colouring } from "./link.ts";
 import { marks, type Pattern } from "./search.ts";
+import { type NameKind, Slots } from "./slots.ts";
 
 /** The colour of a host call: that of the cause that it explains. */
 export function callColour(call: string, causes: Causes, colours: Colours): string {
@@ -33,20 +34,6 @@ interface Marked {
   lanes: WeakMap<Lane, Found>;
 }
 
-/** What colours of work are by. */
-type By = "kernel" | "label";
-
-/** What each name of a trace costs in the tracks that are there. */
-interface Priced extends Costs {
-  tracks: number;
-}
-
-/** The colours of names in traces that are open together. */
-interface Ranked {
-  priced: readonly Priced[];
-  slots: readonly Uint8Array[];
-}
-
 export class Look {
   theme: Theme = "light";
   colouring: Colouring = "kernel";
@@ -55,11 +42,11 @@ export class Look {
   private matches: ((text: string) => boolean) | null = null;
   private readonly pales: Record<Theme, Map<string, string>> = { light: new Map(), dark: new Map() };
   private readonly lineSlots = new WeakMap<Code, Uint8Array>();
-  /** Traces that are open together: a name has one colour in all of them. */
-  traces: readonly Trace[] = [];
-  private readonly priced: Record<By, WeakMap<Trace, Priced>> = { kernel: new WeakMap(), label: new WeakMap() };
-  /** By the first of the traces. */
-  private readonly ranked: Record<By, WeakMap<Trace, Ranked>> = { kernel: new WeakMap(), label: new WeakMap() };
+  private readonly slots: Slots;
+
+  constructor(traces: readonly Trace[]) {
+    this.slots = new Slots(traces);
+  }
 
   get colours(): Colours {
     return colours(this.theme);
@@ -123,7 +110,7 @@ export class Look {
   lineColour(code: Code, line: number): string {
     let slots = this.lineSlots.get(code);
     if (!slots) this.lineSlots.set(code, (slots = workSlots(code.counts)));
-    return this.colours.work[slots[line] ?? WORK_SLOTS - 1];
+    return this.colours.work[slots[line] ?? REST];
   }
 
   /** Labels came: what was found without them is not all. */
@@ -131,42 +118,18 @@ export class Look {
     for (const lane of track.lanes) this.found.get(trace)?.lanes.delete(lane);
   }
 
-  /** The colour of each kernel or label of a trace: the costliest of all traces have their own. */
-  private slots(trace: Trace, by: By): Uint8Array {
-    const together = this.traces.includes(trace) ? this.traces : [trace];
-    const priced = together.map((one) => this.price(one, by));
-    const known = this.ranked[by].get(together[0]);
-    const same = known && known.priced.length === priced.length && known.priced.every((one, at) => one === priced[at]);
-    const ranked = same ? known : { priced, slots: sharedSlots(priced) };
-    if (!same) this.ranked[by].set(together[0], ranked);
-    return ranked.slots[together.indexOf(trace)];
-  }
-
-  private price(trace: Trace, by: By): Priced {
-    const { strings } = trace;
-    const ready = trace.tracks.filter((track) => track.kind === "work" && track.state === "ready" && (by === "kernel" || track.labels));
-    const known = this.priced[by].get(trace);
-    if (known && known.tracks === ready.length && known.names === strings && known.costs.length === strings.length) return known;
-    const costs = new Float64Array(strings.length);
-    for (const track of ready) {
-      track.lanes.forEach((lane, number) => {
-        const keys = by === "kernel" ? lane.key : track.labels?.[number];
-        if (!keys) return;
-        for (let i = 0; i < lane.count; i += 1) if (keys[i] < costs.length) costs[keys[i]] += lane.duration_ns[i];
-      });
-    }
-    const priced = { tracks: ready.length, names: strings, costs };
-    this.priced[by].set(trace, priced);
-    return priced;
+  /** All that was in sight is there: colours stay as they are, as far as they can. */
+  settle(): void {
+    this.slots.settle();
   }
 
   /** Which of the colours of work a name has. */
-  slotOf(trace: Trace, name: number | null, by: By): number {
-    return (name === null ? undefined : this.slots(trace, by)[name]) ?? WORK_SLOTS - 1;
+  slotOf(trace: Trace, name: number | null, by: NameKind): number {
+    return (name === null ? undefined : this.slots.of(trace, by)[name]) ?? REST;
   }
 
   /** The colour of a name, for tables. */
-  nameColour(trace: Trace, name: number | null, by: By): string {
+  nameColour(trace: Trace, name: number | null, by: NameKind): string {
     return this.colours.work[this.slotOf(trace, name, by)];
   }
 
@@ -176,15 +139,15 @@ export class Look {
     const it = track.lanes[lane];
     switch (track.kind) {
       case "work": {
-        const rest = colours.work[colours.work.length - 1];
+        const rest = colours.work[REST];
         if (this.colouring === "cause") return () => rest;
         const labels = track.labels?.[lane];
         if (this.colouring === "label") {
           if (!labels) return () => rest;
-          const slots = this.slots(trace, "label");
+          const slots = this.slots.of(trace, "label");
           return (event) => (labels[event] === NO_LABEL ? rest : (colours.work[slots[labels[event]]] ?? rest));
         }
-        const slots = this.slots(trace, "kernel");
+        const slots = this.slots.of(trace, "kernel");
         return (event) => colours.work[slots[it.key[event]]] ?? rest;
       }
       case "gaps":

@@ -1,18 +1,21 @@
-// What is to be known of the traces before anything else: what cannot be read, what is folded, what the recording lacks.
+// What is to be known before anything else: what cannot be read, what is folded, what the recording lacks.
 
 import { unreadSentences } from "./data/losses.ts";
 import { isMissing } from "./data/missing.ts";
-import type { Overview } from "./data/overview.ts";
 import type { Trace } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
+
+/** So much is said of what is folded or lacks. */
+const SAID = 2;
 
 export class Notice {
   readonly element = h("p", { class: "notice", role: "status", hidden: true });
 
   constructor(
-    private readonly overview: Overview,
     private readonly traces: readonly Trace[],
     private readonly first: Trace,
+    /** What a file leaves out. */
+    private readonly folded: string | null,
   ) {}
 
   show(): void {
@@ -23,7 +26,7 @@ export class Notice {
       return this.traces.length > 1 ? sentences.map((sentence) => `${trace.overview.name}: ${sentence}`) : sentences;
     });
     const remarks = overview.complete ? [] : overview.remarks;
-    const said = [this.overview.file?.folded, ...remarks].filter(Boolean).slice(0, 2);
+    const said = [this.folded, ...remarks].filter(Boolean).slice(0, SAID);
     if (unknown.length > 0) unknown.push("What rests on it is unknown.");
     this.element.hidden = unknown.length + said.length === 0;
     fill(this.element, unknown.length > 0 ? h("b", {}, `${unknown.join(" ")} `) : null, said.join(" "));

@@ -10,6 +10,7 @@ import { gapTexts } from "./panels/gaps.ts";
 import { goToNote, placeText } from "./panels/notes.ts";
 import { namedKernels } from "./panels/kernels.ts";
 import { swatch } from "./panels/swatch.ts";
+import { escaped } from "./search.ts";
 import type { Arrangement } from "./timeline/arrangement.ts";
 import { trackWords } from "./timeline/track-words.ts";
 import { count, duration, instant, known, of } from "./time/format.ts";
@@ -170,8 +171,4 @@ export class Results {
     const rank = rankOf(lanes, place);
     return { colour, text: trace.nameOf(place.track, key), note: `${rank === null ? "" : `${count(rank)}.  `}${duration(to_ns - from_ns)} at ${instant(from_ns, 1e4)}`, go: () => this.steps.event(place) };
   }
-}
-
-export function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }

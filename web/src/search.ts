@@ -23,3 +23,8 @@ function reason(error: unknown): string {
 export function marks(texts: readonly string[], matches: (text: string) => boolean): Uint8Array {
   return Uint8Array.from(texts, (text) => (matches(text) ? 1 : 0));
 }
+
+/** The pattern of a text as it stands. */
+export function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+}

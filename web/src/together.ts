@@ -70,11 +70,6 @@ export class Together {
     }
   }
 
-  /** Timelines were changed. */
-  renew(): void {
-    this.lateness.draw();
-  }
-
   choose(rank: number): void {
     const trace = this.traces.find(({ overview }) => overview.manifest.rank?.rank === rank);
     if (trace && trace !== this.shown.first) this.steps.choose(trace.overview.name);

@@ -49,7 +49,7 @@ async function following(): Promise<{ answers: HeldAnswers; trace: Trace; view: 
   await loading;
   const loader = new Loader(
     source,
-    new Look(),
+    new Look([trace]),
     () => undefined,
     (problem) => events.push(problem),
   );
@@ -237,7 +237,7 @@ describe("findings", () => {
 test("a search before the strings are there finds what it would find later", async () => {
   const answers = new HeldAnswers();
   const trace = new Trace(0, grownTo(1), new DataSource(answers));
-  const look = new Look();
+  const look = new Look([trace]);
   look.search(pattern("cos"));
   const loading = trace.loadTrack(trace.tracks[0]);
   await answers.answer("t/0/track/q1.work", trackFrame(LANES, TABLES, 1));

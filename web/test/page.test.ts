@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { firstPair, readSide, type Side, writtenSide } from "../src/compare.ts";
 import { changeText, figureText } from "../src/panels/compare.ts";
-import { colours, inkOn, luminance, sharedSlots, WORK_SLOTS, workSlots } from "../src/draw/palette.ts";
+import { colours, inkOn, luminance, workSlots } from "../src/draw/palette.ts";
 import { actionOf, KEYS } from "../src/input/keys.ts";
 import { Lane } from "../src/lane/lane.ts";
 import { partsIn, startingIn, unionBusy } from "../src/lane/statistics.ts";
@@ -153,7 +153,7 @@ describe("what a search finds", () => {
   // Two lanes; two start at once.
   trace.tracks[0].take(readFrame(trackFrame([[event(0, 0, 0), event(10, 1, 1), event(20, 0, 2)], [event(4, 0, 3), event(20, 0, 4)]], ["dispatches"])));
   trace.tracks[1].take(readFrame(trackFrame([[event(5, 1, 0)]], ["gaps"])));
-  const look = new Look();
+  const look = new Look([trace]);
   look.search(pattern("sin"));
   const lanes = hitLanes(trace, look);
   const at = (lane: number, index: number): EventPlace => ({ track: trace.tracks[0], lane, index });
@@ -315,15 +315,5 @@ describe("colours", () => {
     expect(slots[28]).toBe(1);
     expect(new Set(slots).size).toBe(colours("light").work.length);
     expect(slots[1]).toBe(slots[0]);
-  });
-  test("a name has one colour in all traces: by what it costs in them together", () => {
-    const [first, second] = sharedSlots([
-      { names: ["gemm", "copy", "norm"], costs: [9, 5, 0] },
-      { names: ["norm", "copy", "gemm", "unused"], costs: [8, 6, 1, 0] },
-    ]);
-    // copy 11, gemm 10, norm 8
-    expect([...first]).toEqual([1, 0, 2]);
-    expect([...second]).toEqual([2, 0, 1, WORK_SLOTS - 1]);
-    expect(sharedSlots([{ names: ["a", "b"], costs: [1, 2] }])[0]).toEqual(workSlots([1, 2]));
   });
 });

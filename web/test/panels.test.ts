@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { Findings } from "../src/data/findings.ts";
 import type { Gap } from "../src/data/gaps.ts";
-import type { KernelRow } from "../src/data/kernels.ts";
+import type { KernelCounters, KernelRow } from "../src/data/kernels.ts";
 import { DataSource } from "../src/data/source.ts";
 import { Trace } from "../src/data/trace.ts";
 import { Look } from "../src/look.ts";
@@ -12,7 +12,7 @@ import { type FindingsSoFar, part } from "../src/panels/awaited.ts";
 import { ComparePanel } from "../src/panels/compare.ts";
 import { GapsPanel, nextByCost, nextGap, timeBy } from "../src/panels/gaps.ts";
 import { kernelTable, labelTable, limitText, namedKernels, type NamedKernel } from "../src/panels/kernels.ts";
-import { points, reached } from "../src/panels/limits.ts";
+import { points, reached, spareText } from "../src/panels/limits.ts";
 import { Legend } from "../src/panels/legend.ts";
 import { Verdict } from "../src/panels/verdict.ts";
 import { FakeAnswers, traceOverview } from "./fake-answers.ts";
@@ -148,7 +148,7 @@ describe("a list of gaps", () => {
 
 describe("tables", () => {
   test("of kernels say that they load, why they cannot, or that there are none", () => {
-    const table = kernelTable(made(), new Look(), () => undefined);
+    const table = kernelTable(made(), new Look([]), () => undefined);
     const says = told((found) => (table.take(part(found, COMING, namedKernels)), fake(table.element).innerText));
     expect(says).toMatchObject({ coming: expect.stringMatching(COMING), failed: FAILED.missing, cut: UNKNOWN, empty: "The trace has no dispatches." });
   });
@@ -162,6 +162,9 @@ describe("tables", () => {
     ];
     const found = points(all).map(({ kernel: { name }, memory, compute, unit }) => [name, memory, compute, unit]);
     expect(found).toEqual([["gemm", 0.2, 0.9, "tensor"], ["walk", 0.3, 0.2, "fma"]]);
+    const counters = (covered_share: number, shares: { unit: string; share: number }[]): KernelCounters => ({ covered_share, shares }) as KernelCounters;
+    expect(spareText(counters(0.667, [{ unit: "tensor", share: 0.9 }, { unit: "dram", share: 0.2 }]))).toBe("DRAM 20.0 %, tensor 90.0 %, 66.7 % covered");
+    expect(spareText(counters(0, []))).toBe("0 % covered");
     expect(reached(0.654, 0.011)).toBe("65 % ± 2");
     expect([reached(null, null), reached(0.5, null)]).toEqual(["unknown", "50.0 %"]);
   });
@@ -195,7 +198,7 @@ describe("other panels", () => {
   });
   test("the legend is empty where it is not known what is coloured", () => {
     const trace = made();
-    const legend = new Legend(trace, new Look());
+    const legend = new Legend(trace, new Look([trace]));
     const says = told((found) => ((trace.findings = found), legend.show(), fake(legend.element).innerText));
     expect(says.coming).toContain("when the trace is analysed");
     expect(says).toMatchObject({ failed: "", cut: "", empty: "" });

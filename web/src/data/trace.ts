@@ -179,6 +179,8 @@ export class Trace {
   causes: Causes;
   tracks: Track[];
   strings: string[] = [];
+  /** Counts what came or went: tracks, their rows and labels, strings. */
+  changes = 0;
   findings: Findings | { missing: string } | null = null;
   /** Called when a track's rows were replaced, with the lanes that it had. */
   replaced: (track: Track, before: readonly Lane[]) => void = () => undefined;
@@ -230,6 +232,7 @@ export class Trace {
     });
     this.overview = overview;
     this.causes = new Causes(overview.causes, overview.calls);
+    this.changes += 1;
   }
 
   /** Takes another edition: what was loaded is forgotten. */
@@ -251,7 +254,9 @@ export class Trace {
       await before?.catch(() => undefined);
       const { strings } = this;
       const more = await this.source.strings(this.number, strings.length);
-      if (strings === this.strings && more.from === strings.length) for (const text of more.strings) strings.push(text);
+      if (strings !== this.strings || more.from !== strings.length) return;
+      for (const text of more.strings) strings.push(text);
+      this.changes += 1;
     })();
     this.loadingStrings = loading;
     await loading;
@@ -336,6 +341,7 @@ export class Trace {
       const before = [...track.lanes];
       if (track.isCounter) track.takeCounter(frame);
       else track.take(frame);
+      this.changes += 1;
       this.replaced(track, before);
     } catch (error) {
       // The other edition is about to come, and it is asked for anew.
@@ -349,6 +355,8 @@ export class Trace {
     if (track.labels || track.state !== "ready" || !(track.kind === "work" || track.kind === "command-buffers")) return;
     const { cleared } = track;
     const frame = await this.source.trackLabels(this.number, track.id, 0);
-    if (cleared === track.cleared && frame.header.rows === track.count) track.takeLabels(frame);
+    if (cleared !== track.cleared || frame.header.rows !== track.count) return;
+    track.takeLabels(frame);
+    this.changes += 1;
   }
 }

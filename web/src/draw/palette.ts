@@ -10,6 +10,8 @@ const WORK: Record<Theme, readonly string[]> = {
 
 /** Colours of work, with that for everything else. */
 export const WORK_SLOTS = WORK.light.length;
+/** That for everything else. */
+export const REST = WORK_SLOTS - 1;
 
 export interface Colours {
   background: string;
@@ -92,33 +94,9 @@ export function workSlots(costs: ArrayLike<number>): Uint8Array {
   const order = Array.from({ length: costs.length }, (_, i) => i)
     .filter((key) => costs[key] > 0)
     .sort((a, b) => costs[b] - costs[a] || a - b);
-  const rest = WORK.light.length - 1;
-  const slots = new Uint8Array(costs.length).fill(rest);
-  order.slice(0, rest).forEach((key, rank) => (slots[key] = rank));
+  const slots = new Uint8Array(costs.length).fill(REST);
+  order.slice(0, REST).forEach((key, rank) => (slots[key] = rank));
   return slots;
-}
-
-/** Names and what each costs. */
-export interface Costs {
-  readonly names: readonly string[];
-  readonly costs: ArrayLike<number>;
-}
-
-/** The same for several lists, by what a name costs in all of them: it has one colour in each. */
-export function sharedSlots(lists: readonly Costs[]): Uint8Array[] {
-  if (lists.length === 1) return [workSlots(lists[0].costs)];
-  const places = new Map<string, number>();
-  const sums: number[] = [];
-  for (const { names, costs } of lists) {
-    for (let key = 0; key < costs.length; key += 1) {
-      if (!(costs[key] > 0)) continue;
-      const place = places.get(names[key]) ?? places.size;
-      places.set(names[key], place);
-      sums[place] = (sums[place] ?? 0) + costs[key];
-    }
-  }
-  const slots = workSlots(sums);
-  return lists.map(({ names, costs }) => Uint8Array.from(costs, (_, key) => slots[places.get(names[key]) ?? -1] ?? WORK_SLOTS - 1));
 }
 
 /** `part` of the one colour `#rrggbb` and the rest of the other. */

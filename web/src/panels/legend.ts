@@ -2,7 +2,7 @@
 
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import { WORK_SLOTS } from "../draw/palette.ts";
+import { REST, WORK_SLOTS } from "../draw/palette.ts";
 import type { Look } from "../look.ts";
 import { duration, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
@@ -28,7 +28,7 @@ export class Legend {
         : (findings.kernels ?? []).map((kernel, at) => ({ text: kernel.name, key: findings.kernel_rows[at]?.name ?? null, ns: kernel.busy_ns }));
     const by = colouring === "label" ? "label" : "kernel";
     // Only work of its own has a colour, not what is under the labels inside.
-    const coloured = rows.filter((row) => row.key !== null && this.look.slotOf(this.trace, row.key, by) < WORK_SLOTS - 1).slice(0, WORK_SLOTS);
+    const coloured = rows.filter((row) => row.key !== null && this.look.slotOf(this.trace, row.key, by) !== REST).slice(0, WORK_SLOTS);
     const busy_ns = findings.gpu_busy_ns ?? 0;
     fill(
       this.element,
@@ -49,7 +49,7 @@ export class Legend {
                   h("span", { class: "number note" }, row.ns === null || busy_ns === 0 ? "" : share(row.ns / busy_ns)),
                 ),
               ),
-              rows.length > coloured.length ? h("li", {}, swatch(this.look.colours.work[WORK_SLOTS - 1]), h("span", { class: "note" }, "everything else")) : null,
+              rows.length > coloured.length ? h("li", {}, swatch(this.look.colours.work[REST]), h("span", { class: "note" }, "everything else")) : null,
             ),
           ],
       idle.length === 0

@@ -31,7 +31,7 @@ export function points(kernels: readonly NamedKernel[]): Point[] {
   const found = kernels.flatMap((kernel): Point[] => {
     const shares = kernel.counters?.shares ?? [];
     const memory = shares.find(({ unit }) => unit === "dram");
-    const compute = pipe(kernel);
+    const compute = pipe(kernel.counters);
     return memory && compute ? [{ kernel, memory: memory.share, compute: compute.share, unit: compute.unit }] : [];
   });
   return found.sort((a, b) => (b.kernel.busy_ns ?? 0) - (a.kernel.busy_ns ?? 0)).slice(0, SHOWN);
@@ -53,17 +53,18 @@ export class LimitsPanel {
       sorted: 2,
       empty: "The trace has no kernels with times.",
       pick,
+      note: ({ counters }) => counters && h("span", { class: "note" }, spareText(counters)),
       columns: [
         { head: "Kernel", text: (row) => h("span", { class: "cause", title: row.full_name ?? row.name }, swatch(look.nameColour(trace, row.key, "kernel")), h("span", { class: "whole" }, row.name)), sort: (row) => row.name, wide: true, whole: true },
-        { head: "Limit", text: (row) => (row.limit === null ? h("span", { title: row.counters?.unknown_because }, limitText(row)) : limitName(row)), sort: (row) => row.limit },
+        { head: "Limit", text: (row) => h("span", { class: "words", title: row.limit === null ? row.counters?.unknown_because : null }, row.limit === null ? limitText(row) : limitName(row)), sort: (row) => row.limit },
         { head: "Could save", text: (row) => known(row.winnable_ns, (ns) => `≤ ${duration(ns)}`), sort: (row) => row.winnable_ns, number: true, says: "At most, by reaching the limit with the same work." },
         { head: "Reached", text: (row) => reached(row.reached, row.reached_error), sort: (row) => row.reached, number: true, says: "Achieved of what is possible. ± is the standard error, and what samples do not cover." },
-        { head: "DRAM", text: (row) => shareOf(row.counters, "dram"), sort: (row) => of(row.counters, "dram"), number: true, detail: "last", says: "Of the memory's bandwidth." },
-        { head: "Pipe", text: (row) => pipeText(row), sort: (row) => pipe(row)?.share ?? null, number: true, detail: "last", says: "The pipe that worked most, and for which share of the time." },
-        { head: "Covered", text: (row) => known(row.counters?.covered_share ?? null, share), sort: (row) => row.counters?.covered_share ?? null, number: true, detail: "first", says: "Of the kernel's time, by samples that lie in its dispatches alone." },
+        { head: "DRAM", text: (row) => shareOf(row.counters, "dram"), sort: (row) => of(row.counters, "dram"), number: true, spare: true, says: "Of the memory's bandwidth." },
+        { head: "Pipe", text: (row) => pipeText(row.counters), sort: (row) => pipe(row.counters)?.share ?? null, number: true, spare: true, says: "The pipe that worked most, and for which share of the time." },
+        { head: "Covered", text: (row) => known(row.counters?.covered_share ?? null, share), sort: (row) => row.counters?.covered_share ?? null, number: true, spare: true, says: "Of the kernel's time, by samples that lie in its dispatches alone." },
       ],
     });
-    this.element.append(h("div", { class: "limits-side" }, this.picture, this.said), this.table.element);
+    this.element.append(h("div", { class: "limits-split" }, h("div", { class: "limits-side" }, this.picture, this.said), this.table.element));
   }
 
   show(findings: FindingsSoFar, coming: string): void {
@@ -164,13 +165,19 @@ function shareOf(counters: KernelCounters | null, unit: string): string {
 }
 
 /** The pipe that worked most. */
-function pipe({ counters }: NamedKernel): { unit: string; share: number } | null {
+function pipe(counters: KernelCounters | null): { unit: string; share: number } | null {
   return counters?.shares.find(({ unit }) => COMPUTE.includes(unit)) ?? null;
 }
 
-function pipeText(row: NamedKernel): string {
-  const busiest = pipe(row);
+function pipeText(counters: KernelCounters | null): string {
+  const busiest = pipe(counters);
   return busiest ? `${unitName(busiest.unit)} ${share(busiest.share)}` : "unknown";
+}
+
+/** What the spare columns say: `DRAM 80.0 %, FMA 10.0 %, 100 % covered`. */
+export function spareText(counters: KernelCounters): string {
+  const busiest = pipe(counters);
+  return [of(counters, "dram") === null ? null : `DRAM ${shareOf(counters, "dram")}`, busiest && pipeText(counters), `${share(counters.covered_share)} covered`].filter((said) => said !== null).join(", ");
 }
 
 function samplesText(launch: readonly LaunchCounter[]): string {

@@ -1,7 +1,6 @@
 // The notes of the reader: a list that leads to their places, and a form that writes them.
 
-import type { Note } from "../data/notes.ts";
-import type { Notes } from "../data/notes.ts";
+import type { Note, Notes } from "../data/notes.ts";
 import { fill, h } from "../dom.ts";
 import { instant, of } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";

@@ -16,8 +16,8 @@ export interface Column<Row> {
   wide?: boolean;
   /** Never cut: names that may differ anywhere go on in further lines. */
   whole?: boolean;
-  /** A detail, left out in a panel that is too narrow for it; `last`: after all others. */
-  detail?: "first" | "last";
+  /** Left out where the panel has little room: what it says belongs into the row's note too. */
+  spare?: boolean;
   /** Has the button that picks a row; by itself the wide column, or else the last. */
   leads?: boolean;
 }
@@ -142,7 +142,7 @@ export class Table<Row> {
 }
 
 function classes<Row>(column: Column<Row>): string {
-  return [column.number ? "number" : "", column.wide ? "wide" : "", column.detail ? `detail-${column.detail}` : ""].filter(Boolean).join(" ");
+  return [column.number ? "number" : "", column.wide ? "wide" : "", column.spare ? "spare" : ""].filter(Boolean).join(" ");
 }
 
 /** Sorted stably; what is unknown comes last either way. */

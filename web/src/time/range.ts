@@ -21,6 +21,11 @@ export function between(a_ns: number, b_ns: number): Range {
   return { from_ns: Math.min(a_ns, b_ns), to_ns: Math.max(a_ns, b_ns) };
 }
 
+/** From the earliest start to the latest end. */
+export function around(ranges: readonly Range[]): Range {
+  return { from_ns: Math.min(...ranges.map(({ from_ns }) => from_ns)), to_ns: Math.max(...ranges.map(({ to_ns }) => to_ns)) };
+}
+
 /** `range` with a part of its length added on both sides. */
 export function widened(range: Range, part: number): Range {
   const margin = Math.max(length(range) * part, 1);

@@ -2,7 +2,7 @@
 
 import type { Overview, TraceOverview } from "../data/overview.ts";
 import type { DataSource } from "../data/source.ts";
-import type { Written } from "./arrangement.ts";
+import type { Arrangement, Written } from "./arrangement.ts";
 
 function keyOf({ name, start_unix_ns, origin_ns }: TraceOverview): string {
   return `gapscope-tracks ${start_unix_ns ?? name}.${origin_ns}`;
@@ -23,7 +23,13 @@ export class Kept {
     return this.overview.traces[this.number];
   }
 
-  keep(arranged: Written): void {
+  /** Arranges tracks as they were, and keeps how they are arranged from now on. */
+  follow(arrangement: Arrangement): void {
+    arrangement.read(this.found);
+    arrangement.onChange(() => this.keep(arrangement.written));
+  }
+
+  private keep(arranged: Written): void {
     if (!this.overview.keeps) return keepHere(this.trace, arranged);
     this.next = arranged;
     if (!this.sending) void this.send();
@@ -40,7 +46,7 @@ export class Kept {
     this.sending = false;
   }
 
-  get found(): Written {
+  private get found(): Written {
     return this.overview.keeps ? asWritten(this.trace.arranged) : foundHere(this.trace);
   }
 }

@@ -29,9 +29,6 @@ export interface TimelineOptions {
   chooses?: boolean;
 }
 
-/** Draw times that are kept for the figures that the page publishes. */
-const KEPT = 240;
-
 export class Timeline {
   readonly element: HTMLElement;
   readonly canvas: HTMLCanvasElement;
@@ -54,7 +51,6 @@ export class Timeline {
   noted: (note: Note) => void = () => undefined;
   private rows: Layout = { rows: [], height: 0, pinned_px: 0 };
   private readonly texts: Texts;
-  private readonly drawn_ms: number[] = [];
   private draws = 0;
   private scheduled = 0;
   private stale = true;
@@ -204,8 +200,6 @@ export class Timeline {
   private publish(draw_ms: number): void {
     const { view } = this;
     this.draws += 1;
-    this.drawn_ms.push(draw_ms);
-    if (this.drawn_ms.length > KEPT) this.drawn_ms.shift();
     const data = this.element.dataset;
     data.from = view.range.from_ns.toFixed(1);
     data.to = view.range.to_ns.toFixed(1);
@@ -230,11 +224,6 @@ export class Timeline {
       track.lanes.forEach((_, lane) => (sum += this.look.foundIn(this.view.trace, track, lane)?.lane.count ?? 0));
     }
     return sum;
-  }
-
-  /** The last draw times, the newest last. */
-  get drawTimes(): readonly number[] {
-    return this.drawn_ms;
   }
 
   /** The height in what is scrolled; pinned tracks are not. */

@@ -1,36 +1,46 @@
-// What keys do on the page.
+// What the keys do on the page, unless they belong to what has the focus.
 
-import type { Navigation } from "../navigation.ts";
-import type { NotesPanel } from "../panels/notes.ts";
-import type { Search } from "../searching.ts";
-import type { Stage } from "../stage.ts";
-import type { Tabs } from "../tabs.ts";
-import { length, panned, type Range, zoomed } from "../time/range.ts";
-import { eventRange, type View, wholeRange } from "../view.ts";
-import { type Action, actionOf } from "./keys.ts";
+import { type Action, actionOf } from "./input/keys.ts";
+import type { Navigation } from "./navigation.ts";
+import type { Search } from "./searching.ts";
+import type { Stage } from "./stage.ts";
+import { length, panned, type Range, zoomed } from "./time/range.ts";
+import { eventRange, type View, wholeRange } from "./view.ts";
 
-/** What keys reach. */
-export interface Reached {
+export interface KeyboardParts {
   stage: Stage;
   navigation: Navigation;
   search: Search;
-  /** Where the search is typed. */
+  /** The box of the search. */
   input: HTMLInputElement;
-  tabs: Tabs;
-  notes: NotesPanel;
   help: HTMLDialogElement;
-  /** Whether something lies over the page that keys are for. */
-  covered: () => boolean;
-  say: (problem: string) => void;
+  sharing: HTMLDialogElement;
 }
 
-export class Shortcuts {
-  constructor(private readonly reached: Reached) {}
+export interface KeyboardSteps {
+  note: () => void;
+  /** Nothing is complained about any more. */
+  calm: () => void;
+}
 
-  key(event: KeyboardEvent): void {
-    const { input, search, covered } = this.reached;
+const ZOOM = 0.6;
+const PAN = 0.2;
+const SCROLL_PX = 60;
+
+export class Keyboard {
+  constructor(
+    private readonly parts: KeyboardParts,
+    private readonly steps: KeyboardSteps,
+  ) {}
+
+  listen(): void {
+    document.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  private key(event: KeyboardEvent): void {
+    const { search, input, help, sharing } = this.parts;
     const target = event.target as HTMLElement;
-    const typing = target.matches("input, select, textarea") || covered();
+    const typing = target.matches("input, select, textarea") || help.open || sharing.open;
     if (typing) {
       if (event.key === "Enter" && target === input) {
         event.preventDefault();
@@ -49,18 +59,18 @@ export class Shortcuts {
   }
 
   private act(action: Action): void {
-    const { stage, navigation, input, tabs, notes, help } = this.reached;
-    const timeline = stage.timelines[0];
+    const { stage, navigation, input, help } = this.parts;
+    const [timeline] = stage.timelines;
     const { view } = timeline;
     const middle = (view.range.from_ns + view.range.to_ns) / 2;
     const at_ns = view.hovered ? Math.max(view.range.from_ns, Math.min(eventRange(view.hovered).from_ns, view.range.to_ns)) : middle;
     const actions: Record<Action, () => void> = {
-      "zoom-in": () => view.show(zoomed(view.range, at_ns, 0.6, view.bounds)),
-      "zoom-out": () => view.show(zoomed(view.range, at_ns, 1 / 0.6, view.bounds)),
-      "pan-left": () => view.show(panned(view.range, -0.2, view.bounds)),
-      "pan-right": () => view.show(panned(view.range, 0.2, view.bounds)),
-      "scroll-up": () => timeline.scrollBy(-60),
-      "scroll-down": () => timeline.scrollBy(60),
+      "zoom-in": () => view.show(zoomed(view.range, at_ns, ZOOM, view.bounds)),
+      "zoom-out": () => view.show(zoomed(view.range, at_ns, 1 / ZOOM, view.bounds)),
+      "pan-left": () => view.show(panned(view.range, -PAN, view.bounds)),
+      "pan-right": () => view.show(panned(view.range, PAN, view.bounds)),
+      "scroll-up": () => timeline.scrollBy(-SCROLL_PX),
+      "scroll-down": () => timeline.scrollBy(SCROLL_PX),
       fit: () => view.fit(),
       "fit-selection": () => fitSelection(view),
       back: () => void view.back(),
@@ -71,10 +81,7 @@ export class Shortcuts {
       "next-event": () => navigation.step(1),
       "previous-event": () => navigation.step(-1),
       "measure-screen": () => view.select(view.range),
-      note: () => {
-        tabs.show("notes");
-        notes.begin();
-      },
+      note: () => this.steps.note(),
       search: () => input.focus(),
       clear: () => this.clear(view),
       help: () => help.showModal(),
@@ -83,10 +90,10 @@ export class Shortcuts {
   }
 
   private clear(view: View): void {
-    this.reached.say("");
+    this.steps.calm();
     if (view.event) view.pick(null);
     else if (view.selection) view.select(null);
-    else this.reached.search.for("");
+    else this.parts.search.for("");
   }
 }
 

@@ -1,4 +1,4 @@
-// Begins and ends the comparison of two sides.
+// A comparison: two sides put under each other, with what it says of them.
 
 import { type Side, sideName } from "./compare.ts";
 import type { Trace } from "./data/trace.ts";
@@ -8,47 +8,45 @@ import type { Verdict } from "./panels/verdict.ts";
 import { sentence } from "./sentence.ts";
 import type { Stage } from "./stage.ts";
 
-/** What a comparison changes on the page. */
-export interface Compared {
-  root: HTMLElement;
-  stage: Stage;
-  panel: ComparePanel;
-  verdict: Verdict;
-  /** Rows have come. */
+export interface ComparingSteps {
+  /** Tracks came that were waited for. */
   came: () => void;
-  /** There is another comparison, or none. */
+  /** Other timelines are shown than before. */
   changed: () => void;
-  /** There is none any more. */
+  /** There is one timeline again. */
   ended: () => void;
   say: (problem: string) => void;
 }
 
-export class Comparison {
-  private readonly latest = new Latest();
+export class Comparing {
+  private readonly begun = new Latest();
 
   constructor(
+    private readonly root: HTMLElement,
     private readonly traces: readonly Trace[],
-    private readonly page: Compared,
+    private readonly stage: Stage,
+    private readonly panel: ComparePanel,
+    private readonly verdict: Verdict,
+    private readonly steps: ComparingSteps,
   ) {}
 
   async start(before: Side, after: Side): Promise<void> {
-    const { root, stage, panel, verdict } = this.page;
-    const last = this.latest.begin();
+    const last = this.begun.begin();
     try {
       await this.ready(before);
       await this.ready(after);
-      await stage.compare(before, after, last);
+      await this.stage.compare(before, after, last);
       if (!last()) return;
-      root.dataset.comparing = "true";
-      this.page.changed();
-      const found = await panel.show(before, after);
+      this.root.dataset.comparing = "true";
+      this.steps.changed();
+      const found = await this.panel.show(before, after);
       if (!found || !last()) return;
-      verdict.showSides([
+      this.verdict.showSides([
         { name: sideName(before, this.traces), work: found.before },
         { name: sideName(after, this.traces), work: found.after },
       ]);
     } catch (error) {
-      if (last()) this.page.say(sentence(error));
+      if (last()) this.steps.say(sentence(error));
     }
   }
 
@@ -57,18 +55,17 @@ export class Comparison {
     const trace = this.traces[side.trace];
     if (!trace || side.what === "range") return;
     for (const track of trace.tracks) if (track.kind === "work") await trace.awaitTrack(track);
-    this.page.came();
+    this.steps.came();
   }
 
   /** Ends the comparison, or what would become one. */
   stop(): void {
-    const { root, stage, verdict } = this.page;
-    this.latest.begin();
-    if (!stage.comparing) return;
-    stage.stop();
-    delete root.dataset.comparing;
-    verdict.showSides([]);
-    this.page.ended();
-    this.page.changed();
+    this.begun.begin();
+    if (!this.stage.comparing) return;
+    this.stage.stop();
+    delete this.root.dataset.comparing;
+    this.verdict.showSides([]);
+    this.steps.ended();
+    this.steps.changed();
   }
 }

@@ -1,0 +1,80 @@
+// What the analyses say: asked for when the work in sight is there, shown by all that tells of it.
+
+import type { DataSource } from "./data/source.ts";
+import type { Trace } from "./data/trace.ts";
+import { Explainer } from "./explaining.ts";
+import type { Loader } from "./loading.ts";
+import type { Minimap } from "./minimap.ts";
+import type { Notice } from "./notice.ts";
+import type { Panels } from "./panels/panels.ts";
+import type { Sidebar } from "./panels/sidebar.ts";
+import type { Verdict } from "./panels/verdict.ts";
+import { of } from "./time/format.ts";
+import type { Together } from "./together.ts";
+import type { View } from "./view.ts";
+
+/** What tells of the findings. */
+export interface AnalysesParts {
+  verdict: Verdict;
+  panels: Panels;
+  sidebar: Sidebar;
+  minimap: Minimap;
+  notice: Notice;
+  together: Together | null;
+}
+
+export class Analyses {
+  private readonly explainer: Explainer;
+
+  constructor(
+    private readonly view: View,
+    /** The traces that are analysed on their own. */
+    private readonly traces: readonly Trace[],
+    private readonly loader: Loader,
+    source: DataSource,
+    private readonly parts: AnalysesParts,
+    failed: (problem: string) => void,
+  ) {
+    this.explainer = new Explainer(source, (trace) => this.explained(trace), failed);
+  }
+
+  /** Asks, once the work in sight is there: both take all cores, and work is looked at first. */
+  ask(): void {
+    if (this.loader.awaitsWork) return;
+    for (const trace of this.traces) if (!this.explainer.has(trace)) void this.explainer.ask(trace);
+  }
+
+  /** Asks again: a trace has more than before. */
+  grown(trace: Trace): void {
+    const { trace: first } = this.view;
+    if (trace === first && !trace.findings) this.show();
+    if (trace === first || this.explainer.has(trace)) void this.explainer.ask(trace);
+  }
+
+  private explained(trace: Trace): void {
+    const { panels, notice, together } = this.parts;
+    panels.compare.fillChoices();
+    notice.show();
+    if (trace === this.view.trace) {
+      this.show();
+      void together?.ask();
+    }
+    this.view.changed("data");
+  }
+
+  show(): void {
+    const { verdict, panels, sidebar, minimap, notice } = this.parts;
+    const { findings, overview } = this.view.trace;
+    verdict.show(findings, overview, coming(this.loader, this.view.trace));
+    panels.show();
+    sidebar.legend.show();
+    minimap.draw();
+    notice.show();
+  }
+}
+
+/** What is said until the analyses have answered: how far it is. */
+export function coming(loader: Loader, trace: Trace): string {
+  const { ready, all } = loader.workOf(trace);
+  return ready < all ? `Loading: ${ready} of ${of(all, "track", "tracks")} of GPU work ${ready === 1 ? "is" : "are"} here…` : "Analysing the trace…";
+}

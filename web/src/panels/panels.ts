@@ -1,0 +1,175 @@
+// The panels below the timeline, behind their tabs.
+
+import type { Gap } from "../data/gaps.ts";
+import { isMissing } from "../data/missing.ts";
+import { type Note, Notes } from "../data/notes.ts";
+import type { DataSource } from "../data/source.ts";
+import type { Trace } from "../data/trace.ts";
+import { DependenciesTab } from "../dependencies/tab.ts";
+import { h } from "../dom.ts";
+import type { InRange } from "../in-range.ts";
+import type { Look } from "../look.ts";
+import { escaped } from "../search.ts";
+import type { Search } from "../searching.ts";
+import { Tables } from "../tables.ts";
+import { Tabs } from "../tabs.ts";
+import type { View } from "../view.ts";
+import { AboutPanel } from "./about.ts";
+import { CodePanel } from "./code.ts";
+import { ComparePanel, type CompareSteps } from "./compare.ts";
+import { GapsPanel } from "./gaps.ts";
+import { GraphPanel } from "./graph.ts";
+import { kernelTable, labelTable } from "./kernels.ts";
+import { LimitsPanel } from "./limits.ts";
+import { Narrowed } from "./narrowed.ts";
+import { goToNote, NotesPanel } from "./notes.ts";
+import type { RanksPanel } from "./ranks.ts";
+import { type SqlPlace, SqlPanel } from "./sql.ts";
+
+/** What the panels show, and what they share with the rest of the page. */
+export interface PanelsParts {
+  view: View;
+  traces: readonly Trace[];
+  source: DataSource;
+  look: Look;
+  search: Search;
+  inRange: InRange;
+  /** Of a program with ranks. */
+  ranks: RanksPanel | null;
+  /** Whether the server keeps what is asked in SQL. */
+  keeps: boolean;
+  /** What a file leaves out. */
+  folded: string | null;
+}
+
+export interface PanelsSteps {
+  goToRow: (table: string, row: number) => void;
+  goToGap: (gap: Gap, cause?: string) => void;
+  goToAnswer: (place: SqlPlace) => void;
+  compare: CompareSteps;
+  /** What is said until the analyses have answered. */
+  coming: () => string;
+  /** What the address says of the panels is another. */
+  changed: () => void;
+  say: (problem: string) => void;
+}
+
+export class Panels {
+  readonly gaps: GapsPanel;
+  readonly compare: ComparePanel;
+  readonly dependencies: DependenciesTab;
+  readonly sql: SqlPanel;
+  readonly tabs: Tabs;
+  private readonly trace: Trace;
+  private readonly code: CodePanel;
+  private readonly kernels: ReturnType<typeof kernelTable>;
+  private readonly limits: LimitsPanel;
+  private readonly graph: GraphPanel;
+  private readonly noted: NotesPanel;
+  private readonly about = new AboutPanel();
+  private readonly tables: Tables;
+
+  constructor(
+    private readonly parts: PanelsParts,
+    private readonly steps: PanelsSteps,
+  ) {
+    const { view, traces, source, look, search, inRange, ranks, keeps } = parts;
+    const { trace } = view;
+    this.trace = trace;
+    const findText = (text: string): void => search.pick(escaped(text));
+    const findName = ({ name }: { name: string }): void => search.pick(`^${escaped(name)}$`);
+    this.compare = new ComparePanel(traces, source, steps.compare);
+    const narrowed = new Narrowed({ range: () => view.select(null), search: () => search.for("") });
+    this.gaps = new GapsPanel(trace, steps.goToGap);
+    this.code = new CodePanel(view, look, findText);
+    this.kernels = kernelTable(trace, look, findName);
+    this.limits = new LimitsPanel(trace, look, findName);
+    const labels = labelTable(({ path }) => findText(path));
+    this.graph = new GraphPanel(view, source, look, findName);
+    this.dependencies = new DependenciesTab(view, source, look, {
+      isShown: () => this.tabs.shown === "dependencies",
+      show: () => this.tabs.show("dependencies"),
+      go: steps.goToRow,
+    });
+    this.sql = new SqlPanel(traces, source, steps.goToAnswer, steps.changed, keeps);
+    this.noted = this.notes();
+    this.tabs = new Tabs(
+      [
+        { name: "gaps", title: "Gaps", element: this.gaps.element },
+        ...(ranks ? [{ name: "ranks" as const, title: "Ranks", element: ranks.element }] : []),
+        { name: "code", title: "Code", element: this.code.element, opened: () => void this.code.open() },
+        { name: "kernels", title: "Kernels", element: h("div", { class: "panel" }, this.kernels.element) },
+        { name: "limits", title: "Limits", element: this.limits.element },
+        { name: "labels", title: "Labels", element: h("div", { class: "panel" }, labels.element) },
+        { name: "dependencies", title: "Dependencies", element: this.dependencies.element, opened: () => this.dependencies.open() },
+        { name: "graph", title: "Data flow", element: this.graph.element, opened: () => void this.graph.open() },
+        { name: "compare", title: "Compare", element: this.compare.element },
+        { name: "sql", title: "SQL", element: this.sql.element, opened: () => this.sql.open() },
+        { name: "notes", title: "Notes", element: this.noted.element },
+        { name: "about", title: "Recording", element: this.about.element },
+      ],
+      steps.changed,
+      narrowed.element,
+    );
+    this.tables = new Tables(view, look, { gaps: this.gaps, kernels: this.kernels, labels, narrowed, inRange, search }, steps.coming);
+    view.onChange((change) => change === "selection" && this.graph.forget());
+  }
+
+  private notes(): NotesPanel {
+    const { view, source } = this.parts;
+    const notes = new Notes(this.trace.number, source);
+    notes.onChange(() => {
+      view.notes = notes.all;
+      view.changed("notes");
+      if (notes.problem) this.steps.say(notes.problem);
+    });
+    void notes.load();
+    return new NotesPanel(view, notes, (note) => goToNote(view, note));
+  }
+
+  /** Shows what the analyses say by now. */
+  show(): void {
+    const { findings, overview } = this.trace;
+    this.about.show(overview, findings && !isMissing(findings) ? findings : null, this.parts.folded);
+    this.showTables();
+  }
+
+  private showTables(): void {
+    this.tables.show();
+    this.limits.show(this.trace.findings, this.steps.coming());
+  }
+
+  /** The colours of work may be others. */
+  recolour(): void {
+    if (this.kernels.all.length > 0) this.showTables();
+  }
+
+  /** The search finds something else. */
+  searched(): void {
+    this.tables.show();
+    this.code.renew();
+  }
+
+  /** The theme is another. */
+  themed(): void {
+    this.dependencies.renew();
+    this.code.renew();
+  }
+
+  /** A trace has more than before. */
+  grown(): void {
+    this.graph.forget();
+    this.dependencies.forget();
+  }
+
+  showNote(note: Note): void {
+    this.tabs.show("notes");
+    goToNote(this.parts.view, note);
+  }
+
+  /** Begins a note at what is seen or selected. */
+  beginNote(): void {
+    this.tabs.show("notes");
+    this.noted.begin();
+  }
+}

@@ -1,0 +1,55 @@
+// What stands beside the timeline: all about what is picked or selected, or else what the colours mean.
+
+import type { DataSource } from "../data/source.ts";
+import { h } from "../dom.ts";
+import type { InRange } from "../in-range.ts";
+import type { Look } from "../look.ts";
+import type { View } from "../view.ts";
+import { DetailsPanel, type Steps } from "./details.ts";
+import { Legend } from "./legend.ts";
+import { SelectionPanel } from "./selection.ts";
+
+export class Sidebar {
+  readonly element: HTMLElement;
+  readonly legend: Legend;
+  private readonly details: DetailsPanel;
+
+  constructor(
+    private readonly view: View,
+    source: DataSource,
+    look: Look,
+    inRange: InRange,
+    /** Views of what is on the stage. */
+    private readonly views: () => View[],
+    steps: Steps,
+  ) {
+    this.legend = new Legend(view.trace, look);
+    this.details = new DetailsPanel(view, source, look, steps);
+    this.element = h(
+      "section",
+      { class: "side", "aria-label": "Beside the timeline" },
+      this.details.element,
+      new SelectionPanel(view, source, look, inRange).element,
+      this.legend.element,
+      h(
+        "div",
+        { class: "hint" },
+        h("p", {}, "Click work, a gap or a call to see all about it. Drag on the ruler to select a range."),
+        h("p", {}, h("kbd", {}, "W"), h("kbd", {}, "A"), h("kbd", {}, "S"), h("kbd", {}, "D"), " zoom and move, ", h("kbd", {}, "N"), " costliest gaps, ", h("kbd", {}, "J"), " next gap in time, ", h("kbd", {}, "?"), " all keys"),
+      ),
+    );
+    view.onChange((change) => (change === "event" || change === "selection") && this.fill());
+  }
+
+  /** Shows what is picked in another view too. */
+  follow(view: View): void {
+    this.details.follow(view);
+    view.onChange((change) => change === "event" && this.fill());
+  }
+
+  private fill(): void {
+    const picked = [this.view, ...this.views()].some((view) => view.event !== null);
+    this.element.classList.toggle("filled", picked || this.view.selection !== null);
+    this.legend.element.hidden = picked || this.view.selection !== null;
+  }
+}
