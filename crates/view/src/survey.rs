@@ -128,13 +128,14 @@ impl Survey {
         for part in parts.into_iter().flatten() {
             parts_of.entry(part.id).or_default().push(part);
         }
-        let tracks = each(parts_of.into_iter().collect(), |(id, parts)| {
+        let tracks = each(parts_of.into_iter().collect(), |(id, parts): (_, Vec<Part>)| {
             let untimed = parts.iter().map(|part| part.untimed).sum();
             let calls = parts
                 .iter()
                 .fold(Kinds::None, |all, part| all.and(part.calls));
-            let intervals = in_order(&parts);
-            let extent = intervals.iter().copied().reduce(Interval::hull);
+            let intervals = in_order(parts);
+            let all = intervals.iter().flatten();
+            let extent = all.copied().reduce(Interval::hull);
             (id, untimed, calls, intervals, extent)
         });
         let extents = tracks.iter().filter_map(|(.., extent)| *extent);
@@ -142,22 +143,27 @@ impl Survey {
         let bins = Bins::of(extent);
         let tracks = each(tracks, |(id, untimed, calls, intervals, _)| Surveyed {
             id,
-            rows: intervals.len() as u64,
+            rows: intervals.iter().map(|some| some.len() as u64).sum(),
             untimed,
             calls,
-            busy: bins.shares(&intervals),
+            busy: bins.shares(intervals.iter().flatten()),
         });
         Survey { tracks, extent }
     }
 }
 
-/// All intervals of a track by their starts.
-fn in_order(parts: &[Part]) -> Vec<Interval> {
-    let parts: Vec<&[Interval]> = parts.iter().map(|part| part.intervals.as_slice()).collect();
-    let mut intervals = parts.concat();
+/// All intervals of a track by their starts, in one list or more. Ten million are copied only where they are not in order.
+fn in_order(parts: Vec<Part>) -> Vec<Vec<Interval>> {
+    let mut lists: Vec<Vec<Interval>> = parts.into_iter().map(|part| part.intervals).collect();
+    let start = |interval: &Interval| interval.start_ns;
+    if lists.iter().flatten().is_sorted_by_key(start) {
+        return lists;
+    }
+    let mut intervals = lists.concat();
+    lists.clear();
     // Stable, because it is quick where long stretches are in order.
-    intervals.sort_by_key(|interval| interval.start_ns);
-    intervals
+    intervals.sort_by_key(start);
+    vec![intervals]
 }
 
 /// The recording, what is drawn at one moment, and the values of counters.
@@ -207,7 +213,7 @@ impl Bins {
     }
 
     /// The busy share of each bin; the intervals are in order of their starts.
-    fn shares(&self, intervals: &[Interval]) -> Vec<u8> {
+    fn shares<'i>(&self, intervals: impl Iterator<Item = &'i Interval>) -> Vec<u8> {
         let mut busy = [0u64; BINS];
         let (mut until_ns, mut instant, mut filled) = (i64::MIN, 0, 0);
         for interval in intervals {

@@ -1,7 +1,7 @@
 // What the analyses say of a trace, or of a range of it.
 
 import type { CauseNote, Gap, GapTotal } from "./gaps.ts";
-import type { Durations, KernelRow, ProfiledKernel } from "./kernels.ts";
+import type { Durations, KernelRow, ProfiledKernel, SampledKernel } from "./kernels.ts";
 import type { Loss, UnreadTable } from "./losses.ts";
 
 export interface Part {
@@ -65,6 +65,8 @@ export interface Findings {
   kernel_limits?: { sentences: string[] };
   /** Absent where none was profiled. */
   profiled_kernels?: ProfiledKernel[] | null;
+  /** Absent where no instructions were sampled. */
+  sampled_kernels?: SampledKernel[] | null;
   labels: LabelRow[] | null;
   unread: UnreadTable[];
   losses: Loss[];

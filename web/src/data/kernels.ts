@@ -83,3 +83,24 @@ export interface ProfiledKernel {
   occupancy_limited_by: string | null;
   stalls: { reason: string; share: number; meaning: string; advice: string | null }[];
 }
+
+/** A kernel whose instructions were sampled; shares are 0 to 1. */
+export interface SampledKernel {
+  kernel: string;
+  samples: number;
+  /** Of all samples that were recorded. */
+  share: number;
+  /** Most samples first. */
+  places: SampledPlace[];
+}
+
+/** A line of source; an instruction, where it has no line. */
+export interface SampledPlace {
+  file: string | null;
+  line: number | null;
+  no_line: string | null;
+  offset_bytes: number;
+  /** Of the kernel's samples. */
+  share: number;
+  stalls: { reason: string; share: number; meaning: string | null }[];
+}

@@ -14,6 +14,7 @@ import { launchCounters } from "../data/launch-counters.ts";
 import { gapDetails } from "./gap-details.ts";
 import { namedKernels } from "./kernels.ts";
 import { counterDetails } from "./limits.ts";
+import { hotInstructions } from "./instructions.ts";
 import { profiledKernel } from "./profiled.ts";
 
 const TABLES: Record<string, string> = {
@@ -143,6 +144,7 @@ export class DetailsPanel {
       dependencies,
       counters,
       row.kernel ? profiledKernel(this.view.trace.findings, row.kernel.name) : null,
+      row.kernel ? hotInstructions(this.view.trace.findings, row.kernel.name) : null,
       row.kernel ? this.kernel(this.view.trace.number, row.kernel) : null,
       this.bindings(row),
       this.fields("All fields", [
