@@ -10,7 +10,7 @@ fn each_table_is_a_file_with_a_line_for_each_row() {
     for (name, trace) in traces::all() {
         let folder = folder.path().join(name);
         let exported = csv::write(&trace, &folder).unwrap();
-        assert_eq!(exported.rows.len(), 20);
+        assert_eq!(exported.rows.len(), 21);
         for rows in exported.rows {
             let path = folder.join(format!("{}.csv", rows.table));
             let text = std::fs::read_to_string(path).unwrap();
