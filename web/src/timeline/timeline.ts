@@ -258,8 +258,9 @@ export class Timeline {
     else this.view.pick(this.eventAt(x, y));
   }
 
-  /** Scrolls so that an event's lane is seen. */
+  /** Scrolls so that an event's lane is seen, and the timeline itself where it is one of many. */
   bringIntoSight(event: EventPlace): void {
+    this.element.scrollIntoView({ block: "nearest" });
     this.arrangement.reveal(event.track);
     if (this.stale) this.rows = layout(this.arrangement, this.options.terse);
     const row = rowOf(this.rows, event.track);
