@@ -77,6 +77,16 @@ describe("the ranks of a program", () => {
   });
 });
 
+test("ranks out of sight are neither drawn nor loaded until they are scrolled to", async () => {
+  const { page, errors } = await openTrace(viewer.url, { height: 520 });
+  const last = page.locator(".timeline").last();
+  expect(await last.getAttribute("data-draws")).toBeNull();
+  expect(Number(await page.locator(".timeline").first().getAttribute("data-events"))).toBeGreaterThan(0);
+  await page.locator(".stage").evaluate((stage) => stage.scrollTo(0, stage.scrollHeight));
+  await expect.poll(async () => Number(await last.getAttribute("data-events"))).toBeGreaterThan(0);
+  expect(errors).toEqual([]);
+});
+
 test("ranks in one trace have a verdict for each device, and are joined likewise", async () => {
   const one = await view(ranksInOneTrace(made));
   try {
