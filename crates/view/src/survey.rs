@@ -128,16 +128,19 @@ impl Survey {
         for part in parts.into_iter().flatten() {
             parts_of.entry(part.id).or_default().push(part);
         }
-        let tracks = each(parts_of.into_iter().collect(), |(id, parts): (_, Vec<Part>)| {
-            let untimed = parts.iter().map(|part| part.untimed).sum();
-            let calls = parts
-                .iter()
-                .fold(Kinds::None, |all, part| all.and(part.calls));
-            let intervals = in_order(parts);
-            let all = intervals.iter().flatten();
-            let extent = all.copied().reduce(Interval::hull);
-            (id, untimed, calls, intervals, extent)
-        });
+        let tracks = each(
+            parts_of.into_iter().collect(),
+            |(id, parts): (_, Vec<Part>)| {
+                let untimed = parts.iter().map(|part| part.untimed).sum();
+                let calls = parts
+                    .iter()
+                    .fold(Kinds::None, |all, part| all.and(part.calls));
+                let intervals = in_order(parts);
+                let all = intervals.iter().flatten();
+                let extent = all.copied().reduce(Interval::hull);
+                (id, untimed, calls, intervals, extent)
+            },
+        );
         let extents = tracks.iter().filter_map(|(.., extent)| *extent);
         let extent = extents.fold(moments(trace), Interval::hull);
         let bins = Bins::of(extent);
