@@ -28,7 +28,7 @@ impl Choice {
 /// Analyses a trace and shows it. `remarks` are sentences about how it was read.
 pub fn show(trace: &Trace, remarks: &[String], choice: Choice) {
     let timeline = Timeline::of(trace);
-    match (trace.tables.labels.text.first(), choice.one_of(4, 1)) {
+    match (trace.tables.labels.text.get(0), choice.one_of(4, 1)) {
         (Some(label), 0) => show_label(&timeline, label, remarks, choice),
         (_, 1) => export(trace, choice),
         _ => show_timeline(&timeline, remarks, choice),
@@ -53,7 +53,7 @@ fn show_label(timeline: &Timeline, label: &str, remarks: &[String], choice: Choi
 pub fn show_timeline(timeline: &Timeline, remarks: &[String], choice: Choice) {
     let trace = timeline.trace;
     let texts = &trace.tables.labels.text;
-    let compared = texts.first().zip(texts.last());
+    let compared = texts.iter().next().zip(texts.iter().next_back());
     let compared = compared.map(|(first, last)| (first.to_string(), last.to_string()));
     let options = Options {
         equal_work: compared.filter(|_| choice.one_of(4, 2) == 0),

@@ -75,6 +75,24 @@ test("a view is saved, moved with its trace, and opened again", async () => {
   await isAsSaved(await keep(pathToFileURL(file).href));
 });
 
+test("the cause that gaps are listed of and the instance that is compared are in the link", async () => {
+  const { page } = await show(known);
+  await page.locator(".causes-table tbody tr", { hasText: "host late" }).click();
+  await expect.poll(() => page.evaluate(() => location.hash)).toBe("#g=host-late");
+  await page.reload();
+  await page.waitForSelector('.gaps-panel[data-cause="host-late"][data-gaps]');
+  await page.evaluate(() => (location.hash = "#p=compare&a=0:label:eager&z=0:label:compiled"));
+  const stepper = page.locator(".stepper");
+  await expect.poll(() => stepper.innerText()).toContain("instance 2 of 10");
+  await page.locator("[aria-label='Next instance']").click();
+  await expect.poll(() => page.evaluate(() => location.hash)).toContain("&i=3");
+  await page.reload();
+  await expect.poll(() => stepper.innerText()).toContain("instance 3 of 10");
+  // Where the address says none, none stays.
+  await page.evaluate(() => (location.hash = ""));
+  await page.waitForSelector('.gaps-panel[data-cause=""][data-gaps]');
+});
+
 test("two traces are one file with their comparison", async () => {
   const file = join(made, "both.html");
   gapscope("view", "--html", file, known, traceOf(made, "other", TEXT.replaceAll("name=sin ", "name=sine ")));

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { TEXT } from "./known.ts";
-import { closeBrowser, gapscope, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { alter, closeBrowser, gapscope, Growing, openPage, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
 import { SAMPLED, SAMPLES } from "./sampled.ts";
 
 const TRACK = "p1.t41.samples";
@@ -66,7 +66,8 @@ describe.each([
       ["train.py:50 next_batch > Queue.get", share(SAMPLES.wait), String(SAMPLES.wait)],
     ]);
     expect(await names(page)).toEqual(["all idle time with samples", "train.py:60 main", "train.py:41 load_batch", "Image.py:9 resize", "train.py:50 next_batch", "queues.py:103 Queue.get", "libc.so.6 read"]);
-    const widths = await page.locator(".flame-node").evaluateAll((nodes) => nodes.map((node) => node.getBoundingClientRect().width));
+    // In one step: a frame that is drawn anew meanwhile has no width.
+    const widths = await page.locator(".flame").evaluate((flame) => [...flame.querySelectorAll(".flame-node")].map((node) => node.getBoundingClientRect().width));
     expect(widths[2] / widths[0]).toBeCloseTo(SAMPLES.load / all, 2);
   });
 
@@ -95,6 +96,11 @@ describe.each([
     expect(await samples(page)).toBe(((SAMPLES.load + SAMPLES.wait) * 5) / 9);
     await page.getByRole("combobox", { name: /cause/i }).selectOption("host late");
     expect(await samples(page)).toBeGreaterThan(0);
+    // Both are in the link.
+    const some = await samples(page);
+    await expect.poll(() => page.evaluate(() => location.hash)).toBe("#p=code&x=host-late&l=odd");
+    await page.reload();
+    await expect.poll(() => samples(page)).toBe(some);
     await page.getByRole("combobox", { name: /label/i }).selectOption("");
     await page.getByRole("combobox", { name: /cause/i }).selectOption("");
     expect(await samples(page)).toBe(SAMPLES.load + SAMPLES.wait);
@@ -130,6 +136,37 @@ describe.each([
     await page.reload();
     await page.waitForSelector(`.details-panel[data-row="${event}"]`);
   });
+});
+
+test("the code of a gap is shown in the colours of another choice", async () => {
+  const page = await open(`${viewer.url}#e=gaps.1`);
+  await page.waitForSelector(".gap-code[data-samples]");
+  const colours = (): Promise<string[]> => page.locator(".gap-code .swatch").evaluateAll((all) => all.map((swatch) => getComputedStyle(swatch).backgroundColor));
+  const before = await colours();
+  await page.locator("[aria-label='Change between light and dark']").click();
+  await expect.poll(async () => (await colours()).length).toBe(before.length);
+  await expect.poll(async () => (await colours()).some((colour, at) => colour === before[at])).toBe(false);
+});
+
+test("a cause that is chosen stays chosen when a recording is complete, whatever its number is then", async () => {
+  opened = await openPage("about:blank");
+  const { page } = opened;
+  const recording = await Growing.of(page);
+  const [one, other] = ["host-late", "after-host-wait"];
+  await alter<{ strings: string[] }>(page, "**/t/0/strings*", (answer) =>
+    recording.live ? answer : { ...answer, strings: answer.strings.map((text) => (text === one ? other : text === other ? one : text)) },
+  );
+  await page.goto(`${viewer.url}#p=code`);
+  await page.waitForSelector(".code-panel[data-samples]");
+  const causes = page.getByRole("combobox", { name: /cause/i });
+  await causes.selectOption("host late");
+  const chosen = (): Promise<string> => causes.evaluate((select) => (select as HTMLSelectElement).selectedOptions[0]?.textContent ?? "");
+  expect(await chosen()).toBe("host late");
+  const idle = page.waitForResponse("**/code/idle*");
+  await recording.end(page);
+  await (await idle).finished();
+  await state(page);
+  expect(await chosen()).toBe("host late");
 });
 
 test("a trace without samples says how to get them, and asks for nothing", async () => {

@@ -1,4 +1,4 @@
-// A trace with hardware counters: three kernels of 1 ms in turn, one that memory limits, one that the tensor pipe does, one near
+// A trace with hardware counters and sampled instructions: three kernels of 1 ms in turn, one that memory limits, one that the tensor pipe does, one near
 // no limit; and one that ran once.
 
 const KERNELS = [
@@ -28,5 +28,12 @@ for (let ms = 0; ms < 30; ms += 1) {
 }
 lines.push("dispatch queue=1 kernel=4 start_ns=30ms duration_ns=150us");
 KERNELS[0].values.forEach((value, counter) => lines.push(`counter_value counter=${counter + 1} start_ns=30ms duration_ns=100us value=${value}`));
+
+const SAMPLED: [place: string, reason: string, samples: number][] = [
+  ["offset_bytes=64 file=/home/me/gemm.cu line=12", "long_scoreboard", 60],
+  ["offset_bytes=64 file=/home/me/gemm.cu line=12", "selected", 20],
+  ["offset_bytes=416 no_line=none-for-instruction", "wait", 20],
+];
+for (const [place, reason, samples] of SAMPLED) lines.push(`pc_sample process=1 device=1 kernel=1 function=gemm ${place} stall_reason=${reason} samples=${samples}`);
 
 export const COUNTED = lines.join("\n");

@@ -59,10 +59,10 @@ export function ranksInOneTrace(folder: string): string {
   return traceOf(folder, "one", [manifest(""), ...LABELS, ...all.flat()].join("\n"));
 }
 
-/** The recording of all ranks, a folder in `folder`. */
-export function recordingOfRanks(folder: string): string {
-  const run = join(folder, "train.gapscope");
+/** The recording of all ranks, a folder in `folder`; `more` is in the trace of each. */
+export function recordingOfRanks(folder: string, name = "train.gapscope", more = ""): string {
+  const run = join(folder, name);
   mkdirSync(run, { recursive: true });
-  for (let rank = 0; rank < RANKS; rank += 1) traceOf(folder, `train.gapscope/rank=${rank}`, text(rank), `train.gapscope/rank=${rank}`);
+  for (let rank = 0; rank < RANKS; rank += 1) traceOf(folder, `${name}/rank=${rank}`, text(rank) + more, `${name}/rank=${rank}`);
   return run;
 }

@@ -51,10 +51,27 @@ test("the table fits into the panel, and says in narrow windows too what columns
   const table = page.locator(".limits-panel .table");
   for (const width of [700, 860, 1000, 1280, 1920]) {
     await page.setViewportSize({ width, height: 800 });
-    expect(await table.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), `at ${width} px`).toBe(0);
-    const said = (await table.innerText()).replaceAll(/\s+/g, " ");
-    expect(said).toContain(width > 1200 ? "80 % ± 0 80.0 % FMA 10.0 % 100 %" : "DRAM 80.0 %, FMA 10.0 %, 100 % covered");
+    await expect.poll(() => table.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), { message: `at ${width} px` }).toBe(0);
+    const said = async (): Promise<string> => (await table.innerText()).replaceAll(/\s+/g, " ");
+    await expect.poll(said).toContain(width > 1200 ? "80 % ± 0 80.0 % FMA 10.0 % 100 %" : "DRAM 80.0 %, FMA 10.0 %, 100 % covered");
   }
+});
+
+test("a selected range narrows picture and table, and a search too", async () => {
+  opened = await openTrace(`${viewer.url}#p=limits`);
+  const { page } = opened;
+  const kernels = async (): Promise<string[]> => (await page.locator(".limits-panel tbody .whole").allInnerTexts()).sort();
+  const marks = async (): Promise<(string | null)[]> => (await page.locator(".kernel-mark").evaluateAll((all) => all.map((mark) => mark.getAttribute("data-kernel")))).sort();
+  await expect.poll(marks).toEqual(["copy", "gemm", "walk"]);
+  // Each starts every 3 ms, one after the other.
+  await page.evaluate(() => (location.hash = "#p=limits&s=3500000-5000000"));
+  await expect.poll(kernels).toEqual(["copy"]);
+  await expect.poll(marks).toEqual(["copy"]);
+  await page.locator(".chip[data-narrowed=range] button").click();
+  await expect.poll(marks).toEqual(["copy", "gemm", "walk"]);
+  await page.locator("input[type=search]").fill("gemm");
+  await expect.poll(kernels).toEqual(["gemm"]);
+  await expect.poll(marks).toEqual(["gemm"]);
 });
 
 test("a dispatch has its kernel's counters", async () => {
@@ -68,6 +85,15 @@ test("a dispatch has its kernel's counters", async () => {
   const here = opened.page.locator(".launch-counters");
   await expect.poll(async () => (await here.innerText()).replaceAll("\n", " ")).toContain("tensor pipe active 90.0 %");
   expect(text).toMatch(/read from memory in all\s+about/);
+});
+
+test("a dispatch has the hot lines of its kernel, and what to do about most of its waits", async () => {
+  opened = await openTrace(`${viewer.url}#e=dispatches.0`);
+  const hot = opened.page.locator(".hot-instructions");
+  await hot.waitFor();
+  const text = (await hot.innerText()).replaceAll("\n", " ");
+  for (const part of ["100 samples, 100 % of all", "gemm.cu:12 long scoreboard 75.0 % 80.0 %", "+0x1a0 wait 100 % 20.0 %"]) expect(text).toContain(part);
+  expect(text).toMatch(/long scoreboard 60\.0 %: .+ To do: .+\./);
 });
 
 test.skipIf(FIREFOX)("over a counter the pointer says its value, and a range its mean, least and greatest", async () => {

@@ -45,13 +45,31 @@ const written = (): Kept => JSON.parse(readFileSync(kept, "utf8")) as Kept;
 const flags = (page: Opened["page"]) => page.locator(".timeline").first().getAttribute("data-notes");
 
 async function note(page: Opened["page"], text: string): Promise<void> {
-  const before = Number(await flags(page));
   await page.locator("canvas.tracks").focus();
   await page.keyboard.press("m");
-  await page.getByRole("textbox", { name: "Text of the note" }).fill(text);
+  const box = page.getByRole("textbox", { name: "Text of the note" });
+  // Before the notes have come none can be begun.
+  await page.getByRole("button", { name: "New note" }).waitFor();
+  if (!(await box.isVisible())) await page.keyboard.press("m");
+  await state(page);
+  const before = Number(await flags(page));
+  await box.fill(text);
   await page.keyboard.press("Enter");
   await expect.poll(() => flags(page)).toBe(String(before + 1));
 }
+
+test("a note without a text is a bookmark, and can get one later", async () => {
+  const page = await open("#t=1000000-2000000");
+  await note(page, "");
+  expect(written().notes).toEqual([{ from_ns: 1_500_000, to_ns: null, text: "bookmark" }]);
+  expect(await page.locator(".notes li").innerText()).toMatch(/1\.500 ms\s+bookmark/);
+  await page.getByRole("button", { name: /Change the note/ }).click();
+  const box = page.getByRole("textbox", { name: "Text of the note" });
+  expect(await box.inputValue()).toBe("");
+  await box.fill("the first step");
+  await page.keyboard.press("Enter");
+  await expect.poll(() => page.locator(".note-text").allInnerTexts()).toEqual(["the first step"]);
+});
 
 test("a note is written by the keyboard, kept beside the trace, changed and removed", async () => {
   const page = await open("#t=0-16000000&s=2500000-7100000");
@@ -71,9 +89,13 @@ test("a note is written by the keyboard, kept beside the trace, changed and remo
   await page.getByRole("button", { name: /Change the note at 2.500 ms/ }).click();
   await page.getByRole("textbox", { name: "Text of the note" }).fill("it is not");
   await page.getByRole("button", { name: "Keep" }).click();
-  await expect.poll(() => written().notes.map(({ text }) => text)).toEqual(["a moment", "it is not"]);
-  for (const _ of [0, 1]) await page.getByRole("button", { name: /Remove the note/ }).first().click();
-  await expect.poll(() => flags(page)).toBe("0");
+  await expect.poll(() => page.locator(".note-text").allInnerTexts()).toEqual(["a moment", "it is not"]);
+  expect(written().notes.map(({ text }) => text)).toEqual(["a moment", "it is not"]);
+  // One after the other: what is not answered yet could be removed twice.
+  for (const left of ["1", "0"]) {
+    await page.getByRole("button", { name: /Remove the note/ }).first().click();
+    await expect.poll(() => flags(page)).toBe(left);
+  }
   // Nothing is left behind.
   expect(existsSync(kept)).toBe(false);
 });
@@ -86,7 +108,7 @@ test("its flag on the ruler leads to it, and the search finds it", async () => {
   const ruler = await page.locator("canvas.ruler").boundingBox();
   if (!ruler) throw new Error("no ruler");
   await page.mouse.move(ruler.x + ruler.width / 4 + 3, ruler.y + 6);
-  expect(await page.locator("canvas.ruler").getAttribute("title")).toBe("look at this");
+  await expect.poll(() => page.locator("canvas.ruler").getAttribute("title")).toBe("look at this");
   await page.mouse.down();
   await page.mouse.up();
   await expect.poll(async () => (await state(page)).selection).toBe("4000000-6000000");

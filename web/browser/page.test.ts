@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await closeBrowser();
-  viewer?.stop();
+  await viewer?.stop();
 });
 
 afterEach(async () => {
@@ -72,16 +72,17 @@ describe("the page", () => {
     await page.keyboard.down("Control");
     await page.mouse.wheel(0, -400);
     await page.keyboard.up("Control");
+    const seen = async (): Promise<number> => state(page).then(({ from, to }) => to - from);
+    await expect.poll(seen).toBeLessThan(8e6);
     const near = await state(page);
-    expect(near.to - near.from).toBeLessThan(8e6);
     const box = await page.locator("canvas.tracks").boundingBox();
     const under = near.from + ((place.x - (box?.x ?? 0)) / (box?.width ?? 1)) * (near.to - near.from);
     expect(Math.abs(under - 4e6)).toBeLessThan(20_000);
     await page.keyboard.down("Shift");
     await page.mouse.wheel(0, 200);
     await page.keyboard.up("Shift");
+    await expect.poll(async () => (await state(page)).from).toBeGreaterThan(near.from);
     const moved = await state(page);
-    expect(moved.from).toBeGreaterThan(near.from);
     expect(moved.to - moved.from).toBeCloseTo(near.to - near.from, 0);
     await page.mouse.down();
     await page.mouse.move(place.x + 100, place.y, { steps: 4 });
@@ -386,6 +387,25 @@ describe("the page", () => {
     await page.waitForSelector('.details-panel[data-row="dispatches.0"]');
   });
 
+  test("shows what is selected, and the graph, in the colours of another choice", async () => {
+    const page = await open("#s=1000000-12000000&p=graph");
+    const colours = (): Promise<string[]> =>
+      page.evaluate(() => [
+        ...[...document.querySelectorAll(".range-kernels .swatch")].map((swatch) => getComputedStyle(swatch).backgroundColor),
+        ...[...document.querySelectorAll(".graph .cost")].slice(0, 1).map((cost) => getComputedStyle(cost).fill),
+      ]);
+    await expect.poll(async () => (await colours()).length).toBe(KERNELS.length + 2);
+    await page.waitForSelector(".selection-panel [data-bytes]");
+    const before = await colours();
+    await page.locator("[aria-label='Change between light and dark']").click();
+    // Each of them is another.
+    await expect.poll(async () => (await colours()).filter((colour, at) => colour === before[at])).toEqual([]);
+    const after = await colours();
+    await page.reload();
+    await page.waitForSelector("#app[data-full-draw]");
+    await expect.poll(colours).toEqual(after);
+  });
+
   test.skipIf(FIREFOX)("follows the system's light or dark, and keeps another choice", async () => {
     const page = await open("", { dark: true });
     expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
@@ -414,16 +434,17 @@ describe("the page", () => {
     expect(await page.locator(".verdict h1").count()).toBe(2);
     expect(await page.locator(".compared.before").getAttribute("data-stretch-ns")).toBe("400000");
     expect(await page.locator(".compared.after").getAttribute("data-stretch-ns")).toBe("120000");
+    // Both second instances begin at the same pixel.
+    const apart = async (): Promise<number> => (await state(page, ".compared.after")).from - (await state(page, ".compared.before")).from;
+    await expect.poll(apart).toBeCloseTo(11_500_000 - 2_000_000, 0);
     const [before, after] = [await state(page, ".compared.before"), await state(page, ".compared.after")];
     expect(after.to - after.from).toBeCloseTo(before.to - before.from, 0);
-    // Both second instances begin at the same pixel.
-    expect(2_000_000 - before.from).toBeCloseTo(11_500_000 - after.from, 0);
     await page.keyboard.press("w");
     const [nearer, with_it] = [await state(page, ".compared.before"), await state(page, ".compared.after")];
     expect(nearer.to - nearer.from).toBeLessThan(before.to - before.from);
     expect(with_it.to - with_it.from).toBeCloseTo(nearer.to - nearer.from, 0);
     await page.locator("[aria-label='Next instance']").click();
-    expect(3_000_000 - (await state(page, ".compared.before")).from).toBeCloseTo(12_000_000 - (await state(page, ".compared.after")).from, 0);
+    await expect.poll(apart).toBeCloseTo(12_000_000 - 3_000_000, 0);
     await page.locator("button", { hasText: "Back to one timeline" }).click();
     expect(await page.locator(".timeline").count()).toBe(1);
   });
@@ -455,6 +476,24 @@ describe("the page", () => {
     expect(await page.locator(".graph .node").count()).toBeLessThanOrEqual(150);
     await page.locator(".graph .node", { hasText: "cos" }).first().click();
     await expect.poll(async () => (await state(page)).found).toBe("10");
+  });
+
+  test("keeps how far the panels are scrolled", async () => {
+    const page = await open();
+    const list = page.locator(".gaps-list .table");
+    await expect.poll(() => list.getAttribute("data-rows")).toBe(String(GAPS.length));
+    await list.evaluate((table) => table.scrollTo(0, 60));
+    await page.locator('[data-tab="kernels"]').click();
+    await page.locator('[data-tab="gaps"]').click();
+    await expect.poll(() => list.evaluate(({ scrollTop }) => scrollTop)).toBe(60);
+  });
+
+  test("keeps the keyboard on a row that is picked", async () => {
+    const page = await open("#p=kernels");
+    const focused = (): Promise<string | undefined> => page.evaluate(() => document.activeElement?.closest("tr")?.querySelector("td")?.textContent);
+    await page.locator(".tab-body tbody button", { hasText: "sin" }).press("Enter");
+    await expect.poll(async () => (await state(page)).found).toBe("10");
+    await expect.poll(focused).toBe("sin");
   });
 
   test("can be used without a mouse and names its parts", async () => {

@@ -200,12 +200,13 @@ export async function state(page: Page, timeline = ".timeline"): Promise<State> 
 }
 
 /** Where on the page a time and a track are. */
-export async function point(page: Page, track: string, ns: number, lane = 0): Promise<{ x: number; y: number }> {
-  const { from, to } = await state(page);
-  const box = await page.locator(".timeline canvas.tracks").first().boundingBox();
-  const head = await page.locator(`[data-track="${track}"]`).first().boundingBox();
+export async function point(page: Page, track: string, ns: number, lane = 0, timeline = ".timeline"): Promise<{ x: number; y: number }> {
+  const { from, to } = await state(page, timeline);
+  const inside = page.locator(timeline).first();
+  const box = await inside.locator("canvas.tracks").boundingBox();
+  const head = await inside.locator(`[data-track="${track}"]`).first().boundingBox();
   if (!box || !head) throw new Error(`the track ${track} is not on the page`);
-  const lanes = Number(await page.locator(`[data-track="${track}"]`).first().getAttribute("data-lanes")) || 1;
+  const lanes = Number(await inside.locator(`[data-track="${track}"]`).first().getAttribute("data-lanes")) || 1;
   return { x: box.x + ((ns - from) / (to - from)) * box.width, y: head.y + 5 + ((lane + 0.5) * (head.height - 10)) / lanes };
 }
 
@@ -219,7 +220,7 @@ export class Held {
     const held = new Held();
     await page.route(pattern, (route) => {
       if (held.open) {
-        route.continue().catch(() => undefined);
+        route.fallback().catch(() => undefined);
         return;
       }
       held.routes.push(route);
@@ -232,7 +233,7 @@ export class Held {
   async letAllGo(): Promise<void> {
     this.open = true;
     // Some may be of a page that is gone.
-    await Promise.all(this.routes.splice(0).map((route) => route.continue().catch(() => undefined)));
+    await Promise.all(this.routes.splice(0).map((route) => route.fallback().catch(() => undefined)));
   }
 
   /** Waits for the next request, and gives what lets it go and ends when the page has had its answer. */
@@ -241,10 +242,68 @@ export class Held {
     const [route] = this.routes.splice(0, 1);
     return async () => {
       const page = route.request().frame().page();
-      await route.continue();
+      await route.fallback();
       await (await route.request().response())?.finished();
       await state(page);
     };
+  }
+}
+
+/** Answers with what a test makes of the server's answers. */
+export async function alter<T extends object>(page: Page, pattern: string | RegExp, altered: (answer: T) => object): Promise<void> {
+  await page.route(pattern, async (route) => {
+    try {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: altered((await response.json()) as T) });
+    } catch {
+      // The page may be gone.
+      await route.abort().catch(() => undefined);
+    }
+  });
+}
+
+/** A trace that the page takes for one that is recorded: it grows, and is complete, when a test says so. Its rows stay those that it has. */
+export class Growing {
+  private generation = 1;
+  private edition = 1;
+  live = true;
+  private changed: () => void = () => undefined;
+
+  /** Of a page that has not been opened yet. */
+  static async of(page: Page): Promise<Growing> {
+    const growing = new Growing();
+    // The server knows of one edition only.
+    await page.addInitScript(() => {
+      const { fetch } = window;
+      window.fetch = (asked, ...more) => fetch(typeof asked === "string" ? asked.replace(/([?&])edition=\d+&?/, "$1") : asked, ...more);
+    });
+    await alter<{ traces: object[] }>(page, "**/api/overview", (overview) => ({ ...overview, traces: overview.traces.map((trace) => ({ ...trace, ...growing.state })) }));
+    await page.route("**/api/live?*", async (route) => {
+      const known = new URL(route.request().url()).searchParams.get("generations")?.split(".") ?? [];
+      while (growing.live && known.every((generation) => generation === String(growing.generation))) await new Promise<void>((changed) => (growing.changed = changed));
+      // The page may be gone.
+      await route.fulfill({ json: { traces: known.map(() => growing.state) } }).catch(() => undefined);
+    });
+    return growing;
+  }
+
+  private get state(): { generation: number; edition: number; live: boolean } {
+    const { generation, edition, live } = this;
+    return { generation, edition, live };
+  }
+
+  /** It has more. */
+  async grow(page: Page): Promise<void> {
+    this.generation += 1;
+    this.changed();
+    await page.waitForSelector(`#app[data-generation="${this.generation}"]`);
+  }
+
+  /** It is complete, and numbered anew. */
+  async end(page: Page): Promise<void> {
+    this.edition += 1;
+    this.live = false;
+    await this.grow(page);
   }
 }
 

@@ -2,22 +2,25 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { TEXT } from "./known.ts";
-import { closeBrowser, Held, openPage, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { RANKS, ranksInOneTrace } from "./known-ranks.ts";
+import { alter, closeBrowser, Growing, Held, openPage, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
 import { SAMPLED } from "./sampled.ts";
 
 let viewer: Viewer;
 let sampled: Viewer;
+let devices: Viewer;
 let opened: Opened;
 
 beforeAll(async () => {
   const made = scratch();
   viewer = await view(traceOf(made, "known", TEXT));
   sampled = await view(traceOf(made, "sampled", SAMPLED));
+  devices = await view(ranksInOneTrace(made));
 });
 
 afterAll(async () => {
   await closeBrowser();
-  for (const one of [viewer, sampled]) await one?.stop();
+  for (const one of [viewer, sampled, devices]) await one?.stop();
 });
 
 afterEach(async () => {
@@ -27,6 +30,15 @@ afterEach(async () => {
 async function open(hash = ""): Promise<Opened["page"]> {
   opened = await openTrace(viewer.url + hash);
   return opened.page;
+}
+
+/** Opens a page whose first request of this kind is held back until `answer` is called. */
+async function openBefore(pattern: string, url: string): Promise<{ page: Opened["page"]; held: Held; answer: () => Promise<void> }> {
+  opened = await openPage("about:blank");
+  const { page } = opened;
+  const held = await Held.of(page, pattern);
+  await page.goto(url);
+  return { page, held, answer: await held.next() };
 }
 
 async function choose(page: Opened["page"], before: string, after: string): Promise<void> {
@@ -39,11 +51,7 @@ const EAGER = "0:label:eager";
 const COMPILED = "0:label:compiled";
 
 test("a panel whose data has not come says so, and nothing else", async () => {
-  opened = await openPage("about:blank");
-  const { page } = opened;
-  const held = await Held.of(page, "**/findings*");
-  await page.goto(viewer.url);
-  const answer = await held.next();
+  const { page, answer } = await openBefore("**/findings*", viewer.url);
   const panel = page.locator(".tab-body");
   for (const [tab, never] of [["gaps", "never idle"], ["kernels", "no dispatches"], ["labels", "no labels"], ["compare", "Open two traces"]]) {
     await page.locator(`[data-tab="${tab}"]`).click();
@@ -56,11 +64,7 @@ test("a panel whose data has not come says so, and nothing else", async () => {
 });
 
 test("findings that come do not take the keyboard from the flame graph", async () => {
-  opened = await openPage("about:blank");
-  const { page } = opened;
-  const held = await Held.of(page, "**/findings*");
-  await page.goto(`${sampled.url}#p=code`);
-  const answer = await held.next();
+  const { page, answer } = await openBefore("**/findings*", `${sampled.url}#p=code`);
   await page.waitForSelector(".code-panel[data-samples]");
   await page.locator(".flame-node").nth(1).click();
   await answer();
@@ -68,6 +72,53 @@ test("findings that come do not take the keyboard from the flame graph", async (
   // A panel answers what came a moment later.
   await page.waitForTimeout(500);
   expect(await page.evaluate(() => document.activeElement?.className)).toContain("flame-node");
+});
+
+test("data that come into a press on a name leave the button there, so that it is a click", async () => {
+  opened = await openPage("about:blank");
+  const { page } = opened;
+  const held = await Held.of(page, "**/track/**");
+  await page.goto(viewer.url);
+  const name = page.locator('[data-track="q1.work"]');
+  const pin = await name.locator(".quick.pin").evaluateHandle((button) => button as HTMLElement);
+  expect(await name.getAttribute("title")).toContain("loading");
+  await held.letAllGo();
+  await expect.poll(() => name.getAttribute("title")).not.toContain("loading");
+  expect(await pin.evaluate((button) => button.isConnected)).toBe(true);
+  await pin.evaluate((button) => button.click());
+  await expect.poll(() => name.locator(".quick.unpin").count()).toBe(1);
+});
+
+test("a search tells of the gaps that the analyses find later", async () => {
+  const { page, answer } = await openBefore("**/findings*", viewer.url);
+  await page.waitForSelector("#app[data-full-draw]");
+  const box = page.getByRole("searchbox", { name: /regular expression/ });
+  await box.fill("launch latency");
+  const results = page.getByRole("region", { name: "What the search finds" });
+  await expect.poll(() => results.innerText()).toContain("Nothing is found");
+  await answer();
+  await expect.poll(() => results.innerText()).toMatch(/Gaps/);
+});
+
+test("what the causes of a gap cost in all comes into its details when the analyses have answered", async () => {
+  const { page, answer } = await openBefore("**/findings*", `${sampled.url}#e=gaps.0`);
+  const details = page.locator(".details-panel");
+  await page.waitForSelector('.details-panel[data-row="gaps.0"]');
+  expect(await details.innerText()).not.toContain("In all time of");
+  await answer();
+  await expect.poll(() => details.innerText()).toContain("In all time of");
+});
+
+test("the event of a link that comes late does not move what is looked at", async () => {
+  const { page, answer } = await openBefore("**/rows/dispatches/*", `${viewer.url}#t=1000000-2000000&e=dispatches.0`);
+  await page.waitForSelector("#app[data-full-draw]");
+  await page.keyboard.press("s");
+  await expect.poll(async () => (await state(page)).from).toBeLessThan(1_000_000);
+  const { from, to } = await state(page);
+  await answer();
+  await expect.poll(async () => (await state(page)).event).toBe("dispatches.0");
+  const now = await state(page);
+  expect([now.from, now.to]).toEqual([from, to]);
 });
 
 describe("a comparison", () => {
@@ -163,11 +214,7 @@ test("of two links the later one is shown, and nothing of what was there before"
 });
 
 test("who zooms while the page is loading stays there", async () => {
-  opened = await openPage("about:blank");
-  const { page } = opened;
-  const held = await Held.of(page, "**/strings?*");
-  await page.goto(viewer.url);
-  const names = await held.next();
+  const { page, held, answer: names } = await openBefore("**/strings?*", viewer.url);
   await page.waitForSelector("#app[data-first-draw]");
   await page.keyboard.press("w");
   const { from, to } = await state(page);
@@ -175,6 +222,115 @@ test("who zooms while the page is loading stays there", async () => {
   await held.letAllGo();
   await page.waitForFunction(() => document.querySelector<HTMLElement>(".verdict")?.dataset.verdict);
   expect(await state(page)).toMatchObject({ from, to });
+});
+
+describe("a recording that grows", () => {
+  /** Opens a page that takes the trace for one that is recorded. */
+  async function openGrowing(hash: string): Promise<{ page: Opened["page"]; recording: Growing }> {
+    opened = await openPage("about:blank");
+    const { page } = opened;
+    const recording = await Growing.of(page);
+    await alter(page, "**/t/0/notes*", (answer) => ({ ...answer, unwritable: recording.live ? "It is recorded." : null }));
+    await page.goto(viewer.url + hash);
+    await page.waitForSelector("#app[data-full-draw]");
+    await page.waitForFunction(() => document.querySelector<HTMLElement>(".verdict")?.dataset.verdict);
+    return { page, recording };
+  }
+
+  test("leaves the keyboard on the row of a table that it is on", async () => {
+    const { page, recording } = await openGrowing("#p=gaps");
+    const row = page.locator(".gaps-list tbody tr").nth(3);
+    await row.locator("button").focus();
+    const text = await row.textContent();
+    await page.locator(".gaps-list tbody").evaluate((body) => [...body.children].forEach((row) => row.classList.add("old")));
+    await recording.grow(page);
+    // The table is made anew when the analyses have answered.
+    await expect.poll(() => page.locator(".gaps-list tr.old").count()).toBe(0);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.closest("tr")?.textContent)).toBe(text);
+  });
+
+  test("shows what was found of a range and the graph, though it has grown since they were asked for", async () => {
+    const { page, recording } = await openGrowing("#p=graph");
+    const [ranges, graphs] = [await Held.of(page, "**/range?*"), await Held.of(page, "**/graph?*")];
+    await page.locator("canvas.tracks").focus();
+    await page.keyboard.press("r");
+    const [range, graph] = [await ranges.next(), await graphs.next()];
+    await recording.grow(page);
+    await recording.grow(page);
+    await range();
+    await page.waitForSelector(".selection-panel [data-bytes]");
+    await graph();
+    await page.waitForSelector(".graph .node");
+    await Promise.all([ranges.letAllGo(), graphs.letAllGo()]);
+  });
+
+  test("takes notes when it is complete", async () => {
+    const { page, recording } = await openGrowing("#p=notes");
+    const panel = page.locator(".notes-panel");
+    await expect.poll(() => panel.innerText()).toContain("It is recorded.");
+    await recording.end(page);
+    await panel.getByRole("button", { name: "New note" }).waitFor();
+    expect(await panel.innerText()).not.toContain("It is recorded.");
+  });
+});
+
+test("a gap is gone to on the device that has it", async () => {
+  opened = await openTrace(devices.url);
+  const { page } = opened;
+  const gaps = page.locator(".gaps-list tbody tr");
+  await expect.poll(() => gaps.count()).toBeGreaterThan(RANKS);
+  const found = (await page.evaluate(async () => (await (await fetch("api/t/0/findings")).json()) as unknown)) as { idle_time: { longest: { device: number }[] } };
+  const track = async (): Promise<string> => {
+    const { event } = await state(page);
+    if (event === "") return "";
+    return page.evaluate(async (row) => ((await (await fetch(`api/t/0/rows/${row}`)).json()) as { track: string }).track, event.replace(".", "/"));
+  };
+  // The first of each device.
+  const devicesOfGaps = found.idle_time.longest.map(({ device }) => device);
+  for (const device of new Set(devicesOfGaps)) {
+    await gaps.nth(devicesOfGaps.indexOf(device)).click();
+    await expect.poll(track).toBe(`g${device}.gaps`);
+  }
+});
+
+test("work has the colours that it has when all of it comes at once, whatever comes first", async () => {
+  const colours = (page: Opened["page"]): Promise<string[]> =>
+    page.locator(".legend li").evaluateAll((rows) => rows.map((row) => `${row.textContent} ${(row.querySelector(".swatch") as HTMLElement).style.background}`));
+  const first = await open();
+  await expect.poll(async () => (await colours(first)).length).toBeGreaterThan(5);
+  const wanted = await colours(first);
+  await first.close();
+  opened = await openPage("about:blank");
+  const { page } = opened;
+  // Names come before the first drawing, and the copies before the kernels.
+  await page.addInitScript(() => {
+    const { requestAnimationFrame } = window;
+    const due: FrameRequestCallback[] = [];
+    window.requestAnimationFrame = (frame) => due.push(frame);
+    addEventListener("draw", () => {
+      window.requestAnimationFrame = requestAnimationFrame;
+      due.forEach((frame) => requestAnimationFrame(frame));
+    });
+  });
+  const held = await Held.of(page, "**/track/q1.work?*");
+  const named = page.waitForResponse("**/strings?*");
+  await page.goto(viewer.url);
+  await (await named).finished();
+  await page.evaluate(() => setTimeout(() => dispatchEvent(new Event("draw"))));
+  await page.waitForSelector('[data-track="q2.work"][data-lanes="2"]');
+  await held.letAllGo();
+  await page.waitForSelector('.verdict[data-verdict]:not([data-verdict=""])');
+  await expect.poll(() => colours(page)).toEqual(wanted);
+});
+
+test("what could not be gone to is not said beside what was gone to next", async () => {
+  const page = await open("#e=dispatches.99999");
+  const status = page.locator("#app > .status");
+  await expect.poll(() => status.innerText()).not.toBe("");
+  await page.locator("canvas.tracks").focus();
+  await page.keyboard.press("j");
+  await page.waitForSelector("#app[data-gap]");
+  await expect.poll(() => status.isVisible()).toBe(false);
 });
 
 test("that figures of a range cannot be had is said", async () => {

@@ -1,8 +1,11 @@
 // The ranks of a program: what bounds them together and each, who is waited for and why.
 
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { COUNTED } from "./counted.ts";
 import { arrives, END_US, LATE, lateBy, RANKS, ranksInOneTrace, recordingOfRanks, STEPS } from "./known-ranks.ts";
-import { closeBrowser, type Opened, openTrace, scratch, state, view, type Viewer } from "./product.ts";
+import { closeBrowser, type Opened, openTrace, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
 
 const made = scratch();
 let viewer: Viewer;
@@ -19,6 +22,18 @@ afterAll(async () => {
   await closeBrowser();
 });
 
+/** Where a wait is, when it begins, and where what it lies over is: in one step, as it is drawn anew when anything moves. */
+function placed(page: Opened["page"], wait: string, over: string): Promise<{ wait: DOMRect; over: DOMRect; ns: number }> {
+  return page.evaluate(
+    ([wait, over]) => {
+      const [first, second] = [document.querySelector<SVGElement>(wait), document.querySelector(over)];
+      if (!first || !second) throw new Error("nothing is drawn");
+      return { wait: first.getBoundingClientRect().toJSON() as DOMRect, over: second.getBoundingClientRect().toJSON() as DOMRect, ns: Number(first.dataset.from) };
+    },
+    [wait, over],
+  );
+}
+
 describe("the ranks of a program", () => {
   test("have a verdict together and each their own", async () => {
     const { page } = opened;
@@ -30,6 +45,24 @@ describe("the ranks of a program", () => {
     expect(rows).toHaveLength(RANKS);
     expect(rows[LATE]).toMatch(new RegExp(`^${LATE} ●\\s+Host-bound`));
     expect(opened.errors).toEqual([]);
+  });
+
+  test("have a verdict for each of their devices", async () => {
+    const second = [
+      '\ndevice id=9 process=1 api=cuda name="Second GPU" uuid=b clock.method=calibrated clock.error_ns=1us clock.samples=2 clock.nanoseconds_per_tick=1.0',
+      "queue id=9 device=9",
+      `dispatch queue=9 kernel=1 start_ns=500us duration_ns=${END_US - 500}us`,
+    ];
+    const server = await view(recordingOfRanks(made, "two.gapscope", second.join("\n")));
+    const { page, errors } = await openTrace(server.url, { width: 1000, height: 720 });
+    const each = page.getByRole("list", { name: "Verdict of each device" });
+    await expect.poll(() => each.locator("li").allInnerTexts()).toEqual(["Made GPU host-bound", "Second GPU device-bound"]);
+    expect(await page.locator(".each-of").innerText()).toMatch(/^rank 0:/);
+    const ranks = page.getByRole("list", { name: "Verdict of each rank" });
+    expect(await ranks.locator("li").count()).toBe(RANKS);
+    expect(errors).toEqual([]);
+    await page.close();
+    await server.stop();
   });
 
   test("name who is late, by how much and why", async () => {
@@ -49,13 +82,15 @@ describe("the ranks of a program", () => {
     expect(first).toEqual([{ rank: "0", last: String(LATE), from: String(arrives(0) * 1000), to: String((arrives(0) + lateBy(0)) * 1000), says: `AllReduce 0: rank 0 waited 100 µs for rank ${LATE}` }]);
     // The bar lies between both times, on the rank's own timeline.
     const { from, to } = await state(page);
-    const box = await page.locator('.lateness .wait[data-rank="1"]').first().boundingBox();
-    const canvas = await page.locator('.timeline[data-trace="rank 1"] canvas.tracks').boundingBox();
-    if (!box || !canvas) throw new Error("nothing is drawn");
-    const ns = Number(await page.locator('.lateness .wait[data-rank="1"]').first().getAttribute("data-from"));
-    expect(box.x).toBeCloseTo(canvas.x + ((ns - from) / (to - from)) * canvas.width, 0);
-    expect(box.y).toBeGreaterThan(canvas.y);
-    expect(box.y + box.height).toBeLessThan(canvas.y + canvas.height);
+    await expect
+      .poll(async () => {
+        const { wait, over, ns } = await placed(page, '.lateness .wait[data-rank="1"]', '.timeline[data-trace="rank 1"] canvas.tracks');
+        return wait.x - (over.x + ((ns - from) / (to - from)) * over.width);
+      })
+      .toBeCloseTo(0, 0);
+    const { wait, over } = await placed(page, '.lateness .wait[data-rank="1"]', '.timeline[data-trace="rank 1"] canvas.tracks');
+    expect(wait.top).toBeGreaterThan(over.top);
+    expect(wait.bottom).toBeLessThan(over.bottom);
   });
 
   test("show the collective with the greatest skew", async () => {
@@ -96,14 +131,63 @@ test("ranks in one trace have a verdict for each device, and are joined likewise
     expect(await page.locator(".each-verdict li").allInnerTexts()).toEqual(Array.from({ length: RANKS }, (_, device) => `GPU ${device + 1} (Made GPU) host-bound`));
     await expect.poll(() => page.locator(".lateness .wait").count()).toBe(STEPS * (RANKS - 1));
     // On the track of its own queue.
-    const track = await page.locator('[data-track="q1.work"]').boundingBox();
-    const wait = await page.locator('.lateness .wait[data-rank="0"]').first().boundingBox();
-    if (!track || !wait) throw new Error("nothing is drawn");
-    expect(wait.y).toBeGreaterThan(track.y);
-    expect(wait.y + wait.height).toBeLessThan(track.y + track.height);
+    const { wait, over } = await placed(page, '.lateness .wait[data-rank="0"]', '[data-track="q1.work"]');
+    expect(wait.top).toBeGreaterThan(over.top);
+    expect(wait.bottom).toBeLessThan(over.bottom);
     expect(errors).toEqual([]);
     await page.close();
   } finally {
     await one.stop();
+  }
+});
+
+test("one event is picked at a time, in whichever rank, and a selected range is taken with its rank", async () => {
+  const { page, errors } = await openTrace(`${viewer.url}#p=compare`, { width: 1440, height: 1000 });
+  const timelines = [".timeline", `.timeline[data-trace="rank 1"]`];
+  const events = async (): Promise<string[]> => Promise.all(timelines.map(async (timeline) => (await state(page, timeline)).event));
+  for (const [at, timeline] of timelines.entries()) {
+    await expect.poll(async () => (await state(page, timeline)).events).toBeGreaterThan(0);
+    const gemm = await point(page, "q1.work", arrives(0) * 1000 - 100_000, 0, timeline);
+    await page.mouse.click(gemm.x, gemm.y);
+    await expect.poll(events).toEqual(at === 0 ? ["dispatches.0", ""] : ["", "dispatches.0"]);
+  }
+  expect(await page.locator(".details-panel").isVisible()).toBe(true);
+  const use = page.locator("button", { hasText: "use selection" }).first();
+  await use.click();
+  const problem = page.locator(".compare-panel .problem");
+  await expect.poll(() => problem.innerText()).toContain("Select a range first");
+  const from = await point(page, "q1.work", 2_000_000, 0, timelines[1]);
+  const to = await point(page, "q1.work", 4_000_000, 0, timelines[1]);
+  await page.keyboard.down("Shift");
+  await page.mouse.move(from.x, from.y);
+  await page.mouse.down();
+  await page.mouse.move(to.x, to.y, { steps: 3 });
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  await expect.poll(async () => (await state(page, timelines[1])).selection).not.toBe("");
+  await expect.poll(() => problem.isVisible()).toBe(false);
+  await use.click();
+  await expect.poll(() => page.locator("select[aria-label=Before]").inputValue()).toMatch(/^1:range:/);
+  expect(errors).toEqual([]);
+  await page.close();
+});
+
+test("what is picked in any rank has its kernel's counters and hot lines", async () => {
+  const run = join(made, "counted.gapscope");
+  mkdirSync(run);
+  for (const rank of [0, 1]) traceOf(made, `counted.gapscope/rank=${rank}`, COUNTED.replace("manifest ", `manifest rank.rank=${rank} rank.world_size=2 rank.local_rank=${rank} `), `counted.gapscope/rank=${rank}`);
+  const counted = await view(run);
+  try {
+    const { page, errors } = await openTrace(counted.url, { width: 1440, height: 1000 });
+    const second = '.timeline[data-trace="rank 1"]';
+    await expect.poll(async () => (await state(page, second)).events).toBeGreaterThan(0);
+    const gemm = await point(page, "q1.work", 500_000, 0, second);
+    await page.mouse.click(gemm.x, gemm.y);
+    await expect.poll(() => page.locator(".details-panel").innerText()).toContain("compute: tensor ≤ 1.00 ms");
+    expect(await page.locator(".hot-instructions").innerText()).toContain("gemm.cu:12");
+    expect(errors).toEqual([]);
+    await page.close();
+  } finally {
+    await counted.stop();
   }
 });

@@ -65,6 +65,28 @@ test("a saved query says what it answers, and answers", async () => {
   expect(await page.getByRole("textbox", { name: "SQL" }).inputValue()).toContain("group by");
 });
 
+test("what is asked closes no table that is open, and leaves the keyboard where it is", async () => {
+  const page = await open();
+  await page.waitForSelector('.sql-panel[data-catalogue="there"]');
+  const table = page.locator(".sql-list details").first();
+  await table.locator("summary").click();
+  const focused = (): Promise<string | undefined> => page.evaluate(() => document.activeElement?.textContent ?? undefined);
+  const saved = page.locator(".sql-list .query", { hasText: "kernels" }).first();
+  const name = await saved.innerText();
+  await saved.press("Enter");
+  await page.waitForSelector(`.sql-panel[data-rows="${KERNELS.length}"]`);
+  expect(name.replaceAll("\n", "")).toContain(await focused());
+  expect(await table.getAttribute("open")).not.toBeNull();
+  await ask(page, "select 42 as n");
+  // The one before is asked again, and comes first.
+  const earlier = page.locator(".earlier .query").nth(1);
+  const before = await earlier.innerText();
+  await earlier.press("Enter");
+  await page.waitForSelector(`.sql-panel[data-rows="${KERNELS.length}"]`);
+  await expect.poll(() => page.locator(".earlier .query").first().innerText()).toBe(before);
+  expect(await focused()).toBe(before);
+});
+
 test("a row leads to its dispatch, a gap to its gap, other rows to their time", async () => {
   const page = await open();
   await page.waitForSelector('.sql-panel[data-catalogue="there"]');
@@ -78,6 +100,10 @@ test("a row leads to its dispatch, a gap to its gap, other rows to their time", 
   await answer(page).first().click();
   await expect.poll(async () => (await state(page)).event).toMatch(/^gaps\./);
   expect(await page.locator(".side").innerText()).toContain("host late");
+  // By the time from the recording's start too, without any other.
+  await ask(page, "select cause, from_start_ns, duration_ns from gaps where cause = 'launch-latency' order by from_start_ns limit 1");
+  await answer(page).first().click();
+  await expect.poll(() => page.locator(".side").innerText()).toContain("launch latency");
   // Of two tables: their time alone is known.
   await ask(page, "select c.start_ns, c.duration_ns from command_buffers c join submissions s on s.id = c.submission order by c.start_ns limit 1");
   await answer(page).first().click();
@@ -159,7 +185,8 @@ test("without the program the panel says what the command says", async () => {
   await problem.waitFor();
   expect(await problem.innerText()).toContain("`gapscope query` needs the program gapscope-query");
   await ask(page, "select 1");
-  expect(await said(page).innerText()).toContain("cargo build -p gapscope-query");
+  await expect.poll(() => said(page).innerText()).toContain("cargo build -p gapscope-query");
+  expect(await problem.innerText()).toContain("`gapscope query` needs the program gapscope-query");
 });
 
 test("a file says why it has none", async () => {

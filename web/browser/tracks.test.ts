@@ -2,31 +2,37 @@
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { closeBrowser, FIREFOX, openTrace, type Opened, point, scratch, STATE, state, traceOf, view, type Viewer } from "./product.ts";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { closeBrowser, FIREFOX, openTrace, type Opened, point, scratch, serving, state, traceOf, type Viewer } from "./product.ts";
 import { COMPILERS, THREADS } from "./threads.ts";
 
+const made = scratch();
 let trace: string;
 let viewer: Viewer;
 let opened: Opened;
-/** Where servers keep what the reader prefers. */
-const KEPT = join(STATE, "gapscope/view.json");
+let tests = 0;
+/** Where the servers of a test keep what the reader prefers: a folder for each test, as something may be kept later than a test ends. */
+let home: string;
 
-beforeAll(async () => {
-  trace = traceOf(scratch(), "threads", THREADS);
-  viewer = await view(trace);
+const view = (): Promise<Viewer> => serving(["view", "--no-open", trace], { XDG_STATE_HOME: home });
+
+beforeAll(() => {
+  trace = traceOf(made, "threads", THREADS);
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  await viewer?.stop();
+beforeEach(async () => {
+  tests += 1;
+  home = join(made, `home ${tests}`);
+  viewer = await view();
 });
+
+afterAll(closeBrowser);
 
 afterEach(async () => {
+  await opened.page.close();
+  await viewer.stop();
   expect(opened.foreign).toEqual([]);
   expect(opened.errors).toEqual([]);
-  await opened.page.close();
-  rmSync(KEPT, { force: true });
 });
 
 async function open(hash = "", options = {}): Promise<Opened["page"]> {
@@ -34,10 +40,15 @@ async function open(hash = "", options = {}): Promise<Opened["page"]> {
   return opened.page;
 }
 
+/** What servers keep of how the tracks are arranged. */
+function kept(page: Opened["page"]): Promise<{ tracks?: string; order?: string }> {
+  return page.evaluate(async () => ((await (await fetch("api/overview")).json()) as { traces: { arranged?: { tracks?: string; order?: string } }[] }).traces[0].arranged ?? {});
+}
+
 /** The tracks that are drawn, from top to bottom. */
 async function drawn(page: Opened["page"]): Promise<string[]> {
   await state(page);
-  const rows = await page.locator(".headers [data-track]").evaluateAll((rows) => rows.map((row) => ({ id: (row as HTMLElement).dataset.track ?? "", top: row.getBoundingClientRect().top })));
+  const rows = await page.locator(".headers").first().evaluate((headers) => [...headers.querySelectorAll<HTMLElement>("[data-track]")].map((row) => ({ id: row.dataset.track ?? "", top: row.getBoundingClientRect().top })));
   return rows.sort((a, b) => a.top - b.top).map(({ id }) => id);
 }
 
@@ -61,6 +72,32 @@ test("threads that only compile are one row, which opens and folds", async () =>
   await page.evaluate(() => (location.hash = "#e=host_calls.7"));
   await expect.poll(async () => (await state(page)).event).toBe("host_calls.7");
   expect(await drawn(page)).toContain("p1.t107.calls");
+});
+
+test("threads that are one row are hidden as one, by the pointer and the keyboard", async () => {
+  const page = await open();
+  const row = page.locator(".bundle", { hasText: ONLY });
+  const all = page.locator(".all-tracks");
+  const before = Number.parseInt(await all.innerText(), 10);
+  for (const hide of [
+    async (): Promise<void> => {
+      await row.hover();
+      await row.locator(".quick.hide").click();
+    },
+    async (): Promise<void> => {
+      await row.locator(".bundle-name").focus();
+      await page.keyboard.press("Delete");
+    },
+  ]) {
+    await hide();
+    await expect.poll(() => row.count()).toBe(0);
+    expect(await all.innerText()).toBe(`${before + COMPILERS} hidden`);
+    expect(await drawn(page)).toEqual(AT_FIRST);
+    await all.click();
+    await page.getByRole("dialog", { name: "All tracks" }).getByRole("button", { name: "As at first" }).click();
+    await page.keyboard.press("Escape");
+    await expect.poll(() => row.count()).toBe(1);
+  }
 });
 
 test("a track is hidden and shown again, and the list says how many are hidden", async () => {
@@ -101,7 +138,7 @@ test("a pinned track stays in sight, and what is drawn there can be clicked", as
   await page.mouse.click(place.x, place.y);
   await expect.poll(async () => (await state(page)).event).toBe("dispatches.1");
   await page.locator('[data-track="q1.work"] .quick.unpin').click();
-  expect((await drawn(page))[1]).toBe("q1.work");
+  await expect.poll(async () => (await drawn(page))[1]).toBe("q1.work");
 });
 
 test("tracks are found by words of their names", async () => {
@@ -124,7 +161,7 @@ test("tracks and groups are moved by dragging and by the keyboard", async () => 
   await page.mouse.move(from.x + 60, from.y + 8);
   await page.mouse.down();
   await page.mouse.move(from.x + 60, to.y + 3, { steps: 5 });
-  expect(await page.locator(".drop-line").isVisible()).toBe(true);
+  await expect.poll(() => page.locator(".drop-line").isVisible()).toBe(true);
   await page.mouse.up();
   const moved = ["q1.labels", "g0.gaps", "q1.work", "p1.t41.calls", "p1.t42.calls"];
   expect(await drawn(page)).toEqual(moved);
@@ -172,20 +209,23 @@ test("an arrangement is kept for the trace, and in the link", async () => {
   await page.locator('[data-head="g0"]').press("ArrowLeft");
   const arranged = ["p1.t42.calls", "p1.t41.calls"];
   expect(await drawn(page)).toEqual(arranged);
-  await expect.poll(() => page.url()).toContain("o=p1.t42.calls");
+  const address = (): URLSearchParams => new URLSearchParams(new URL(page.url()).hash.slice(1));
+  const folded = (tracks: string | null | undefined): boolean => (tracks ?? "").split("*").some((one) => one.slice(1) === "g0");
+  await expect.poll(() => folded(address().get("k"))).toBe(true);
+  await expect.poll(async () => folded((await kept(page)).tracks)).toBe(true);
   const link = page.url();
   await page.goto(viewer.url);
   await page.reload();
   await page.waitForSelector("#app[data-full-draw]");
   expect(await drawn(page)).toEqual(arranged);
   // So it is at another port.
-  const other = await view(trace);
+  const other = await view();
   await page.goto(other.url);
   await page.waitForSelector("#app[data-full-draw]");
   expect(await drawn(page)).toEqual(arranged);
   await page.goto("about:blank");
   await other.stop();
-  rmSync(KEPT);
+  rmSync(join(home, "gapscope/view.json"));
   await page.goto(viewer.url);
   await page.waitForSelector("#app[data-full-draw]");
   expect(await drawn(page)).toEqual(AT_FIRST);

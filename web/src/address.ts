@@ -16,9 +16,11 @@ export interface Addressed {
   state: () => ViewState;
   show: (state: ViewState) => void;
   stopComparing: () => void;
-  compare: (before: Side, after: Side) => Promise<void>;
-  sides: () => { before: Side; after: Side } | null;
-  goTo: (table: string, row: number) => Promise<void>;
+  compare: (before: Side, after: Side, instance?: number) => Promise<void>;
+  /** `instance` where another is shown than at first. */
+  sides: () => { before: Side; after: Side; instance?: number } | null;
+  /** `stays`: what is seen is said by the address, and stays. */
+  goTo: (table: string, row: number, stays: boolean) => Promise<void>;
 }
 
 export class Address {
@@ -46,7 +48,7 @@ export class Address {
     if (selection) state.selection = selection;
     if (event) state.event = event.track.rowOf(event);
     const sides = this.page.sides();
-    if (sides) state.compare = { before: writtenSide(sides.before), after: writtenSide(sides.after) };
+    if (sides) state.compare = { ...sides, before: writtenSide(sides.before), after: writtenSide(sides.after) };
     const hash = `#${written(state)}`;
     if (hash === this.shown || (hash === "#" && this.shown === "")) return;
     history.replaceState(null, "", hash);
@@ -65,15 +67,12 @@ export class Address {
     const { event } = this.view;
     const picked = event && state.event && placeName(event) === `${state.event.table}.${state.event.row}`;
     if (anew && !picked) this.view.pick(null);
-    this.page.show(anew ? { search: "", sql: "", colouring: "kernel", panel: "gaps", ...state } : state);
+    this.page.show(anew ? { search: "", sql: "", colouring: "kernel", panel: "gaps", cause: "", code_cause: "", code_label: "", ...state } : state);
     const before = state.compare && readSide(state.compare.before);
     const after = state.compare && readSide(state.compare.after);
-    if (before && after) await this.page.compare(before, after);
+    if (before && after) await this.page.compare(before, after, state.compare?.instance);
     else if (anew) this.page.stopComparing();
-    if (last() && state.event && !picked) {
-      await this.page.goTo(state.event.table, state.event.row);
-      if (last() && state.range) this.view.show(state.range);
-    }
+    if (last() && state.event && !picked) await this.page.goTo(state.event.table, state.event.row, state.range !== undefined);
     if (!last()) return;
     this.shown = hash;
     this.later();

@@ -9,7 +9,7 @@ import type { Notice } from "./notice.ts";
 import type { Panels } from "./panels/panels.ts";
 import type { Sidebar } from "./panels/sidebar.ts";
 import type { Verdict } from "./panels/verdict.ts";
-import { of } from "./time/format.ts";
+import { count, of } from "./time/format.ts";
 import type { Together } from "./together.ts";
 import type { View } from "./view.ts";
 
@@ -33,6 +33,7 @@ export class Analyses {
     private readonly loader: Loader,
     source: DataSource,
     private readonly parts: AnalysesParts,
+    private readonly views: () => readonly View[],
     failed: (problem: string) => void,
   ) {
     this.explainer = new Explainer(source, (trace) => this.explained(trace), failed);
@@ -49,6 +50,13 @@ export class Analyses {
     const { trace: first } = this.view;
     if (trace === first && !trace.findings) this.show();
     if (trace === first || this.explainer.has(trace)) void this.explainer.ask(trace);
+    for (const view of this.views()) if (view.trace === trace) this.picked(view);
+  }
+
+  /** Asks for another rank when something of it is picked: not while it is recorded, as that would disturb the program. */
+  picked({ event, trace }: View): void {
+    if (event === null || trace.overview.live || this.traces.includes(trace) || this.explainer.has(trace)) return;
+    void this.explainer.ask(trace);
   }
 
   private explained(trace: Trace): void {
@@ -59,7 +67,7 @@ export class Analyses {
       this.show();
       void together?.ask();
     }
-    this.view.changed("data");
+    for (const view of this.views()) if (view.trace === trace) view.changed("data");
   }
 
   show(): void {
@@ -76,5 +84,5 @@ export class Analyses {
 /** What is said until the analyses have answered: how far it is. */
 export function coming(loader: Loader, trace: Trace): string {
   const { ready, all } = loader.workOf(trace);
-  return ready < all ? `Loading: ${ready} of ${of(all, "track", "tracks")} of GPU work ${ready === 1 ? "is" : "are"} here…` : "Analysing the trace…";
+  return ready < all ? `Loading: ${count(ready)} of ${of(all, "track", "tracks")} of GPU work ${ready === 1 ? "is" : "are"} here…` : "Analysing the trace…";
 }

@@ -65,7 +65,7 @@ export class App {
     private readonly source: DataSource,
     private readonly overview: Overview,
   ) {
-    this.traces = overview.traces.map((trace, number) => new Trace(number, trace, source));
+    this.traces = overview.traces.map((trace, number) => new Trace(number, trace, source, overview.page_rows ?? null));
     this.look = new Look(this.traces);
     this.shown = shownOf(overview, this.traces, location.search);
     const { first: trace, beside } = this.shown;
@@ -77,12 +77,12 @@ export class App {
     // Of all ranks, so that the end of the longest can be reached.
     this.view = new View(trace, () => around([trace, ...beside].map((one) => one.whole)));
     this.address = new Address(this.view, {
-      state: () => ({ search: this.topbar.input.value, sql: this.panels.sql.sql, colouring: this.look.colouring, panel: this.panels.tabs.shown, arranged: this.stage.main.arrangement.written }),
+      state: () => ({ search: this.topbar.input.value, sql: this.panels.sql.sql, colouring: this.look.colouring, panel: this.panels.tabs.shown, arranged: this.stage.main.arrangement.written, ...this.panels.filters }),
       show: (state) => this.show(state),
       stopComparing,
-      compare: (before, after) => this.comparing.start(before, after),
+      compare: (before, after, instance) => this.comparing.start(before, after, instance),
       sides: () => this.stage.comparedSides,
-      goTo: (table, row) => this.navigation.goTo(this.view, table, row),
+      goTo: (table, row, stays) => this.navigation.goTo(this.view, table, row, stays),
     });
     const sharing = new Sharing(overview.gapscope, () => {
       this.address.write();
@@ -92,8 +92,8 @@ export class App {
     const help = helpDialog();
     const verdict = new Verdict(beside.length > 0 ? trace.overview.name : null, trace, (rank) => this.together?.choose(rank));
     this.setTheme(storedTheme());
-    this.loader = new Loader(source, this.look, () => this.dataCame(), say);
-    this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.panels.compare.instances(shown, all), (view) => this.sidebar.follow(view), beside);
+    this.loader = new Loader(source, this.look, () => this.dataCame(), say, () => this.shown.first.findings !== null);
+    this.stage = new Stage(this.view, this.traces, source, this.look, (tracks, view) => this.loader.wanted(tracks, view), (shown, all) => this.panels.compare.instances(shown, all), (view) => this.follow(view), beside);
     this.together = Together.in(overview)
       ? new Together(this.shown, this.traces, source, this.stage, verdict, {
           choose: (name) => chooseFirst(name, writeAddress),
@@ -128,8 +128,14 @@ export class App {
         compare: {
           start: (before, after) => void this.comparing.start(before, after),
           stop: stopComparing,
-          step: (by) => this.stage.step(by),
-          selection: () => this.view.selection,
+          step: (by) => {
+            this.stage.step(by);
+            addressChanged();
+          },
+          selection: () => {
+            const { selection, trace } = this.stage.timelines.find(({ view }) => view.selection !== null)?.view ?? this.view;
+            return selection && { trace: trace.number, range: selection };
+          },
         },
         coming: () => coming(this.loader, trace),
         changed: addressChanged,
@@ -147,7 +153,7 @@ export class App {
         if (track) this.stage.main.goToTrack(track);
       },
       code: () => this.panels.tabs.show("code"),
-      want: (tracks) => this.loader.wanted(trace, tracks),
+      want: (tracks) => this.loader.wanted(tracks, this.view),
     });
     this.topbar.found.append(this.results.element);
     this.sidebar = new Sidebar(this.view, source, this.look, inRange, () => this.stage.timelines.map(({ view }) => view), {
@@ -157,7 +163,7 @@ export class App {
         if (view.trace === trace) this.panels.dependencies.show(table, row);
       },
     });
-    for (const view of this.stage.views) if (view !== this.view) this.sidebar.follow(view);
+    for (const view of this.stage.views) if (view !== this.view) this.follow(view);
     for (const one of this.traces) one.replaced = (track, before) => this.stage.views.forEach((view) => view.trace === one && view.replaced(track, before));
     this.comparing = new Comparing(root, this.traces, this.stage, this.panels.compare, verdict, {
       came: () => this.dataCame(),
@@ -167,7 +173,7 @@ export class App {
     });
     const notice = new Notice(this.traces, trace, folded);
     const analysed = overview.together ? [trace] : this.traces;
-    this.analyses = new Analyses(this.view, analysed, this.loader, source, { verdict, panels: this.panels, sidebar: this.sidebar, minimap: this.minimap, notice, together: this.together }, say);
+    this.analyses = new Analyses(this.view, analysed, this.loader, source, { verdict, panels: this.panels, sidebar: this.sidebar, minimap: this.minimap, notice, together: this.together }, () => this.stage.views, say);
     this.recording = new Recording(
       { root, overview, traces: this.traces, shown: this.shown, view: this.view, stage: this.stage, topbar: this.topbar },
       {
@@ -208,7 +214,8 @@ export class App {
     this.recording.show();
     this.view.onChange((change) => {
       if (change === "range" || change === "selection" || change === "event") this.address.later();
-      if (change !== "event") return;
+      if (change === "selection") this.panels.compare.selected();
+      if (change !== "event" && change !== "data" && change !== "notes") return;
       this.search.tell();
       this.results.renew();
     });
@@ -228,8 +235,9 @@ export class App {
     await Promise.all(this.traces.map((trace) => trace.loadStrings()));
     this.named = true;
     this.settle();
-    this.analyses.ask();
     this.stage.renew();
+    this.changed();
+    this.analyses.ask();
     await read;
     if (this.traces.length > 1 && !this.overview.together && !this.stage.comparing) {
       this.panels.tabs.show("compare");
@@ -240,12 +248,19 @@ export class App {
     if (!this.source.file) void this.recording.follow(this.loader);
   }
 
+  /** Shows what is picked in a view beside the main one. */
+  private follow(view: View): void {
+    this.sidebar.follow(view);
+    view.onChange((change) => {
+      if (change === "event") this.analyses.picked(view);
+      if (change === "selection") this.panels.compare.selected();
+    });
+  }
+
   private dataCame(): void {
     this.stage.renew();
-    this.view.changed("data");
+    this.changed();
     this.analyses.ask();
-    this.search.tell();
-    this.results.renew();
     if (!this.shown.first.findings) this.analyses.show();
     this.settle();
     if (!this.complete) return;
@@ -253,6 +268,11 @@ export class App {
     // Their colours are those of what is drawn.
     this.sidebar.legend.show();
     this.panels.recolour();
+  }
+
+  /** Tells all views that there is more of their traces: those of other ranks and of a comparison too. */
+  private changed(): void {
+    for (const view of this.stage.views) view.changed("data");
   }
 
   /** Whether all work in sight is there. */
@@ -285,7 +305,8 @@ export class App {
   }
 
   /** Shows what an address says besides range, selection and event. */
-  private show({ colouring, search, sql, panel, arranged }: ViewState): void {
+  private show({ colouring, search, sql, panel, arranged, ...filters }: ViewState): void {
+    this.panels.filters = filters;
     if (sql !== undefined) this.panels.sql.show(sql);
     if (arranged) this.stage.main.arrangement.read(arranged);
     if (colouring && colouring !== this.look.colouring) this.colour(colouring);
@@ -313,6 +334,8 @@ export class App {
     this.minimap.draw();
     this.panels.themed();
     this.analyses.show();
+    this.sidebar.recolour();
+    this.results.renew();
   }
 
   private setTheme(theme: Theme): void {

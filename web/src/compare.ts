@@ -3,7 +3,7 @@
 import type { Comparison, Instances } from "./data/comparison.ts";
 import type { DataSource } from "./data/source.ts";
 import type { Trace } from "./data/trace.ts";
-import { length, type Range } from "./time/range.ts";
+import { around as hull, length, type Range } from "./time/range.ts";
 import { View } from "./view.ts";
 
 /** A side of a comparison. */
@@ -39,21 +39,36 @@ export function sideName(side: Side, traces: readonly Trace[]): string {
   return [trace, side.what === "all" && trace ? "" : what].filter(Boolean).join(", ");
 }
 
-/** What is compared at first: two traces, or two labels beside each other; a label and one inside it are not two ways to do the same. */
-export function firstPair(sides: readonly Side[]): [Side, Side] | null {
-  const pairs = (fits: (a: Side, b: Side) => boolean): [Side, Side] | null => {
-    for (const a of sides) {
-      const b = sides.find((other) => other !== a && fits(a, other));
-      if (b) return [a, b];
-    }
-    return null;
-  };
-  const label = (side: Side): string => (side.what === "label" ? side.path : "");
-  return (
-    pairs((a, b) => a.trace !== b.trace) ??
-    pairs((a, b) => a.what === "label" && b.what === "label" && around(a.path) === around(b.path)) ??
-    pairs((a, b) => a.what === b.what && !isInside(label(a), label(b)) && !isInside(label(b), label(a)))
-  );
+/** A side that can be chosen; of a label how often it was set and how much ran under it. */
+export interface Choice {
+  side: Side;
+  instances?: number | null;
+  dispatches?: number;
+}
+
+/** So many pairs of labels are looked at: each takes two answers of the server. */
+const MOST_PAIRS = 6;
+
+/** What may be compared at first: two traces, or two labels beside each other that ran something equally often. */
+export function likelyPairs(choices: readonly Choice[]): [Side, Side][] {
+  const pairs: [Side, Side][] = [];
+  choices.forEach((a, at) => {
+    for (const b of choices.slice(at + 1)) if (isLikely(a, b)) pairs.push([a.side, b.side]);
+  });
+  const traces = pairs.filter(([a, b]) => a.trace !== b.trace);
+  return traces.length > 0 ? traces.slice(0, 1) : pairs.slice(0, MOST_PAIRS);
+}
+
+function isLikely(a: Choice, b: Choice): boolean {
+  if (a.side.trace !== b.side.trace) return a.side.what === "all" && b.side.what === "all";
+  if (a.side.what !== "label" || b.side.what !== "label" || around(a.side.path) !== around(b.side.path)) return false;
+  const ran = (choice: Choice): boolean => (choice.dispatches ?? 0) > 0;
+  return ran(a) && ran(b) && Boolean(a.instances) && a.instances === b.instances && unnumbered(a.side.path) !== unnumbered(b.side.path);
+}
+
+/** `step 3` without what tells it from `step 4`. */
+function unnumbered(path: string): string {
+  return path.replace(/\d+/g, "#");
 }
 
 /** The path of the label around one. */
@@ -61,8 +76,22 @@ function around(path: string): string {
   return path.split(" / ").slice(0, -1).join(" / ");
 }
 
-function isInside(path: string, outer: string): boolean {
-  return outer !== "" && path.startsWith(`${outer} / `);
+/** Whether one comes in turn with the other, as the phases of a step do: two ways to do the same come one after the other. */
+export function inTurn(a: readonly Range[], b: readonly Range[]): boolean {
+  const [all_a, all_b] = [hull(a), hull(b)];
+  return all_a.to_ns > all_b.from_ns && all_b.to_ns > all_a.from_ns;
+}
+
+/** What is compared at first; null where nothing suggests itself. */
+export async function firstPair(source: DataSource, traces: readonly Trace[], choices: readonly Choice[]): Promise<[Side, Side] | null> {
+  for (const [a, b] of likelyPairs(choices)) {
+    if (a.what === "all") return [a, b];
+    // Asking would disturb the program.
+    if (traces[a.trace].overview.live) return null;
+    const found = await Promise.all([a, b].map((side) => stretches(source, traces[side.trace], side))).catch(() => []);
+    if (found.length === 2 && found.every(({ length }) => length > 0) && !inTurn(found[0], found[1])) return [a, b];
+  }
+  return null;
 }
 
 /** The server's comparison of equal work. */
@@ -128,12 +157,8 @@ function ownInstances(trace: Trace, path: string): Instances["instances"] {
 
 /** From the first work to the last, so that two traces start together whatever came before. */
 function workExtent(trace: Trace): Range {
-  const lanes = trace.tracks.filter((track) => track.kind === "work").flatMap((track) => track.lanes.filter((lane) => lane.count > 0));
-  if (lanes.length === 0) return trace.whole;
-  return {
-    from_ns: Math.min(...lanes.map((lane) => lane.start_ns[0])),
-    to_ns: Math.max(...lanes.map((lane) => lane.end_ns(lane.count - 1))),
-  };
+  const extents = trace.tracks.filter((track) => track.kind === "work").flatMap((track) => track.extent ?? []);
+  return extents.length === 0 ? trace.whole : hull(extents);
 }
 
 /** Two views that show the same stretch of time after their own start, at the same scale. */

@@ -30,12 +30,13 @@ export class Comparing {
     private readonly steps: ComparingSteps,
   ) {}
 
-  async start(before: Side, after: Side): Promise<void> {
+  /** `instance`: the one that is shown first, of labels. */
+  async start(before: Side, after: Side, instance?: number): Promise<void> {
     const last = this.begun.begin();
     try {
       await this.ready(before);
       await this.ready(after);
-      await this.stage.compare(before, after, last);
+      await this.stage.compare(before, after, last, instance);
       if (!last()) return;
       this.root.dataset.comparing = "true";
       this.steps.changed();

@@ -36,6 +36,18 @@ export function fill(element: Element, ...children: (Child | Child[])[]): void {
   append(element, children);
 }
 
+/** Makes what is in an element anew; the keyboard stays on what says the same as what had it. */
+export function keepFocus(inside: Element, renew: () => void): void {
+  const focused = document.activeElement as HTMLElement;
+  if (focused === inside || !inside.contains(focused)) return renew();
+  const alike = (): HTMLElement[] => [...inside.querySelectorAll<HTMLElement>(focused.tagName)].filter(({ textContent }) => textContent === focused.textContent);
+  const at = alike().indexOf(focused);
+  renew();
+  if (focused.isConnected) return;
+  const found = alike();
+  (found[at] ?? found[0])?.focus({ preventScroll: true });
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** The same for SVG. */

@@ -29,6 +29,8 @@ export class InRange {
   labels: LabelRow[] | Missing | null = null;
   private readonly asked = new Latest();
   private timer: ReturnType<typeof setTimeout> | undefined;
+  /** A question is about to be asked or under way; `again` when more came since: its answer is awaited all the same, or in a recording that grows faster none would ever be taken. */
+  private asking: { again: boolean } | null = null;
   private readonly listeners: (() => void)[] = [];
 
   constructor(
@@ -38,6 +40,11 @@ export class InRange {
     view.onChange((change) => {
       if (change === "selection" || (change === "data" && view.selection)) this.ask(change === "selection");
     });
+  }
+
+  /** Whether kernels of a range come with what limits them. */
+  get tellsLimits(): boolean {
+    return !this.source.file;
   }
 
   onChange(listener: () => void): void {
@@ -50,14 +57,20 @@ export class InRange {
 
   private ask(other: boolean): void {
     const { selection, trace } = this.view;
+    if (!other && this.asking) {
+      this.asking.again = true;
+      return;
+    }
     clearTimeout(this.timer);
     const last = this.asked.begin();
+    this.asking = null;
     // While more of the same range comes, what is known of it stays.
     if (other) {
       this.found = this.kernels = this.gaps = this.labels = null;
       this.changed();
     }
     if (!selection) return;
+    const asking = (this.asking = { again: false });
     const take = async (): Promise<void> => {
       // What the server says comes first: counting takes the rows.
       if (!this.source.file) {
@@ -77,7 +90,14 @@ export class InRange {
       }
       this.changed();
     };
-    this.timer = setTimeout(() => void take(), REST_MS);
+    this.timer = setTimeout(() => {
+      asking.again = false;
+      void take().finally(() => {
+        if (this.asking !== asking) return;
+        this.asking = null;
+        if (asking.again) this.ask(false);
+      });
+    }, REST_MS);
   }
 }
 
@@ -142,6 +162,8 @@ async function piecesIn(trace: Trace, range: Range): Promise<Piece[]> {
     if (track.kind !== "work" || track.overview.rows === 0) continue;
     await trace.awaitTrack(track);
     if (typeof track.state === "object") throw new Error(track.state.missing);
+    if (track.state === "part" && trace.isHeld) await trace.loadWhole(track);
+    if (track.state !== "ready") throw new Error(TOO_LARGE);
     await trace.loadLabels(track);
     track.lanes.forEach((lane, number) => {
       const [from, to] = [lane.startingBefore(range.from_ns), lane.startingBefore(range.to_ns)];

@@ -19,8 +19,13 @@ export interface ViewState {
   panel?: PanelName;
   /** How the tracks are arranged. */
   arranged?: Written;
-  /** Two labels, or two ranges, that are compared. */
-  compare?: { before: string; after: string };
+  /** The cause of the gaps that are listed. */
+  cause?: string;
+  /** Of the code of idle time: the cause and the label that it is of. */
+  code_cause?: string;
+  code_label?: string;
+  /** Two labels, or two ranges, that are compared, and which of their instances is shown where that is not as at first. */
+  compare?: { before: string; after: string; instance?: number };
 }
 
 const COLOURINGS: readonly string[] = ["kernel", "label", "cause"] satisfies Colouring[];
@@ -52,9 +57,13 @@ export function written(state: ViewState): string {
   if (tracks) parts.set("k", tracks);
   if (order) parts.set("o", order);
   if (text) parts.set("w", text);
+  if (state.cause) parts.set("g", state.cause);
+  if (state.code_cause) parts.set("x", state.code_cause);
+  if (state.code_label) parts.set("l", state.code_label);
   if (state.compare) {
     parts.set("a", state.compare.before);
     parts.set("z", state.compare.after);
+    if (state.compare.instance !== undefined) parts.set("i", String(state.compare.instance + 1));
   }
   return parts.toString();
 }
@@ -79,8 +88,13 @@ export function read(hash: string): ViewState {
   if (panel && PANELS.includes(panel)) state.panel = panel as PanelName;
   const arranged: Written = { tracks: parts.get("k") ?? undefined, order: parts.get("o") ?? undefined, text: parts.get("w") ?? undefined };
   if (arranged.tracks || arranged.order || arranged.text) state.arranged = arranged;
+  const [cause, code_cause, code_label] = ["g", "x", "l"].map((name) => parts.get(name));
+  if (cause) state.cause = cause;
+  if (code_cause) state.code_cause = code_cause;
+  if (code_label) state.code_label = code_label;
   const before = parts.get("a");
   const after = parts.get("z");
-  if (before !== null && after !== null) state.compare = { before, after };
+  const instance = /^[1-9]\d{0,8}$/.exec(parts.get("i") ?? "");
+  if (before !== null && after !== null) state.compare = { before, after, ...(instance ? { instance: Number(instance[0]) - 1 } : {}) };
   return state;
 }

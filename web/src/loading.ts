@@ -5,49 +5,92 @@ import { type DataSource, Outdated } from "./data/source.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import type { Look } from "./look.ts";
 import { sentence } from "./sentence.ts";
+import type { Range } from "./time/range.ts";
 
 /** Requests at a time. */
 const AT_ONCE = 3;
-/** Rows that the page holds: 25 bytes each. Tracks beyond are drawn from their summary. */
-const MOST_ROWS = 40_000_000;
+
+/** Parts are loaded when what is seen has rested so long: while it moves, drawing goes first. */
+const REST_MS = 80;
+/** It may move on for so long before they are loaded all the same. */
+const MOST_MS = 500;
 
 const FIRST = ["work", "gaps", "labels", "calls"];
 
+/** Who looks at tracks. */
+interface Looker {
+  readonly trace: Trace;
+  readonly range: Range;
+}
+
 export class Loader {
-  private readonly queue: { trace: Trace; track: Track }[] = [];
+  private readonly queue: { trace: Trace; track: Track; looker: Looker }[] = [];
   private readonly running = new Set<Track>();
   private readonly labelled = new WeakSet<Track>();
+  /** Tracks in parts whose rows could not be had. */
+  private readonly unfilled = new WeakSet<Track>();
+  /** Views that lack parts and may not rest yet. */
+  private readonly moving = new WeakMap<Looker, { timer: ReturnType<typeof setTimeout>; since_ms: number }>();
+  /** What each view asked for last of tracks in parts: two views of one trace do not take turns for ever. */
+  private readonly asked = new WeakMap<Looker, Map<Track, { range: Range; generation: number }>>();
 
   constructor(
     private readonly source: DataSource,
     private readonly look: Look,
     private readonly loaded: (trace: Trace, track: Track) => void,
     private readonly failed: (problem: string) => void,
+    /** Whether the analyses have answered. */
+    private readonly answered: () => boolean,
   ) {}
 
-  /** Tracks that are seen: those not there yet are loaded. */
-  wanted(trace: Trace, tracks: readonly Track[]): void {
+  /** Tracks that are seen: what is not there yet is loaded. */
+  wanted(tracks: readonly Track[], looker: Looker): void {
+    const { trace } = looker;
+    this.ask(tracks.filter((track) => track.state === "waiting" || this.fills(trace, track)), looker);
+    if (tracks.some((track) => this.lacks(track, looker))) this.later(tracks, looker);
+    if (this.look.colouring === "label" || this.look.searching) for (const track of tracks) this.labels(trace, track);
+  }
+
+  private ask(tracks: readonly Track[], looker: Looker): void {
+    const { trace } = looker;
     for (const track of tracks) {
-      if (track.state === "waiting" && !this.queue.some((other) => other.track === track)) {
-        if (this.rows(trace) + (track.overview.rows ?? 0) > MOST_ROWS) {
-          track.state = { missing: "too many rows for one page: select a part of the recording with `gapscope query`" };
-        } else {
-          this.queue.push({ trace, track });
-        }
-      }
-      if (track.state === "ready" && (this.look.colouring === "label" || this.look.searching)) this.labels(trace, track);
+      if (!track.loading && !this.queue.some((other) => other.track === track)) this.queue.push({ trace, track, looker });
     }
     this.queue.sort((a, b) => rank(a.track) - rank(b.track));
     this.next();
   }
 
-  private rows(trace: Trace): number {
-    return trace.tracks.reduce((sum, track) => sum + (track.state === "waiting" ? 0 : (track.overview.rows ?? 0)), 0);
+  /** Asks for parts that a view lacks once it rests. */
+  private later(tracks: readonly Track[], looker: Looker): void {
+    const moving = this.moving.get(looker);
+    clearTimeout(moving?.timer);
+    const since_ms = moving?.since_ms ?? performance.now();
+    const timer = setTimeout(
+      () => {
+        this.moving.delete(looker);
+        this.ask(tracks.filter((track) => this.lacks(track, looker)), looker);
+      },
+      Math.min(REST_MS, since_ms + MOST_MS - performance.now()),
+    );
+    this.moving.set(looker, { timer, since_ms });
+  }
+
+  /** Whether all rows of a track in parts are to be loaded: not before the analyses, which take all cores too, and are waited for. */
+  private fills(trace: Trace, track: Track): boolean {
+    return track.state === "part" && trace.isHeld && this.answered() && !this.unfilled.has(track);
+  }
+
+  /** Whether a part is to be loaded of a track that is seen. */
+  private lacks(track: Track, looker: Looker): boolean {
+    if (track.state !== "part" || track.loading || track.shows(looker.range)) return false;
+    const asked = this.asked.get(looker)?.get(track);
+    const { range, trace } = looker;
+    return !asked || asked.generation !== trace.overview.generation || asked.range.from_ns !== range.from_ns || asked.range.to_ns !== range.to_ns;
   }
 
   /** Label paths of a track's events, for colouring and search. */
   private labels(trace: Trace, track: Track): void {
-    if (track.labels || this.labelled.has(track) || (track.kind !== "work" && track.kind !== "command-buffers")) return;
+    if (track.count === 0 || track.labels || this.labelled.has(track) || (track.kind !== "work" && track.kind !== "command-buffers")) return;
     this.labelled.add(track);
     trace
       .loadLabels(track)
@@ -66,13 +109,25 @@ export class Loader {
       const one = this.queue.shift();
       if (!one) return;
       this.running.add(one.track);
-      void this.load(one.trace, one.track);
+      void this.load(one.trace, one.track, one.looker);
     }
   }
 
-  private async load(trace: Trace, track: Track): Promise<void> {
+  private async load(trace: Trace, track: Track, looker: Looker): Promise<void> {
     try {
-      await trace.loadTrack(track);
+      if (this.fills(trace, track)) {
+        this.unfilled.add(track);
+        await trace.loadWhole(track);
+        this.unfilled.delete(track);
+      } else if (track.state === "part") {
+        // By now it may be somewhere else.
+        const { range } = looker;
+        const { stale } = track;
+        this.remember(looker, track, range);
+        await trace.loadPart(track, range);
+        // Its slices are there again, and the part is not.
+        if (stale) this.asked.get(looker)?.delete(track);
+      } else await trace.loadTrack(track);
       this.labelled.delete(track);
     } catch (error) {
       this.failed(sentence(error));
@@ -80,6 +135,12 @@ export class Loader {
     this.running.delete(track);
     this.next();
     this.loaded(trace, track);
+  }
+
+  private remember(looker: Looker, track: Track, range: Range): void {
+    const asked = this.asked.get(looker) ?? new Map<Track, { range: Range; generation: number }>();
+    asked.set(track, { range, generation: looker.trace.overview.generation });
+    this.asked.set(looker, asked);
   }
 
   /** Whether work is still to come. */
@@ -91,8 +152,8 @@ export class Loader {
   workOf(trace: Trace): { ready: number; all: number } {
     const coming = new Set([...this.running, ...this.queue.map(({ track }) => track)]);
     const work = trace.tracks.filter((track) => track.kind === "work");
-    const ready = work.filter((track) => track.state === "ready").length;
-    return { ready, all: ready + work.filter((track) => track.state !== "ready" && coming.has(track)).length };
+    const there = work.filter(({ state }) => state === "ready" || state === "part");
+    return { ready: there.length, all: there.length + work.filter((track) => !there.includes(track) && coming.has(track)).length };
   }
 
   /** Follows traces while they are recorded; ends when they are complete, or another one has appeared. */
@@ -145,5 +206,6 @@ export interface Following {
 
 function rank(track: Track): number {
   const at = FIRST.indexOf(track.kind);
-  return at < 0 ? FIRST.length : at;
+  // What is shown already comes last.
+  return (at < 0 ? FIRST.length : at) + (track.state === "part" ? FIRST.length : 0);
 }

@@ -91,6 +91,13 @@ export class Look {
     return found;
   }
 
+  /** Says whether the search finds what is called so on a track that has no rows here. */
+  findsKey(trace: Trace, track: Track): (key: number) => boolean {
+    if (!this.matches || track.kind === "gaps") return () => true;
+    const { marks } = this.marked(trace, this.matches);
+    return (key) => marks[key] === 1;
+  }
+
   private lineMarks(trace: Trace, matches: (text: string) => boolean): Uint8Array {
     const lines = trace.code?.header.lines ?? [];
     return marks([...lines.map(({ text }) => text), "unknown code"], matches);
@@ -135,30 +142,36 @@ export class Look {
 
   /** Gives the colour of the events of a lane. */
   colourOf(trace: Trace, track: Track, lane: number): (event: number) => string {
+    const labels = track.labels?.[lane];
+    if (track.kind === "work" && this.colouring === "label" && labels) {
+      const { work } = this.colours;
+      const slots = this.slots.of(trace, "label");
+      return (event) => (labels[event] === NO_LABEL ? work[REST] : (work[slots[labels[event]]] ?? work[REST]));
+    }
+    const { key } = track.lanes[lane];
+    const colour = this.keyColour(trace, track);
+    return (event) => colour(key[event]);
+  }
+
+  /** Gives the colour of what an event is, on a track. */
+  keyColour(trace: Trace, track: Track): (key: number) => string {
     const { colours } = this;
-    const it = track.lanes[lane];
     switch (track.kind) {
       case "work": {
         const rest = colours.work[REST];
-        if (this.colouring === "cause") return () => rest;
-        const labels = track.labels?.[lane];
-        if (this.colouring === "label") {
-          if (!labels) return () => rest;
-          const slots = this.slots.of(trace, "label");
-          return (event) => (labels[event] === NO_LABEL ? rest : (colours.work[slots[labels[event]]] ?? rest));
-        }
+        if (this.colouring !== "kernel") return () => rest;
         const slots = this.slots.of(trace, "kernel");
-        return (event) => colours.work[slots[it.key[event]]] ?? rest;
+        return (key) => colours.work[slots[key]] ?? rest;
       }
       case "gaps":
-        return (event) => trace.causes.colour(trace.text(it.key[event]));
+        return (key) => trace.causes.colour(trace.text(key));
       case "calls":
-        return (event) => callColour(trace.text(it.key[event]), trace.causes, colours);
+        return (key) => callColour(trace.text(key), trace.causes, colours);
       case "command-buffers":
         return () => colours.host;
       case "samples": {
         const { code } = trace;
-        return (event) => (code ? this.lineColour(code, it.key[event]) : colours.host);
+        return (key) => (code ? this.lineColour(code, key) : colours.host);
       }
       default:
         return () => colours.marker;

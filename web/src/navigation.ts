@@ -1,7 +1,8 @@
 // Going to things: rows, gaps, the next event.
 
-import type { Gap } from "./data/gaps.ts";
+import { deviceOfGaps, type Gap } from "./data/gaps.ts";
 import { isMissing } from "./data/missing.ts";
+import { contains } from "./data/slices.ts";
 import type { DataSource } from "./data/source.ts";
 import { hitLanes, nextHit } from "./hits.ts";
 import type { Look } from "./look.ts";
@@ -12,8 +13,11 @@ import type { Stage } from "./stage.ts";
 import { Latest } from "./latest.ts";
 import type { Trace } from "./data/trace.ts";
 import type { Timeline } from "./timeline/timeline.ts";
-import { length, type Range } from "./time/range.ts";
+import { length, type Range, widened } from "./time/range.ts";
 import { type EventPlace, eventRange, type View, wholeRange } from "./view.ts";
+
+/** So many times its length is seen before and behind a row that is gone to from afar. */
+const CLOSE = 4;
 
 export class Navigation {
   private readonly going = new Latest();
@@ -33,10 +37,16 @@ export class Navigation {
     return this.stage.view;
   }
 
+  /** Something is gone to: what was said of another is over. */
+  private begin(): () => boolean {
+    this.say("");
+    return this.going.begin();
+  }
+
   /** Shows and selects a row, unless something else is gone to or picked meanwhile. */
-  async goTo(view: View, table: string, row: number): Promise<void> {
+  async goTo(view: View, table: string, row: number, stays = false): Promise<void> {
     const { trace, picks } = view;
-    const last = this.going.begin();
+    const last = this.begin();
     const wanted = (): boolean => last() && view.picks === picks;
     try {
       const found = table === "samples" ? await trace.sampleRow(row) : await this.source.row(trace.number, table, row);
@@ -44,15 +54,22 @@ export class Navigation {
       const track = trace.track(found.track);
       if (!track || found.start_ns === null) return this.say(found.times_unknown_because ?? "That is not drawn: its times are unknown.");
       await trace.awaitTrack(track);
+      if (track.state === "part") {
+        // Of what is too much to be held, a row is only there where it is seen from close by.
+        const range = { from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) };
+        if (!wanted()) return;
+        if (!track.has(view.range) || !contains(view.range, range)) view.show(widened(range, CLOSE));
+        await trace.awaitRows(track, view.range);
+      }
       // The row may be newer than what the page has of the track.
       if (!track.placeOf(table, row, found.start_ns) && trace.overview.live) await trace.loadTrack(track);
       if (!wanted()) return;
       const place = track.placeOf(table, row, found.start_ns);
-      if (!place) return this.say("That row is not drawn.");
+      if (!place) return this.say(track.state === "part" ? "So much runs beside that row that it is drawn alone only from closer by." : "That row is not drawn.");
       if (view === this.view) this.stopComparing();
       const timeline = this.stage.timelines.find((timeline) => timeline.view === view);
       timeline?.renew();
-      view.reveal({ from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) });
+      if (!stays) view.reveal({ from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) });
       view.pick({ track, ...place });
       timeline?.bringIntoSight({ track, ...place });
     } catch (error) {
@@ -62,12 +79,11 @@ export class Navigation {
 
   /** Shows what a row of a query's answer is of: the thing itself where it is known, else its time. */
   async goToAnswer({ trace, start_ns, duration_ns, row }: SqlPlace): Promise<void> {
-    const last = this.going.begin();
+    const last = this.begin();
     const timeline = this.stage.timelines.find(({ view }) => view.trace === trace) ?? (trace === this.view.trace ? this.stage.main : null);
     if (!timeline) return this.say(`${trace.overview.name} is not on the timeline now.`);
     const { view } = timeline;
     const { picks } = view;
-    this.say("");
     const range = { from_ns: start_ns, to_ns: start_ns + duration_ns };
     if (row?.table === "gaps") {
       const part = partOfGap(trace, range);
@@ -87,16 +103,21 @@ export class Navigation {
   }
 
   /** Shows a whole gap and selects its longest part of a cause. */
-  goToGap(gap: Gap, cause = gap.cause): void {
+  async goToGap(gap: Gap, cause = gap.cause): Promise<void> {
     const range = { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns };
-    this.going.begin();
+    const last = this.begin();
     this.stopComparing();
     const margin = length(range) * 1.5;
     this.view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
     this.root.dataset.gap = String(gap.start_ns);
     this.gap = { start_ns: gap.start_ns, event: null, range: this.view.range };
-    for (const track of this.view.trace.tracks) {
-      if (track.kind !== "gaps" || track.state !== "ready") continue;
+    const { picks, trace } = this.view;
+    for (const track of trace.tracks) {
+      if (deviceOfGaps(track.id) !== gap.device) continue;
+      const came = !track.has(this.view.range);
+      await trace.awaitRows(track, this.view.range);
+      if (came) this.stage.main.renew();
+      if (!last() || this.view.picks !== picks) return;
       const of_cause = gap.parts.filter((part) => part.cause === cause);
       const part = of_cause.sort((a, b) => b.duration_ns - a.duration_ns)[0] ?? gap.parts[0];
       const middle = part ? part.start_ns + part.duration_ns / 2 : range.from_ns;
@@ -105,7 +126,7 @@ export class Navigation {
         const found = index >= 0 ? { track, lane, index } : null;
         if (!found || Math.abs(eventRange(found).from_ns - (part?.start_ns ?? range.from_ns)) > 1) continue;
         this.view.pick(found);
-        this.gap.event = found;
+        if (this.gap) this.gap.event = found;
         this.stage.main.bringIntoSight(found);
         return;
       }
@@ -128,7 +149,7 @@ export class Navigation {
 
   /** Shows and selects an event of the timeline. */
   goToEvent(event: EventPlace): void {
-    this.going.begin();
+    this.begin();
     this.stopComparing();
     this.view.reveal(eventRange(event));
     this.view.pick(event);
@@ -149,7 +170,7 @@ export class Navigation {
     const lane = event.track.lanes[event.lane];
     const index = this.view.event ? event.index + by : event.index;
     if (index < 0 || index >= lane.count) return;
-    this.going.begin();
+    this.begin();
     const next = { ...event, index };
     this.view.reveal(eventRange(next));
     this.view.pick(next);
@@ -159,7 +180,7 @@ export class Navigation {
   /** The first work that is visible, where stepping through events begins. */
   private firstInSight(): EventPlace | null {
     for (const track of this.view.trace.tracks) {
-      if (track.kind !== "work" || track.state !== "ready") continue;
+      if (track.kind !== "work") continue;
       const { from, to } = track.lanes[0]?.within(this.view.range) ?? { from: 0, to: 0 };
       if (from < to) return { track, lane: 0, index: from };
     }
@@ -171,7 +192,7 @@ export class Navigation {
 function partOfGap(trace: Trace, { from_ns, to_ns }: Range): EventPlace | null {
   const middle = (from_ns + to_ns) / 2;
   const found = trace.tracks.flatMap((track) =>
-    track.kind === "gaps" && track.state === "ready" ? track.lanes.map((it, lane) => ({ track, lane, index: it.at(middle) })).filter(({ index }) => index >= 0) : [],
+    track.kind === "gaps" ? track.lanes.map((it, lane) => ({ track, lane, index: it.at(middle) })).filter(({ index }) => index >= 0) : [],
   );
   const exact = found.filter((place) => eventRange(place).from_ns === from_ns || eventRange(place).to_ns === to_ns);
   return exact.length === 1 ? exact[0] : null;

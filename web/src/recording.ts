@@ -70,7 +70,7 @@ export class Recording {
     if (before.to_ns !== bounds.to_ns || before.from_ns !== bounds.from_ns) view.slide(followed(view.range, before, bounds));
     root.dataset.generation = String(shown.first.overview.generation);
     stage.renew();
-    view.changed("data");
+    for (const one of stage.views) one.changed("data");
     this.steps.grown(trace);
   }
 

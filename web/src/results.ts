@@ -91,7 +91,7 @@ export class Results {
       this.element,
       kinds.length === 0 ? h("p", { class: "note" }, "Nothing is found.") : null,
       kinds.map(({ name, count: all, but, results }) => [
-        h("h3", { "data-kind": name, "data-count": all }, name, h("span", { class: "note" }, ` ${count(all)}${but ?? ""}${results.length < all ? `, ${results.length} listed` : ""}`)),
+        h("h3", { "data-kind": name, "data-count": all }, name, h("span", { class: "note" }, ` ${count(all)}${but ?? ""}${results.length < all ? `, ${count(results.length)} listed` : ""}`)),
         h("ul", {}, results.map((result) => h("li", {}, this.button(result)))),
       ]).flat(),
     );

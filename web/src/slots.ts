@@ -1,6 +1,6 @@
 // Which names of work have a colour of their own: the costliest of all open traces together, so that a name has the same colour in each of them.
 
-import type { Trace } from "./data/trace.ts";
+import type { Trace, Track } from "./data/trace.ts";
 import { REST } from "./draw/palette.ts";
 
 export type NameKind = "kernel" | "label";
@@ -8,6 +8,8 @@ export type NameKind = "kernel" | "label";
 /** The cost of each name in what a trace had when it was counted: so many tracks and strings. */
 interface Costs {
   tracks: number;
+  /** Those of them of which there are slices only. */
+  sliced: number;
   strings: readonly string[];
   count: number;
   of: Map<string, number>;
@@ -73,11 +75,19 @@ function undecided(): Decision {
 /** Counts what the names of a trace cost, unless that is known of its tracks and strings; rows that a live track got since change no colours. */
 function count(costs: Map<Trace, Costs>, trace: Trace, by: NameKind): boolean {
   const { strings } = trace;
-  const ready = trace.tracks.filter((track) => track.kind === "work" && track.state === "ready" && (by === "kernel" || track.labels));
+  const there = ({ state, coarse, labels }: Track): boolean => (state === "ready" ? by === "kernel" || labels !== null : by === "kernel" && coarse !== null);
+  const ready = trace.tracks.filter((track) => track.kind === "work" && there(track));
   const known = costs.get(trace);
-  if (known && known.tracks === ready.length && known.strings === strings && known.count === strings.length) return false;
+  const sliced = ready.filter(({ coarse }) => coarse !== null).length;
+  if (known && known.tracks === ready.length && known.sliced === sliced && known.strings === strings && known.count === strings.length) return false;
   const sums = new Float64Array(strings.length);
   for (const track of ready) {
+    if (track.coarse) {
+      // What ran longest in each slice stands for all that ran in it.
+      const { lanes, slice_ns } = track.coarse;
+      for (const { busy, key } of lanes) busy.forEach((share, i) => key[i] < sums.length && (sums[key[i]] += (share / 255) * slice_ns));
+      continue;
+    }
     track.lanes.forEach((lane, number) => {
       const keys = by === "kernel" ? lane.key : track.labels?.[number];
       if (!keys) return;
@@ -86,7 +96,7 @@ function count(costs: Map<Trace, Costs>, trace: Trace, by: NameKind): boolean {
   }
   const of = new Map<string, number>();
   sums.forEach((cost, name) => cost > 0 && of.set(strings[name], cost));
-  costs.set(trace, { tracks: ready.length, strings, count: strings.length, of });
+  costs.set(trace, { tracks: ready.length, sliced, strings, count: strings.length, of });
   return true;
 }
 

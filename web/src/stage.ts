@@ -13,6 +13,7 @@ import { View } from "./view.ts";
 
 /** Tracks of a comparison, and of other ranks: what the devices did, and why not. */
 const COMPARED = ["work", "gaps", "labels"];
+const SECOND = 1;
 
 export class Stage {
   readonly element = h("div", { class: "stage" });
@@ -27,7 +28,7 @@ export class Stage {
     private readonly traces: readonly Trace[],
     private readonly source: DataSource,
     private readonly look: Look,
-    private readonly wanted: (trace: Trace, tracks: Track[]) => void,
+    private readonly wanted: (tracks: Track[], view: View) => void,
     private readonly instances: (shown: number, of_all: number) => void,
     /** Views of a comparison that were made. */
     private readonly made: (view: View) => void,
@@ -37,16 +38,18 @@ export class Stage {
       view,
       look,
       { shown: hasRows, name: "Timeline", chooses: true },
-      (tracks) => wanted(view.trace, tracks),
+      (tracks) => wanted(tracks, view),
     );
     this.others = beside.map((trace) => this.besideMain(trace));
-    link([view, ...this.others.map((timeline) => timeline.view)]);
+    const views = [view, ...this.others.map((timeline) => timeline.view)];
+    link(views);
+    pickOne(views);
     this.showMain();
   }
 
   private besideMain(trace: Trace): Timeline {
     const view = new View(trace, () => this.view.bounds);
-    const timeline = new Timeline(view, this.look, { shown: (track) => hasRows(track) && COMPARED.includes(track.kind), name: trace.overview.name, terse: true }, (tracks) => this.wanted(trace, tracks));
+    const timeline = new Timeline(view, this.look, { shown: (track) => hasRows(track) && COMPARED.includes(track.kind), name: trace.overview.name, terse: true }, (tracks) => this.wanted(tracks, view));
     timeline.element.classList.add("beside");
     timeline.element.dataset.trace = trace.overview.name;
     return timeline;
@@ -74,14 +77,14 @@ export class Stage {
     for (const timeline of [this.main, ...this.others, ...(this.pair ?? [])]) timeline.renew();
   }
 
-  /** Puts two sides under each other, if that is still `wanted` when it is known where they start. */
-  async compare(before: Side, after: Side, wanted: () => boolean): Promise<void> {
+  /** Puts two sides under each other, if that is still `wanted` when it is known where they start. The second instance is shown first: the one before may be warming up. */
+  async compare(before: Side, after: Side, wanted: () => boolean, instance = SECOND): Promise<void> {
     const [first, second] = [this.traces[before.trace], this.traces[after.trace]];
     if (!first || !second) throw new Error("One of the traces of this comparison is not open.");
     const found: [Range[], Range[]] = [await stretches(this.source, first, before), await stretches(this.source, second, after)];
     if (!wanted()) return;
     if (found[0].length === 0 || found[1].length === 0) throw new Error("One side has no times, so that it cannot be put under the other.");
-    this.sides = { before, after, stretches: found, at: Math.min(1, found[0].length - 1, found[1].length - 1) };
+    this.sides = { before, after, stretches: found, at: Math.min(instance, found[0].length - 1, found[1].length - 1) };
     this.showPair();
   }
 
@@ -106,17 +109,16 @@ export class Stage {
         view,
         this.look,
         { shown: (track) => hasRows(track) && COMPARED.includes(track.kind), name: `${number === 0 ? "Before" : "After"}: ${sideName(side, this.traces)}` },
-        (tracks) => this.wanted(view.trace, tracks),
+        (tracks) => this.wanted(tracks, view),
       );
       timeline.element.classList.add("compared", number === 0 ? "before" : "after");
       timeline.element.dataset.side = number === 0 ? "before" : "after";
       timeline.element.dataset.stretchNs = length(stretch[number]).toFixed(0);
-      timeline.name(h("b", {}, sideName(side, this.traces)), h("span", { class: "note" }, ` ${duration(Math.round(length(stretch[number])))}`));
+      timeline.name(h("b", { title: sideName(side, this.traces) }, sideName(side, this.traces)), h("span", { class: "note" }, ` ${duration(Math.round(length(stretch[number])))}`));
       this.made(view);
-      // One event is picked at a time.
-      view.onChange((change) => change === "event" && view.event && views[1 - number].event && views[1 - number].pick(null));
       return timeline;
     });
+    pickOne(views);
     this.letGo();
     this.pair = [made[0], made[1]];
     fill(this.element, made[0].element, made[1].element);
@@ -140,8 +142,21 @@ export class Stage {
     this.instances(0, 0);
   }
 
-  get comparedSides(): { before: Side; after: Side } | null {
-    return this.sides;
+  get comparedSides(): { before: Side; after: Side; instance?: number } | null {
+    if (!this.sides) return null;
+    const { before, after, stretches, at } = this.sides;
+    const first = Math.min(SECOND, stretches[0].length - 1, stretches[1].length - 1);
+    return { before, after, ...(at === first ? {} : { instance: at }) };
+  }
+}
+
+/** One event is picked at a time: the others let go of theirs. */
+function pickOne(views: readonly View[]): void {
+  for (const view of views) {
+    view.onChange((change) => {
+      if (change !== "event" || !view.event) return;
+      for (const other of views) if (other !== view && other.holds) other.pick(null);
+    });
   }
 }
 

@@ -1,4 +1,4 @@
-// The tables of gaps, kernels and labels: of the whole recording, or of what the search finds and the selected range has.
+// The tables of gaps, kernels, their limits and labels: of the whole recording, or of what the search finds and the selected range has.
 
 import type { LabelRow } from "./data/findings.ts";
 import type { KernelRow } from "./data/kernels.ts";
@@ -9,12 +9,14 @@ import type { Look } from "./look.ts";
 import { type Awaited, part } from "./panels/awaited.ts";
 import type { GapsPanel } from "./panels/gaps.ts";
 import { type NamedKernel, namedKernels } from "./panels/kernels.ts";
+import type { LimitsPanel } from "./panels/limits.ts";
 import type { Narrowed } from "./panels/narrowed.ts";
 import type { Table } from "./panels/table.ts";
 import type { Search } from "./searching.ts";
 import type { View } from "./view.ts";
 
 const COUNTING = "Looking at the selected range…";
+const OF_ALL = "Limits are of the whole recording: a file has none of a range, `gapscope view` has.";
 
 export class Tables {
   private scheduled = 0;
@@ -22,7 +24,7 @@ export class Tables {
   constructor(
     private readonly view: View,
     private readonly look: Look,
-    private readonly parts: { gaps: GapsPanel; kernels: Table<NamedKernel>; labels: Table<LabelRow & { order: number }>; narrowed: Narrowed; inRange: InRange; search: Search },
+    private readonly parts: { gaps: GapsPanel; kernels: Table<NamedKernel>; limits: LimitsPanel; labels: Table<LabelRow & { order: number }>; narrowed: Narrowed; inRange: InRange; search: Search },
     /** What is said until the analyses have answered. */
     private readonly coming: () => string,
   ) {
@@ -36,7 +38,7 @@ export class Tables {
   }
 
   show(): void {
-    const { gaps, kernels, labels, narrowed, inRange, search } = this.parts;
+    const { gaps, kernels, limits, labels, narrowed, inRange, search } = this.parts;
     const { selection, trace } = this.view;
     const { findings } = trace;
     const coming = this.coming();
@@ -53,6 +55,8 @@ export class Tables {
     };
     const all_kernels = selection ? keyed(here(inRange.kernels, (rows) => rows.filter(({ count }) => count > 0)), trace) : part(findings, coming, namedKernels);
     kernels.take(found(all_kernels, ({ name }) => name), none("kernel"));
+    const limited = selection && !inRange.tellsLimits ? part(findings, coming, namedKernels) : all_kernels;
+    limits.show(findings, coming, found(limited, ({ name }) => name), none("kernel"), limited === all_kernels ? null : OF_ALL);
     const order = (rows: LabelRow[]): (LabelRow & { order: number })[] => rows.map((row, order) => ({ ...row, order }));
     const all_labels = selection ? here(inRange.labels, (rows) => rows) : part(findings, coming, ({ labels }) => labels);
     labels.take(found(all_labels.state === "there" ? { state: "there", value: order(all_labels.value) } : all_labels, ({ path }) => path), none("label"));

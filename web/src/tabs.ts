@@ -14,6 +14,8 @@ export class Tabs {
   readonly element: HTMLElement;
   private readonly buttons: HTMLButtonElement[];
   private readonly body = h("div", { class: "tab-body", role: "tabpanel" });
+  /** How far what is in a tab was scrolled when it was left. */
+  private readonly scrolled = new WeakMap<Element, { top: number; left: number }>();
   shown: PanelName;
 
   constructor(
@@ -60,8 +62,19 @@ export class Tabs {
     });
     this.body.setAttribute("aria-labelledby", `tab-${tab.name}`);
     this.element.dataset.shown = tab.name;
-    fill(this.body, tab.element);
+    this.put(tab.element);
     tab.opened?.();
     this.changed(tab.name);
+  }
+
+  /** Puts a panel in the place of another: what is not on the page forgets how far it is scrolled. */
+  private put(element: HTMLElement): void {
+    if (this.body.firstChild === element) return;
+    for (const one of this.body.querySelectorAll("*")) this.scrolled.set(one, { top: one.scrollTop, left: one.scrollLeft });
+    fill(this.body, element);
+    for (const one of [element, ...element.querySelectorAll("*")]) {
+      const { top, left } = this.scrolled.get(one) ?? { top: 0, left: 0 };
+      if (top || left) one.scrollTo(left, top);
+    }
   }
 }

@@ -121,7 +121,8 @@ export class View {
   replaced(track: Track, before: readonly Lane[]): void {
     if (this.sought?.track === track) {
       const place = track.placeAt(this.sought.start_ns, this.sought.duration_ns);
-      this.sought = null;
+      // In another part it may be.
+      if (track.state !== "part") this.sought = null;
       if (place) this.pick({ track, ...place });
       return;
     }
@@ -136,7 +137,16 @@ export class View {
     if (this.hovered?.track === track) this.hover(again(this.hovered));
     if (this.event?.track !== track) return;
     const event = again(this.event);
-    if (event !== this.event) this.pick(event);
+    if (event === this.event) return;
+    const held = before[this.event.lane];
+    const { index } = this.event;
+    this.pick(event);
+    if (!event && held && track.state === "part") this.sought = { track, start_ns: held.start_ns[index], duration_ns: held.duration_ns[index] };
+  }
+
+  /** Whether something is picked, or is to be found again. */
+  get holds(): boolean {
+    return this.event !== null || this.sought !== null;
   }
 
   setArrows(arrows: Arrow[]): void {

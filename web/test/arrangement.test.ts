@@ -6,8 +6,11 @@ import { FakeAnswers, traceOverview, trackOverview } from "./fake-answers.ts";
 
 const IDS = ["a", "b", "c", "d", "e", "f"];
 
-function made(threads = 0): { trace: Trace; arrangement: Arrangement } {
-  const calls = Array.from({ length: threads }, (_, thread) => ({ ...trackOverview(`p1.t${thread}.calls`, "calls"), group: "p1", process: 1, thread, only_call: "create-pipelines" }));
+function made(threads = 0, sampled = false): { trace: Trace; arrangement: Arrangement } {
+  const calls = Array.from({ length: threads }, (_, thread) => [
+    { ...trackOverview(`p1.t${thread}.calls`, "calls"), group: "p1", process: 1, thread, only_call: "create-pipelines" },
+    ...(sampled ? [{ ...trackOverview(`p1.t${thread}.samples`, "samples"), group: "p1", process: 1, thread }] : []),
+  ]).flat();
   const groups = [{ id: "g0", kind: "gpu" as const, name: "GPU" }, ...(threads > 0 ? [{ id: "p1", kind: "process" as const, name: "made" }] : [])];
   const facts = [{ call: "create-pipelines", cause: "host-compile", waits: false }];
   const overview = traceOverview([...IDS.map((id) => trackOverview(id)), ...calls], { groups, calls: facts });
@@ -95,4 +98,18 @@ test("three threads that do the same are one row, two are two, and a pinned one 
   expect(arrangement.arranged.sections.length).toBe(1);
   arrangement.reveal(track);
   expect(arrangement.arranged.sections[1].tracks).toEqual([track]);
+});
+
+test("threads are one row with the code that was sampled in them, and are hidden as one", () => {
+  const { trace, arrangement } = made(4, true);
+  const [bundle] = arrangement.arranged.sections[1].bundles;
+  expect([bundle.name, bundle.tracks.length]).toEqual(["4 threads that only compile", 8]);
+  expect(arrangement.arranged.sections[1].tracks).toEqual([]);
+  arrangement.show(bundle.tracks, false);
+  expect(arrangement.arranged.sections.length).toBe(1);
+  expect(arrangement.hiddenCount).toBe(8);
+  // With a label of its own a thread is more than that.
+  trace.tracks.push(...new Trace(0, traceOverview([{ ...trackOverview("p1.t0.labels", "thread-labels"), group: "p1", process: 1, thread: 0 }]), new DataSource(new FakeAnswers(new Map()))).tracks);
+  arrangement.reset();
+  expect(arrangement.arranged.sections[1].bundles[0].name).toBe("3 threads that only compile");
 });

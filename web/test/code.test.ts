@@ -190,7 +190,7 @@ describe("a trace", () => {
   test("without samples asks for none and says how to get them", async () => {
     const fakeAnswers = answers();
     const trace = new Trace(0, traceOverview([trackOverview("q1.work")]), new DataSource(fakeAnswers));
-    const panel = new CodePanel(new View(trace), new Look([trace]), () => undefined);
+    const panel = new CodePanel(new View(trace), new Look([trace]), () => undefined, () => undefined);
     await panel.open();
     expect(fake(panel.element).innerText).toBe(NO_SAMPLES);
     expect(fakeAnswers.asked).toEqual([]);

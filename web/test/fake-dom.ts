@@ -41,6 +41,9 @@ class FakeElement {
   get lastChild(): FakeElement | string | null {
     return this.children[this.children.length - 1] ?? null;
   }
+  contains(other: unknown): boolean {
+    return other === this || this.children.some((child) => typeof child !== "string" && child.contains(other));
+  }
   get className(): string {
     return this.attributes.get("class") ?? "";
   }

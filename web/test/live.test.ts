@@ -52,6 +52,7 @@ async function following(): Promise<{ answers: HeldAnswers; trace: Trace; view: 
     new Look([trace]),
     () => undefined,
     (problem) => events.push(problem),
+    () => true,
   );
   const ended = loader.follow([trace], { resetting: () => (events.push("resetting"), view.letGo()), grown: () => events.push("grown"), appeared: () => events.push("appeared") });
   return { answers, trace, view, events, ended };

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { firstPair, readSide, type Side, writtenSide } from "../src/compare.ts";
+import { type Choice, firstPair, readSide, writtenSide } from "../src/compare.ts";
 import { changeText, figureText } from "../src/panels/compare.ts";
 import { colours, inkOn, luminance, workSlots } from "../src/draw/palette.ts";
 import { actionOf, KEYS } from "../src/input/keys.ts";
@@ -19,7 +19,7 @@ import { marks, pattern } from "../src/search.ts";
 import { Texts } from "../src/draw/texts.ts";
 import { DataSource } from "../src/data/source.ts";
 import { Trace } from "../src/data/trace.ts";
-import { type Event, FakeAnswers, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
+import { type Event, FakeAnswers, json, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
 
 function lane(events: [number, number, number][]): Lane {
   return new Lane({
@@ -67,12 +67,16 @@ describe("a link", () => {
       search: "a&b#c=ü .*",
       colouring: "label",
       panel: "compare",
-      compare: { before: "0:label:eager / sin", after: "1:all" },
+      cause: "host-late",
+      code_cause: "submit-call",
+      code_label: "step 1 / attention & more",
+      compare: { before: "0:label:eager / sin", after: "1:all", instance: 0 },
     };
     expect(read(`#${written(state)}`)).toEqual(state);
   });
   test("with nonsense in it shows everything", () => {
-    expect(read("#t=9-3&s=x&e=..&c=purple&p=__proto__&a=1")).toEqual({});
+    expect(read("#t=9-3&s=x&e=..&c=purple&p=__proto__&a=1&g=&i=-1")).toEqual({});
+    expect(read("#a=0:all&z=1:all&i=x").compare).toEqual({ before: "0:all", after: "1:all" });
     expect(written({})).toBe("");
   });
   test("names the sides of a comparison", () => {
@@ -89,17 +93,37 @@ describe("a link", () => {
 });
 
 describe("a comparison", () => {
-  const label = (path: string, trace = 0): Side => ({ trace, what: "label", path });
-  const first = (...sides: Side[]): string[] | undefined => firstPair(sides)?.map(writtenSide);
+  /** What is compared at first of labels with the times at which each was set. */
+  async function first(set: Record<string, number[]>, without: readonly string[] = []): Promise<string[] | undefined> {
+    const answers = new FakeAnswers(new Map());
+    answers.bytes = async (_key, query = {}) => {
+      const instances = set[String(query.label)].map((start_ns) => ({ start_ns, duration_ns: 5, track: "q1.labels", row: 0 }));
+      return json({ instances, count: instances.length });
+    };
+    const source = new DataSource(answers);
+    const choices = Object.entries(set).map(([path, { length }]): Choice => ({ side: { trace: 0, what: "label", path }, instances: length, dispatches: without.includes(path) ? 0 : 3 }));
+    return (await firstPair(source, [new Trace(0, traceOverview([]), source)], choices))?.map(writtenSide);
+  }
 
-  test("is at first of labels beside each other, and of two traces", () => {
-    expect(first(label("eager"), label("eager / sin"), label("compiled"))).toEqual(["0:label:eager", "0:label:compiled"]);
-    expect(first(label("step"), label("step / a"), label("step / b"))).toEqual(["0:label:step / a", "0:label:step / b"]);
+  test("is at first of labels beside each other that did something equally often, one after the other", async () => {
+    expect(await first({ eager: [0, 10], "eager / sin": [1, 11], compiled: [20, 30] })).toEqual(["0:label:eager", "0:label:compiled"]);
+    expect(await first({ bench: [0], "bench / a": [0, 10], "bench / b": [20, 30] })).toEqual(["0:label:bench / a", "0:label:bench / b"]);
     // A label and its own child are not two ways to do the same.
-    expect(first(label("step"), label("step / a"))).toBeUndefined();
-    expect(first({ trace: 0, what: "all" }, label("a"))).toBeUndefined();
-    expect(first({ trace: 0, what: "all" }, label("a"), { trace: 1, what: "all" })).toEqual(["0:all", "1:all"]);
-    expect(first(label("a"))).toBeUndefined();
+    expect(await first({ step: [0], "step / a": [1] })).toBeUndefined();
+    // Nor are a label without work, and one that was set more often.
+    expect(await first({ "## forward ##": [0, 10], "## load_batch ##": [20, 30] }, ["## load_batch ##"])).toBeUndefined();
+    expect(await first({ warmup: [0], train: [10, 20] })).toBeUndefined();
+    // Nor phases of a step, and steps.
+    expect(await first({ forward: [0, 20, 40], backward: [10, 30, 50] })).toBeUndefined();
+    expect(await first({ "step 1": [0], "step 2": [10] })).toBeUndefined();
+    expect(await first({ forward: [0, 20], backward: [10, 30], eager: [50, 60] })).toEqual(["0:label:forward", "0:label:eager"]);
+  });
+
+  test("is at first of two traces", async () => {
+    const source = new DataSource(new FakeAnswers(new Map()));
+    const choices: Choice[] = [{ side: { trace: 0, what: "all" } }, { side: { trace: 0, what: "label", path: "a" }, instances: 1, dispatches: 1 }, { side: { trace: 1, what: "all" } }];
+    expect((await firstPair(source, [], choices))?.map(writtenSide)).toEqual(["0:all", "1:all"]);
+    expect(await firstPair(source, [], choices.slice(0, 2))).toBeNull();
   });
 
   test("gives each figure its unit", () => {

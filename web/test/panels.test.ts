@@ -10,6 +10,7 @@ import { Look } from "../src/look.ts";
 import { AboutPanel } from "../src/panels/about.ts";
 import { type FindingsSoFar, part } from "../src/panels/awaited.ts";
 import { ComparePanel } from "../src/panels/compare.ts";
+import { gapDetails } from "../src/panels/gap-details.ts";
 import { GapsPanel, nextByCost, nextGap, timeBy } from "../src/panels/gaps.ts";
 import { kernelTable, labelTable, limitText, namedKernels, type NamedKernel } from "../src/panels/kernels.ts";
 import { points, reached, spareText } from "../src/panels/limits.ts";
@@ -94,6 +95,14 @@ describe("idle time", () => {
     panel.show(findings(), COMING);
     panel.show(null, COMING);
     expect(fake(panel.element).innerText).toBe(COMING);
+  });
+});
+
+describe("a gap's details", () => {
+  test("list a cause once, however often it comes, and draw each of its parts", () => {
+    const details = fake(gapDetails(gap(0, ["host-late", 600], ["launch-latency", 100], ["host-late", 300]), "host-late", made().causes, null));
+    expect(details.all("li").map((row) => row.innerText)).toEqual(["host-late900 ns90.0 %", "launch-latency100 ns10.0 %"]);
+    expect(details.all("div").find(({ className }) => className === "bar")?.all("span").length).toBe(3);
   });
 });
 
@@ -211,6 +220,24 @@ describe("other panels", () => {
     expect(says.coming).toContain("when the trace is analysed");
     expect(says).toMatchObject({ failed: FAILED.missing, cut: UNKNOWN });
     expect(says.empty).toContain("Open two traces");
+  });
+  test("a device's clock is told as the command tells it", () => {
+    const about = new AboutPanel();
+    const says = (device: object, hook: string): string => {
+      const manifest = { processes: [{ id: 1, hook }], devices: [{ id: 1, process: 1, api: "cuda", name: "Made GPU", driver: "", clock: { method: "calibrated", error_ns: null }, ...device }] };
+      about.show(traceOverview([], { manifest }), null, null);
+      return fake(about.element).all("dd").map((dd) => dd.innerText).find((text) => text.startsWith("Made GPU")) ?? "";
+    };
+    expect(says({}, "Kineto")).toBe("Made GPU (cuda); clock mapped by the tool that wrote the file (Kineto), error unknown");
+    expect(says({ driver: "CUDA 12.9", clock: { method: "calibrated", error_ns: 100 } }, "cuda")).toBe("Made GPU (cuda, CUDA 12.9); clock calibrated by the driver, error at most 100 ns");
+    expect(says({ clock: { method: "brackets", error_ns: 2000 } }, "cuda")).toContain("clock bounded by submissions and waits, error at most 2.00 µs");
+    expect(says({ clock: { method: "none", error_ns: null } }, "cuda")).toContain("clock not mapped to the host's clock");
+  });
+  test("large counts have separators", () => {
+    const trace = made();
+    const panel = new ComparePanel([trace], new DataSource(new FakeAnswers(new Map())), { start: () => undefined, stop: () => undefined, step: () => undefined, selection: () => null });
+    panel.instances(1233, 10_000);
+    expect(fake(panel.element).innerText).toContain("instance 1,234 of 10,000");
   });
   test("what cannot be read is among what the recording lacks", () => {
     const about = new AboutPanel();

@@ -23,6 +23,18 @@ test("times are counted from the origin, whatever the clock's size", () => {
   expect(telling(one, one.rows[0], CLOCK.origin_ns)).toEqual({ start_ns: "500", duration_ns: "40" });
 });
 
+test("from_start_ns is a moment too, from the recording's start as it is", () => {
+  const one = answer([["cause", "text"], ["from_start_ns", "integer"], ["duration_ns", "integer"]], [["host-late", "500", "40"]]);
+  const read = readings(one, null, () => CLOCK);
+  expect(read).toEqual(["text", "from-start", "length"]);
+  expect(momentColumn(one, read)).toBe(1);
+  expect(placeOf(one, read, one.rows[0], CLOCK.origin_ns)).toEqual({ start_ns: 500, duration_ns: 40 });
+  expect(shown("500", "from-start", CLOCK)).toBe("500 ns");
+  // Outside of the recording it is none, and of no known trace neither.
+  expect(readings(answer([["from_start_ns", "integer"]], [["5000"]]), null, () => CLOCK)).toEqual(["length"]);
+  expect(readings(one, null, () => null)[1]).toBe("length");
+});
+
 test("what is called a time and is none stays a number", () => {
   for (const cell of ["17", "9100000000000009999"]) {
     const one = answer([["start_ns", "integer"]], [[cell], [null]]);

@@ -12,6 +12,18 @@ const SOURCE: &str = "web";
 const BUILT: &str = "web/dist";
 /// Vite wants this Node or a later one.
 const LEAST_NODE: (u32, u32) = (20, 19);
+/// Tests that are run in Firefox too: what the page does for a reader, and with answers that come late. `docs/view.md` names them.
+const IN_FIREFOX: [&str; 9] = [
+    "page",
+    "races",
+    "accessibility",
+    "limits",
+    "narrow",
+    "notes",
+    "search",
+    "sql",
+    "tracks",
+];
 
 /// Installs Node, the page's packages in the versions of its lock file, Chromium and Firefox.
 pub fn set_up() -> Result<()> {
@@ -147,9 +159,8 @@ pub fn test_in_browser() -> Result<()> {
     }
     let folder = whole(&target(""))?;
     command::run(tests.env("CARGO_TARGET_DIR", &folder))?;
-    // What the page does for a reader, and with answers that come late, in another engine.
     let mut tests = npm(&["run", "--silent", "browser", "--"]);
-    tests.args(["browser/page.test.ts", "browser/races.test.ts"]);
+    tests.args(IN_FIREFOX.map(|name| format!("browser/{name}.test.ts")));
     if let Some(firefox) = firefox() {
         tests.env("FIREFOX", firefox);
     }

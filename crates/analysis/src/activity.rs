@@ -74,11 +74,14 @@ fn of_device(grid: &Grid, explainer: &Explainer, gpu: &Gpu) -> Vec<Slice> {
     let mut idle = vec![[0_i64; CAUSES]; row.slices.len()];
     let mut place = 0;
     let mut explanation = Explanation::default();
-    let mut last: Option<&Work> = None;
+    let mut last: Option<Work> = None;
     for work in &gpu.works {
-        if let Some(last) = last.filter(|_| work.interval.start_ns > row.until_ns) {
+        if let Some(last) = last
+            .as_ref()
+            .filter(|_| work.interval.start_ns > row.until_ns)
+        {
             let gap = Interval::new(row.until_ns, work.interval.start_ns);
-            explainer.explain(last, work, gap, &mut explanation);
+            explainer.explain(last, &work, gap, &mut explanation);
             for part in &explanation.parts {
                 let cause = part.cause as usize;
                 grid.add(&mut place, part.interval(), |slice, ns| {
@@ -109,7 +112,7 @@ fn of_queues(grid: &Grid, timeline: &Timeline, device: u32, gpu: &Gpu) -> Vec<(u
     let mut rows: Vec<Option<Row>> = Vec::new();
     rows.resize_with(timeline.queues.len(), || None);
     for work in &gpu.works {
-        let row = &mut rows[timeline.queue_of(work) as usize];
+        let row = &mut rows[timeline.queue_of(&work) as usize];
         row.get_or_insert_with(|| Row::new(grid))
             .add(grid, work.interval);
     }

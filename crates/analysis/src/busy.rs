@@ -11,7 +11,7 @@
 //! What this cannot know: whether a running device is used well (one small dispatch makes it as busy as a large one),
 //! work of programs that are not recorded, and idle time inside work that is timed as a whole.
 
-use crate::intervals::{Busy, Interval, union, union_length_ns};
+use crate::intervals::{Busy, Interval, union};
 use crate::quantity::ratio;
 use crate::timeline::{Content, Gpu, Timeline};
 use crate::vocabulary::{UNKNOWN_DEVICE, Vocabulary};
@@ -190,7 +190,7 @@ pub fn any_busy_ns(timeline: &Timeline) -> Option<i64> {
     timeline.work_window()?;
     let mut working = timeline.gpus.iter().filter(|gpu| !gpu.works.is_empty());
     match (working.next(), working.next()) {
-        (Some(only), None) => Some(union_length_ns(only.works.iter().map(|w| w.interval))),
+        (Some(only), None) => Some(only.busy_ns()),
         _ => {
             let mut all = Vec::new();
             for gpu in &timeline.gpus {
@@ -265,9 +265,9 @@ impl Totals {
         let analysed = analysed.unwrap_or(Interval::new(i64::MIN, i64::MAX));
         for work in &gpu.works {
             let interval = work.interval;
-            let content = timeline.content(work);
+            let content = timeline.content(&work);
             (totals.all).add(interval, analysed, |all, of| all.add(of, content));
-            let queue = &mut totals.queues[timeline.queue_of(work) as usize];
+            let queue = &mut totals.queues[timeline.queue_of(&work) as usize];
             let window = queue.work_window;
             queue.work_window = Some(window.map_or(interval, |window| window.hull(interval)));
             queue.all.add(interval, analysed, |all, of| all.add(of));
@@ -349,10 +349,9 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
     process_ids.dedup();
     let of_gpu = |queue: u32| timeline.queues[queue as usize].gpu as usize == index;
     let times = || {
-        timeline
-            .command_buffers
-            .iter()
-            .filter(|times| of_gpu(times.queue))
+        let all = timeline.command_buffers.iter();
+        let queues = all.zip(&timeline.command_buffer_queues);
+        queues.filter_map(|(times, queue)| of_gpu(*queue).then_some(times))
     };
     let totals = Totals::of(timeline, gpu, analysed);
     let work_window = gpu.work_window();
@@ -386,7 +385,7 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
         analysed: work_window.zip(analysed).map(share),
         command_buffers_counted_whole: times().filter(|times| times.whole).count() as u64,
         command_buffers_untimed: times()
-            .filter(|times| times.first_start_ns > times.last_end_ns && times.own.is_none())
+            .filter(|times| times.ran.first_start_ns > times.ran.last_end_ns && times.own.is_none())
             .count() as u64,
         queues: queues_busy(timeline, index, &totals, analysed),
     }

@@ -96,7 +96,7 @@ impl<'a> Samples<'a> {
         let Some(process) = table.process.get(row) else {
             return;
         };
-        let Some(thread) = HostThread::of(*process, table.thread[row]) else {
+        let Some(thread) = HostThread::of(*process, table.thread.at(row)) else {
             return;
         };
         let until_ns = table.end_ns(row);
@@ -116,7 +116,7 @@ impl<'a> Samples<'a> {
             }
             for &row in self.threads.exact(thread, interval) {
                 let sample = row as usize;
-                let Some(stack) = self.threads.table.stack[sample] else {
+                let Some(stack) = self.threads.table.stack.at(sample) else {
                     continue;
                 };
                 let source = self.threads.table.source[sample];
@@ -128,7 +128,10 @@ impl<'a> Samples<'a> {
     }
 
     fn period_ns(&self, row: u32) -> i64 {
-        self.threads.table.period_ns[row as usize]
+        self.threads
+            .table
+            .period_ns
+            .at(row as usize)
             .unwrap_or(0)
             .max(0)
     }
@@ -136,7 +139,7 @@ impl<'a> Samples<'a> {
     /// Counts a sample for the stacks that are told as its own is.
     fn add(&self, cause: Cause, row: u32, groups: &mut HashMap<Key, Group>) {
         let table = self.threads.table;
-        let stack = table.stack[row as usize];
+        let stack = table.stack.at(row as usize);
         let key = Key {
             cause,
             told_by: self.stacks.told_by(stack),
@@ -150,7 +153,7 @@ impl<'a> Samples<'a> {
 
     fn add_lock(&self, thread: HostThread, row: u32, locks: &mut HashMap<HostThread, Lock>) {
         let table = self.threads.table;
-        let Some(holder) = table.gil_holder[row as usize] else {
+        let Some(holder) = table.gil_holder.at(row as usize) else {
             return;
         };
         let holder = HostThread {
@@ -163,7 +166,7 @@ impl<'a> Samples<'a> {
         let nearest = self
             .threads
             .nearest(holder, at_ns, self.period_ns(row).saturating_mul(2));
-        if let Some(stack) = nearest.and_then(|row| table.stack[row as usize]) {
+        if let Some(stack) = nearest.and_then(|row| table.stack.at(row as usize)) {
             *lock.stacks.entry(stack).or_default() += 1;
         }
     }
@@ -174,7 +177,7 @@ impl<'a> Samples<'a> {
             // Two devices may idle at the same time.
             if self.waits_at(thread, row) && found.rows.insert(row) {
                 found.processes.insert(table.process[row as usize]);
-                if let Some(stack) = table.stack[row as usize] {
+                if let Some(stack) = table.stack.at(row as usize) {
                     let key = self.stacks.told_by(Some(stack));
                     found.groups.entry(key).or_insert((0, stack)).0 += 1;
                 }
@@ -188,7 +191,7 @@ impl<'a> Samples<'a> {
         let at_ns = table.time_ns[worker as usize];
         let waiting = self.threads.nearest(thread, at_ns, MEANWHILE_NS);
         waiting
-            .and_then(|row| table.stack[row as usize])
+            .and_then(|row| table.stack.at(row as usize))
             .is_some_and(|stack| {
                 let rows = self.stacks.frame_rows(stack);
                 waits_for_others(&rows.map(|row| self.stacks.frame(row)).collect::<Vec<_>>())

@@ -79,7 +79,6 @@ pub fn command_buffers(timeline: &Timeline, longest: usize) -> CommandBuffers {
     let rows = &timeline.trace.tables.command_buffers;
     let opaque: HashSet<CommandBufferId> =
         (timeline.trace.tables.opaque_work.command_buffer.iter())
-            .copied()
             .flatten()
             .collect();
     let empty = |row: &usize| {
@@ -100,10 +99,10 @@ pub fn command_buffers(timeline: &Timeline, longest: usize) -> CommandBuffers {
         .iter()
         .filter_map(|t| Some(t.own?.length_ns()))
         .collect();
-    let mut starts: Vec<Start> = (times.iter())
-        .filter_map(|t| {
+    let mut starts: Vec<Start> = (times.iter().zip(&timeline.command_buffer_queues))
+        .filter_map(|(t, queue)| {
             Some(Start {
-                queue: t.queue,
+                queue: *queue,
                 start_ns: t.own?.start_ns,
             })
         })
@@ -139,7 +138,7 @@ pub fn command_buffers(timeline: &Timeline, longest: usize) -> CommandBuffers {
             .map(|row| CommandBufferRow {
                 id: rows.id[row],
                 name: rows.name[row].as_deref().map(str::to_owned),
-                label: rows.label[row].and_then(|id| timeline.label_path(id)),
+                label: rows.label.at(row).and_then(|id| timeline.label_path(id)),
                 queue_id: rows.queue[row],
                 start_ns: times[row].own.map(|own| own.start_ns),
                 duration_ns: times[row].own.map(|own| own.length_ns()),

@@ -156,14 +156,14 @@ impl<'a> Dataflow<'a> {
         let mut items: Vec<_> = (0..dispatches.len())
             .map(|row| {
                 (
-                    place(dispatches.command_buffer[row]),
+                    place(dispatches.command_buffer.at(row)),
                     dispatches.position[row],
                     Item::new(false, row),
                 )
             })
             .chain((0..transfers.len()).map(|row| {
                 (
-                    place(transfers.command_buffer[row]),
+                    place(transfers.command_buffer.at(row)),
                     transfers.position[row],
                     Item::new(true, row),
                 )
@@ -180,7 +180,7 @@ impl<'a> Dataflow<'a> {
         let size = row.map_or(u64::MAX, |row| buffers.bytes[row]);
         let end = end.unwrap_or(size).min(size);
         let placed =
-            row.and_then(|row| Some((buffers.allocation[row]?, buffers.offset_bytes[row]?)));
+            row.and_then(|row| Some((buffers.allocation.at(row)?, buffers.offset_bytes.at(row)?)));
         let (memory, offset) = match placed {
             Some((allocation, offset)) => (allocation.number(), offset),
             None => (OWN_MEMORY | buffer.number(), 0),
@@ -202,7 +202,10 @@ impl<'a> Dataflow<'a> {
         let row = item.row();
         if item.is_transfer() {
             let table = &tables.transfers;
-            let ends = [(table.source[row], true), (table.destination[row], false)];
+            let ends = [
+                (table.source.at(row), true),
+                (table.destination.at(row), false),
+            ];
             for (buffer, reads) in ends {
                 reaches.extend(buffer.map(|buffer| Reach {
                     reads,
@@ -212,7 +215,11 @@ impl<'a> Dataflow<'a> {
             }
             return !reaches.is_empty();
         }
-        let set = tables.dispatches.bindings[row].and_then(|id| self.sets.get(&id));
+        let set = tables
+            .dispatches
+            .bindings
+            .at(row)
+            .and_then(|id| self.sets.get(&id));
         let Some(set) = set else { return false };
         reaches.extend_from_slice(&self.reaches[set.start as usize..set.end as usize]);
         true
@@ -222,12 +229,12 @@ impl<'a> Dataflow<'a> {
         let tables = &self.timeline.trace.tables;
         let (own, command_buffer) = match item.is_transfer() {
             true => (
-                tables.transfers.start_ns[item.row()],
-                tables.transfers.command_buffer[item.row()],
+                tables.transfers.start_ns.at(item.row()),
+                tables.transfers.command_buffer.at(item.row()),
             ),
             false => (
-                tables.dispatches.start_ns[item.row()],
-                tables.dispatches.command_buffer[item.row()],
+                tables.dispatches.start_ns.at(item.row()),
+                tables.dispatches.command_buffer.at(item.row()),
             ),
         };
         if self.timed {
@@ -241,12 +248,12 @@ impl<'a> Dataflow<'a> {
         let tables = &self.timeline.trace.tables;
         let (start_ns, duration_ns) = match item.is_transfer() {
             true => (
-                tables.transfers.start_ns[item.row()],
-                tables.transfers.duration_ns[item.row()],
+                tables.transfers.start_ns.at(item.row()),
+                tables.transfers.duration_ns.at(item.row()),
             ),
             false => (
-                tables.dispatches.start_ns[item.row()],
-                tables.dispatches.duration_ns[item.row()],
+                tables.dispatches.start_ns.at(item.row()),
+                tables.dispatches.duration_ns.at(item.row()),
             ),
         };
         Interval::of_row(start_ns, duration_ns).map(Interval::length_ns)

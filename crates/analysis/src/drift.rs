@@ -107,19 +107,19 @@ pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
             continue;
         };
         let duration_ns = interval.length_ns();
-        let outside_ns = (interval.start_ns - times.first_start_ns).max(0)
-            + (times.last_end_ns - interval.end_ns).max(0);
+        let outside_ns = (interval.start_ns - times.ran.first_start_ns).max(0)
+            + (times.ran.last_end_ns - interval.end_ns).max(0);
         let over_ns = match mode {
             SamplingMode::DispatchSerialised => {
-                outside_ns.max(times.sum_ns.saturating_sub(duration_ns))
+                outside_ns.max(times.ran.sum_ns.saturating_sub(duration_ns))
             }
             _ => outside_ns,
         };
         own += i128::from(duration_ns);
-        sum += i128::from(times.sum_ns);
-        union += i128::from(times.union_ns);
+        sum += i128::from(times.ran.sum_ns);
+        union += i128::from(times.ran.union_ns);
         if duration_ns > 0 {
-            ratios.push(times.union_ns as f64 / duration_ns as f64);
+            ratios.push(times.ran.union_ns as f64 / duration_ns as f64);
         }
         let tolerance_ns = DRIFT_NS.max((duration_ns as f64 * DRIFT_SHARE) as i64);
         violation_count += u64::from(over_ns > tolerance_ns);
@@ -128,8 +128,8 @@ pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
             row: DriftRow {
                 command_buffer: table.id[row],
                 duration_ns,
-                sum_ns: times.sum_ns,
-                union_ns: times.union_ns,
+                sum_ns: times.ran.sum_ns,
+                union_ns: times.ran.union_ns,
                 outside_ns,
             },
         });

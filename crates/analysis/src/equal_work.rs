@@ -93,6 +93,9 @@ pub struct WorkCost {
     /// An evaluation is a command buffer with the label, since passes have no other instances of labels.
     #[serde(skip)]
     by_command_buffers: bool,
+    /// Pieces timed as a whole, which may hold dispatches that are not counted.
+    #[serde(skip)]
+    whole_count: u64,
     /// What each kernel that it ran cost, by the kernel's whole name.
     #[serde(skip)]
     kernels: BTreeMap<String, KernelCost>,
@@ -232,6 +235,9 @@ pub struct WorkComparison {
     pub common_kernels: Option<u64>,
     /// Kernels that ran on one of them at least.
     pub all_kernels: Option<u64>,
+    /// Less than [`SAME_KERNELS`] of them ran on both sides, as where kernels were fused.
+    #[serde(skip)]
+    few_common_kernels: bool,
     /// What changed by kernel: means of all evaluations, warm-up included, or totals. What differs most comes first.
     pub kernels: Vec<KernelChange>,
     /// What changed in the idle time of the devices from the first work of a side to its last, by cause; empty where it is not known.
@@ -246,12 +252,13 @@ pub struct WorkComparison {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
-    /// The program's labels: one evaluation is compared with one.
+    /// The program's labels: one evaluation is compared with one. Fusion leaves no kernel as it was, so that how many are in both
+    /// decides nothing here.
     Labels,
     /// The caller alone: how often each side did the work is not known.
     #[default]
     Claim,
-    /// Nothing: no kernel ran on both sides.
+    /// Nothing: no kernel ran on both sides, and no labels say that both are equal, or one side launched none.
     NoCommonKernel,
     /// Nothing: less than [`SAME_KERNELS`] of the kernels ran on both sides.
     FewCommonKernels,
@@ -319,13 +326,25 @@ impl WorkCost {
 
     /// Kernels that ran on both sides, and on one of them at least; `None` where those of one are not known.
     fn shared_kernels(&self, other: &WorkCost) -> Option<(u64, u64)> {
-        if self.kernels.is_empty() || other.kernels.is_empty() {
+        let unknown = |work: &WorkCost| work.kernels.is_empty() && !work.launched_none();
+        if unknown(self) || unknown(other) || self.kernels.len() + other.kernels.len() == 0 {
             return None;
         }
         let common = (self.kernels.keys()).filter(|name| other.kernels.contains_key(*name));
         let common = common.count() as u64;
         let all = (self.kernels.len() + other.kernels.len()) as u64 - common;
         Some((common, all))
+    }
+
+    /// It launched no kernel, as far as everything in it is known.
+    fn launched_none(&self) -> bool {
+        self.dispatch_count == Some(0) && self.whole_count == 0
+    }
+
+    /// One of them launched kernels, and the other none.
+    fn only_one_dispatches(&self, other: &WorkCost) -> bool {
+        let some = |work: &WorkCost| work.dispatch_count.is_some_and(|count| count > 0);
+        (some(self) && other.launched_none()) || (some(other) && self.launched_none())
     }
 
     fn bound_bytes(&self) -> Option<u64> {
@@ -387,18 +406,17 @@ pub fn compare(before: WorkCost, after: WorkCost) -> WorkComparison {
     let counted = |work: &WorkCost| work.evaluations.is_some_and(|n| n > 0);
     let per_evaluation = counted(&before) && counted(&after);
     let shared = before.shared_kernels(&after);
+    let few = shared.is_some_and(|(common, all)| ratio(common as i64, all as i64) < SAME_KERNELS);
     let mut comparison = WorkComparison {
         per_evaluation,
-        basis: match per_evaluation {
-            true => Basis::Labels,
-            false => match shared {
-                Some((0, _)) => Basis::NoCommonKernel,
-                Some((common, all)) if ratio(common as i64, all as i64) < SAME_KERNELS => {
-                    Basis::FewCommonKernels
-                }
-                _ => Basis::Claim,
-            },
+        basis: match shared {
+            _ if before.only_one_dispatches(&after) => Basis::NoCommonKernel,
+            _ if per_evaluation => Basis::Labels,
+            Some((0, _)) => Basis::NoCommonKernel,
+            _ if few => Basis::FewCommonKernels,
+            _ => Basis::Claim,
         },
+        few_common_kernels: few,
         common_kernels: shared.map(|(common, _)| common),
         all_kernels: shared.map(|(_, all)| all),
         kernels: Vec::new(),

@@ -16,15 +16,15 @@ use crate::intervals::Interval;
 use crate::occupancy::Occupancy;
 use crate::quantity::ratio;
 use crate::thresholds::UNDERFILLED_SHARE;
-use crate::timeline::{Content, Timeline, Work, WorkKind};
+use crate::timeline::{Content, Timeline, Work, WorkKind, Works};
+use crate::vocabulary::KernelNames;
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::manifest::DeviceLimits;
-use gapscope_trace::tables::Kernels;
+use gapscope_trace::tables::{Kernels, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Fill of a GPU over the analysed window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -50,9 +50,9 @@ pub struct DeviceFill {
 /// A kernel while the GPU was underfilled.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct KernelFill {
-    /// The kernel's name.
+    /// What the kernel is called, as in `kernels`.
     pub name: String,
-    /// Dispatches with known times and workgroups.
+    /// Its dispatches that ran while the GPU was underfilled.
     pub count: u64,
     /// Median of their workgroups.
     pub groups_p50: u32,
@@ -76,7 +76,7 @@ pub fn fill(
     devices: &[DeviceBusy],
     most: usize,
 ) -> Vec<DeviceFill> {
-    let names = Names::of(timeline);
+    let names = Names(&timeline.kernel_names);
     (timeline.gpus.iter().zip(devices))
         .filter(|(gpu, _)| !gpu.works.is_empty())
         .map(|(gpu, device)| {
@@ -92,8 +92,8 @@ pub fn fill(
             match limits.zip(size) {
                 Some((limits, size)) => {
                     let sweep = Sweep::of(timeline, &gpu.works, window, size, &names);
-                    let kernels = names.worst(timeline, &gpu.works, window, &sweep, most);
-                    fill.with(&sweep, kernels, &timeline.trace.tables.kernels, limits)
+                    let kernels = names.worst(&sweep, most, &timeline.trace.tables.kernels, limits);
+                    fill.with(&sweep, kernels)
                 }
                 None => fill,
             }
@@ -102,20 +102,7 @@ pub fn fill(
 }
 
 impl DeviceFill {
-    fn with(
-        self,
-        sweep: &Sweep,
-        mut kernels: Vec<KernelFill>,
-        table: &Kernels,
-        limits: &DeviceLimits,
-    ) -> DeviceFill {
-        for kernel in &mut kernels {
-            let size = i64::try_from(sweep.size).unwrap_or(i64::MAX);
-            kernel.fill = ratio(i64::from(kernel.groups_p50), size).min(1.0);
-            let held = Occupancy::of(table, &kernel.name, limits);
-            kernel.groups_per_multiprocessor = held.map(|held| held.groups);
-            kernel.limited_by = held.map(|held| held.limited_by);
-        }
+    fn with(self, sweep: &Sweep, kernels: Vec<KernelFill>) -> DeviceFill {
         let mean = |sum: i128, ns: i64| (ns > 0).then(|| sum as f64 / ns as f64);
         DeviceFill {
             known_ns: Some(sweep.known_ns),
@@ -143,8 +130,8 @@ struct Sweep {
     /// Multiprocessors.
     size: u64,
     now_ns: i64,
-    /// By end.
-    running: BinaryHeap<Reverse<(i64, Piece)>>,
+    /// By end, with the device's underfilled time at their start.
+    running: BinaryHeap<Reverse<(i64, Piece, i64)>>,
     groups: u64,
     computing: u32,
     unknown: u32,
@@ -159,31 +146,27 @@ struct Sweep {
 }
 
 /// The kernels of a name while the device was underfilled.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Running {
     count: u32,
     /// The device's underfilled time when the first of those that run now began.
     since_ns: i64,
     underfilled_ns: i64,
+    /// How many of them that ran meanwhile had so many workgroups: fewer than the device has multiprocessors.
+    groups: BTreeMap<u32, u64>,
 }
 
 impl Sweep {
-    fn of(
-        timeline: &Timeline,
-        works: &[Work],
-        window: Interval,
-        size: u32,
-        names: &Names,
-    ) -> Sweep {
+    fn of(timeline: &Timeline, works: &Works, window: Interval, size: u32, names: &Names) -> Sweep {
         let mut sweep = Sweep {
             size: u64::from(size),
-            kernels: vec![Running::default(); names.names.len()],
+            kernels: vec![Running::default(); names.0.all().len()],
             ..Sweep::default()
         };
         for work in works {
             let inside = work.interval.intersection(window);
             if !inside.is_empty() {
-                sweep.add(inside, names.piece(timeline, work));
+                sweep.add(inside, names.piece(timeline, &work));
             }
         }
         sweep.until(i64::MAX);
@@ -209,13 +192,15 @@ impl Sweep {
             }
             Piece::Other => self.others += 1,
         }
-        self.running.push(Reverse((interval.end_ns, piece)));
+        let since_ns = self.underfilled_ns;
+        self.running
+            .push(Reverse((interval.end_ns, piece, since_ns)));
     }
 
     /// Ends what ends by then.
     #[inline]
     fn until(&mut self, until_ns: i64) {
-        while let Some(Reverse((end_ns, piece))) = self.running.peek().copied() {
+        while let Some(Reverse((end_ns, piece, since_ns))) = self.running.peek().copied() {
             self.pass(end_ns.min(until_ns));
             if end_ns > until_ns {
                 return;
@@ -228,6 +213,9 @@ impl Sweep {
                     self.groups -= known(groups);
                     if let Some(kernel) = self.kernels.get_mut(name as usize) {
                         kernel.count -= 1;
+                        if self.underfilled_ns > since_ns && groups != NONE {
+                            *kernel.groups.entry(groups).or_default() += 1;
+                        }
                         if kernel.count == 0 {
                             kernel.underfilled_ns += self.underfilled_ns - kernel.since_ns;
                         }
@@ -263,33 +251,19 @@ fn known(groups: u32) -> u64 {
     }
 }
 
-/// Names of kernels.
-struct Names<'a> {
-    names: Vec<&'a str>,
-    /// Index of its name, by row of the table of kernels.
-    of_row: Vec<u32>,
-}
+/// The kernels by what they are called.
+struct Names<'a>(&'a KernelNames);
 
-impl<'a> Names<'a> {
-    fn of(timeline: &'a Timeline) -> Names<'a> {
-        let rows = &timeline.trace.tables.kernels.name;
-        let mut names: Vec<&str> = rows.iter().map(|name| &**name).collect();
-        names.sort_unstable();
-        names.dedup();
-        let index = |name: &Arc<str>| names.binary_search(&&**name).unwrap_or_default() as u32;
-        Names {
-            of_row: rows.iter().map(index).collect(),
-            names,
-        }
-    }
-
+impl Names<'_> {
     fn piece(&self, timeline: &Timeline, work: &Work) -> Piece {
         let row = work.row();
         match (timeline.content(work), work.kind()) {
             (Content::Communication | Content::Transfer, _) => Piece::Other,
             (_, WorkKind::Dispatch) => Piece::Compute {
-                groups: timeline.dispatches.groups[row],
-                name: (timeline.kernel_row(row)).map_or(NONE, |row| self.of_row[row]),
+                groups: timeline.dispatches.groups.at(row),
+                name: (timeline.kernel_row(row))
+                    .and_then(|row| self.0.of_row(row))
+                    .map_or(NONE, |name| name as u32),
             },
             _ => Piece::Compute {
                 groups: NONE,
@@ -301,50 +275,45 @@ impl<'a> Names<'a> {
     /// The kernels that were underfilled for longest.
     fn worst(
         &self,
-        timeline: &Timeline,
-        works: &[Work],
-        window: Interval,
         sweep: &Sweep,
         most: usize,
+        table: &Kernels,
+        limits: &DeviceLimits,
     ) -> Vec<KernelFill> {
-        let time = |name: usize| sweep.kernels[name].underfilled_ns;
-        let mut listed: Vec<usize> = (0..self.names.len())
-            .filter(|name| time(*name) > 0)
+        let names = self.0.all();
+        let mut listed: Vec<(usize, &Running)> = (sweep.kernels.iter().enumerate())
+            .filter(|(_, kernel)| kernel.underfilled_ns > 0)
             .collect();
-        listed.sort_by_key(|name| (Reverse(time(*name)), *name));
+        listed.sort_by_key(|(at, kernel)| (Reverse(kernel.underfilled_ns), &names[*at].name));
         listed.truncate(most);
-        let mut place = vec![None; self.names.len()];
-        for (at, name) in listed.iter().enumerate() {
-            place[*name] = Some(at);
-        }
-        let mut groups: Vec<Vec<u32>> = vec![Vec::new(); listed.len()];
-        for work in works
-            .iter()
-            .filter(|work| !work.interval.intersection(window).is_empty())
-        {
-            if let Piece::Compute {
-                groups: count,
-                name,
-            } = self.piece(timeline, work)
-                && let Some(Some(at)) = place.get(name as usize)
-            {
-                groups[*at].extend(Some(count).filter(|count| *count != NONE));
-            }
-        }
-        (listed.into_iter().zip(groups))
-            .map(|(name, mut groups)| {
-                let middle = groups.len().saturating_sub(1) / 2;
+        let size = i64::try_from(sweep.size).unwrap_or(i64::MAX);
+        (listed.into_iter())
+            .map(|(at, kernel)| {
+                let rows = (0..table.len()).filter(|row| self.0.of_row(*row) == Some(at));
+                let held = Occupancy::of_rows(table, rows, limits);
+                let groups_p50 = median(&kernel.groups);
                 KernelFill {
-                    name: self.names[name].to_owned(),
-                    count: groups.len() as u64,
-                    groups_p50: match groups.is_empty() {
-                        true => 0,
-                        false => *groups.select_nth_unstable(middle).1,
-                    },
-                    underfilled_ns: time(name),
-                    ..KernelFill::default()
+                    name: names[at].name.clone(),
+                    count: kernel.groups.values().sum(),
+                    groups_p50,
+                    fill: ratio(i64::from(groups_p50), size).min(1.0),
+                    underfilled_ns: kernel.underfilled_ns,
+                    groups_per_multiprocessor: held.map(|held| held.groups),
+                    limited_by: held.map(|held| held.limited_by),
                 }
             })
             .collect()
     }
+}
+
+/// The median of values that are counted, by nearest rank; 0 of none.
+fn median(counted: &BTreeMap<u32, u64>) -> u32 {
+    let middle = counted.values().sum::<u64>().div_ceil(2);
+    let mut passed = 0;
+    let mut values = counted.iter();
+    let at = values.find(|(_, count)| {
+        passed += *count;
+        passed >= middle
+    });
+    at.map_or(0, |(value, _)| *value)
 }

@@ -27,6 +27,7 @@ mod each;
 pub(crate) mod explain;
 mod others;
 mod pattern;
+mod queues;
 mod totals;
 pub(crate) mod waits;
 mod walk;

@@ -16,7 +16,8 @@ use gapscope_trace::Trace;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::{HostCallKind, Table, UNKNOWN_RESULT};
 use returned::Returns;
-use std::collections::{HashMap, HashSet};
+use rustc_hash::FxHashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Name of the time that a thread spends outside of the calls that the trace knows.
@@ -27,10 +28,45 @@ pub(crate) const OUTSIDE: &str = "outside of GPU calls";
 pub(crate) struct Host {
     /// Names of functions that were called.
     functions: Vec<Arc<str>>,
-    threads: HashMap<HostThread, Vec<Segment>>,
+    threads: FxHashMap<HostThread, Calls>,
     /// Processes of which there are host calls.
     processes: HashSet<ProcessId>,
     returns: Returns,
+}
+
+/// What a thread did, in order of time.
+#[derive(Debug, Default)]
+struct Calls {
+    segments: Vec<Segment>,
+    /// The end of each segment: searches for times stay among these, which are an eighth of the segments.
+    ends_ns: Vec<i64>,
+}
+
+impl Calls {
+    fn of(segments: Vec<Segment>) -> Calls {
+        Calls {
+            ends_ns: segments.iter().map(|s| s.interval.end_ns).collect(),
+            segments,
+        }
+    }
+
+    /// Those that overlap `window`. Whoever asks goes through them, so their end is looked for in the same way.
+    fn within(&self, window: Interval) -> &[Segment] {
+        let from = self.ends_ns.partition_point(|end| *end <= window.start_ns);
+        let rest = &self.segments[from..];
+        let begun = rest
+            .iter()
+            .take_while(|segment| segment.interval.start_ns < window.end_ns);
+        &rest[..begun.count()]
+    }
+
+    /// The first that starts at `at_ns` or later.
+    fn from(&self, at_ns: i64) -> Option<&Segment> {
+        let from = self.ends_ns.partition_point(|end| *end < at_ns);
+        let rest = &self.segments[from..];
+        rest.iter()
+            .find(|segment| segment.interval.start_ns >= at_ns)
+    }
 }
 
 /// Time in which a thread was in one call and in no call inside it.
@@ -144,7 +180,7 @@ impl Host {
     pub(crate) fn of(trace: &Trace) -> Host {
         let calls = &trace.tables.host_calls;
         let mut functions = Functions::default();
-        let mut threads: HashMap<HostThread, Vec<Segment>> = HashMap::new();
+        let mut threads: FxHashMap<HostThread, Vec<Segment>> = FxHashMap::default();
         let mut add = |thread, segment: Option<Segment>| {
             if let Some(segment) = segment {
                 threads.entry(thread).or_default().push(segment);
@@ -157,7 +193,7 @@ impl Host {
         let mut submits_recorded: HashSet<ProcessId> = HashSet::new();
         for row in 0..calls.len() {
             processes.insert(calls.process[row]);
-            let Some(thread) = HostThread::of(calls.process[row], calls.thread[row]) else {
+            let Some(thread) = HostThread::of(calls.process[row], calls.thread.at(row)) else {
                 continue;
             };
             if calls.call[row] == HostCallKind::Submit {
@@ -182,7 +218,7 @@ impl Host {
             if submits_recorded.contains(&rows.process[row]) {
                 continue;
             }
-            let Some(thread) = HostThread::of(rows.process[row], rows.thread[row]) else {
+            let Some(thread) = HostThread::of(rows.process[row], rows.thread.at(row)) else {
                 continue;
             };
             let function = functions.index(&rows.function[row]);
@@ -191,10 +227,12 @@ impl Host {
                 |interval| Segment::of(HostCallKind::Submit, function, 1, Found::Done, interval);
             add(thread, interval.map(submit));
         }
-        for calls in threads.values_mut() {
-            *calls = flatten::flatten(std::mem::take(calls));
-            polls::join(calls);
-        }
+        let laid_out = threads.into_iter().map(|(thread, calls)| {
+            let mut calls = flatten::flatten(calls);
+            polls::join(&mut calls);
+            (thread, Calls::of(calls))
+        });
+        let threads: FxHashMap<HostThread, Calls> = laid_out.collect();
         Host {
             functions: functions.names,
             returns: Returns::of(&threads),
@@ -211,21 +249,13 @@ impl Host {
 
     /// The segments of a thread that overlap `window`, in order of time.
     pub(crate) fn segments(&self, thread: HostThread, window: Interval) -> &[Segment] {
-        let Some(segments) = self.threads.get(&thread) else {
-            return &[];
-        };
-        let from = segments.partition_point(|s| s.interval.end_ns <= window.start_ns);
-        let rest = &segments[from..];
-        &rest[..rest.partition_point(|s| s.interval.start_ns < window.end_ns)]
+        (self.threads.get(&thread)).map_or(&[], |calls| calls.within(window))
     }
 
     /// Whether a thread that is outside of calls just before `at_ns` is between two polls of one wait.
     pub(crate) fn after_poll(&self, thread: HostThread, at_ns: i64) -> bool {
-        let Some(segments) = self.threads.get(&thread) else {
-            return false;
-        };
-        let next = segments.partition_point(|s| s.interval.start_ns < at_ns);
-        (segments.get(next)).is_some_and(|segment| segment.after_poll)
+        let calls = self.threads.get(&thread);
+        (calls.and_then(|calls| calls.from(at_ns))).is_some_and(|segment| segment.after_poll)
     }
 
     /// Calls of other threads of its process that returned in `window` and may have held `thread` up, by their return.
@@ -246,7 +276,7 @@ impl Host {
     pub(crate) fn of_process(&self, process: ProcessId) -> impl Iterator<Item = &Segment> {
         let threads = self.threads.iter();
         let threads = threads.filter(move |(thread, _)| thread.process == process);
-        threads.flat_map(|(_, segments)| segments)
+        threads.flat_map(|(_, calls)| &calls.segments)
     }
 
     /// Other threads of the process of `thread`.

@@ -2,8 +2,8 @@
 //! warps from issuing them.
 //!
 //! A sampler of a multiprocessor looks at one of its warps every so many cycles: which instruction is its next one, and why it did not
-//! issue it in that cycle, or that it did (`selected`). Counts of samples are no times: a line with half of a kernel's samples is
-//! where half of its sampled warps were.
+//! issue it in that cycle, or that it did (`selected`). A kernel's share of the samples is one of the multiprocessors' time; a
+//! line's share says where the kernel's warps were in it.
 
 use crate::timeline::Timeline;
 use gapscope_trace::ids::KernelId;
@@ -23,7 +23,7 @@ const MOST_PLACES: usize = 50;
 /// A kernel whose instructions were sampled.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SampledKernel {
-    /// The kernel's name, as that of its row in `kernels`; of a function that kernels call, its own.
+    /// The kernel's name, as that of its row in `kernels`; where no such kernel was recorded, the function's.
     pub kernel: String,
     /// The function, as the code calls it; absent where it is not known.
     pub function: Option<Arc<str>>,
@@ -31,7 +31,7 @@ pub struct SampledKernel {
     pub samples: u64,
     /// Their share of all that were recorded: 0 to 1.
     pub share: f64,
-    /// Cycles between two samples of a sampler; absent where it is not known, or not the same on all devices.
+    /// Cycles between two samples of a multiprocessor; absent where it is not known, or not the same on all devices.
     pub period_cycles: Option<u64>,
     /// What kept its warps from issuing, most samples first.
     pub stalls: Vec<SampledStall>,
@@ -74,6 +74,8 @@ pub struct SampledStall {
     pub share: f64,
     /// What it means; absent of reasons that this version does not know.
     pub meaning: Option<&'static str>,
+    /// What to do where it takes much of the time; absent where that is no fault.
+    pub advice: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,7 +112,7 @@ pub fn sampled_kernels(timeline: &Timeline) -> Vec<SampledKernel> {
         return Vec::new();
     }
     let kernels = IdIndex::<KernelId>::new(&tables.kernels.id);
-    let known = |row: usize| table.kernel[row].and_then(|id| kernels.get(id));
+    let known = |row: usize| table.kernel.at(row).and_then(|id| kernels.get(id));
     let name = |first: usize| match (known(first), &table.function[first]) {
         (Some(row), _) => timeline.kernel_names.name(row).to_owned(),
         (None, Some(function)) => Spellings::of(function).shown().to_owned(),
@@ -120,7 +122,7 @@ pub fn sampled_kernels(timeline: &Timeline) -> Vec<SampledKernel> {
     let rows: Vec<usize> = (0..table.len()).collect();
     // Rows of a function follow each other.
     let of_one = |a: &usize, b: &usize| {
-        (table.kernel[*a], &table.function[*a]) == (table.kernel[*b], &table.function[*b])
+        (table.kernel.at(*a), &table.function[*a]) == (table.kernel.at(*b), &table.function[*b])
     };
     for rows in rows.chunk_by(of_one) {
         let key = (name(rows[0]), table.function[rows[0]].clone());
@@ -143,7 +145,7 @@ impl KernelCounts {
         let (samples, reason) = (table.samples[row], &table.stall_reason[row]);
         self.counts.add(samples, reason);
         let instruction = (table.cubin_crc[row], table.offset_bytes[row]);
-        let place = match (&table.file[row], table.line[row]) {
+        let place = match (&table.file[row], table.line.at(row)) {
             (Some(file), Some(line)) => Place::Line(Arc::clone(file), line),
             _ => Place::Instruction(instruction.0, instruction.1),
         };
@@ -152,7 +154,7 @@ impl KernelCounts {
         place.no_line = table.no_line[row];
         let of_it = place.instructions.entry(instruction).or_default();
         *of_it = of_it.saturating_add(samples);
-        let period = table.period_cycles[row];
+        let period = table.period_cycles.at(row);
         let known = self.period_cycles.get_or_insert(period);
         if *known != period {
             *known = None;
@@ -222,6 +224,7 @@ impl Counts {
                 samples: *samples,
                 share: share(*samples, self.samples),
                 meaning: stall(reason).map(|stall| stall.meaning()),
+                advice: stall(reason).and_then(|stall| stall.advice()),
             })
             .collect();
         stalls.sort_by_key(|stall| Reverse(stall.samples));

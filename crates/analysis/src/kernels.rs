@@ -187,7 +187,7 @@ pub fn kernels(
         None => (0..dispatches.len()).for_each(&mut count),
         Some(_) => {
             let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
-            let rows = works.filter(|work| timed(work)).map(Work::row);
+            let rows = works.filter(|work| timed(work)).map(|work| work.row());
             rows.chain(untimed().map(|untimed| untimed.row as usize))
                 .for_each(&mut count);
         }
@@ -218,6 +218,14 @@ pub fn kernels(
         kernel.first_start_ns.get_or_insert(work.interval.start_ns);
         kernel.first_ns.get_or_insert(work.interval.length_ns());
     });
+    (0..kernels.len()).for_each(|group| durations.ask_for(group..group + 1));
+    if durations.needs_again() {
+        lasted().for_each(|(group, duration_ns)| durations.push_again(group, duration_ns));
+        let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
+        works
+            .filter(|work| timed(work))
+            .for_each(|work| durations.push_again(group(work.row()), work.interval.length_ns()));
+    }
     for (group, (kernel, busy)) in kernels.iter_mut().zip(busy).enumerate() {
         kernel.durations = durations.of(group..group + 1);
         if kernel.first_ns.is_some() {

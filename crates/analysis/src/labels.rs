@@ -282,16 +282,16 @@ fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
         });
     }
     let tables = &trace.tables;
-    for label in &timeline.dispatches.labels {
-        if let Some(row) = rows.get_mut(tree.node_of_row(*label) as usize) {
+    for label in timeline.dispatches.labels.iter() {
+        if let Some(row) = rows.get_mut(tree.node_of_row(label) as usize) {
             row.exclusive.dispatch_count += 1;
         }
     }
     let transfers = &tables.transfers;
     for (own, command_buffer) in transfers.label.iter().zip(&transfers.command_buffer) {
         let label = own.or_else(|| {
-            let row = timeline.command_buffer_ids.get((*command_buffer)?)?;
-            tables.command_buffers.label[row]
+            let row = timeline.command_buffer_ids.get(command_buffer?)?;
+            tables.command_buffers.label.at(row)
         });
         if let Some(row) = rows.get_mut(tree.node(label) as usize) {
             row.exclusive.transfer_count += 1;
@@ -310,7 +310,7 @@ fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
             let all = rows.iter().map(|row| row.exclusive.dispatch_count as usize);
             counts = all.collect();
             for untimed in &timeline.dispatches.untimed {
-                let label = timeline.dispatches.labels[untimed.row as usize];
+                let label = timeline.dispatches.labels.at(untimed.row as usize);
                 if let Some(count) = counts.get_mut(tree.node_of_row(label) as usize) {
                     *count -= 1;
                 }
@@ -319,7 +319,7 @@ fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
         _ => {
             for work in timeline.gpus.iter().flat_map(|gpu| &gpu.works) {
                 if work.kind() == timed_kind
-                    && let Some(count) = counts.get_mut(node_of(work) as usize)
+                    && let Some(count) = counts.get_mut(node_of(&work) as usize)
                 {
                     *count += 1;
                 }
@@ -345,6 +345,19 @@ fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
             durations.push(own, work.interval.length_ns());
         }
     });
+    for (node, of) in tree.nodes.iter().enumerate() {
+        durations.ask_for(node..node + 1);
+        durations.ask_for(node..of.end as usize);
+    }
+    if durations.needs_again() {
+        let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
+        for work in works.filter(|work| work.kind() == timed_kind) {
+            let own = node_of(&work) as usize;
+            if own < tree.len() {
+                durations.push_again(own, work.interval.length_ns());
+            }
+        }
+    }
     // From the innermost labels outwards: a label's inclusive work goes into the label around it.
     for node in (0..tree.len()).rev() {
         let row = &mut rows[node];

@@ -92,7 +92,7 @@ pub(crate) fn shapes(
             if !Interval::counts(window, Some(work.interval.start_ns)) {
                 continue;
             }
-            if let Some(dispatch) = size.dispatch(timeline, work) {
+            if let Some(dispatch) = size.dispatch(timeline, &work) {
                 sums[group(dispatch.kernel)].add(&dispatch, &size, alone, shortest_ns);
             }
         }
@@ -137,7 +137,7 @@ impl Size {
         {
             return None;
         }
-        let groups = timeline.dispatches.groups[work.row()];
+        let groups = timeline.dispatches.groups.at(work.row());
         Some(Dispatch {
             interval: work.interval,
             groups: Some(groups).filter(|groups| *groups != NONE && *groups > 0)?,

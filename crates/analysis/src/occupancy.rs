@@ -21,9 +21,12 @@ pub(crate) struct Occupancy {
 }
 
 impl Occupancy {
-    /// Of the kernels of this name; `None` where that is unknown, or differs between them.
-    pub(crate) fn of(table: &Kernels, name: &str, limits: &DeviceLimits) -> Option<Occupancy> {
-        let rows = (0..table.name.len()).filter(|row| &*table.name[*row] == name);
+    /// Of the kernels in `rows`; `None` where that is unknown, or differs between them.
+    pub(crate) fn of_rows(
+        table: &Kernels,
+        rows: impl Iterator<Item = usize>,
+        limits: &DeviceLimits,
+    ) -> Option<Occupancy> {
         let mut all = rows.map(|row| Occupancy::of_row(table, row, limits));
         let first = all.next()??;
         all.all(|other| other == Some(first)).then_some(first)
@@ -32,15 +35,19 @@ impl Occupancy {
     /// Of a row of the table.
     pub(crate) fn of_row(table: &Kernels, row: usize, limits: &DeviceLimits) -> Option<Occupancy> {
         let generation = Generation::of(limits)?;
-        let threads = [table.local_x[row], table.local_y[row], table.local_z[row]]
-            .into_iter()
-            .try_fold(1u64, |all, axis| all.checked_mul(u64::from(axis?)))?;
+        let threads = [
+            table.local_x.at(row),
+            table.local_y.at(row),
+            table.local_z.at(row),
+        ]
+        .into_iter()
+        .try_fold(1u64, |all, axis| all.checked_mul(u64::from(axis?)))?;
         let warps = threads.div_ceil(THREADS_OF_WARP);
         let registers =
-            (u64::from(table.registers[row]?) * THREADS_OF_WARP).next_multiple_of(REGISTERS);
+            (u64::from(table.registers.at(row)?) * THREADS_OF_WARP).next_multiple_of(REGISTERS);
         // Where only all shared memory of a workgroup is known, it is the first.
-        let shared = u64::from(table.static_shared_bytes[row]?)
-            + table.dynamic_shared_bytes[row].map_or(0, u64::from);
+        let shared = u64::from(table.static_shared_bytes.at(row)?)
+            + table.dynamic_shared_bytes.at(row).map_or(0, u64::from);
         let shared =
             (shared + generation.reserved_bytes).next_multiple_of(generation.shared_granule);
 

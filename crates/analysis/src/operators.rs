@@ -46,7 +46,7 @@ impl OperatorWork {
 /// Which labels are an operator inside nothing but itself: one call that went through the dispatcher twice, as with autocast. torch.profiler
 /// counts it once too.
 fn dispatched_again(labels: &Labels, ids: &IdIndex<LabelId>) -> Vec<bool> {
-    let parent = |row: usize| labels.parent[row].and_then(|id| ids.get(id));
+    let parent = |row: usize| labels.parent.at(row).and_then(|id| ids.get(id));
     let mut children = vec![0u32; labels.len()];
     for parent in (0..labels.len()).filter_map(parent) {
         children[parent] += 1;

@@ -215,7 +215,7 @@ fn of_rows(table: &KernelMetrics, rows: &[usize]) -> ProfiledKernel {
     let share = |wanted| value(wanted).map(|percent| percent / 100.0);
     let bytes = |wanted| value(wanted).map(|bytes| bytes.max(0.0).round() as u64);
     let mut found = ProfiledKernel {
-        submission: table.submission[rows[0]],
+        submission: table.submission.at(rows[0]),
         passes: table.passes[rows[0]],
         duration_ns: value(name::DURATION),
         compute: share(name::COMPUTE),

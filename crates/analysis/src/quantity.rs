@@ -1,5 +1,6 @@
 //! Quantities as people read them, in sentences and in tables: three significant digits, always with a unit.
 
+use gapscope_trace::Loss;
 use std::fmt;
 
 /// A time in nanoseconds, such as `873 ns`, `12.3 µs`, `1.04 ms`, `96.0 s`.
@@ -19,6 +20,33 @@ pub fn duration(ns: i64) -> String {
 pub fn duration_f64(ns: f64) -> String {
     scaled(ns, 1000.0, &["ns", "µs", "ms", "s"])
 }
+
+/// A time that is a place in a window of `span_ns`: with three digits of what the window is long, so that places in it differ.
+///
+/// ```
+/// use gapscope_analysis::quantity::place;
+/// assert_eq!(place(100_004_200, 80_000), "100.0042 ms");
+/// ```
+pub fn place(ns: i64, span_ns: i64) -> String {
+    let size = ns.unsigned_abs() as f64;
+    let unit = (UNITS.iter().rev()).find(|(_, _, least)| size >= *least);
+    let Some((name, of_unit, _)) = unit.filter(|_| span_ns > 0) else {
+        return duration(ns);
+    };
+    let span = span_ns as f64 / of_unit;
+    let size = size / of_unit;
+    let digits = (2.0 - span.log10().floor()).clamp(0.0, of_unit.log10()) as usize;
+    let sign = if ns < 0 { "-" } else { "" };
+    format!("{sign}{size:.*} {name}", digits.max(decimals(size)))
+}
+
+/// Units of time above the nanosecond, how long they are, and from what on they are used: where three digits of the one below would be
+/// a thousand.
+const UNITS: [(&str, f64, f64); 3] = [
+    ("µs", 1e3, 1e3),
+    ("ms", 1e6, 999_500.0),
+    ("s", 1e9, 999_500_000.0),
+];
 
 /// Bytes, such as `512 B`, `1.50 KiB`, `3.00 GiB`.
 pub fn bytes(bytes: u64) -> String {
@@ -62,6 +90,21 @@ pub fn mean_count(count: f64) -> String {
     }
 }
 
+/// A factor, such as `4.57 ×`, `0.012 ×`, `211 ×`.
+pub fn factor(factor: f64) -> String {
+    if !factor.is_finite() {
+        "unknown".to_owned()
+    } else if factor > 0.0 && factor < 0.001 {
+        "<0.001 ×".to_owned()
+    } else if factor > 0.0 && factor < 0.095 {
+        format!("{:.*} ×", (1.0 - factor.log10().floor()) as usize, factor)
+    } else if factor >= 99.5 {
+        format!("{} ×", count(factor.round() as u64))
+    } else {
+        format!("{:.*} ×", decimals(factor), factor)
+    }
+}
+
 /// A share of 1 in per cent. What is not quite nothing or everything never reads as if it were.
 pub fn share(part: f64) -> String {
     let percent = part * 100.0;
@@ -89,6 +132,11 @@ pub fn share_of(part: i64, whole: i64) -> String {
 /// How many of something: `1 gap`, `1,204 gaps`.
 pub fn of(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
+/// What was lost, and how often: `3,829 CUDA activities`, `1 dispatch time`.
+pub fn loss(loss: &Loss) -> String {
+    format!("{} {}", count(loss.count), loss.kind.for_count(loss.count))
 }
 
 /// A duration in nanoseconds, for format strings.
@@ -180,6 +228,24 @@ mod tests {
     }
 
     #[test]
+    fn a_place_has_the_digits_that_its_window_asks_for() {
+        for (ns, span_ns, text) in [
+            (100_004_200, 80_000, "100.0042 ms"),
+            (100_080_000, 80_000, "100.0800 ms"),
+            (100_000_007, 50, "100.000007 ms"),
+            (1_500_000_000, 2_000_000_000, "1.50 s"),
+            (1_500_000_000, 150_000_000, "1.500 s"),
+            (96_000_000_000, 100_000_000_000, "96.0 s"),
+            (999_500, 10_000_000, "1.00 ms"),
+            (12, 1_000_000, "12 ns"),
+            (0, 80_000, "0 ns"),
+            (1_500, 0, "1.50 µs"),
+        ] {
+            assert_eq!(place(ns, span_ns), text);
+        }
+    }
+
+    #[test]
     fn bytes_are_binary() {
         for (b, text) in [
             (0, "0 B"),
@@ -210,6 +276,23 @@ mod tests {
             (0.999, "1.0"),
         ] {
             assert_eq!(mean_count(count), text);
+        }
+    }
+
+    #[test]
+    fn a_factor_has_the_digits_of_its_size() {
+        for (factor, text) in [
+            (211.0, "211 ×"),
+            (12_345.6, "12,346 ×"),
+            (45.678, "45.7 ×"),
+            (1.849, "1.85 ×"),
+            (0.2, "0.20 ×"),
+            (0.0123, "0.012 ×"),
+            (0.0047, "0.0047 ×"),
+            (0.0004, "<0.001 ×"),
+            (f64::INFINITY, "unknown"),
+        ] {
+            assert_eq!(self::factor(factor), text);
         }
     }
 

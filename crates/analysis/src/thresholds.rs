@@ -183,8 +183,8 @@ thresholds! {
         "Times that differ by this factor are told as a factor, and below in per cent.",
         "`1.05 times` is hard to read.";
     SAME_KERNELS: f64 = 0.5, Share,
-        "Two works whose evaluations are not labelled are not the same work when less than this share of their kernels ran in both.",
-        "A change of a program leaves most of its kernels, and two programs share few.";
+        "Two works whose evaluations are not labelled are not the same work when less than this share of their kernels ran in both; where labels say that they are, how few is said.",
+        "A change of a program leaves most of its kernels, two programs share few, and fusion may leave none.";
     OWN_SHARE: f64 = 0.9, Share,
         "A compared side has a verdict when at least this share of the busy time from its start to its end is its own.",
         "With more work of others in between, the verdict would be theirs.";
@@ -224,6 +224,9 @@ thresholds! {
     PROFILE_CLOSE: f64 = 0.1, Share,
         "Throughputs of units and memory that differ by less than this share of the greatest bound a profiled kernel together.",
         "Relieving one of them would win no more than this before the other bounds it.";
+    SAMPLES_TOLD: u64 = 100, Count,
+        "From so many samples of its instructions on an explanation says where a kernel has most of them.",
+        "A share of a hundred samples is known to 5 points (one standard deviation of half of them).";
     STALL_TOLD: f64 = 0.1, Share,
         "From this share of the time, or of the samples, of its warps on the report tells a reason for which a kernel's warps stalled.",
         "What takes less cannot win more than a tenth.";

@@ -12,8 +12,11 @@ mod build;
 mod content;
 mod dispatches;
 mod nearly_sorted;
+mod numbers;
+mod packer;
 mod times;
 mod work;
+mod works;
 
 use crate::host::Host;
 use crate::intervals::Interval;
@@ -25,11 +28,13 @@ use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, QueueId, SubmissionId};
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::Dispatches;
+use std::iter::Peekable;
 use std::sync::OnceLock;
 use times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
 
 pub(crate) use content::Content;
 pub use work::{Gpu, Work, WorkKind};
+pub use works::{Iter, Works};
 
 /// A trace, indexed for the analyses.
 #[derive(Debug)]
@@ -42,6 +47,8 @@ pub struct Timeline<'a> {
     pub(crate) queue_ids: IdIndex<QueueId>,
     /// By row of the table.
     pub(crate) command_buffers: Vec<CommandBufferTimes>,
+    /// The same: index in [`Self::queues`]. By itself, because it is asked of each piece of work.
+    pub(crate) command_buffer_queues: Vec<u32>,
     pub(crate) command_buffer_ids: IdIndex<CommandBufferId>,
     /// By row of the table.
     pub(crate) submissions: Vec<SubmissionTimes>,
@@ -64,9 +71,10 @@ impl<'a> Timeline<'a> {
 
     /// Indexes a trace.
     pub fn of(trace: &'a Trace) -> Timeline<'a> {
-        let mut builder = Builder::new(trace, trace.tables.dispatches.queue.len(), true);
-        builder.add(&trace.tables.dispatches);
-        builder.finish()
+        let dispatches = &trace.tables.dispatches;
+        let count = dispatches.queue.len();
+        let (timeline, ()) = Timeline::fed(trace, count, true, |take| take(dispatches));
+        timeline
     }
 
     /// Indexes a trace whose `count` dispatches are not in its table: `feed` hands them over piece by piece, in their
@@ -79,7 +87,8 @@ impl<'a> Timeline<'a> {
         count: usize,
         feed: impl FnOnce(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
     ) -> Option<(Timeline<'a>, R)> {
-        Timeline::fed(Builder::new(trace, count, true), feed)
+        let (timeline, fed) = Timeline::fed(trace, count, true, feed);
+        Some((timeline, fed?))
     }
 
     /// The same, of which only gaps and counters are asked: it keeps no labels and bindings of dispatches.
@@ -88,22 +97,29 @@ impl<'a> Timeline<'a> {
         count: usize,
         feed: impl FnOnce(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
     ) -> Option<(Timeline<'a>, R)> {
-        Timeline::fed(Builder::new(trace, count, false), feed)
+        let (timeline, fed) = Timeline::fed(trace, count, false, feed);
+        Some((timeline, fed?))
     }
 
     fn fed<R>(
-        mut builder: Builder<'a>,
-        feed: impl FnOnce(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
-    ) -> Option<(Timeline<'a>, R)> {
-        let fed = feed(&mut |piece| builder.add(piece))?;
-        Some((builder.finish(), fed))
+        trace: &'a Trace,
+        count: usize,
+        keeps_all: bool,
+        feed: impl FnOnce(&mut (dyn FnMut(&Dispatches) + Send)) -> R,
+    ) -> (Timeline<'a>, R) {
+        std::thread::scope(|scope| {
+            let mut builder = Builder::new(scope, trace, count, keeps_all);
+            let fed = feed(&mut |piece| builder.add(piece));
+            (builder.finish(), fed)
+        })
     }
 
     /// Index in [`Self::queues`] of the queue that ran `work`.
     #[inline]
     pub(crate) fn queue_of(&self, work: &Work) -> u32 {
-        if let Some(times) = self.command_buffers.get(work.command_buffer as usize) {
-            return times.queue;
+        let of_command_buffer = (self.command_buffer_queues).get(work.command_buffer as usize);
+        if let Some(queue) = of_command_buffer {
+            return *queue;
         }
         let tables = &self.trace.tables;
         let id = match work.kind() {
@@ -141,7 +157,7 @@ impl<'a> Timeline<'a> {
     /// Row of the kernel of a dispatch.
     #[inline]
     pub(crate) fn kernel_row(&self, dispatch: usize) -> Option<usize> {
-        let row = self.dispatches.kernels[dispatch];
+        let row = self.dispatches.kernels.at(dispatch);
         (row != NONE).then_some(row as usize)
     }
 
@@ -157,45 +173,39 @@ impl<'a> Timeline<'a> {
     pub(crate) fn label_row_of(&self, work: &Work) -> u32 {
         let tables = &self.trace.tables;
         let own = match work.kind() {
-            WorkKind::Dispatch => return self.dispatches.labels[work.row()],
-            WorkKind::Transfer => tables.transfers.label[work.row()],
-            WorkKind::Opaque => tables.opaque_work.label[work.row()],
+            WorkKind::Dispatch => return self.dispatches.labels.at(work.row()),
+            WorkKind::Transfer => tables.transfers.label.at(work.row()),
+            WorkKind::Opaque => tables.opaque_work.label.at(work.row()),
             WorkKind::CommandBuffer => None,
         };
-        let label = own.or_else(|| {
-            *tables
-                .command_buffers
-                .label
-                .get(work.command_buffer as usize)?
-        });
+        let around = &tables.command_buffers.label;
+        let label = own.or_else(|| around.get(work.command_buffer as usize));
         label.map_or(NONE, |id| self.label_ids.row(id))
     }
 
     /// Visits all work in order of its interval, over all GPUs.
     #[inline]
     pub(crate) fn each_work(&self, mut visit: impl FnMut(&Work)) {
-        let mut left: Vec<&[Work]> = (self.gpus.iter())
-            .map(|gpu| gpu.works.as_slice())
-            .filter(|works| !works.is_empty())
-            .collect();
-        while left.len() > 1 {
-            let mut next = 0;
-            for (at, works) in left.iter().enumerate().skip(1) {
-                if works[0].interval < left[next][0].interval {
-                    next = at;
-                }
-            }
-            let (work, rest) = left[next].split_at(1);
-            visit(&work[0]);
-            left[next] = rest;
-            left.retain(|works| !works.is_empty());
+        let mut working = self.gpus.iter().filter(|gpu| !gpu.works.is_empty());
+        if let (Some(only), None) = (working.next(), working.next()) {
+            return only.works.iter().for_each(|work| visit(&work));
         }
-        left.into_iter().flatten().for_each(visit);
+        let all = self.gpus.iter().map(|gpu| gpu.works.iter().peekable());
+        let mut left: Vec<_> = all.collect();
+        let interval = |works: &mut Peekable<Iter>| works.peek().map(|work| work.interval);
+        while let Some((_, next)) = (left.iter_mut().enumerate())
+            .filter_map(|(at, works)| Some((interval(works)?, at)))
+            .min()
+        {
+            if let Some(work) = left[next].next() {
+                visit(&work);
+            }
+        }
     }
 
     /// The longest that a piece of work took.
     pub(crate) fn longest_ns(&self) -> i64 {
-        let of_gpus = self.gpus.iter().map(|gpu| gpu.longest_ns);
+        let of_gpus = self.gpus.iter().map(|gpu| gpu.reach.longest_ns);
         of_gpus.max().unwrap_or(0)
     }
 

@@ -47,12 +47,13 @@ pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<Transf
     let rows = &timeline.trace.tables.transfers;
     let timed = timeline.trace.manifest.sampling_mode != SamplingMode::CommandBuffer;
     let mut kinds: BTreeMap<TransferKind, Vec<usize>> = BTreeMap::new();
-    let counts = |row: &usize| Interval::counts(window, rows.start_ns[*row]);
+    let counts = |row: &usize| Interval::counts(window, rows.start_ns.at(*row));
     for row in (0..rows.len()).filter(counts) {
         kinds.entry(rows.kind[row]).or_default().push(row);
     }
-    let interval =
-        |row: usize| Interval::of_row(rows.start_ns[row], rows.duration_ns[row]).filter(|_| timed);
+    let interval = |row: usize| {
+        Interval::of_row(rows.start_ns.at(row), rows.duration_ns.at(row)).filter(|_| timed)
+    };
     let mut result: Vec<TransferRow> = kinds
         .into_iter()
         .map(|(kind, mine)| {
@@ -60,10 +61,10 @@ pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<Transf
             let mut durations: Vec<i64> = intervals.iter().map(|i| i.length_ns()).collect();
             let mut set = intervals.clone();
             union(&mut set);
-            let sized = |row: &&usize| rows.bytes[**row].is_some() && interval(**row).is_some();
+            let sized = |row: &&usize| rows.bytes.at(**row).is_some() && interval(**row).is_some();
             let (mut bytes, mut sized_set) = (0u64, Vec::new());
             for row in mine.iter().filter(sized) {
-                bytes = bytes.saturating_add(rows.bytes[*row].unwrap_or_default());
+                bytes = bytes.saturating_add(rows.bytes.at(*row).unwrap_or_default());
                 sized_set.extend(interval(*row));
             }
             union(&mut sized_set);
@@ -72,11 +73,11 @@ pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<Transf
                 kind,
                 count: mine.len() as u64,
                 bytes: (mine.iter())
-                    .filter_map(|row| rows.bytes[*row])
+                    .filter_map(|row| rows.bytes.at(*row))
                     .fold(0, u64::saturating_add),
                 unknown_bytes_count: mine
                     .iter()
-                    .filter(|row| rows.bytes[**row].is_none())
+                    .filter(|row| rows.bytes.at(**row).is_none())
                     .count() as u64,
                 untimed_count: (mine.len() - intervals.len()) as u64,
                 durations: Durations::of(&mut durations),

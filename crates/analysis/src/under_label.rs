@@ -7,13 +7,14 @@ use crate::{Findings, Options};
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, Id, LabelId, SubmissionId};
 use gapscope_trace::lookup::IdIndex;
+use gapscope_trace::optional::Optional;
 use gapscope_trace::tables::{Dispatches, Table, Tables};
 
 /// The columns of a table of work that say where its rows belong.
 struct Owners<'a> {
-    command_buffers: &'a [Option<CommandBufferId>],
-    labels: &'a [Option<LabelId>],
-    submissions: &'a [Option<SubmissionId>],
+    command_buffers: &'a Optional<CommandBufferId>,
+    labels: &'a Optional<LabelId>,
+    submissions: &'a Optional<SubmissionId>,
 }
 
 macro_rules! owners {
@@ -174,7 +175,7 @@ impl Under {
     fn selected(&self, work: &Owners) -> Vec<bool> {
         let rows = work.labels.iter().zip(work.command_buffers);
         rows.map(|(label, command_buffer)| match label {
-            Some(label) => self.labels.has(*label),
+            Some(label) => self.labels.has(label),
             None => command_buffer.is_some_and(|id| self.around.has(id)),
         })
         .collect()
@@ -186,10 +187,10 @@ impl Under {
         let selected = self.selected(&work).into_iter().enumerate();
         for (row, _) in selected.filter(|(_, selected)| *selected) {
             count += 1;
-            if let Some(id) = work.command_buffers[row] {
+            if let Some(id) = work.command_buffers.at(row) {
                 self.command_buffers.mark(id);
             }
-            if let Some(id) = work.submissions[row] {
+            if let Some(id) = work.submissions.at(row) {
                 self.submissions.mark(id);
             }
         }

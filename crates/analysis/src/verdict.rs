@@ -142,22 +142,25 @@ impl Judgement {
         gap_threshold_ns: i64,
         longest: usize,
     ) -> Judgement {
-        let devices = busy::busy(timeline, window);
         let Some(window) = window else {
             let (bound, evidence) = Times::default().verdict();
             return Judgement {
-                devices,
+                devices: busy::busy(timeline, None),
                 bound,
                 evidence,
                 ..Judgement::default()
             };
         };
-        let (mut idle_time, fill) = std::thread::scope(|scope| {
-            // Of ten million dispatches each takes about a second.
-            let fill = scope.spawn(|| fill::fill(timeline, window, &devices, longest));
+        let (mut idle_time, devices, fill) = std::thread::scope(|scope| {
+            // Of ten million dispatches each takes tenths of a second.
+            let busy = scope.spawn(|| {
+                let devices = busy::busy(timeline, Some(window));
+                let fill = fill::fill(timeline, window, &devices, longest);
+                (devices, fill)
+            });
             let idle_time = gaps::idle_time(timeline, window, gap_threshold_ns, longest);
-            match fill.join() {
-                Ok(fill) => (idle_time, fill),
+            match busy.join() {
+                Ok((devices, fill)) => (idle_time, devices, fill),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         });

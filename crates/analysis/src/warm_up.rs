@@ -85,7 +85,7 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
     let later = signs.len() - taken;
     let starts = |from_ns: i64| {
         let command_buffers = timeline.command_buffers.iter();
-        let command_buffers = command_buffers.map(|t| (t.first_start_ns, t.last_end_ns));
+        let command_buffers = command_buffers.map(|t| (t.ran.first_start_ns, t.ran.last_end_ns));
         let launches = timeline.submissions.iter();
         let launches = launches.zip(&timeline.trace.tables.submissions.command_buffers);
         let launches = launches.filter(|(_, command_buffers)| **command_buffers == 0);

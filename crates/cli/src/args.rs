@@ -150,7 +150,7 @@ pub struct Record {
 
     /// Sample the instructions that CUDA kernels run, with the lines that they were compiled from: of all kernels, or of those
     /// whose name contains NAME. The GPU's counters serve one of --instructions, --profile-kernel and --counters at a
-    /// time. Not run on hardware yet; see docs/instructions.md
+    /// time. See docs/instructions.md
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "",
           conflicts_with_all = ["gputrace", "attach", "counters", "profile_kernel", "capture_only"])]
     pub instructions: Option<String>,
@@ -374,12 +374,16 @@ pub struct View {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
 
+    /// Rows that the page holds at once, of 24 bytes each [default: 16000000]; of a larger trace it loads what is in sight
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
+    pub page_rows: Option<u64>,
+
     /// File that names kernels, one on each line, in place of the recorded names: `HASH = NAME`, as of `gapscope record`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub names: Option<PathBuf>,
 
     /// Write the page with the traces in it as one HTML file, which must not exist, and serve nothing; large traces are folded
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["no_open", "port"])]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["no_open", "port", "page_rows"])]
     pub html: Option<PathBuf>,
 
     /// A trace, with those of its ranks if it has any, or two to compare; or a capture; or the file of a saved view. A trace may be

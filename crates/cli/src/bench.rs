@@ -176,6 +176,9 @@ fn lines(device: &Kept) -> Vec<String> {
     let interval = limits.launch_interval_ns;
     let interval = interval.map(|ns| format!("{:.2} us", ns as f64 / 1e3));
     figures.push(("launch interval", "launch_interval_ns".to_owned(), interval));
+    let latency = limits.launch_latency_ns;
+    let latency = latency.map(|ns| format!("{:.2} us", ns as f64 / 1e3));
+    figures.push(("launch latency", "launch_latency_ns".to_owned(), latency));
     let line = |(name, key, value): (&str, String, Option<String>)| {
         let value = value.unwrap_or_else(|| "unknown".to_owned());
         let spread = device.spread.get(&key);

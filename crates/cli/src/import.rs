@@ -48,8 +48,7 @@ fn text(imported: &Imported) -> String {
     let mut text =
         format!("gapscope: {found} in {path}; `gapscope report {path}` says what they show\n");
     for loss in &imported.losses {
-        let count = number::count(loss.count);
-        text.push_str(&format!("Lost: {count} {}: {}.\n", loss.kind, loss.reason));
+        text.push_str(&format!("Lost: {}: {}.\n", number::loss(loss), loss.reason));
     }
     text
 }

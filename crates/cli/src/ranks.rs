@@ -4,7 +4,7 @@ use crate::args::Report;
 use crate::failure::Failure;
 use crate::{exit, page, trace};
 use gapscope_analysis::ranks::{RankDigest, RankFindings, list, ranks};
-use gapscope_analysis::{Findings, Options};
+use gapscope_analysis::{Findings, Options, quantity as number};
 use gapscope_report::ranks::RanksReport;
 use gapscope_report::{Document, Terminal, markdown};
 use gapscope_trace::{Manifest, Names};
@@ -51,7 +51,8 @@ fn compare(
             digests.extend(RankDigest::of(timeline, &findings, *rank));
             remarks.extend(said.iter().map(|r| (*rank, r.clone())));
             for loss in &findings.losses {
-                let text = format!("{} {} were lost: {}.", loss.count, loss.kind, loss.reason);
+                let were = if loss.count == 1 { "was" } else { "were" };
+                let text = format!("{} {were} lost: {}.", number::loss(loss), loss.reason);
                 remarks.push((*rank, text));
             }
             remarks.extend(findings.notes.iter().map(|n| (*rank, n.clone())));

@@ -16,8 +16,11 @@ pub fn run(arguments: &Recover) -> Result<ExitCode, Failure> {
             let dispatches = number::of(dispatches, "dispatch", "dispatches");
             let mut text = format!("{path} is complete now: {dispatches}.\n");
             for loss in losses {
-                let count = number::count(loss.count);
-                text.push_str(&format!("Lost: {count} {}: {}.\n", loss.kind, loss.reason));
+                text.push_str(&format!(
+                    "Lost: {}: {}.\n",
+                    number::loss(&loss),
+                    loss.reason
+                ));
             }
             text
         }

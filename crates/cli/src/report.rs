@@ -41,7 +41,13 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
                 Some(label) => Some((label, UnderLabel::of(trace, label, &options, each)?)),
                 None => None,
             };
-            let (timeline, remarks) = opened.timeline()?;
+            let (timeline, mut remarks) = opened.timeline()?;
+            let file = arguments.names.as_deref();
+            remarks.extend(
+                names
+                    .zip(file)
+                    .and_then(|(names, file)| names::unused(names, file, &trace.tables.kernels)),
+            );
             let columns = arguments.slices.map(|slices| slices as usize);
             let columns =
                 columns.unwrap_or_else(|| slices(page::of_stdout(&arguments.width).columns));

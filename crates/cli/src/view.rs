@@ -28,6 +28,7 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
     }
     let options = Options {
         port: arguments.port,
+        page_rows: arguments.page_rows,
         live: false,
         names: names::read(arguments.names.as_deref())?,
         ..usual()

@@ -129,22 +129,22 @@ impl Scene<'_> {
             }
             Kind::Transfer => {
                 let t = &tables.transfers;
-                known_number!(Bytes, t.bytes[row]);
-                known_id!(SourceBuffer, t.source[row]);
-                known_id!(DestinationBuffer, t.destination[row]);
-                known_id!(CommandBuffer, t.command_buffer[row]);
-                known_id!(Submission, t.submission[row]);
+                known_number!(Bytes, t.bytes.at(row));
+                known_id!(SourceBuffer, t.source.at(row));
+                known_id!(DestinationBuffer, t.destination.at(row));
+                known_id!(CommandBuffer, t.command_buffer.at(row));
+                known_id!(Submission, t.submission.at(row));
                 take(Key::Position, Unsigned(t.position[row].into()))?;
-                if let Some(path) = label(t.label[row]) {
+                if let Some(path) = label(t.label.at(row)) {
                     take(Key::Label, path)?;
                 }
             }
             Kind::Opaque => {
                 let t = &tables.opaque_work;
-                known_id!(CommandBuffer, t.command_buffer[row]);
-                known_id!(Submission, t.submission[row]);
+                known_id!(CommandBuffer, t.command_buffer.at(row));
+                known_id!(Submission, t.submission.at(row));
                 take(Key::Position, Unsigned(t.position[row].into()))?;
-                if let Some(path) = label(t.label[row]) {
+                if let Some(path) = label(t.label.at(row)) {
                     take(Key::Label, path)?;
                 }
             }
@@ -155,7 +155,7 @@ impl Scene<'_> {
                 take(Key::Dispatches, Unsigned(t.dispatches[row].into()))?;
                 take(Key::Transfers, Unsigned(t.transfers[row].into()))?;
                 take(Key::Timing, Text(names.of_static(t.timing[row].as_str())))?;
-                if let Some(path) = label(t.label[row]) {
+                if let Some(path) = label(t.label.at(row)) {
                     take(Key::Label, path)?;
                 }
             }
@@ -168,8 +168,8 @@ impl Scene<'_> {
                 let t = &tables.host_calls;
                 take(Key::Count, Unsigned(t.count[row].into()))?;
                 take(Key::BusyNs, Signed(t.busy_ns[row]))?;
-                known_id!(Queue, t.queue[row]);
-                known_number!(Bytes, t.bytes[row]);
+                known_id!(Queue, t.queue.at(row));
+                known_number!(Bytes, t.bytes.at(row));
                 take(Key::Result, Signed(t.result[row].into()))?;
             }
             Kind::Gap => {

@@ -58,10 +58,13 @@ fn with_profile(
     let start = Timestamp::from_nanos_since_reference(0);
     let code = samples::Code::of(scene, &mut profile);
     let mut tid = 2_000_000_000;
+    let tracks = scene.groups.iter().flat_map(|group| &group.tracks);
+    let lanes = tracks.flat_map(|track| &track.lanes).collect();
+    let mut numbered = markers.number(lanes).into_iter();
     for group in &scene.groups {
         let process = profile.add_process(&group.name, group.pid, start);
         for track in &group.tracks {
-            for (lane, slices) in track.lanes.iter().enumerate() {
+            for (lane, slices) in numbered.by_ref().take(track.lanes.len()).enumerate() {
                 tid += 1;
                 let shown = track.thread.filter(|_| lane == 0).map_or(tid, |id| id.0);
                 let thread = profile.add_thread(process, shown, start, false);
@@ -110,11 +113,17 @@ struct Type {
     handle: MarkerTypeHandle,
     category: CategoryHandle,
     keys: &'static [Key],
+    /// By key: its place in `keys`.
+    places: [Option<u8>; Key::ALL.len()],
 }
 
 impl Type {
     fn register(kind: Kind, profile: &mut Profile) -> Type {
         let keys = keys(kind);
+        let mut places = [None; Key::ALL.len()];
+        for (place, key) in (0..).zip(keys) {
+            places[*key as usize] = Some(place);
+        }
         let fields = keys.iter().map(|key| RuntimeSchemaMarkerField {
             key: key.as_str().to_owned(),
             label: key.as_str().to_owned(),
@@ -145,6 +154,7 @@ impl Type {
             handle: profile.register_marker_type(schema),
             category: profile.add_category(kind.as_str(), colour),
             keys,
+            places,
         }
     }
 }
@@ -223,8 +233,8 @@ impl<'a> Row<'a> {
     ) -> Row<'a> {
         let mut values = [None; MOST_KEYS];
         let Ok(()) = scene.details(drawn, |key, value| {
-            if let Some(place) = of.keys.iter().position(|of| *of == key) {
-                values[place] = Some(value);
+            if let Some(place) = of.places[key as usize] {
+                values[usize::from(place)] = Some(value);
             }
             Ok::<(), std::convert::Infallible>(())
         });

@@ -1,9 +1,10 @@
-//! Slices as they are kept until they are written: some fifteen bytes each instead of a hundred, in blocks that can be
-//! written on any core.
+//! Slices as they are kept until they are written: packed in some fifteen bytes each instead of a hundred, and compressed, in blocks
+//! that can be written on any core.
 
 use crate::slice::{Dispatch, Drawn, Kind, Marker, Slice};
 use gapscope_trace::ids::{CommandBufferId, Id, KernelId, LabelId, SubmissionId};
 use gapscope_trace::tables::{MarkerScope, Markers};
+use std::borrow::Cow;
 
 /// Slices of a block.
 const BLOCK_SLICES: u32 = 4096;
@@ -22,8 +23,18 @@ pub(crate) struct Block {
     /// The start of the slice before.
     before_ns: i64,
     pub count: u32,
-    bytes: Vec<u8>,
+    bytes: Bytes,
 }
+
+/// What is packed: as it comes and, in a block that gets no more, compressed.
+#[derive(Debug)]
+enum Bytes {
+    Plain(Vec<u8>),
+    Compressed { frame: Box<[u8]>, length: usize },
+}
+
+/// The fastest of zstd's usual levels: these bytes are read once, soon.
+const LEVEL: i32 = 1;
 
 impl Lane {
     /// A lane of rows that are in memory.
@@ -59,25 +70,30 @@ impl Lane {
             self.blocks.push(Block {
                 before_ns: self.last_start_ns,
                 count: 0,
-                bytes: Vec::new(),
+                bytes: Bytes::Plain(Vec::new()),
             });
         }
-        let Some(block) = self.blocks.last_mut() else {
+        let Some(Block {
+            count,
+            bytes: Bytes::Plain(bytes),
+            ..
+        }) = self.blocks.last_mut()
+        else {
             return;
         };
         // Differences wrap, so that any two times have one.
         let since_ns = start_ns.wrapping_sub(self.last_start_ns) as u64;
-        pack(&mut block.bytes, since_ns);
-        pack(&mut block.bytes, end_ns.wrapping_sub(start_ns) as u64);
-        block.bytes.extend_from_slice(rest);
-        block.count += 1;
+        pack(bytes, since_ns);
+        pack(bytes, end_ns.wrapping_sub(start_ns) as u64);
+        bytes.extend_from_slice(rest);
+        *count += 1;
         self.last_start_ns = start_ns;
     }
 
-    /// Gives back the space that the last block does not need.
+    /// The last block gets no more.
     pub fn finish(&mut self) {
         if let Some(block) = self.blocks.last_mut() {
-            block.bytes.shrink_to_fit();
+            block.bytes.finish();
         }
     }
 
@@ -93,11 +109,37 @@ impl Lane {
     }
 }
 
+impl Bytes {
+    fn finish(&mut self) {
+        if let Bytes::Plain(bytes) = self {
+            match zstd::bulk::compress(bytes, LEVEL) {
+                Ok(frame) if frame.len() < bytes.len() => {
+                    *self = Bytes::Compressed {
+                        length: bytes.len(),
+                        frame: frame.into(),
+                    };
+                }
+                _ => bytes.shrink_to_fit(),
+            }
+        }
+    }
+
+    fn plain(&self) -> Cow<'_, [u8]> {
+        match self {
+            Bytes::Plain(bytes) => Cow::Borrowed(bytes),
+            // It was compressed here, so that it cannot be damaged.
+            Bytes::Compressed { frame, length } => {
+                Cow::Owned(zstd::bulk::decompress(frame, *length).unwrap_or_default())
+            }
+        }
+    }
+}
+
 impl Block {
     /// Its slices.
     pub fn slices(&self) -> impl Iterator<Item = Drawn> {
         let mut from = Unpack {
-            bytes: &self.bytes,
+            bytes: self.bytes.plain(),
             at: 0,
         };
         let mut before_ns = self.before_ns;
@@ -190,7 +232,7 @@ fn pack(to: &mut Vec<u8>, mut number: u64) {
 
 /// Reads what was packed.
 struct Unpack<'a> {
-    bytes: &'a [u8],
+    bytes: Cow<'a, [u8]>,
     at: usize,
 }
 
@@ -347,5 +389,7 @@ mod tests {
         assert_eq!(lane.blocks.len(), 4);
         let slices = lane.slices().map(|drawn| drawn.slice);
         assert!(slices.eq((0..3 * BLOCK_SLICES + 5).map(slice)));
+        let is_compressed = |block: &Block| matches!(block.bytes, Bytes::Compressed { .. });
+        assert!(lane.blocks[..3].iter().all(is_compressed));
     }
 }

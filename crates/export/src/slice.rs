@@ -35,14 +35,14 @@ impl Dispatch {
         Dispatch {
             kernel: table.kernel[row],
             groups: [
-                table.groups_x[row],
-                table.groups_y[row],
-                table.groups_z[row],
+                table.groups_x.at(row),
+                table.groups_y.at(row),
+                table.groups_z.at(row),
             ],
-            command_buffer: table.command_buffer[row],
-            submission: table.submission[row],
+            command_buffer: table.command_buffer.at(row),
+            submission: table.submission.at(row),
             position: table.position[row],
-            label: table.label[row],
+            label: table.label.at(row),
         }
     }
 }
@@ -71,7 +71,7 @@ impl Marker {
         Marker {
             label: table.label[row],
             scope: table.scope[row],
-            command_buffer: table.command_buffer[row],
+            command_buffer: table.command_buffer.at(row),
         }
     }
 }

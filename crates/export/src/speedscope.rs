@@ -134,7 +134,7 @@ fn write_frames(scene: &Scene, commas: &mut Commas, out: &mut impl Write) -> io:
         if let Some(file) = frames.file[row].as_ref().or(frames.library[row].as_ref()) {
             write!(out, ",\"file\":{}", json::string(&cut(file)))?;
         }
-        if let Some(line) = frames.line[row] {
+        if let Some(line) = frames.line.at(row) {
             write!(out, ",\"line\":{line}")?;
         }
         out.write_all(b"}")?;
@@ -157,7 +157,7 @@ fn write_samples(
         let mut end_ns = 0u64;
         samples.rows.iter().map(move |row| {
             let row = *row as usize;
-            let period_ns = table.period_ns[row].unwrap_or(0).unsigned_abs();
+            let period_ns = table.period_ns.at(row).unwrap_or(0).unsigned_abs();
             let start_ns = scene.ns(table.time_ns[row]).saturating_sub(period_ns / 2);
             let before_ns = start_ns.saturating_sub(end_ns);
             end_ns = end_ns.saturating_add(before_ns).saturating_add(period_ns);
@@ -184,7 +184,7 @@ fn write_samples(
         }
         commas.next(out)?;
         frames.clear();
-        if let Some(stack) = table.stack[row] {
+        if let Some(stack) = table.stack.at(row) {
             frames.extend(scene.stacks.frame_rows(stack).map(|row| first + row));
         }
         if frames.is_empty() {

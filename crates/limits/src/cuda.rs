@@ -188,6 +188,15 @@ impl Bench<'_> {
         })
     }
 
+    fn awaited(&self) -> Result<Samples, String> {
+        let context = self.context;
+        let kernel = self.kernel("bench_nothing")?;
+        repeat(self.effort, || {
+            // SAFETY: the kernel has no parameters.
+            context.await_one(&mut || unsafe { context.launch(kernel, [1, 32], &mut []) })
+        })
+    }
+
     fn launches(&self) -> Result<Samples, String> {
         let context = self.context;
         let kernel = self.kernel("bench_nothing")?;
@@ -212,6 +221,11 @@ impl Bench<'_> {
         draft.take("The launch interval", self.launches(), |draft, samples| {
             let by = "an empty kernel of one workgroup, by cuLaunchKernel";
             draft.launches(samples, by);
+        });
+        progress("launch latency");
+        draft.take("The launch latency", self.awaited(), |draft, samples| {
+            let by = "an empty kernel of one workgroup, by cuLaunchKernel and cuStreamSynchronize";
+            draft.awaited(samples, by);
         });
     }
 

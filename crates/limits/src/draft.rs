@@ -8,6 +8,8 @@ use std::time::SystemTime;
 
 /// Repetitions that differ by more than this share say that something else was at work.
 const UNSTEADY: f64 = 0.05;
+/// The figure that the host times: it is never so steady.
+const LATENCY: &str = "launch_latency_ns";
 
 /// A device that is being measured.
 pub struct Draft {
@@ -79,16 +81,24 @@ impl Draft {
         self.state("fma_f32_flops", samples, by);
     }
 
+    /// The faster way of several stays.
     pub fn matrix(&mut self, inputs: &str, flops: u64, samples: Samples, by: &str) {
         let rate = per_second(flops, samples);
         let rates = &mut self.kept.limits.matrix_flops;
-        rates.insert(inputs.to_owned(), rate);
-        self.state(&format!("matrix_flops.{inputs}"), samples, by);
+        if rates.get(inputs).is_none_or(|known| *known < rate) {
+            rates.insert(inputs.to_owned(), rate);
+            self.state(&format!("matrix_flops.{inputs}"), samples, by);
+        }
     }
 
     pub fn launches(&mut self, samples: Samples, by: &str) {
         self.kept.limits.launch_interval_ns = Some(samples.median_ns.round() as u64);
         self.state("launch_interval_ns", samples, by);
+    }
+
+    pub fn awaited(&mut self, samples: Samples, by: &str) {
+        self.kept.limits.launch_latency_ns = Some(samples.median_ns.round() as u64);
+        self.state(LATENCY, samples, by);
     }
 
     fn state(&mut self, figure: &str, samples: Samples, by: &str) {
@@ -98,7 +108,7 @@ impl Draft {
 
     pub fn kept(mut self) -> Kept {
         let unsteady: Vec<&str> = (self.kept.spread.iter())
-            .filter(|(_, spread)| **spread > UNSTEADY)
+            .filter(|(figure, spread)| **spread > UNSTEADY && *figure != LATENCY)
             .map(|(figure, _)| figure.as_str())
             .collect();
         if !unsteady.is_empty() {

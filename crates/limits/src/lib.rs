@@ -1,7 +1,7 @@
-//! Measures what devices can do at best: bandwidth of their memory, rates of multiply-adds and of matrix units, the interval of
-//! launches, on CUDA and Vulkan. What is measured is kept by [`gapscope_trace::measured`].
+//! Measures what devices can do at best: bandwidth of their memory, rates of multiply-adds and of matrix units, the interval and
+//! latency of launches, on CUDA and Vulkan. What is measured is kept by [`gapscope_trace::measured`].
 //!
-//! Each figure is the median of repetitions, timed by the device, after a warm-up until its clocks are settled.
+//! Each figure but the latency is the median of repetitions, timed by the device, after a warm-up until its clocks are settled.
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 

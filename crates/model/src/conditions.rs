@@ -18,6 +18,10 @@ kind! {
         Power = "GPU power",
         /// Device memory that all programs and the driver use.
         MemoryUsed = "device memory in use by all",
+        /// How busy the GPU is, of all its units together, as its driver reckons it.
+        GpuBusy = "GPU busy, by its driver",
+        /// How busy the GPU's memory is, as its driver reckons it.
+        MemoryBusy = "device memory busy, by its driver",
         /// Clock lowered: nothing runs.
         ClockIdle = "clock lowered: GPU idle",
         /// Clock limited: somebody has set it (application clocks, locked clocks).
@@ -69,12 +73,16 @@ kind! {
         GroupMemoryMax = "cgroup at memory.max",
         /// Processes of it that the kernel killed for want of memory, since the recording began.
         GroupKilled = "cgroup processes killed for memory",
+        /// Memory that the program's control group holds, with the files that it has read.
+        GroupMemory = "cgroup memory",
         /// What the machine reads back from swap.
         SwapIn = "machine swaps in",
         /// What the machine writes to swap.
         SwapOut = "machine swaps out",
         /// Memory of the recorded processes that is in swap.
         ProgramSwap = "recorded processes in swap",
+        /// Memory of the recorded processes that is not in swap; what several of them share counts for each.
+        ProgramResident = "recorded processes in memory",
     }
 }
 
@@ -89,14 +97,16 @@ impl Condition {
             SmClock | MemoryClock => CounterUnit::Hertz,
             Temperature => CounterUnit::Celsius,
             Power => CounterUnit::Watts,
-            MemoryUsed | ProgramSwap => CounterUnit::Bytes,
+            MemoryUsed | GroupMemory | ProgramSwap | ProgramResident => CounterUnit::Bytes,
             SwapIn | SwapOut => CounterUnit::BytesPerSecond,
             GroupMemoryHigh | GroupMemoryMax | GroupKilled => CounterUnit::Count,
-            ClockIdle | ClockSetting | ClockPowerCap | ClockSlowdown | ClockSyncBoost
-            | ClockHeatSoftware | ClockHeatHardware | ClockPowerBrake | ClockDisplay
-            | ClockOther | HeatViolation | PowerViolation | CpuStall | MemoryStall
-            | MemoryStallFull | IoStall | IoStallFull | GroupCpuStall | GroupMemoryStall
-            | GroupMemoryStallFull | GroupIoStall | GroupIoStallFull => CounterUnit::Percent,
+            GpuBusy | MemoryBusy | ClockIdle | ClockSetting | ClockPowerCap | ClockSlowdown
+            | ClockSyncBoost | ClockHeatSoftware | ClockHeatHardware | ClockPowerBrake
+            | ClockDisplay | ClockOther | HeatViolation | PowerViolation | CpuStall
+            | MemoryStall | MemoryStallFull | IoStall | IoStallFull | GroupCpuStall
+            | GroupMemoryStall | GroupMemoryStallFull | GroupIoStall | GroupIoStallFull => {
+                CounterUnit::Percent
+            }
             Unknown => CounterUnit::Unknown,
         }
     }
@@ -106,7 +116,16 @@ impl Condition {
         use Condition::*;
         !matches!(
             self,
-            SmClock | MemoryClock | Temperature | Power | MemoryUsed | Unknown
+            SmClock
+                | MemoryClock
+                | Temperature
+                | Power
+                | MemoryUsed
+                | GpuBusy
+                | MemoryBusy
+                | GroupMemory
+                | ProgramResident
+                | Unknown
         )
     }
 }

@@ -58,11 +58,14 @@ pub fn stall_reason(name: &str) -> Option<&str> {
 /// use gapscope_model::kernel_profile::Stall;
 /// assert_eq!(stall("long_scoreboard"), Some(Stall::LongScoreboard));
 /// assert_eq!(stall("no_instructions"), Some(Stall::NoInstruction));
+/// assert_eq!(stall("warpgroup_arrive"), Some(Stall::Gmma));
 /// assert_eq!(stall("new_one"), None);
 /// ```
 pub fn stall(reason: &str) -> Option<Stall> {
+    // Samplers call some of them otherwise than metrics do.
     let reason = match reason {
         "no_instructions" => Stall::NoInstruction.as_str(),
+        "warpgroup_arrive" => Stall::Gmma.as_str(),
         _ => reason,
     };
     let all = Stall::ALL.iter().copied();

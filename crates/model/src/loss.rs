@@ -119,11 +119,42 @@ loss_kinds! {
 }
 
 impl LossKind {
+    /// Its text for so many: `dispatch times`, `dispatch time`. Texts of others stay as they are.
+    pub fn for_count(&self, count: u64) -> Cow<'_, str> {
+        match (count, self) {
+            (_, LossKind::Other(text)) => Cow::Borrowed(text),
+            (1, kind) => singular(kind.as_str()),
+            (_, kind) => Cow::Borrowed(kind.as_str()),
+        }
+    }
+
     /// The kind of a text.
     pub fn of(text: impl Into<Cow<'static, str>>) -> LossKind {
         let text = text.into();
         LossKind::known(&text).unwrap_or(LossKind::Other(text))
     }
+}
+
+/// One of what a text of ours has in the plural.
+fn singular(text: &str) -> Cow<'_, str> {
+    // "waits and events" of which one is lost are either.
+    if text.contains(" and ") || text.contains(',') {
+        return Cow::Borrowed(text);
+    }
+    const BEHIND: [&str; 6] = [" of ", " between ", " before ", " whose ", " that ", " on "];
+    let end = BEHIND.iter().filter_map(|word| text.find(word)).min();
+    let (noun, behind) = text.split_at(end.unwrap_or(text.len()));
+    let one = match noun {
+        many if many.ends_with("ies") => format!("{}y", &many[..many.len() - 3]),
+        many if ["sses", "ches", "shes"]
+            .iter()
+            .any(|end| many.ends_with(end)) =>
+        {
+            many[..many.len() - 2].to_owned()
+        }
+        many => many.strip_suffix('s').unwrap_or(many).to_owned(),
+    };
+    Cow::Owned(one + behind)
 }
 
 impl From<&'static str> for LossKind {
@@ -283,6 +314,36 @@ mod tests {
         assert_eq!(ledger.losses().len(), MOST + 1);
         let all: u64 = ledger.losses().iter().map(|loss| loss.count).sum();
         assert_eq!(all, 1000);
+    }
+
+    #[test]
+    fn one_is_in_the_singular() {
+        for (many, one) in [
+            ("dispatch times", "dispatch time"),
+            ("dispatches", "dispatch"),
+            ("copies between devices", "copy between devices"),
+            (
+                "CUDA activities before a sudden end",
+                "CUDA activity before a sudden end",
+            ),
+            ("kernels of dispatches", "kernel of dispatches"),
+            ("processes", "process"),
+            ("pieces of loaded code", "piece of loaded code"),
+            ("CUDA work of a process", "CUDA work of a process"),
+            (
+                "graphs that the device can launch itself",
+                "graph that the device can launch itself",
+            ),
+            ("waits and events on queues", "waits and events on queues"),
+            (
+                "made up by the program's buses",
+                "made up by the program's buses",
+            ),
+        ] {
+            let kind = LossKind::of(many);
+            assert_eq!(kind.for_count(1), one);
+            assert_eq!(kind.for_count(2), many);
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use gapscope_analysis::intervals::{Interval, union_length_ns};
 use gapscope_analysis::vocabulary::Gpus;
 use gapscope_trace::ids::QueueId;
 use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::optional::Optional;
 use gapscope_trace::panics::guarded;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, OpaqueWork, Transfers};
 use gapscope_trace::{Selection, Trace, read};
@@ -152,7 +153,7 @@ impl<K: Copy + Ord> Activity<K> {
         let mut owners: HashMap<QueueId, Option<K>> = HashMap::new();
         let mut works: BTreeMap<K, Vec<Interval>> = BTreeMap::new();
         let mut add =
-            |queues: &[QueueId], start_ns: &[Option<i64>], duration_ns: &[Option<i64>]| {
+            |queues: &[QueueId], start_ns: &Optional<i64>, duration_ns: &Optional<i64>| {
                 let times = start_ns.iter().zip(duration_ns);
                 let mut rows = queues.iter().zip(times).peekable();
                 // Rows of one queue mostly stand together.
@@ -164,7 +165,7 @@ impl<K: Copy + Ord> Activity<K> {
                         rows.next_if(|(next, _)| **next == queue)
                     {
                         if let Some(mine) = &mut mine {
-                            mine.extend(Interval::of_row(*start_ns, *duration_ns));
+                            mine.extend(Interval::of_row(start_ns, duration_ns));
                         }
                     }
                 }

@@ -155,7 +155,9 @@ impl Rows {
                 let (before, after) = (timeline.name_of(before), timeline.name_of(work));
                 let (process, thread) = submission
                     .and_then(|id| submissions.get(id))
-                    .map_or((None, None), |row| (Some(by.process[row]), by.thread[row]));
+                    .map_or((None, None), |row| {
+                        (Some(by.process[row]), by.thread.at(row))
+                    });
                 let label = timeline.label_of(work).and_then(|id| labels.get(id));
                 for part in parts {
                     let end_ns = part.start_ns.saturating_add(part.duration_ns);

@@ -25,6 +25,7 @@ mod schema;
 mod session;
 mod similar;
 mod source;
+mod statement;
 
 pub use error::Error;
 pub use output::{Format, Rows};

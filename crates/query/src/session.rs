@@ -6,7 +6,7 @@ use crate::output::{Format, Rows};
 use crate::scan::TraceTable;
 use crate::schema::{self, TableFacts};
 use crate::similar::{or, similar};
-use crate::{Error, Traces, activity, gaps, kernel_counters, manifests};
+use crate::{Error, Traces, activity, gaps, kernel_counters, manifests, statement};
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
@@ -159,6 +159,9 @@ impl Session {
             .with_allow_dml(false);
         let wrong = |error: DataFusionError| Error::Sql(sentence(&error, &self.tables));
         let sql = sql.trim().trim_end_matches(';');
+        if let Some(why) = statement::refusal(sql) {
+            return Err(Error::Sql(why));
+        }
         let frame = self
             .context
             .sql_with_options(sql, options)

@@ -207,9 +207,9 @@ fn expand(argument: &OsStr) -> Result<Vec<PathBuf>, Error> {
 
 /// Whether an argument is SQL rather than a trace: SQL starts with a word of SQL, or it is several words that no path has.
 pub fn looks_like_sql(argument: &OsStr) -> bool {
-    const FIRST: [&str; 12] = [
+    const FIRST: [&str; 18] = [
         "select", "with", "explain", "show", "describe", "values", "create", "drop", "set",
-        "insert", "copy", "from",
+        "insert", "copy", "from", "alter", "prepare", "begin", "update", "delete", "commit",
     ];
     let Some(text) = argument.to_str().map(str::trim_start) else {
         return false;
@@ -225,6 +225,7 @@ pub fn looks_like_sql(argument: &OsStr) -> bool {
     let is_word = FIRST.iter().any(|first| word.eq_ignore_ascii_case(first));
     let starts_as_sql = is_word && after.is_none_or(|c| c.is_whitespace() || "(*;'\"".contains(c));
     starts_as_sql
+        || text.is_empty()
         || text.starts_with(['(', ';'])
         || (text.contains(char::is_whitespace) && expand(argument).is_err())
 }

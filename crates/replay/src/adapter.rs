@@ -324,6 +324,13 @@ impl Properties {
 }
 
 impl Shape {
+    /// Its shape if it multiplies inputs of this type and adds them up in that one, for a subgroup.
+    pub fn of_types(&self, input: i32, sum: i32) -> Option<[u32; 3]> {
+        let fits = [self.a, self.b, self.c, self.result] == [input, input, sum, sum];
+        let by_subgroup = self.scope == vk::ScopeKHR::SUBGROUP.as_raw();
+        (fits && by_subgroup).then_some([self.m, self.n, self.k])
+    }
+
     fn of(of: &vk::CooperativeMatrixPropertiesKHR<'_>) -> Shape {
         Shape {
             m: of.m_size,

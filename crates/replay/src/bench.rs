@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::time::Instant;
 
 use ash::vk;
 
@@ -16,10 +17,14 @@ use crate::recording::Recording;
 /// Bindings of every kernel: storage buffers 0 and 1.
 const BINDINGS: u32 = 2;
 
+/// What kernels with cooperative matrices need, beside the type of their inputs.
+const MATRICES: [&str; 2] = ["cooperativeMatrix", "vulkanMemoryModel"];
+
 /// A device in use, with two storage buffers that its kernels are bound to.
 pub struct Bench {
     gpu: Rc<Gpu>,
     clock: DeviceClock,
+    features: BTreeSet<&'static str>,
     software: bool,
     local_bytes: u64,
     bytes: u64,
@@ -39,6 +44,15 @@ pub struct Buffer(u32);
 #[derive(Debug, Clone, Copy)]
 pub struct Kernel(usize);
 
+/// The types that cooperative matrices multiply and add up in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MatrixType {
+    /// Floats of 16 bits, added up as floats of 32.
+    F16,
+    /// Signed integers of 8 bits, added up as those of 32.
+    Int8,
+}
+
 /// What is timed.
 #[derive(Debug, Clone, Copy)]
 pub enum Work {
@@ -57,7 +71,12 @@ impl Bench {
     pub fn open(number: usize, most_bytes: u64) -> Result<Bench, Error> {
         let instance = Instance::of_thread()?;
         let adapter = instance.adapter(Some(&DeviceChoice::Number(number)), "")?;
-        let features = BTreeSet::from(["synchronization2"]);
+        let mut features = BTreeSet::from(["synchronization2"]);
+        if MATRICES.iter().all(|name| adapter.features.has(name)) {
+            let types = ["shaderFloat16", "shaderInt8"];
+            features.extend(MATRICES);
+            features.extend(types.iter().filter(|name| adapter.features.has(name)));
+        }
         let gpu = Gpu::open(&adapter, None, &features, &BTreeSet::new())?;
         if gpu.timestamp_bits == 0 {
             let name = &gpu.properties.name;
@@ -79,6 +98,7 @@ impl Bench {
             software: properties.device_type == vk::PhysicalDeviceType::CPU,
             local_bytes,
             bytes: 0,
+            features,
             gpu,
             buffers: Vec::new(),
             set_layout: vk::DescriptorSetLayout::null(),
@@ -193,6 +213,35 @@ impl Bench {
         self.software
     }
 
+    /// The shapes (`m`, `n`, `k`) in which a subgroup multiplies matrices of this type and adds them up: none if the device cannot.
+    pub fn matrices(&self, of: MatrixType) -> Vec<[u32; 3]> {
+        let (feature, input, sum) = match of {
+            MatrixType::F16 => (
+                "shaderFloat16",
+                vk::ComponentTypeKHR::FLOAT16,
+                vk::ComponentTypeKHR::FLOAT32,
+            ),
+            MatrixType::Int8 => (
+                "shaderInt8",
+                vk::ComponentTypeKHR::SINT8,
+                vk::ComponentTypeKHR::SINT32,
+            ),
+        };
+        if !MATRICES
+            .iter()
+            .chain([&feature])
+            .all(|name| self.features.contains(name))
+        {
+            return Vec::new();
+        }
+        // Those that saturate are listed once more.
+        let listed = self.gpu.properties.matrices.iter();
+        let shapes: BTreeSet<[u32; 3]> = listed
+            .filter_map(|shape| shape.of_types(input.as_raw(), sum.as_raw()))
+            .collect();
+        shapes.into_iter().collect()
+    }
+
     /// The size of each buffer: a power of two.
     pub fn buffer_bytes(&self) -> u64 {
         self.bytes
@@ -296,6 +345,16 @@ impl Timed<'_> {
         };
         let ns = self.bench.clock.between_ns((start, end));
         Ok(ns as f64 / f64::from(self.count))
+    }
+
+    /// Runs it, and gives the nanoseconds from its submission until it has been waited for, by the host's clock.
+    ///
+    /// # Errors
+    /// The device was lost.
+    pub fn await_all(&self) -> Result<f64, Error> {
+        let begun = Instant::now();
+        self.bench.gpu.run(self.recording.commands, "measure")?;
+        Ok(begun.elapsed().as_nanos() as f64)
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Device {
     pub timed_queue_families: u32,
     /// It reads its clock and the host's at once.
     pub is_calibrated: bool,
+    /// It offers `VK_KHR_performance_query`. What that counts is known once a program has opened the device.
+    pub has_performance_queries: bool,
 }
 
 /// The devices, as the loader lists them. None is opened: this makes no context on any.
@@ -57,6 +59,8 @@ pub fn devices() -> Result<Vec<Device>, Error> {
                     .iter()
                     .any(|name| khr::calibrated_timestamps::NAME.to_str() == Ok(name.as_str()))
                     || calibrates(&instance, physical, &extensions),
+                has_performance_queries: (extensions.iter())
+                    .any(|name| khr::performance_query::NAME.to_str() == Ok(name.as_str())),
             })
         })
         .collect()

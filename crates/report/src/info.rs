@@ -41,8 +41,7 @@ pub fn document(
         blocks.push(Block::Item(text));
     }
     for loss in &manifest.losses {
-        let what = format!("{} {}", number::count(loss.count), loss.kind.as_str());
-        let text = Text::new().with(Tone::Warning, what);
+        let text = Text::new().with(Tone::Warning, number::loss(loss));
         blocks.push(Block::Item(text.and(format!(": {}", loss.reason))));
     }
     for unmeasured in &manifest.unmeasured {
@@ -98,7 +97,10 @@ fn ended(manifest: &Manifest) -> String {
     let exit = match manifest.exit {
         Some(Exit::Code(code)) => format!("with exit code {code}"),
         Some(Exit::Signal(signal)) => format!("by signal {signal}"),
-        None => "in a way that is not known".to_owned(),
+        None => match manifest.processes.iter().find_map(Process::other_tool) {
+            Some(tool) => return format!("unknown: {tool} does not record it"),
+            None => "in a way that is not known".to_owned(),
+        },
     };
     if manifest.complete {
         exit
@@ -130,10 +132,10 @@ fn processes(manifest: &Manifest) -> Vec<Block> {
             or_unknown(process.parent_pid, |pid| pid.to_string()),
             number::count(threads.count() as u64).into(),
             process.hook.as_str().into(),
-            if process.end_ns.is_some() {
-                "orderly".into()
-            } else {
-                "cut off".into()
+            match (process.end_ns, process.other_tool()) {
+                (Some(_), _) => "orderly".into(),
+                (None, None) => "cut off".into(),
+                (None, Some(_)) => Text::new().faint("unknown"),
             },
             command.into(),
         ]);
@@ -174,7 +176,10 @@ fn devices(manifest: &Manifest, names: &Vocabulary) -> Vec<Block> {
                     0 => Text::new().with(Tone::Warning, "none"),
                     bits => bits.to_string().into(),
                 },
-                queue.capabilities.join(" ").into(),
+                match queue.capabilities.as_slice() {
+                    [] => Text::new().faint("unknown"),
+                    known => known.join(" ").into(),
+                },
             ]);
         }
         if !table.rows.is_empty() {

@@ -58,7 +58,10 @@ impl Report<'_> {
     fn sections(&self, names: &Vocabulary) -> Vec<Section> {
         let (findings, words, top) = (self.findings, names.words(), self.top);
         // Times of the recording are printed from its start.
-        let origin_ns = self.manifest.start_ns;
+        let places = Places {
+            origin_ns: self.manifest.start_ns,
+            span_ns: self.activity.window.length_ns(),
+        };
         let section = |title, rests_on, blocks| Section {
             title,
             rests_on,
@@ -81,12 +84,12 @@ impl Report<'_> {
             section(
                 "the timeline",
                 CAUSES,
-                timeline::blocks(findings, names, self.activity, origin_ns),
+                timeline::blocks(findings, names, self.activity, places),
             ),
             section(
                 "idle time by cause",
                 CAUSES,
-                gaps::blocks(findings, words, top, origin_ns),
+                gaps::blocks(findings, words, top, places),
             ),
             counts("kernels", KERNELS, kernels::blocks(findings, top)),
             section("limits of kernels", KERNELS, limits::blocks(findings, top)),
@@ -105,10 +108,10 @@ impl Report<'_> {
             counts(
                 "command buffers",
                 COMMAND_BUFFERS,
-                command_buffers::blocks(findings, words, top, origin_ns),
+                command_buffers::blocks(findings, words, top, places),
             ),
             counts("transfers", TRANSFERS, transfers::blocks(findings)),
-            section("memory", MEMORY, memory::blocks(findings, origin_ns)),
+            section("memory", MEMORY, memory::blocks(findings, places)),
             section("counters", COUNTERS, counters::blocks(findings, names, top)),
             section(
                 "launch latency",

@@ -49,6 +49,28 @@ pub(crate) fn or_unknown<T>(value: Option<T>, show: impl Fn(T) -> String) -> Tex
     }
 }
 
+/// Places in the time of a recording, as they are printed: from its start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Places {
+    pub(crate) origin_ns: i64,
+    /// The length of the time in which they lie: of that they have three digits at least.
+    pub(crate) span_ns: i64,
+}
+
+impl Places {
+    pub(crate) fn at(&self, ns: i64) -> String {
+        number::place(ns.saturating_sub(self.origin_ns), self.span_ns)
+    }
+}
+
+/// `–` where nothing ran that could have a time.
+pub(crate) fn unless_none(nothing_ran: bool, text: Text) -> Text {
+    match nothing_ran {
+        true => Text::new().faint("–"),
+        false => text,
+    }
+}
+
 pub(crate) fn duration(ns: Option<i64>) -> Text {
     or_unknown(ns, number::duration)
 }

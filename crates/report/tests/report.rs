@@ -371,7 +371,7 @@ fn a_comparison_fits_whatever_the_labels_are_called() {
             "{page}"
         );
         for words in [
-            "2.00 ×",
+            "0.50 × as much",
             "evaluations",
             "start to start",
             "command buffers",
@@ -380,6 +380,94 @@ fn a_comparison_fits_whatever_the_labels_are_called() {
             assert!(page.contains(words), "{words}: {page}");
         }
     });
+}
+
+#[test]
+fn a_label_under_which_nothing_ran_has_no_times_and_none_is_unknown() {
+    let text = "manifest sampling_mode=dispatch start_ns=0 end_ns=1ms
+        process id=1 pid=10
+        device id=1 process=1 uuid=aa
+        queue id=1 device=1
+        kernel id=1 process=1 name=work
+        label id=1 text=waits
+        label id=2 text=works
+        label id=3 text=untimed
+        marker process=1 label=1 scope=thread thread=7 start_ns=1us duration_ns=2us
+        marker process=1 label=2 scope=thread thread=7 start_ns=5us duration_ns=2us
+        marker process=1 label=3 scope=thread thread=7 start_ns=9us duration_ns=2us
+        dispatch queue=1 kernel=1 label=2 start_ns=6us duration_ns=80us
+        dispatch queue=1 kernel=1 label=3";
+    let page = terminal(&read(text));
+    let cells = |label: &str| -> Vec<String> {
+        let row = page.lines().find(|line| line.trim().starts_with(label));
+        let row = row.unwrap_or_else(|| panic!("{page}"));
+        row.split_whitespace().skip(2).map(str::to_owned).collect()
+    };
+    assert_eq!(cells("waits "), ["0", "0", "–", "–", "–"], "{page}");
+    assert_eq!(
+        cells("untimed "),
+        ["1", "0", "unknown", "unknown", "unknown"],
+        "{page}"
+    );
+    assert_eq!(cells("works ")[2..4], ["80.0", "µs"], "{page}");
+}
+
+#[test]
+fn kernels_that_fill_little_have_the_names_and_workgroups_of_the_launches_that_do() {
+    let mut text = String::from(
+        "manifest sampling_mode=dispatch start_ns=0 end_ns=1ms
+        process id=1 pid=10
+        device id=1 process=1 uuid=aa api=cuda limits.multiprocessors=100
+        queue id=1 device=1
+        kernel id=1 process=1 name=\"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>>(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)\"
+",
+    );
+    for (at, blocks) in [4, 256, 256, 256].into_iter().enumerate() {
+        text += &format!(
+            "dispatch queue=1 kernel=1 groups_x={blocks} groups_y=1 groups_z=1 start_ns={}us duration_ns=100us\n",
+            at * 100
+        );
+    }
+    let page = markdown_of(&read(&text));
+    let line = page
+        .lines()
+        .find(|line| line.contains("filled little of the GPU: "));
+    let line = line.unwrap_or_else(|| panic!("{page}"));
+    assert!(
+        line.contains("(4 blocks, 100 µs)") && !line.contains("256"),
+        "{line}"
+    );
+    assert!(!line.contains("void at::native"), "{line}");
+}
+
+#[test]
+fn places_in_a_short_window_that_begins_late_are_told_apart() {
+    let mut text = String::from(
+        "manifest sampling_mode=dispatch start_ns=0 end_ns=101ms
+        process id=1 pid=10
+        device id=1 process=1 uuid=aa
+        queue id=1 device=1
+        kernel id=1 process=1 name=work
+",
+    );
+    for at in [0, 30, 70] {
+        text += &format!(
+            "dispatch queue=1 kernel=1 start_ns={}us duration_ns=10us\n",
+            100_000 + at
+        );
+    }
+    let page = terminal(&read(&text));
+    let axis = page.lines().find(|line| line.matches("100.0").count() == 3);
+    let axis = axis.unwrap_or_else(|| panic!("{page}"));
+    let marks: Vec<&str> = axis
+        .split_whitespace()
+        .filter(|word| *word != "ms")
+        .collect();
+    assert_eq!(marks, ["100.0000", "100.0400", "100.0800"], "{page}");
+    for gap in ["100.0100 ms", "100.0400 ms"] {
+        let row = page.lines().any(|line| line.contains(gap) && line != axis);
+        assert!(row, "{gap}: {page}");
+    }
 }
 
 #[test]
@@ -395,6 +483,31 @@ fn markdown_of(trace: &Trace) -> String {
     with_report(trace, &Options::default(), |report| {
         markdown::draw(&report.document())
     })
+}
+
+#[test]
+fn what_another_tool_does_not_record_of_an_end_is_unknown() {
+    let page = |hook: &str| {
+        let text = format!(
+            "manifest start_ns=0 end_ns=1ms\nprocess id=1 pid=10 hook={hook} executable=/opt/worker"
+        );
+        let trace = read(&text);
+        Terminal::default().draw(&info::document("run.gapscope", &trace.manifest, &[], &[]))
+    };
+    let imported = page("kineto");
+    assert!(
+        imported.contains("unknown: kineto does not record it"),
+        "{imported}"
+    );
+    assert!(
+        !imported.contains("cut off") && !imported.contains("in a way"),
+        "{imported}"
+    );
+    let own = page("vulkan");
+    assert!(
+        own.contains("cut off") && own.contains("in a way that is not known"),
+        "{own}"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Columns: how a Rust type is kept in a table, in Parquet and in the text form.
 
 use crate::kinds::*;
+use crate::optional::Optional;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
@@ -14,6 +15,8 @@ const GROWTH_ROWS: usize = 1 << 20;
 
 /// A type that can be a column.
 pub trait Column: Sized + Clone + Default + PartialEq + std::fmt::Debug {
+    /// The values of many rows.
+    type Values: Values<Value = Self>;
     /// Its Arrow type.
     fn data_type() -> DataType;
     /// True when rows may lack a value.
@@ -21,10 +24,10 @@ pub trait Column: Sized + Clone + Default + PartialEq + std::fmt::Debug {
     /// The texts that the column may hold, each with its meaning; none when it may hold any value of its type.
     const VALUES: &'static [(&'static str, &'static str)] = &[];
     /// The column as an Arrow array.
-    fn to_array(values: &[Self]) -> ArrayRef;
+    fn to_array(values: &Self::Values) -> ArrayRef;
     /// Appends an Arrow array of [`Self::data_type`]. `None`: the array has another type, or lacks values; what was
     /// appended until then stays.
-    fn append_array(array: &dyn Array, values: &mut Vec<Self>, texts: &mut Texts) -> Option<()>;
+    fn append_array(array: &dyn Array, values: &mut Self::Values, texts: &mut Texts) -> Option<()>;
     /// The value in the text form; `None` where there is no value.
     fn to_text(&self) -> Option<String>;
     /// Appends [`Self::to_text`]. False: there is no value.
@@ -57,19 +60,154 @@ pub trait ColumnValues: Send {
     fn rows(&self) -> usize;
 }
 
-impl<T: Column + Send> ColumnValues for Vec<T> {
+/// The values of one column.
+pub trait Values: ColumnValues + Default + Clone + PartialEq + std::fmt::Debug {
+    /// One of them.
+    type Value;
+    /// The value of a row.
+    ///
+    /// # Panics
+    /// There is no such row.
+    fn value(&self, row: usize) -> Self::Value;
+    /// Appends the text of a row's value ([`Column::write_text`]). False: there is no value.
+    ///
+    /// # Panics
+    /// There is no such row.
+    fn write_text(&self, row: usize, to: &mut String) -> bool;
+    /// Appends a row.
+    fn push(&mut self, value: Self::Value);
+    /// The rows for which `keep` says so.
+    #[must_use]
+    fn select(&self, keep: &[bool]) -> Self;
+    /// Removes all rows; the space stays.
+    fn clear(&mut self);
+    /// Takes all rows of another, which is then empty.
+    fn append(&mut self, other: &mut Self);
+}
+
+/// The space for a column of `held` rows that is to get `more`, and has `all` in the end, as its file says.
+pub(crate) fn space(held: usize, more: usize, all: usize) -> usize {
+    let needed = held.saturating_add(more);
+    // A file may say that it has more rows than it has: space grows with what was read.
+    let step = GROWTH_ROWS.max(held / 2);
+    held.saturating_add(step).min(all).max(needed)
+}
+
+fn kept<'a, T: 'a>(
+    values: impl Iterator<Item = T> + Clone + 'a,
+    keep: &'a [bool],
+) -> impl Iterator<Item = T> + Clone + 'a {
+    let kept = values.zip(keep).filter(|(_, keep)| **keep);
+    kept.map(|(value, _)| value)
+}
+
+impl<T> Values for Vec<T>
+where
+    T: Column<Values = Vec<T>> + Send,
+{
+    type Value = T;
+    fn value(&self, row: usize) -> T {
+        self[row].clone()
+    }
+    fn write_text(&self, row: usize, to: &mut String) -> bool {
+        self[row].write_text(to)
+    }
+    fn push(&mut self, value: T) {
+        Vec::push(self, value);
+    }
+    fn select(&self, keep: &[bool]) -> Self {
+        let kept = kept(self.iter(), keep);
+        let mut selected = Vec::with_capacity(kept.clone().count());
+        selected.extend(kept.cloned());
+        selected
+    }
+    fn clear(&mut self) {
+        Vec::clear(self);
+    }
+    fn append(&mut self, other: &mut Self) {
+        Vec::append(self, other);
+    }
+}
+
+impl<T> Values for Optional<T>
+where
+    T: Copy + Default + PartialEq + std::fmt::Debug + Send,
+    Option<T>: Column<Values = Optional<T>>,
+{
+    type Value = Option<T>;
+    fn value(&self, row: usize) -> Option<T> {
+        self.at(row)
+    }
+    fn write_text(&self, row: usize, to: &mut String) -> bool {
+        self.at(row).write_text(to)
+    }
+    fn push(&mut self, value: Option<T>) {
+        Optional::push(self, value);
+    }
+    fn select(&self, keep: &[bool]) -> Self {
+        kept(self.iter(), keep).collect()
+    }
+    fn clear(&mut self) {
+        Optional::clear(self);
+    }
+    fn append(&mut self, other: &mut Self) {
+        Optional::append(self, other);
+    }
+}
+
+impl<T> ColumnValues for Optional<T>
+where
+    T: Copy + Default + PartialEq + std::fmt::Debug + Send,
+    Option<T>: Column<Values = Optional<T>>,
+{
+    fn nullable(&self) -> bool {
+        true
+    }
+    fn reserve(&mut self, more: usize, all: usize) -> bool {
+        let space = space(self.len(), more, all);
+        self.len().saturating_add(more) <= self.capacity() || Optional::reserve(self, space)
+    }
+    fn append_array(&mut self, array: &dyn Array, texts: &mut Texts) -> bool {
+        Option::<T>::append_array(array, self, texts).is_some()
+    }
+    fn resize(&mut self, rows: usize) {
+        Optional::truncate(self, rows);
+        self.extend_absent(rows - self.len());
+    }
+    fn insert(&mut self, at: usize, rows: usize) {
+        if rows > 0 {
+            let behind: Self = self.range(at..self.len()).collect();
+            Optional::truncate(self, at);
+            self.extend_absent(rows);
+            self.extend(&behind);
+        }
+    }
+    fn truncate(&mut self, rows: usize) {
+        Optional::truncate(self, rows);
+    }
+    fn remove(&mut self, rows: Range<usize>) {
+        if !rows.is_empty() {
+            let behind: Self = self.range(rows.end..self.len()).collect();
+            Optional::truncate(self, rows.start);
+            self.extend(&behind);
+        }
+    }
+    fn rows(&self) -> usize {
+        self.len()
+    }
+}
+
+impl<T> ColumnValues for Vec<T>
+where
+    T: Column<Values = Vec<T>> + Send,
+{
     fn nullable(&self) -> bool {
         T::NULLABLE
     }
     fn reserve(&mut self, more: usize, all: usize) -> bool {
-        let needed = self.len().saturating_add(more);
-        if needed <= self.capacity() {
-            return true;
-        }
-        // A file may say that it has more rows than it has: space grows with what was read.
-        let step = GROWTH_ROWS.max(self.len() / 2);
-        let space = self.len().saturating_add(step).min(all).max(needed);
-        self.try_reserve_exact(space - self.len()).is_ok()
+        let space = space(self.len(), more, all);
+        self.len().saturating_add(more) <= self.capacity()
+            || self.try_reserve_exact(space - self.len()).is_ok()
     }
     fn append_array(&mut self, array: &dyn Array, texts: &mut Texts) -> bool {
         T::append_array(array, self, texts).is_some()
@@ -95,11 +233,12 @@ impl<T: Column + Send> ColumnValues for Vec<T> {
 macro_rules! integer_column {
     ($type:ty, $arrow:ty, $data_type:ident, $wrap:expr, $unwrap:expr) => {
         impl Column for $type {
+            type Values = Vec<Self>;
             fn data_type() -> arrow_schema::DataType {
                 arrow_schema::DataType::$data_type
             }
             const NULLABLE: bool = false;
-            fn to_array(values: &[Self]) -> arrow_array::ArrayRef {
+            fn to_array(values: &Vec<Self>) -> arrow_array::ArrayRef {
                 let values = values.iter().map($unwrap);
                 std::sync::Arc::new(arrow_array::PrimitiveArray::<$arrow>::from_iter_values(
                     values,
@@ -130,24 +269,29 @@ macro_rules! integer_column {
         }
 
         impl Column for Option<$type> {
+            type Values = $crate::optional::Optional<$type>;
             fn data_type() -> arrow_schema::DataType {
                 <$type as Column>::data_type()
             }
             const NULLABLE: bool = true;
-            fn to_array(values: &[Self]) -> arrow_array::ArrayRef {
-                let values = values.iter().map(|value| value.as_ref().map($unwrap));
-                std::sync::Arc::new(arrow_array::PrimitiveArray::<$arrow>::from_iter(values))
+            fn to_array(values: &Self::Values) -> arrow_array::ArrayRef {
+                // Rows behind the last value have none, and need a place in the array.
+                let absent =
+                    std::iter::repeat_n(Default::default(), values.len() - values.values().len());
+                let numbers = values.values().iter().map($unwrap).chain(absent).collect();
+                let array = arrow_array::PrimitiveArray::<$arrow>::new(numbers, values.present());
+                std::sync::Arc::new(array)
             }
             fn append_array(
                 array: &dyn arrow_array::Array,
-                values: &mut Vec<Self>,
+                values: &mut Self::Values,
                 _: &mut $crate::column::Texts,
             ) -> Option<()> {
                 let array = arrow_array::cast::AsArray::as_primitive_opt::<$arrow>(array)?;
-                if arrow_array::Array::null_count(array) == 0 {
-                    values.extend(array.values().iter().map(|value| Some($wrap(*value))));
-                } else {
-                    values.extend(array.iter().map(|value| value.map($wrap)));
+                let numbers = array.values().iter().map(|value| $wrap(*value));
+                match arrow_array::Array::nulls(array).filter(|nulls| nulls.null_count() != 0) {
+                    Some(present) => values.extend_some(numbers, present),
+                    None => values.extend_present(numbers),
                 }
                 Some(())
             }
@@ -171,7 +315,7 @@ integer_column!(i64, Int64Type, Int64, i64::from, |value: &i64| *value);
 integer_column!(i32, Int32Type, Int32, i32::from, |value: &i32| *value);
 integer_column!(f64, Float64Type, Float64, f64::from, |value: &f64| *value);
 
-fn dictionary() -> DataType {
+pub(crate) fn dictionary() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
@@ -180,7 +324,7 @@ fn dictionary() -> DataType {
 pub struct Texts(FxHashSet<Arc<str>>);
 
 impl Texts {
-    fn shared(&mut self, text: &str) -> Arc<str> {
+    pub(crate) fn shared(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.0.get(text) {
             return known.clone();
         }
@@ -190,34 +334,34 @@ impl Texts {
     }
 }
 
-/// Appends the texts of an array as `read` understands them, each distinct one read once.
-fn read_texts<T: Clone>(
+/// Gives what `read` makes of each row's text; of a dictionary each distinct text is read once. `None`: the array is not one of texts, or
+/// has one that `read` does not take.
+pub(crate) fn each_text<T: Copy>(
     array: &dyn Array,
-    out: &mut Vec<T>,
-    null: Option<T>,
-    mut read: impl FnMut(&str) -> T,
+    mut read: impl FnMut(Option<&str>) -> Option<T>,
+    mut take: impl FnMut(T),
 ) -> Option<()> {
     if let Some(plain) = array.as_string_opt::<i32>() {
-        for text in plain {
-            out.push(text.map(&mut read).or_else(|| null.clone())?);
-        }
-        return Some(());
+        return plain.iter().try_for_each(|text| read(text).map(&mut take));
     }
     if let Some(views) = array.as_string_view_opt() {
-        for text in views {
-            out.push(text.map(&mut read).or_else(|| null.clone())?);
-        }
-        return Some(());
+        return views.iter().try_for_each(|text| read(text).map(&mut take));
     }
     let array = array.as_dictionary_opt::<Int32Type>()?;
     let texts = array.values().as_string_opt::<i32>()?;
-    let texts: Vec<Option<T>> = texts.iter().map(|text| text.map(&mut read)).collect();
+    // Those of the dictionary and, behind them, none.
+    let mut known: Vec<Option<T>> = vec![None; texts.len() + 1];
     for key in array.keys() {
-        let text = match key {
-            Some(key) => texts.get(usize::try_from(key).ok()?)?.clone(),
-            None => None,
+        let at = match key {
+            Some(key) => usize::try_from(key).ok().filter(|at| *at < texts.len())?,
+            None => texts.len(),
         };
-        out.push(text.or_else(|| null.clone())?);
+        let is_text = at < texts.len() && texts.is_valid(at);
+        let value = match known[at] {
+            Some(value) => value,
+            None => *known[at].insert(read(is_text.then(|| texts.value(at)))?),
+        };
+        take(value);
     }
     Some(())
 }
@@ -245,56 +389,19 @@ fn write_texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
     Arc::new(DictionaryArray::new(keys, Arc::new(distinct)))
 }
 
-impl Column for Arc<str> {
-    fn data_type() -> DataType {
-        dictionary()
-    }
-    const NULLABLE: bool = false;
-    fn to_array(values: &[Self]) -> ArrayRef {
-        write_texts(values.iter().map(|v| Some(&**v)))
-    }
-    fn append_array(array: &dyn Array, values: &mut Vec<Self>, texts: &mut Texts) -> Option<()> {
-        read_texts(array, values, None, |text| texts.shared(text))
-    }
-    fn to_text(&self) -> Option<String> {
-        Some(self.to_string())
-    }
-    fn from_text(text: &str) -> Option<Self> {
-        Some(Arc::from(text))
-    }
-}
-
-impl Column for Option<Arc<str>> {
-    fn data_type() -> DataType {
-        dictionary()
-    }
-    const NULLABLE: bool = true;
-    fn to_array(values: &[Self]) -> ArrayRef {
-        write_texts(values.iter().map(|v| v.as_deref()))
-    }
-    fn append_array(array: &dyn Array, values: &mut Vec<Self>, texts: &mut Texts) -> Option<()> {
-        read_texts(array, values, Some(None), |text| Some(texts.shared(text)))
-    }
-    fn to_text(&self) -> Option<String> {
-        self.as_deref().map(str::to_owned)
-    }
-    fn from_text(text: &str) -> Option<Self> {
-        Some(Some(Arc::from(text)))
-    }
-}
-
 /// Makes kinds of the model columns of texts. A text that this version does not know is `Unknown`.
 macro_rules! kind_columns {
     ($($name:ident),+ $(,)?) => {$(
         impl Column for $name {
+            type Values = Vec<Self>;
             fn data_type() -> DataType { dictionary() }
             const NULLABLE: bool = false;
             const VALUES: &'static [(&'static str, &'static str)] = $name::TEXTS;
-            fn to_array(values: &[Self]) -> ArrayRef {
+            fn to_array(values: &Vec<Self>) -> ArrayRef {
                 write_texts(values.iter().map(|value| Some(value.as_str())))
             }
             fn append_array(array: &dyn Array, values: &mut Vec<Self>, _: &mut Texts) -> Option<()> {
-                read_texts(array, values, None, $name::of)
+                each_text(array, |text| text.map($name::of), |value| values.push(value))
             }
             fn to_text(&self) -> Option<String> { Some(self.as_str().to_owned()) }
             fn write_text(&self, to: &mut String) -> bool {
@@ -307,14 +414,15 @@ macro_rules! kind_columns {
         }
 
         impl Column for Option<$name> {
+            type Values = Vec<Self>;
             fn data_type() -> DataType { dictionary() }
             const NULLABLE: bool = true;
             const VALUES: &'static [(&'static str, &'static str)] = $name::TEXTS;
-            fn to_array(values: &[Self]) -> ArrayRef {
+            fn to_array(values: &Vec<Self>) -> ArrayRef {
                 write_texts(values.iter().map(|value| value.map($name::as_str)))
             }
             fn append_array(array: &dyn Array, values: &mut Vec<Self>, _: &mut Texts) -> Option<()> {
-                read_texts(array, values, Some(None), |text| Some($name::of(text)))
+                each_text(array, |text| Some(text.map($name::of)), |value| values.push(value))
             }
             fn to_text(&self) -> Option<String> { self.map(|value| value.as_str().to_owned()) }
             fn from_text(text: &str) -> Option<Self> { $name::from_text(text).map(Some) }

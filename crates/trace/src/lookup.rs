@@ -100,7 +100,7 @@ const DEEPEST_LABEL: usize = 64;
 impl Labels {
     /// The rows of a label and of those around it, from its own outwards. `ids` is the index of this table.
     pub fn outwards(&self, ids: &IdIndex<LabelId>, row: usize) -> impl Iterator<Item = usize> {
-        let parent = |row: &usize| self.parent[*row].and_then(|parent| ids.get(parent));
+        let parent = |row: &usize| self.parent.at(*row).and_then(|parent| ids.get(parent));
         std::iter::successors(Some(row), parent).take(DEEPEST_LABEL)
     }
 

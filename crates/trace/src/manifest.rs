@@ -261,6 +261,9 @@ pub struct MeasuredLimits {
     pub matrix_flops: BTreeMap<String, u64>,
     /// From one end to the next of empty kernels launched back to back, median, nanoseconds.
     pub launch_interval_ns: Option<u64>,
+    /// From the launch of an empty kernel on an idle device until the host, which waits for it, knows that it has ended: median by the
+    /// host's clock, nanoseconds.
+    pub launch_latency_ns: Option<u64>,
 }
 
 /// What a device can do. What is not known is absent.

@@ -15,6 +15,7 @@
 //! its specialisation wins, then the longest hash.
 
 use crate::tables::{Kernels, NameSource};
+use crate::text_column::TextColumn;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +42,7 @@ struct Name {
 #[non_exhaustive]
 pub enum NamesError {
     /// The file cannot be read.
-    #[error("{path}: {source}")]
+    #[error("the file of names {} cannot be read: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -98,21 +99,32 @@ impl Names {
         Ok(Names { names })
     }
 
+    /// How many names there are, and how many of them name none of these kernels, given as hash and specialisation.
+    pub fn unused<'a>(&self, kernels: impl Iterator<Item = (&'a str, &'a str)>) -> (usize, usize) {
+        let mut used = vec![false; self.names.len()];
+        for (hash, specialisation) in kernels {
+            if let Some(at) = self.index(hash, specialisation) {
+                used[at] = true;
+            }
+        }
+        (used.len(), used.iter().filter(|used| !**used).count())
+    }
+
     /// Names kernels that have been recorded under other names. Their whole names in the code are of no more use then.
     pub(crate) fn apply(&self, kernels: &mut Kernels) {
         for row in 0..kernels.name.len() {
-            let text = |column: &[Option<Arc<str>>]| column.get(row).cloned().flatten();
+            let text = |column: &TextColumn<Option<Arc<str>>>| column.get(row).cloned().flatten();
             let Some(hash) = text(&kernels.source) else {
                 continue;
             };
             let specialisation = text(&kernels.specialisation);
             if let Some(name) = self.get(&hash, specialisation.as_deref().unwrap_or_default()) {
-                kernels.name[row] = name.into();
+                kernels.name.set(row, name.into());
                 if let Some(source) = kernels.name_source.get_mut(row) {
                     *source = NameSource::NamesFile;
                 }
-                if let Some(full) = kernels.full_name.get_mut(row) {
-                    *full = None;
+                if row < kernels.full_name.len() {
+                    kernels.full_name.set(row, None);
                 }
             }
         }
@@ -120,16 +132,20 @@ impl Names {
 
     /// The name of a kernel: `hash` as hexadecimal, `specialisation` empty when there is none.
     pub fn get(&self, hash: &str, specialisation: &str) -> Option<&str> {
-        self.names
-            .iter()
-            .filter(|n| hash.starts_with(&n.hash))
-            .filter(|n| {
+        let at = self.index(hash, specialisation)?;
+        Some(&self.names[at].name)
+    }
+
+    fn index(&self, hash: &str, specialisation: &str) -> Option<usize> {
+        (self.names.iter().enumerate())
+            .filter(|(_, n)| hash.starts_with(&n.hash))
+            .filter(|(_, n)| {
                 n.specialisation
                     .as_deref()
                     .is_none_or(|s| s == specialisation)
             })
-            .max_by_key(|n| (n.specialisation.is_some(), n.hash.len()))
-            .map(|n| n.name.as_str())
+            .max_by_key(|(_, n)| (n.specialisation.is_some(), n.hash.len()))
+            .map(|(at, _)| at)
     }
 }
 
@@ -196,7 +212,7 @@ mod tests {
             (&None, true)
         );
         // Columns that were not read are empty.
-        kernels.source.clear();
+        kernels.source = TextColumn::default();
         kernels.name_source.clear();
         names.apply(&mut kernels);
     }
@@ -213,6 +229,8 @@ mod tests {
         assert_eq!(names.get("53f86929", "9:00"), Some("soft max"));
         assert_eq!(names.get("53f86929", "1:02"), Some("soft max 2"));
         assert_eq!(names.get("00000000", ""), None);
+        let kernels = [("48373bb500", ""), ("53f86929", "1:02"), ("00000000", "")];
+        assert_eq!(names.unused(kernels.into_iter()), (5, 3));
     }
 
     #[test]

@@ -195,9 +195,9 @@ mod tests {
         for queue in (1..=8).map(QueueId) {
             let mut end_ns = 0;
             for row in (0..d.len()).filter(|row| d.queue[*row] == queue) {
-                let start_ns = d.start_ns[row].unwrap();
+                let start_ns = d.start_ns.at(row).unwrap();
                 overlaps += usize::from(start_ns < end_ns);
-                end_ns = end_ns.max(start_ns + d.duration_ns[row].unwrap());
+                end_ns = end_ns.max(start_ns + d.duration_ns.at(row).unwrap());
             }
         }
         let share = overlaps as f64 / d.len() as f64;
@@ -211,7 +211,7 @@ mod tests {
         for thread in &trace.manifest.threads {
             let mut end_ns = 0;
             for row in (0..t.host_calls.len())
-                .filter(|row| t.host_calls.thread[*row] == Some(thread.thread))
+                .filter(|row| t.host_calls.thread.at(*row) == Some(thread.thread))
             {
                 assert!(t.host_calls.start_ns[row] >= end_ns);
                 end_ns = t.host_calls.start_ns[row] + t.host_calls.duration_ns[row];
@@ -221,7 +221,7 @@ mod tests {
             let submission = t.command_buffers.submission[row];
             let of = t.submissions.row(submission.0 as usize - 1);
             assert_eq!(of.id, submission);
-            assert!(t.command_buffers.start_ns[row].unwrap() > of.start_ns + of.duration_ns);
+            assert!(t.command_buffers.start_ns.at(row).unwrap() > of.start_ns + of.duration_ns);
         }
         let wait = crate::tables::HostCallKind::WaitFences;
         assert!(t.host_calls.call.contains(&wait));

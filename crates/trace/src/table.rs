@@ -115,14 +115,6 @@ pub trait Table: Default {
     fn set_from_text(row: &mut Self::Row, column: &str, text: &str) -> bool;
 }
 
-/// The values for which `keep` says so.
-pub(crate) fn selected<T: Clone>(values: &[T], keep: &[bool]) -> Vec<T> {
-    let kept = || values.iter().zip(keep).filter(|(_, keep)| **keep);
-    let mut selected = Vec::with_capacity(kept().count());
-    selected.extend(kept().map(|(value, _)| value.clone()));
-    selected
-}
-
 macro_rules! table {
     (
         $(#[doc = $doc:literal])+
@@ -133,7 +125,7 @@ macro_rules! table {
         $(#[doc = $doc])+
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct $table {
-            $($(#[doc = $column_doc])+ pub $column: Vec<$type>,)+
+            $($(#[doc = $column_doc])+ pub $column: <$type as $crate::column::Column>::Values,)+
         }
 
         // Only tests may leave columns out of a row: whoever makes a trace has to think of each.
@@ -179,25 +171,25 @@ macro_rules! table {
             }
 
             fn push(&mut self, row: $row) {
-                $(self.$column.push(row.$column);)+
+                $($crate::column::Values::push(&mut self.$column, row.$column);)+
             }
 
             fn row(&self, index: usize) -> $row {
-                $row { $($column: self.$column[index].clone()),+ }
+                $row { $($column: $crate::column::Values::value(&self.$column, index)),+ }
             }
 
             fn select(&self, keep: &[bool]) -> Self {
-                Self { $($column: $crate::table::selected(&self.$column, keep)),+ }
+                Self { $($column: $crate::column::Values::select(&self.$column, keep)),+ }
             }
 
             fn clear(&mut self) {
-                $(self.$column.clear();)+
+                $($crate::column::Values::clear(&mut self.$column);)+
             }
 
             fn append(&mut self, other: &mut Self) {
                 match self.pushed() {
                     0 => std::mem::swap(self, other),
-                    _ => { $(self.$column.append(&mut other.$column);)+ }
+                    _ => { $($crate::column::Values::append(&mut self.$column, &mut other.$column);)+ }
                 }
                 other.clear();
             }
@@ -213,7 +205,7 @@ macro_rules! table {
 
             fn write_text(&self, row: usize, column: usize, to: &mut String) -> bool {
                 let writers: &[fn(&Self, usize, &mut String) -> bool] = &[$(
-                    |table, row, to| $crate::column::Column::write_text(&table.$column[row], to)
+                    |table, row, to| $crate::column::Values::write_text(&table.$column, row, to)
                 ),+];
                 writers[column](self, row, to)
             }

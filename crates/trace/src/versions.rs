@@ -6,6 +6,7 @@ use crate::tables::{
     CounterValues, Counters, Frames, HostCalls, KernelMetrics, PcSamples, Samples, Stacks,
     Submissions, Table,
 };
+use crate::text_column::TextColumn;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
@@ -102,7 +103,7 @@ fn kind(batch: &RecordBatch, wanted: &DataType) -> Option<ArrayRef> {
         Some(functions) => match functions.as_string_view_opt() {
             Some(views) => views.iter().map(kind).collect(),
             None => {
-                let mut names = Vec::new();
+                let mut names = TextColumn::default();
                 Option::<Arc<str>>::append_array(functions, &mut names, &mut Texts::default())?;
                 names.iter().map(|name| kind(name.as_deref())).collect()
             }

@@ -61,13 +61,13 @@ impl Trace {
             command_buffers.contains(&t.id[row])
         });
         tables.dispatches = rows(&from.dispatches, |t, row| {
-            work(t.command_buffer[row], t.submission[row])
+            work(t.command_buffer.at(row), t.submission.at(row))
         });
         tables.transfers = rows(&from.transfers, |t, row| {
-            work(t.command_buffer[row], t.submission[row])
+            work(t.command_buffer.at(row), t.submission.at(row))
         });
         tables.opaque_work = rows(&from.opaque_work, |t, row| {
-            work(t.command_buffer[row], t.submission[row])
+            work(t.command_buffer.at(row), t.submission.at(row))
         });
         tables.barriers = rows(&from.barriers, |t, row| {
             command_buffers.contains(&t.command_buffer[row])
@@ -76,18 +76,21 @@ impl Trace {
             submissions.contains(&t.submission[row])
         });
         tables.kernel_metrics = rows(&from.kernel_metrics, |t, row| {
-            t.submission[row].is_some_and(|id| submissions.contains(&id))
+            t.submission
+                .at(row)
+                .is_some_and(|id| submissions.contains(&id))
         });
         tables.host_calls = rows(&from.host_calls, |t, row| {
             ours(t.process[row]) && touches(t.start_ns[row], t.duration_ns[row])
         });
-        tables.markers = rows(&from.markers, |t, row| match t.command_buffer[row] {
+        tables.markers = rows(&from.markers, |t, row| match t.command_buffer.at(row) {
             Some(id) => command_buffers.contains(&id),
             // A range whose end is not known is open.
             None => {
                 ours(t.process[row])
-                    && t.start_ns[row]
-                        .is_some_and(|start| touches(start, t.duration_ns[row].unwrap_or(i64::MAX)))
+                    && t.start_ns.at(row).is_some_and(|start| {
+                        touches(start, t.duration_ns.at(row).unwrap_or(i64::MAX))
+                    })
             }
         });
         // A GPU is one device in each process: a counter of one is of the others too.
@@ -98,17 +101,16 @@ impl Trace {
             manifest.devices.iter().find(same).map(|device| device.id)
         };
         tables.counters = rows(&from.counters, |t, row| {
-            t.device[row].is_none_or(|device| here(device).is_some())
+            t.device.at(row).is_none_or(|device| here(device).is_some())
         });
-        for device in &mut tables.counters.device {
-            *device = device.and_then(here);
-        }
+        tables.counters.device.change(here);
         let counters: HashSet<_> = tables.counters.id.iter().copied().collect();
         let at_start = last_before(&from.counter_values, start_ns);
         tables.counter_values = rows(&from.counter_values, |t, row| {
-            let holds = at_start.get(&t.counter[row]) == Some(&row) && t.duration_ns[row].is_none();
+            let holds =
+                at_start.get(&t.counter[row]) == Some(&row) && t.duration_ns.at(row).is_none();
             counters.contains(&t.counter[row])
-                && (holds || touches(t.start_ns[row], t.duration_ns[row].unwrap_or(0)))
+                && (holds || touches(t.start_ns[row], t.duration_ns.at(row).unwrap_or(0)))
         });
         // What holds until the next value holds from the window's start on.
         let values = &mut tables.counter_values;
@@ -121,17 +123,14 @@ impl Trace {
             ours(t.process[row]) && t.at_ns[row] <= end_ns
         });
         // What lies outside of the window is not known in it.
-        for waits_for in &mut tables.dependencies.waits_for {
-            *waits_for = waits_for.filter(|id| submissions.contains(id));
-        }
+        let known = |id| Some(id).filter(|id| submissions.contains(id));
+        tables.dependencies.waits_for.change(known);
         let allocations: HashSet<_> = tables.memory.allocation.iter().copied().collect();
-        for allocation in &mut tables.buffers.allocation {
-            *allocation = allocation.filter(|id| allocations.contains(id));
-        }
+        let known = |id| Some(id).filter(|id| allocations.contains(id));
+        tables.buffers.allocation.change(known);
         let bindings: HashSet<_> = tables.bindings.id.iter().copied().collect();
-        for set in &mut tables.dispatches.bindings {
-            *set = set.filter(|id| bindings.contains(id));
-        }
+        let known = |id| Some(id).filter(|id| bindings.contains(id));
+        tables.dispatches.bindings.change(known);
         Trace {
             manifest,
             tables,

@@ -171,7 +171,7 @@ fn large_and_small_parts_keep_their_order() {
         d.start_ns
             .iter()
             .zip(&d.position)
-            .all(|(s, p)| *s == (p % 3 != 0).then_some(i64::from(*p) * 7))
+            .all(|(s, p)| s == (p % 3 != 0).then_some(i64::from(*p) * 7))
     );
 }
 
@@ -201,7 +201,7 @@ fn ids_that_lead_nowhere_are_reported() {
     let folder = temporary.path().join("a.gapscope");
     let mut trace = trace();
     trace.tables.dispatches.kernel = vec![KernelId(u32::MAX), KernelId(1)];
-    trace.tables.labels.parent = vec![Some(LabelId(9))];
+    trace.tables.labels.parent = vec![Some(LabelId(9))].into();
     write(&folder, &trace);
     let (found, diagnostics) = open(&folder);
     assert_eq!(found, trace);
@@ -291,7 +291,7 @@ fn rows_before_damage_are_kept_and_those_after_are_counted() {
         found.tables.dispatches.kernel,
         trace.tables.dispatches.kernel[..kept]
     );
-    assert!(found.tables.dispatches.start_ns[0].is_some());
+    assert!(found.tables.dispatches.start_ns.at(0).is_some());
     assert!(
         diagnostics
             .iter()
@@ -461,14 +461,14 @@ fn a_thread_that_is_not_known_is_absent_and_was_once_0() {
         ..calls.row(0)
     });
     for written in [None, Some(ThreadId(0))] {
-        trace.tables.host_calls.thread[0] = written;
-        trace.tables.submissions.thread[0] = written;
+        trace.tables.host_calls.thread.set(0, written);
+        trace.tables.submissions.thread.set(0, written);
         let folder = temporary.path().join(format!("{written:?}.gapscope"));
         write(&folder, &trace);
         let (found, diagnostics) = open(&folder);
         assert_eq!(diagnostics, []);
         assert_eq!(found.tables.host_calls.thread, [None, Some(ThreadId(7))]);
-        assert_eq!(found.tables.submissions.thread[0], None);
+        assert_eq!(found.tables.submissions.thread.at(0), None);
     }
 }
 
@@ -518,7 +518,7 @@ fn a_table_that_only_some_traces_have_is_written_with_rows_only() {
     let (found, diagnostics) = open(&with);
     assert_eq!(diagnostics, []);
     assert_eq!(found.tables.kernel_metrics, trace.tables.kernel_metrics);
-    assert_eq!(found.tables.kernel_metrics.submission[1], None);
+    assert_eq!(found.tables.kernel_metrics.submission.at(1), None);
     let sizes = gapscope_trace::table_sizes(&with, found.manifest.format_version);
     let sizes = sizes.expect("readable");
     let of_metrics = sizes.iter().find(|size| size.table == "kernel_metrics");

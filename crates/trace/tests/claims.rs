@@ -191,12 +191,12 @@ fn what_does_not_fit_into_the_limit_is_an_error_that_says_what_to_do() {
     run_lengths(&path, 4 << 20);
     assert!(fs::metadata(&path).expect("a file").len() < 1 << 20);
     let before = memory::limit();
-    memory::set_limit(200 << 20);
+    memory::set_limit(100 << 20);
     let all = read(&folder, &Selection::all());
     let few = read(&folder, &Selection::all().without::<CommandBuffers>());
     memory::set_limit(before);
     let Err(error) = all else {
-        panic!("4 million rows of 113 bytes fit into 200 MiB");
+        panic!("4 million rows fit into 100 MiB");
     };
     assert!(
         matches!(&error, Error::Memory { path: found, .. } if *found == path),
@@ -205,7 +205,7 @@ fn what_does_not_fit_into_the_limit_is_an_error_that_says_what_to_do() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{} cannot be read with 200 MiB of memory, the limit here: set GAPSCOPE_MEMORY_LIMIT to more if the machine \
+            "{} cannot be read with 100 MiB of memory, the limit here: set GAPSCOPE_MEMORY_LIMIT to more if the machine \
              has it, or record a shorter time",
             path.display()
         )

@@ -86,8 +86,14 @@ fn no_flipped_bit_changes_what_is_read_in_silence() {
                 let until = rows + piece.kernel.len();
                 assert_eq!(piece.kernel, whole.0.tables.dispatches.kernel[rows..until]);
                 assert_eq!(
-                    piece.start_ns,
-                    whole.0.tables.dispatches.start_ns[rows..until]
+                    piece.start_ns.iter().collect::<Vec<_>>(),
+                    whole
+                        .0
+                        .tables
+                        .dispatches
+                        .start_ns
+                        .range(rows..until)
+                        .collect::<Vec<_>>()
                 );
                 rows = until;
             });

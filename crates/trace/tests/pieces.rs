@@ -44,9 +44,9 @@ fn pieces_are_the_table() {
     write(&folder, |trace| {
         let rows = &mut trace.tables.dispatches;
         // Columns without any value, and with few.
-        rows.label.fill(None);
-        rows.start_ns[77_777] = None;
-        rows.submission[140_000] = Some(SubmissionId(1));
+        rows.label.change(|_| None);
+        rows.start_ns.set(77_777, None);
+        rows.submission.set(140_000, Some(SubmissionId(1)));
         // Ids that lead nowhere, in two pieces.
         rows.kernel[5] = KernelId(4_000_000);
         rows.kernel[DISPATCHES as usize - 1] = KernelId(4_000_001);
@@ -77,6 +77,26 @@ fn pieces_are_the_table() {
         said[0].contains("kernel of 2 row(s), such as 4000000"),
         "{said:?}"
     );
+}
+
+#[test]
+fn times_count_from_the_origin() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    write(&folder, |trace| {
+        trace.tables.dispatches.start_ns.set(77_777, None);
+    });
+    let (whole, _) = read(&folder, &Selection::all()).expect("it opens");
+    let origin_ns = whole.manifest.start_ns;
+    assert!(origin_ns > 0);
+    let pieces = DispatchPieces::open(&folder, &Selection::all()).expect("it is whole");
+    let mut expected = whole.tables.dispatches.clone();
+    expected.start_ns.change(|ns| Some(ns - origin_ns));
+    let mut all = Dispatches::default();
+    let taken = pieces
+        .from_origin(origin_ns)
+        .each(&whole, &mut |piece| all.append(&mut piece.clone()));
+    assert!(taken.is_some() && all == expected);
 }
 
 #[test]

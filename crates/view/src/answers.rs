@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::analyst::Analysed;
 use crate::frame::{Frame, Type};
+use crate::part::{self, Asked, Part};
 use crate::rows::work_link;
 use crate::store::Store;
 use crate::texts::cut;
@@ -45,8 +46,8 @@ pub fn findings(analysed: &Analysed) -> Arc<Vec<u8>> {
 }
 
 fn make_findings(analysed: &Analysed) -> Vec<u8> {
-    let snapshot = analysed.snapshot;
-    let trace = &snapshot.trace;
+    let snapshot = &analysed.snapshot;
+    let trace = analysed.timeline.trace;
     let findings = analysed.found();
     let activity = activity(analysed.timeline, SLICES);
     let text = report::text_with_activity(&Report {
@@ -55,7 +56,7 @@ fn make_findings(analysed: &Analysed) -> Vec<u8> {
         findings,
         activity: &activity,
         label: None,
-        remarks: &snapshot.remarks,
+        remarks: analysed.remarks,
         top: usize::MAX,
         each_layer: false,
     });
@@ -105,16 +106,32 @@ pub fn cut_texts(value: &mut Value) {
     }
 }
 
-/// The frame of the gaps of a GPU; `None` when there is no such GPU.
-pub fn gaps(analysed: &Analysed, gpu: usize) -> Option<Vec<u8>> {
+/// The frame of the gaps of a GPU, or of a part of them; `None` when there is no such GPU.
+pub fn gaps(analysed: &Analysed, gpu: usize, asked: Option<Asked>) -> Option<Vec<u8>> {
     let gaps = analysed.gaps();
-    let range = *gaps.bounds.get(gpu)?..*gaps.bounds.get(gpu + 1)?;
-    let rows = range.len();
+    let mut range = *gaps.bounds.get(gpu)?..*gaps.bounds.get(gpu + 1)?;
     let mut header = Map::new();
     header.insert("generation".to_owned(), analysed.snapshot.generation.into());
     header.insert("tables".to_owned(), json!(["gaps"]));
+    let texts = &analysed.snapshot.texts;
+    if let Some(asked) = asked {
+        let times = |row: usize| {
+            let start_ns = gaps.start_ns[row];
+            Interval::new(start_ns, start_ns + gaps.duration_ns[row])
+        };
+        match Part::of(&[range.start, range.end], asked, times) {
+            Part::Rows(lanes) => range = lanes.into_iter().next()?,
+            Part::Slices(lanes) => {
+                let name = |row: usize| texts.cause(gaps.causes[row]);
+                return Some(part::frame(&lanes, asked.range, header, name));
+            }
+        }
+        part::note(&mut header, asked.range);
+    } else {
+        header.insert("whole".to_owned(), true.into());
+    }
+    let rows = range.len();
     header.insert("lanes".to_owned(), json!([0, rows]));
-    header.insert("whole".to_owned(), true.into());
     let durations = &gaps.duration_ns[range.clone()];
     let long = durations.iter().any(|ns| *ns > i64::from(u32::MAX));
     let duration = if long { Type::F64 } else { Type::U32 };
@@ -130,7 +147,6 @@ pub fn gaps(analysed: &Analysed, gpu: usize) -> Option<Vec<u8>> {
         true => frame.f64(durations.iter().map(|ns| *ns as f64)),
         false => frame.u32(durations.iter().map(|ns| *ns as u32)),
     }
-    let texts = &analysed.snapshot.texts;
     // Causes are among the first texts of every trace.
     frame.u8(gaps.causes[range.clone()]
         .iter()
@@ -173,10 +189,10 @@ pub fn counter(analysed: &Analysed, id: TrackId) -> Option<Vec<u8>> {
     let TrackId::Counter(key) = id else {
         return None;
     };
-    let snapshot = analysed.snapshot;
+    let snapshot = &analysed.snapshot;
     let is_it = |counter: &&Counter| counter.key == key;
     // Of work that was submitted and has no times yet there is a counter, and nothing on it.
-    let listed = counters::listed(&snapshot.trace, snapshot.vocabulary.gpus());
+    let listed = counters::listed(analysed.timeline.trace, snapshot.vocabulary.gpus());
     let counter = (analysed.counters().iter().find(is_it)).or_else(|| listed.iter().find(is_it))?;
     let steps = counter.steps();
     let mut header = Map::new();
@@ -191,7 +207,7 @@ pub fn counter(analysed: &Analysed, id: TrackId) -> Option<Vec<u8>> {
 
 /// The analyses of a range.
 pub fn range(analysed: &Analysed, window: Interval) -> Value {
-    if let Some(sentence) = unknown_because(&analysed.snapshot.trace, CAUSES) {
+    if let Some(sentence) = unknown_because(analysed.timeline.trace, CAUSES) {
         return missing(sentence);
     }
     let timeline = analysed.timeline;
@@ -239,7 +255,7 @@ fn busy_in(timeline: &gapscope_analysis::Timeline, window: Interval) -> Option<i
 
 /// The folded graph.
 pub fn graph(analysed: &Analysed, window: Option<Interval>) -> Value {
-    if let Some(sentence) = unknown_because(&analysed.snapshot.trace, DATAFLOW) {
+    if let Some(sentence) = unknown_because(analysed.timeline.trace, DATAFLOW) {
         return missing(sentence);
     }
     match analysed.flow().graph(window, MOST_NODES, MOST_ITEMS) {
@@ -262,7 +278,7 @@ pub fn graph(analysed: &Analysed, window: Option<Interval>) -> Value {
 
 /// What a dispatch or transfer depends on, and what depends on it.
 pub fn dependencies(analysed: &Analysed, source: Source, row: usize) -> Value {
-    if let Some(sentence) = unknown_because(&analysed.snapshot.trace, DATAFLOW) {
+    if let Some(sentence) = unknown_because(analysed.timeline.trace, DATAFLOW) {
         return missing(sentence);
     }
     let kind = match source {
@@ -276,7 +292,7 @@ pub fn dependencies(analysed: &Analysed, source: Source, row: usize) -> Value {
             WorkKind::Transfer => Source::Transfer,
             _ => Source::Dispatch,
         };
-        let mut link = work_link(analysed.snapshot, source, found.row);
+        let mut link = work_link(&analysed.snapshot, source, found.row);
         let buffers = found
             .buffers
             .iter()
@@ -301,7 +317,7 @@ pub fn dependencies(analysed: &Analysed, source: Source, row: usize) -> Value {
 
 /// Where a label was set.
 pub fn instances(analysed: &Analysed, path: &str) -> Value {
-    let snapshot = analysed.snapshot;
+    let snapshot = &analysed.snapshot;
     let trace = &snapshot.trace;
     let markers = &trace.tables.markers;
     let label = snapshot.texts.find(path);
@@ -379,7 +395,7 @@ pub fn compared(before: WorkCost, after: WorkCost) -> Value {
 fn cost(Side { store, extent }: Side) -> Result<WorkCost, Error> {
     store
         .analyst()
-        .ask(move |analysed| cost_of(analysed, &extent))
+        .ask_of_all(move |analysed| cost_of(analysed, &extent))
 }
 
 /// What a side costs.

@@ -58,8 +58,8 @@ impl<T: Copy + Eq + Hash> Numbered<T> {
 /// The frame of all samples, with their stacks in its header; `None`: the trace has no samples.
 pub fn samples(analysed: &Analysed) -> Option<Vec<u8>> {
     let samples = Samples::of(analysed.timeline)?;
-    let snapshot = analysed.snapshot;
-    let trace = &snapshot.trace;
+    let snapshot = &analysed.snapshot;
+    let trace = analysed.timeline.trace;
     let table = &trace.tables.samples;
     let rows = table.len();
     let mut threads = Numbered::new();
@@ -117,7 +117,7 @@ pub fn samples(analysed: &Analysed) -> Option<Vec<u8>> {
 }
 
 fn described(analysed: &Analysed, threads: &[ThreadKey]) -> Value {
-    let snapshot = analysed.snapshot;
+    let snapshot = &analysed.snapshot;
     let workers: HashSet<ProcessId> = (snapshot.trace.manifest.processes.iter())
         .filter(|process| process.is_only_sampled())
         .map(|process| process.id)
@@ -188,7 +188,7 @@ fn stacks(samples: &Samples, trace: &Trace, header: &mut Map<String, Value>) {
 /// The frame of the samples in gaps; `None`: the trace has no samples.
 pub fn idle(analysed: &Analysed) -> Option<Vec<u8>> {
     let (idle, causes) = Samples::of(analysed.timeline)?.idle();
-    let snapshot = analysed.snapshot;
+    let snapshot = &analysed.snapshot;
     let mut header = Map::new();
     header.insert("generation".to_owned(), snapshot.generation.into());
     header.insert("parts".to_owned(), json!(PARTS.map(|(_, text)| text)));

@@ -10,6 +10,7 @@ use crate::answers::{self, Extent, Side};
 use crate::captured::Captured;
 use crate::lanes::Columns;
 use crate::notes::Unwritten;
+use crate::part::Asked;
 use crate::preferences::Preferences;
 use crate::recorded::{self, Which};
 use crate::sql::Sql;
@@ -30,6 +31,9 @@ use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 
+/// A part of a track has at most this part of the rows that the page holds: tracks are many.
+const PARTS: u64 = 64;
+
 /// What is served, to whom.
 pub struct Served {
     pub traces: Traces,
@@ -38,6 +42,8 @@ pub struct Served {
     /// Who answers SQL.
     pub sql: Sql,
     pub preferences: Preferences,
+    /// Rows that the page holds of a trace: larger ones are shown in parts.
+    pub page_rows: u64,
     /// The first part of every path.
     pub token: String,
     pub port: u16,
@@ -100,7 +106,11 @@ fn file(name: &str) -> Answer {
 async fn overview(State(served): State<Arc<Served>>) -> Answer {
     blocking(move || match &served.capture {
         Some(capture) => Ok(capture.overview().into()),
-        None => Ok(served.traces.overview(&served.preferences)?.into()),
+        None => {
+            let mut overview = served.traces.overview(&served.preferences)?;
+            overview["page_rows"] = served.page_rows.into();
+            Ok(overview.into())
+        }
     })
     .await
 }
@@ -201,36 +211,69 @@ fn frame(frame: Option<Vec<u8>>) -> Answer {
     frame.map(Content::Frame).ok_or_else(Refusal::not_found)
 }
 
+/// What of a track is asked for: what came after a generation, or what is in a range.
+#[derive(Deserialize)]
+struct TrackPart {
+    #[serde(default)]
+    after: u64,
+    from: Option<Time>,
+    to: Option<Time>,
+}
+
+impl TrackPart {
+    fn asked(&self, served: &Served) -> Result<Option<Asked>, Refusal> {
+        let range = interval(self.from, self.to)?;
+        Ok(range.map(|range| Asked {
+            range,
+            most_rows: (served.page_rows / PARTS) as usize,
+        }))
+    }
+}
+
 async fn track(
     question: TraceQuestion,
+    State(served): State<Arc<Served>>,
     Key(key): Key<TrackKey>,
-    Parameters(known): Parameters<After>,
+    Parameters(part): Parameters<TrackPart>,
 ) -> Answer {
+    let asked = part.asked(&served)?;
     question
         .answer(move |store| match key.id()? {
             TrackId::Gaps(gpu) => {
                 let gaps = store.analyst().ask(move |all| {
-                    match unknown_because(&all.snapshot.trace, CAUSES) {
+                    match unknown_because(all.timeline.trace, CAUSES) {
                         Some(sentence) => Err(Refusal::unknown(sentence)),
-                        None => Ok(answers::gaps(all, gpu as usize)),
+                        None => Ok(answers::gaps(all, gpu as usize, asked)),
                     }
                 })?;
                 frame(gaps?)
             }
-            id => frame(store.snapshot()?.frame(id, known.after, Columns::Rows)),
+            id => {
+                let snapshot = store.snapshot()?;
+                frame(match asked {
+                    Some(asked) => snapshot.part(id, asked, Columns::Rows),
+                    None => snapshot.frame(id, part.after, Columns::Rows),
+                })
+            }
         })
         .await
 }
 
 async fn track_labels(
     question: TraceQuestion,
+    State(served): State<Arc<Served>>,
     Key(key): Key<TrackKey>,
-    Parameters(known): Parameters<After>,
+    Parameters(part): Parameters<TrackPart>,
 ) -> Answer {
+    let asked = part.asked(&served)?;
     question
         .answer(move |store| match key.id()? {
             id @ (TrackId::Work(_) | TrackId::CommandBuffers(_)) => {
-                frame(store.full()?.frame(id, known.after, Columns::Labels))
+                let snapshot = store.full()?;
+                frame(match asked {
+                    Some(asked) => snapshot.part(id, asked, Columns::Labels),
+                    None => snapshot.frame(id, part.after, Columns::Labels),
+                })
             }
             _ => Err(Refusal::not_found()),
         })
@@ -267,7 +310,7 @@ async fn idle_samples(question: TraceQuestion) -> Answer {
             let idle =
                 store
                     .analyst()
-                    .ask(|all| match unknown_because(&all.snapshot.trace, CAUSES) {
+                    .ask(|all| match unknown_because(all.timeline.trace, CAUSES) {
                         Some(sentence) => Err(Refusal::unknown(sentence)),
                         None => Ok(code::idle(all)),
                     })?;
@@ -361,7 +404,7 @@ async fn all_dependencies(
             };
             Ok(store
                 .analyst()
-                .ask(move |all| recorded::dependencies(all, &which))?
+                .ask_of_all(move |all| recorded::dependencies(all, &which))?
                 .into())
         })
         .await
@@ -392,7 +435,7 @@ async fn dependencies(question: TraceQuestion, Key(RowKey { table, row }): Key<R
             }
             let analyst = store.analyst();
             Ok(analyst
-                .ask(move |all| answers::dependencies(all, source, row))?
+                .ask_of_all(move |all| answers::dependencies(all, source, row))?
                 .into())
         })
         .await
@@ -451,7 +494,7 @@ async fn graph(question: TraceQuestion, Parameters(range): Parameters<Range>) ->
         .answer(move |store| {
             Ok(store
                 .analyst()
-                .ask(move |all| answers::graph(all, range))?
+                .ask_of_all(move |all| answers::graph(all, range))?
                 .into())
         })
         .await

@@ -102,7 +102,7 @@ impl Index {
             for row in 0..calls.len() {
                 let kind = calls.call[row];
                 if matches!(kind, HostCallKind::Submit | HostCallKind::BindSparse) == submits
-                    && let Some(thread) = calls.thread[row]
+                    && let Some(thread) = calls.thread.at(row)
                 {
                     let start = CallStart {
                         process: calls.process[row],
@@ -114,7 +114,7 @@ impl Index {
             }
         }
         for row in 0..submissions.len() {
-            let start = submissions.thread[row].map(|thread| CallStart {
+            let start = submissions.thread.at(row).map(|thread| CallStart {
                 process: submissions.process[row],
                 thread,
                 start_ns: submissions.start_ns[row],
@@ -138,7 +138,7 @@ impl Index {
                 let table = &tables.$table;
                 for row in 0..table.len() {
                     let place = $at << ROW_BITS | row as u32;
-                    match table.command_buffer[row].and_then(|id| self.command_buffers.get(id)) {
+                    match table.command_buffer.at(row).and_then(|id| self.command_buffers.get(id)) {
                         Some(command_buffer) => {
                             let Some(times) = $source.times(trace, row) else { continue };
                             if times.start_ns < earliest[command_buffer] {
@@ -147,7 +147,7 @@ impl Index {
                             }
                         }
                         None => {
-                            let submission = table.submission[row].and_then(|id| self.submissions.get(id));
+                            let submission = table.submission.at(row).and_then(|id| self.submissions.get(id));
                             self.direct.extend(submission.map(|submission| Owned { owner: submission as u32, row: place }));
                         }
                     }

@@ -1,6 +1,8 @@
 //! The rows of a track, split into lanes, as frames.
 
 use crate::frame::{Frame, Type};
+use crate::part::{self, Asked, Part};
+use crate::survey::Places;
 use crate::texts::{NONE, Texts};
 use crate::track::{ROW_BITS, Source, TrackId, Whole, place};
 use gapscope_analysis::intervals::Interval;
@@ -38,8 +40,25 @@ pub enum Columns {
     Labels,
 }
 
+impl Columns {
+    fn frame(
+        self,
+        id: TrackId,
+        trace: &Trace,
+        texts: &Texts,
+        added: &Addition,
+        header: Map<String, Value>,
+    ) -> Vec<u8> {
+        match self {
+            Columns::Rows => rows_frame(id, trace, texts, added, header),
+            Columns::Labels => labels_frame(id, trace, texts, added, header),
+        }
+    }
+}
+
 impl PlacedRows {
-    /// Takes up the rows that the trace has got since the last time, as those of `generation`.
+    /// Takes up the rows that the trace has got since the last time, as those of `generation`. `all` are those of the track, where
+    /// it is known which they are.
     pub fn extend(
         &mut self,
         id: TrackId,
@@ -47,16 +66,30 @@ impl PlacedRows {
         whole: &Whole,
         texts: &Texts,
         generation: u64,
+        all: &[Places],
     ) {
         let tables = id.tables();
         self.taken.resize(tables.len(), 0);
+        let first = self.taken.iter().all(|taken| *taken == 0);
         let mut rows: Vec<u32> = Vec::new();
         for (at, source) in tables.iter().enumerate() {
             let count = source.rows(trace).min(1 << ROW_BITS);
-            let timed = (self.taken[at]..count).filter(|row| {
-                source.track(trace, *row, whole) == id && source.times(trace, *row).is_some()
-            });
-            rows.extend(timed.map(|row| (at as u32) << ROW_BITS | row as u32));
+            let mut add = |row: usize| {
+                if source.times(trace, row).is_some() {
+                    rows.push((at as u32) << ROW_BITS | row as u32);
+                }
+            };
+            if first && !all.is_empty() {
+                let of_source = all.iter().filter(|places| places.source == *source);
+                let rows = of_source.flat_map(|places| places.rows.iter().cloned().flatten());
+                rows.map(|row| row as usize)
+                    .take_while(|row| *row < count)
+                    .for_each(add);
+            } else {
+                (self.taken[at]..count)
+                    .filter(|row| source.track(trace, *row, whole) == id)
+                    .for_each(&mut add);
+            }
             self.taken[at] = count;
         }
         if rows.is_empty() {
@@ -123,9 +156,47 @@ impl PlacedRows {
             .max(after);
         let mut header = Map::new();
         header.insert("generation".to_owned(), generation.into());
-        match columns {
-            Columns::Rows => rows_frame(id, trace, texts, &added, header),
-            Columns::Labels => labels_frame(id, trace, texts, &added, header),
+        columns.frame(id, trace, texts, &added, header)
+    }
+
+    /// A frame of the part of the track that is asked for.
+    pub fn part(
+        &self,
+        id: TrackId,
+        trace: &Trace,
+        texts: &Texts,
+        asked: Asked,
+        columns: Columns,
+    ) -> Vec<u8> {
+        let all = self.after(0);
+        let mut header = Map::new();
+        let generation = self.additions.last().map_or(0, |last| last.generation);
+        header.insert("generation".to_owned(), generation.into());
+        let at = |row: usize| place(id.tables(), all.rows[row]);
+        let part = Part::of(&all.bounds, asked, |row| {
+            let (source, row) = at(row);
+            source.times(trace, row).unwrap_or_default()
+        });
+        match part {
+            Part::Rows(lanes) => {
+                let mut bounds = vec![0];
+                let mut rows = Vec::new();
+                for lane in lanes {
+                    rows.extend_from_slice(&all.rows[lane]);
+                    bounds.push(rows.len());
+                }
+                let rows = Addition {
+                    generation,
+                    rows,
+                    bounds,
+                };
+                part::note(&mut header, asked.range);
+                columns.frame(id, trace, texts, &rows, header)
+            }
+            Part::Slices(lanes) => part::frame(&lanes, asked.range, header, |row| {
+                let (source, row) = at(row);
+                name(source, row, trace, texts)
+            }),
         }
     }
 
@@ -230,20 +301,28 @@ fn labels_frame(
     let command_buffers = IdIndex::new(&tables.command_buffers.id);
     let around = |command_buffer: Option<CommandBufferId>| {
         let row = command_buffers.get(command_buffer?)?;
-        tables.command_buffers.label[row]
+        tables.command_buffers.label.at(row)
     };
     let mut frame = Frame::new(header, added.rows.len(), &[("label", Type::U32)]);
     frame.u32(added.rows.iter().map(|at| {
         let (source, row) = place(sources, *at);
         let label = match source {
-            Source::Dispatch => tables.dispatches.label[row]
-                .or_else(|| around(tables.dispatches.command_buffer[row])),
-            Source::Transfer => {
-                tables.transfers.label[row].or_else(|| around(tables.transfers.command_buffer[row]))
-            }
-            Source::Opaque => tables.opaque_work.label[row]
-                .or_else(|| around(tables.opaque_work.command_buffer[row])),
-            Source::CommandBuffer => tables.command_buffers.label[row],
+            Source::Dispatch => tables
+                .dispatches
+                .label
+                .at(row)
+                .or_else(|| around(tables.dispatches.command_buffer.at(row))),
+            Source::Transfer => tables
+                .transfers
+                .label
+                .at(row)
+                .or_else(|| around(tables.transfers.command_buffer.at(row))),
+            Source::Opaque => tables
+                .opaque_work
+                .label
+                .at(row)
+                .or_else(|| around(tables.opaque_work.command_buffer.at(row))),
+            Source::CommandBuffer => tables.command_buffers.label.at(row),
             Source::Marker => Some(tables.markers.label[row]),
             Source::HostCall => None,
         };
@@ -256,6 +335,7 @@ fn labels_frame(
 mod tests {
     use super::*;
     use crate::frame::tests::{column, parse};
+    use crate::survey::Survey;
     use gapscope_trace::ids::QueueId;
     use gapscope_trace::tables::{Dispatch, Table, Transfer};
     use proptest::prelude::*;
@@ -325,7 +405,7 @@ mod tests {
                 let texts = Texts::of(&trace);
                 for queue in 0..2 {
                     let id = TrackId::Work(QueueId(queue as u32 + 1));
-                    placed[queue].extend(id, &trace, &Whole::None, &texts, generation);
+                    placed[queue].extend(id, &trace, &Whole::None, &texts, generation, &[]);
                     let addition = placed[queue].frame(id, &trace, &texts, generation - 1, Columns::Rows);
                     for (lane, rows) in lanes(&addition).into_iter().enumerate() {
                         if grown[queue].len() <= lane {
@@ -341,6 +421,15 @@ mod tests {
                 let id = TrackId::Work(QueueId(queue as u32 + 1));
                 let whole = lanes(&placed[queue].frame(id, &trace, &texts, 0, Columns::Rows));
                 prop_assert_eq!(&whole, &grown[queue]);
+                // Taken up at once, the rows that the survey knows are those that are looked for.
+                let survey = Survey::of(&trace, &Whole::None);
+                let surveyed = survey.tracks.iter().find(|track| track.id == id);
+                let at_once = |all: &[Places]| {
+                    let mut placed = PlacedRows::default();
+                    placed.extend(id, &trace, &Whole::None, &texts, 1, all);
+                    placed.frame(id, &trace, &texts, 0, Columns::Rows)
+                };
+                prop_assert_eq!(at_once(surveyed.map_or(&[], |track| &track.places)), at_once(&[]));
                 for lane in &whole {
                     prop_assert!(lane.windows(2).all(|two| two[0].1 <= two[1].0), "{:?}", lane);
                     for (start_ns, end_ns, at) in lane {
@@ -365,7 +454,14 @@ mod tests {
         push(&mut trace, false, 1, 5, 1 << 40);
         let texts = Texts::of(&trace);
         let mut placed = PlacedRows::default();
-        placed.extend(TrackId::Work(QueueId(1)), &trace, &Whole::None, &texts, 1);
+        placed.extend(
+            TrackId::Work(QueueId(1)),
+            &trace,
+            &Whole::None,
+            &texts,
+            1,
+            &[],
+        );
         let frame = placed.frame(TrackId::Work(QueueId(1)), &trace, &texts, 0, Columns::Rows);
         assert_eq!(column(&frame, "duration"), [(1u64 << 40) as f64]);
     }
@@ -382,7 +478,14 @@ mod tests {
         .unwrap();
         let texts = Texts::of(&trace);
         let mut placed = PlacedRows::default();
-        placed.extend(TrackId::Work(QueueId(1)), &trace, &Whole::None, &texts, 1);
+        placed.extend(
+            TrackId::Work(QueueId(1)),
+            &trace,
+            &Whole::None,
+            &texts,
+            1,
+            &[],
+        );
         let frame = placed.frame(
             TrackId::Work(QueueId(1)),
             &trace,
@@ -407,7 +510,14 @@ mod tests {
         .unwrap();
         let texts = Texts::of(&trace);
         let mut placed = PlacedRows::default();
-        placed.extend(TrackId::Labels(QueueId(1)), &trace, &Whole::None, &texts, 1);
+        placed.extend(
+            TrackId::Labels(QueueId(1)),
+            &trace,
+            &Whole::None,
+            &texts,
+            1,
+            &[],
+        );
         let frame = placed.frame(
             TrackId::Labels(QueueId(1)),
             &trace,

@@ -8,6 +8,7 @@
 
 mod analyst;
 mod answers;
+mod bins;
 mod captured;
 mod chunks;
 mod code;
@@ -24,6 +25,7 @@ mod notes;
 mod origin;
 mod overview;
 mod page;
+mod part;
 mod preferences;
 mod ranks;
 mod recorded;

@@ -1,6 +1,7 @@
 //! The row of a table that has given values, as rows of a query name theirs.
 
 use gapscope_trace::Trace;
+use gapscope_trace::column::Values as _;
 use gapscope_trace::tables::Table as _;
 use std::collections::BTreeMap;
 
@@ -34,7 +35,7 @@ pub fn named(
         ($table:ident: $($column:ident $kind:ident),+) => {{
             let table = &tables.$table;
             let columns: Vec<Column> = vec![
-                $((stringify!($column), Box::new(move |row| value!($kind table.$column[row])))),+
+                $((stringify!($column), Box::new(move |row| value!($kind table.$column.value(row))))),+
             ];
             only(table.len(), columns, values)
         }};

@@ -2,6 +2,7 @@
 //! monotonic clock is past that after 104 days.
 
 use crate::chunks::CHUNK_ROWS;
+use gapscope_trace::optional::Optional;
 use gapscope_trace::parallel::each;
 use gapscope_trace::{Tables, Trace};
 
@@ -26,34 +27,32 @@ macro_rules! for_each_time {
 
 /// Counts the times of `tables` from `origin_ns`.
 pub fn shift_tables(tables: &mut Tables, origin_ns: i64) {
-    let mut chunks: Vec<Times> = Vec::new();
+    let mut chunks: Vec<&mut [i64]> = Vec::new();
     macro_rules! collect {
         ($tables:expr, { $($table:ident: $($column:ident),+;)+ }) => {$($(
-            chunks.extend($tables.$table.$column.chunks_mut(CHUNK_ROWS).map(Times::from));
+            chunks.extend($tables.$table.$column.times().chunks_mut(CHUNK_ROWS));
         )+)+};
     }
     for_each_time!(collect, tables);
-    each(chunks, |times| match times {
-        Times::Known(times) => times.iter_mut().for_each(|time| time.shift(origin_ns)),
-        Times::Maybe(times) => times.iter_mut().for_each(|time| time.shift(origin_ns)),
+    each(chunks, |times| {
+        times.iter_mut().for_each(|time| time.shift(origin_ns))
     });
 }
 
-/// A stretch of a column.
-enum Times<'a> {
-    Known(&'a mut [i64]),
-    Maybe(&'a mut [Option<i64>]),
+/// A column of times, with or without absent ones.
+trait Times {
+    fn times(&mut self) -> &mut [i64];
 }
 
-impl<'a> From<&'a mut [i64]> for Times<'a> {
-    fn from(times: &'a mut [i64]) -> Times<'a> {
-        Times::Known(times)
+impl Times for Vec<i64> {
+    fn times(&mut self) -> &mut [i64] {
+        self
     }
 }
 
-impl<'a> From<&'a mut [Option<i64>]> for Times<'a> {
-    fn from(times: &'a mut [Option<i64>]) -> Times<'a> {
-        Times::Maybe(times)
+impl Times for Optional<i64> {
+    fn times(&mut self) -> &mut [i64] {
+        self.values_mut()
     }
 }
 

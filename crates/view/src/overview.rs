@@ -97,7 +97,7 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
         .chain(&snapshot.remarks)
         .map(|text| cut(text))
         .collect();
-    let extent = snapshot.survey.extent;
+    let extent = snapshot.survey().extent;
     let api = snapshot.vocabulary.words().api;
     let causes = Cause::ALL.map(|cause| cause.facts(api));
     let (mut facts, mut losses) = (json!(manifest), json!(manifest.losses));
@@ -136,7 +136,7 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
     let gpus = vocabulary.gpus();
     // What belongs to no known device comes last.
     let unknown = gpus.count();
-    let surveyed = &snapshot.survey.tracks;
+    let surveyed = &snapshot.survey().tracks;
     let mut queues: BTreeSet<QueueId> = manifest.queues.iter().map(|queue| queue.id).collect();
     let mut processes: BTreeSet<ProcessId> = manifest
         .processes

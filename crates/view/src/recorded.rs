@@ -42,7 +42,7 @@ pub enum Which {
 
 /// What depends on what in a part of a trace.
 pub fn dependencies(analysed: &Analysed, which: &Which) -> Value {
-    let snapshot = analysed.snapshot;
+    let snapshot = &*analysed.snapshot;
     if let Some(sentence) = unknown_because(&snapshot.trace, DATAFLOW) {
         return missing(sentence);
     }
@@ -146,9 +146,10 @@ impl Work<'_> {
         let table = &tables.dispatches;
         node.kind = Some(NodeKind::Dispatch);
         node.queue = table.queue[row].0;
-        node.labels = self.labels(table.label[row]);
-        node.submission = self.submission_of(table.command_buffer[row], table.submission[row]);
-        let Some(set) = table.bindings[row] else {
+        node.labels = self.labels(table.label.at(row));
+        node.submission =
+            self.submission_of(table.command_buffer.at(row), table.submission.at(row));
+        let Some(set) = table.bindings.at(row) else {
             node.beyond = Some("its bindings are not known".to_owned());
             return;
         };
@@ -179,11 +180,12 @@ impl Work<'_> {
             _ => NodeKind::Copy,
         });
         node.queue = table.queue[row].0;
-        node.labels = self.labels(table.label[row]);
-        node.submission = self.submission_of(table.command_buffer[row], table.submission[row]);
+        node.labels = self.labels(table.label.at(row));
+        node.submission =
+            self.submission_of(table.command_buffer.at(row), table.submission.at(row));
         for (buffer, scope) in [
-            (table.source[row], Scope::CopyRead),
-            (table.destination[row], Scope::CopyWrite),
+            (table.source.at(row), Scope::CopyRead),
+            (table.destination.at(row), Scope::CopyWrite),
         ] {
             let reach = buffer.map(|buffer| self.reach(buffer, None, scope, SOMEWHERE));
             node.accesses.extend(reach);
@@ -243,7 +245,7 @@ impl Work<'_> {
         let range = range.unwrap_or(0..size);
         let range = range.start.min(size)..range.end.min(size);
         let placed =
-            row.and_then(|row| Some((buffers.allocation[row]?, buffers.offset_bytes[row]?)));
+            row.and_then(|row| Some((buffers.allocation.at(row)?, buffers.offset_bytes.at(row)?)));
         let (memory, offset) = match placed {
             Some((allocation, offset)) => (allocation.number(), offset.min(PLACE_AT_MOST)),
             None => (OWN_MEMORY | buffer.number(), 0),

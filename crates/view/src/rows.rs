@@ -148,7 +148,7 @@ fn around(snapshot: &Snapshot, table: &str, row: usize) -> Around {
                 queue: Some(t.queue[row]),
                 thread: Some(ThreadKey {
                     process: t.process[row],
-                    thread: t.thread[row],
+                    thread: t.thread.at(row),
                 }),
                 ..Around::default()
             };
@@ -195,20 +195,20 @@ fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
     match source {
         Source::Dispatch => {
             let t = &tables.dispatches;
-            around.label = t.label[row];
+            around.label = t.label.at(row);
             around.kernel = Some(t.kernel[row]);
             around.queue = Some(t.queue[row]);
-            around.bindings = bindings(snapshot, t.bindings[row]);
-            around.of_work(snapshot, t.command_buffer[row], t.submission[row]);
+            around.bindings = bindings(snapshot, t.bindings.at(row));
+            around.of_work(snapshot, t.command_buffer.at(row), t.submission.at(row));
         }
         Source::Transfer => {
             let t = &tables.transfers;
-            around.label = t.label[row];
+            around.label = t.label.at(row);
             around.queue = Some(t.queue[row]);
-            around.of_work(snapshot, t.command_buffer[row], t.submission[row]);
+            around.of_work(snapshot, t.command_buffer.at(row), t.submission.at(row));
             for (relation, buffer) in [
-                ("source", t.source[row]),
-                ("destination", t.destination[row]),
+                ("source", t.source.at(row)),
+                ("destination", t.destination.at(row)),
             ] {
                 let buffer = buffer.and_then(|id| index.buffers.get(id));
                 around.links.extend(buffer.map(|row| Link {
@@ -224,13 +224,13 @@ fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
         }
         Source::Opaque => {
             let t = &tables.opaque_work;
-            around.label = t.label[row];
+            around.label = t.label.at(row);
             around.queue = Some(t.queue[row]);
-            around.of_work(snapshot, t.command_buffer[row], t.submission[row]);
+            around.of_work(snapshot, t.command_buffer.at(row), t.submission.at(row));
         }
         Source::CommandBuffer => {
             let t = &tables.command_buffers;
-            around.label = t.label[row];
+            around.label = t.label.at(row);
             around.queue = Some(t.queue[row]);
             let submission = index.submissions.get(t.submission[row]);
             around.submitted_by(snapshot, submission);
@@ -241,22 +241,25 @@ fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
         }
         Source::HostCall => {
             let t = &tables.host_calls;
-            around.queue = t.queue[row];
+            around.queue = t.queue.at(row);
             around.thread = Some(ThreadKey {
                 process: t.process[row],
-                thread: t.thread[row],
+                thread: t.thread.at(row),
             });
             around.runs(snapshot, index.submissions_of(row));
         }
         Source::Marker => {
             let t = &tables.markers;
             around.label = Some(t.label[row]);
-            around.queue = t.queue[row];
-            around.thread = t.thread[row].map(|thread| ThreadKey {
+            around.queue = t.queue.at(row);
+            around.thread = t.thread.at(row).map(|thread| ThreadKey {
                 process: t.process[row],
                 thread: Some(thread),
             });
-            let command_buffer = t.command_buffer[row].and_then(|id| index.command_buffers.get(id));
+            let command_buffer = t
+                .command_buffer
+                .at(row)
+                .and_then(|id| index.command_buffers.get(id));
             around.links.extend(
                 command_buffer
                     .map(|row| link(snapshot, "command-buffer", Source::CommandBuffer, row)),
@@ -285,7 +288,7 @@ impl Around {
         let submission = submission.and_then(|id| index.submissions.get(id));
         self.submitted_by(snapshot, submission);
         if let Some(row) = row {
-            self.label = self.label.or(tables.command_buffers.label[row]);
+            self.label = self.label.or(tables.command_buffers.label.at(row));
             self.links
                 .push(link(snapshot, "command-buffer", Source::CommandBuffer, row));
         }
@@ -300,7 +303,7 @@ impl Around {
         }
         self.thread = self.thread.or(Some(ThreadKey {
             process: t.process[row],
-            thread: t.thread[row],
+            thread: t.thread.at(row),
         }));
         self.links
             .push(submission_link(snapshot, "submission", row));
@@ -311,7 +314,7 @@ impl Around {
         let t = &snapshot.trace.tables.dependencies;
         let others = index
             .dependencies_of(submission)
-            .filter_map(|row| index.submissions.get(t.waits_for[row]?));
+            .filter_map(|row| index.submissions.get(t.waits_for.at(row)?));
         let links = others.map(|row| submission_link(snapshot, "waits-for", row));
         self.add("waits-for", links);
     }
@@ -453,10 +456,10 @@ fn bindings(snapshot: &Snapshot, set: Option<BindingSetId>) -> Value {
 fn unknown_because(snapshot: &Snapshot, source: Source, row: usize) -> String {
     let (index, tables) = (snapshot.index(), &snapshot.trace.tables);
     let id = match source {
-        Source::Dispatch => tables.dispatches.command_buffer[row],
-        Source::Transfer => tables.transfers.command_buffer[row],
-        Source::Opaque => tables.opaque_work.command_buffer[row],
-        Source::Marker => tables.markers.command_buffer[row],
+        Source::Dispatch => tables.dispatches.command_buffer.at(row),
+        Source::Transfer => tables.transfers.command_buffer.at(row),
+        Source::Opaque => tables.opaque_work.command_buffer.at(row),
+        Source::Marker => tables.markers.command_buffer.at(row),
         Source::CommandBuffer => Some(tables.command_buffers.id[row]),
         Source::HostCall => None,
     };

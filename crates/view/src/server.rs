@@ -19,6 +19,9 @@ use tokio::sync::oneshot;
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
+/// About 400 MB of the page: of ten million dispatches all rows are held.
+const PAGE_ROWS: u64 = 16_000_000;
+
 /// How to serve.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -34,6 +37,8 @@ pub struct Options {
     pub query_program: Option<PathBuf>,
     /// How long a query may take; a minute where it is absent.
     pub longest_query: Option<Duration>,
+    /// How many rows of tracks the page holds at once, of 24 bytes each; 16 million where it is absent. Larger traces are shown in parts.
+    pub page_rows: Option<u64>,
 }
 
 /// A server that has its port and reads its traces, and does not answer yet.
@@ -105,6 +110,7 @@ impl Server {
                 capture,
                 preferences: Preferences::of(options.state.as_deref()),
                 sql: Sql::new(options.query_program, options.longest_query),
+                page_rows: options.page_rows.unwrap_or(PAGE_ROWS),
                 token,
                 port,
             }),
@@ -200,8 +206,8 @@ impl Drop for Running {
     }
 }
 
-/// Lets the recorded program and its recorder go first.
-fn step_back() {
+/// Lets others go first, such as a recorded program and its recorder: of this thread, and of those that it starts.
+pub fn step_back() {
     // Elsewhere this would be of the whole process. It only costs comfort when the system refuses.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, NICENESS);

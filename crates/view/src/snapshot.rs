@@ -4,6 +4,7 @@ use crate::chunks::chunks;
 use crate::index::Index;
 use crate::lanes::{Columns, PlacedRows};
 use crate::origin;
+use crate::part::Asked;
 use crate::survey::Survey;
 use crate::texts::Texts;
 use crate::track::{Source, TrackId, Whole};
@@ -41,7 +42,7 @@ pub struct Snapshot {
     pub vocabulary: Vocabulary,
     pub texts: Texts,
     pub whole: Whole,
-    pub survey: Survey,
+    survey: OnceLock<Survey>,
     index: OnceLock<Index>,
     /// Of the tracks that have been asked for.
     placed: Mutex<FxHashMap<TrackId, Arc<Mutex<PlacedRows>>>>,
@@ -143,7 +144,7 @@ impl Snapshot {
             vocabulary: Vocabulary::of(&trace.manifest),
             texts,
             whole: Whole::None,
-            survey: Survey::default(),
+            survey: OnceLock::new(),
             index: OnceLock::new(),
             placed: Mutex::default(),
             trace,
@@ -219,7 +220,7 @@ impl Snapshot {
         }
     }
 
-    /// Finds what is drawn where; `whole` is found too where it is not given.
+    /// Finds which command buffers are drawn as work where that is not given.
     fn look(&mut self, whole: Option<Whole>) {
         let trace = &self.trace;
         let whole = whole.or_else(|| Whole::quick(trace, || untimed(trace)));
@@ -235,7 +236,13 @@ impl Snapshot {
                 false => Whole::These(rows),
             }
         });
-        self.survey = Survey::of(trace, &self.whole);
+        self.survey = OnceLock::new();
+    }
+
+    /// Which tracks there are, made when it is first asked for.
+    pub fn survey(&self) -> &Survey {
+        self.survey
+            .get_or_init(|| Survey::of(&self.trace, &self.whole))
     }
 
     /// Where rows are by their ids.
@@ -245,18 +252,39 @@ impl Snapshot {
 
     /// A frame of a track; `None` when there is no such track.
     pub fn frame(&self, id: TrackId, after: u64, columns: Columns) -> Option<Vec<u8>> {
-        self.survey.tracks.iter().find(|track| track.id == id)?;
+        self.with_placed(id, |placed| {
+            placed.frame(id, &self.trace, &self.texts, after, columns)
+        })
+    }
+
+    /// A frame of a part of a track; `None` when there is no such track.
+    pub fn part(&self, id: TrackId, asked: Asked, columns: Columns) -> Option<Vec<u8>> {
+        self.with_placed(id, |placed| {
+            placed.part(id, &self.trace, &self.texts, asked, columns)
+        })
+    }
+
+    fn with_placed<T>(&self, id: TrackId, answer: impl FnOnce(&PlacedRows) -> T) -> Option<T> {
+        let mut tracks = self.survey().tracks.iter();
+        let all = &tracks.find(|track| track.id == id)?.places;
         let placed = {
             let mut all = self.placed.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry(id).or_default().clone()
         };
         let mut placed = placed.lock().unwrap_or_else(PoisonError::into_inner);
-        placed.extend(id, &self.trace, &self.whole, &self.texts, self.generation);
-        Some(placed.frame(id, &self.trace, &self.texts, after, columns))
+        placed.extend(
+            id,
+            &self.trace,
+            &self.whole,
+            &self.texts,
+            self.generation,
+            all,
+        );
+        Some(answer(&placed))
     }
 
     /// Rows that are drawn.
     pub fn drawn(&self) -> u64 {
-        self.survey.tracks.iter().map(|track| track.rows).sum()
+        self.survey().tracks.iter().map(|track| track.rows).sum()
     }
 }

@@ -3,10 +3,13 @@
 use crate::Error;
 use crate::analyst::Analyst;
 use crate::notes::Notes;
+use crate::origin;
 use crate::overview;
 use crate::snapshot::Snapshot;
+use gapscope_analysis::ranks::RankDigest;
 use gapscope_trace::reader::Tail;
-use gapscope_trace::{Names, Trace, read_manifest, table_sizes};
+use gapscope_trace::tables::Dispatches;
+use gapscope_trace::{DispatchPieces, Names, Trace, read, read_manifest, table_sizes};
 use serde::Serialize;
 use serde_json::Value;
 use std::num::NonZero;
@@ -65,6 +68,16 @@ pub struct Store {
     notes: Notes,
 }
 
+/// What the findings of a complete trace rest on. Its times count from its recording's start.
+pub struct InPieces {
+    /// Without dispatches.
+    pub trace: Trace,
+    /// The dispatches.
+    pub pieces: DispatchPieces,
+    /// What reading said.
+    pub remarks: Vec<String>,
+}
+
 #[derive(Default)]
 struct State {
     snapshot: Option<Result<Arc<Snapshot>, Error>>,
@@ -117,7 +130,9 @@ impl Store {
             let snapshot = match live {
                 true => Ok(empty(&reading.folder)),
                 false => READING.through(|| {
-                    Snapshot::quick(&reading.folder, reading.names.as_ref()).map_err(Error::from)
+                    let snapshot = Snapshot::quick(&reading.folder, reading.names.as_ref())?;
+                    snapshot.survey();
+                    Ok(snapshot)
                 }),
             };
             reading.state().snapshot = Some(snapshot.map(Arc::new));
@@ -179,7 +194,29 @@ impl Store {
         }
         let full = Arc::new(snapshot.with_all(&self.folder, self.names.as_ref())?);
         self.state().snapshot = Some(Ok(full.clone()));
+        self.analyst.look_again();
         Ok(full)
+    }
+
+    /// What the findings rest on; `None` where that takes all of the trace: it is there already, live, damaged or not to be read.
+    pub fn in_pieces(&self) -> Option<InPieces> {
+        if let Some(Ok(snapshot)) = &self.state().snapshot
+            && snapshot.full
+        {
+            return None;
+        }
+        // That of findings, and a little more.
+        let selection = RankDigest::selection().named(self.names.as_ref());
+        let pieces = DispatchPieces::open(&self.folder, &selection)?;
+        let others = selection.without::<Dispatches>();
+        let (mut trace, said) = read(&self.folder, &others).ok()?;
+        let origin_ns = trace.manifest.start_ns;
+        origin::shift(&mut trace, origin_ns);
+        Some(InPieces {
+            trace,
+            pieces: pieces.from_origin(origin_ns),
+            remarks: said.iter().map(ToString::to_string).collect(),
+        })
     }
 
     /// The overview.

@@ -1,6 +1,7 @@
 //! The survey of a trace: which tracks it has, from when to when, and how busy each is in equal slices of time. It is all
 //! that the first drawing needs.
 
+use crate::bins::Bins;
 use crate::chunks::chunks;
 use crate::track::{Source, TrackId, Whole};
 use gapscope_analysis::intervals::Interval;
@@ -10,6 +11,7 @@ use gapscope_trace::tables::HostCallKind;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Slices of time in which busy shares are given.
 pub const BINS: usize = 2048;
@@ -26,6 +28,15 @@ pub struct Surveyed {
     pub calls: Kinds,
     /// The share of each slice in which a row ran, times 255; 0 for nothing at all, 255 for all of it.
     pub busy: Vec<u8>,
+    /// All of its rows, in the order of their tables.
+    pub places: Arc<[Places]>,
+}
+
+/// Rows of a table, in their order: neighbours mostly.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Places {
+    pub source: Source,
+    pub rows: Vec<Range<u32>>,
 }
 
 /// Which kinds of host call there are among rows.
@@ -61,10 +72,75 @@ pub struct Survey {
 /// What some rows of a table have of one track.
 struct Part {
     id: TrackId,
+    source: Source,
+    /// Which they are: neighbours mostly.
+    rows: Vec<Range<u32>>,
     untimed: u64,
     calls: Kinds,
-    /// In the order of the rows.
-    intervals: Vec<Interval>,
+    times: Times,
+}
+
+impl Part {
+    fn places(&mut self) -> Places {
+        let (source, rows) = (self.source, std::mem::take(&mut self.rows));
+        Places { source, rows }
+    }
+}
+
+/// What is to be known of rows with known times, before they are looked at again.
+#[derive(Clone, Copy)]
+struct Times {
+    rows: u64,
+    /// The first time and the last.
+    extent: Interval,
+    /// When the first row and the last of the table start.
+    first_ns: i64,
+    last_ns: i64,
+    /// Some row starts before one that stands before it.
+    unordered: bool,
+}
+
+impl Times {
+    const NONE: Times = Times {
+        rows: 0,
+        extent: Interval {
+            start_ns: i64::MAX,
+            end_ns: i64::MIN,
+        },
+        first_ns: i64::MAX,
+        last_ns: i64::MIN,
+        unordered: false,
+    };
+
+    #[inline]
+    fn add(&mut self, interval: Interval) {
+        self.and(Times {
+            rows: 1,
+            extent: interval,
+            first_ns: interval.start_ns,
+            last_ns: interval.start_ns,
+            unordered: false,
+        });
+    }
+
+    /// Those of both, which stand behind these.
+    #[inline]
+    fn and(&mut self, behind: Times) {
+        if behind.rows == 0 {
+            return;
+        }
+        self.unordered |= behind.unordered || behind.first_ns < self.last_ns;
+        self.first_ns = match self.rows {
+            0 => behind.first_ns,
+            _ => self.first_ns,
+        };
+        self.last_ns = behind.last_ns;
+        self.extent = Interval {
+            start_ns: self.extent.start_ns.min(behind.extent.start_ns),
+            end_ns: self.extent.end_ns.max(behind.extent.end_ns),
+        };
+        self.rows += behind.rows;
+    }
 }
 
 /// The parts of some rows. Neighbours are mostly of one track.
@@ -79,9 +155,15 @@ impl Parts {
     fn of(trace: &Trace, whole: &Whole, source: Source, rows: Range<usize>) -> Vec<Part> {
         let mut parts = Parts::default();
         for row in rows {
-            let part = parts.part(source.track(trace, row, whole));
+            let part = parts.part(source.track(trace, row, whole), source);
+            // No table has 2^32 rows.
+            let at = row as u32;
+            match part.rows.last_mut().filter(|rows| rows.end == at) {
+                Some(rows) => rows.end += 1,
+                None => part.rows.push(at..at + 1),
+            }
             match source.times(trace, row) {
-                Some(interval) => part.intervals.push(interval),
+                Some(interval) => part.times.add(interval),
                 None => part.untimed += 1,
             }
             if let Some(call) = source.call(trace, row) {
@@ -92,7 +174,7 @@ impl Parts {
     }
 
     #[inline]
-    fn part(&mut self, id: TrackId) -> &mut Part {
+    fn part(&mut self, id: TrackId, source: Source) -> &mut Part {
         let place = match self.last {
             Some((last, place)) if last == id => place,
             _ => {
@@ -100,9 +182,11 @@ impl Parts {
                 let place = *self.places.entry(id).or_insert_with(|| {
                     all.push(Part {
                         id,
+                        source,
+                        rows: Vec::new(),
                         untimed: 0,
                         calls: Kinds::None,
-                        intervals: Vec::new(),
+                        times: Times::NONE,
                     });
                     all.len() - 1
                 });
@@ -128,45 +212,99 @@ impl Survey {
         for part in parts.into_iter().flatten() {
             parts_of.entry(part.id).or_default().push(part);
         }
+        let timed = parts_of.values().flatten().map(|part| part.times);
+        let extents = timed.filter(|times| times.rows > 0);
+        let extent = extents.fold(moments(trace), |all, times| all.hull(times.extent));
+        let bins = Bins::of(extent, BINS);
         let tracks = each(
             parts_of.into_iter().collect(),
-            |(id, parts): (_, Vec<Part>)| {
-                let untimed = parts.iter().map(|part| part.untimed).sum();
-                let calls = parts
-                    .iter()
-                    .fold(Kinds::None, |all, part| all.and(part.calls));
-                let intervals = in_order(parts);
-                let all = intervals.iter().flatten();
-                let extent = all.copied().reduce(Interval::hull);
-                (id, untimed, calls, intervals, extent)
+            |(id, mut parts): (_, Vec<Part>)| Surveyed {
+                id,
+                rows: parts.iter().map(|part| part.times.rows).sum(),
+                untimed: parts.iter().map(|part| part.untimed).sum(),
+                calls: (parts.iter()).fold(Kinds::None, |all, part| all.and(part.calls)),
+                busy: bins.shares(in_order(trace, &parts), |_, _| {}),
+                places: parts.iter_mut().map(Part::places).collect(),
             },
         );
-        let extents = tracks.iter().filter_map(|(.., extent)| *extent);
-        let extent = extents.fold(moments(trace), Interval::hull);
-        let bins = Bins::of(extent);
-        let tracks = each(tracks, |(id, untimed, calls, intervals, _)| Surveyed {
-            id,
-            rows: intervals.iter().map(|some| some.len() as u64).sum(),
-            untimed,
-            calls,
-            busy: bins.shares(intervals.iter().flatten()),
-        });
         Survey { tracks, extent }
     }
 }
 
-/// All intervals of a track by their starts, in one list or more. Ten million are copied only where they are not in order.
-fn in_order(parts: Vec<Part>) -> Vec<Vec<Interval>> {
-    let mut lists: Vec<Vec<Interval>> = parts.into_iter().map(|part| part.intervals).collect();
-    let start = |interval: &Interval| interval.start_ns;
-    if lists.iter().flatten().is_sorted_by_key(start) {
-        return lists;
+/// When the rows of a track ran, by their starts: rows of a table are read again where they stand in that order, and are else copied.
+/// The parts are in the order of their tables and rows.
+fn in_order<'a>(trace: &'a Trace, parts: &'a [Part]) -> impl Iterator<Item = Interval> + 'a {
+    let mut tables: Vec<_> = parts
+        .chunk_by(|one, next| one.source == next.source)
+        .map(|parts| {
+            let mut times = Times::NONE;
+            parts.iter().for_each(|part| times.and(part.times));
+            let rows = InTable::of(trace, parts);
+            let (rows, copied) = match times.unordered {
+                false => (Some(rows), Vec::new()),
+                true => {
+                    let mut copied: Vec<Interval> = rows.collect();
+                    // Stable, because it is quick where long stretches are in order.
+                    copied.sort_by_key(|interval| interval.start_ns);
+                    (None, copied)
+                }
+            };
+            rows.into_iter().flatten().chain(copied).peekable()
+        })
+        .collect();
+    // The table that is before the others, and until when it is.
+    let (mut first, mut until_ns) = (0, None);
+    std::iter::from_fn(move || {
+        let head = tables.get_mut(first)?.peek();
+        if head.is_none_or(|head| until_ns.is_none_or(|until_ns| head.start_ns > until_ns)) {
+            let heads = tables.iter_mut().enumerate();
+            let mut heads: Vec<_> = heads
+                .filter_map(|(table, rows)| Some((rows.peek()?.start_ns, table)))
+                .collect();
+            heads.sort_unstable();
+            first = heads.first()?.1;
+            until_ns = Some(heads.get(1).map_or(i64::MAX, |(start_ns, _)| *start_ns));
+        }
+        tables[first].next()
+    })
+}
+
+/// When rows of a table ran.
+struct InTable<'a> {
+    trace: &'a Trace,
+    source: Source,
+    left: std::iter::Flatten<std::vec::IntoIter<&'a [Range<u32>]>>,
+    run: Range<u32>,
+}
+
+impl<'a> InTable<'a> {
+    /// Of parts of one table, of which there is one at least.
+    fn of(trace: &'a Trace, parts: &'a [Part]) -> InTable<'a> {
+        let runs: Vec<&[Range<u32>]> = parts.iter().map(|part| part.rows.as_slice()).collect();
+        InTable {
+            trace,
+            source: parts[0].source,
+            left: runs.into_iter().flatten(),
+            run: 0..0,
+        }
     }
-    let mut intervals = lists.concat();
-    lists.clear();
-    // Stable, because it is quick where long stretches are in order.
-    intervals.sort_by_key(start);
-    vec![intervals]
+}
+
+impl Iterator for InTable<'_> {
+    type Item = Interval;
+
+    #[inline]
+    fn next(&mut self) -> Option<Interval> {
+        loop {
+            for row in self.run.by_ref() {
+                let times = self.source.times(self.trace, row as usize);
+                if times.is_some() {
+                    return times;
+                }
+            }
+            self.run = self.left.next()?.clone();
+        }
+    }
 }
 
 /// The recording, what is drawn at one moment, and the values of counters.
@@ -185,89 +323,32 @@ fn moments(trace: &Trace) -> Interval {
     moments.chain(values).fold(recording, Interval::hull)
 }
 
-/// Set in a slice in which an instant lies: it has no length but is to be seen.
-const INSTANT: u64 = 1 << 63;
-
-/// Equal slices of a time.
-struct Bins {
-    /// Where each starts, and the end of the last.
-    bounds_ns: Vec<i64>,
-}
-
-impl Bins {
-    fn of(extent: Interval) -> Bins {
-        let length = i128::from(extent.end_ns) - i128::from(extent.start_ns);
-        let bound = |bin: usize| {
-            let offset = length * bin as i128 / BINS as i128;
-            (i128::from(extent.start_ns) + offset) as i64
-        };
-        Bins {
-            bounds_ns: (0..=BINS).map(bound).collect(),
-        }
-    }
-
-    /// The bin in which a moment lies, which is not before `bin`.
-    #[inline]
-    fn from(&self, mut bin: usize, ns: i64) -> usize {
-        while bin + 1 < BINS && self.bounds_ns[bin + 1] <= ns {
-            bin += 1;
-        }
-        bin
-    }
-
-    /// The busy share of each bin; the intervals are in order of their starts.
-    fn shares<'i>(&self, intervals: impl Iterator<Item = &'i Interval>) -> Vec<u8> {
-        let mut busy = [0u64; BINS];
-        let (mut until_ns, mut instant, mut filled) = (i64::MIN, 0, 0);
-        for interval in intervals {
-            if interval.is_empty() {
-                instant = self.from(instant, interval.start_ns);
-                busy[instant] |= INSTANT;
-            }
-            // What is new in it.
-            let (mut from_ns, end_ns) = (interval.start_ns.max(until_ns), interval.end_ns);
-            if from_ns >= end_ns {
-                continue;
-            }
-            until_ns = end_ns;
-            filled = self.from(filled, from_ns);
-            loop {
-                let to_ns = match filled + 1 < BINS {
-                    true => self.bounds_ns[filled + 1].min(end_ns),
-                    false => end_ns,
-                };
-                busy[filled] += (to_ns - from_ns).max(0) as u64;
-                if to_ns >= end_ns {
-                    break;
-                }
-                from_ns = to_ns;
-                filled += 1;
-            }
-        }
-        let shares = busy
-            .iter()
-            .zip(self.bounds_ns.windows(2))
-            .map(|(busy, bounds)| {
-                let length = (bounds[1] - bounds[0]).max(0) as u64;
-                match *busy & !INSTANT {
-                    0 => u8::from(*busy == INSTANT),
-                    busy if busy >= length => 255,
-                    busy => (busy as f64 * 255.0 / length as f64)
-                        .round()
-                        .clamp(1.0, 254.0) as u8,
-                }
-            });
-        shares.collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunks::CHUNK_ROWS;
     use crate::track::ThreadKey;
     use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
     use gapscope_trace::tables::Table;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_track_of_several_tables_is_in_order_of_all() {
+        let survey = survey(
+            "manifest start_ns=0 end_ns=2048000
+            dispatch queue=1 kernel=1 start_ns=2000 duration_ns=1000
+            dispatch queue=1 kernel=1 start_ns=0 duration_ns=1000
+            dispatch queue=1 kernel=1 start_ns=4000 duration_ns=500
+            transfer queue=1 kind=copy start_ns=500 duration_ns=1000
+            transfer queue=1 kind=copy start_ns=4250 duration_ns=750",
+        );
+        let [track] = survey.tracks.as_slice() else {
+            panic!("one queue has one track");
+        };
+        assert_eq!(track.rows, 5);
+        // What ran at one time counts once.
+        assert_eq!(track.busy[..6], [255, 128, 255, 0, 255, 0]);
+    }
 
     fn survey(text: &str) -> Survey {
         let trace = Trace::from_text(text).unwrap();
@@ -329,6 +410,30 @@ mod tests {
             dispatch queue=1 kernel=1 start_ns=7000 duration_ns=0",
         );
         assert_eq!(survey.tracks[0].busy[..8], [0, 255, 1, 1, 255, 128, 0, 1]);
+    }
+
+    #[test]
+    fn rows_of_a_later_stretch_may_be_earlier() {
+        let mut trace = Trace::default();
+        let mut push = |start_ns: usize| {
+            trace
+                .tables
+                .dispatches
+                .push(gapscope_trace::tables::Dispatch {
+                    queue: QueueId(1),
+                    start_ns: Some(start_ns as i64),
+                    duration_ns: Some(1),
+                    ..Default::default()
+                });
+        };
+        let hole = 1000..2000;
+        (0..CHUNK_ROWS + 1000)
+            .filter(|at| !hole.contains(at))
+            .for_each(&mut push);
+        hole.for_each(push);
+        let survey = Survey::of(&trace, &Whole::None);
+        assert_eq!(survey.tracks[0].rows, CHUNK_ROWS as u64 + 1000);
+        assert_eq!(survey.tracks[0].busy, [255; BINS]);
     }
 
     proptest! {

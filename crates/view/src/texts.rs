@@ -106,7 +106,7 @@ impl Texts {
         self.label_index = IdIndex::new(&tables.labels.id);
         // Of a table that is read in part, this column always is.
         for row in self.command_buffers.len()..tables.command_buffers.label.len() {
-            let label = tables.command_buffers.label[row];
+            let label = tables.command_buffers.label.at(row);
             let id = match &tables.command_buffers.name[row] {
                 Some(name) => self.add(name),
                 None => label.map_or(self.command_buffer, |id| self.label(id)),

@@ -61,6 +61,10 @@ impl Traces {
                 None => stores.all.push(Store::open(&path, name, live, names)?),
             }
         }
+        // What the page waits for longest; of ranks it is the reading.
+        if !live && stores.ranks.is_empty() {
+            stores.all.iter().for_each(|store| store.analyst().begin());
+        }
         Ok(Traces {
             opened: paths.iter().map(|path| absolute(path)).collect(),
             stores: Mutex::new(stores),

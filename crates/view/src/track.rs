@@ -190,28 +190,28 @@ impl Source {
         let tables = &trace.tables;
         let (start_ns, duration_ns) = match self {
             Source::Dispatch => (
-                tables.dispatches.start_ns[row],
-                tables.dispatches.duration_ns[row],
+                tables.dispatches.start_ns.at(row),
+                tables.dispatches.duration_ns.at(row),
             ),
             Source::Transfer => (
-                tables.transfers.start_ns[row],
-                tables.transfers.duration_ns[row],
+                tables.transfers.start_ns.at(row),
+                tables.transfers.duration_ns.at(row),
             ),
             Source::Opaque => (
-                tables.opaque_work.start_ns[row],
-                tables.opaque_work.duration_ns[row],
+                tables.opaque_work.start_ns.at(row),
+                tables.opaque_work.duration_ns.at(row),
             ),
             Source::CommandBuffer => (
-                tables.command_buffers.start_ns[row],
-                tables.command_buffers.duration_ns[row],
+                tables.command_buffers.start_ns.at(row),
+                tables.command_buffers.duration_ns.at(row),
             ),
             Source::HostCall => (
                 Some(tables.host_calls.start_ns[row]),
                 Some(tables.host_calls.duration_ns[row]),
             ),
             Source::Marker => (
-                tables.markers.start_ns[row],
-                tables.markers.duration_ns[row],
+                tables.markers.start_ns.at(row),
+                tables.markers.duration_ns.at(row),
             ),
         };
         Interval::of_row(start_ns, duration_ns)
@@ -240,16 +240,16 @@ impl Source {
             Source::CommandBuffer => TrackId::CommandBuffers(tables.command_buffers.queue[row]),
             Source::HostCall => TrackId::Calls(ThreadKey {
                 process: tables.host_calls.process[row],
-                thread: tables.host_calls.thread[row],
+                thread: tables.host_calls.thread.at(row),
             }),
             Source::Marker => {
                 let markers = &tables.markers;
-                match (markers.scope[row], markers.queue[row]) {
+                match (markers.scope[row], markers.queue.at(row)) {
                     (MarkerScope::CommandBuffer, Some(queue)) => TrackId::Labels(queue),
                     (MarkerScope::Queue, Some(queue)) => TrackId::QueueLabels(queue),
                     _ => TrackId::ThreadLabels(ThreadKey {
                         process: markers.process[row],
-                        thread: markers.thread[row],
+                        thread: markers.thread.at(row),
                     }),
                 }
             }

@@ -27,7 +27,7 @@ fn read(input: &[u8]) {
         gapscope_trace::read(&output, &Selection::all()).expect("what an import wrote can be read");
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     let work = trace.tables.dispatches.duration_ns.iter();
-    assert!(work.flatten().all(|ns| *ns >= 0), "work of negative length");
+    assert!(work.flatten().all(|ns| ns >= 0), "work of negative length");
     outcome::show(&trace, &[], Choice::of(input));
 }
 

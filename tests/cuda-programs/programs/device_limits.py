@@ -60,6 +60,17 @@ def graph_interval_ns(small, count=1000):
     return median_ns(graph.replay) / count
 
 
+def awaited_ns(each, repetitions=200):
+    """From the call to the end of the wait for it, by the host's clock."""
+    times = []
+    for _ in range(repetitions):
+        begin = time.perf_counter_ns()
+        each()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter_ns() - begin)
+    return statistics.median(times)
+
+
 def main():
     facts = {"torch": torch.__version__}
     source = torch.ones(BYTES // 4, device="cuda")
@@ -79,6 +90,7 @@ def main():
     }
     small = torch.ones(32, device="cuda")
     facts["launch_interval_ns"] = median_ns(lambda: small.fill_(1.0), 1000)
+    facts["launch_latency_ns"] = awaited_ns(lambda: small.fill_(1.0))
     facts["graph_interval_ns"] = graph_interval_ns(small)
     properties = torch.cuda.get_device_properties(0)
     facts["multiprocessors"] = properties.multi_processor_count

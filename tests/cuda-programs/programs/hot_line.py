@@ -1,8 +1,10 @@
 """Kernels whose hot lines are known: two loops of the same multiplications, of which one takes three times as many steps.
 
 The lines are those of `.loc` in the PTX, which the driver compiles with lines; `plain` is compiled without.
+Argument: launches of each.
 """
 
+import sys
 import time
 from ctypes import byref, c_char_p, c_int, c_uint, c_void_p
 
@@ -11,7 +13,8 @@ from region import finish
 
 LONG_STEPS, SHORT_STEPS = 30_000, 10_000
 LONG_LINE, SHORT_LINE = 21, 31
-LAUNCHES = 200
+# While the branch of a loop resolves, the next instruction is the one behind the loop.
+BEHIND_LONG_LINE, BEHIND_SHORT_LINE = 30, 40
 FILE = "/planted/hot_line.cu"
 # CU_JIT_GENERATE_LINE_INFO
 LINES = 13
@@ -40,7 +43,7 @@ long_loop:
     sub.u64 %n, %n, 1;
     setp.ne.u64 %q, %n, 0;
     @%q bra long_loop;
-    .loc 1 30 1
+    .loc 1 {behind_long} 1
     mov.u64 %n, {short};
 short_loop:
     .pragma "nounroll";
@@ -50,7 +53,7 @@ short_loop:
     sub.u64 %n, %n, 1;
     setp.ne.u64 %q, %n, 0;
     @%q bra short_loop;
-    .loc 1 40 1
+    .loc 1 {behind_short} 1
     st.global.f32 [%p], %x;
     ret;
 }}
@@ -59,7 +62,8 @@ short_loop:
 
 def load(driver, name, lines):
     """A kernel of this name, compiled with lines or without."""
-    text = PTX.format(file=FILE, name=name, long=LONG_STEPS, short=SHORT_STEPS, long_line=LONG_LINE, short_line=SHORT_LINE)
+    places = {"long_line": LONG_LINE, "short_line": SHORT_LINE, "behind_long": BEHIND_LONG_LINE, "behind_short": BEHIND_SHORT_LINE}
+    text = PTX.format(file=FILE, name=name, long=LONG_STEPS, short=SHORT_STEPS, **places)
     if not lines:
         text = "\n".join(line for line in text.splitlines() if not line.strip().startswith((".loc", ".file")))
         return driver.load(text.encode(), name)
@@ -71,14 +75,14 @@ def load(driver, name, lines):
     return None
 
 
-def main():
+def main(launches):
     driver = Driver()
     result = driver.allocate(4)
     driver.clear(result)
     load(driver, "with_lines", True)
     load(driver, "plain", False)
     begin = time.monotonic()
-    for _ in range(LAUNCHES):
+    for _ in range(launches):
         driver.launch("with_lines", result, blocks=driver.multiprocessors(), threads=128)
         driver.launch("plain", result, blocks=driver.multiprocessors(), threads=128)
     driver.synchronise()
@@ -87,12 +91,14 @@ def main():
         file=FILE,
         long_line=LONG_LINE,
         short_line=SHORT_LINE,
+        behind=[BEHIND_LONG_LINE, BEHIND_SHORT_LINE],
         long_share=LONG_STEPS / (LONG_STEPS + SHORT_STEPS),
-        launches=LAUNCHES,
+        launches=launches,
+        multiprocessors=driver.multiprocessors(),
         result=driver.read(result),
         seconds=seconds,
     )
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

@@ -79,6 +79,9 @@ fn figures_of_a_device_of_cuda_are_what_its_events_say() {
     let multiply_adds = invocations * 1024.0 * 256.0;
     close(&device["fma_f32_flops"], 2.0 * multiply_adds * per_second);
     close(&device["launch_interval_ns"], KERNEL_NS);
+    // Calls of the stub return at once.
+    let latency_ns = device["launch_latency_ns"].as_f64();
+    assert!(latency_ns > Some(0.0) && latency_ns < Some(1e6), "{device}");
     assert_eq!(device["source"]["copy_bytes_per_s"], "a kernel");
     let rates = device["matrix_flops"].as_object();
     assert!(
@@ -176,6 +179,7 @@ fn a_software_gpu_copies_about_as_fast_as_its_processor_and_recordings_say_so() 
         "write_bytes_per_s",
         "fma_f32_flops",
         "launch_interval_ns",
+        "launch_latency_ns",
     ] {
         assert!(device[key].as_f64() > Some(0.0), "{key}: {device}");
         assert!(device["spread"][key].is_number(), "{key}: {device}");

@@ -380,6 +380,15 @@ fn a_full_disk_ends_the_window_and_not_the_program() {
     assert_eq!(result(&run), result(&alone));
 }
 
+/// Whether a process has a handler for SIGUSR2.
+fn catches_usr2(pid: u32) -> bool {
+    const SIGUSR2: u32 = 12;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+    caught.is_some_and(|set| set >> (SIGUSR2 - 1) & 1 == 1)
+}
+
 #[test]
 fn signals_to_the_command_begin_and_end_a_window() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -397,6 +406,14 @@ fn signals_to_the_command_begin_and_end_a_window() {
             .status();
         assert!(sent.expect("kill runs").success());
     };
+    let begun = Instant::now();
+    while !catches_usr2(child.id()) {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "it catches SIGUSR2"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
     std::thread::sleep(Duration::from_millis(1500));
     signal();
     let begun = Instant::now();

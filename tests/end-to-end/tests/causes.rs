@@ -176,7 +176,6 @@ fn a_long_dispatch_takes_as_long_as_the_host_saw() {
         .duration_ns
         .iter()
         .flatten()
-        .copied()
         .collect();
     let longest = *durations.iter().max().expect("a dispatch");
     let seen = recording

@@ -75,7 +75,7 @@ fn heat_of_a_gpu_is_told_with_its_time_and_a_power_cap_is_not_heat() {
         "it never was"
     );
     let device = trace.tables.counters.device.iter().flatten().next();
-    assert_eq!(device, Some(&trace.manifest.devices[0].id));
+    assert_eq!(device, Some(trace.manifest.devices[0].id));
 
     let report = recording.report();
     let notes = notes(&report);

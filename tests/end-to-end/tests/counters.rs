@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use gapscope_trace::tables::HardwareCounter;
 use gapscope_trace::{LossKind, Trace};
 
-use crate::cuda::Stub;
+use crate::cuda::{Stub, read};
 use crate::driver::Driver;
 use crate::product;
-use crate::recording::Recording;
+use crate::recording::{Program, Recording};
 
 const MS: i64 = 1_000_000;
 /// The program works for about a second.
@@ -30,7 +30,7 @@ fn samples(trace: &Trace, counter: HardwareCounter) -> (Vec<Sample>, String) {
     };
     assert_eq!(t.counters.unit[row], counter.unit());
     assert_eq!(
-        t.counters.device[row],
+        t.counters.device.at(row),
         Some(trace.manifest.devices[0].id),
         "{name}"
     );
@@ -38,7 +38,7 @@ fn samples(trace: &Trace, counter: HardwareCounter) -> (Vec<Sample>, String) {
     let of_it = (0..values.counter.len()).filter(|v| values.counter[*v] == t.counters.id[row]);
     let mut found: Vec<Sample> = of_it
         .map(|at| {
-            let duration_ns = values.duration_ns[at].expect("a mean over its sample");
+            let duration_ns = values.duration_ns.at(at).expect("a mean over its sample");
             (values.start_ns[at], duration_ns, values.value[at])
         })
         .collect();
@@ -134,6 +134,59 @@ fn the_wide_set_has_what_the_gpu_has_and_says_what_it_has_not() {
 }
 
 #[test]
+fn links_that_give_no_sample_keep_nothing_from_the_others() {
+    let steps = "launch:20 sync sleep:2500 launch:20 sync";
+    let recording = record(steps, "mute=nvl", &["--counters=wide"]);
+    let trace = recording.trace();
+    let names: HashSet<&str> = trace.tables.counters.name.iter().map(|n| &**n).collect();
+    for counter in HardwareCounter::ALL {
+        let is_of_links = counter.as_str().starts_with("NVLink");
+        assert_eq!(names.contains(counter.as_str()), !is_of_links, "{counter}");
+    }
+    let (active, source) = samples(&trace, HardwareCounter::SmActive);
+    assert!(source.starts_with("CUPTI PM sampling"), "{source}");
+    check(&active, MS, true);
+    assert!(active.len() > 500, "{}", active.len());
+    let unmeasured = &trace.manifest.unmeasured;
+    let of_counters: Vec<_> = unmeasured
+        .iter()
+        .filter(|u| u.what.starts_with("hardware"))
+        .collect();
+    assert_eq!(of_counters.len(), 1, "{of_counters:?}");
+    let what = &of_counters[0].what;
+    assert!(what.ends_with("(NVLink received, NVLink sent)"), "{what}");
+    let reason = &of_counters[0].reason;
+    assert!(
+        reason.contains("accepted them and then delivered no sample"),
+        "{reason}"
+    );
+    // What was not sampled meanwhile is missing.
+    let lost = lost(&trace);
+    assert_eq!(lost.len(), 1, "{lost:?}");
+    assert!(
+        lost[0].1.contains("could not decode them: 1 gap"),
+        "{lost:?}"
+    );
+}
+
+#[test]
+fn bytes_of_links_are_the_users_where_the_gpu_tells_them_apart() {
+    for (wrong, metric) in [
+        ("", "nvlrx__bytes_data_user.sum"),
+        ("lacks=data_user", "nvlrx__bytes.sum"),
+    ] {
+        let trace = record(
+            "launch:20 sync sleep:400",
+            wrong,
+            &["--counters=NVLink received"],
+        )
+        .trace();
+        let (_, source) = samples(&trace, HardwareCounter::NvlinkReceived);
+        assert!(source.contains(&format!(", {metric}, ")), "{source}");
+    }
+}
+
+#[test]
 fn counters_are_chosen_by_name_and_at_an_interval() {
     let recording = record(
         STEPS,
@@ -179,7 +232,35 @@ fn what_a_full_image_loses_is_counted_with_its_time() {
         lost[0].1.contains(" gaps, ") && lost[0].1.contains(" s in all, the longest "),
         "{lost:?}"
     );
-    assert_eq!(lost[0].0 as i64, missing(&active, MS / 10));
+    // The last one may be open at the end.
+    let open = lost[0].0 as i64 - missing(&active, MS / 10);
+    assert!((0..=201).contains(&open), "{open}");
+}
+
+#[test]
+fn what_is_lost_of_a_gpu_is_in_the_trace_of_each_rank_that_uses_it() {
+    let stub = Stub::new(&[("PM", "full=300"), ("DEVICES", "2")]);
+    let program = product::built("fake-cuda-program").display().to_string();
+    // Two use the first GPU, and one the other.
+    let script = "RANK=0 WORLD_SIZE=3 \"$0\" launch:20 sync sleep:900 launch:1 sync & \
+                  RANK=1 WORLD_SIZE=3 \"$0\" launch:20 sync sleep:900 launch:1 sync & \
+                  RANK=2 WORLD_SIZE=3 \"$0\" device:1 launch:20 sync sleep:900 launch:1 sync & wait";
+    let recording = Program::new(["sh", "-c", script, program.as_str()], &stub)
+        .options(&["--counters"])
+        .record()
+        .ok();
+    let of_rank = |rank| read(&recording.path().join(format!("rank={rank}")));
+    let [first, second, other] = [0, 1, 2].map(of_rank);
+    let of_first = lost(&first);
+    assert_eq!(of_first.len(), 1, "{of_first:?}");
+    let (active, _) = samples(&first, HardwareCounter::SmActive);
+    assert!(of_first[0].0 as i64 >= missing(&active, MS / 10));
+    assert_eq!(lost(&second), of_first);
+    let of_other = lost(&other);
+    assert_eq!(of_other.len(), 1, "{of_other:?}");
+    assert_ne!(of_other, of_first, "its own");
+    let launcher = recording.trace();
+    assert_eq!(lost(&launcher), [], "it uses no GPU");
 }
 
 #[test]
@@ -190,14 +271,13 @@ fn an_overflow_is_counted_and_sampling_goes_on() {
     let missing = missing(&active, MS / 10);
     assert!(missing >= 300, "30 ms: {missing}");
     let lost = lost(&trace);
-    assert_eq!(
-        lost.iter().map(|(count, _)| *count as i64).sum::<i64>(),
-        missing
-    );
+    let [(count, reason)] = &lost[..] else {
+        panic!("no other reason: {lost:?}");
+    };
+    assert_eq!(*count as i64, missing);
     assert!(
-        lost.iter()
-            .any(|(_, reason)| reason.starts_with("the hardware buffer was full")),
-        "{lost:?}"
+        reason.starts_with("the hardware buffer was full: 2 gaps, "),
+        "{reason}"
     );
     let after = active
         .iter()
@@ -287,6 +367,38 @@ fn what_is_refused_is_one_sentence_with_its_mend() {
             recording.run.stderr
         );
     }
+}
+
+#[test]
+fn a_gap_that_is_open_at_the_end_is_counted() {
+    let trace = record(STEPS, "silent=6", &[]).trace();
+    let (active, _) = samples(&trace, HardwareCounter::SmActive);
+    check(&active, MS / 10, true);
+    let lost = lost(&trace);
+    assert_eq!(lost.len(), 1, "{lost:?}");
+    assert!(
+        lost[0].1.starts_with("the GPU gave none: 1 gap, "),
+        "{lost:?}"
+    );
+    // Five decodings are of a quarter of a second, and the program works for 0.9 s.
+    assert!((3000..9000).contains(&lost[0].0), "{lost:?}");
+}
+
+#[test]
+fn a_gpu_that_gives_no_sample_until_the_end_is_said() {
+    let recording = record("launch:20 sync sleep:300", "silent=1", &[]);
+    let trace = recording.trace();
+    assert_eq!(samples(&trace, HardwareCounter::SmActive).0, []);
+    assert_eq!(lost(&trace), []);
+    let said = &recording.run.stderr;
+    assert!(
+        said.contains("(SMs active, DRAM read, DRAM written, tensor pipe active)"),
+        "{said}"
+    );
+    assert!(
+        said.contains("the program ended before the first sample"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn assert_transfer_bytes(tables: &Tables, truth: &Truth) {
 fn submit_calls(tables: &Tables) -> u64 {
     let rows = &tables.submissions;
     let calls: BTreeSet<_> = (0..rows.len())
-        .map(|row| (rows.process[row], rows.thread[row], rows.start_ns[row]))
+        .map(|row| (rows.process[row], rows.thread.at(row), rows.start_ns[row]))
         .collect();
     calls.len() as u64
 }
@@ -130,8 +130,10 @@ fn simultaneous_instances_are_timed_apart() {
     let buffers = &trace.tables.command_buffers;
     let mut spans: Vec<_> = (0..buffers.len())
         .map(|row| {
-            buffers.start_ns[row]
-                .zip(buffers.duration_ns[row])
+            buffers
+                .start_ns
+                .at(row)
+                .zip(buffers.duration_ns.at(row))
                 .expect("each instance has times")
         })
         .collect();
@@ -158,8 +160,8 @@ fn a_lone_instance_of_a_simultaneous_command_buffer_is_timed_inside() {
     assert!(others.contains(&Timing::Bracketed), "{others:?}");
     let alone = tables.command_buffers.id[timing.len() - 1];
     for (row, command_buffer) in tables.dispatches.command_buffer.iter().enumerate() {
-        if *command_buffer == Some(alone) {
-            assert!(tables.dispatches.start_ns[row].is_some());
+        if command_buffer == Some(alone) {
+            assert!(tables.dispatches.start_ns.at(row).is_some());
         }
     }
 }
@@ -168,7 +170,7 @@ fn a_lone_instance_of_a_simultaneous_command_buffer_is_timed_inside() {
 fn every_dispatch_has_its_own_time() {
     let trace = check("steady --n 50 --iterations 4", &Lavapipe);
     let dispatches = &trace.tables.dispatches;
-    assert!(dispatches.start_ns.iter().all(Option::is_some));
+    assert!(dispatches.start_ns.iter().all(|value| value.is_some()));
     assert!(
         dispatches
             .duration_ns
@@ -204,7 +206,7 @@ fn all_sampling_modes_count_the_same() {
                 .command_buffers
                 .duration_ns
                 .iter()
-                .all(Option::is_some),
+                .all(|value| value.is_some()),
             "{mode} times command buffers"
         );
     }

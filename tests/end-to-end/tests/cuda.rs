@@ -117,8 +117,8 @@ fn every_kernel_has_its_times_its_name_and_its_launch() {
     let mut recorded: Vec<(i64, i64)> = (0..d.len())
         .map(|row| {
             (
-                d.start_ns[row].expect("a time"),
-                d.duration_ns[row].expect("a time"),
+                d.start_ns.at(row).expect("a time"),
+                d.duration_ns.at(row).expect("a time"),
             )
         })
         .collect();
@@ -139,12 +139,13 @@ fn every_kernel_has_its_times_its_name_and_its_launch() {
     assert_eq!(launches.len(), 3500);
     for row in 0..d.len() {
         assert_eq!(
-            d.command_buffer[row], None,
+            d.command_buffer.at(row),
+            None,
             "a launch is not a command buffer"
         );
-        let (start_ns, function) = launches[&d.submission[row].expect("its launch")];
+        let (start_ns, function) = launches[&d.submission.at(row).expect("its launch")];
         assert!(
-            start_ns < d.start_ns[row].unwrap_or(0),
+            start_ns < d.start_ns.at(row).unwrap_or(0),
             "no kernel before its launch"
         );
         // Those of the runtime by the driver's call inside.
@@ -156,7 +157,7 @@ fn every_kernel_has_its_times_its_name_and_its_launch() {
         Some("add(float*, float*, int)")
     );
     assert_eq!(
-        (t.kernels.local_x[0], t.kernels.registers[0]),
+        (t.kernels.local_x.at(0), t.kernels.registers.at(0)),
         (Some(256), Some(32))
     );
 
@@ -227,7 +228,7 @@ fn graphs_copies_waits_and_memory_are_what_the_program_did() {
     assert_eq!(t.dependencies.len(), 1);
     let (waits, on) = (
         t.dependencies.submission[0],
-        t.dependencies.waits_for[0].expect("it is known"),
+        t.dependencies.waits_for.at(0).expect("it is known"),
     );
     let queue = |id| {
         (0..t.submissions.len())
@@ -355,7 +356,7 @@ fn labels_of_nvtx_are_around_the_kernels_that_were_launched_inside() {
     let trace = stub.program("labels:20 sync").record().ok().trace();
     let d = &trace.tables.dispatches;
     assert_eq!(d.len(), 20);
-    assert!(d.label.iter().all(Option::is_some), "{:?}", d.label);
+    assert!(d.label.iter().all(|value| value.is_some()), "{:?}", d.label);
     assert!(trace.tables.markers.len() >= 20);
 }
 

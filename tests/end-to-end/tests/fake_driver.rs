@@ -53,10 +53,17 @@ impl Case {
         let dispatches = &self.trace.tables.dispatches;
         let mut recorded: Vec<(i64, i64)> = (0..dispatches.len())
             .map(|row| {
-                let start = dispatches.start_ns[row].expect("each dispatch has times");
+                let start = dispatches
+                    .start_ns
+                    .at(row)
+                    .expect("each dispatch has times");
                 (
                     start,
-                    start + dispatches.duration_ns[row].expect("each dispatch has times"),
+                    start
+                        + dispatches
+                            .duration_ns
+                            .at(row)
+                            .expect("each dispatch has times"),
                 )
             })
             .collect();
@@ -173,7 +180,7 @@ fn overlap_is_preserved() {
     let overlaps = recorded.windows(2).any(|pair| {
         let end = pair[0]
             .0
-            .zip(*pair[0].1)
+            .zip(pair[0].1)
             .map(|(start, duration)| start + duration);
         pair[1].0.zip(end).is_some_and(|(start, end)| start < end)
     });
@@ -198,7 +205,7 @@ fn a_family_that_only_transfers_is_timed() {
     let buffers = &case.trace.tables.command_buffers;
     assert!(transfers.len() > 0);
     assert!(
-        buffers.duration_ns.iter().all(Option::is_some),
+        buffers.duration_ns.iter().all(|value| value.is_some()),
         "{:?} {:?}",
         buffers.timing,
         case.trace.manifest.losses
@@ -217,7 +224,7 @@ fn host_query_reset_is_had_by_an_extension_too() {
     let by_extension = case("transfers --family 2 --api-minor 1", &[]);
     let buffers = &by_extension.trace.tables.command_buffers;
     assert!(
-        buffers.duration_ns.iter().all(Option::is_some),
+        buffers.duration_ns.iter().all(|value| value.is_some()),
         "{:?}",
         buffers.timing
     );
@@ -238,7 +245,7 @@ fn host_query_reset_is_had_by_an_extension_too() {
             "{arguments}: {notes:?}"
         );
         let buffers = &without.trace.tables.command_buffers;
-        assert!(buffers.duration_ns.iter().all(Option::is_some));
+        assert!(buffers.duration_ns.iter().all(|value| value.is_some()));
     }
 }
 

@@ -1,12 +1,13 @@
 //! The loss ledger is exact: what has no times is counted there, and nothing else.
 
+use gapscope_trace::optional::Optional;
 use gapscope_trace::{LossKind, Trace};
 
 /// Checks that the rows without times are as many as the ledger says. In `command-buffer` mode dispatches and transfers
 /// have none by choice, which is not a loss.
 pub fn assert_exact(trace: &Trace) {
     let tables = &trace.tables;
-    let unknown = |times: &[Option<i64>]| times.iter().filter(|time| time.is_none()).count() as u64;
+    let unknown = |times: &Optional<i64>| times.iter().filter(|time| time.is_none()).count() as u64;
     let rows = [
         (
             LossKind::DispatchTimes,

@@ -39,7 +39,7 @@ fn labels(trace: &Trace) -> Vec<String> {
         labels.text[row].to_string()
     };
     let of_buffers = trace.tables.command_buffers.label.iter().flatten();
-    let mut texts: Vec<String> = of_buffers.map(|id| text(*id)).collect();
+    let mut texts: Vec<String> = of_buffers.map(text).collect();
     // wgpu submits command buffers of its own with each of the program's.
     texts.dedup();
     texts
@@ -71,7 +71,7 @@ fn a_capture_holds_its_window_and_nothing_else() {
             .dispatches
             .duration_ns
             .iter()
-            .all(Option::is_some),
+            .all(|value| value.is_some()),
         "all are timed"
     );
     assert!(
@@ -235,7 +235,7 @@ fn the_profile_agrees_with_the_layer() {
         + error(trace.manifest.devices[0].clock.error_ns);
     // The layer numbers kernels, and both see the dispatches in the order of their times.
     let mut layer: Vec<usize> = (0..rows.len()).collect();
-    layer.sort_by_key(|row| rows.start_ns[*row]);
+    layer.sort_by_key(|row| rows.start_ns.at(*row));
     for (own, row) in own.iter().zip(layer) {
         let kernel = trace
             .tables
@@ -245,8 +245,11 @@ fn the_profile_agrees_with_the_layer() {
             .position(|id| *id == rows.kernel[row])
             .unwrap();
         assert_eq!(own["kernel"], *trace.tables.kernels.name[kernel]);
-        assert_eq!(own["groups"][0], rows.groups_x[row].unwrap());
-        let (start, duration) = (rows.start_ns[row].unwrap(), rows.duration_ns[row].unwrap());
+        assert_eq!(own["groups"][0], rows.groups_x.at(row).unwrap());
+        let (start, duration) = (
+            rows.start_ns.at(row).unwrap(),
+            rows.duration_ns.at(row).unwrap(),
+        );
         let own_duration = own["gpu_ns"].as_i64().unwrap();
         // The SDK's timestamps stand outside of the layer's.
         assert!(
@@ -264,8 +267,8 @@ fn the_profile_agrees_with_the_layer() {
     let mut hulls: HashMap<SubmissionId, (i64, i64)> = HashMap::new();
     let buffers = &trace.tables.command_buffers;
     for row in 0..buffers.len() {
-        let start = buffers.start_ns[row].expect("it is timed");
-        let end = start + buffers.duration_ns[row].expect("it is timed");
+        let start = buffers.start_ns.at(row).expect("it is timed");
+        let end = start + buffers.duration_ns.at(row).expect("it is timed");
         let hull = hulls.entry(buffers.submission[row]).or_insert((start, end));
         *hull = (hull.0.min(start), hull.1.max(end));
     }
@@ -320,7 +323,7 @@ fn passes_that_are_timed_as_a_whole_are_no_dispatches_in_a_report() {
             .opaque_work
             .duration_ns
             .iter()
-            .all(Option::is_some)
+            .all(|value| value.is_some())
     );
     assert_eq!(trace.tables.dispatches.len(), 80);
     assert!(
@@ -329,7 +332,7 @@ fn passes_that_are_timed_as_a_whole_are_no_dispatches_in_a_report() {
             .dispatches
             .duration_ns
             .iter()
-            .all(Option::is_none)
+            .all(|value| value.is_none())
     );
     let report = report(&path, &["--all"]);
     assert_eq!(report["sampling_mode"], "pass");

@@ -51,10 +51,11 @@ fn each_command_buffer_has_what_was_counted_while_it_ran() {
     let (tables, mut seen) = (&trace.tables, 0);
     let buffers = &tables.command_buffers;
     for row in 0..buffers.len() {
-        let (Some(start_ns), Some(ns)) = (buffers.start_ns[row], buffers.duration_ns[row]) else {
+        let (Some(start_ns), Some(ns)) = (buffers.start_ns.at(row), buffers.duration_ns.at(row))
+        else {
             panic!("a command buffer has no times");
         };
-        let of_it = |at: &usize| tables.dispatches.command_buffer[*at] == Some(buffers.id[row]);
+        let of_it = |at: &usize| tables.dispatches.command_buffer.at(*at) == Some(buffers.id[row]);
         let dispatches: Vec<usize> = (0..tables.dispatches.len()).filter(of_it).collect();
         if dispatches.is_empty() {
             continue;
@@ -104,7 +105,7 @@ fn what_a_driver_refuses_is_said_and_the_rest_is_recorded() {
 fn times_do_not_wait_for_results_that_never_come() {
     let (_, trace) = record("steady --n 3 --iterations 3", "never", &["--counters"]);
     let times = &trace.tables.dispatches.duration_ns;
-    assert!(times.iter().all(Option::is_some), "{times:?}");
+    assert!(times.iter().all(|value| value.is_some()), "{times:?}");
     assert_eq!(
         values(&trace, "dispatches")
             .expect("it was to be counted")

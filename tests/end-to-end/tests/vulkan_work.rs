@@ -14,7 +14,7 @@ fn opaque(trace: &Trace, kind: OpaqueWorkKind) -> Vec<Option<i64>> {
     let of_kind = |row: &usize| rows.kind[*row] == kind;
     (0..rows.len())
         .filter(of_kind)
-        .map(|row| rows.duration_ns[row])
+        .map(|row| rows.duration_ns.at(row))
         .collect()
 }
 
@@ -49,7 +49,10 @@ fn work_of_extensions_is_recorded_and_ends_what_it_ends() {
     assert_eq!((decompressed.len(), rendered.len()), (6, 6));
     assert!(decompressed.iter().chain(&rendered).all(Option::is_some));
     let dispatches = &trace.tables.dispatches.duration_ns;
-    assert!(dispatches.iter().all(Option::is_some), "{dispatches:?}");
+    assert!(
+        dispatches.iter().all(|value| value.is_some()),
+        "{dispatches:?}"
+    );
 }
 
 #[test]
@@ -154,7 +157,7 @@ fn sparse_binding_waits_for_work_and_work_for_it() {
     let mut waits: Vec<_> = (0..tables.dependencies.len())
         .map(|row| {
             (
-                tables.dependencies.waits_for[row],
+                tables.dependencies.waits_for.at(row),
                 tables.dependencies.submission[row],
             )
         })

@@ -43,7 +43,7 @@ fn check(trace: &Trace, window: &Value, recorded: bool) {
     let rows = &trace.tables.dispatches;
     assert_eq!(rows.len() as u64, dispatches);
     assert!(
-        rows.duration_ns.iter().all(Option::is_some),
+        rows.duration_ns.iter().all(|value| value.is_some()),
         "what is known is timed"
     );
     losses::assert_exact(trace);

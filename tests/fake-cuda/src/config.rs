@@ -46,6 +46,8 @@ pub struct Config {
     pub profiler_ms: u64,
     /// How often a profiled kernel runs.
     pub passes: u64,
+    /// The driver does not say what a device has.
+    pub refuses_attributes: bool,
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -100,5 +102,6 @@ pub fn config() -> &'static Config {
         },
         profiler_ms: number("FAKE_CUDA_PROFILER_MS").unwrap_or(0),
         passes: number("FAKE_CUDA_PASSES").unwrap_or(3),
+        refuses_attributes: says("FAKE_CUDA_ATTRIBUTES", "refuse"),
     })
 }

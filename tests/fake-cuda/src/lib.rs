@@ -30,6 +30,7 @@
 //! | `FAKE_CUDA_DEVICES=2`, `FAKE_CUDA_KERNEL_NS=5000` | nothing: this many devices; kernels take this long |
 //! | `FAKE_CUDA_PROFILER=busy`, `…=privileges` | profiling of kernels is refused |
 //! | `FAKE_CUDA_PROFILER_MS=200`, `FAKE_CUDA_PASSES=5` | it takes so long to start; profiled kernels run so often (3) |
+//! | `FAKE_CUDA_ATTRIBUTES=refuse` | the driver does not say what a device has |
 //! | `FAKE_CUDA_PC` | sampling of instructions: `cupti/pc_sampling.rs` |
 //! | `FAKE_CUDA_METRICS=name=7,…` | nothing: values of metrics of profiled kernels |
 //! | `FAKE_CUDA_MIG=1` | nothing: devices are parts of GPUs |

@@ -15,6 +15,10 @@ export interface Header {
   /** The rows are all that the track has, whatever was asked for. */
   whole?: boolean;
   lanes?: number[];
+  /** The time that the answer is of, where a part was asked for. */
+  part?: [number, number];
+  /** Of a part with too many rows: so many slices of each lane are there instead. */
+  slices?: number;
   tables?: string[];
   unit?: string;
 }

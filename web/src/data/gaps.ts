@@ -51,3 +51,9 @@ export interface Gap {
   other_threads: HostTime[];
   waited_for_queue: number | null;
 }
+
+/** The device of a track of gaps; null where the track is not one. */
+export function deviceOfGaps(track: string | null): number | null {
+  const found = /^g(\d+)\.gaps$/.exec(track ?? "");
+  return found && Number(found[1]);
+}

@@ -90,8 +90,18 @@ export interface SampledKernel {
   samples: number;
   /** Of all samples that were recorded. */
   share: number;
+  /** Of the whole kernel, most samples first. */
+  stalls: SampledStall[];
   /** Most samples first. */
   places: SampledPlace[];
+}
+
+/** A reason for which warps did not issue; `selected` where they did. */
+export interface SampledStall {
+  reason: string;
+  share: number;
+  meaning: string | null;
+  advice: string | null;
 }
 
 /** A line of source; an instruction, where it has no line. */
@@ -102,5 +112,5 @@ export interface SampledPlace {
   offset_bytes: number;
   /** Of the kernel's samples. */
   share: number;
-  stalls: { reason: string; share: number; meaning: string | null }[];
+  stalls: SampledStall[];
 }

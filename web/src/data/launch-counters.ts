@@ -17,7 +17,7 @@ export function launchCounters(trace: Trace, track: Track, place: Place, names: 
   const range = { from_ns: lane.start_ns[place.index], to_ns: lane.end_ns(place.index) };
   const { group } = track.overview;
   const work = trace.tracks.filter((other) => other.kind === "work" && other.overview.group === group && other.overview.rows !== 0);
-  if (work.some(({ state }) => state !== "ready")) return [];
+  if (!work.every((other) => other.has(range))) return [];
   const beside = work.flatMap(({ lanes }) => lanes).reduce((sum, other) => sum + other.within(range).to - other.within(range).from, 0);
   if (beside !== 1) return [];
   return trace.tracks.flatMap((one): LaunchCounter[] => {

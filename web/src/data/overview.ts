@@ -15,6 +15,8 @@ export interface Overview {
   opened?: string[] | null;
   /** Whether the server keeps what the reader prefers; not in a file. */
   keeps?: boolean;
+  /** Rows that the page holds of a trace at once, of a larger one what is in sight; absent in a file. */
+  page_rows?: number;
   /** The state with which a file is opened first. */
   state?: string | null;
   /** The trace that comes first in a file. */
@@ -60,8 +62,15 @@ export interface TrackOverview {
   busy: string | null;
 }
 
+export interface ManifestProcess {
+  id: number;
+  /** What recorded it. */
+  hook?: string;
+}
+
 export interface ManifestDevice {
   id: number;
+  process?: number;
   api: string;
   name: string;
   driver: string;
@@ -90,6 +99,7 @@ export interface TraceOverview {
     command?: string[];
     host?: { system?: string; processor?: string; cores?: number };
     devices?: ManifestDevice[];
+    processes?: ManifestProcess[];
     exit?: { code?: number; signal?: number } | null;
   };
   tables: { name: string; rows: number | null; bytes: number }[];

@@ -11,6 +11,7 @@ import type { Note, NotesAnswer } from "./notes.ts";
 import type { Live, Overview } from "./overview.ts";
 import type { RankFindings } from "./ranks.ts";
 import type { Dependencies, Row, Source } from "./row.ts";
+import type { Range } from "../time/range.ts";
 import type { Catalogue, SqlAnswer } from "./sql.ts";
 
 export interface Strings {
@@ -78,8 +79,12 @@ export class DataSource {
   track(trace: number, id: string, after: number): Promise<Frame> {
     return this.frame(...this.of(trace, `track/${id}`, { after }));
   }
-  trackLabels(trace: number, id: string, after: number): Promise<Frame> {
-    return this.frame(...this.of(trace, `track/${id}/label`, { after }));
+  /** What of a track is in a range: rows, or slices where they are too many. */
+  trackPart(trace: number, id: string, { from_ns, to_ns }: Range): Promise<Frame> {
+    return this.frame(...this.of(trace, `track/${id}`, { from: Math.floor(from_ns), to: Math.ceil(to_ns) }));
+  }
+  trackLabels(trace: number, id: string, part: Range | null): Promise<Frame> {
+    return this.frame(...this.of(trace, `track/${id}/label`, part ? { from: part.from_ns, to: part.to_ns } : { after: 0 }));
   }
   counter(trace: number, id: string): Promise<Frame> {
     return this.frame(...this.of(trace, `counter/${id}`));

@@ -36,6 +36,8 @@ export interface Clock {
 
 /** Moments, not lengths. */
 const MOMENTS = ["start_ns", "time_ns", "at_ns", "end_ns", "seen_ns", "host_signal_ns"];
+/** A moment that counts from the recording's start already. */
+const FROM_START = "from_start_ns";
 /** Numbers that name something, besides those whose meaning begins so. */
 const NAMES = ["position", "gap", "family", "index", "line", "rank", "pid"];
 const IS_ID = /^(The )?(system's )?(id|Id)\b|^The system's id/;
@@ -44,7 +46,7 @@ const TELLING = ["id", "command_buffer", "submission", "position", "queue", "ker
 const TIMES = ["start_ns", "time_ns"];
 
 /** How a column is shown. */
-export type Reading = "moment" | "length" | "bytes" | "name" | "number" | "text";
+export type Reading = "moment" | "from-start" | "length" | "bytes" | "name" | "number" | "text";
 
 /** The nanoseconds from a trace's origin of a moment on the host's clock; exact, as the clock may be past 2^53. */
 export function fromOrigin(cell: string, origin_ns: string): number {
@@ -58,6 +60,7 @@ export function readings(answer: SqlAnswer, catalogue: Catalogue | null, clockOf
   return answer.columns.map(({ name, type }, at) => {
     if (type !== "integer" && type !== "fraction") return "text";
     if (type === "integer" && MOMENTS.includes(name) && answer.rows.every((row) => within(row[at], clockOf(row)))) return "moment";
+    if (type === "integer" && name === FROM_START && answer.rows.every((row) => within(row[at], clockOf(row), "0"))) return "from-start";
     if (name.endsWith("_ns") && !MOMENTS.includes(name)) return "length";
     if (name === "bytes" || name.endsWith("_bytes")) return "bytes";
     return type === "integer" && ids.has(name) ? "name" : "number";
@@ -65,10 +68,10 @@ export function readings(answer: SqlAnswer, catalogue: Catalogue | null, clockOf
 }
 
 /** A query may call anything `start_ns`: only what lies in the recording is a moment of it. */
-function within(cell: Cell, clock: Clock | null): boolean {
+function within(cell: Cell, clock: Clock | null, origin_ns = clock?.origin_ns): boolean {
   if (cell === null) return true;
-  if (clock === null) return false;
-  const at = fromOrigin(cell, clock.origin_ns);
+  if (clock === null || origin_ns === undefined) return false;
+  const at = fromOrigin(cell, origin_ns);
   return at >= clock.extent[0] && at <= clock.extent[1];
 }
 
@@ -78,6 +81,7 @@ export function shown(cell: string, reading: Reading, clock: Clock | null): stri
   if (reading === "moment") return clock ? instant(fromOrigin(cell, clock.origin_ns), 1e3) : cell;
   const number = Number(cell);
   if (!Number.isFinite(number)) return cell;
+  if (reading === "from-start") return instant(number, 1e3);
   if (reading === "length") return duration(number);
   if (reading === "bytes") return bytes(number);
   return Number.isInteger(number) && /^-?\d+$/.test(cell) ? whole(cell) : fraction(number);
@@ -130,16 +134,15 @@ export function telling(answer: SqlAnswer, row: Cell[], origin_ns: string): Reco
 /** The column by whose time one goes to a row, if there is one. */
 export function momentColumn(answer: SqlAnswer, read: readonly Reading[]): number | null {
   const places = MOMENTS.map((name) => answer.columns.findIndex((column, at) => column.name === name && read[at] === "moment"));
-  return places.find((at) => at >= 0) ?? null;
+  return places.find((at) => at >= 0) ?? (read.includes("from-start") ? read.indexOf("from-start") : null);
 }
 
 /** Where a row is in time. */
 export function placeOf(answer: SqlAnswer, read: readonly Reading[], row: Cell[], origin_ns: string): { start_ns: number; duration_ns: number } | null {
   const at = momentColumn(answer, read);
-  const cell = at === null ? null : row[at];
-  if (cell === null) return null;
+  if (at === null || row[at] === null) return null;
   const long = answer.columns.findIndex(({ name, type }) => name === "duration_ns" && type === "integer");
-  return { start_ns: fromOrigin(cell, origin_ns), duration_ns: Math.max(0, Number(row[long] ?? 0)) };
+  return { start_ns: fromOrigin(row[at], read[at] === "from-start" ? "0" : origin_ns), duration_ns: Math.max(0, Number(row[long] ?? 0)) };
 }
 
 /** Rows as text for other programs: exact values, an empty field for NULL and `""` for an empty text. */

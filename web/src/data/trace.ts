@@ -2,20 +2,36 @@
 
 import { Lane, type Durations, type Integers } from "../lane/lane.ts";
 import { sentence } from "../sentence.ts";
-import type { Range } from "../time/range.ts";
+import { around, type Range, shared, widened } from "../time/range.ts";
 import { Causes } from "./causes.ts";
 import { Code, Idle } from "./code.ts";
 import { Counter } from "./counter.ts";
 import type { Findings } from "./findings.ts";
 import { column, type Frame } from "./frame.ts";
 import type { TraceOverview, TrackOverview } from "./overview.ts";
+import { contains, Slices } from "./slices.ts";
 import { type DataSource, Outdated } from "./source.ts";
 
 export const NO_LABEL = 0xffffffff;
 /** What is seen around a moment that is gone to, about. */
 const MOMENT_NS = 1e6;
 
-export type TrackState = "waiting" | "loading" | "ready" | { missing: string };
+/** So many rows of a trace are loaded at once: of a larger one slices come first, so that all of it is seen soon. */
+const QUICK_ROWS = 2_000_000;
+/** A track larger than this part of those rows is shown in parts. */
+const LARGE = 1 / 16;
+/** So much of what is seen is loaded before and behind it. */
+const MARGIN = 0.5;
+
+/** `ready`: all rows are there; `part`: those of a part of the time, or slices of it. */
+export type TrackState = "waiting" | "loading" | "ready" | "part" | { missing: string };
+
+/** A part of the time of a track that is too large to be held. */
+export interface Part {
+  range: Range;
+  /** Null where its rows are there. */
+  slices: Slices | null;
+}
 
 /** A place in a track. */
 export interface Place {
@@ -32,6 +48,12 @@ export class Track {
   rows: Uint32Array[] = [];
   /** For each lane the label path of each event, once asked for. */
   labels: Uint32Array[] | null = null;
+  /** Of a track that is shown in parts: slices of all of its time. */
+  coarse: Slices | null = null;
+  /** The part of it that the lanes are of. */
+  part: Part | null = null;
+  /** There is more by now than the slices tell. */
+  stale = false;
   tables: string[] = [];
   counter: Counter | null = null;
   /** Busy share of equal slices of the trace's extent times 255. */
@@ -62,6 +84,9 @@ export class Track {
     this.labels = null;
     this.tables = [];
     this.counter = null;
+    this.coarse = null;
+    this.part = null;
+    this.stale = false;
     this.generation = 0;
   }
 
@@ -76,6 +101,83 @@ export class Track {
   }
   get count(): number {
     return this.lanes.reduce((sum, lane) => sum + lane.count, 0);
+  }
+
+  /** How many lanes are drawn. */
+  get laneCount(): number {
+    return Math.max(this.lanes.length, this.coarse?.lanes.length ?? 0);
+  }
+
+  /** From its first event to the last, as far as that is known; of slices to within one of them. */
+  get extent(): Range | null {
+    const { coarse } = this;
+    const extents = coarse ? coarse.extents : this.lanes.filter(({ count }) => count > 0).map((lane) => ({ from_ns: lane.start_ns[0], to_ns: lane.end_ns(lane.count - 1) }));
+    return extents.length > 0 ? around(extents) : null;
+  }
+
+  /** Whether all rows of a range are there. */
+  has(range: Range): boolean {
+    if (this.state === "ready") return true;
+    if (!this.coarse || !this.part || this.part.slices) return false;
+    // Outside of the trace there is nothing.
+    const seen = shared(range, this.coarse.range);
+    return !seen || contains(this.part.range, seen);
+  }
+
+  /** Whether a range is shown as well as it can be. */
+  shows(range: Range): boolean {
+    if (this.state !== "part" || !this.coarse) return this.state !== "waiting";
+    if (this.stale) return false;
+    const seen = shared(range, this.coarse.range);
+    if (!seen || this.coarse.suffice(seen) || this.has(seen)) return true;
+    return this.part?.slices?.suffice(seen) ?? false;
+  }
+
+  /** Of what a range is drawn, from left to right: of slices, or else of events. */
+  pieces(range: Range): Part[] {
+    const { coarse, part } = this;
+    if (!coarse) return [{ range, slices: null }];
+    const inside = part && shared(part.range, range);
+    if (!inside) return [{ range, slices: coarse }];
+    return [
+      { range: { from_ns: range.from_ns, to_ns: inside.from_ns }, slices: coarse },
+      { range: inside, slices: part.slices },
+      { range: { from_ns: inside.to_ns, to_ns: range.to_ns }, slices: coarse },
+    ].filter(({ range: { from_ns, to_ns } }) => from_ns < to_ns);
+  }
+
+  /** Takes what there is of all of its time: its rows after all, where they are few enough, or slices. */
+  takeCoarse(frame: Frame): void {
+    const slices = slicesOf(frame);
+    if (!slices) return this.takeWhole(frame);
+    this.stale = false;
+    this.takePart(frame);
+    this.coarse = slices;
+    this.part = null;
+  }
+
+  /** Takes all rows, of which there were parts. */
+  takeWhole(frame: Frame): void {
+    this.coarse = this.part = null;
+    this.stale = false;
+    this.generation = 0;
+    this.take(frame);
+  }
+
+  /** Takes a part. */
+  takePart(frame: Frame): void {
+    const slices = slicesOf(frame);
+    if (slices) {
+      this.lanes = [];
+      this.rows = [];
+      this.labels = null;
+    } else {
+      this.generation = 0;
+      this.take(frame);
+    }
+    this.generation = frame.header.generation ?? 1;
+    this.part = { range: partOf(frame), slices };
+    this.state = "part";
   }
 
   /** Takes a frame: all rows, or those after what is there. Some tracks always come whole. */
@@ -161,6 +263,16 @@ export class Track {
   }
 }
 
+function partOf({ header }: Frame): Range {
+  const [from_ns, to_ns] = header.part ?? [0, 0];
+  return { from_ns, to_ns };
+}
+
+/** The slices of a frame; null where it has rows. */
+function slicesOf(frame: Frame): Slices | null {
+  return frame.header.slices === undefined ? null : Slices.of(frame, partOf(frame));
+}
+
 type Numbers = Float64Array | Uint32Array | Uint16Array | Uint8Array;
 
 /** Two columns as one, in the wider of their types. */
@@ -193,6 +305,8 @@ export class Trace {
     readonly number: number,
     overview: TraceOverview,
     private readonly source: DataSource,
+    /** Rows that may be held: the large tracks of a larger trace stay in parts. Null: nothing is given in parts. */
+    private readonly most_rows: number | null = null,
   ) {
     this.overview = overview;
     this.causes = new Causes(overview.causes, overview.calls);
@@ -226,12 +340,14 @@ export class Trace {
     this.tracks = overview.tracks.map((track) => {
       const old = known.get(track.id);
       old?.renew(track);
+      if (old?.state === "part" && old.generation < overview.generation) old.stale = true;
       // What could not be had of it may be there now.
       if (old && typeof old.state === "object") old.state = "waiting";
       return old ?? new Track(track);
     });
     this.overview = overview;
     this.causes = new Causes(overview.causes, overview.calls);
+    if (this.findings && !("missing" in this.findings)) this.causes.note(this.findings);
     this.changes += 1;
   }
 
@@ -309,11 +425,69 @@ export class Trace {
 
   /** Loads a track, or what came to it; what cannot be had is said in its state. */
   loadTrack(track: Track): Promise<void> {
-    if (track.loading) return track.loading;
-    const loading = this.load(track).finally(() => {
-      if (track.loading === loading) track.loading = null;
-    });
+    return track.loading ?? this.loaded(track, (cleared) => this.load(track, cleared));
+  }
+
+  private loaded(track: Track, load: (cleared: number) => Promise<void>): Promise<void> {
+    const { state, cleared } = track;
+    if (state !== "ready" && state !== "part") track.state = "loading";
+    const loading = load(cleared)
+      .catch((error: unknown) => {
+        // The other edition is about to come, and it is asked for anew.
+        if (cleared !== track.cleared || error instanceof Outdated) return;
+        if (track.state === "ready" || track.state === "part") throw error;
+        track.state = { missing: sentence(error) };
+      })
+      .finally(() => {
+        if (track.loading === loading) track.loading = null;
+      });
     return (track.loading = loading);
+  }
+
+  /** Loads of a track that is shown in parts what shows a range. */
+  loadPart(track: Track, range: Range): Promise<void> {
+    if (track.loading || !track.coarse || track.stale) return this.loadTrack(track);
+    const seen = shared(widened(range, MARGIN), track.coarse.range);
+    if (!seen) return Promise.resolve();
+    return this.loaded(track, async (cleared) => {
+      const frame = await this.source.trackPart(this.number, track.id, seen);
+      this.taken(track, cleared, () => track.takePart(frame));
+    });
+  }
+
+  /** Ends when the rows of a track in a range are there, as far as they can be had. */
+  async awaitRows(track: Track, range: Range): Promise<void> {
+    await this.awaitTrack(track);
+    // What is under way may be of another range.
+    for (let tries = 0; tries < 2 && track.state === "part" && !track.has(range); tries += 1) await this.loadPart(track, range);
+  }
+
+  /** Whether a track comes in parts at first: the trace is too large to come quickly, and so is the track, or enough has come. */
+  private isInParts(track: Track): boolean {
+    if (this.most_rows === null || track.isCounter || track.kind === "samples") return false;
+    const most = Math.min(this.most_rows, QUICK_ROWS);
+    const rows = track.overview.rows ?? Infinity;
+    const held = this.tracks.reduce((sum, { count }) => sum + count, 0);
+    return this.rows > most && (rows > most * LARGE || held + rows > most);
+  }
+
+  /** Rows on all tracks, as far as they are known. */
+  private get rows(): number {
+    return this.tracks.reduce((sum, { overview }) => sum + (overview.rows ?? 0), 0);
+  }
+
+  /** Whether all rows may be held, of tracks too that came in parts. */
+  get isHeld(): boolean {
+    return this.rows <= (this.most_rows ?? Infinity);
+  }
+
+  /** Loads all rows of a track that came in parts. */
+  loadWhole(track: Track): Promise<void> {
+    if (track.loading || track.state !== "part") return this.awaitTrack(track);
+    return this.loaded(track, async (cleared) => {
+      const frame = await this.source.track(this.number, track.id, 0);
+      this.taken(track, cleared, () => track.takeWhole(frame));
+    });
   }
 
   /** Loads what a track has got since it was loaded; an answer that was under way may be older than that. */
@@ -325,37 +499,38 @@ export class Trace {
     }
   }
 
-  private async load(track: Track): Promise<void> {
-    const { state, cleared } = track;
-    if (state !== "ready") track.state = "loading";
-    try {
-      if (track.kind === "samples") {
-        const code = await this.loadCode();
-        if (cleared !== track.cleared) return;
-        const before = [...track.lanes];
-        track.takeSamples(code);
-        return this.replaced(track, before);
-      }
-      const frame = await (track.isCounter ? this.source.counter(this.number, track.id) : this.source.track(this.number, track.id, track.generation));
-      if (cleared !== track.cleared) return;
-      const before = [...track.lanes];
-      if (track.isCounter) track.takeCounter(frame);
-      else track.take(frame);
-      this.changes += 1;
-      this.replaced(track, before);
-    } catch (error) {
-      // The other edition is about to come, and it is asked for anew.
-      if (cleared !== track.cleared || error instanceof Outdated) return;
-      if (state === "ready") throw error;
-      track.state = { missing: sentence(error) };
+  private async load(track: Track, cleared: number): Promise<void> {
+    const { number, source } = this;
+    if (track.kind === "samples") {
+      const code = await this.loadCode();
+      return this.taken(track, cleared, () => track.takeSamples(code));
     }
+    if (track.isCounter) {
+      const frame = await source.counter(number, track.id);
+      return this.taken(track, cleared, () => track.takeCounter(frame));
+    }
+    if (track.coarse || (track.generation === 0 && this.isInParts(track))) {
+      const frame = await source.trackPart(number, track.id, this.whole);
+      return this.taken(track, cleared, () => track.takeCoarse(frame));
+    }
+    const frame = await source.track(number, track.id, track.generation);
+    this.taken(track, cleared, () => track.take(frame));
+  }
+
+  /** Takes an answer, unless the track was cleared since it was asked for. */
+  private taken(track: Track, cleared: number, take: () => void): void {
+    if (cleared !== track.cleared) return;
+    const before = [...track.lanes];
+    take();
+    this.changes += 1;
+    this.replaced(track, before);
   }
 
   async loadLabels(track: Track): Promise<void> {
-    if (track.labels || track.state !== "ready" || !(track.kind === "work" || track.kind === "command-buffers")) return;
-    const { cleared } = track;
-    const frame = await this.source.trackLabels(this.number, track.id, 0);
-    if (cleared !== track.cleared || frame.header.rows !== track.count) return;
+    const { cleared, part } = track;
+    if (track.labels || track.count === 0 || !(track.kind === "work" || track.kind === "command-buffers")) return;
+    const frame = await this.source.trackLabels(this.number, track.id, part?.range ?? null);
+    if (cleared !== track.cleared || part !== track.part || frame.header.rows !== track.count) return;
     track.takeLabels(frame);
     this.changes += 1;
   }

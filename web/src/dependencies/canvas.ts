@@ -63,15 +63,16 @@ export class GraphCanvas {
     this.listen();
   }
 
-  show(graph: Dependencies | null, layers: Layers): void {
+  /** Shows a graph from its beginning, or, where it is one that has grown since it was shown, the same part of it with what is picked there now. */
+  show(graph: Dependencies | null, layers: Layers, grown: { picked: Pick | null } | null = null): void {
     this.graph = graph;
     this.layout = graph && layoutOf(graph, layers);
     this.nodeColours = graph && new NodeColours(graph);
     this.minimap.forget();
     this.minimap.canvas.hidden = true;
-    this.camera = null;
+    if (!grown) this.camera = null;
     this.hovered = null;
-    this.picked = null;
+    this.picked = grown?.picked ?? null;
     this.tooltip.hide();
     this.draw();
   }

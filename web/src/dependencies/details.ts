@@ -2,7 +2,7 @@
 
 import type { NodeAnswer } from "../data/dependencies.ts";
 import { fill, h } from "../dom.ts";
-import { bytes, duration, of } from "../time/format.ts";
+import { bytes, count, duration, of } from "../time/format.ts";
 import { KINDS, NEEDS } from "./look.ts";
 import type { Barrier, Dependencies, Edge, Pick } from "./model.ts";
 import { accessName, barrierSays, buffersOf, called, edgeSays, orderSays, sized } from "./words.ts";
@@ -99,7 +99,7 @@ export class PickDetails {
     return h(
       "div",
       { "data-relation": end },
-      h("h3", {}, title, h("span", { class: "note" }, edges.length > 0 ? ` ${edges.length}` : "")),
+      h("h3", {}, title, h("span", { class: "note" }, edges.length > 0 ? ` ${count(edges.length)}` : "")),
       edges.length === 0 ? h("p", { class: "note" }, none) : null,
       h(
         "ul",

@@ -68,6 +68,23 @@ export class Dependencies {
     return this.byPlace.get(`${table}.${row}`);
   }
 
+  /** What was picked in an earlier graph of the same trace, where it is here. */
+  again(pick: Pick | null, earlier: Dependencies): Pick | null {
+    const here = (id: number): number | undefined => {
+      const place = earlier.node(id)?.place;
+      return place ? this.at(place.table, place.row) : undefined;
+    };
+    if (pick?.kind === "node") {
+      const id = here(pick.id);
+      return id === undefined ? null : { kind: "node", id };
+    }
+    if (pick?.kind !== "edge") return null;
+    const edge = earlier.edges[pick.index];
+    const [from, to] = [here(edge.from), here(edge.to)];
+    const found = this.edges.find((one) => one.from === from && one.to === to && one.kind === edge.kind);
+    return found ? { kind: "edge", index: found.index } : null;
+  }
+
   /** The nodes between which a barrier stands, where they are of its submission. */
   around(barrier: Barrier): { before: NodeAnswer | undefined; after: NodeAnswer | undefined } {
     const inside = (node: NodeAnswer | undefined): NodeAnswer | undefined => (node?.submission === barrier.submission ? node : undefined);

@@ -3,7 +3,7 @@
 import type { EdgeKind } from "../data/dependencies.ts";
 import type { Colours, Theme } from "../draw/palette.ts";
 import { Texts } from "../draw/texts.ts";
-import { bytes, duration } from "../time/format.ts";
+import { bytes, count, duration } from "../time/format.ts";
 import { type Camera, type Size, upright } from "./camera.ts";
 import { type Curve, curveOf, pointOn } from "./curve.ts";
 import { type Frame, type Layout, type Mark, NODE, type Placed } from "./layout.ts";
@@ -283,7 +283,7 @@ export class Painter {
     } else {
       for (let at = y; at < y + height; at += 6) context.fillRect(x - width / 2, at, width, Math.min(3, y + height - at));
     }
-    const several = mark.barriers.length > 1 ? ` ×${mark.barriers.length}` : "";
+    const several = mark.barriers.length > 1 ? ` ×${count(mark.barriers.length)}` : "";
     if (several && !needless && this.scale > 0.55) {
       this.font(10);
       context.textAlign = "center";

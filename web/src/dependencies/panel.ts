@@ -2,7 +2,7 @@
 
 import type { DependenciesAnswer, EdgeKind } from "../data/dependencies.ts";
 import { isMissing, type Missing } from "../data/missing.ts";
-import { fill, h } from "../dom.ts";
+import { fill, h, keepFocus } from "../dom.ts";
 import { Latest } from "../latest.ts";
 import type { Look } from "../look.ts";
 import { sentence } from "../sentence.ts";
@@ -48,7 +48,7 @@ export class DependenciesPanel {
   private readonly stage: GraphCanvas;
   private readonly details: PickDetails;
   private readonly findings: Findings;
-  private readonly more = h("span", { class: "parts", hidden: true });
+  private readonly more = h("span", { class: "node-parts", hidden: true });
   private readonly layerButtons: HTMLButtonElement[];
   private readonly nothing = h("p", { class: "dependencies-nothing note", hidden: true });
   private readonly asked = new Latest();
@@ -56,6 +56,9 @@ export class DependenciesPanel {
   private layers: Layers = "dependencies";
   private loaded: string | null = null;
   private wanted: Wanted = {};
+  private asking = false;
+  /** What is shown, or asked for, is of an earlier generation, or could not be had. */
+  private old = false;
   private keeps = false;
 
   constructor(
@@ -119,29 +122,46 @@ export class DependenciesPanel {
   /** Loads a part, unless it is there already; `pick` is then picked. */
   async open(wanted: Wanted, pick?: (graph: Dependencies) => Pick | null): Promise<void> {
     const key = JSON.stringify(wanted);
-    if (this.loaded === key || this.keeps) {
+    if (this.loaded !== key && !this.keeps) {
+      this.loaded = key;
+      this.wanted = wanted;
+      this.graph = null;
+    } else {
       // The canvas had no size while it was not shown.
       this.stage.draw();
       if (this.graph) this.pickFirst(this.graph, pick);
-      return;
+      if (!this.old || this.asking) return;
     }
-    this.loaded = key;
-    this.wanted = wanted;
-    this.graph = null;
-    this.say("Looking at what depends on what…");
+    if (!this.graph) this.say("Looking at what depends on what…");
+    await this.ask(pick);
+  }
+
+  private async ask(pick?: (graph: Dependencies) => Pick | null): Promise<void> {
+    this.old = false;
+    this.asking = true;
     const last = this.asked.begin();
     let answer: DependenciesAnswer | Missing;
     try {
-      answer = await this.steps.ask(wanted);
+      answer = await this.steps.ask(this.wanted);
     } catch (error) {
-      answer = { missing: sentence(error) };
-      if (last()) this.loaded = null;
+      if (!last()) return;
+      this.asking = false;
+      this.old = true;
+      if (!this.graph) this.say("", sentence(error));
+      return;
     }
     if (!last()) return;
-    if (isMissing(answer)) return this.say("", answer.missing);
-    this.graph = new Dependencies(answer);
-    this.show(this.graph);
-    this.pickFirst(this.graph, pick);
+    this.asking = false;
+    if (isMissing(answer)) {
+      this.graph = null;
+      this.say("", answer.missing);
+    } else {
+      const earlier = this.graph;
+      this.graph = new Dependencies(answer);
+      this.show(this.graph, earlier);
+      if (!this.stage.picked) this.pickFirst(this.graph, pick);
+    }
+    if (this.old && this.element.isConnected) void this.ask();
   }
 
   private pickFirst(graph: Dependencies, pick?: (graph: Dependencies) => Pick | null): void {
@@ -149,10 +169,17 @@ export class DependenciesPanel {
     if (picked) this.pick(picked);
   }
 
-  /** What is shown is of another selection or generation. */
+  /** What is shown is of another selection or edition. */
   forget(): void {
     this.loaded = null;
+    this.asking = false;
     this.asked.begin();
+  }
+
+  /** The trace has more: what is shown stays until the newer is there, which is asked for when what is under way has come. */
+  grown(): void {
+    this.old = true;
+    if (this.loaded !== null && !this.asking && this.element.isConnected) void this.ask();
   }
 
   /** Whether a row is here. */
@@ -180,7 +207,8 @@ export class DependenciesPanel {
     this.publish();
   }
 
-  private show(graph: Dependencies): void {
+  /** `earlier` is the same part before the trace grew. */
+  private show(graph: Dependencies, earlier: Dependencies | null): void {
     const { answer } = graph;
     const shown = answer.nodes.length;
     const last = answer.first + shown;
@@ -199,9 +227,10 @@ export class DependenciesPanel {
     // Without barriers, those that were recorded order nothing.
     const judged = answer.barrier_count > 0;
     for (const button of this.layerButtons) button.disabled = !judged;
-    this.stage.show(graph, judged ? this.layers : "dependencies");
-    this.details.show(null, null);
-    this.findings.show(graph, this.notes.title);
+    const picked = earlier && graph.again(this.stage.picked, earlier);
+    this.stage.show(graph, judged ? this.layers : "dependencies", earlier && { picked });
+    keepFocus(this.details.element, () => this.details.show(graph, picked));
+    keepFocus(this.findings.element, () => this.findings.show(graph, this.notes.title));
     this.publish();
   }
 
@@ -214,11 +243,11 @@ export class DependenciesPanel {
       const { from_ns, to_ns } = this.wanted;
       void this.open({ ...(around || from_ns === undefined ? {} : { from_ns, to_ns }), first: Math.max(0, first) });
     };
-    fill(
-      this.more,
+    const buttons = [
       h("button", { type: "button", disabled: answer.first === 0, onclick: () => to(answer.first - shown) }, "‹ before"),
       h("button", { type: "button", disabled: answer.first + shown >= answer.node_count, onclick: () => to(answer.first + shown) }, "after ›"),
-    );
+    ];
+    keepFocus(this.more, () => fill(this.more, buttons));
   }
 
   private publish(): void {
@@ -227,7 +256,7 @@ export class DependenciesPanel {
     dataset.nodes = graph ? String(graph.nodes.length) : "";
     dataset.hazards = graph ? String(graph.answer.hazard_count) : "";
     dataset.needless = graph ? String(graph.answer.needless_count) : "";
-    dataset.picked = "";
+    dataset.picked = pickText(this.stage.picked);
   }
 
   /** Picks something and shows where it is. */
@@ -246,7 +275,7 @@ export class DependenciesPanel {
 
   private picked(pick: Pick | null): void {
     this.details.show(this.graph, pick);
-    this.element.dataset.picked = pick ? `${pick.kind} ${pick.kind === "node" ? pick.id : pick.index}` : "";
+    this.element.dataset.picked = pickText(pick);
     // What was picked is at the top of what is beside it.
     if (pick) this.details.element.parentElement?.scrollTo?.(0, 0);
     this.steps.picked?.(pick);
@@ -277,6 +306,10 @@ export class DependenciesPanel {
   renew(): void {
     this.stage.draw();
   }
+}
+
+function pickText(pick: Pick | null): string {
+  return pick ? `${pick.kind} ${pick.kind === "node" ? pick.id : pick.index}` : "";
 }
 
 function keysHint(timeline: boolean): HTMLElement {

@@ -22,6 +22,7 @@ export class DependenciesTab {
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** A row that is about to be shown among what ran around it. */
   private sought: { table: string; row: number } | null = null;
+  private edition: number;
 
   constructor(
     private readonly view: View,
@@ -29,6 +30,7 @@ export class DependenciesTab {
     look: Look,
     private readonly steps: TabSteps,
   ) {
+    this.edition = view.trace.overview.edition;
     this.panel = new DependenciesPanel(look, { ask: (wanted) => source.allDependencies(view.trace.number, wanted), go: steps.go, file: source.file });
     view.onChange((change) => {
       if (change === "event") this.follow();
@@ -52,8 +54,17 @@ export class DependenciesTab {
     void this.panel.open(range ? { ...range } : {}, (graph) => nodeOf(graph, this.view.event?.track.rowOf(this.view.event)));
   }
 
-  /** What is shown is of another range or generation. */
-  forget(): void {
+  /** The recording has more. */
+  grown(): void {
+    const { edition } = this.view.trace.overview;
+    if (edition === this.edition) return this.panel.grown();
+    // Rows are numbered anew.
+    this.edition = edition;
+    this.forget();
+  }
+
+  /** What is shown is of another range or edition. */
+  private forget(): void {
     this.panel.forget();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.steps.isShown() && this.open(), REST_MS);

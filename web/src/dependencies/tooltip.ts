@@ -2,7 +2,7 @@
 
 import type { NodeAnswer } from "../data/dependencies.ts";
 import { fill, h } from "../dom.ts";
-import { bytes, duration } from "../time/format.ts";
+import { bytes, count, duration } from "../time/format.ts";
 import type { Size } from "./camera.ts";
 import { KINDS, NEEDS } from "./look.ts";
 import type { Dependencies, Edge, Pick } from "./model.ts";
@@ -68,7 +68,7 @@ function ofNode(graph: Dependencies, node: NodeAnswer): (HTMLElement | null)[] {
         h("li", {}, h("span", { class: "note" }, accessName(access)), h("span", { class: "clip" }, access.buffer), h("span", { class: "note" }, access.direction), h("span", { class: "number" }, `${access.reason === null ? "" : "≤ "}${bytes(Number(access.bytes))}`)),
       ),
     ),
-    hidden > 0 ? h("div", { class: "note" }, `and ${hidden} more`) : null,
+    hidden > 0 ? h("div", { class: "note" }, `and ${count(hidden)} more`) : null,
     node.beyond ? h("div", { class: "hazard" }, `It may reach other memory: ${node.beyond}.`) : null,
     neighbours("waits for", graph.waitsFor(node.id), "from"),
     neighbours("needed by", graph.neededBy(node.id), "to"),

@@ -1,7 +1,7 @@
 // What nodes, edges and barriers are in words.
 
 import type { AccessAnswer, NodeAnswer } from "../data/dependencies.ts";
-import { bytes } from "../time/format.ts";
+import { bytes, count } from "../time/format.ts";
 import { KINDS, NEEDS } from "./look.ts";
 import type { Barrier, Dependencies, Edge } from "./model.ts";
 
@@ -37,7 +37,7 @@ export function orderSays(edge: Edge): string {
 
 export function buffersOf(edge: Edge): string {
   const more = edge.buffer_count - edge.buffers.length;
-  return edge.buffers.join(", ") + (more > 0 ? ` and ${more} more` : "");
+  return edge.buffers.join(", ") + (more > 0 ? ` and ${count(more)} more` : "");
 }
 
 export function accessName(access: AccessAnswer): string {

@@ -1,5 +1,6 @@
 // What of a lane is drawn: its events where they are wide enough, otherwise columns of pixels with their busy share.
 
+import type { Slices } from "../data/slices.ts";
 import type { Scale } from "../time/range.ts";
 import type { Lane } from "./lane.ts";
 
@@ -15,7 +16,7 @@ export class Runs {
   right = new Float32Array(256);
   /** Busy share of 1 to `LEVELS`; `LEVELS` when exact. */
   level = new Uint8Array(256);
-  /** The event, or the longest of those that it stands for. */
+  /** The event, or the longest of those that it stands for; of slices what that is. */
   event = new Uint32Array(256);
 
   private push(left: number, right: number, level: number, event: number): void {
@@ -37,6 +38,35 @@ export class Runs {
     this.right = grown(this.right);
     this.level = grown(this.level);
     this.event = grown(this.event);
+  }
+
+  /** The slices of a lane that are in the scale's range. */
+  ofSlices(slices: Slices, lane: number, scale: Scale): this {
+    this.count = 0;
+    this.exact = false;
+    const { busy, key } = slices.lanes[lane];
+    const { from_ns } = slices.range;
+    const end_px = scale.left_px + scale.width_px;
+    const first = Math.max(0, Math.floor((scale.range.from_ns - from_ns) / slices.slice_ns));
+    const past = Math.min(slices.count, Math.ceil((scale.range.to_ns - from_ns) / slices.slice_ns));
+    // Slices narrower than a pixel are drawn as one.
+    const each = Math.max(1, Math.round(1 / (slices.slice_ns * scale.pixels_per_ns)));
+    for (let slice = first - (first % each); slice < past; slice += each) {
+      const end = Math.min(slice + each, slices.count);
+      let [sum, most] = [0, slice];
+      for (let i = slice; i < end; i += 1) {
+        sum += busy[i];
+        if (busy[i] > busy[most]) most = i;
+      }
+      if (sum === 0) continue;
+      const level = Math.max(1, Math.round((sum / (end - slice) / 255) * LEVELS));
+      const left = Math.max(scale.x(from_ns + slice * slices.slice_ns), scale.left_px);
+      const right = Math.min(scale.x(from_ns + end * slices.slice_ns), end_px);
+      const last = this.count - 1;
+      if (last >= 0 && this.level[last] === level && this.event[last] === key[most] && Math.abs(this.right[last] - left) < 0.01) this.right[last] = right;
+      else this.push(left, right, level, key[most]);
+    }
+    return this;
   }
 
   /** What of `lane` is in the scale's range. An event is at least `least_px` wide. */

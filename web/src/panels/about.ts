@@ -2,7 +2,7 @@
 
 import type { Findings } from "../data/findings.ts";
 import { unreadSentences } from "../data/losses.ts";
-import type { TraceOverview } from "../data/overview.ts";
+import type { ManifestDevice, ManifestProcess, TraceOverview } from "../data/overview.ts";
 import { fill, h } from "../dom.ts";
 import { bytes, count, duration } from "../time/format.ts";
 
@@ -29,7 +29,7 @@ export class AboutPanel {
           pair("ended", ended(overview)),
           (manifest.devices ?? []).flatMap((device) => [
             h("dt", {}, "device"),
-            h("dd", {}, `${device.name} (${device.api}, ${device.driver}); clock ${device.clock.method}${device.clock.error_ns === null ? "" : ` ± ${duration(device.clock.error_ns)}`}`),
+            h("dd", {}, `${device.name} (${[device.api, device.driver].filter(Boolean).join(", ")}); clock ${clockText(device, manifest.processes ?? [])}`),
           ]),
         ),
       ),
@@ -65,6 +65,18 @@ export class AboutPanel {
       ),
     );
   }
+}
+
+/** The hooks of gapscope: a process with another one was recorded by that tool (`Process::other_tool`). */
+const OWN = ["", "none", "vulkan", "cuda", "sdk", "replay", "sampled"];
+
+/** How a device's clock was mapped to the host's, as `gapscope info` says it. */
+export function clockText({ clock, process }: ManifestDevice, processes: readonly ManifestProcess[]): string {
+  if (clock.method === "none") return "not mapped to the host's clock";
+  const tool = processes.find(({ id, hook }) => id === process && hook !== undefined && !OWN.includes(hook))?.hook;
+  const mapped = tool === undefined ? "calibrated by the driver" : `mapped by the tool that wrote the file (${tool})`;
+  const error = clock.error_ns === null ? "error unknown" : `error at most ${duration(clock.error_ns)}`;
+  return `${clock.method === "brackets" ? "bounded by submissions and waits" : mapped}, ${error}`;
 }
 
 /** How the program ended, as the report says it. */

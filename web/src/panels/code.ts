@@ -28,14 +28,18 @@ export class CodePanel {
   readonly element = h("div", { class: "panel code-panel" });
   private readonly said = h("span", { role: "status" });
   private readonly more = h("span", { class: "note" });
-  private readonly causes = h("select", { "aria-label": "Cause of idle time", onchange: () => this.show() });
-  private readonly labels = h("select", { "aria-label": "Label of the work that ended the gap", onchange: () => this.show() });
+  private readonly causes = h("select", { "aria-label": "Cause of idle time", onchange: () => this.choose() });
+  private readonly labels = h("select", { "aria-label": "Label of the work that ended the gap", onchange: () => this.choose() });
   private readonly whole = h("button", { type: "button", hidden: true, onclick: () => this.zoom(null) }, "Zoom out");
   private readonly drawing = h("div", { class: "flame", role: "group", "aria-label": "Flame graph of idle time. Arrow keys move, Enter zooms, Escape zooms out. The table has the same by line.", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   private readonly table: Table<LineTime>;
   private readonly asked = new Latest();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private idle: Idle | null = null;
+  /** The numbers that causes and labels have in it. */
+  private numbers: ReadonlyMap<string, number> = new Map();
+  /** The cause and label that are asked for, whether they are there or not. */
+  private wanted = { cause: "", label: "" };
   private root: FlameNode | null = null;
   private zoomed: FlameNode | null = null;
   private nodes: { placed: Placed; element: HTMLButtonElement }[] = [];
@@ -47,6 +51,8 @@ export class CodePanel {
     private readonly look: Look,
     /** A line was picked: it is searched for. */
     private readonly pick: (line: string) => void,
+    /** Another cause or label was chosen. */
+    private readonly chosen: () => void,
   ) {
     this.table = new Table<LineTime>({
       name: "Idle time by line of code",
@@ -115,20 +121,39 @@ export class CodePanel {
 
   private choices(idle: Idle): void {
     const { trace } = this.view;
-    const choose = (select: HTMLSelectElement, all: string, values: [value: string, text: string][]): void => {
-      const { value } = select;
+    // By what they are called: another edition numbers the trace's strings anew.
+    const choose = (select: HTMLSelectElement, value: string, all: string, values: [value: string, text: string][]): void => {
       fill(select, h("option", { value: "" }, all), values.map(([value, text]) => h("option", { value }, text)));
       select.value = values.some(([one]) => one === value) ? value : "";
       select.hidden = values.length === 0;
     };
     const causes = idle.causes.filter(({ samples }) => samples > 0);
-    choose(this.causes, "All causes", causes.map(({ cause }) => [String(trace.strings.indexOf(cause)), trace.causes.name(cause)]));
-    const labels = idle.labels.map((label): [string, string] => [String(label), trace.text(label)]);
-    choose(this.labels, "All labels", labels.sort((a, b) => (a[1] < b[1] ? -1 : 1)));
+    choose(this.causes, this.wanted.cause, "All causes", causes.map(({ cause }) => [cause, trace.causes.name(cause)]));
+    const labels = idle.labels.map((label) => trace.text(label)).sort();
+    choose(this.labels, this.wanted.label, "All labels", labels.map((label) => [label, label]));
+    this.numbers = new Map([...idle.labels.map((label) => [trace.text(label), label] as const), ...causes.map(({ cause }) => [cause, trace.strings.indexOf(cause)] as const)]);
+  }
+
+  get only(): { cause: string; label: string } {
+    return this.wanted;
+  }
+
+  /** Shows the idle time of a cause and before the work of a label; "" of all. */
+  set only(wanted: { cause: string; label: string }) {
+    this.wanted = wanted;
+    if (!this.idle) return;
+    this.choices(this.idle);
+    this.show();
+  }
+
+  private choose(): void {
+    this.wanted = { cause: this.causes.value, label: this.labels.value };
+    this.show();
+    this.chosen();
   }
 
   private get filter(): Asked {
-    const number = ({ value }: HTMLSelectElement): number | null => (value ? Number(value) : null);
+    const number = ({ value }: HTMLSelectElement): number | null => (value ? (this.numbers.get(value) ?? null) : null);
     return { range: this.view.selection, cause: number(this.causes), label: number(this.labels) };
   }
 
@@ -157,7 +182,7 @@ export class CodePanel {
     const said: string[] = [];
     if (this.samples < LEAST_SAMPLES) said.push("too few for shares");
     if (!range && label === null) {
-      const without_ns = idle.causes.filter((one) => cause === null || one.cause === this.view.trace.text(cause ?? -1)).reduce((sum, one) => sum + one.without_samples_ns, 0);
+      const without_ns = idle.causes.filter((one) => cause === null || one.cause === this.causes.value).reduce((sum, one) => sum + one.without_samples_ns, 0);
       if (without_ns > 0) said.push(`${duration(without_ns)} more without samples`);
     }
     return said.join(", ");

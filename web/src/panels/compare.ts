@@ -1,6 +1,6 @@
 // Choosing what is compared, and what the comparison says.
 
-import { compared, firstPair, readSide, type Side, sideName, writtenSide } from "../compare.ts";
+import { type Choice, compared, firstPair, readSide, type Side, sideName, writtenSide } from "../compare.ts";
 import type { CauseChange, Comparison, KernelChange, Ratio, Work } from "../data/comparison.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
@@ -19,20 +19,30 @@ export interface CompareSteps {
   stop: () => void;
   /** Goes to another instance of the labels. */
   step: (by: number) => void;
-  selection: () => Range | null;
+  selection: () => { trace: number; range: Range } | null;
 }
 
 const MOST_LABELS = 300;
 const NOTHING_TO_COMPARE = "Open two traces (gapscope view A B), label the parts that do the same work, or take two selected ranges here.";
 
+/** Chooses, and says under the pointer what has no room in the box. */
+function choose(select: HTMLSelectElement, value: string): void {
+  select.value = value;
+  select.title = [...select.children].find((option) => (option as HTMLOptionElement).value === value)?.textContent ?? "";
+}
+
 export class ComparePanel {
   readonly element = h("div", { class: "panel compare-panel" });
-  private readonly before = h("select", { "aria-label": "Before" });
-  private readonly after = h("select", { "aria-label": "After" });
+  private readonly before = h("select", { "aria-label": "Before", onchange: () => choose(this.before, this.before.value) });
+  private readonly after = h("select", { "aria-label": "After", onchange: () => choose(this.after, this.after.value) });
   private readonly result = h("div", { class: "compare-result", role: "status", tabindex: "0" });
+  private readonly problem = h("p", { class: "problem", role: "alert", hidden: true });
   private readonly stepper = h("span", { class: "stepper", hidden: true });
   private readonly extra: Side[] = [];
   private readonly asked = new Latest();
+  private readonly suggesting = new Latest();
+  /** Ends when it is known what suggests itself. */
+  private suggested: Promise<void> | null = null;
   /** Why there are too few choices. */
   private hint: HTMLElement | null = null;
 
@@ -51,7 +61,7 @@ export class ComparePanel {
           class: "panel-head",
           onsubmit: (event: Event) => {
             event.preventDefault();
-            this.start();
+            void this.start();
           },
         },
         h("label", {}, "Before ", this.before),
@@ -62,6 +72,7 @@ export class ComparePanel {
         h("button", { type: "button", class: "stop", onclick: () => this.steps.stop() }, "Back to one timeline"),
         this.stepper,
       ),
+      this.problem,
       this.result,
     );
     this.fillChoices();
@@ -69,42 +80,66 @@ export class ComparePanel {
 
   /** The choices: labels, whole traces, and ranges that were taken. */
   fillChoices(): void {
-    const sides: Side[] = [...this.extra];
+    const choices: Choice[] = this.extra.map((side) => ({ side }));
     for (const trace of this.traces) {
       // What has no rank may have nothing to show.
-      if (this.traces.length > 1 && trace.tracks.length > 0) sides.push({ trace: trace.number, what: "all" });
+      if (this.traces.length > 1 && trace.tracks.length > 0) choices.push({ side: { trace: trace.number, what: "all" } });
       const { findings } = trace;
       if (findings && "labels" in findings) {
-        for (const label of (findings.labels ?? []).slice(0, MOST_LABELS)) sides.push({ trace: trace.number, what: "label", path: label.path });
+        for (const { path, instances, inclusive } of (findings.labels ?? []).slice(0, MOST_LABELS)) {
+          choices.push({ side: { trace: trace.number, what: "label", path }, instances, dispatches: inclusive.dispatch_count });
+        }
       }
     }
-    const option = (side: Side): HTMLElement => h("option", { value: writtenSide(side) }, sideName(side, this.traces));
+    const option = ({ side }: Choice): HTMLElement => h("option", { value: writtenSide(side) }, sideName(side, this.traces));
     const [before, after] = [this.before.value, this.after.value];
-    fill(this.before, sides.map(option));
-    fill(this.after, sides.map(option));
-    const first = firstPair(sides);
-    this.before.value = before || (first ? writtenSide(first[0]) : "");
-    this.after.value = after || (first ? writtenSide(first[1]) : "");
-    if (sides.length < 2 && (!this.result.hasChildNodes() || this.result.firstChild === this.hint)) {
+    fill(this.before, choices.map(option));
+    fill(this.after, choices.map(option));
+    choose(this.before, before);
+    choose(this.after, after);
+    if (!before && !after) this.suggested = this.suggest(choices);
+    if (choices.length < 2 && (!this.result.hasChildNodes() || this.result.firstChild === this.hint)) {
       const labels = part(this.traces.find(({ findings }) => findings === null)?.findings ?? this.traces[0].findings, "The labels that can be compared are known when the trace is analysed.", ({ labels }) => labels);
       this.hint = h("p", { class: labels.state === "missing" ? "problem" : "empty" }, labels.state === "there" ? NOTHING_TO_COMPARE : labels.says);
       fill(this.result, this.hint);
     } else if (this.result.firstChild === this.hint) fill(this.result);
   }
 
-  private useSelection(select: HTMLSelectElement): void {
-    const range = this.steps.selection();
-    if (!range) return fill(this.result, h("p", { class: "problem" }, "Select a range first: drag on the ruler, or with Shift on the tracks."));
-    const side: Side = { trace: 0, what: "range", range };
-    this.extra.unshift(side);
-    this.fillChoices();
-    select.value = writtenSide(side);
+  /** Chooses what suggests itself, unless something was chosen meanwhile. */
+  private async suggest(choices: readonly Choice[]): Promise<void> {
+    const last = this.suggesting.begin();
+    const first = await firstPair(this.source, this.traces, choices);
+    if (!first || !last() || this.before.value || this.after.value) return;
+    choose(this.before, writtenSide(first[0]));
+    choose(this.after, writtenSide(first[1]));
   }
 
-  private start(): void {
+  private useSelection(select: HTMLSelectElement): void {
+    const selected = this.steps.selection();
+    if (!selected) return this.say("Select a range first: drag on the ruler, or with Shift on the tracks.");
+    const side: Side = { ...selected, what: "range" };
+    this.extra.unshift(side);
+    this.fillChoices();
+    choose(select, writtenSide(side));
+  }
+
+  private say(problem: string): void {
+    this.problem.textContent = problem;
+    this.problem.hidden = problem === "";
+  }
+
+  /** A range was selected: nothing is missing any more. */
+  selected(): void {
+    this.say("");
+  }
+
+  private async start(): Promise<void> {
+    await this.suggested;
     const before = readSide(this.before.value);
     const after = readSide(this.after.value);
-    if (before && after) this.steps.start(before, after);
+    if (!before || !after) return this.say("Choose what is before and what is after.");
+    this.say("");
+    this.steps.start(before, after);
   }
 
   /** Shows what the comparison says, and gives it; `null` when another was asked for, or it failed. */
@@ -114,8 +149,9 @@ export class ComparePanel {
       if (![...select.options].some((option) => option.value === value)) this.extra.unshift(side);
     }
     this.fillChoices();
-    this.before.value = writtenSide(before);
-    this.after.value = writtenSide(after);
+    choose(this.before, writtenSide(before));
+    choose(this.after, writtenSide(after));
+    this.say("");
     fill(this.result, h("p", { class: "working" }, "Comparing…"));
     const last = this.asked.begin();
     try {
@@ -134,7 +170,7 @@ export class ComparePanel {
     fill(
       this.stepper,
       h("button", { type: "button", "aria-label": "Previous instance", onclick: () => this.steps.step(-1) }, "◂"),
-      ` instance ${shown + 1} of ${of_all} `,
+      ` instance ${count(shown + 1)} of ${count(of_all)} `,
       h("button", { type: "button", "aria-label": "Next instance", onclick: () => this.steps.step(1) }, "▸"),
     );
   }

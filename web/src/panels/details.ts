@@ -1,5 +1,6 @@
 // Everything about the selected event.
 
+import { deviceOfGaps } from "../data/gaps.ts";
 import { isMissing } from "../data/missing.ts";
 import type { Dependencies, Dependency, Field, Link, Row } from "../data/row.ts";
 import type { DataSource } from "../data/source.ts";
@@ -7,7 +8,7 @@ import { fill, h } from "../dom.ts";
 import { Latest } from "../latest.ts";
 import type { Look } from "../look.ts";
 import { sentence } from "../sentence.ts";
-import { bytes, duration, instant, known, of } from "../time/format.ts";
+import { bytes, count, duration, instant, known, of } from "../time/format.ts";
 import { type Arrow, arrowEnd, type View, wholeRange } from "../view.ts";
 import { gapCode, sampleDetails } from "./code-details.ts";
 import { launchCounters } from "../data/launch-counters.ts";
@@ -49,8 +50,10 @@ export interface Steps {
 export class DetailsPanel {
   readonly element = h("section", { class: "details-panel", "aria-label": "Details", "aria-live": "polite", hidden: true });
   private readonly asked = new Latest();
-  /** Shows the counters of the kernel, once the analyses have answered. */
-  private counted: (() => void) | null = null;
+  /** Shows what the analyses say of the kernel, once they have answered. */
+  private analysed: (() => void) | null = null;
+  /** Shows the code of the gap in the colours of now. */
+  private coded: (() => void) | null = null;
 
   constructor(
     private view: View,
@@ -64,18 +67,23 @@ export class DetailsPanel {
   /** Shows what is picked in a view from now on. */
   follow(view: View): void {
     view.onChange((change) => {
-      if (change === "data" && view === this.view) this.counted?.();
+      if (change === "data" && view === this.view) this.analysed?.();
       if (change !== "event" || (view !== this.view && view.event === null)) return;
       this.view = view;
       void this.showEvent();
     });
   }
 
+  /** Colours are others. */
+  recolour(): void {
+    this.coded?.();
+  }
+
   private async showEvent(): Promise<void> {
     const { event, trace } = this.view;
     const last = this.asked.begin();
     this.element.hidden = event === null;
-    this.counted = null;
+    this.analysed = this.coded = null;
     if (!event) return;
     const { table, row } = event.track.rowOf(event);
     this.element.dataset.row = "";
@@ -131,21 +139,32 @@ export class DetailsPanel {
 
   private async show(row: Row, last: () => boolean): Promise<void> {
     const dependencies = h("div", { class: "dependencies" });
-    const counters = h("div");
-    this.counted = row.kernel ? () => fill(counters, this.counters(row.kernel)) : null;
+    const analysed = h("div");
+    const { kernel, gap } = row;
+    const { trace } = this.view;
+    const device = deviceOfGaps(row.track);
+    const codeOfGap = (): HTMLElement | null => (gap && device !== null ? gapCode(trace, this.look, device, { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns }) : null);
+    let code = codeOfGap();
+    const ofGap = h("div");
+    this.analysed = () =>
+      gap
+        ? fill(ofGap, gapDetails(gap, row.title, trace.causes, code))
+        : fill(analysed, kernel ? [this.counters(kernel), profiledKernel(trace.findings, kernel.name), hotInstructions(trace.findings, kernel.name)] : null);
+    this.coded = () => {
+      code = codeOfGap();
+      this.analysed?.();
+    };
     fill(
       this.element,
       this.head(TABLES[row.table] ?? row.table, row.gap ? this.view.trace.causes.name(row.title) : row.title),
       row.gap ? this.times(row.gap.start_ns, row.gap.duration_ns, row.gap.parts.length > 1 ? `, ${known(row.duration_ns, duration)} of it in this part` : "") : this.times(row.start_ns, row.duration_ns),
       row.times_unknown_because ? h("p", { class: "problem" }, row.times_unknown_because) : null,
       row.label ? this.label(row.label.path) : null,
-      row.gap ? gapDetails(row.gap, row.title, this.view.trace.causes, gapCode(this.view.trace, this.look, deviceOf(row), { from_ns: row.gap.start_ns, to_ns: row.gap.start_ns + row.gap.duration_ns })) : null,
+      gap ? ofGap : null,
       this.links(row),
       dependencies,
-      counters,
-      row.kernel ? profiledKernel(this.view.trace.findings, row.kernel.name) : null,
-      row.kernel ? hotInstructions(this.view.trace.findings, row.kernel.name) : null,
-      row.kernel ? this.kernel(this.view.trace.number, row.kernel) : null,
+      analysed,
+      kernel ? this.kernel(this.view.trace.number, kernel) : null,
       this.bindings(row),
       this.fields("All fields", [
         ...(row.device ? [{ name: "device", value: row.device, meaning: "" }] : []),
@@ -154,7 +173,7 @@ export class DetailsPanel {
         ...row.fields,
       ]),
     );
-    this.counted?.();
+    this.analysed();
     this.element.dataset.row = `${row.table}.${row.row}`;
     this.view.setArrows(submissionArrows(row));
     if (row.table !== "dispatches" && row.table !== "transfers") return;
@@ -187,7 +206,7 @@ export class DetailsPanel {
         return h(
           "div",
           { "data-relation": relation },
-          h("h3", {}, RELATIONS[relation] ?? relation, all > 1 ? h("span", { class: "note" }, ` ${all}`) : null),
+          h("h3", {}, RELATIONS[relation] ?? relation, all > 1 ? h("span", { class: "note" }, ` ${count(all)}`) : null),
           h("ul", {}, links.slice(0, 8).map((link) => h("li", {}, this.link(link)))),
           all > 8 ? h("p", { class: "note" }, `and ${of(all - Math.min(8, links.length), "more", "more")}`) : null,
         );
@@ -210,7 +229,7 @@ export class DetailsPanel {
         : h(
             "div",
             {},
-            h("h3", {}, title, h("span", { class: "note" }, ` ${all.length}`)),
+            h("h3", {}, title, h("span", { class: "note" }, ` ${count(all.length)}`)),
             h(
               "ul",
               {},
@@ -229,9 +248,9 @@ export class DetailsPanel {
   }
 
   /** What the hardware counters say of all dispatches of a kernel. */
-  private counters(kernel: Row["kernel"]): HTMLElement | null {
+  private counters(kernel: NonNullable<Row["kernel"]>): HTMLElement | null {
     const { findings } = this.view.trace;
-    if (!kernel || !findings || isMissing(findings)) return null;
+    if (!findings || isMissing(findings)) return null;
     const at = findings.kernel_rows.findIndex(({ kernels }) => kernels.includes(kernel.row));
     const row = namedKernels(findings)?.[at];
     if (!row) return null;
@@ -308,11 +327,6 @@ export class DetailsPanel {
         : null,
     );
   }
-}
-
-/** The device of a gap, by its track. */
-function deviceOf(row: Row): number {
-  return Number(/^g(\d+)\./.exec(row.track ?? "")?.[1] ?? 0);
 }
 
 /** Times and sizes also as people read them. */

@@ -30,14 +30,14 @@ export function gapDetails(gap: Gap, cause: string, causes: Causes, code: HTMLEl
     h(
       "ul",
       { class: "causes" },
-      gap.parts.map((part) =>
+      byCause(gap).map(([cause, ns]) =>
         h(
           "li",
           {},
-          swatch(causes.colour(part.cause)),
-          h("span", { class: "clip" }, causes.name(part.cause)),
-          h("span", { class: "number" }, duration(part.duration_ns)),
-          h("span", { class: "number note" }, share(part.duration_ns / gap.duration_ns)),
+          swatch(causes.colour(cause)),
+          h("span", { class: "clip" }, causes.name(cause)),
+          h("span", { class: "number" }, duration(ns)),
+          h("span", { class: "number note" }, share(ns / gap.duration_ns)),
         ),
       ),
     ),
@@ -47,6 +47,13 @@ export function gapDetails(gap: Gap, cause: string, causes: Causes, code: HTMLEl
     times("The submitting thread meanwhile", gap.host_calls),
     times("Other threads meanwhile", gap.other_threads),
   );
+}
+
+/** The time of each cause, in the order in which they come: one may have several parts. */
+function byCause({ parts }: Gap): [cause: string, ns: number][] {
+  const sums = new Map<string, number>();
+  for (const { cause, duration_ns } of parts) sums.set(cause, (sums.get(cause) ?? 0) + duration_ns);
+  return [...sums];
 }
 
 /** The code in all gaps of the cause, which one gap has few samples of. */

@@ -2,7 +2,7 @@
 
 import type { Gap, GapTotal } from "../data/gaps.ts";
 import type { Trace } from "../data/trace.ts";
-import { fill, h } from "../dom.ts";
+import { fill, h, keepFocus } from "../dom.ts";
 import { count, duration, instant, of, share } from "../time/format.ts";
 import { overlaps, type Range } from "../time/range.ts";
 import { type Awaited, type FindingsSoFar, part } from "./awaited.ts";
@@ -54,12 +54,14 @@ export class GapsPanel {
     private readonly trace: Trace,
     /** Goes to a gap, and to its part of a cause. */
     private readonly go: (gap: Gap, cause: string) => void,
+    /** Another cause was chosen. */
+    private readonly chosen: () => void = () => undefined,
   ) {
     this.causes = new Table<GapTotal>({
       name: "Idle time by cause",
       sorted: 2,
       empty: NEVER_IDLE,
-      pick: (row) => this.filter(this.cause === row.cause ? null : row.cause),
+      pick: (row) => this.choose(this.cause === row.cause ? null : row.cause),
       note: (row) => this.told(row),
       columns: [
         { head: "Cause", text: (row) => this.name(row.cause), sort: (row) => this.trace.causes.name(row.cause), wide: true, whole: true },
@@ -133,6 +135,20 @@ export class GapsPanel {
     this.filter(this.cause);
   }
 
+  /** The cause of which gaps are listed; "" of all. */
+  get only(): string {
+    return this.cause ?? "";
+  }
+
+  set only(cause: string) {
+    this.filter(this.trace.causes.get(cause) ? cause : null);
+  }
+
+  private choose(cause: string | null): void {
+    this.filter(cause);
+    this.chosen();
+  }
+
   private filter(cause: string | null): void {
     if (this.cause !== cause) this.list = this.listOf(cause);
     this.cause = cause;
@@ -148,14 +164,20 @@ export class GapsPanel {
     const narrowed = range !== null || finds !== null;
     this.list.empty = gap_count === 0 ? "" : narrowed ? NOT_FOUND : NOT_LISTED;
     this.list.show(gaps);
-    fill(
-      this.head,
-      cause ? h("span", {}, `${of(gaps.length, "gap", "gaps")} with ${this.trace.causes.name(cause)} `, h("button", { type: "button", onclick: () => this.filter(null) }, "show all")) : null,
+    const words = [
+      cause ? h("span", {}, `${of(gaps.length, "gap", "gaps")} with ${this.trace.causes.name(cause)} `, h("button", { type: "button", onclick: () => this.showAll() }, "show all")) : null,
       cause ? null : h("span", {}, narrowed ? `${of(gaps.length, "gap", "gaps")} of ${count(gap_count)}${range ? ", each with its whole length" : ""}` : `${of(gap_count, "gap", "gaps")}, ${duration(total_ns)} idle`),
       longest.length < gap_count ? h("span", { class: "note" }, ` · ${cause || narrowed ? "of " : ""}the ${count(longest.length)} longest${cause || narrowed ? "" : " are listed"}`) : null,
-    );
+    ];
+    keepFocus(this.head, () => fill(this.head, words));
     if (this.listed.firstChild !== this.head || this.listed.lastChild !== this.list.element) fill(this.listed, this.head, this.list.element);
     this.element.dataset.gaps = String(gap_count);
+  }
+
+  private showAll(): void {
+    this.choose(null);
+    // The button has gone.
+    this.list.element.focus();
   }
 
   /** The gaps that are listed. */

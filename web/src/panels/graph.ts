@@ -6,7 +6,6 @@ import { isMissing } from "../data/missing.ts";
 import type { DataSource } from "../data/source.ts";
 import { fill, h, svg } from "../dom.ts";
 import { Latest } from "../latest.ts";
-import type { Look } from "../look.ts";
 import { sentence } from "../sentence.ts";
 import { bytes, count, duration, of } from "../time/format.ts";
 import type { View } from "../view.ts";
@@ -25,11 +24,13 @@ export class GraphPanel {
   private readonly asked = new Latest();
 
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private asking = false;
+  /** What is shown, or asked for, is of an earlier generation. */
+  private old = false;
 
   constructor(
     private readonly view: View,
     private readonly source: DataSource,
-    private readonly look: Look,
     private readonly go: (node: GraphNode) => void,
   ) {
     fill(this.element, this.head, this.canvas);
@@ -39,10 +40,15 @@ export class GraphPanel {
   async open(): Promise<void> {
     const range = this.source.file ? null : this.view.selection;
     const wanted = range ? `${range.from_ns}-${range.to_ns}` : "all";
-    if (this.loaded === wanted) return;
+    if (this.loaded === wanted && (!this.old || this.asking)) return;
+    // What grew is shown until the newer is there.
+    if (this.loaded !== wanted) {
+      fill(this.head, h("span", { role: "status" }, "Folding the graph…"));
+      fill(this.canvas);
+    }
     this.loaded = wanted;
-    fill(this.head, h("span", { role: "status" }, "Folding the graph…"));
-    fill(this.canvas);
+    this.old = false;
+    this.asking = true;
     const last = this.asked.begin();
     try {
       const graph = await this.source.graph(this.view.trace.number, range ?? undefined);
@@ -51,12 +57,24 @@ export class GraphPanel {
       if (!last()) return;
       this.loaded = "";
       this.show({ missing: sentence(error) }, false);
+    } finally {
+      if (last()) {
+        this.asking = false;
+        if (this.old && this.loaded !== "" && this.element.isConnected) void this.open();
+      }
     }
+  }
+
+  /** The trace has more: asked for when what is under way has come, as otherwise nothing would ever be shown of a trace that grows faster. */
+  grown(): void {
+    this.old = true;
+    if (this.element.isConnected && !this.asking) void this.open();
   }
 
   /** What is shown is of another selection, or of an earlier generation. An answer that is under way is too. */
   forget(): void {
     this.loaded = "";
+    this.asking = false;
     this.asked.begin();
     clearTimeout(this.timer);
     // When the selection has rested, if the panel is seen.
@@ -123,7 +141,7 @@ export class GraphPanel {
     // It tells nodes of one kernel apart: by the outermost label or the innermost. The title has the whole path.
     const label = node.label && middleCut(node.label, 27);
     const go = (): void => this.go(node);
-    const group = svg(
+    return svg(
       "g",
       {
         class: `node node-${node.kind}`,
@@ -141,8 +159,6 @@ export class GraphPanel {
       label ? svg("text", { x: x + 10, y: y + 33, class: "node-note" }, label) : null,
       svg("text", { x: x + 10, y: y + (label ? 48 : 36), class: "node-note" }, figures),
     );
-    (group.querySelector(".cost") as SVGElement).style.fill = this.look.colours.accent;
-    return group;
   }
 }
 

@@ -1,7 +1,7 @@
 // Where the sampled warps of a kernel were, and what they waited for there (`gapscope record --instructions`).
 
 import type { Findings } from "../data/findings.ts";
-import type { SampledPlace } from "../data/kernels.ts";
+import type { SampledPlace, SampledStall } from "../data/kernels.ts";
 import { isMissing } from "../data/missing.ts";
 import { h } from "../dom.ts";
 import { of, share } from "../time/format.ts";
@@ -38,8 +38,15 @@ export function hotInstructions(findings: Findings | { missing: string } | null,
         ),
       ),
     ),
-    h("p", { class: "note" }, "Shares are of samples, over the whole recording: they are no times."),
+    toDo(sampled.stalls[0]),
+    h("p", { class: "note" }, "Shares are of samples, over the whole recording."),
   );
+}
+
+/** What most warps of the kernel waited for, and what to do about it. */
+function toDo(most: SampledStall | undefined): HTMLElement | null {
+  if (!most?.advice) return null;
+  return h("p", { class: "to-do" }, h("b", {}, `${reason(most)} ${share(most.share)}`), `: ${most.meaning ?? ""} To do: ${most.advice}.`);
 }
 
 /** `scale.cu:12`, or the instruction where there is no line. */

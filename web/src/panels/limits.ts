@@ -6,8 +6,8 @@ import { fill, h, svg } from "../dom.ts";
 import type { Look } from "../look.ts";
 import type { LaunchCounter } from "../data/launch-counters.ts";
 import { bytes, duration, known, of as counted, quantity, share, statisticsText } from "../time/format.ts";
-import { type FindingsSoFar, part } from "./awaited.ts";
-import { limitName, limitText, type NamedKernel, namedKernels, unitName } from "./kernels.ts";
+import { type Awaited, type FindingsSoFar, part } from "./awaited.ts";
+import { limitName, limitText, type NamedKernel, unitName } from "./kernels.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
@@ -67,16 +67,16 @@ export class LimitsPanel {
     this.element.append(h("div", { class: "limits-split" }, h("div", { class: "limits-side" }, this.picture, this.said), this.table.element));
   }
 
-  show(findings: FindingsSoFar, coming: string): void {
-    const rows = part(findings, coming, namedKernels);
-    this.table.take(rows.state === "there" ? { state: "there", value: rows.value.filter(({ total_ns }) => total_ns !== null) } : rows);
+  /** `rows` are of the whole recording or of the selected range; `aside` says so where one could take them for the other. */
+  show(findings: FindingsSoFar, coming: string, rows: Awaited<NamedKernel[]>, none: string | null = null, aside: string | null = null): void {
+    this.table.take(rows.state === "there" ? { state: "there", value: rows.value.filter(({ total_ns }) => total_ns !== null) } : rows, none);
     const limits = part(findings, coming, (found) => found.kernel_limits ?? { sentences: [] });
     if (rows.state !== "there" || limits.state !== "there") return fill(this.picture);
     const all = points(rows.value);
     this.picture.hidden = all.length === 0;
     fill(this.picture, all.length > 0 ? this.roofline(all) : null, h("figcaption", { class: "note" }, CAPTION));
     const sentences = limits.value.sentences.length > 0 ? limits.value.sentences : [WITHOUT];
-    fill(this.said, sentences.map((sentence) => h("p", { class: "note" }, sentence)));
+    fill(this.said, aside === null ? null : h("p", { class: "of-all" }, aside), sentences.map((sentence) => h("p", { class: "note" }, sentence)));
   }
 
   private roofline(all: Point[]): SVGElement {

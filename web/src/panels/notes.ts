@@ -8,13 +8,15 @@ import type { View } from "../view.ts";
 
 /** What is seen around a moment, at most, when it is gone to. */
 const AROUND_NS = 1e6;
+/** The text of a note that was given none. */
+const WITHOUT_TEXT = "bookmark";
 
 export class NotesPanel {
   readonly element = h("div", { class: "panel notes-panel" });
   private readonly head = h("div", { class: "panel-head" });
   private readonly problem = h("p", { class: "problem", role: "alert", hidden: true });
   private readonly form = h("form", { class: "note-form", hidden: true, onsubmit: (event: Event) => void this.submit(event) });
-  private readonly text = h("textarea", { rows: 2, maxlength: 10_000, "aria-label": "Text of the note", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
+  private readonly text = h("textarea", { rows: 2, maxlength: 10_000, placeholder: `Without a text it is a ${WITHOUT_TEXT}.`, "aria-label": "Text of the note", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   private readonly where = h("b");
   private readonly list = h("ul", { class: "notes", "aria-label": "Notes" });
   /** The place that is written at, and the note that is changed. */
@@ -71,7 +73,7 @@ export class NotesPanel {
   private open(range: Range, instead: Note | null): void {
     this.writing = { range, instead };
     this.where.textContent = placeText(noteAt(range, ""));
-    this.text.value = instead?.text ?? "";
+    this.text.value = instead && instead.text !== WITHOUT_TEXT ? instead.text : "";
     this.form.hidden = false;
     this.text.focus();
   }
@@ -85,11 +87,13 @@ export class NotesPanel {
   private async submit(event: Event): Promise<void> {
     event.preventDefault();
     const { writing } = this;
-    const text = this.text.value.trim();
-    if (!writing || text === "") return;
+    if (!writing) return;
+    const text = this.text.value.trim() || WITHOUT_TEXT;
     // What was not kept stays in the form.
-    if (await this.notes.save(noteAt(writing.range, text), writing.instead)) this.close();
-    else writing.instead = null;
+    const kept = await this.notes.save(noteAt(writing.range, text), writing.instead);
+    if (!kept) writing.instead = null;
+    // Another may be written by now.
+    else if (this.writing === writing) this.close();
   }
 
   private key(event: KeyboardEvent): void {

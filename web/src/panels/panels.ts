@@ -8,6 +8,7 @@ import type { Trace } from "../data/trace.ts";
 import { DependenciesTab } from "../dependencies/tab.ts";
 import { h } from "../dom.ts";
 import type { InRange } from "../in-range.ts";
+import type { ViewState } from "../link.ts";
 import type { Look } from "../look.ts";
 import { escaped } from "../search.ts";
 import type { Search } from "../searching.ts";
@@ -63,9 +64,11 @@ export class Panels {
   private readonly trace: Trace;
   private readonly code: CodePanel;
   private readonly kernels: ReturnType<typeof kernelTable>;
-  private readonly limits: LimitsPanel;
   private readonly graph: GraphPanel;
   private readonly noted: NotesPanel;
+  private readonly kept: Notes;
+  /** The state of the trace that notes were loaded in. */
+  private notesOf: string;
   private readonly about = new AboutPanel();
   private readonly tables: Tables;
 
@@ -80,18 +83,20 @@ export class Panels {
     const findName = ({ name }: { name: string }): void => search.pick(`^${escaped(name)}$`);
     this.compare = new ComparePanel(traces, source, steps.compare);
     const narrowed = new Narrowed({ range: () => view.select(null), search: () => search.for("") });
-    this.gaps = new GapsPanel(trace, steps.goToGap);
-    this.code = new CodePanel(view, look, findText);
+    this.gaps = new GapsPanel(trace, steps.goToGap, steps.changed);
+    this.code = new CodePanel(view, look, findText, steps.changed);
     this.kernels = kernelTable(trace, look, findName);
-    this.limits = new LimitsPanel(trace, look, findName);
+    const limits = new LimitsPanel(trace, look, findName);
     const labels = labelTable(({ path }) => findText(path));
-    this.graph = new GraphPanel(view, source, look, findName);
+    this.graph = new GraphPanel(view, source, findName);
     this.dependencies = new DependenciesTab(view, source, look, {
       isShown: () => this.tabs.shown === "dependencies",
       show: () => this.tabs.show("dependencies"),
       go: steps.goToRow,
     });
     this.sql = new SqlPanel(traces, source, steps.goToAnswer, steps.changed, keeps);
+    this.kept = new Notes(trace.number, source);
+    this.notesOf = this.edition;
     this.noted = this.notes();
     this.tabs = new Tabs(
       [
@@ -99,7 +104,7 @@ export class Panels {
         ...(ranks ? [{ name: "ranks" as const, title: "Ranks", element: ranks.element }] : []),
         { name: "code", title: "Code", element: this.code.element, opened: () => void this.code.open() },
         { name: "kernels", title: "Kernels", element: h("div", { class: "panel" }, this.kernels.element) },
-        { name: "limits", title: "Limits", element: this.limits.element },
+        { name: "limits", title: "Limits", element: limits.element },
         { name: "labels", title: "Labels", element: h("div", { class: "panel" }, labels.element) },
         { name: "dependencies", title: "Dependencies", element: this.dependencies.element, opened: () => this.dependencies.open() },
         { name: "graph", title: "Data flow", element: this.graph.element, opened: () => void this.graph.open() },
@@ -111,13 +116,19 @@ export class Panels {
       steps.changed,
       narrowed.element,
     );
-    this.tables = new Tables(view, look, { gaps: this.gaps, kernels: this.kernels, labels, narrowed, inRange, search }, steps.coming);
+    this.tables = new Tables(view, look, { gaps: this.gaps, kernels: this.kernels, limits, labels, narrowed, inRange, search }, steps.coming);
     view.onChange((change) => change === "selection" && this.graph.forget());
   }
 
+  /** What decides whether notes can be written. */
+  private get edition(): string {
+    const { edition, live } = this.trace.overview;
+    return `${edition}.${live}`;
+  }
+
   private notes(): NotesPanel {
-    const { view, source } = this.parts;
-    const notes = new Notes(this.trace.number, source);
+    const { view } = this.parts;
+    const notes = this.kept;
     notes.onChange(() => {
       view.notes = notes.all;
       view.changed("notes");
@@ -127,21 +138,30 @@ export class Panels {
     return new NotesPanel(view, notes, (note) => goToNote(view, note));
   }
 
+  /** What of the panels' tables is shown, as the address has it. */
+  get filters(): Pick<ViewState, "cause" | "code_cause" | "code_label"> {
+    const { cause, label } = this.code.only;
+    return { cause: this.gaps.only, code_cause: cause, code_label: label };
+  }
+
+  /** Absent ones stay as they are. */
+  set filters({ cause, code_cause, code_label }: Pick<ViewState, "cause" | "code_cause" | "code_label">) {
+    if (cause !== undefined) this.gaps.only = cause;
+    if (code_cause === undefined && code_label === undefined) return;
+    const { only } = this.code;
+    this.code.only = { cause: code_cause ?? only.cause, label: code_label ?? only.label };
+  }
+
   /** Shows what the analyses say by now. */
   show(): void {
     const { findings, overview } = this.trace;
     this.about.show(overview, findings && !isMissing(findings) ? findings : null, this.parts.folded);
-    this.showTables();
-  }
-
-  private showTables(): void {
     this.tables.show();
-    this.limits.show(this.trace.findings, this.steps.coming());
   }
 
   /** The colours of work may be others. */
   recolour(): void {
-    if (this.kernels.all.length > 0) this.showTables();
+    if (this.kernels.all.length > 0) this.tables.show();
   }
 
   /** The search finds something else. */
@@ -158,8 +178,11 @@ export class Panels {
 
   /** A trace has more than before. */
   grown(): void {
-    this.graph.forget();
-    this.dependencies.forget();
+    this.graph.grown();
+    this.dependencies.grown();
+    if (this.notesOf === this.edition) return;
+    this.notesOf = this.edition;
+    void this.kept.load();
   }
 
   showNote(note: Note): void {

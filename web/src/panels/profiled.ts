@@ -7,6 +7,7 @@ import { h } from "../dom.ts";
 import { bytes, duration, of, share } from "../time/format.ts";
 
 const MOST_STALLS = 4;
+const REPLAYED = "Measured while the launch was run again and again, alone: caches hold what the run before left, and clocks are not locked.";
 
 /** The last profile of the kernel of this name; `null` where there is none. */
 export function profiledKernel(findings: Findings | { missing: string } | null, kernel: string): HTMLElement | null {
@@ -45,6 +46,7 @@ export function profiledKernel(findings: Findings | { missing: string } | null, 
         ),
       ),
     ),
+    h("p", { class: "note" }, REPLAYED),
   );
 }
 

@@ -31,7 +31,7 @@ export class SelectionPanel {
     inRange.onChange(() => this.show());
   }
 
-  private show(): void {
+  show(): void {
     const { selection, trace } = this.view;
     this.element.hidden = selection === null;
     cancelAnimationFrame(this.calculating);
@@ -62,13 +62,13 @@ export class SelectionPanel {
 
   private device(trace: Trace, group: string, name: string, range: Range): HTMLElement | null {
     const lanes = trace.tracks
-      .filter((track) => track.overview.group === group && track.kind === "work" && track.state === "ready")
+      .filter((track) => track.overview.group === group && track.kind === "work" && track.has(range))
       .flatMap((track) => track.lanes);
     if (lanes.length === 0) return null;
     // What is not there yet, or cannot be had, may be busy too.
-    const other = trace.tracks.some((track) => track.overview.group === group && track.kind === "work" && track.state !== "ready" && track.overview.rows !== 0);
+    const other = trace.tracks.some((track) => track.overview.group === group && track.kind === "work" && !track.has(range) && track.overview.rows !== 0);
     const busy_ns = unionBusy(lanes, range);
-    const gaps = trace.tracks.filter((track) => track.overview.group === group && track.kind === "gaps" && track.state === "ready");
+    const gaps = trace.tracks.filter((track) => track.overview.group === group && track.kind === "gaps" && track.has(range));
     const causes = partsIn(gaps.flatMap((track) => track.lanes), range).filter((total) => total.total_ns > 0);
     const explained = causes.reduce((sum, total) => sum + total.total_ns, 0);
     const rest = length(range) - busy_ns - explained;
@@ -139,8 +139,8 @@ export class SelectionPanel {
   }
 
   private kernels(trace: Trace, range: Range): HTMLElement {
-    const absent = trace.tracks.filter((track) => track.kind === "work" && track.state !== "ready" && track.overview.rows !== 0);
-    const lanes = trace.tracks.filter((track) => track.kind === "work" && track.state === "ready").flatMap((track) => track.lanes);
+    const absent = trace.tracks.filter((track) => track.kind === "work" && !track.has(range) && track.overview.rows !== 0);
+    const lanes = trace.tracks.filter((track) => track.kind === "work" && track.has(range)).flatMap((track) => track.lanes);
     const totals = startingIn(lanes, range);
     const events = totals.reduce((sum, total) => sum + total.count, 0);
     const sum_ns = totals.reduce((sum, total) => sum + total.total_ns, 0);

@@ -13,6 +13,7 @@ export class Sidebar {
   readonly element: HTMLElement;
   readonly legend: Legend;
   private readonly details: DetailsPanel;
+  private readonly selection: SelectionPanel;
 
   constructor(
     private readonly view: View,
@@ -25,11 +26,12 @@ export class Sidebar {
   ) {
     this.legend = new Legend(view.trace, look);
     this.details = new DetailsPanel(view, source, look, steps);
+    this.selection = new SelectionPanel(view, source, look, inRange);
     this.element = h(
       "section",
       { class: "side", "aria-label": "Beside the timeline" },
       this.details.element,
-      new SelectionPanel(view, source, look, inRange).element,
+      this.selection.element,
       this.legend.element,
       h(
         "div",
@@ -45,6 +47,12 @@ export class Sidebar {
   follow(view: View): void {
     this.details.follow(view);
     view.onChange((change) => change === "event" && this.fill());
+  }
+
+  /** Colours are others; the legend is shown with the findings. */
+  recolour(): void {
+    this.selection.show();
+    this.details.recolour();
   }
 
   private fill(): void {

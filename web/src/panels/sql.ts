@@ -3,7 +3,8 @@
 import type { DataSource } from "../data/source.ts";
 import { type Catalogue, type Cell, type Clock, momentColumn, order, placeOf, type Reading, readings, shown, type SqlAnswer, tableOf, telling, written } from "../data/sql.ts";
 import type { Trace } from "../data/trace.ts";
-import { fill, h } from "../dom.ts";
+import { isMissing } from "../data/missing.ts";
+import { fill, h, keepFocus } from "../dom.ts";
 import { History } from "../history.ts";
 import { Latest } from "../latest.ts";
 import { sentence } from "../sentence.ts";
@@ -26,7 +27,9 @@ export interface SqlPlace {
 
 export class SqlPanel {
   readonly element = h("div", { class: "panel sql-panel" });
-  private readonly list = h("nav", { class: "sql-list", "aria-label": "Queries and tables", tabindex: "0" });
+  private readonly saved = h("div");
+  private readonly earlier = h("div");
+  private readonly tables = h("div");
   private readonly editor = h("textarea", {
     class: "sql",
     rows: 2,
@@ -71,7 +74,7 @@ export class SqlPanel {
       h(
         "div",
         { class: "split" },
-        this.list,
+        h("nav", { class: "sql-list", "aria-label": "Queries and tables", tabindex: "0" }, this.saved, this.earlier, this.tables),
         h("div", { class: "sql-asked" }, this.editor, h("div", { class: "panel-head" }, this.runs, this.stops, this.said, this.copies), this.warned, this.result),
       ),
     );
@@ -106,28 +109,38 @@ export class SqlPanel {
   }
 
   private async load(): Promise<void> {
-    fill(this.list, h("p", { class: "working" }, "Asking what there is…"));
-    try {
-      [this.catalogue] = await Promise.all([this.source.catalogue(), this.history.load()]);
-    } catch (error) {
+    fill(this.saved, h("p", { class: "working" }, "Asking what there is…"));
+    const [catalogue] = await Promise.all([this.source.catalogue().catch((error: unknown) => ({ missing: sentence(error) })), this.history.load()]);
+    this.fillEarlier();
+    if (isMissing(catalogue)) {
       this.opened = false;
       this.element.dataset.catalogue = "missing";
-      return fill(this.list, h("p", { class: "problem" }, sentence(error)));
+      return fill(this.saved, h("p", { class: "problem" }, catalogue.missing));
     }
+    this.catalogue = catalogue;
+    this.fillCatalogue(catalogue);
     this.element.dataset.catalogue = "there";
-    this.fillList();
   }
 
-  private fillList(): void {
-    const { saved, tables } = this.catalogue ?? { saved: [], tables: [] };
-    const query = (name: string, says: string, sql: string): HTMLElement => h("li", {}, h("button", { type: "button", class: "query", title: sql, onclick: () => this.choose(sql) }, h("b", {}, name), says ? h("span", { class: "note" }, says) : null));
-    const earlier = this.history.all;
+  private fillEarlier(): void {
+    const { all } = this.history;
+    keepFocus(this.earlier, () =>
+      fill(
+        this.earlier,
+        all.length > 0 ? h("h2", { class: "part" }, "Earlier") : null,
+        all.length > 0 ? h("ul", { class: "earlier" }, all.map((sql) => this.query(sql.replace(/\s+/g, " ").slice(0, LONG), "", sql))) : null,
+      ),
+    );
+  }
+
+  private query(name: string, says: string, sql: string): HTMLElement {
+    return h("li", {}, h("button", { type: "button", class: "query", title: sql, onclick: () => this.choose(sql) }, h("b", {}, name), says ? h("span", { class: "note" }, says) : null));
+  }
+
+  private fillCatalogue({ saved, tables }: Catalogue): void {
+    fill(this.saved, h("h2", { class: "part" }, "Saved queries"), h("ul", {}, saved.map(({ name, meaning, sql }) => this.query(name, meaning, sql))));
     fill(
-      this.list,
-      h("h2", { class: "part" }, "Saved queries"),
-      h("ul", {}, saved.map(({ name, meaning, sql }) => query(name, meaning, sql))),
-      earlier.length > 0 ? h("h2", { class: "part" }, "Earlier") : null,
-      earlier.length > 0 ? h("ul", { class: "earlier" }, earlier.map((sql) => query(sql.replace(/\s+/g, " ").slice(0, LONG), "", sql))) : null,
+      this.tables,
       h("h2", { class: "part" }, "Tables"),
       tables.map(({ name, meaning, columns }) =>
         h(
@@ -194,7 +207,7 @@ export class SqlPanel {
     this.say("Asking…");
     this.warned.hidden = true;
     this.history.add(sql);
-    this.fillList();
+    this.fillEarlier();
     this.changed();
     try {
       const answer = await this.source.query(sql, this.running?.signal);
@@ -236,7 +249,7 @@ export class SqlPanel {
   private column(name: string, at: number, reading: Reading, leads: boolean, clockOf: (row: Cell[]) => Clock | null): Column<Cell[]> {
     return {
       head: name,
-      ...(reading === "moment" ? { says: "From the start of the recording, as everywhere on the page." } : {}),
+      ...(reading === "moment" || reading === "from-start" ? { says: "From the start of the recording, as everywhere on the page." } : {}),
       text: (row) => {
         const cell = row[at];
         if (cell === null) return h("span", { class: "null" }, "NULL");

@@ -82,9 +82,10 @@ export class Table<Row> {
     fill(this.none, rows.says);
   }
 
-  /** Shows other rows; who has scrolled stays there. */
+  /** Shows other rows; who has scrolled stays there, and the keyboard on its row. */
   show(rows: readonly Row[]): void {
     const { scrollTop } = this.element;
+    const focused = this.focused();
     const { shown } = this;
     this.none.className = "empty";
     fill(this.none, this.emptiness);
@@ -92,6 +93,21 @@ export class Table<Row> {
     this.sort();
     while (this.shown < Math.min(shown, this.rows.length)) this.add();
     this.element.scrollTop = scrollTop;
+    if (focused) this.focus(focused);
+  }
+
+  /** What the row says that has the keyboard, and what its button does. */
+  private focused(): { row: string; button: string } | null {
+    const button = document.activeElement;
+    const row = this.body.contains(button) ? button?.closest("tr") : null;
+    return row ? { row: row.textContent ?? "", button: button?.textContent ?? "" } : null;
+  }
+
+  /** Its figures may have changed; where it is gone, the table has the keyboard. */
+  private focus({ row, button }: { row: string; button: string }): void {
+    const rows = [...this.body.rows];
+    const same = rows.find(({ textContent }) => textContent === row) ?? rows.find((one) => one.querySelector("button")?.textContent === button);
+    (same?.querySelector("button") ?? this.element).focus({ preventScroll: true });
   }
 
   private sortBy(number: number): void {

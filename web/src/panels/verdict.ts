@@ -76,6 +76,8 @@ export class Verdict {
     this.element.dataset.verdict = findings.verdict;
     const early = overview.live && findings.verdict === "unknown";
     const { ranks } = this;
+    const devices = findings.idle_time?.devices ?? [];
+    const ofDevices = devices.length > 1 ? each("Verdict of each device", devices.map(({ device, verdict, verdict_sentence }) => ({ name: deviceName(findings, device), verdict, sentence: verdict_sentence }))) : null;
     this.element.dataset.together = ranks?.verdict ?? "";
     if (ranks) {
       const all = h("span", { class: "note" }, ` all ${of(ranks.ranks.length, "rank", "ranks")} together`);
@@ -84,10 +86,10 @@ export class Verdict {
         h("div", { class: "verdict-words" }, h("h1", { class: `bound bound-${ranks.verdict}` }, boundName(ranks.verdict), all), h("p", { title: ranks.verdict_sentence }, ranks.verdict_sentence)),
         evidence(ranks.verdict_evidence, this.trace.causes),
         this.facts(findings, overview),
-        each(ranks.ranks.map(({ rank, verdict, verdict_sentence }) => ({ name: `rank ${rank}`, verdict, sentence: verdict_sentence, first: `rank ${rank}` === this.whose, choose: () => this.choose(rank) }))),
+        each("Verdict of each rank", ranks.ranks.map(({ rank, verdict, verdict_sentence }) => ({ name: `rank ${rank}`, verdict, sentence: verdict_sentence, first: `rank ${rank}` === this.whose, choose: () => this.choose(rank) }))),
+        ofDevices && this.whose !== null ? h("div", { class: "each-of" }, h("span", { class: "note" }, `${this.whose}:`), ofDevices) : null,
       );
     }
-    const devices = findings.idle_time?.devices ?? [];
     fill(
       this.element,
       h(
@@ -98,7 +100,7 @@ export class Verdict {
       ),
       evidence(findings.verdict_evidence, this.trace.causes),
       this.facts(findings, overview),
-      devices.length > 1 ? each(devices.map(({ device, verdict, verdict_sentence }) => ({ name: deviceName(findings, device), verdict, sentence: verdict_sentence }))) : null,
+      ofDevices,
     );
   }
 
@@ -129,7 +131,7 @@ export class Verdict {
     return h(
       "dl",
       { class: "facts" },
-      facts.map(([name, value, title]) => h("div", { title }, h("dt", {}, name), h("dd", {}, value))),
+      facts.map(([name, value, title]) => h("div", { class: name === "Clock error" ? null : "spare", title }, h("dt", {}, name), h("dd", {}, value))),
       lost > 0 ? h("div", { class: "lost", title: overview.losses.map(({ what, count: n, reason }) => `${of(n, what, what)}: ${reason}`).join("\n") }, h("dt", {}, "Not recorded"), h("dd", {}, count(lost))) : null,
       overview.complete ? null : h("div", { class: "lost" }, h("dt", {}, "Recording"), h("dd", {}, overview.live ? "running" : "not complete")),
     );
@@ -148,13 +150,13 @@ interface OneVerdict {
 }
 
 /** The verdict of each device or rank, in a line. */
-function each(verdicts: readonly OneVerdict[]): HTMLElement {
+function each(label: string, verdicts: readonly OneVerdict[]): HTMLElement {
   const one = ({ name, verdict, sentence, first, choose }: OneVerdict): HTMLElement => {
     const words = [h("b", {}, name), h("span", { class: `bound-${verdict}` }, ` ${boundName(verdict).toLowerCase()}`)];
     return h("li", { "data-verdict": verdict, title: sentence }, choose && !first ? h("button", { type: "button", onclick: choose }, words) : h("span", { "aria-current": first ? "true" : null }, words));
   };
   const rest = verdicts.length - MOST_VERDICTS;
-  return h("ul", { class: "each-verdict", "aria-label": "Verdict of each" }, verdicts.slice(0, MOST_VERDICTS).map(one), rest > 0 ? h("li", { class: "note" }, `and ${count(rest)} more`) : null);
+  return h("ul", { class: "each-verdict", "aria-label": label }, verdicts.slice(0, MOST_VERDICTS).map(one), rest > 0 ? h("li", { class: "note" }, `and ${count(rest)} more`) : null);
 }
 
 function deviceName({ devices }: Findings, device: number): string {

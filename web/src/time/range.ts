@@ -16,6 +16,11 @@ export function overlaps(a: Range, b: Range): boolean {
   return a.from_ns < b.to_ns && b.from_ns < a.to_ns;
 }
 
+/** What two ranges share; null for nothing. */
+export function shared(a: Range, b: Range): Range | null {
+  return overlaps(a, b) ? { from_ns: Math.max(a.from_ns, b.from_ns), to_ns: Math.min(a.to_ns, b.to_ns) } : null;
+}
+
 /** The range of two times in any order. */
 export function between(a_ns: number, b_ns: number): Range {
   return { from_ns: Math.min(a_ns, b_ns), to_ns: Math.max(a_ns, b_ns) };
@@ -77,6 +82,10 @@ export class Scale {
   }
   ns(x: number): number {
     return this.range.from_ns + (x - this.left_px) / this.pixels_per_ns;
+  }
+  /** The same scale for a part of its range. */
+  part(range: Range): Scale {
+    return range === this.range ? this : new Scale(range, this.x(range.from_ns), length(range) * this.pixels_per_ns);
   }
 }
 

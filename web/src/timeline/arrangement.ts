@@ -3,6 +3,7 @@
 import type { CallFacts } from "../data/causes.ts";
 import type { Group } from "../data/overview.ts";
 import type { Trace, Track } from "../data/trace.ts";
+import { count } from "../time/format.ts";
 import { trackWords } from "./track-words.ts";
 
 /** From so many tracks on the secondary ones are hidden at first. */
@@ -94,21 +95,24 @@ export class Arrangement {
     return { pinned, sections };
   }
 
-  /** Threads of which nothing is drawn but calls of one kind, by that kind. */
+  /** Threads of which nothing is drawn but calls of one kind, and the code in them, by that kind. */
   private bundlesOf(group: Group, tracks: readonly Track[]): Bundle[] {
-    const thread = ({ overview }: Track): string => `${overview.process}.${overview.thread}`;
-    const drawn = new Map<string, number>();
-    for (const track of tracks) drawn.set(thread(track), (drawn.get(thread(track)) ?? 0) + 1);
-    const alike = new Map<string, Track[]>();
-    const does = (call: string): string => onlyDoes(call, this.trace.causes.call(call));
+    const threads = new Map<string, Track[]>();
     for (const track of tracks) {
-      const call = track.overview.only_call;
-      if (track.kind !== "calls" || !call || drawn.get(thread(track)) !== 1) continue;
-      alike.set(does(call), [...(alike.get(does(call)) ?? []), track]);
+      const thread = `${track.overview.process}.${track.overview.thread}`;
+      threads.set(thread, [...(threads.get(thread) ?? []), track]);
     }
-    return [...alike].flatMap(([what, tracks]) => {
+    const alike = new Map<string, Track[][]>();
+    for (const own of threads.values()) {
+      const [calls, ...more] = own.filter(({ kind }) => kind !== "samples");
+      const call = calls?.overview.only_call;
+      if (calls?.kind !== "calls" || !call || more.length > 0) continue;
+      const does = onlyDoes(call, this.trace.causes.call(call));
+      alike.set(does, [...(alike.get(does) ?? []), own]);
+    }
+    return [...alike].flatMap(([what, threads]) => {
       const id = `${group.id}.${what.replaceAll(" ", "-")}`;
-      return tracks.length < LEAST_BUNDLE ? [] : [{ id, name: `${tracks.length} threads that only ${what}`, tracks, folded: !this.marks.u.has(id) }];
+      return threads.length < LEAST_BUNDLE ? [] : [{ id, name: `${count(threads.length)} threads that only ${what}`, tracks: threads.flat(), folded: !this.marks.u.has(id) }];
     });
   }
 

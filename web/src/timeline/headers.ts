@@ -1,13 +1,19 @@
 // The names of the tracks, as elements beside the canvas: by them tracks are moved, pinned, hidden and folded.
 
 import type { Trace, Track } from "../data/trace.ts";
-import { fill, h } from "../dom.ts";
+import { h } from "../dom.ts";
 import { count, of } from "../time/format.ts";
 import type { Arrangement } from "./arrangement.ts";
 import { Drag } from "./drag.ts";
 import type { HeadRow, Layout, Row, TrackRow } from "./layout.ts";
 import { TrackMenu } from "./track-menu.ts";
 import { trackWords } from "./track-words.ts";
+
+/** A row as it is shown. Its elements stay while data come in: a button that is replaced between press and release is never clicked. */
+interface ShownRow {
+  element: HTMLElement;
+  show(row: Row, trace: Trace): void;
+}
 
 export class Headers {
   readonly element = h("div", { class: "headers", role: "group", "aria-label": "Tracks", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
@@ -16,6 +22,7 @@ export class Headers {
   readonly menu: TrackMenu;
   private readonly pinned = h("div", { class: "pinned-headers" });
   private readonly drag: Drag;
+  private shown = new Map<string, ShownRow>();
   /** The row that the Tab key comes to. */
   private at: string | null = null;
 
@@ -29,65 +36,84 @@ export class Headers {
     this.pinned.style.height = `${layout.pinned_px}px`;
     this.pinned.classList.toggle("sticky", sticky_px > 0);
     this.pinned.hidden = layout.pinned_px === 0;
-    fill(this.pinned, layout.rows.filter(({ pinned }) => pinned).map((row) => this.row(row, trace)));
-    fill(this.element, this.pinned, layout.rows.filter(({ pinned }) => !pinned).map((row) => this.row(row, trace)), this.drag.line);
+    const before = this.shown;
+    this.shown = new Map();
+    const elements = (rows: Row[]): HTMLElement[] => rows.map((row) => this.row(row, trace, before));
+    arrange(this.pinned, elements(layout.rows.filter(({ pinned }) => pinned)));
+    arrange(this.element, [this.pinned, ...elements(layout.rows.filter(({ pinned }) => !pinned)), this.drag.line]);
     // At least as high as what is seen, so that the canvas beside it stays whole.
     this.element.style.height = `${layout.height}px`;
     this.rove();
     if (focused !== null && document.activeElement !== this.button(focused)) this.focus(focused);
   }
 
-  private row(row: Row, trace: Trace): HTMLElement {
-    const element = row.what === "head" ? this.head(row) : this.track(row, trace);
-    element.style.top = `${row.top}px`;
-    element.style.height = `${row.height}px`;
-    return element;
+  private row(row: Row, trace: Trace, before: Map<string, ShownRow>): HTMLElement {
+    const id = row.what === "head" ? `head ${row.id}` : `track ${row.track.id}`;
+    const shown = before.get(id) ?? (row.what === "head" ? this.head(row) : this.track(row));
+    this.shown.set(id, shown);
+    shown.show(row, trace);
+    shown.element.style.top = `${row.top}px`;
+    shown.element.style.height = `${row.height}px`;
+    return shown.element;
   }
 
-  private head(row: HeadRow): HTMLElement {
-    return h(
+  private head(first: HeadRow): ShownRow {
+    let row = first;
+    const fold = h("span", { class: "fold", "aria-hidden": "true" });
+    const name = h("span", { class: "clip" });
+    const button = h("button", { type: "button", "data-head": row.id, onclick: () => this.drag.wasClick && this.arrangement.fold(row.id, !row.closed) }, fold, name);
+    const hide = quick(() => row.bundle && this.arrangement.show(row.bundle, false));
+    if (row.bundle) button.setAttribute("aria-keyshortcuts", "Delete");
+    return {
+      element: row.bundle ? h("div", { class: "bundle", "data-head": row.id }, button, h("span", { class: "quicks" }, hide)) : button,
+      show: (now) => {
+        row = now as HeadRow;
+        button.className = row.depth === 0 ? "group-name" : "group-name bundle-name";
+        button.title = row.name;
+        button.setAttribute("aria-expanded", String(!row.closed));
+        fold.textContent = row.closed ? "▸" : "▾";
+        name.textContent = row.name;
+        saysOf(hide, "hide", "Hide", row.name);
+      },
+    };
+  }
+
+  private track(first: TrackRow): ShownRow {
+    let row = first;
+    const name = h("span", { class: "clip" });
+    const note = h("span", { class: "clip note" });
+    const handle = h(
       "button",
       {
-        class: row.depth === 0 ? "group-name" : "group-name bundle-name",
         type: "button",
-        "aria-expanded": String(!row.closed),
-        title: row.name,
-        "data-head": row.id,
-        onclick: () => this.drag.wasClick && this.arrangement.fold(row.id, !row.closed),
+        class: "track-handle",
+        "aria-haspopup": "menu",
+        "aria-keyshortcuts": "Alt+ArrowUp Alt+ArrowDown Delete",
+        onclick: (event: Event) => this.drag.wasClick && this.menu.open(row.track, event.currentTarget as HTMLElement),
       },
-      h("span", { class: "fold", "aria-hidden": "true" }, row.closed ? "▸" : "▾"),
-      h("span", { class: "clip" }, row.name),
+      name,
+      note,
     );
-  }
-
-  private track({ track, hidden_lanes, height, pinned }: TrackRow, trace: Trace): HTMLElement {
-    const state = stateOf(track, hidden_lanes, trace);
-    const words = trackWords(track);
-    const note = [words.note, state].filter(Boolean).join(", ");
-    const quick = (what: string, says: string, done: () => void): HTMLElement =>
-      h("button", { type: "button", class: `quick ${what}`, tabindex: "-1", title: says, "aria-label": `${says}: ${words.title}`, onclick: done });
-    return h(
-      "div",
-      { class: `track-name kind-${track.kind}${pinned ? " pinned" : ""}`, title: [words.title, state].filter(Boolean).join(" · "), "data-track": track.id, "data-lanes": track.lanes.length },
-      h(
-        "button",
-        {
-          type: "button",
-          class: "track-handle",
-          "aria-haspopup": "menu",
-          "aria-keyshortcuts": "Alt+ArrowUp Alt+ArrowDown Delete",
-          onclick: (event: Event) => this.drag.wasClick && this.menu.open(track, event.currentTarget as HTMLElement),
-        },
-        h("span", { class: "clip" }, words.name),
-        note && height >= 36 ? h("span", { class: "clip note" }, note) : null,
-      ),
-      h(
-        "span",
-        { class: "quicks" },
-        quick(pinned ? "unpin" : "pin", pinned ? "Unpin" : "Pin to the top", () => this.arrangement.pin(track, !pinned)),
-        quick("hide", "Hide", () => this.arrangement.show([track], false)),
-      ),
-    );
+    const pin = quick(() => this.arrangement.pin(row.track, !row.pinned));
+    const hide = quick(() => this.arrangement.show([row.track], false));
+    const element = h("div", { "data-track": row.track.id }, handle, h("span", { class: "quicks" }, pin, hide));
+    return {
+      element,
+      show: (now, trace) => {
+        row = now as TrackRow;
+        const { track, pinned } = row;
+        const state = stateOf(track, row.hidden_lanes, trace);
+        const words = trackWords(track);
+        element.className = `track-name kind-${track.kind}${pinned ? " pinned" : ""}`;
+        element.title = [words.title, state].filter(Boolean).join(" · ");
+        element.dataset.lanes = String(track.lanes.length);
+        name.textContent = words.name;
+        note.textContent = [words.note, state].filter(Boolean).join(", ");
+        note.hidden = !note.textContent || row.height < 36;
+        saysOf(pin, pinned ? "unpin" : "pin", pinned ? "Unpin" : "Pin to the top", words.title);
+        saysOf(hide, "hide", "Hide", words.title);
+      },
+    };
   }
 
   // ---- keyboard: the arrows go from row to row, the Tab key enters and leaves ----
@@ -132,7 +158,8 @@ export class Headers {
           ArrowDown: () => go(at + 1),
           Home: () => go(0),
           End: () => go(buttons.length - 1),
-          ...(folds ? { ArrowLeft: () => this.arrangement.fold(id, true), ArrowRight: () => this.arrangement.fold(id, false) } : { Delete: () => this.hide(id, at) }),
+          ...(folds ? { ArrowLeft: () => this.arrangement.fold(id, true), ArrowRight: () => this.arrangement.fold(id, false) } : {}),
+          Delete: () => this.hide(id, at),
         };
     const done = keys[event.key];
     if (!done) return;
@@ -144,18 +171,42 @@ export class Headers {
   private step(id: string, by: 1 | -1): void {
     const place = this.arrangement.step(id, by);
     this.at = id;
-    this.said.textContent = place ? `Moved to place ${place.at} of ${place.of}.` : by < 0 ? "It is the first." : "It is the last.";
+    this.said.textContent = place ? `Moved to place ${count(place.at)} of ${count(place.of)}.` : by < 0 ? "It is the first." : "It is the last.";
   }
 
   private hide(id: string, at: number): void {
-    const track = this.arrangement.all.flatMap(({ tracks }) => tracks).find((track) => track.id === id);
-    if (!track) return;
-    this.at = idOf(this.buttons[at + 1] ?? this.buttons[at - 1]);
-    const next = this.at;
-    this.arrangement.show([track], false);
-    this.said.textContent = `${trackWords(track).title} is hidden.`;
+    const { all, arranged } = this.arrangement;
+    const track = all.flatMap(({ tracks }) => tracks).find((track) => track.id === id);
+    const bundle = arranged.sections.flatMap(({ bundles }) => bundles).find((bundle) => bundle.id === id);
+    const hidden = track ? [track] : bundle?.tracks;
+    if (!hidden) return;
+    const { buttons } = this;
+    const gone = new Set(hidden.map(({ id }) => id));
+    const next = [...buttons.slice(at + 1), ...buttons.slice(0, at).reverse()].map(idOf).find((other) => !gone.has(other)) ?? "";
+    this.at = next;
+    this.arrangement.show(hidden, false);
+    this.said.textContent = track ? `${trackWords(track).title} is hidden.` : `${bundle?.name} are hidden.`;
     this.focus(next);
   }
+}
+
+function quick(done: () => void): HTMLElement {
+  return h("button", { type: "button", tabindex: "-1", onclick: done });
+}
+
+function saysOf(quick: HTMLElement, what: string, says: string, of_what: string): void {
+  quick.className = `quick ${what}`;
+  quick.title = says;
+  quick.setAttribute("aria-label", `${says}: ${of_what}`);
+}
+
+/** Puts elements into another in their order; those that are there and in order are not touched. */
+function arrange(inside: HTMLElement, elements: HTMLElement[]): void {
+  const wanted = new Set<Element>(elements);
+  for (const child of [...inside.children]) if (!wanted.has(child)) child.remove();
+  elements.forEach((element, at) => {
+    if (inside.children[at] !== element) inside.insertBefore(element, inside.children[at] ?? null);
+  });
 }
 
 function idOf(element: Element | null | undefined): string {
@@ -167,6 +218,7 @@ function stateOf(track: Track, hidden: number, trace: Trace): string {
   const said: string[] = [];
   if (typeof track.state === "object") said.push(track.summary ? "busy share only" : trace.overview.live ? "nothing yet" : track.state.missing);
   else if (track.state === "loading") said.push("loading…");
+  else if (track.state === "part") said.push(`${of(track.overview.rows ?? 0, "row", "rows")}${track.part && !track.part.slices ? "" : " in slices"}`);
   else if (!track.isCounter && track.overview.rows !== null) said.push(of(track.overview.rows, "row", "rows"));
   if (track.overview.untimed > 0) said.push(`${count(track.overview.untimed)} untimed`);
   if (hidden > 0) said.push(`${of(hidden, "lane", "lanes")} not drawn`);

@@ -21,6 +21,8 @@ export interface HeadRow {
   depth: 0 | 1;
   /** Of threads that are folded: how busy the busiest of them is in each slice of time. */
   summary: Uint8Array | null;
+  /** Of threads: their tracks, which are hidden with it. */
+  bundle: readonly Track[] | null;
   pinned: false;
   top: number;
   height: number;
@@ -77,7 +79,7 @@ export function layout(arrangement: Arrangement, terse = false): Layout {
     top += GROUP_PX;
   };
   const add = (track: Track, pinned = false): void => {
-    const all = track.isCounter ? 1 : Math.max(1, track.lanes.length);
+    const all = track.isCounter ? 1 : Math.max(1, track.laneCount);
     const lanes = Math.min(all, MOST_LANES);
     const lane_px = lanePixels(track, lanes);
     const height = lane_px * lanes + 2 * PAD_PX;
@@ -88,12 +90,12 @@ export function layout(arrangement: Arrangement, terse = false): Layout {
   const pinned_px = top;
   for (const { group, folded, tracks, bundles } of sections) {
     if (!terse || sections.length > 1) {
-      head({ id: group.id, name: group.name, closed: folded, depth: 0, summary: null });
+      head({ id: group.id, name: group.name, closed: folded, depth: 0, summary: null, bundle: null });
       if (folded) continue;
     }
     for (const track of tracks) add(track);
     for (const bundle of bundles) {
-      head({ id: bundle.id, name: bundle.name, closed: bundle.folded, depth: 1, summary: bundle.folded ? busiest(bundle.tracks) : null });
+      head({ id: bundle.id, name: bundle.name, closed: bundle.folded, depth: 1, summary: bundle.folded ? busiest(bundle.tracks) : null, bundle: bundle.tracks });
       if (!bundle.folded) for (const track of bundle.tracks) add(track);
     }
   }
@@ -101,7 +103,7 @@ export function layout(arrangement: Arrangement, terse = false): Layout {
 }
 
 function busiest(tracks: readonly Track[]): Uint8Array | null {
-  const summaries = tracks.flatMap(({ summary }) => (summary ? [summary] : []));
+  const summaries = tracks.flatMap(({ kind, summary }) => (summary && kind !== "samples" ? [summary] : []));
   return summaries.length === 0 ? null : summaries[0].map((_, bin) => summaries.reduce((most, summary) => Math.max(most, summary[bin]), 0));
 }
 

@@ -1,6 +1,7 @@
 // Draws the tracks of a view on a canvas.
 
 import type { Counter } from "../data/counter.ts";
+import type { Slices } from "../data/slices.ts";
 import type { Track } from "../data/trace.ts";
 import { inkOn } from "../draw/palette.ts";
 import type { Texts } from "../draw/texts.ts";
@@ -138,11 +139,30 @@ export class Painter {
       if (track.counter) this.counter(canvas, row, track.counter, scale);
       return;
     }
-    if (track.state !== "ready") {
+    if (track.state !== "ready" && track.state !== "part") {
       const { work, host } = this.look.colours;
       if (track.summary) this.busy(canvas, view, row, track.summary, scale, track.kind === "work" ? work[work.length - 1] : host);
       return;
     }
+    for (const { range, slices } of track.pieces(scale.range)) {
+      if (slices) this.slices(canvas, view, row, slices, scale.part(range));
+      else this.lanes(canvas, view, row, scale.part(range));
+    }
+  }
+
+  /** Draws slices of time. */
+  private slices(canvas: Canvas, view: View, row: TrackRow, slices: Slices, scale: Scale): void {
+    const { track } = row;
+    const colour = this.look.keyColour(view.trace, track);
+    const finds = this.look.findsKey(view.trace, track);
+    for (let lane = 0; lane < row.lanes && lane < slices.lanes.length; lane += 1) {
+      const runs = this.runs.ofSlices(slices, lane, scale);
+      this.rectangles(canvas, track, runs, laneTop(row, lane) + 1, row.lane_px - 2, (key) => (finds(key) ? colour(key) : this.look.pale(colour(key))));
+    }
+  }
+
+  private lanes(canvas: Canvas, view: View, row: TrackRow, scale: Scale): void {
+    const { track } = row;
     for (let lane = 0; lane < row.lanes && lane < track.lanes.length; lane += 1) {
       const found = this.look.foundIn(view.trace, track, lane);
       const top = laneTop(row, lane) + 1;
@@ -160,7 +180,7 @@ export class Painter {
 
   /** Draws a lane. `named` is null for one that carries no names. */
   private lane(
-    { context, texts }: Canvas,
+    canvas: Canvas,
     view: View,
     track: Track,
     lane: Lane,
@@ -170,7 +190,22 @@ export class Painter {
     colourOf: (event: number) => string,
     named: ((event: number) => number) | null,
   ): void {
+    const { context, texts } = canvas;
     const runs = this.runs.of(lane, scale);
+    this.rectangles(canvas, track, runs, top, height, colourOf);
+    if (!named || !runs.exact || height < 9) return;
+    for (let i = 0; i < runs.count; i += 1) {
+      const room = runs.right[i] - runs.left[i] - 2 * NAME_PAD_PX;
+      if (room < LEAST_NAME_PX) continue;
+      const event = runs.event[i];
+      const text = texts.cut(this.caption(texts, view, track, lane, event, room), room);
+      if (!text) continue;
+      context.fillStyle = inkOn(colourOf(event));
+      context.fillText(text, runs.left[i] + NAME_PAD_PX, top + height / 2 + 0.5);
+    }
+  }
+
+  private rectangles({ context }: Canvas, track: Track, runs: Runs, top: number, height: number, colourOf: (event: number) => string): void {
     const full = track.kind === "gaps" || track.kind === "samples";
     // One colour after the other: changing it costs more than looking through the runs.
     const { colours } = this;
@@ -189,16 +224,6 @@ export class Painter {
       }
     }
     context.globalAlpha = 1;
-    if (!named || !runs.exact || height < 9) return;
-    for (let i = 0; i < runs.count; i += 1) {
-      const room = runs.right[i] - runs.left[i] - 2 * NAME_PAD_PX;
-      if (room < LEAST_NAME_PX) continue;
-      const event = runs.event[i];
-      const text = texts.cut(this.caption(texts, view, track, lane, event, room), room);
-      if (!text) continue;
-      context.fillStyle = inkOn(colourOf(event));
-      context.fillText(text, runs.left[i] + NAME_PAD_PX, top + height / 2 + 0.5);
-    }
   }
 
   /** The name, with the length where both fit. */

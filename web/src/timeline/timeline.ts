@@ -164,6 +164,8 @@ export class Timeline {
       this.rows = layout(this.arrangement, this.options.terse);
       this.headers.show(this.rows, this.view.trace, stickyPixels(this.rows, height));
       this.chooser?.renew();
+      // Where the pointer rests there may be a name by now.
+      if (this.view.hovered) this.tooltip.show(this.view);
       this.nothing.hidden = this.rows.rows.length > 0;
       this.nothing.textContent = this.arrangement.all.length > 0 ? "No track has these words in its name, or all are hidden." : this.view.trace.overview.live ? "Nothing has been recorded yet: what the GPU does appears here." : "There is nothing to draw: the recording has no GPU work, no calls and no labels with known times.";
     }
@@ -193,7 +195,10 @@ export class Timeline {
 
   /** Whether all work that is seen is there, or known to be missing. */
   get complete(): boolean {
-    return !this.visible || this.inSight(this.body.scrollTop, this.body.clientHeight).every((track) => track.kind !== "work" || (track.state !== "waiting" && track.state !== "loading"));
+    if (!this.visible) return true;
+    // Before the first drawing it is not known what is in sight.
+    if (this.draws === 0 && this.view.trace.tracks.length > 0) return false;
+    return this.inSight(this.body.scrollTop, this.body.clientHeight).every((track) => track.kind !== "work" || (track.state !== "waiting" && track.state !== "loading"));
   }
 
   /** The state as data, for tests and for the curious. */
@@ -208,6 +213,7 @@ export class Timeline {
     data.hovered = view.hovered ? placeName(view.hovered) : "";
     data.arrows = String(view.arrows.length);
     data.tracks = String(this.rows.rows.filter((row) => row.what === "track").length);
+    data.parts = String(view.trace.tracks.filter((track) => track.state === "part").length);
     data.ready = String(view.trace.tracks.filter((track) => track.state === "ready").length);
     data.events = String(view.trace.tracks.reduce((sum, track) => sum + track.count, 0));
     data.found = this.look.searching ? String(this.found) : "";
@@ -237,7 +243,7 @@ export class Timeline {
     if (!hit || hit.row.what !== "track" || hit.lane < 0) return null;
     const { track } = hit.row;
     const lane = track.lanes[hit.lane];
-    if (!lane || track.state !== "ready") return null;
+    if (!lane) return null;
     const scale = this.scale;
     const nearest = (lane: Lane): number => {
       // Where columns are drawn the longest event under the pointer is meant, as it gave the column its colour.

@@ -1,7 +1,7 @@
 // All tracks, those too that are hidden: a box in the corner that filters them, and a list in which they are shown, hidden and pinned.
 
 import { fill, h } from "../dom.ts";
-import { of } from "../time/format.ts";
+import { count, of } from "../time/format.ts";
 import type { Arrangement } from "./arrangement.ts";
 import { trackWords } from "./track-words.ts";
 
@@ -35,7 +35,7 @@ export class TrackChooser {
   renew(): void {
     const { text, hiddenCount } = this.arrangement;
     if (this.input.value !== text) this.input.value = text;
-    this.button.textContent = hiddenCount > 0 ? `${hiddenCount} hidden` : "Tracks";
+    this.button.textContent = hiddenCount > 0 ? `${count(hiddenCount)} hidden` : "Tracks";
     this.button.title = "Show, hide and pin tracks";
     if (!this.element.hidden) this.list();
   }
@@ -76,7 +76,7 @@ export class TrackChooser {
         return h(
           "fieldset",
           {},
-          h("legend", {}, h("label", { title: group.name }, whole, h("b", { class: "clip" }, group.name), h("span", { class: "note" }, shown < tracks.length ? `${shown} of ${tracks.length}` : of(shown, "track", "tracks")))),
+          h("legend", {}, h("label", { title: group.name }, whole, h("b", { class: "clip" }, group.name), h("span", { class: "note" }, shown < tracks.length ? `${count(shown)} of ${count(tracks.length)}` : of(shown, "track", "tracks")))),
           h(
             "ul",
             {},

@@ -127,7 +127,7 @@ impl Samples<'_> {
         let table = &self.timeline.trace.tables.submissions;
         let row = self.timeline.submission_of(work) as usize;
         let process = *table.process.get(row)?;
-        let thread = HostThread::of(process, table.thread[row])?;
+        let thread = HostThread::of(process, table.thread.at(row))?;
         Some((thread, table.end_ns(row)))
     }
 

@@ -136,8 +136,8 @@ impl<'a> Stacks<'a> {
             .flatten()
             .collect::<HashSet<_>>();
         let told_by = told_by.into_iter().map(|stack| {
-            let frames = stacks.frames(*stack);
-            let own = own(&frames).and_then(|own| Some((own, stacks.above(*stack, own)?)));
+            let frames = stacks.frames(stack);
+            let own = own(&frames).and_then(|own| Some((own, stacks.above(stack, own)?)));
             let key = own.map(|(own, at)| {
                 // Native frames below Python are there or not, as the stack could be read.
                 let callee = own.checked_sub(1).map(|below| &frames[below]);
@@ -146,7 +146,7 @@ impl<'a> Stacks<'a> {
                 let next = keys.len() as u32;
                 *keys.entry((at, callee)).or_insert(next)
             });
-            (*stack, key)
+            (stack, key)
         });
         stacks.told_by = told_by.collect();
         stacks
@@ -160,7 +160,7 @@ impl<'a> Stacks<'a> {
     /// The stack without so many of its innermost frames.
     fn above(&self, stack: StackId, frames: usize) -> Option<StackId> {
         (0..frames).try_fold(stack, |stack, _| {
-            self.tables.stacks.parent[*self.stacks.get(&stack)?]
+            self.tables.stacks.parent.at(*self.stacks.get(&stack)?)
         })
     }
 
@@ -173,7 +173,12 @@ impl<'a> Stacks<'a> {
             let id = next?;
             let row = *self.stacks.get(&id)?;
             // Callers are written before what they call: whatever else is there may be a circle.
-            next = self.tables.stacks.parent[row].filter(|parent| *parent < id);
+            next = self
+                .tables
+                .stacks
+                .parent
+                .at(row)
+                .filter(|parent| *parent < id);
             Some(self.frames.get(&self.tables.stacks.frame[row]).copied())
         })
         .flatten()

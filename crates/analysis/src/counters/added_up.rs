@@ -60,7 +60,7 @@ pub fn queue_depths(timeline: &Timeline) -> Vec<Counter> {
     let mut ends: Vec<Option<i64>> = works.map(|work| work.map(|work| work.end_ns)).collect();
     let rows = &tables.command_buffers;
     for (row, times) in timeline.command_buffers.iter().enumerate() {
-        if let Some(interval) = Interval::of_row(rows.start_ns[row], rows.duration_ns[row])
+        if let Some(interval) = Interval::of_row(rows.start_ns.at(row), rows.duration_ns.at(row))
             && let Some(end_ns) = ends.get_mut(times.submission as usize)
         {
             *end_ns = (*end_ns).max(Some(interval.end_ns));

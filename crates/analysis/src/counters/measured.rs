@@ -25,7 +25,7 @@ pub fn recorded(timeline: &Timeline) -> Vec<Counter> {
         {
             counters[counter].samples.push(Sample {
                 start_ns: values.start_ns[row],
-                duration_ns: values.duration_ns[row].filter(|ns| *ns >= 0),
+                duration_ns: values.duration_ns.at(row).filter(|ns| *ns >= 0),
                 value: values.value[row],
             });
         }
@@ -90,7 +90,7 @@ impl Counter {
     pub(super) fn recorded(rows: &Counters, row: usize, gpus: &Gpus) -> Counter {
         Counter {
             key: CounterKey::Recorded(rows.id[row]),
-            owner: match (rows.queue[row], rows.device[row]) {
+            owner: match (rows.queue.at(row), rows.device.at(row)) {
                 (Some(queue), _) => CounterOwner::Queue(queue),
                 (None, Some(device)) => {
                     let gpu = gpus.of_device(device);

@@ -117,7 +117,14 @@ impl Dataflow<'_> {
         }
         if !items.iter().any(|item| {
             !item.is_transfer()
-                && self.timeline.trace.tables.dispatches.bindings[item.row()].is_some()
+                && self
+                    .timeline
+                    .trace
+                    .tables
+                    .dispatches
+                    .bindings
+                    .at(item.row())
+                    .is_some()
         }) {
             let has = self.timeline.trace.tables.bindings.is_empty();
             return Err(match has {
@@ -340,23 +347,23 @@ impl<'a> Keys<'a> {
                 let table = &tables.transfers;
                 (
                     Operation::Transfer(table.kind[row]),
-                    table.label[row],
-                    table.command_buffer[row],
+                    table.label.at(row),
+                    table.command_buffer.at(row),
                 )
             }
             false => {
                 let table = &tables.dispatches;
                 (
                     Operation::Dispatch(table.kernel[row]),
-                    table.label[row],
-                    table.command_buffer[row],
+                    table.label.at(row),
+                    table.command_buffer.at(row),
                 )
             }
         };
         let label = own
             .or_else(|| {
                 let row = timeline.command_buffer_ids.get(command_buffer?)?;
-                tables.command_buffers.label[row]
+                tables.command_buffers.label.at(row)
             })
             .filter(|_| self.level != Level::Name);
         let quick = (what, label);

@@ -9,7 +9,7 @@ use crate::conditions;
 use crate::counters;
 use crate::findings::Findings;
 use crate::gaps;
-use crate::intervals::{Interval, union_length_ns};
+use crate::intervals::Interval;
 use crate::labels::LabelTree;
 use crate::memory_timeline::memory_timeline;
 use crate::timeline::{Gpu, Timeline};
@@ -149,7 +149,7 @@ impl RunDigest {
         let Some(window) = timeline.work_window() else {
             return;
         };
-        let busy_ns = |gpu: &Gpu| union_length_ns(gpu.works.iter().map(|work| work.interval));
+        let busy_ns = |gpu: &Gpu| gpu.busy_ns();
         let gpu_ns = timeline
             .gpus
             .iter()
@@ -167,7 +167,7 @@ impl RunDigest {
         if timeline.trace.manifest.sampling_mode != SamplingMode::CommandBuffer {
             let rows = &timeline.trace.tables.transfers;
             let times = rows.start_ns.iter().zip(&rows.duration_ns);
-            let times = times.map(|(start, took)| Interval::of_row(*start, *took));
+            let times = times.map(|(start, took)| Interval::of_row(start, took));
             let total: Option<i64> = times.map(|time| Some(time?.length_ns())).sum();
             self.set(Metric::TransferTime, total.map(|ns| ns as f64));
         }

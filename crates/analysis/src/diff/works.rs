@@ -39,14 +39,14 @@ impl Works {
             if work.kind() != WorkKind::Dispatch {
                 return;
             }
-            let node = tree.node_of_row(timeline.dispatches.labels[work.row()]);
+            let node = tree.node_of_row(timeline.dispatches.labels.at(work.row()));
             works.of_node[(node as usize).min(outside)] += 1;
             let at = places.find(timeline, work.row(), node, &mut works.kernels);
             works.kernels[at].push(work);
         });
         for untimed in &timeline.dispatches.untimed {
             let row = untimed.row as usize;
-            let node = tree.node_of_row(timeline.dispatches.labels[row]);
+            let node = tree.node_of_row(timeline.dispatches.labels.at(row));
             works.of_node[(node as usize).min(outside)] += 1;
             let at = places.find(timeline, row, node, &mut works.kernels);
             works.kernels[at].count += 1;

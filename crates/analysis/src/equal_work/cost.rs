@@ -72,6 +72,7 @@ pub(super) fn cost(
         bound_read_bytes: bytes(sum.read_bytes),
         bound_written_bytes: bytes(sum.written_bytes),
         transfer_count: sum.transfers,
+        whole_count: sum.wholes,
         transfer_bytes: sum.transfer_bytes,
         untimed_count: sum.untimed,
         gpu_busy_ns: sum.hull.map(|_| sum.busy.length_ns),

@@ -137,8 +137,8 @@ impl<'t> Instances<'t> {
             };
             let scope = scope_of(row);
             let inside = scope == Some(MarkerScope::CommandBuffer);
-            let start_ns = markers.start_ns.get(row).copied().flatten();
-            let duration_ns = markers.duration_ns.get(row).copied().flatten();
+            let start_ns = markers.start_ns.get(row);
+            let duration_ns = markers.duration_ns.get(row);
             // An instant on the host holds nothing.
             let instant = !inside && duration_ns == Some(0);
             if inside != in_command_buffers[node as usize] || instant {
@@ -160,11 +160,11 @@ impl<'t> Instances<'t> {
                 instance: number,
             };
             let mut add = |key: Key| found.entry((node, key)).or_default().push(span);
-            let queue = markers.queue.get(row).copied().flatten();
+            let queue = markers.queue.get(row);
             let process = markers.process[row];
             match scope {
                 MarkerScope::CommandBuffer => {
-                    let id = markers.command_buffer.get(row).copied().flatten();
+                    let id = markers.command_buffer.get(row);
                     let row = id.map_or(NONE, |id| timeline.command_buffer_ids.row(id));
                     if let Some(times) = timeline.command_buffers.get(row as usize) {
                         add(Key::CommandBuffer(row));
@@ -181,10 +181,7 @@ impl<'t> Instances<'t> {
                         add(Key::HostQueue(queue));
                     }
                 }
-                MarkerScope::Thread => add(Key::Thread(
-                    process,
-                    markers.thread.get(row).copied().flatten(),
-                )),
+                MarkerScope::Thread => add(Key::Thread(process, markers.thread.get(row))),
                 MarkerScope::Process => add(Key::Process(process)),
                 MarkerScope::Unknown => {}
             }
@@ -248,14 +245,12 @@ impl<'t> Instances<'t> {
         let rows = &self.timeline.trace.tables.submissions;
         let submission = place.submission as usize;
         let called_ns = rows.start_ns.get(submission).copied();
-        let caller = rows
-            .process
-            .get(submission)
-            .zip(rows.thread.get(submission));
+        let process = rows.process.get(submission);
+        let caller = process.map(|process| (process, rows.thread.get(submission)));
         let keys = [
             Some((Key::CommandBuffer(place.command_buffer), place.start_ns)),
             queue.map(|queue| (Key::Queue(queue.id), place.start_ns)),
-            caller.map(|(process, thread)| (Key::Thread(*process, *thread), called_ns)),
+            caller.map(|(process, thread)| (Key::Thread(*process, thread), called_ns)),
             queue.map(|queue| (Key::HostQueue(queue.id), called_ns)),
             caller.map(|(process, _)| (Key::Process(*process), called_ns)),
             // What began in an earlier command buffer, without times.

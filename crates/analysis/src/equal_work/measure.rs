@@ -111,8 +111,14 @@ impl Meter<'_> {
             self.pace(owner, work.interval.start_ns);
             let Some(owner) = owner else { return };
             self.sums(owner, |sum| sum.ran(work.interval));
-            if work.kind() == WorkKind::Dispatch {
-                self.dispatch(work.row(), owner, Some(work.interval.length_ns()));
+            match work.kind() {
+                WorkKind::Dispatch => {
+                    self.dispatch(work.row(), owner, Some(work.interval.length_ns()));
+                }
+                WorkKind::Transfer => {}
+                WorkKind::Opaque | WorkKind::CommandBuffer => {
+                    self.sums(owner, |sum| sum.wholes += 1);
+                }
             }
             stretch = Some(match stretch {
                 Some((side, hull)) if side == owner.0 => (side, hull.hull(work.interval)),
@@ -166,7 +172,7 @@ impl Meter<'_> {
             );
         });
         let runs = &mut self.sides[owner.0].kernels;
-        runs.entry(columns.kernels[row]).or_default().add(ns);
+        runs.entry(columns.kernels.at(row)).or_default().add(ns);
     }
 
     fn untimed_dispatches(&mut self) {
@@ -189,22 +195,22 @@ impl Meter<'_> {
             let place = Place::of_row(
                 self.timeline,
                 Row {
-                    command_buffer: rows.command_buffer[row],
-                    label: rows.label[row],
-                    submission: rows.submission[row],
+                    command_buffer: rows.command_buffer.at(row),
+                    label: rows.label.at(row),
+                    submission: rows.submission.at(row),
                     queue: rows.queue[row],
-                    start_ns: rows.start_ns[row],
+                    start_ns: rows.start_ns.at(row),
                 },
             );
             let Some(owner) = self.holder(&place) else {
                 continue;
             };
-            let untimed = rows.duration_ns[row].is_none() || rows.start_ns[row].is_none();
+            let untimed = rows.duration_ns.at(row).is_none() || rows.start_ns.at(row).is_none();
             let untimed = untimed && !self.is_timed_as_whole(place.command_buffer, owner.0);
             self.sums(owner, |sum| {
                 sum.transfers += 1;
                 sum.untimed += u64::from(untimed);
-                add(&mut sum.transfer_bytes, rows.bytes[row]);
+                add(&mut sum.transfer_bytes, rows.bytes.at(row));
             });
         }
     }
@@ -213,23 +219,26 @@ impl Meter<'_> {
     fn opaque_work(&mut self) {
         let rows = &self.timeline.trace.tables.opaque_work;
         for row in 0..rows.len() {
-            if rows.duration_ns[row].is_some() && rows.start_ns[row].is_some() {
+            if rows.duration_ns.at(row).is_some() && rows.start_ns.at(row).is_some() {
                 continue;
             }
             let place = Place::of_row(
                 self.timeline,
                 Row {
-                    command_buffer: rows.command_buffer[row],
-                    label: rows.label[row],
-                    submission: rows.submission[row],
+                    command_buffer: rows.command_buffer.at(row),
+                    label: rows.label.at(row),
+                    submission: rows.submission.at(row),
                     queue: rows.queue[row],
-                    start_ns: rows.start_ns[row],
+                    start_ns: rows.start_ns.at(row),
                 },
             );
             if let Some(owner) = self.holder(&place)
                 && !self.is_timed_as_whole(place.command_buffer, owner.0)
             {
-                self.sums(owner, |sum| sum.untimed += 1);
+                self.sums(owner, |sum| {
+                    sum.untimed += 1;
+                    sum.wholes += 1;
+                });
             }
         }
     }

@@ -45,7 +45,7 @@ impl Place {
         let row = untimed.row as usize;
         let launched = columns.launched.get(row);
         Place {
-            label: columns.labels[row],
+            label: columns.labels.at(row),
             start_ns: untimed.start_ns,
             command_buffer: untimed.command_buffer,
             submission: launched.map_or(NONE, |launched| launched.submission),
@@ -58,7 +58,7 @@ impl Place {
         let id = row.command_buffer;
         let command_buffer = id.map_or(NONE, |id| timeline.command_buffer_ids.row(id));
         let labels = &timeline.trace.tables.command_buffers.label;
-        let around = labels.get(command_buffer as usize).copied().flatten();
+        let around = labels.get(command_buffer as usize);
         let label = row.label.or(around);
         let submission = row.submission;
         Place {
@@ -73,7 +73,7 @@ impl Place {
 
     /// `row` is one of the table.
     pub(super) fn of_command_buffer(timeline: &Timeline, row: usize) -> Place {
-        let label = timeline.trace.tables.command_buffers.label[row];
+        let label = timeline.trace.tables.command_buffers.label.at(row);
         Place {
             label: label.map_or(NONE, |id| timeline.label_ids.row(id)),
             start_ns: None,
@@ -92,9 +92,9 @@ impl Place {
         };
         let starts = &timeline.trace.tables.command_buffers.start_ns;
         Place {
-            start_ns: self.start_ns.or(starts[row]),
+            start_ns: self.start_ns.or(starts.at(row)),
             submission: times.submission,
-            queue: times.queue,
+            queue: timeline.command_buffer_queues[row],
             ..self
         }
     }

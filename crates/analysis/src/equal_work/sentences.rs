@@ -17,6 +17,7 @@ pub(super) fn sentences(comparison: &WorkComparison) -> Vec<String> {
         }
         return sentences;
     }
+    sentences.extend(teller.few_kernels());
     sentences.push(teller.gpu_time());
     sentences.extend(teller.pace());
     sentences.extend(teller.counts());
@@ -74,6 +75,19 @@ impl<'a> Teller<'a> {
                 "How often each side did the work is not known: figures are of all of it, and compare only if both did equal work."
                     .to_owned(),
             ),
+            Basis::NoCommonKernel if a.only_one_dispatches(b) => {
+                let (some, none) = match a.dispatch_count {
+                    Some(0) => (b, a),
+                    _ => (a, b),
+                };
+                let noun = self.words.dispatch;
+                Some(format!(
+                    "Not the same work: {} launched no kernel, and {} needed {}. The figures stand beside each other and say nothing of which is better.",
+                    none.name,
+                    some.name,
+                    noun.count(some.dispatch_count.unwrap_or(0))
+                ))
+            }
             Basis::NoCommonKernel | Basis::FewCommonKernels => {
                 let common = self.comparison.common_kernels.unwrap_or(0);
                 let all = quantity::of(self.comparison.all_kernels?, "kernel", "kernels");
@@ -88,6 +102,28 @@ impl<'a> Teller<'a> {
                 ))
             }
         }
+    }
+
+    /// The labels alone say that the work is equal: their kernels do not.
+    fn rests_on_labels(&self) -> bool {
+        self.comparison.basis == Basis::Labels && self.comparison.few_common_kernels
+    }
+
+    /// How few kernels are in both.
+    fn few_kernels(&self) -> Option<String> {
+        let (common, all) = (
+            self.comparison.common_kernels?,
+            self.comparison.all_kernels?,
+        );
+        let all = quantity::of(all, "kernel", "kernels");
+        let are = match common {
+            0 => format!("None of {all} is"),
+            1 => format!("1 of {all} is"),
+            several => format!("{} of {all} are", quantity::count(several)),
+        };
+        self.rests_on_labels().then(|| {
+            format!("{are} in both: equal only if the labels mean the same work, as where kernels were fused.")
+        })
     }
 
     /// `If both did equal work, ` where it is not known.
@@ -240,9 +276,10 @@ impl<'a> Teller<'a> {
             true => " for an evaluation",
             false => " in all",
         };
-        let saved = match (fewer, self.comparison.basis) {
-            (true, Basis::Labels) => ": what each launch and hand-over costs is saved",
-            _ => "",
+        let known = self.comparison.basis == Basis::Labels && !self.rests_on_labels();
+        let saved = match fewer && known {
+            true => ": what each launch and hand-over costs is saved",
+            false => "",
         };
         match (same.is_empty(), other.is_empty()) {
             (true, true) => None,
@@ -282,9 +319,13 @@ impl<'a> Teller<'a> {
             && sooner(all)
             && share_after < share_before;
         let Teller { before, after, .. } = self;
+        let condition = match self.rests_on_labels() {
+            true => "if the labels mean the same work, ",
+            false => "",
+        };
         told.then(|| {
             format!(
-                "The GPU is busy for {} of the time in {before} and for {} in {after}: the empty space after is saved time, for the work ended sooner.",
+                "The GPU is busy for {} of the time in {before} and for {} in {after}: {condition}the empty space after is saved time, for the work ended sooner.",
                 Percent(share_before),
                 Percent(share_after)
             )

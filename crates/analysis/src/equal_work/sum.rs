@@ -10,6 +10,8 @@ use std::collections::HashMap;
 pub(super) struct Sum {
     pub dispatches: u64,
     pub transfers: u64,
+    /// Pieces timed as a whole, with whatever is in them.
+    pub wholes: u64,
     pub read_bytes: Option<u64>,
     pub written_bytes: Option<u64>,
     pub transfer_bytes: Option<u64>,
@@ -25,6 +27,7 @@ impl Default for Sum {
         Sum {
             dispatches: 0,
             transfers: 0,
+            wholes: 0,
             read_bytes: Some(0),
             written_bytes: Some(0),
             transfer_bytes: Some(0),

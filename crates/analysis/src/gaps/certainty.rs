@@ -86,7 +86,7 @@ impl Explainer<'_> {
     ) -> Vec<GapPart> {
         let table = &self.timeline.trace.tables.submissions;
         let at = row as usize;
-        let thread = HostThread::of(table.process[at], table.thread[at]);
+        let thread = HostThread::of(table.process[at], table.thread.at(at));
         let mut labels = Vec::new();
         let late = Interval::new(interval.start_ns, interval.end_ns.min(call.start_ns));
         let next = edge.map_or(Cause::Unknown, |part| part.cause);

@@ -43,7 +43,7 @@ fn each_of(
     mut visit: impl FnMut(Interval, [&Work; 2], &[GapPart]),
 ) {
     let mut explanation = Explanation::default();
-    let mut last: Option<&Work> = None;
+    let mut last: Option<Work> = None;
     for work in &explainer.timeline.gpus[device].works {
         let Some(before) = last else {
             last = Some(work);
@@ -51,8 +51,8 @@ fn each_of(
         };
         let gap = Interval::new(before.interval.end_ns, work.interval.start_ns);
         if !gap.is_empty() {
-            explainer.explain(before, work, gap, &mut explanation);
-            visit(gap, [before, work], &explanation.parts);
+            explainer.explain(&before, &work, gap, &mut explanation);
+            visit(gap, [&before, &work], &explanation.parts);
         }
         if work.interval.end_ns > before.interval.end_ns {
             last = Some(work);

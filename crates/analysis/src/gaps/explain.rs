@@ -97,7 +97,7 @@ impl<'a> Explainer<'a> {
         let command_buffer = timeline.command_buffers.get(after.command_buffer as usize);
         let row = timeline.submission_of(after);
         let begun = command_buffer.is_some_and(|times| {
-            times.first_start_ns < gap.start_ns || before.command_buffer == after.command_buffer
+            times.ran.first_start_ns < gap.start_ns || before.command_buffer == after.command_buffer
         });
         if begun {
             self.explain_inside(after, gap, row, explanation);
@@ -152,7 +152,7 @@ impl<'a> Explainer<'a> {
         let waits = self.order.waits(row, until_ns, begun);
 
         let mut parts = Vec::with_capacity(4);
-        let thread = HostThread::of(table.process[at], table.thread[at]);
+        let thread = HostThread::of(table.process[at], table.thread.at(at));
         if !late.is_empty() {
             explanation.host = Some((late, thread));
             match thread {

@@ -309,11 +309,14 @@ impl Search<'_, '_> {
         let from = all.partition_point(|d| d.submission < row);
         for dependency in all[from..].iter().take_while(|d| d.submission == row) {
             let at = dependency.row as usize;
-            if let Some(signal_ns) = table.host_signal_ns[at] {
+            if let Some(signal_ns) = table.host_signal_ns.at(at) {
                 self.waits.host_signal_ns = self.waits.host_signal_ns.max(Some(signal_ns));
                 continue;
             }
-            let other = table.waits_for[at].map_or(NONE, |id| timeline.submission_ids.row(id));
+            let other = table
+                .waits_for
+                .at(at)
+                .map_or(NONE, |id| timeline.submission_ids.row(id));
             match other {
                 NONE => self.waits.unknown = true,
                 other => self.reach(other),

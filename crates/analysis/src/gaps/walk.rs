@@ -2,14 +2,18 @@
 
 use super::explain::{Explainer, Explanation};
 use super::others::{LateTime, OutsideTime};
+use super::queues::OfQueues;
 use super::totals::{Certainty, Histogram, Totals};
 use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, WorkName};
 use crate::host::{HostThread, HostTotals};
 use crate::intervals::Interval;
-use crate::timeline::{Timeline, Work, WorkKind};
+use crate::timeline::{Timeline, Work, WorkKind, Works};
 use gapscope_trace::lookup::NONE;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// Gaps of a device that are kept until their pattern is known: of more it is found by walks of their own.
+const MOST_KEPT: usize = 1 << 20;
 
 /// Idle time of all devices and queues in `window`. Gaps shorter than `threshold_ns` are counted apart; of the others
 /// the `longest` ones are listed.
@@ -35,7 +39,11 @@ pub fn idle_time(
         };
         let unknown_before_ns = walk.found.unknown_host_ns;
         let device_window = work_window.intersection(window);
-        let (device, of_queues) = walk.gpu(index as u32, device_window, window);
+        let OfGpu {
+            device,
+            queues: of_queues,
+            pattern,
+        } = walk.gpu(index as u32, device_window, window);
         let of_device = std::mem::take(&mut walk.found.outside);
         of_device.add_calls(explainer.host, &mut walk.found.other_threads);
         let late = std::mem::take(&mut walk.found.late);
@@ -48,7 +56,7 @@ pub fn idle_time(
             total_ns: device.total_ns,
             causes: device.rows(),
             unknown_host_ns: walk.found.unknown_host_ns - unknown_before_ns,
-            pattern: Pattern::of(|| gaps(&gpu.works, device_window, threshold_ns)),
+            pattern,
             ..DeviceIdle::default()
         });
         queues.extend(of_queues.into_iter().map(|(queue, totals)| QueueIdle {
@@ -100,6 +108,14 @@ struct Walk<'a> {
     found: Found,
 }
 
+/// Idle time of a GPU.
+struct OfGpu {
+    device: Totals,
+    /// Of its queues, by their index.
+    queues: Vec<(usize, Totals)>,
+    pattern: Pattern,
+}
+
 /// What is found besides the totals.
 #[derive(Default)]
 struct Found {
@@ -133,15 +149,15 @@ struct LongGap {
 
 /// The end of what ran so far, and which work that is.
 #[derive(Clone, Copy)]
-struct Cursor {
+pub(super) struct Cursor {
     end_ns: i64,
-    before: u32,
+    pub before: u32,
     /// Its command buffer.
-    command_buffer: u32,
+    pub command_buffer: u32,
 }
 
 impl Cursor {
-    const NONE: Cursor = Cursor {
+    pub const NONE: Cursor = Cursor {
         end_ns: i64::MIN,
         before: NONE,
         command_buffer: NONE,
@@ -149,7 +165,7 @@ impl Cursor {
 
     /// Goes on by a piece of work; gives the gap before it and the index of the work before that gap.
     #[inline]
-    fn advance(&mut self, at: usize, work: &Work) -> Option<(Interval, u32)> {
+    pub fn advance(&mut self, at: usize, work: &Work) -> Option<(Interval, u32)> {
         let gap = (self.before != NONE && work.interval.start_ns > self.end_ns).then(|| {
             (
                 Interval::new(self.end_ns, work.interval.start_ns),
@@ -165,39 +181,42 @@ impl Cursor {
         }
         gap
     }
+
+    /// Goes on by all that another passed.
+    pub fn pass(&mut self, later: Cursor) {
+        if self.before == NONE || (later.before != NONE && later.end_ns > self.end_ns) {
+            *self = later;
+        }
+    }
 }
 
 /// The gaps of a device in `window` that are long enough.
-fn gaps(works: &[Work], window: Interval, threshold_ns: i64) -> impl Iterator<Item = Interval> {
+fn gaps(works: &Works, window: Interval, threshold_ns: i64) -> impl Iterator<Item = Interval> {
     let mut cursor = Cursor::NONE;
-    let between = (works.iter().enumerate()).filter_map(move |(at, work)| cursor.advance(at, work));
+    let between =
+        (works.iter().enumerate()).filter_map(move |(at, work)| cursor.advance(at, &work));
     between
         .map(move |(gap, _)| gap.intersection(window))
         .filter(move |gap| gap.length_ns() >= threshold_ns.max(1))
 }
 
 impl Walk<'_> {
-    /// Idle time of a GPU, and that of its queues.
-    fn gpu(
-        &mut self,
-        index: u32,
-        device_window: Interval,
-        window: Interval,
-    ) -> (Totals, Vec<(usize, Totals)>) {
+    fn gpu(&mut self, index: u32, device_window: Interval, window: Interval) -> OfGpu {
         let timeline = self.explainer.timeline;
-        let queues = OfQueues {
-            explainer: self.explainer,
-            threshold_ns: self.threshold_ns,
-        };
+        let queues = OfQueues::of(self.explainer, self.threshold_ns, window);
         let on_gpu = |queue: &usize| timeline.queues[*queue].gpu == index;
         let of_gpu: Vec<usize> = (0..timeline.queues.len()).filter(on_gpu).collect();
         if of_gpu.len() < 2 {
-            let device = self.device(index, device_window);
+            let (device, pattern) = self.device(index, device_window);
             let queues = of_gpu.into_iter().map(|queue| (queue, device.clone()));
-            return (device.clone(), queues.collect());
+            return OfGpu {
+                queues: queues.collect(),
+                device,
+                pattern,
+            };
         }
-        let (device, mut queues) = std::thread::scope(|scope| {
-            let queues = scope.spawn(|| queues.totals(index, window));
+        let ((device, pattern), mut queues) = std::thread::scope(|scope| {
+            let queues = scope.spawn(|| queues.totals(index));
             let device = self.device(index, device_window);
             match queues.join() {
                 Ok(queues) => (device, queues),
@@ -207,22 +226,30 @@ impl Walk<'_> {
         if let [(_, only)] = queues.as_mut_slice() {
             *only = device.clone();
         }
-        (device, queues)
+        OfGpu {
+            device,
+            queues,
+            pattern,
+        }
     }
 
-    fn device(&mut self, index: u32, window: Interval) -> Totals {
+    fn device(&mut self, index: u32, window: Interval) -> (Totals, Pattern) {
         let explainer = self.explainer;
         let works = &explainer.timeline.gpus[index as usize].works;
         let mut totals = Totals::default();
+        let mut kept = Vec::new();
         let mut cursor = Cursor::NONE;
         let mut explanation = Explanation::default();
         for (at, work) in works.iter().enumerate() {
-            let Some((gap, before)) = cursor.advance(at, work) else {
+            let Some((gap, before)) = cursor.advance(at, &work) else {
                 continue;
             };
             let inside = gap.intersection(window);
             if inside.length_ns() >= self.threshold_ns.max(1) {
-                explainer.explain(&works[before as usize], work, gap, &mut explanation);
+                if kept.len() <= MOST_KEPT {
+                    kept.push(inside);
+                }
+                explainer.explain(&works.at(before as usize), &work, gap, &mut explanation);
                 totals.add_gap(explainer, gap, &explanation, index, window);
                 self.keep(index, inside, &explanation, before, at);
             } else if !inside.is_empty() {
@@ -230,7 +257,11 @@ impl Walk<'_> {
                 self.found.below_ns += inside.length_ns();
             }
         }
-        totals
+        let pattern = match kept.len() {
+            0..=MOST_KEPT => Pattern::of(|| kept.iter().copied()),
+            _ => Pattern::of(|| gaps(works, window, self.threshold_ns)),
+        };
+        (totals, pattern)
     }
 
     fn keep(
@@ -285,51 +316,8 @@ impl Walk<'_> {
     }
 }
 
-/// Idle time between the work of each queue.
-struct OfQueues<'a> {
-    explainer: &'a Explainer<'a>,
-    threshold_ns: i64,
-}
-
-impl OfQueues<'_> {
-    /// Of the queues of a GPU that have work, by their index.
-    fn totals(&self, gpu: u32, window: Interval) -> Vec<(usize, Totals)> {
-        let explainer = self.explainer;
-        let timeline = explainer.timeline;
-        let works = &timeline.gpus[gpu as usize].works;
-        let mut queues = vec![(Cursor::NONE, Totals::default()); timeline.queues.len()];
-        let mut explanation = Explanation::default();
-        for (at, work) in works.iter().enumerate() {
-            let (cursor, totals) = &mut queues[timeline.queue_of(work) as usize];
-            let command_buffer = cursor.command_buffer;
-            let Some((gap, before)) = cursor.advance(at, work) else {
-                continue;
-            };
-            let ns = gap.intersection(window).length_ns();
-            if ns < self.threshold_ns.max(1) {
-                continue;
-            }
-            // Of ten million gaps most are such.
-            if explainer.inside_is_inside
-                && command_buffer == work.command_buffer
-                && command_buffer != NONE
-            {
-                totals.add_one(Cause::WithinCommandBuffer, ns);
-                continue;
-            }
-            explainer.explain(&works[before as usize], work, gap, &mut explanation);
-            totals.add_gap(explainer, gap, &explanation, gpu, window);
-        }
-        let queues = queues.into_iter().enumerate();
-        queues
-            .filter(|(_, (cursor, _))| cursor.before != NONE)
-            .map(|(queue, (_, totals))| (queue, totals))
-            .collect()
-    }
-}
-
 impl Totals {
-    fn add_gap(
+    pub(super) fn add_gap(
         &mut self,
         explainer: &Explainer,
         gap: Interval,
@@ -368,8 +356,9 @@ impl<'a> GapFinder<'a> {
         let works = &self.explainer.timeline.gpus.get(device)?.works;
         let after = works.partition_point(|work| work.interval.start_ns <= start_ns);
         let end_ns = works.get(after)?.interval.start_ns;
-        let mut earlier = works[..after].iter();
-        let before = earlier.rposition(|work| work.interval.end_ns == start_ns)?;
+        let before = (0..after)
+            .rev()
+            .find(|at| works.at(*at).interval.end_ns == start_ns)?;
         let long_gap = LongGap {
             duration_ns: end_ns - start_ns,
             start_ns,
@@ -401,7 +390,10 @@ impl LongGap {
     fn describe(&self, explainer: &Explainer, window: Interval) -> Gap {
         let timeline = explainer.timeline;
         let works = &timeline.gpus[self.gpu as usize].works;
-        let (before, after) = (&works[self.before as usize], &works[self.after as usize]);
+        let (before, after) = (
+            &works.at(self.before as usize),
+            &works.at(self.after as usize),
+        );
         let gap = Interval::new(before.interval.end_ns, after.interval.start_ns);
         let mut explanation = Explanation::default();
         explainer.explain(before, after, gap, &mut explanation);
@@ -434,7 +426,7 @@ impl LongGap {
         let submission = Some(timeline.submission_of(after) as usize)
             .filter(|row| *row < timeline.submissions.len());
         let process_id = submission.map(|row| tables.submissions.process[row]);
-        let thread = submission.and_then(|row| tables.submissions.thread[row]);
+        let thread = submission.and_then(|row| tables.submissions.thread.at(row));
         let threads = &timeline.trace.manifest.threads;
         Gap {
             device: self.gpu,

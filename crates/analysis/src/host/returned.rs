@@ -1,10 +1,10 @@
 //! What threads of a process did that may have held up another of its threads, by when it was over.
 
-use super::{Found, HostThread, Segment};
+use super::{Calls, Found, HostThread, Segment};
 use crate::gaps::Cause;
 use crate::intervals::Interval;
 use gapscope_trace::ids::{ProcessId, ThreadId};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A call that another thread may have waited for, from its start to its return.
 #[derive(Debug, Clone, Copy)]
@@ -18,20 +18,19 @@ pub(crate) struct Returned {
 
 /// Such calls of each process with several threads, by end.
 #[derive(Debug, Default)]
-pub(super) struct Returns(HashMap<ProcessId, Vec<Returned>>);
+pub(super) struct Returns(FxHashMap<ProcessId, Vec<Returned>>);
 
 impl Returns {
-    pub(super) fn of(threads: &HashMap<HostThread, Vec<Segment>>) -> Returns {
-        let mut counts: HashMap<ProcessId, u32> = HashMap::new();
+    pub(super) fn of(threads: &FxHashMap<HostThread, Calls>) -> Returns {
+        let mut counts: FxHashMap<ProcessId, u32> = FxHashMap::default();
         for thread in threads.keys() {
             *counts.entry(thread.process).or_default() += 1;
         }
-        let mut returns: HashMap<ProcessId, Vec<Returned>> = HashMap::new();
+        let mut returns: FxHashMap<ProcessId, Vec<Returned>> = FxHashMap::default();
         for (thread, calls) in threads {
             if counts[&thread.process] > 1 {
-                let calls = calls
-                    .iter()
-                    .filter_map(|call| returned(thread.thread, call));
+                let calls =
+                    (calls.segments.iter()).filter_map(|call| returned(thread.thread, call));
                 returns.entry(thread.process).or_default().extend(calls);
             }
         }

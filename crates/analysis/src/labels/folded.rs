@@ -93,10 +93,10 @@ impl<'t> Plan<'t> {
             .map(|node| (children[node].is_empty() && is_numbered(node)).then(BTreeSet::new))
             .collect();
         let dispatches = &timeline.dispatches;
-        for (kernel, label) in dispatches.kernels.iter().zip(&dispatches.labels) {
-            let node = tree.node_of_row(*label) as usize;
+        for (kernel, label) in dispatches.kernels.iter().zip(dispatches.labels.iter()) {
+            let node = tree.node_of_row(label) as usize;
             if let Some(Some(kernels)) = kernels.get_mut(node) {
-                kernels.insert(*kernel);
+                kernels.insert(kernel);
             }
         }
         let mut shapes = vec![0; tree.len()];

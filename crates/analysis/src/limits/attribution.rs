@@ -243,7 +243,7 @@ fn stretches(
         named.unwrap_or(kernels) as u32
     };
     let works = match window {
-        None => gpu.works.as_slice(),
+        None => gpu.works.iter(),
         // And what may reach into it.
         Some(window) => {
             let first_ns = window.start_ns.saturating_sub(timeline.longest_ns());
@@ -251,12 +251,11 @@ fn stretches(
                 gpu.works
                     .partition_point(|work| work.interval.start_ns < ns)
             };
-            gpu.works
-                .get(at(first_ns)..at(window.end_ns))
-                .unwrap_or_default()
+            let (from, to) = (at(first_ns), at(window.end_ns));
+            gpu.works.range(from..to.max(from))
         }
     };
-    let works = works.iter().map(|work| (work.interval, kernel(work)));
+    let works = works.map(|work| (work.interval, kernel(&work)));
     Stretches::of(works, kernels, least_ns)
 }
 

@@ -187,8 +187,7 @@ fn of_place(
     let found = (findings.devices.iter()).find(|d| d.device_ids.contains(&device));
     let gpu = found.map(|d| d.index as usize);
     let judged = (findings.idle_time.devices.iter()).find(|d| Some(d.device as usize) == gpu);
-    let works = gpu.and_then(|gpu| timeline.gpus.get(gpu));
-    let works = works.map_or(&[][..], |gpu| &gpu.works);
+    let works = gpu.and_then(|gpu| Some(&timeline.gpus.get(gpu)?.works));
     let share = Share::of(findings, |index| Some(index as usize) == gpu);
     let row = RankRow {
         rank: number.unwrap_or(rank),
@@ -198,7 +197,8 @@ fn of_place(
         verdict_evidence: share.parts(),
         gpu_busy_ns: found.and_then(|d| d.busy_ns),
         dispatch_count: (findings.knows_rows(Dispatches::NAME)).then(|| {
-            let dispatches = works.iter().filter(|w| w.kind() == WorkKind::Dispatch);
+            let works = works.into_iter().flatten();
+            let dispatches = works.filter(|w| w.kind() == WorkKind::Dispatch);
             dispatches.count() as u64
         }),
         idle: idle(findings, |index| Some(index as usize) == gpu),

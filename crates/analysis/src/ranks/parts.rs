@@ -174,7 +174,7 @@ fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
             .copied()
             .unwrap_or_default();
         let row = timeline.submission_of(work) as usize;
-        let launched = (submissions.thread.get(row).copied().flatten()).and_then(|thread| {
+        let launched = (submissions.thread.get(row)).and_then(|thread| {
             let at_ns = submissions.start_ns[row];
             let (group, _) = ranges.launched_at((submissions.process[row], thread), at_ns)?;
             Some((thread, group, at_ns))

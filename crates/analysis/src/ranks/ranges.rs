@@ -46,16 +46,18 @@ impl Ranges {
         let mut by_thread: BTreeMap<(ProcessId, ThreadId), Vec<(Interval, Range)>> =
             BTreeMap::new();
         for row in 0..rows.len() {
-            let (Some(name), None) = (names.get(&rows.label[row]), rows.command_buffer[row]) else {
+            let (Some(name), None) = (names.get(&rows.label[row]), rows.command_buffer.at(row))
+            else {
                 continue;
             };
-            let Some(interval) = Interval::of_row(rows.start_ns[row], rows.duration_ns[row]) else {
+            let Some(interval) = Interval::of_row(rows.start_ns.at(row), rows.duration_ns.at(row))
+            else {
                 continue;
             };
             let process = rows.process[row];
             let own = rows.domain[row].as_deref() == Some(DOMAIN);
             let payload = rows.payload[row].as_deref().unwrap_or_default();
-            match (Range::of(name, payload), rows.thread[row]) {
+            match (Range::of(name, payload), rows.thread.at(row)) {
                 (Some(range), Some(thread)) if own && rows.scope[row] == MarkerScope::Thread => {
                     let of_thread = by_thread.entry((process, thread)).or_default();
                     of_thread.push((interval, range));

@@ -2,8 +2,8 @@
 
 use super::Timeline;
 use super::dispatches::{DispatchColumns, Launched, Untimed};
-use super::nearly_sorted;
-use super::times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
+use super::packer::{Packed, Packing};
+use super::times::{CommandBufferTimes, QueueOfGpu, Ran, SubmissionTimes};
 use super::work::{Gpu, Work, WorkKind};
 use crate::intervals::Interval;
 use crate::vocabulary::Gpus;
@@ -13,13 +13,17 @@ use gapscope_trace::ids::{CommandBufferId, QueueId};
 use gapscope_trace::kernel_names::is_communication;
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::manifest::{Device, SamplingMode};
+use gapscope_trace::optional::Optional;
 use gapscope_trace::tables::{Dispatches, Table, Timing};
+use gapscope_trace::text_column::TextColumn;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use std::thread::Scope;
 
 /// A timeline in the making: first the dispatches, then the rest.
-pub(super) struct Builder<'a> {
+pub(super) struct Builder<'scope, 'a> {
     timeline: Timeline<'a>,
+    packing: Packing<'scope, 'a>,
     listed: Gpus,
     /// The GPU of queues that the manifest does not list.
     stray: Option<u32>,
@@ -31,23 +35,30 @@ pub(super) struct Builder<'a> {
 
 /// The columns that transfers and opaque work share.
 struct Rows<'a> {
-    command_buffers: &'a [Option<CommandBufferId>],
+    command_buffers: &'a Optional<CommandBufferId>,
     queues: &'a [QueueId],
-    start_ns: &'a [Option<i64>],
-    duration_ns: &'a [Option<i64>],
+    start_ns: &'a Optional<i64>,
+    duration_ns: &'a Optional<i64>,
 }
 
-impl<'a> Builder<'a> {
+impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
     /// For a trace with `dispatches` dispatches, of which either all columns are kept or no more than gaps and counters need.
-    pub fn new(trace: &'a Trace, dispatches: usize, keeps_all: bool) -> Builder<'a> {
+    pub fn new<'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        trace: &'a Trace,
+        dispatches: usize,
+        keeps_all: bool,
+    ) -> Builder<'scope, 'a> {
         let tables = &trace.tables;
         let mut builder = Builder {
+            packing: Packing::begin(scope, &tables.command_buffers.id),
             timeline: Timeline {
                 trace,
                 gpus: Vec::new(),
                 queues: Vec::new(),
                 queue_ids: IdIndex::default(),
                 command_buffers: Vec::new(),
+                command_buffer_queues: Vec::new(),
                 command_buffer_ids: IdIndex::new(&tables.command_buffers.id),
                 submissions: Vec::new(),
                 submission_ids: IdIndex::new(&tables.submissions.id),
@@ -74,9 +85,7 @@ impl<'a> Builder<'a> {
         timeline.dispatches.keeps_groups = trace.manifest.devices.iter().any(sized);
         timeline.dispatches.keeps_all = keeps_all;
         timeline.dispatches.reserve(dispatches);
-        if builder.inside && timeline.gpus.len() == 1 {
-            let _ = timeline.gpus[0].works.try_reserve_exact(dispatches);
-        }
+        builder.find_known();
         builder
     }
 
@@ -147,12 +156,12 @@ impl<'a> Builder<'a> {
             .map(|queue| SubmissionTimes::new(queue_of(*queue)))
             .collect();
         let rows = &tables.command_buffers;
+        timeline.command_buffer_queues = rows.queue.iter().map(|queue| queue_of(*queue)).collect();
         timeline.command_buffers = (0..rows.len())
             .map(|row| {
                 CommandBufferTimes::new(
-                    queue_of(rows.queue[row]),
                     timeline.submission_ids.row(rows.submission[row]),
-                    Interval::of_row(rows.start_ns[row], rows.duration_ns[row]),
+                    Interval::of_row(rows.start_ns.at(row), rows.duration_ns.at(row)),
                 )
             })
             .collect();
@@ -166,11 +175,11 @@ impl<'a> Builder<'a> {
         let mut last = (None, NONE, None);
         let mut last_queue = None;
         for at in 0..piece.queue.len() {
-            let id = piece.command_buffer[at];
+            let id = piece.command_buffer.at(at);
             if last.0 != id {
                 let row = id.map_or(NONE, |id| self.timeline.command_buffer_ids.row(id));
                 let label = tables.command_buffers.label.get(row as usize);
-                last = (id, row, label.copied().flatten());
+                last = (id, row, label);
             }
             let (_, command_buffer, label_around) = last;
             let queue = match last_queue {
@@ -185,16 +194,17 @@ impl<'a> Builder<'a> {
             let kernel = timeline.kernel_ids.row(piece.kernel[at]);
             columns.kernels.push(kernel);
             if columns.keeps_all {
-                let label = piece.label[at].or(label_around);
+                let label = piece.label.at(at).or(label_around);
                 let label = label.map_or(NONE, |id| timeline.label_ids.row(id));
                 columns.labels.push(label);
                 columns
                     .bindings
-                    .push(piece.bindings[at].map_or(NONE, |id| id.0));
+                    .push(piece.bindings.at(at).map_or(NONE, |id| id.0));
                 if columns.keeps_groups {
                     columns.groups.push(groups(piece, at));
                 }
             }
+            let of_command_buffer = timeline.command_buffer_queues.get(command_buffer as usize);
             let times = timeline.command_buffers.get_mut(command_buffer as usize);
             if times.is_none() {
                 let nowhere = Launched {
@@ -202,16 +212,16 @@ impl<'a> Builder<'a> {
                     submission: NONE,
                 };
                 columns.launched.resize(row, nowhere);
-                let submission = piece.submission[at];
+                let submission = piece.submission.at(at);
                 columns.launched.push(Launched {
                     queue,
                     submission: submission.map_or(NONE, |id| timeline.submission_ids.row(id)),
                 });
             }
             // What is in no command buffer has its own times in every mode.
-            let interval = Interval::of_row(piece.start_ns[at], piece.duration_ns[at])
+            let interval = Interval::of_row(piece.start_ns.at(at), piece.duration_ns.at(at))
                 .filter(|_| self.inside || id.is_none());
-            let queue = times.as_ref().map_or(queue, |times| times.queue);
+            let queue = of_command_buffer.copied().unwrap_or(queue);
             match (interval, times) {
                 (Some(_), Some(times)) => times.timed += 1,
                 (None, Some(times)) if !in_passes => times.untimed += 1,
@@ -221,14 +231,16 @@ impl<'a> Builder<'a> {
                 Some(interval) => {
                     let work = Work::new(interval, command_buffer, WorkKind::Dispatch, row);
                     let gpu = timeline.queues[queue as usize].gpu;
-                    timeline.gpus[gpu as usize].works.push(work);
+                    self.packing.push(gpu as usize, work);
                 }
                 None => columns.untimed.push(Untimed {
                     row: row as u32,
                     command_buffer,
-                    start_ns: piece.start_ns[at],
-                    duration_ns: piece.duration_ns[at]
-                        .filter(|ns| *ns >= 0 && piece.start_ns[at].is_none()),
+                    start_ns: piece.start_ns.at(at),
+                    duration_ns: piece
+                        .duration_ns
+                        .at(at)
+                        .filter(|ns| *ns >= 0 && piece.start_ns.at(at).is_none()),
                 }),
             }
         }
@@ -237,9 +249,17 @@ impl<'a> Builder<'a> {
     /// The timeline, once all dispatches are there.
     pub fn finish(mut self) -> Timeline<'a> {
         self.index_queues();
+        self.find_command_buffers();
+        self.packed()
+    }
+
+    /// Finds the work that is in other tables than that of dispatches.
+    fn find_known(&mut self) {
         let tables = &self.timeline.trace.tables;
         let (t, o) = (&tables.transfers, &tables.opaque_work);
+        let mut known = vec![Vec::new(); self.timeline.gpus.len()];
         self.find_rows(
+            &mut known,
             WorkKind::Transfer,
             Rows {
                 command_buffers: &t.command_buffer,
@@ -249,6 +269,7 @@ impl<'a> Builder<'a> {
             },
         );
         self.find_rows(
+            &mut known,
             WorkKind::Opaque,
             Rows {
                 command_buffers: &o.command_buffer,
@@ -257,26 +278,23 @@ impl<'a> Builder<'a> {
                 duration_ns: &o.duration_ns,
             },
         );
-        self.find_command_buffers();
-        self.sort();
-        self.sum();
-        self.timeline
+        self.packing.know(known);
     }
 
-    fn find_rows(&mut self, kind: WorkKind, rows: Rows) {
+    fn find_rows(&mut self, known: &mut [Vec<Work>], kind: WorkKind, rows: Rows) {
         let timeline = &mut self.timeline;
         let mut last = (None, NONE);
         for (row, id) in rows.command_buffers.iter().enumerate() {
-            if last.0 != *id {
+            if last.0 != id {
                 let row = id.map_or(NONE, |id| timeline.command_buffer_ids.row(id));
-                last = (*id, row);
+                last = (id, row);
             }
             // What is in no command buffer has its own times in every mode.
-            let interval = Interval::of_row(rows.start_ns[row], rows.duration_ns[row])
+            let interval = Interval::of_row(rows.start_ns.at(row), rows.duration_ns.at(row))
                 .filter(|_| self.inside || id.is_none());
             let mut queue = None;
             if let Some(times) = timeline.command_buffers.get_mut(last.1 as usize) {
-                queue = Some(times.queue);
+                queue = Some(timeline.command_buffer_queues[last.1 as usize]);
                 match interval {
                     Some(_) => times.timed += 1,
                     None => times.untimed += 1,
@@ -286,7 +304,7 @@ impl<'a> Builder<'a> {
                 let queue = queue.unwrap_or_else(|| timeline.queue_ids.row(rows.queues[row]));
                 let gpu = timeline.queues[queue as usize].gpu;
                 let work = Work::new(interval, last.1, kind, row);
-                timeline.gpus[gpu as usize].works.push(work);
+                known[gpu as usize].push(work);
             }
         }
     }
@@ -300,28 +318,26 @@ impl<'a> Builder<'a> {
             let dark = rows.timing[row] == Timing::Bracketed || declared;
             times.whole = self.inside && (times.untimed > 0 || (times.timed == 0 && dark));
             if times.whole || !self.inside {
-                let gpu = timeline.queues[times.queue as usize].gpu;
+                let gpu = timeline.queues[timeline.command_buffer_queues[row] as usize].gpu;
                 let work = Work::new(own, row as u32, WorkKind::CommandBuffer, row);
-                timeline.gpus[gpu as usize].works.push(work);
+                self.packing.push(gpu as usize, work);
             }
         }
     }
 
-    fn sort(&mut self) {
-        let ids = &self.timeline.trace.tables.command_buffers.id;
-        for gpu in &mut self.timeline.gpus {
-            let id = |work: &Work| ids.get(work.command_buffer as usize);
-            let rest = |work: &Work| (work.interval.end_ns, id(work), work.kind(), work.row());
-            nearly_sorted::sort(
-                &mut gpu.works,
-                |work| work.interval.start_ns,
-                |a, b| rest(a).cmp(&rest(b)),
-            );
+    /// The timeline with its work, that of command buffers and submissions added up.
+    fn packed(self) -> Timeline<'a> {
+        let mut timeline = self.timeline;
+        let Packed {
+            gpus,
+            command_buffers,
+        } = self.packing.finish();
+        for (gpu, (works, reach)) in timeline.gpus.iter_mut().zip(gpus) {
+            (gpu.works, gpu.reach) = (works, reach);
         }
-    }
-
-    /// Adds the work of command buffers and submissions up.
-    fn sum(&mut self) {
+        for (times, ran) in timeline.command_buffers.iter_mut().zip(command_buffers) {
+            times.ran = ran;
+        }
         let Timeline {
             trace,
             gpus,
@@ -330,40 +346,40 @@ impl<'a> Builder<'a> {
             submission_ids,
             dispatches,
             ..
-        } = &mut self.timeline;
-        for gpu in gpus {
-            let works = std::mem::take(&mut gpu.works);
-            for work in &works {
-                gpu.reach(work.interval);
-                if let Some(times) = command_buffers.get_mut(work.command_buffer as usize) {
-                    times.add(work.interval, work.kind() != WorkKind::CommandBuffer);
+        } = &mut timeline;
+        let all = command_buffers.len();
+        for gpu in gpus.iter().filter(|gpu| gpu.reach.has_launched) {
+            for work in &gpu.works {
+                if (work.command_buffer as usize) < all {
                     continue;
                 }
-                let submission = dispatches.submission_of(work, &trace.tables, submission_ids);
+                let submission = dispatches.submission_of(&work, &trace.tables, submission_ids);
                 if let Some(times) = submissions.get_mut(submission as usize) {
                     times.add(work.interval);
                 }
             }
-            gpu.works = works;
         }
         for times in command_buffers {
             if let Some(submission) = submissions.get_mut(times.submission as usize) {
-                submission.add(Interval {
-                    start_ns: times.first_start_ns,
-                    end_ns: times.last_end_ns,
-                });
+                let Ran {
+                    first_start_ns,
+                    last_end_ns,
+                    ..
+                } = times.ran;
+                submission.add(Interval::new(first_start_ns, last_end_ns));
                 // What holds work is timed by it, or as a whole.
-                let ran = times.first_start_ns <= times.last_end_ns || times.untimed > 0;
+                let ran = first_start_ns <= last_end_ns || times.untimed > 0;
                 submission.without_work += u32::from(!ran && times.own.is_some());
             }
         }
+        timeline
     }
 }
 
 /// Workgroups of a dispatch, or [`NONE`].
 fn groups(piece: &Dispatches, at: usize) -> u32 {
     let axes = [&piece.groups_x, &piece.groups_y, &piece.groups_z];
-    let known = axes.map(|axis| axis.get(at).copied().flatten());
+    let known = axes.map(|axis| axis.get(at));
     let [Some(x), Some(y), Some(z)] = known else {
         return NONE;
     };
@@ -372,7 +388,7 @@ fn groups(piece: &Dispatches, at: usize) -> u32 {
 }
 
 /// By row of the table of kernels; empty where none communicates.
-fn communicating(names: &[Arc<str>]) -> Vec<bool> {
+fn communicating(names: &TextColumn<Arc<str>>) -> Vec<bool> {
     let rows: Vec<bool> = names.iter().map(|name| is_communication(name)).collect();
     match rows.contains(&true) {
         true => rows,

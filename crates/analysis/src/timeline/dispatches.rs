@@ -1,9 +1,10 @@
 //! What the analyses keep of each dispatch.
 //!
-//! Of ten million dispatches the columns of the table fill a gigabyte. What is kept here are twelve bytes of each, 16
-//! where a device's size is known, and its [`Work`] where its times are known; it can be taken from pieces of the table
+//! Of ten million dispatches the columns of the table fill a gigabyte. What is kept here are six bytes of each where there are
+//! few kernels and labels, eight where a device's size is known, and its [`Work`] where its times are known; it can be taken from pieces of the table
 //! as they are read.
 
+use super::numbers::Numbers;
 use super::work::{Work, WorkKind};
 use gapscope_trace::ids::{BindingSetId, SubmissionId};
 use gapscope_trace::lookup::{IdIndex, NONE};
@@ -13,13 +14,13 @@ use gapscope_trace::tables::Tables;
 #[derive(Debug, Default)]
 pub(crate) struct DispatchColumns {
     /// Row of its kernel, or [`NONE`].
-    pub(crate) kernels: Vec<u32>,
+    pub(crate) kernels: Numbers,
     /// Row of its innermost label, its own or else its command buffer's; or [`NONE`].
-    pub(crate) labels: Vec<u32>,
+    pub(crate) labels: Numbers,
     /// Id of its set of bindings, or [`NONE`].
-    pub(super) bindings: Vec<u32>,
+    pub(super) bindings: Numbers,
     /// Its workgroups, or [`NONE`]. Only where a device's size is known: nothing else needs them.
-    pub(crate) groups: Vec<u32>,
+    pub(crate) groups: Numbers,
     pub(super) keeps_groups: bool,
     /// Labels, bindings and workgroups are kept.
     pub(super) keeps_all: bool,
@@ -54,7 +55,7 @@ impl DispatchColumns {
     /// The set of bindings of a dispatch.
     #[inline]
     pub(crate) fn binding_set(&self, row: usize) -> Option<BindingSetId> {
-        Some(self.bindings[row])
+        Some(self.bindings.at(row))
             .filter(|id| *id != NONE)
             .map(BindingSetId)
     }
@@ -80,8 +81,8 @@ impl DispatchColumns {
                     .get(row)
                     .map_or(NONE, |launched| launched.submission);
             }
-            WorkKind::Transfer => tables.transfers.submission[row],
-            WorkKind::Opaque => tables.opaque_work.submission[row],
+            WorkKind::Transfer => tables.transfers.submission.at(row),
+            WorkKind::Opaque => tables.opaque_work.submission.at(row),
             WorkKind::CommandBuffer => None,
         };
         id.map_or(NONE, |id| submissions.row(id))
@@ -96,7 +97,7 @@ impl DispatchColumns {
             (self.keeps_all && self.keeps_groups, &mut self.groups),
         ];
         for (_, column) in columns.into_iter().filter(|(kept, _)| *kept) {
-            let _ = column.try_reserve_exact(rows);
+            column.reserve(rows);
         }
     }
 }

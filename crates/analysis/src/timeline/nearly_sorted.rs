@@ -13,9 +13,12 @@ const FAR: usize = 4 * CHUNK;
 /// Parts that are merged.
 const MOST_PARTS: usize = 8;
 
-/// Sorts `rows`, which shall be nearly in the order of their keys, or few parts that are: chunks of them on all cores, then each is
-/// merged with the end of those before. What is in no such order is sorted all the same, in the usual time. `ties` decides between equal keys; rows
-/// that it finds equal come in any order.
+/// Rows that one core sorts, chunk by chunk, before they are joined with those of others.
+const STRETCH: usize = 64 * CHUNK;
+
+/// Sorts `rows`, which shall be nearly in the order of their keys, or few parts that are: chunks of them, each merged with the end of
+/// those before, in stretches on all cores, which are then merged alike. What is in no such order is sorted all the same, in the usual
+/// time. `ties` decides between equal keys; rows that it finds equal come in any order.
 pub(super) fn sort<T: Copy + Send>(
     rows: &mut [T],
     key: impl Fn(&T) -> i64 + Sync,
@@ -29,23 +32,20 @@ pub(super) fn sort<T: Copy + Send>(
     if rows.is_sorted_by(|a, b| order(a, b).is_le()) {
         return;
     }
-    let chunks = rows.chunks_mut(CHUNK).collect();
-    parallel::each(chunks, |chunk| sort_chunk(chunk, &key, order));
-    // Where each part begins that is sorted: what comes from another table begins anew.
-    let mut parts = vec![0];
-    for begin in (CHUNK..rows.len()).step_by(CHUNK) {
-        let end = rows.len().min(begin + CHUNK);
-        let (last, first) = (rows[begin - 1], rows[begin]);
-        let part = parts[parts.len() - 1];
-        let before = rows[part..begin].partition_point(|row| order(row, &first).is_le());
-        let after = rows[begin..end].partition_point(|row| order(row, &last).is_lt());
-        match begin - (part + before) {
-            FAR.. => parts.push(begin),
-            0 => {}
-            // It finds that these are two sorted parts.
-            _ => rows[part + before..begin + after].sort_by(order),
+    let stretches = rows.chunks_mut(STRETCH).collect();
+    let parts_of = parallel::each(stretches, |stretch: &mut [T]| {
+        for chunk in stretch.chunks_mut(CHUNK) {
+            sort_chunk(chunk, &key, order);
         }
-    }
+        let chunks = (0..stretch.len()).step_by(CHUNK).map(|at| (at, vec![at]));
+        join(stretch, chunks, order)
+    });
+    let begins = (0..rows.len()).step_by(STRETCH);
+    let stretches = begins.zip(parts_of).map(|(begin, parts)| {
+        let parts = parts.into_iter().map(|part| begin + part).collect();
+        (begin, parts)
+    });
+    let parts = join(rows, stretches, order);
     let ends = parts.iter().copied().skip(1).chain([rows.len()]);
     let longest = parts.iter().zip(ends).map(|(begin, end)| end - begin).max();
     match (parts.len(), rows.len() - longest.unwrap_or(0)) {
@@ -55,6 +55,36 @@ pub(super) fn sort<T: Copy + Send>(
         // That would take half as much memory again.
         _ => rows.sort_unstable_by(order),
     }
+}
+
+/// Merges neighbours, of which each has the parts that begin so: the first part of one with the last of those before, where they are of
+/// one order. Gives where each part begins that is sorted: what comes from another table begins anew.
+fn join<T: Copy>(
+    rows: &mut [T],
+    neighbours: impl Iterator<Item = (usize, Vec<usize>)>,
+    order: impl Fn(&T, &T) -> Ordering,
+) -> Vec<usize> {
+    let mut neighbours = neighbours.peekable();
+    let mut parts: Vec<usize> = Vec::new();
+    while let Some((begin, own)) = neighbours.next() {
+        let all_end = neighbours.peek().map_or(rows.len(), |(next, _)| *next);
+        let end = own.get(1).copied().unwrap_or(all_end);
+        let joined = parts.last().is_some_and(|part| {
+            let (last, first) = (rows[begin - 1], rows[begin]);
+            let before = rows[*part..begin].partition_point(|row| order(row, &first).is_le());
+            let after = rows[begin..end].partition_point(|row| order(row, &last).is_lt());
+            let from = part + before;
+            match begin - from {
+                FAR.. => return false,
+                0 => {}
+                // It finds that these are two sorted parts.
+                _ => rows[from..begin + after].sort_by(&order),
+            }
+            true
+        });
+        parts.extend(own.into_iter().skip(usize::from(joined)));
+    }
+    parts
 }
 
 /// Sorts a chunk by its keys and places alone, which are a third of the rows, and moves each row once.

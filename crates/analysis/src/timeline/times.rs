@@ -15,8 +15,6 @@ pub(crate) struct QueueOfGpu {
 /// What the work of a command buffer says about it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandBufferTimes {
-    /// Index in [`Timeline::queues`](super::Timeline::queues).
-    pub(crate) queue: u32,
     /// Row of its submission, or [`NONE`](gapscope_trace::lookup::NONE).
     pub(crate) submission: u32,
     /// Its own times.
@@ -24,32 +22,48 @@ pub(crate) struct CommandBufferTimes {
     /// Pieces of work inside, with and without times.
     pub(crate) timed: u32,
     pub(crate) untimed: u32,
+    /// What ran of it.
+    pub(crate) ran: Ran,
+    /// True when it counts as busy from start to end though dispatches are timed.
+    pub(crate) whole: bool,
+}
+
+impl CommandBufferTimes {
+    pub(super) fn new(submission: u32, own: Option<Interval>) -> CommandBufferTimes {
+        CommandBufferTimes {
+            submission,
+            own,
+            timed: 0,
+            untimed: 0,
+            ran: Ran::default(),
+            whole: false,
+        }
+    }
+}
+
+/// When the work of a command buffer ran. Without timed work, `first_start_ns` is above `last_end_ns`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ran {
     /// First start and last end of the work, the command buffer itself included where it is work.
     pub(crate) first_start_ns: i64,
     pub(crate) last_end_ns: i64,
     /// Sum and union of the pieces inside.
     pub(crate) sum_ns: i64,
     pub(crate) union_ns: i64,
-    /// True when it counts as busy from start to end though dispatches are timed.
-    pub(crate) whole: bool,
 }
 
-impl CommandBufferTimes {
-    pub(super) fn new(queue: u32, submission: u32, own: Option<Interval>) -> CommandBufferTimes {
-        CommandBufferTimes {
-            queue,
-            submission,
-            own,
-            timed: 0,
-            untimed: 0,
+impl Default for Ran {
+    fn default() -> Self {
+        Ran {
             first_start_ns: i64::MAX,
             last_end_ns: i64::MIN,
             sum_ns: 0,
             union_ns: 0,
-            whole: false,
         }
     }
+}
 
+impl Ran {
     /// Adds work; `inside`: a piece inside, not the command buffer itself. In order of start.
     #[inline]
     pub(super) fn add(&mut self, work: Interval, inside: bool) {

@@ -10,6 +10,7 @@ pub use gapscope_trace::kernel_names::readable;
 use crate::thresholds::CODES_OF_A_NAME;
 use gapscope_trace::kernel_names::{UNKNOWN, of_family};
 use gapscope_trace::tables::{Kernels, NameSource, Table};
+use gapscope_trace::text_column::TextColumn;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -93,7 +94,7 @@ impl KernelNames {
 }
 
 /// A text of a column, which a reader may have left out.
-fn text(column: &[Option<Arc<str>>], row: usize) -> Option<&str> {
+fn text(column: &TextColumn<Option<Arc<str>>>, row: usize) -> Option<&str> {
     column.get(row)?.as_deref()
 }
 

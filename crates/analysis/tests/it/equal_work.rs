@@ -101,9 +101,10 @@ fn compiled_runs_a_quarter_of_the_dispatches_and_bytes_in_a_quarter_of_the_time(
     for said in [
         "compiled took 4.00 times less GPU time than eager: 100 µs an evaluation instead of 400 µs (95 %: 4.00 to 4.00; 10 evaluations each)",
         "compiled took 3.00 times less time than eager: 150 µs instead of 450 µs",
-        "compiled needed 1 dispatch instead of 4 for an evaluation",
+        "None of 2 kernels is in both: equal only if the labels mean the same work",
+        "compiled needed 1 dispatch instead of 4 for an evaluation.",
         "could reach 7.63 MiB an evaluation",
-        "the empty space after is saved time",
+        "if the labels mean the same work, the empty space after is saved time",
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
@@ -288,6 +289,88 @@ fn nothing_shows_that_unrelated_programs_do_equal_work() {
             ("gemm", ns, Some(0.0), Some(0.0)),
             ("sort", Some(0.0), ns, Some(1.0))
         ]
+    );
+}
+
+/// Evaluations under two labels, each of so many runs of the kernels of its label.
+fn labelled(kernels: [&[u32]; 2], copies: [u32; 2]) -> WorkComparison {
+    let mut p = Program::of(
+        "manifest sampling_mode=dispatch
+         device id=1 uuid=aa
+         queue id=1 device=1
+         label id=1 text=eager
+         label id=2 text=compiled",
+    );
+    for kernel in 1..9 {
+        p.line(&format!("kernel id={kernel} name=k{kernel}"));
+    }
+    let mut t = 0;
+    for side in 0..2 {
+        for _ in 0..8 {
+            let (label, id) = (side + 1, p.submit(1, [t - 20, t - 15]));
+            p.line(&format!(
+                "marker label={label} scope=command-buffer command_buffer={id}"
+            ));
+            p.line(&format!(
+                "command_buffer id={id} queue=1 submission={id} start_ns={t}us duration_ns=100us"
+            ));
+            let of = format!("command_buffer={id} queue=1 label={label}");
+            for kernel in kernels[side] {
+                p.line(&format!(
+                    "dispatch {of} kernel={kernel} start_ns={t}us duration_ns=10us"
+                ));
+                t += 10;
+            }
+            for _ in 0..copies[side] {
+                p.line(&format!(
+                    "transfer {of} kind=copy bytes=100 start_ns={t}us duration_ns=10us"
+                ));
+                t += 10;
+            }
+            t += 100;
+        }
+    }
+    compared(&p)
+}
+
+#[test]
+fn labels_do_not_make_kernels_and_no_kernels_equal() {
+    let text = |work: &WorkComparison| work.sentences.join(" ");
+    for (kernels, copies, none) in [
+        ([&[1, 2, 3][..], &[]], [0, 2], "compiled"),
+        ([&[], &[1, 2, 3][..]], [2, 0], "eager"),
+    ] {
+        let work = labelled(kernels, copies);
+        assert_eq!(work.basis, Basis::NoCommonKernel);
+        assert_eq!((work.common_kernels, work.all_kernels), (Some(0), Some(3)));
+        let text = text(&work);
+        let said = format!("Not the same work: {none} launched no kernel, and ");
+        assert!(text.starts_with(&said), "{text}");
+        assert!(text.contains(" needed 24 dispatches"), "{text}");
+        assert!(!text.contains("saved") && !text.contains("less"), "{text}");
+    }
+    // Copies against copies are as equal as their labels say.
+    let copied = labelled([&[], &[]], [2, 1]);
+    assert_eq!(copied.basis, Basis::Labels);
+    assert!(text(&copied).contains("2.00 times less"), "{copied:?}");
+}
+
+#[test]
+fn what_is_saved_is_said_where_most_kernels_are_in_both() {
+    let text = |after: &[u32]| labelled([&[1, 2, 3, 4], after], [0, 0]).sentences.join(" ");
+    let (most, few) = (text(&[1, 2]), text(&[1, 5]));
+    assert!(
+        most.contains("what each launch and hand-over costs is saved"),
+        "{most}"
+    );
+    assert!(!most.contains("in both"), "{most}");
+    assert!(
+        few.starts_with("1 of 5 kernels is in both: equal only if the labels mean the same work"),
+        "{few}"
+    );
+    assert!(
+        few.contains("compiled needed 2 dispatches instead of 4 for an evaluation."),
+        "{few}"
     );
 }
 

@@ -172,9 +172,26 @@ fn the_kernels_that_leave_it_idle_are_named_with_what_limits_them() {
             )
         })
         .collect();
-    assert_eq!(kernels, [("decode", 3, 2, 80), ("gemm", 2, 3, 10)]);
+    // The launch of 300 workgroups is none of those that left the GPU idle.
+    assert_eq!(kernels, [("decode", 3, 2, 80), ("gemm", 1, 3, 10)]);
     assert_eq!(fill.kernels[0].fill, 0.02);
     assert_eq!(fill.kernels[0].limited_by, None, "the limits are not known");
+}
+
+#[test]
+fn they_have_the_names_that_people_read_and_the_workgroups_of_the_small_launches() {
+    let whole = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char *, 3ul>>(int, at::native::CUDAFunctor_add<float>, std::array<char *, 3ul>)";
+    let mut rows = format!("kernel id=3 process=1 name=\"{whole}\" full_name=\"{whole}\"\n");
+    rows += &kernel(3, &groups(4), [0, 30]);
+    for at in 3..10 {
+        rows += &kernel(3, &groups(256), [10 * at, 10 * at + 10]);
+    }
+    let findings = cuda(&rows);
+    let filled = &findings.fill[0].kernels[0];
+    assert_eq!((filled.count, filled.groups_p50), (1, 4));
+    assert_eq!(filled.underfilled_ns, 30 * US);
+    assert_eq!(filled.name, findings.kernels[0].name);
+    assert!(!filled.name.contains("void at::native"), "{}", filled.name);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn without_the_submitting_thread_what_the_host_did_is_not_known() {
     program.call("create-pipelines", [110, 140]);
     program.dispatch(1, [150, 170], 200, 10);
     let mut trace = program.trace();
-    trace.tables.submissions.thread[1] = None;
+    trace.tables.submissions.thread.set(1, None);
     let findings = crate::program::findings(&trace);
     assert_eq!(
         causes(&findings.gaps),
@@ -64,7 +64,7 @@ fn a_call_of_an_unknown_thread_is_nobodys() {
     program.call("create-pipelines", [110, 140]);
     program.dispatch(1, [150, 170], 200, 10);
     let mut trace = program.trace();
-    trace.tables.host_calls.thread.fill(None);
+    trace.tables.host_calls.thread.change(|_| None);
     let findings = crate::program::findings(&trace);
     assert_eq!(findings.gaps[0].cause, HostLate);
     assert_eq!(findings.idle_time.unknown_host_ns, 0);

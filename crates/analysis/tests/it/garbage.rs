@@ -337,8 +337,10 @@ proptest! {
     ) {
         let mut digests = Vec::new();
         for (rank, mut trace) in (0..).zip(traces) {
-            trace.tables.kernels.name.iter_mut().step_by(2).for_each(|name| *name = "ncclDevKernel_AllReduce".into());
-            trace.tables.kernels.name.iter_mut().step_by(3).for_each(|name| *name = "ncclDevKernel_SendRecv".into());
+            let names = &mut trace.tables.kernels.name;
+            for (every, name) in [(2, "ncclDevKernel_AllReduce"), (3, "ncclDevKernel_SendRecv")] {
+                (0..names.len()).step_by(every).for_each(|row| names.set(row, name.into()));
+            }
             for (thread, start_ns, duration_ns, range, number) in &ranges {
                 let label = LabelId(1_000 + trace.tables.labels.len() as u32);
                 trace.tables.labels.push(Label { id: label, text: RANGES[*range].into(), parent: None });

@@ -199,7 +199,7 @@ fn where_the_submitting_thread_is_not_known_nothing_is_explained() {
     program.call_on(8, "create-pipelines", [110, 140]);
     program.dispatch(1, [150, 170], 200, 10);
     let mut trace = program.trace();
-    trace.tables.submissions.thread[1] = None;
+    trace.tables.submissions.thread.set(1, None);
     assert_eq!(ns_of(&findings(&trace), HostLate), 50);
 }
 

@@ -135,7 +135,7 @@ fn what_could_show_no_warm_up_is_not_passed_off_as_none() {
         without_calls.contains("is not in the trace"),
         "{without_calls}"
     );
-    trace.tables.dispatches.duration_ns.fill(None);
+    trace.tables.dispatches.duration_ns.change(|_| None);
     let unknown = reason(&trace);
     assert!(
         unknown.contains("No GPU work") || unknown.contains("not known"),

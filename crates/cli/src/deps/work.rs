@@ -38,14 +38,14 @@ pub fn nodes(trace: &Trace) -> (Vec<Node>, bool) {
     let mut all = Vec::new();
     for row in 0..tables.dispatches.len() {
         let table = &tables.dispatches;
-        let start = table.start_ns[row];
-        let place = work.place(start, table.command_buffer[row], table.position[row]);
+        let start = table.start_ns.at(row);
+        let place = work.place(start, table.command_buffer.at(row), table.position[row]);
         all.push((place, false, row));
     }
     for row in 0..tables.transfers.len() {
         let table = &tables.transfers;
-        let start = table.start_ns[row];
-        let place = work.place(start, table.command_buffer[row], table.position[row]);
+        let start = table.start_ns.at(row);
+        let place = work.place(start, table.command_buffer.at(row), table.position[row]);
         all.push((place, true, row));
     }
     all.sort_unstable();
@@ -99,7 +99,7 @@ impl<'a> Work<'a> {
 
     fn place(&self, start: Option<i64>, of: Option<CommandBufferId>, position: u32) -> Place {
         let row = of.and_then(|id| self.command_buffers.get(id));
-        let outer = row.and_then(|row| self.trace.tables.command_buffers.start_ns[row]);
+        let outer = row.and_then(|row| self.trace.tables.command_buffers.start_ns.at(row));
         (start.or(outer).unwrap_or(i64::MAX), row, position)
     }
 
@@ -122,10 +122,13 @@ impl<'a> Work<'a> {
         let table = &tables.dispatches;
         let kernel = self.kernels.get(table.kernel[row]);
         let name = kernel.map_or("unknown kernel", |row| &tables.kernels.name[row]);
-        let mut node = self.node(NodeKind::Dispatch, name.to_owned(), table.label[row]);
+        let mut node = self.node(NodeKind::Dispatch, name.to_owned(), table.label.at(row));
         node.queue = table.queue[row].0;
-        node.duration_ns = table.duration_ns[row].and_then(|ns| u64::try_from(ns).ok());
-        let Some(set) = table.bindings[row].and_then(|id| self.sets.get(&id)) else {
+        node.duration_ns = table
+            .duration_ns
+            .at(row)
+            .and_then(|ns| u64::try_from(ns).ok());
+        let Some(set) = table.bindings.at(row).and_then(|id| self.sets.get(&id)) else {
             node.beyond = Some("its bindings are not known".to_owned());
             return node;
         };
@@ -159,12 +162,19 @@ impl<'a> Work<'a> {
             TransferKind::Update => NodeKind::Update,
             _ => NodeKind::Copy,
         };
-        let mut node = self.node(kind, table.kind[row].as_str().to_owned(), table.label[row]);
+        let mut node = self.node(
+            kind,
+            table.kind[row].as_str().to_owned(),
+            table.label.at(row),
+        );
         node.queue = table.queue[row].0;
-        node.duration_ns = table.duration_ns[row].and_then(|ns| u64::try_from(ns).ok());
+        node.duration_ns = table
+            .duration_ns
+            .at(row)
+            .and_then(|ns| u64::try_from(ns).ok());
         let ends = [
-            (table.source[row], Scope::CopyRead),
-            (table.destination[row], Scope::CopyWrite),
+            (table.source.at(row), Scope::CopyRead),
+            (table.destination.at(row), Scope::CopyWrite),
         ];
         for (buffer, scope) in ends {
             if let Some(buffer) = buffer {
@@ -192,7 +202,7 @@ impl<'a> Work<'a> {
         let range = range.unwrap_or(0..size);
         let range = range.start.min(size)..range.end.min(size);
         let placed =
-            row.and_then(|row| Some((buffers.allocation[row]?, buffers.offset_bytes[row]?)));
+            row.and_then(|row| Some((buffers.allocation.at(row)?, buffers.offset_bytes.at(row)?)));
         let (memory, offset) = match placed {
             Some((allocation, offset)) => (allocation.number(), offset.min(u64::MAX >> 1)),
             None => (OWN_MEMORY | buffer.number(), 0),

@@ -204,7 +204,8 @@ fn counters(known: &Known) -> Check {
             format!(
                 "`gapscope record --counters` cannot sample: {reason}; timelines need no hardware counters"
             ),
-            "",
+            "install CUDA's CUPTI with all of its libraries (libnvperf_host.so beside libcupti.so), of the CUDA that the driver supports, or \
+             put a newer one first in LD_LIBRARY_PATH",
         ),
         (Ok(sampled), Some(only)) => {
             let who = if only {
@@ -220,7 +221,8 @@ fn counters(known: &Known) -> Check {
             State::Unknown,
             "whether hardware counters are for all users is not known: the driver does not say in /proc/driver/nvidia/params; timelines \
              need none",
-            "",
+            "try `gapscope record --counters`, which says what the driver refuses; a container needs /proc/driver/nvidia of the host to know \
+             it before",
         ),
     }
 }
@@ -334,12 +336,27 @@ mod tests {
         assert_eq!(state(Some(true), false), State::Limited);
         assert_eq!(state(Some(true), true), State::Ok);
         assert_eq!(state(None, true), State::Unknown);
+        let unknown = Known {
+            counters_for_administrators: None,
+            ..known()
+        };
+        assert!(
+            counters(&unknown)
+                .mend
+                .is_some_and(|mend| mend.contains("--counters"))
+        );
         let known = Known {
             counters: Err("libnvperf_host.so is not beside libcupti".to_owned()),
             ..known()
         };
         let check = counters(&known);
         assert_eq!(check.state, State::Limited);
+        assert!(
+            check
+                .mend
+                .as_ref()
+                .is_some_and(|mend| mend.contains("libnvperf_host.so beside"))
+        );
         assert!(
             check
                 .follows

@@ -58,6 +58,7 @@ pub fn checks(known: &Known, trial: Option<&Trial<Said>>) -> Vec<Check> {
     checks.push(devices(found, trial));
     checks.push(layer(known, found.is_some(), trial));
     checks.push(timestamps(found));
+    checks.push(counters(found));
     checks
 }
 
@@ -214,6 +215,47 @@ fn timestamps(found: Option<&[Device]>) -> Check {
     }
 }
 
+/// Hardware counters, which no timeline needs.
+fn counters(found: Option<&[Device]>) -> Check {
+    let id = "vulkan-counters";
+    let Some(devices) = found else {
+        return Check::unasked(GROUP, id, "a Vulkan device");
+    };
+    let named = |offers: bool| -> Vec<&str> {
+        let those = devices
+            .iter()
+            .filter(|d| d.has_performance_queries == offers);
+        those.map(|device| device.name.as_str()).collect()
+    };
+    let (with, without) = (named(true), named(false));
+    let found = match with.is_empty() {
+        true => String::new(),
+        false => format!("VK_KHR_performance_query of {}", with.join(", ")),
+    };
+    match without.is_empty() {
+        true => Check::other(
+            GROUP,
+            id,
+            State::Unknown,
+            "what it counts is not known before a program has opened the device, and this makes none",
+            "try `gapscope record --counters`: the losses of the trace say what was not counted, and why",
+        ),
+        false => Check::other(
+            GROUP,
+            id,
+            State::Limited,
+            format!(
+                "`gapscope record --counters` counts nothing inside Vulkan programs on {}: the driver does not offer \
+                 VK_KHR_performance_query; timelines need no hardware counters",
+                without.join(", ")
+            ),
+            "use a driver that offers it, as Mesa's for GPUs of Intel and AMD do; NVIDIA's GPUs are sampled through CUPTI instead, of which \
+             the CUDA counters below say more",
+        ),
+    }
+    .found(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,6 +268,7 @@ mod tests {
             queue_families: 2,
             timed_queue_families: 2,
             is_calibrated: true,
+            has_performance_queries: true,
         }
     }
 
@@ -253,9 +296,10 @@ mod tests {
         let trial = trial(Devices::Found(vec![device()]), true, Ok(()));
         let states = states(Some(&trial));
         assert!(
-            states
-                .iter()
-                .all(|(id, state)| *id == "vulkan-drivers" || *state == State::Ok),
+            states.iter().all(
+                |(id, state)| ["vulkan-drivers", "vulkan-counters"].contains(id)
+                    || *state == State::Ok
+            ),
             "{states:?}"
         );
     }
@@ -303,6 +347,27 @@ mod tests {
         let states = states(Some(&trial));
         assert_eq!(states[0].1, State::Unknown);
         assert_eq!(states[2].1, State::Unknown);
+    }
+
+    #[test]
+    fn counters_are_unknown_or_their_extension_is_missing() {
+        let unknown = counters(Some(&[device()]));
+        assert_eq!(unknown.state, State::Unknown);
+        assert!(unknown.found.unwrap().contains("of llvmpipe") && unknown.mend.is_some());
+        let other = Device {
+            name: "Some GPU".to_owned(),
+            has_performance_queries: false,
+            ..device()
+        };
+        let missing = counters(Some(&[device(), other]));
+        assert_eq!(missing.state, State::Limited);
+        let follows = missing.follows.unwrap();
+        assert!(
+            follows.contains("on Some GPU: the driver does not offer VK_KHR_performance_query"),
+            "{follows}"
+        );
+        assert!(missing.mend.is_some());
+        assert_eq!(counters(None).state, State::Unknown);
     }
 
     #[test]

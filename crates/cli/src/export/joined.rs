@@ -158,8 +158,8 @@ fn times(parts: &[Part]) -> Result<(i64, i64), Failure> {
             &tables.memory.at_ns,
         ];
         let maybe = maybe.into_iter().flatten().flatten();
-        let all = maybe.chain(known.into_iter().flatten());
-        let first = all.copied().min().unwrap_or(i64::MAX);
+        let all = maybe.chain(known.into_iter().flatten().copied());
+        let first = all.min().unwrap_or(i64::MAX);
         from_ns = from_ns.min(first).min(trace.manifest.start_ns);
         to_ns = to_ns.max(trace.manifest.end_ns);
     }

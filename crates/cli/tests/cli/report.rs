@@ -58,6 +58,12 @@ fn kernels_can_be_named_after_they_were_recorded() {
     );
     let json = stdout(&workplace, &[&["report", "--json"][..], &names].concat());
     assert!(json.contains("\"name_source\": \"names-file\""), "{json}");
+    assert!(!page.contains("names.txt"), "{page}");
+    let more = "48373bb5 = matmul of mine\n# none\n00000000 = a\n11111111 = b\n";
+    std::fs::write(workplace.path("names.txt"), more).unwrap();
+    let page = stdout(&workplace, &[&["report"][..], &names].concat());
+    let said = "2 of 3 lines of names.txt name no kernel of this trace.";
+    assert!(page.contains(said), "{page}");
     std::fs::write(workplace.path("names.txt"), "xyz = b\n").unwrap();
     let output = workplace.run(&[&["report"][..], &names].concat());
     assert_eq!(output.status.code(), Some(1));

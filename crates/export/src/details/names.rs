@@ -45,7 +45,7 @@ impl Names {
         let mut kernels: Vec<Kernel> = (0..k.id.len())
             .map(|row| {
                 let mut details = Vec::new();
-                let sizes = (k.local_x[row], k.local_y[row], k.local_z[row]);
+                let sizes = (k.local_x.at(row), k.local_y.at(row), k.local_z.at(row));
                 if let (Some(x), Some(y), Some(z)) = sizes {
                     details.push((Key::Local, texts.add(&format!("{x} × {y} × {z}"))));
                 }
@@ -86,9 +86,7 @@ impl Names {
         let command_buffers = command_buffers
             .map(|(name, label)| match (name, label) {
                 (Some(name), _) => texts.add(name),
-                (None, Some(label)) => label_index
-                    .get(*label)
-                    .map_or(plain, |row| labels[row].text),
+                (None, Some(label)) => label_index.get(label).map_or(plain, |row| labels[row].text),
                 (None, None) => plain,
             })
             .collect();

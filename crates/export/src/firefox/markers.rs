@@ -14,6 +14,7 @@ use crate::texts::TextId;
 use fxprof_processed_profile::{
     MarkerFieldFormat, MarkerTiming, Profile, StringHandle, ThreadHandle, Timestamp,
 };
+use gapscope_trace::parallel::each;
 use serde_json::Deserializer;
 use std::io::{self, Write};
 
@@ -42,6 +43,13 @@ struct Thread<'a> {
     numbers: Vec<u32>,
 }
 
+/// A lane whose texts have numbers.
+pub(super) struct Numbered<'a> {
+    thread: Thread<'a>,
+    /// The markers that are the first to use some text.
+    first: Vec<Drawn>,
+}
+
 impl<'a> Markers<'a> {
     pub fn new(
         scene: &'a Scene<'a>,
@@ -62,27 +70,40 @@ impl<'a> Markers<'a> {
         }
     }
 
-    /// Makes a lane the markers of a thread that has no texts yet.
-    pub fn register(&mut self, lane: &'a Lane, thread: ThreadHandle, profile: &mut Profile) {
-        let (mut numbers, mut count) = (vec![NONE; self.texts.len() + 1], 0);
-        let at = Timestamp::from_nanos_since_reference(self.threads.len() as u64);
-        for drawn in lane.slices() {
-            let mut fresh = false;
-            self.each_text(&drawn, |text| {
-                if numbers[text] == NONE {
-                    numbers[text] = count;
-                    count += 1;
-                    fresh = true;
+    /// Numbers the texts of lanes, each on a core of its own.
+    pub fn number(&self, lanes: Vec<&'a Lane>) -> Vec<Numbered<'a>> {
+        each(lanes, |lane| {
+            let (mut numbers, mut count) = (vec![NONE; self.texts.len() + 1], 0);
+            let mut first = Vec::new();
+            for drawn in lane.slices() {
+                let before = count;
+                self.each_text(&drawn, |text| {
+                    if numbers[text] == NONE {
+                        numbers[text] = count;
+                        count += 1;
+                    }
+                });
+                if count > before {
+                    first.push(drawn);
                 }
-            });
-            if fresh {
-                let of = &self.types[drawn.slice.kind as usize];
-                let row = Row::of(self.scene, &drawn, of, self.texts, self.none);
-                // By its time it is found again.
-                profile.add_marker(thread, MarkerTiming::Instant(at), row);
             }
+            Numbered {
+                thread: Thread { lane, numbers },
+                first,
+            }
+        })
+    }
+
+    /// Makes a lane the markers of a thread that has no texts yet.
+    pub fn register(&mut self, lane: Numbered<'a>, thread: ThreadHandle, profile: &mut Profile) {
+        let at = Timestamp::from_nanos_since_reference(self.threads.len() as u64);
+        for drawn in lane.first {
+            let of = &self.types[drawn.slice.kind as usize];
+            let row = Row::of(self.scene, &drawn, of, self.texts, self.none);
+            // By its time it is found again.
+            profile.add_marker(thread, MarkerTiming::Instant(at), row);
         }
-        self.threads.push(Thread { lane, numbers });
+        self.threads.push(lane.thread);
     }
 
     /// Visits the texts of a marker in the order in which the library does.

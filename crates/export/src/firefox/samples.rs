@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// The usual time between samples; without samples the format must have one all the same.
 pub(super) fn interval(samples: &Samples) -> SamplingInterval {
-    let mut periods: Vec<i64> = samples.period_ns.iter().flatten().copied().collect();
+    let mut periods: Vec<i64> = samples.period_ns.iter().flatten().collect();
     periods.retain(|ns| *ns > 0);
     let middle = periods.len() / 2;
     match periods.is_empty() {
@@ -58,14 +58,14 @@ impl<'a> Code<'a> {
         let mut stacks: FxHashMap<Option<StackId>, Option<StackHandle>> = FxHashMap::default();
         for row in &samples.rows {
             let row = *row as usize;
-            let id = table.stack[row];
+            let id = table.stack.at(row);
             let stack = *stacks
                 .entry(id)
                 .or_insert_with(|| self.stack(id, thread, profile));
             // The profiler draws the use of processors by it.
             let cpu = match table.state[row] {
                 ThreadState::Running => {
-                    CpuDelta::from_nanos(table.period_ns[row].unwrap_or(0).unsigned_abs())
+                    CpuDelta::from_nanos(table.period_ns.at(row).unwrap_or(0).unsigned_abs())
                 }
                 _ => CpuDelta::ZERO,
             };

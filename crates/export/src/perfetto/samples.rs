@@ -38,7 +38,7 @@ impl<W: Write> Writer<'_, W> {
             for samples in &group.samples {
                 for row in &samples.rows {
                     let row = *row as usize;
-                    let stack = table.stack[row];
+                    let stack = table.stack.at(row);
                     if let Some(stack) = stack
                         && known.insert(stack)
                     {
@@ -95,11 +95,11 @@ impl<W: Write> Writer<'_, W> {
             of_frame.number(frame::NAME, id);
             of_frame.number(frame::MAPPING, path);
             // Perfetto takes frames of one address for the same.
-            let address = table.address.get(row).copied().flatten();
+            let address = table.address.get(row);
             of_frame.number(frame::ADDRESS, address.unwrap_or(id));
             if is_known && table.kind[row] == FrameKind::Python && file.is_some() {
                 of_frame.number(frame::SOURCE_PATH, path);
-                if let Some(line) = table.line[row] {
+                if let Some(line) = table.line.at(row) {
                     of_frame.number(frame::LINE, line.into());
                 }
             }

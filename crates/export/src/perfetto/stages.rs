@@ -325,7 +325,7 @@ impl<W: Write> Writer<'_, W> {
                 let kernel = scene.names.kernel_row(dispatch.kernel);
                 let local = kernel.map(|row| {
                     let k = &tables.kernels;
-                    [k.local_x[row], k.local_y[row], k.local_z[row]]
+                    [k.local_x.at(row), k.local_y.at(row), k.local_z.at(row)]
                 });
                 part.clear();
                 let mut dim = Message::default();
@@ -346,12 +346,12 @@ impl<W: Write> Writer<'_, W> {
                 (dispatch.command_buffer, dispatch.submission)
             }
             Kind::Transfer => (
-                tables.transfers.command_buffer[row],
-                tables.transfers.submission[row],
+                tables.transfers.command_buffer.at(row),
+                tables.transfers.submission.at(row),
             ),
             _ => (
-                tables.opaque_work.command_buffer[row],
-                tables.opaque_work.submission[row],
+                tables.opaque_work.command_buffer.at(row),
+                tables.opaque_work.submission.at(row),
             ),
         };
         if let Some(id) = command_buffer {

@@ -42,8 +42,8 @@ impl Launch {
     /// That of a dispatch.
     fn of(table: &Dispatches, row: usize) -> Launch {
         Launch {
-            command_buffer: table.command_buffer[row],
-            submission: table.submission[row],
+            command_buffer: table.command_buffer.at(row),
+            submission: table.submission.at(row),
         }
     }
 }
@@ -251,12 +251,12 @@ impl Builder<'_> {
                 let table = &tables.$table;
                 let (mut drawn, mut target) = (0, LastTarget::default());
                 for row in 0..table.len() {
-                    let times = Interval::of_row(table.start_ns[row], table.duration_ns[row]);
+                    let times = Interval::of_row(table.start_ns.at(row), table.duration_ns.at(row));
                     let Some(interval) = times else { continue };
                     drawn += 1;
                     let launch = Launch {
-                        command_buffer: table.command_buffer[row],
-                        submission: table.submission[row],
+                        command_buffer: table.command_buffer.at(row),
+                        submission: table.submission.at(row),
                     };
                     let target = target.of(self, launch);
                     self.draw_one(slice($kind, row, interval), table.queue[row], target);
@@ -270,7 +270,7 @@ impl Builder<'_> {
         let table = &tables.command_buffers;
         let mut drawn = 0;
         for row in 0..table.len() {
-            let times = Interval::of_row(table.start_ns[row], table.duration_ns[row]);
+            let times = Interval::of_row(table.start_ns.at(row), table.duration_ns.at(row));
             let Some(interval) = times else { continue };
             drawn += 1;
             let slice = slice(Kind::CommandBuffer, row, interval);
@@ -356,7 +356,7 @@ impl Builder<'_> {
             self.reach_time(interval);
             let key = ThreadKey {
                 process: table.process[row],
-                thread: table.thread[row],
+                thread: table.thread.at(row),
             };
             let thread = self.slices.threads.entry(key).or_default();
             thread.calls.push(slice(Kind::HostCall, row, interval));
@@ -388,7 +388,7 @@ impl Builder<'_> {
                 ) {
                     continue;
                 }
-                let Some(thread) = calls.thread[row] else {
+                let Some(thread) = calls.thread.at(row) else {
                     continue;
                 };
                 let start = CallStart {
@@ -413,7 +413,7 @@ impl Builder<'_> {
             let Some(submission) = self.submission_of(target) else {
                 continue;
             };
-            let start = s.thread[submission].map(|thread| CallStart {
+            let start = s.thread.at(submission).map(|thread| CallStart {
                 process: s.process[submission],
                 thread,
                 start_ns: s.start_ns[submission],

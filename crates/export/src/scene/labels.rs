@@ -37,35 +37,41 @@ impl Labels {
             rows: table.len(),
             ..Labels::default()
         };
+        let times = |row| Interval::of_row(table.start_ns.at(row), table.duration_ns.at(row));
         let mut places: FxHashMap<Owner, usize> = FxHashMap::default();
-        let mut owners: Vec<(Owner, Vec<Slice>)> = Vec::new();
+        let mut owners: Vec<(Owner, Vec<u32>)> = Vec::new();
         for row in 0..table.len() {
-            let times = Interval::of_row(table.start_ns[row], table.duration_ns[row]);
-            let Some(interval) = times else { continue };
+            let Some(interval) = times(row) else { continue };
             labels.drawn += 1;
             let before = labels.times.unwrap_or(interval);
             labels.times = Some(before.hull(interval));
-            let owner = match (table.queue[row], table.scope[row]) {
+            let owner = match (table.queue.at(row), table.scope[row]) {
                 (Some(queue), MarkerScope::CommandBuffer) => Owner::CommandBuffers(queue),
                 (Some(queue), MarkerScope::Queue) => Owner::Queue(queue),
                 _ => Owner::Thread(ThreadKey {
                     process: table.process[row],
-                    thread: table.thread[row],
+                    thread: table.thread.at(row),
                 }),
             };
             let place = *places.entry(owner).or_insert_with(|| {
                 owners.push((owner, Vec::new()));
                 owners.len() - 1
             });
-            owners[place].1.push(Slice {
+            owners[place].1.push(row as u32);
+        }
+        let slice = |row: u32| {
+            times(row as usize).map(|interval| Slice {
                 start_ns: interval.start_ns,
                 end_ns: interval.end_ns,
-                row: row as u32,
+                row,
                 flow: 0,
                 kind: Kind::Marker,
-            });
-        }
-        let packed = owners.into_iter().map(|(owner, slices)| {
+            })
+        };
+        // One after the other: slices take eight times the space of their rows.
+        let packed = owners.into_iter().map(|(owner, rows)| {
+            let mut slices = Vec::with_capacity(rows.len());
+            slices.extend(rows.into_iter().filter_map(slice));
             let lanes = lanes::split(slices, Sharing::Nested).into_iter();
             let lanes = lanes.map(|slices| Lane::of_labels(slices, table));
             (owner, lanes.collect())

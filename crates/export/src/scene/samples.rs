@@ -20,7 +20,7 @@ pub(super) fn by_thread(trace: &Trace) -> BTreeMap<(ProcessId, ThreadId), Vec<u3
     let table = &trace.tables.samples;
     let mut threads: BTreeMap<_, Vec<u32>> = BTreeMap::new();
     for (row, source) in table.source.iter().enumerate() {
-        let stands_for_time = table.period_ns[row].is_some_and(|ns| ns > 0);
+        let stands_for_time = table.period_ns.at(row).is_some_and(|ns| ns > 0);
         if *source == SampleSource::Sampled && stands_for_time {
             let key = (table.process[row], table.thread[row]);
             threads.entry(key).or_default().push(row as u32);

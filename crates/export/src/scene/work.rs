@@ -162,7 +162,7 @@ impl WorkLanes {
 /// The known times of the dispatches of a piece, with their rows in it and their queues.
 pub(super) fn timed(piece: &Dispatches) -> impl Iterator<Item = (usize, QueueId, Interval)> {
     (0..piece.queue.len()).filter_map(|row| {
-        let interval = Interval::of_row(piece.start_ns[row], piece.duration_ns[row])?;
+        let interval = Interval::of_row(piece.start_ns.at(row), piece.duration_ns.at(row))?;
         Some((row, piece.queue[row], interval))
     })
 }

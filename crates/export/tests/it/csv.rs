@@ -32,8 +32,8 @@ fn what_is_unknown_is_empty_and_texts_are_quoted_where_needed() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("csv");
     let mut trace = gapscope_trace::Trace::from_text(traces::CROSSING).unwrap();
-    trace.tables.kernels.name[0] = "a, \"b\"\nc".into();
-    trace.tables.kernels.entry_point[0] = Some("".into());
+    trace.tables.kernels.name.set(0, "a, \"b\"\nc".into());
+    trace.tables.kernels.entry_point.set(0, Some("".into()));
     csv::write(&trace, &folder).unwrap();
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let dispatches = read("dispatches.csv");

@@ -14,9 +14,9 @@ fn trace(name: &str) -> Trace {
     trace.manifest.threads[0].name = name.to_owned();
     trace.manifest.processes[0].executable = name.to_owned();
     let t = &mut trace.tables;
-    t.kernels.name[0] = name.into();
-    t.labels.text[0] = name.into();
-    t.command_buffers.name[0] = Some(name.into());
+    t.kernels.name.set(0, name.into());
+    t.labels.text.set(0, name.into());
+    t.command_buffers.name.set(0, Some(name.into()));
     trace
 }
 
@@ -45,12 +45,24 @@ fn any_name_gives_json() {
 #[test]
 fn a_circle_of_stacks_ends() {
     let mut trace = Trace::from_text(super::traces::SAMPLED).unwrap();
-    trace.tables.stacks.parent[0] = Some(trace.tables.stacks.id[3]);
-    trace.tables.stacks.parent[1] = Some(trace.tables.stacks.id[0]);
+    trace
+        .tables
+        .stacks
+        .parent
+        .set(0, Some(trace.tables.stacks.id[3]));
+    trace
+        .tables
+        .stacks
+        .parent
+        .set(1, Some(trace.tables.stacks.id[0]));
     trace.tables.samples.time_ns[0] = i64::MAX;
     trace.tables.samples.time_ns[1] = i64::MIN;
-    trace.tables.samples.period_ns[2] = Some(i64::MAX);
-    trace.tables.frames.function[0] = Some("\0\"]}\u{202e}".into());
+    trace.tables.samples.period_ns.set(2, Some(i64::MAX));
+    trace
+        .tables
+        .frames
+        .function
+        .set(0, Some("\0\"]}\u{202e}".into()));
     speedscope::export(&trace);
     firefox::export(&trace);
     gapscope_export::perfetto::write(&Scene::of(&trace), &mut Vec::new()).unwrap();

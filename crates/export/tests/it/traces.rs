@@ -2,6 +2,7 @@
 
 use gapscope_export::Exported;
 use gapscope_trace::Trace;
+use gapscope_trace::optional::Optional;
 use gapscope_trace::tables::Table;
 use std::collections::BTreeMap;
 
@@ -123,7 +124,7 @@ pub fn all() -> Vec<(&'static str, Trace)> {
 /// Rows with times by category of events: counted here from the tables alone.
 pub fn timed_rows(trace: &Trace) -> BTreeMap<String, u64> {
     let t = &trace.tables;
-    let timed = |start: &[Option<i64>], duration: &[Option<i64>]| {
+    let timed = |start: &Optional<i64>, duration: &Optional<i64>| {
         let both = start.iter().zip(duration);
         both.filter(|(start, duration)| start.is_some() && duration.is_some())
             .count() as u64

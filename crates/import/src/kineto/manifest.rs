@@ -221,7 +221,8 @@ fn queues(assembly: &Assembly) -> Vec<Queue> {
             device: *device,
             family: stream.context,
             index: stream.stream.unwrap_or(u32::MAX),
-            capabilities: vec!["compute".to_owned(), "transfer".to_owned()],
+            // The files do not say.
+            capabilities: Vec::new(),
             timestamp_bits: 64,
             name: (stream.stream.is_none()).then(|| "unknown stream".to_owned()),
             kind: None,

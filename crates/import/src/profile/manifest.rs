@@ -148,7 +148,6 @@ impl Profile {
                     device: *device,
                     family: context.unwrap_or(UNKNOWN_NUMBER),
                     index: number.unwrap_or(UNKNOWN_NUMBER),
-                    capabilities: vec!["compute".to_owned(), "transfer".to_owned()],
                     timestamp_bits: 64,
                     ..facts
                 }

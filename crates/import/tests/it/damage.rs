@@ -24,11 +24,15 @@ fn a_second_node_without_schema_has_that_of_the_first() {
 #[test]
 fn references_that_lead_forwards_are_resolved() {
     let trace = with("forward-references").trace();
-    let mut work = trace.tables.opaque_work.start_ns.clone();
+    let mut work = trace.tables.opaque_work.start_ns.to_vec();
     work.sort();
     assert_eq!(
         work,
-        plain(&Scene::labelled_chain(6)).tables.opaque_work.start_ns
+        plain(&Scene::labelled_chain(6))
+            .tables
+            .opaque_work
+            .start_ns
+            .to_vec()
     );
     assert_eq!(loss(&trace, "rows of"), None);
 }
@@ -56,7 +60,7 @@ fn a_torn_row_is_counted() {
     assert_eq!(loss(&trace, "rows of metal-gpu-intervals.xml"), Some(1));
     assert_eq!(loss(&trace, "times of command buffers"), Some(1));
     assert_eq!(trace.tables.command_buffers.timing[5], Timing::Unknown);
-    assert_eq!(trace.tables.command_buffers.start_ns[5], None);
+    assert_eq!(trace.tables.command_buffers.start_ns.at(5), None);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn operations_have_durations_and_no_starts() {
     let import = import_bytes("stderr.log", LOG.as_bytes()).unwrap();
     let t = &import.trace.tables;
     assert_eq!(t.dispatches.len(), 3 + 32 + 65 + 7);
-    assert!(t.dispatches.start_ns.iter().all(Option::is_none));
+    assert!(t.dispatches.start_ns.iter().all(|value| value.is_none()));
     // What the log says of all, exactly.
     let total: i64 = t.dispatches.duration_ns.iter().flatten().sum();
     assert_eq!(total, 13_849_300 + 70_010);

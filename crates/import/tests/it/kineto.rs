@@ -105,15 +105,15 @@ fn a_file_of_pytorch_is_a_trace_as_of_a_recording() {
         tables.dispatches.duration_ns,
         [Some(10_000), Some(1000), Some(1000)]
     );
-    assert_eq!(tables.dispatches.groups_x[0], Some(64));
+    assert_eq!(tables.dispatches.groups_x.at(0), Some(64));
     let kernels = &tables.kernels;
     assert_eq!(&*kernels.name[0], "void mm<float>(float*, \"x\")");
     assert_eq!(
-        (kernels.local_x[0], kernels.registers[0]),
+        (kernels.local_x.at(0), kernels.registers.at(0)),
         (Some(128), Some(90))
     );
-    assert_eq!(kernels.static_shared_bytes[0], Some(49152));
-    assert_eq!(kernels.dynamic_shared_bytes[0], None);
+    assert_eq!(kernels.static_shared_bytes.at(0), Some(49152));
+    assert_eq!(kernels.dynamic_shared_bytes.at(0), None);
 
     let submissions = &tables.submissions;
     assert_eq!(
@@ -128,24 +128,24 @@ fn a_file_of_pytorch_is_a_trace_as_of_a_recording() {
         (submissions.start_ns[0], submissions.duration_ns[0]),
         (13_123, 2002)
     );
-    assert_eq!(tables.dispatches.submission[0], Some(submissions.id[0]));
-    assert_eq!(submissions.thread[1].map(|t| t.0), Some(200));
+    assert_eq!(tables.dispatches.submission.at(0), Some(submissions.id[0]));
+    assert_eq!(submissions.thread.at(1).map(|t| t.0), Some(200));
     // The launch of a graph is a command buffer.
     let graphs = &tables.command_buffers;
     assert_eq!((graphs.len(), graphs.dispatches[0]), (1, 2));
     assert_eq!(
-        (graphs.start_ns[0], graphs.duration_ns[0]),
+        (graphs.start_ns.at(0), graphs.duration_ns.at(0)),
         (Some(112_000), Some(3000))
     );
-    assert_eq!(tables.dispatches.command_buffer[1], Some(graphs.id[0]));
-    assert_eq!(tables.dispatches.submission[1], None);
+    assert_eq!(tables.dispatches.command_buffer.at(1), Some(graphs.id[0]));
+    assert_eq!(tables.dispatches.submission.at(1), None);
 
     assert_eq!(
         tables.transfers.kind,
         [TransferKind::DeviceToHost, TransferKind::Fill]
     );
     assert_eq!(tables.transfers.bytes, [Some(4096), Some(8)]);
-    assert_eq!(tables.transfers.submission[1], None);
+    assert_eq!(tables.transfers.submission.at(1), None);
     assert_eq!(loss(&trace, "host calls of GPU work"), 1);
 
     let calls = &tables.host_calls;
@@ -173,14 +173,17 @@ fn work_has_the_labels_of_its_launch_and_steps_are_of_the_whole_process() {
         let (mut label, mut path) = (label, Vec::new());
         while let Some(row) = labels.id.iter().position(|id| Some(*id) == label) {
             path.push(labels.text[row].to_string());
-            label = labels.parent[row];
+            label = labels.parent.at(row);
         }
         path.join(" < ")
     };
-    assert_eq!(path(tables.dispatches.label[0]), "forward < ProfilerStep");
+    assert_eq!(
+        path(tables.dispatches.label.at(0)),
+        "forward < ProfilerStep"
+    );
     // Another thread launched it.
-    assert_eq!(path(tables.transfers.label[0]), "ProfilerStep");
-    assert_eq!(tables.dispatches.label[1], None);
+    assert_eq!(path(tables.transfers.label.at(0)), "ProfilerStep");
+    assert_eq!(tables.dispatches.label.at(1), None);
     let markers = &tables.markers;
     let of = |domain: Option<&str>| {
         let rows = 0..markers.len();
@@ -188,7 +191,7 @@ fn work_has_the_labels_of_its_launch_and_steps_are_of_the_whole_process() {
         rows.map(|row| {
             (
                 path(Some(markers.label[row])),
-                markers.start_ns[row].unwrap(),
+                markers.start_ns.at(row).unwrap(),
             )
         })
         .collect::<Vec<_>>()
@@ -224,9 +227,11 @@ fn devices_counters_and_the_date_are_kept() {
         manifest.queues.iter().map(|q| q.index).collect::<Vec<_>>(),
         [7, 20]
     );
+    // The file does not say what its streams can do.
+    assert!(manifest.queues.iter().all(|q| q.capabilities.is_empty()));
     assert_eq!(trace.tables.counters.len(), 2);
     assert_eq!(trace.tables.counter_values.value, [1024.0, 2048.0]);
-    assert_eq!(trace.tables.counters.device[0], Some(device.id));
+    assert_eq!(trace.tables.counters.device.at(0), Some(device.id));
 }
 
 #[test]
@@ -299,7 +304,7 @@ fn ranks_are_traces_of_one_clock() {
             trace.manifest.rank.map(|r| (r.rank, r.world_size)),
             Some((rank, 2))
         );
-        trace.tables.dispatches.start_ns[0].unwrap()
+        trace.tables.dispatches.start_ns.at(0).unwrap()
     };
     assert_eq!((start(0), start(1)), (20_001, 21_001));
 

@@ -35,9 +35,9 @@ fn markers(trace: &Trace) -> Vec<(String, i64, Option<i64>)> {
     let paths = LabelPaths::new(&trace.tables.labels);
     let t = &trace.tables.markers;
     let rows = (0..t.label.len()).map(|row| {
-        let start_ns = t.start_ns[row].unwrap() - trace.manifest.start_ns;
+        let start_ns = t.start_ns.at(row).unwrap() - trace.manifest.start_ns;
         let path = paths.get(t.label[row]).unwrap().to_owned();
-        (path, start_ns, t.duration_ns[row])
+        (path, start_ns, t.duration_ns.at(row))
     });
     rows.filter(|(path, ..)| !path.starts_with("Encoding"))
         .collect()
@@ -47,7 +47,7 @@ fn work_labels(trace: &Trace) -> Vec<Option<String>> {
     let paths = LabelPaths::new(&trace.tables.labels);
     let labels = trace.tables.opaque_work.label.iter();
     labels
-        .map(|label| Some(paths.get((*label)?)?.to_owned()))
+        .map(|label| Some(paths.get((label)?)?.to_owned()))
         .collect()
 }
 

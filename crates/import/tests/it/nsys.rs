@@ -3,6 +3,7 @@
 use crate::database::database;
 use gapscope_import::{Error, Imported, Options, import};
 use gapscope_trace::Trace;
+use gapscope_trace::optional::Optional;
 use gapscope_trace::tables::{
     HostCallKind, MarkerScope, MemoryPlace, SubmissionKind, TransferKind,
 };
@@ -33,7 +34,7 @@ fn planted(text: &str) -> Trace {
     imported(&path).unwrap().0
 }
 
-fn sum(durations: &[Option<i64>]) -> i64 {
+fn sum(durations: &Optional<i64>) -> i64 {
     durations.iter().flatten().sum()
 }
 
@@ -183,7 +184,7 @@ fn rows_are_joined_by_process_and_correlation() {
     assert_eq!(tables.dispatches.start_ns, [Some(200), Some(205)]);
     assert_eq!(tables.dispatches.groups_x, [Some(4), Some(8)]);
     let submission = |row: usize| {
-        let id = tables.dispatches.submission[row].unwrap();
+        let id = tables.dispatches.submission.at(row).unwrap();
         tables
             .submissions
             .id
@@ -207,9 +208,9 @@ fn rows_are_joined_by_process_and_correlation() {
     assert_eq!(kernels.entry_point[0].as_deref(), Some("_Z5scaleIfEvPfi"));
     assert_eq!(
         (
-            kernels.local_x[0],
-            kernels.registers[0],
-            kernels.dynamic_shared_bytes[0]
+            kernels.local_x.at(0),
+            kernels.registers.at(0),
+            kernels.dynamic_shared_bytes.at(0)
         ),
         (Some(128), Some(32), Some(16))
     );
@@ -223,7 +224,7 @@ fn rows_are_joined_by_process_and_correlation() {
         .position(|call| *call == HostCallKind::WaitQueueIdle)
         .unwrap();
     assert_eq!(
-        tables.host_calls.queue[wait],
+        tables.host_calls.queue.at(wait),
         Some(tables.dispatches.queue[0])
     );
     assert_eq!(manifest.devices.len(), 2);
@@ -254,17 +255,17 @@ fn labels_have_domains_details_and_the_work_inside_them() {
         while let Some(id) = next {
             let row = labels.id.iter().position(|known| *known == id).unwrap();
             texts.insert(0, labels.text[row].to_string());
-            next = labels.parent[row];
+            next = labels.parent.at(row);
         }
         texts.join("/")
     };
     // As in a recording, labels nest inside their domain, and the innermost of all counts.
     assert_eq!(
-        path(trace.tables.dispatches.label[0].unwrap()),
+        path(trace.tables.dispatches.label.at(0).unwrap()),
         "ncclAllReduce"
     );
-    assert_eq!(trace.tables.dispatches.label[1], None);
-    assert_eq!(path(trace.tables.transfers.label[0].unwrap()), "step");
+    assert_eq!(trace.tables.dispatches.label.at(1), None);
+    assert_eq!(path(trace.tables.transfers.label.at(0).unwrap()), "step");
     let marker = |text: &str| {
         (0..markers.label.len())
             .find(|row| path(markers.label[*row]).ends_with(text))
@@ -291,7 +292,7 @@ fn labels_have_domains_details_and_the_work_inside_them() {
         ),
         (Some("NCCL"), Some("Bytes=64"))
     );
-    assert_eq!(markers.duration_ns[marker("done")], Some(0));
+    assert_eq!(markers.duration_ns.at(marker("done")), Some(0));
     assert_eq!(markers.scope[marker("anywhere")], MarkerScope::Process);
 }
 
@@ -316,7 +317,7 @@ CUPTI_ACTIVITY_KIND_SYNCHRONIZATION start end deviceId contextId streamId correl
 "#,
     );
     let dependencies = &trace.tables.dependencies;
-    let id = |row: usize| trace.tables.dispatches.submission[row].unwrap();
+    let id = |row: usize| trace.tables.dispatches.submission.at(row).unwrap();
     assert_eq!(dependencies.submission, [id(2)]);
     assert_eq!(dependencies.waits_for, [Some(id(1))]);
 }

@@ -41,18 +41,18 @@ fn command_buffers_have_their_commits_times_and_notices() {
         let row = n as usize;
         assert_eq!(t.submissions.start_ns[row], committed);
         assert_eq!(t.submissions.duration_ns[row], 0);
-        assert_eq!(t.submissions.thread[row], Some(ThreadId(0x11a_b5b7)));
-        assert_eq!(t.command_buffers.start_ns[row], Some(committed + 50_000));
-        assert_eq!(t.command_buffers.duration_ns[row], Some(200_000 + n));
+        assert_eq!(t.submissions.thread.at(row), Some(ThreadId(0x11a_b5b7)));
+        assert_eq!(t.command_buffers.start_ns.at(row), Some(committed + 50_000));
+        assert_eq!(t.command_buffers.duration_ns.at(row), Some(200_000 + n));
         assert_eq!(
-            t.command_buffers.seen_ns[row],
+            t.command_buffers.seen_ns.at(row),
             Some(committed + 290_000 + n)
         );
         assert_eq!(t.command_buffers.timing[row], Timing::Measured);
         assert_eq!(t.opaque_work.kind[row], OpaqueWorkKind::ComputePass);
-        assert_eq!(t.opaque_work.start_ns[row], Some(committed + 50_000));
+        assert_eq!(t.opaque_work.start_ns.at(row), Some(committed + 50_000));
         assert_eq!(
-            t.opaque_work.command_buffer[row],
+            t.opaque_work.command_buffer.at(row),
             Some(CommandBufferId(row as u64 + 1))
         );
     }
@@ -102,7 +102,14 @@ fn labels_of_the_program_are_kept_and_instruments_own_are_not() {
     scene.command_buffers[0].label = "a & <b> \"c\"".to_owned();
     let trace = plain(&scene);
     let paths = LabelPaths::new(&trace.tables.labels);
-    let of = |row: usize| trace.tables.opaque_work.label[row].and_then(|id| paths.get(id));
+    let of = |row: usize| {
+        trace
+            .tables
+            .opaque_work
+            .label
+            .at(row)
+            .and_then(|id| paths.get(id))
+    };
     assert_eq!(of(0), Some("a & <b> \"c\" / matmul 0"));
     assert_eq!(of(1), Some("step 1"));
     let names = &trace.tables.command_buffers.name;

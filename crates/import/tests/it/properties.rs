@@ -50,7 +50,7 @@ proptest! {
         let mut read: Vec<_> = (0..t.id.len())
             .map(|row| {
                 let name = t.name[row].as_deref().unwrap().to_owned();
-                (trace.tables.submissions.start_ns[row], t.start_ns[row].unwrap(), t.duration_ns[row].unwrap(), name)
+                (trace.tables.submissions.start_ns[row], t.start_ns.at(row).unwrap(), t.duration_ns.at(row).unwrap(), name)
             })
             .collect();
         read.sort();

@@ -31,7 +31,7 @@ fn a_command_buffer_of_a_real_trace_is_read() {
     assert_eq!(t.submissions.thread, [Some(ThreadId(0x11a_b5b7))]);
     assert_eq!(t.opaque_work.kind, [OpaqueWorkKind::ComputePass]);
     // The end, as the table of dependencies prints it in full.
-    let end = t.opaque_work.start_ns[0].unwrap() + t.opaque_work.duration_ns[0].unwrap();
+    let end = t.opaque_work.start_ns.at(0).unwrap() + t.opaque_work.duration_ns.at(0).unwrap();
     assert_eq!(end, 907_221_916);
     assert_eq!(t.command_buffers.submission, [SubmissionId(1)]);
     assert_eq!(trace.manifest.devices[0].name, "M3 Ultra");

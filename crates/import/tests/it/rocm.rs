@@ -82,7 +82,7 @@ fn the_planted_scene_is_there() {
     );
     // 100,000 work-items in groups of 256.
     assert_eq!(
-        (dispatches.groups_x[0], dispatches.groups_y[0]),
+        (dispatches.groups_x.at(0), dispatches.groups_y.at(0)),
         (Some(391), Some(2))
     );
     let kernel = |row: usize| {
@@ -101,11 +101,11 @@ fn the_planted_scene_is_there() {
         Some("_Z5scalePfi")
     );
     let shared = (
-        tables.kernels.static_shared_bytes[first],
-        tables.kernels.dynamic_shared_bytes[first],
+        tables.kernels.static_shared_bytes.at(first),
+        tables.kernels.dynamic_shared_bytes.at(first),
     );
     assert_eq!(shared, (Some(512), Some(512)));
-    assert_eq!(tables.kernels.registers[first], Some(24));
+    assert_eq!(tables.kernels.registers.at(first), Some(24));
     assert_eq!(
         tables.transfers.kind,
         [
@@ -147,8 +147,8 @@ fn the_planted_scene_is_there() {
             .position(|known| *known == id)
             .unwrap()]
     };
-    assert_eq!(text(dispatches.label[0].unwrap()), "step 1");
-    assert_eq!(text(dispatches.label[1].unwrap()), "ncclAllReduce");
+    assert_eq!(text(dispatches.label.at(0).unwrap()), "step 1");
+    assert_eq!(text(dispatches.label.at(1).unwrap()), "ncclAllReduce");
     assert_eq!(
         tables.memory.event,
         [MemoryEvent::Allocate, MemoryEvent::Free]

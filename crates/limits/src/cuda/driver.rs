@@ -4,6 +4,7 @@ use super::library::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::Path;
 use std::ptr;
+use std::time::Instant;
 
 const LIBRARY: &str = "libcuda.so.1";
 const SUCCESS: c_int = 0;
@@ -55,6 +56,7 @@ functions! {
     event "cuEventCreate" (*mut *mut c_void, c_uint);
     record "cuEventRecord" (*mut c_void, *mut c_void);
     wait "cuEventSynchronize" (*mut c_void);
+    finish "cuStreamSynchronize" (*mut c_void);
     elapsed "cuEventElapsedTime" (*mut f32, *mut c_void, *mut c_void);
 }
 
@@ -278,6 +280,17 @@ impl Context {
         // SAFETY: as the caller promises.
         let code = unsafe { (self.driver.fill)(to, ONE, bytes as usize / 4, self.stream) };
         check("cuMemsetD32Async", code)
+    }
+
+    /// How long something takes from its call until it has been waited for, by the host's clock: nanoseconds.
+    pub fn await_one(&self, once: &mut dyn FnMut() -> Result<(), String>) -> Result<f64, String> {
+        let begun = Instant::now();
+        once()?;
+        // SAFETY: the stream is of this context.
+        check("cuStreamSynchronize", unsafe {
+            (self.driver.finish)(self.stream)
+        })?;
+        Ok(begun.elapsed().as_nanos() as f64)
     }
 
     /// How long so many of something take, by the device's events: nanoseconds for each. One more goes before them, so that the

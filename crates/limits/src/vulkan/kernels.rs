@@ -1,10 +1,12 @@
 //! Kernels in SPIR-V. Those of memory take vectors of sixteen bytes, of which an invocation has several.
 
+use gapscope_replay::MatrixType;
 use rspirv::binary::Assemble;
 use rspirv::dr::{Builder, Error, Operand};
 use rspirv::spirv::{
-    AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode, ExecutionModel,
-    FunctionControl, LoopControl, MemoryModel, SelectionControl, StorageClass, Word,
+    AddressingModel, BuiltIn, Capability, CooperativeMatrixLayout, CooperativeMatrixOperands,
+    CooperativeMatrixUse, Decoration, ExecutionMode, ExecutionModel, FunctionControl, LoopControl,
+    MemoryModel, Scope, SelectionControl, StorageClass, Word,
 };
 
 /// Invocations of a workgroup, which every device can run.
@@ -19,6 +21,11 @@ pub const MULTIPLY_ADDS: u32 = 64;
 const CHAINS: usize = 8;
 /// `Fma` of GLSL.std.450
 const FMA: Word = 50;
+
+/// Multiplications of matrices in a round of [`multiply_matrices`]: each of so many left ones by each of so many right ones.
+pub const MULTIPLICATIONS: u32 = (LEFT * RIGHT) as u32;
+const LEFT: usize = 2;
+const RIGHT: usize = 4;
 
 /// Reads all of binding 0, of so many invocations.
 pub fn read(grid: u32) -> Vec<Word> {
@@ -147,20 +154,191 @@ pub fn multiply_add(rounds: u32) -> Vec<Word> {
     })
 }
 
+/// Fills all of binding 0 with noise: in each word the bits of `mask` are any, and those of `ones` are set.
+pub fn noise(mask: u32, ones: u32) -> Vec<Word> {
+    built(|kernel| {
+        let int = kernel.int;
+        for number in 0..VECTORS as u32 {
+            let at = kernel.near_place(0, number)?;
+            let b = &mut kernel.b;
+            let [mask, ones, two] = [mask, ones, 2].map(|of| b.constant_bit32(int, of));
+            // The mixing of MurmurHash3's end, whose bits look independent of those of the number.
+            let [first, second] = [0x85eb_ca6b, 0xc2b2_ae35].map(|of| b.constant_bit32(int, of));
+            let [far, near] = [16, 13].map(|of| b.constant_bit32(int, of));
+            let vectors = b.constant_bit32(int, VECTORS as u32);
+            let number = b.constant_bit32(int, number);
+            let vector = b.i_mul(int, None, kernel.invocation, vectors)?;
+            let vector = b.i_add(int, None, vector, number)?;
+            let word = b.shift_left_logical(int, None, vector, two)?;
+            let mut words = [word; 4];
+            for (lane, word) in (0..).zip(&mut words) {
+                let lane = b.constant_bit32(int, lane);
+                let mut hash = b.i_add(int, None, *word, lane)?;
+                for (shift, by) in [(far, Some(first)), (near, Some(second)), (far, None)] {
+                    let high = b.shift_right_logical(int, None, hash, shift)?;
+                    hash = b.bitwise_xor(int, None, hash, high)?;
+                    if let Some(by) = by {
+                        hash = b.i_mul(int, None, hash, by)?;
+                    }
+                }
+                let any = b.bitwise_and(int, None, hash, mask)?;
+                *word = b.bitwise_or(int, None, any, ones)?;
+            }
+            let value = b.composite_construct(kernel.vector, None, words)?;
+            b.store(at, value, None, [])?;
+        }
+        Ok(())
+    })
+}
+
+/// Multiplies matrices of binding 0 in a loop, and stores a sum of the products in binding 1, of `vectors` vectors: a power of two. The
+/// subgroups of a workgroup share its rounds, so that their number is the same for each size of a subgroup. `shape` is `m`, `n` and `k`.
+pub fn multiply_matrices(of: MatrixType, shape: [u32; 3], rounds: u32, vectors: u32) -> Vec<Word> {
+    built(|kernel| {
+        let [m, n, k] = shape;
+        let [subgroup, subgroups] = [
+            kernel.input(kernel.int, BuiltIn::SubgroupId)?,
+            kernel.input(kernel.int, BuiltIn::NumSubgroups)?,
+        ];
+        let group = kernel.input(kernel.numbers, BuiltIn::WorkgroupId)?;
+        let b = &mut kernel.b;
+        b.memory_model(AddressingModel::Logical, MemoryModel::Vulkan);
+        b.extension("SPV_KHR_vulkan_memory_model");
+        b.capability(Capability::VulkanMemoryModel);
+        b.extension("SPV_KHR_cooperative_matrix");
+        b.capability(Capability::CooperativeMatrixKHR);
+        b.capability(Capability::GroupNonUniform);
+        let (int, truth) = (kernel.int, kernel.truth);
+        let (input, sum, input_bytes, signed) = match of {
+            MatrixType::F16 => {
+                b.capability(Capability::Float16);
+                let input = b.type_float(16, None);
+                (input, b.type_float(32, None), 2, None)
+            }
+            MatrixType::Int8 => {
+                b.capability(Capability::Int8);
+                let signed = CooperativeMatrixOperands::MATRIX_A_SIGNED_COMPONENTS_KHR
+                    | CooperativeMatrixOperands::MATRIX_B_SIGNED_COMPONENTS_KHR
+                    | CooperativeMatrixOperands::MATRIX_C_SIGNED_COMPONENTS_KHR
+                    | CooperativeMatrixOperands::MATRIX_RESULT_SIGNED_COMPONENTS_KHR;
+                let input = b.type_int(8, 1);
+                (input, b.type_int(32, 1), 1, Some(signed))
+            }
+        };
+        let number = |b: &mut Builder, of: u32| b.constant_bit32(int, of);
+        let [rows, columns, inner] = [m, n, k].map(|of| number(b, of));
+        let scope = number(b, Scope::Subgroup as u32);
+        let [left, right, product] = [
+            (input, rows, inner, CooperativeMatrixUse::MatrixAKHR),
+            (input, inner, columns, CooperativeMatrixUse::MatrixBKHR),
+            (
+                sum,
+                rows,
+                columns,
+                CooperativeMatrixUse::MatrixAccumulatorKHR,
+            ),
+        ]
+        .map(|(of, rows, columns, usage)| {
+            let usage = number(b, usage as u32);
+            b.type_cooperative_matrix_khr(of, scope, rows, columns, usage)
+        });
+        let by_rows = number(b, CooperativeMatrixLayout::RowMajorKHR as u32);
+        let vectors_of = |count: u32, bytes: u32| (count * bytes).div_ceil(VECTOR as u32);
+        let mut at = 0;
+        let mut load = |kernel: &mut Kernel, of: Word, [rows, columns]: [u32; 2]| {
+            let first = kernel.b.constant_bit32(int, at);
+            at += rows * vectors_of(columns, input_bytes);
+            let place = kernel.place_at(0, first)?;
+            let stride = kernel
+                .b
+                .constant_bit32(int, vectors_of(columns, input_bytes));
+            let b = &mut kernel.b;
+            b.cooperative_matrix_load_khr(of, None, place, by_rows, Some(stride), None, [])
+        };
+        let mut lefts = Vec::new();
+        for _ in 0..LEFT {
+            lefts.push(load(kernel, left, [m, k])?);
+        }
+        let mut rights = Vec::new();
+        for _ in 0..RIGHT {
+            rights.push(load(kernel, right, [k, n])?);
+        }
+        let b = &mut kernel.b;
+        let none = b.constant_bit32(sum, 0);
+        let none = b.constant_composite(product, [none]);
+        let [one, all_rounds] = [1, rounds].map(|of| number(b, of));
+        let end = b.u_div(int, None, all_rounds, subgroups)?;
+        let [before, header, body, next, after] = [(); 5].map(|()| b.id());
+        b.branch(before)?;
+        b.begin_block(Some(before))?;
+        b.branch(header)?;
+        b.begin_block(Some(header))?;
+        let counted = b.id();
+        let round = b.phi(int, None, [(kernel.zero, before), (counted, next)])?;
+        let ends = [(); LEFT * RIGHT].map(|()| b.id());
+        let mut sums = Vec::new();
+        for end in ends {
+            sums.push(b.phi(product, None, [(none, before), (end, next)])?);
+        }
+        let goes_on = b.u_less_than(truth, None, round, end)?;
+        b.loop_merge(after, next, LoopControl::NONE, [])?;
+        b.branch_conditional(goes_on, body, after, [])?;
+        b.begin_block(Some(body))?;
+        for (place, (before, end)) in sums.iter().zip(ends).enumerate() {
+            let (left, right) = (lefts[place / RIGHT], rights[place % RIGHT]);
+            b.cooperative_matrix_mul_add_khr(product, Some(end), left, right, *before, signed)?;
+        }
+        b.branch(next)?;
+        b.begin_block(Some(next))?;
+        b.i_add(int, Some(counted), round, one)?;
+        b.branch(header)?;
+        b.begin_block(Some(after))?;
+        let mut all = sums[0];
+        for more in &sums[1..] {
+            all = match of {
+                MatrixType::F16 => b.f_add(product, None, all, *more)?,
+                MatrixType::Int8 => b.i_add(product, None, all, *more)?,
+            };
+        }
+        let [size, mask] = [vectors_of(m * n, 4), vectors - 1].map(|of| number(b, of));
+        let group = b.composite_extract(int, None, group, [0])?;
+        let place = b.i_mul(int, None, group, subgroups)?;
+        let place = b.i_add(int, None, place, subgroup)?;
+        let place = b.i_mul(int, None, place, size)?;
+        let place = b.bitwise_and(int, None, place, mask)?;
+        let stride = number(b, vectors_of(n, 4));
+        let place = kernel.place_at(1, place)?;
+        (kernel.b).cooperative_matrix_store_khr(place, all, by_rows, Some(stride), None, [])
+    })
+}
+
 /// A kernel that is being built, inside of its function.
 struct Kernel {
     b: Builder,
     truth: Word,
     int: Word,
+    numbers: Word,
     vector: Word,
     place: Word,
     zero: Word,
+    /// Variables of the interface.
+    inputs: Vec<Word>,
     buffers: [Word; 2],
     /// The invocation's number in the grid.
     invocation: Word,
 }
 
 impl Kernel {
+    /// Reads one of the built-in inputs.
+    fn input(&mut self, of_type: Word, of: BuiltIn) -> Result<Word, Error> {
+        let block = self.b.selected_block();
+        self.b.select_block(None)?;
+        let input = variable(&mut self.b, of_type, of);
+        self.b.select_block(block)?;
+        self.inputs.push(input);
+        self.b.load(of_type, None, input, None, [])
+    }
+
     /// Where the vector of a number is that this invocation has in a buffer: a grid apart from its others.
     fn place(&mut self, buffer: usize, grid: u32, number: u32) -> Result<Word, Error> {
         let before = self.b.constant_bit32(self.int, grid * number);
@@ -206,6 +384,14 @@ impl Kernel {
     }
 }
 
+/// A built-in input, outside of functions.
+fn variable(b: &mut Builder, of_type: Word, of: BuiltIn) -> Word {
+    let pointer = b.type_pointer(None, StorageClass::Input, of_type);
+    let id = b.variable(pointer, None, StorageClass::Input, None);
+    b.decorate(id, Decoration::BuiltIn, [Operand::BuiltIn(of)]);
+    id
+}
+
 fn built(body: impl FnOnce(&mut Kernel) -> Result<(), Error>) -> Vec<Word> {
     // Building fails only outside of functions and blocks.
     build(body).unwrap_or_default()
@@ -225,14 +411,10 @@ fn build(body: impl FnOnce(&mut Kernel) -> Result<(), Error>) -> Result<Vec<Word
     b.decorate(array, Decoration::ArrayStride, [number(VECTOR as u32)]);
     b.decorate(block, Decoration::Block, []);
     b.member_decorate(block, 0, Decoration::Offset, [number(0)]);
-    let input = b.type_pointer(None, StorageClass::Input, numbers);
     let buffer = b.type_pointer(None, StorageClass::StorageBuffer, block);
     let place = b.type_pointer(None, StorageClass::StorageBuffer, vector);
-    let [global, groups] = [BuiltIn::GlobalInvocationId, BuiltIn::NumWorkgroups].map(|of| {
-        let id = b.variable(input, None, StorageClass::Input, None);
-        b.decorate(id, Decoration::BuiltIn, [Operand::BuiltIn(of)]);
-        id
-    });
+    let [global, groups] = [BuiltIn::GlobalInvocationId, BuiltIn::NumWorkgroups]
+        .map(|of| variable(&mut b, numbers, of));
     let buffers = [0, 1].map(|binding| {
         let id = b.variable(buffer, None, StorageClass::StorageBuffer, None);
         b.decorate(id, Decoration::DescriptorSet, [number(0)]);
@@ -254,9 +436,11 @@ fn build(body: impl FnOnce(&mut Kernel) -> Result<(), Error>) -> Result<Vec<Word
         b,
         truth,
         int,
+        numbers,
         vector,
         place,
         zero,
+        inputs: vec![global, groups],
         buffers,
         invocation,
     };
@@ -264,7 +448,7 @@ fn build(body: impl FnOnce(&mut Kernel) -> Result<(), Error>) -> Result<Vec<Word
     let mut b = kernel.b;
     b.ret()?;
     b.end_function()?;
-    b.entry_point(ExecutionModel::GLCompute, main, "main", [global, groups]);
+    b.entry_point(ExecutionModel::GLCompute, main, "main", kernel.inputs);
     b.execution_mode(main, ExecutionMode::LocalSize, [LOCAL, 1, 1]);
     Ok(b.module().assemble())
 }

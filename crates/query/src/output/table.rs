@@ -5,6 +5,7 @@ use super::cells::Cells;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::util::display::FormatOptions;
+use gapscope_analysis::quantity::count;
 use gapscope_command::steers;
 use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -13,8 +14,29 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 const MEASURED_ROWS: usize = 1000;
 /// Characters of a cell; CSV, JSON and Parquet have the whole text.
 const WIDEST: usize = 100;
-/// Significant digits of a fraction; CSV, JSON and Parquet have all of them.
-const DIGITS: usize = 7;
+/// Significant digits of the largest fraction of a column; CSV, JSON and Parquet have all of them.
+const DIGITS: i32 = 3;
+/// The fewest and most decimals of a column, unless all of its values are below [`SMALL`].
+const LEAST_DECIMALS: i32 = 2;
+const MOST_DECIMALS: i32 = 3;
+const SMALL: f64 = 0.001;
+/// Fractions that are larger, or have more decimals, are written with an exponent.
+const LARGEST: f64 = 1e15;
+const FINEST: i32 = 9;
+/// Columns that count, besides those whose names end in `_count`.
+const COUNTS: &[&str] = &[
+    "count",
+    "n",
+    "calls",
+    "command_buffers",
+    "dispatches",
+    "kernels",
+    "launches",
+    "pieces",
+    "samples",
+    "submissions",
+    "transfers",
+];
 
 pub(super) struct TableWriter<'a> {
     out: &'a mut (dyn Write + Send),
@@ -29,6 +51,10 @@ pub(super) struct TableWriter<'a> {
 struct Column {
     name: String,
     kind: Kind,
+    /// With thousands separators.
+    is_quantity: bool,
+    /// Of fractions, once they are settled.
+    decimals: Option<usize>,
     width: usize,
 }
 
@@ -50,6 +76,8 @@ impl<'a> TableWriter<'a> {
                 let name = visible(field.name());
                 Column {
                     width: name.width(),
+                    is_quantity: is_quantity(&name),
+                    decimals: None,
                     name,
                     kind: match field.data_type() {
                         kind if kind.is_floating() => Kind::Fraction,
@@ -73,11 +101,21 @@ impl<'a> TableWriter<'a> {
         if std::mem::replace(&mut self.settled, true) {
             return Ok(());
         }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for (place, column) in self.columns.iter_mut().enumerate() {
+            if column.kind == Kind::Fraction {
+                column.decimals = decimals(waiting.iter().map(|row| row[place].as_str()));
+            }
+            for row in &mut waiting {
+                row[place] = column.text(std::mem::take(&mut row[place]));
+                column.width = column.width.max(row[place].width());
+            }
+        }
         let names: Vec<String> = self.columns.iter().map(|c| c.name.clone()).collect();
         self.line(&names)?;
         let rules = self.columns.iter().map(|column| "─".repeat(column.width));
         writeln!(self.out, "{}", rules.collect::<Vec<_>>().join("  "))?;
-        for row in std::mem::take(&mut self.waiting) {
+        for row in waiting {
             self.line(&row)?;
         }
         Ok(())
@@ -111,21 +149,14 @@ impl Writer for TableWriter<'_> {
                 writeln!(self.out, "{kind}:\n{}\n", plan.trim_end())?;
                 continue;
             }
-            let texts = (0..batch.num_columns()).map(|column| {
-                let kind = self.columns[column].kind;
-                Ok(match cells.text(row, column)? {
-                    None => "NULL".to_owned(),
-                    Some(number) if kind == Kind::Fraction => rounded(number),
-                    Some(text) => visible(text),
-                })
-            });
+            let texts = (0..batch.num_columns())
+                .map(|column| Ok(cells.text(row, column)?.map_or("NULL".to_owned(), visible)));
             let texts = texts.collect::<io::Result<Vec<_>>>()?;
             if self.settled {
+                let columns = self.columns.iter().zip(texts);
+                let texts: Vec<String> = columns.map(|(column, text)| column.text(text)).collect();
                 self.line(&texts)?;
                 continue;
-            }
-            for (column, text) in self.columns.iter_mut().zip(&texts) {
-                column.width = column.width.max(text.width());
             }
             self.waiting.push(texts);
             if self.waiting.len() == MEASURED_ROWS {
@@ -143,22 +174,80 @@ impl Writer for TableWriter<'_> {
     }
 }
 
-/// A fraction in [`DIGITS`] significant digits.
-fn rounded(number: &str) -> String {
-    let digits = number.bytes().filter(u8::is_ascii_digit).count();
-    match number.parse::<f64>() {
-        // Arrow writes what is very large or small with an exponent.
-        Ok(value) if digits > DIGITS && !number.contains('e') => {
-            let whole = value.abs().log10().floor() as isize + 1;
-            let decimals = (DIGITS as isize - whole).max(1) as usize;
-            let text = format!("{value:.decimals$}");
-            let short = text.trim_end_matches('0');
-            match short.ends_with('.') {
-                true => format!("{short}0"),
-                false => short.to_owned(),
-            }
+impl Column {
+    /// A value as it is shown.
+    fn text(&self, value: String) -> String {
+        let text = match self.kind {
+            Kind::Text => return value,
+            Kind::Number => value,
+            Kind::Fraction => rounded(value, self.decimals),
+        };
+        match self.is_quantity {
+            true => separated(text),
+            false => text,
         }
-        _ => number.to_owned(),
+    }
+}
+
+/// True for times, bytes and counts, also where they are added up: `sum(t.duration_ns)`. Other integers may be ids, which are no amounts.
+fn is_quantity(column: &str) -> bool {
+    let inner = column.trim_end_matches(')');
+    ["_ns", "_bytes", "_count"]
+        .iter()
+        .any(|unit| inner.ends_with(unit))
+        || inner == "bytes"
+        || inner.ends_with(".bytes")
+        || inner.ends_with("(bytes")
+        || column.starts_with("count(")
+        || COUNTS.contains(&column)
+}
+
+/// Decimals that all fractions of a column have, for [`DIGITS`] significant digits of the largest, and no more than they have; `None` where
+/// they are too small or too large for that.
+fn decimals<'a>(values: impl Iterator<Item = &'a str>) -> Option<usize> {
+    let (mut most, mut given) = (0.0, 1);
+    for text in values {
+        let Some(value) = text.parse().ok().map(f64::abs).filter(|v| v.is_finite()) else {
+            continue;
+        };
+        most = f64::max(most, value);
+        let behind = text.split_once('.').map_or(0, |(_, behind)| behind.len());
+        given = given.max(behind as i32);
+    }
+    if most == 0.0 {
+        return Some(1);
+    }
+    let wanted = DIGITS - 1 - most.log10().floor() as i32;
+    let decimals = match most < SMALL {
+        true => wanted,
+        false => wanted.clamp(LEAST_DECIMALS, MOST_DECIMALS).min(given),
+    };
+    (most < LARGEST && decimals <= FINEST).then_some(decimals as usize)
+}
+
+/// A fraction with so many decimals. What is not quite nothing never reads as if it were.
+fn rounded(number: String, decimals: Option<usize>) -> String {
+    let Some(value) = number.parse::<f64>().ok().filter(|value| value.is_finite()) else {
+        return number;
+    };
+    let Some(decimals) = decimals.filter(|_| value.abs() < LARGEST) else {
+        return number;
+    };
+    let least = 10f64.powi(-(decimals as i32));
+    match value {
+        small if small > 0.0 && small < least / 2.0 => format!("<{least:.decimals$}"),
+        small if small < 0.0 && small > -least / 2.0 => format!(">-{least:.decimals$}"),
+        value => format!("{value:.decimals$}"),
+    }
+}
+
+/// With thousands separators in front of the point; what is no plain number stays.
+fn separated(number: String) -> String {
+    let sign = number.len() - number.trim_start_matches(['-', '<', '>']).len();
+    let end = number.find('.').unwrap_or(number.len());
+    match number[sign..end].parse() {
+        Ok(whole) => format!("{}{}{}", &number[..sign], count(whole), &number[end..]),
+        Err(_) => number,
     }
 }
 
@@ -183,20 +272,75 @@ fn visible(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn column(values: &[&str]) -> Vec<String> {
+        let decimals = decimals(values.iter().copied());
+        let shown = values.iter();
+        shown
+            .map(|value| rounded((*value).to_owned(), decimals))
+            .collect()
+    }
+
     #[test]
-    fn fractions_have_the_digits_that_people_read() {
-        for (number, shown) in [
-            ("40.0", "40.0"),
-            ("0.1234567", "0.1234567"),
-            ("33.333333333333336", "33.33333"),
-            ("-33.99999999999999", "-34.0"),
-            ("0.00012345678901", "0.0001234568"),
-            ("1234567890.1251", "1234567890.1"),
-            ("1.2345678901e-12", "1.2345678901e-12"),
-            ("NaN", "NaN"),
-            ("inf", "inf"),
+    fn a_column_of_fractions_has_one_number_of_decimals() {
+        for (values, shown) in [
+            (
+                &["99.31141", "130.0157", "0.2"][..],
+                &["99.31", "130.02", "0.20"][..],
+            ),
+            (
+                &["40.0", "-33.99999999999999", "NULL"],
+                &["40.00", "-34.00", "NULL"],
+            ),
+            (&["0.1234567", "0.05"], &["0.123", "0.050"]),
+            (&["0.012345", "0.0"], &["0.012", "0.000"]),
+            (
+                &["0.00012345678901", "0.0000001"],
+                &["0.000123", "<0.000001"],
+            ),
+            (&["1.2345678901e-12"], &["1.2345678901e-12"]),
+            (&["1e300", "NaN", "inf"], &["1e300", "NaN", "inf"]),
+            (&["2186853.9", "1.25"], &["2186853.90", "1.25"]),
         ] {
-            assert_eq!(rounded(number), shown);
+            assert_eq!(column(values), shown);
+        }
+    }
+
+    #[test]
+    fn amounts_have_separators_and_names_of_things_have_none() {
+        for name in [
+            "duration_ns",
+            "sum(dispatches.duration_ns)",
+            "size_bytes",
+            "bytes",
+            "max(transfers.bytes)",
+            "dispatch_count",
+            "count(*)",
+            "n",
+        ] {
+            assert!(is_quantity(name), "{name}");
+        }
+        for name in [
+            "id",
+            "row",
+            "line",
+            "pid",
+            "thread",
+            "command_buffer",
+            "a_ms",
+            "max(id)",
+        ] {
+            assert!(!is_quantity(name), "{name}");
+        }
+        for (number, shown) in [
+            ("492521621", "492,521,621"),
+            ("-1234", "-1,234"),
+            ("999", "999"),
+            ("2186854.25", "2,186,854.25"),
+            ("1.2e-12", "1.2e-12"),
+            ("NULL", "NULL"),
+            ("<1", "<1"),
+        ] {
+            assert_eq!(separated(number.to_owned()), shown);
         }
     }
 

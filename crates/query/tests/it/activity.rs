@@ -77,7 +77,7 @@ fn processes_share_a_physical_device_and_devices_without_an_identity_are_apart()
     // Where only command buffers were timed, they are the work.
     let mut trace = Trace::from_text(text).unwrap();
     trace.manifest.sampling_mode = gapscope_trace::manifest::SamplingMode::CommandBuffer;
-    trace.tables.dispatches.start_ns.fill(None);
+    trace.tables.dispatches.start_ns.change(|_| None);
     place.write("whole.gapscope", trace);
     let session = place.session(&["whole.gapscope"]);
     assert_eq!(

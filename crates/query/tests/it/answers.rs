@@ -101,8 +101,12 @@ fn filters_limits_and_joins_agree_with_the_rows() {
 fn every_form_says_the_same() {
     let place = Place::new();
     let mut trace = Trace::from_text(TEXT).unwrap();
-    trace.tables.kernels.name[0] = "a,\"b\"\n\u{1b}[31mc".into();
-    trace.tables.kernels.name[1] = "".into();
+    trace
+        .tables
+        .kernels
+        .name
+        .set(0, "a,\"b\"\n\u{1b}[31mc".into());
+    trace.tables.kernels.name.set(1, "".into());
     place.write("t.gapscope", trace);
     let session = place.session(&["t.gapscope"]);
     let sql = "select k.name, position, duration_ns / 1e3 as us
@@ -158,8 +162,12 @@ fn kernels_are_called_as_in_reports_and_their_whole_names_are_beside() {
     let place = Place::new();
     let mut trace = Trace::from_text(TEXT).unwrap();
     let whole = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int)";
-    trace.tables.kernels.name[0] = "vectorized_elementwise_kernel".into();
-    trace.tables.kernels.full_name[0] = Some(whole.into());
+    trace
+        .tables
+        .kernels
+        .name
+        .set(0, "vectorized_elementwise_kernel".into());
+    trace.tables.kernels.full_name.set(0, Some(whole.into()));
     place.write("t.gapscope", trace);
     let session = place.session(&["t.gapscope"]);
     let ask = |sql: &str| {

@@ -37,8 +37,35 @@ fn wrong_sql_gets_one_sentence_with_a_hint() {
         "{broken}"
     );
     assert!(error(&session, "select nosuch(1)").contains("nosuch"));
-    assert!(!error(&session, "").is_empty());
-    assert!(!error(&session, "select 1; select 2").is_empty());
+    for nothing in ["", " ", ";"] {
+        assert!(error(&session, nothing).starts_with("no SQL was given"));
+    }
+    assert!(error(&session, "select 1; select 2").contains("these are 2: ask them one by one"));
+}
+
+#[test]
+fn statements_that_do_not_read_get_one_sentence() {
+    let (place, session) = one();
+    let copy = format!(
+        "copy (select 1) to '{}'",
+        place.path("stolen.csv").display()
+    );
+    for sql in [
+        "alter table dispatches rename to d",
+        "set x = 1",
+        "prepare p as select 1",
+        "begin",
+        &copy,
+    ] {
+        let verb = sql.split(' ').next().unwrap();
+        let said = error(&session, sql);
+        let expected =
+            format!("explain), and {verb} is none: the file for an answer is named by -o");
+        assert!(
+            said.starts_with("only statements that read are answered") && said.ends_with(&expected),
+            "{said}"
+        );
+    }
 }
 
 #[test]

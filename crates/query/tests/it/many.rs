@@ -127,7 +127,7 @@ fn answers_agree_with_the_tables_of_large_traces() {
         let mut sums = std::collections::BTreeMap::new();
         for row in 0..d.kernel.len() {
             let name = &k.name[d.kernel[row].0 as usize - 1];
-            let ns = d.duration_ns[row].unwrap();
+            let ns = d.duration_ns.at(row).unwrap();
             let sum = sums.entry(name).or_insert((0, 0, 0));
             *sum = (sum.0 + 1, sum.1 + ns, ns.max(sum.2));
         }

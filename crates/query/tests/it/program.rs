@@ -49,6 +49,52 @@ fn an_answer_is_a_table() {
 }
 
 #[test]
+fn a_table_is_for_people_and_the_other_forms_for_programs() {
+    let place = place();
+    let sql = "select 492521621 as busy_ns, 492521621 as id, 2186853.9 as mean_ns, v as ms from (values (99.31141), (130.0157)) t(v)";
+    let table = text(&place.run(&["t.gapscope", sql]).stdout);
+    let lines: Vec<&str> = table.lines().skip(2).collect();
+    assert_eq!(
+        lines,
+        [
+            "492,521,621  492521621  2,186,853.9   99.31",
+            "492,521,621  492521621  2,186,853.9  130.02"
+        ]
+    );
+    let csv = text(&place.run(&["--format", "csv", "t.gapscope", sql]).stdout);
+    assert!(
+        csv.contains("492521621,492521621,2186853.9,130.0157"),
+        "{csv}"
+    );
+}
+
+#[test]
+fn what_is_no_question_fails_with_one_sentence() {
+    let place = place();
+    for sql in [
+        " ",
+        "begin",
+        "set x = 1",
+        "alter table dispatches rename to d",
+        "select 1; select 2",
+    ] {
+        let output = place.run(&["t.gapscope", sql]);
+        assert_eq!(output.status.code(), Some(1), "{sql}");
+        let said = one_line(&output);
+        assert!(
+            [
+                "no SQL was given",
+                "only statements that read",
+                "one statement is answered"
+            ]
+            .iter()
+            .any(|start| said.starts_with(&format!("gapscope: {start}"))),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn the_forms_and_files_of_answers() {
     let place = place();
     for format in ["table", "csv", "json", "rows", "parquet"] {

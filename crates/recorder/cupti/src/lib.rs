@@ -23,6 +23,6 @@ pub use driver::{Driver, Uuid};
 pub use failure::{Failure, code};
 pub use host::{Host, Kind};
 pub use library::{Cupti, Missing, preload_host_library};
-pub use pc_sampling::{CubinLibrary, Pc, PcLibrary, PcSampling, Reason, Taken};
+pub use pc_sampling::{CubinLibrary, Pace, Pc, PcLibrary, PcSampling, Reason, Taken};
 pub use pm_sampling::{Append, Counts, Decoded, PmSampling, SamplingSettings, StopReason};
 pub use range_profiler::{Range, RangeProfiler, RangeSettings, Replay, Stopped};

@@ -12,6 +12,7 @@ use layouts::{Attribute, attribute};
 use records::Records;
 pub use records::{Pc, Taken};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// CUPTI_STALL_REASON_STRING_SIZE
@@ -22,6 +23,8 @@ const CONTINUOUS: u64 = 1;
 const MOST_REASONS: usize = 1024;
 /// Instructions that are taken at once.
 const ROOM: usize = 4096;
+/// The hardware's: at 16 bytes a sample those of eight seconds.
+const BUFFER_BYTES: u64 = 128 << 20;
 /// How often at most: what is left comes the next time.
 const MOST_ROUNDS: usize = 64;
 
@@ -38,6 +41,30 @@ pub struct CubinLibrary(SourceFunctions);
 
 /// A reason: its number and CUPTI's name.
 pub type Reason = (u32, String);
+
+/// How often a context is sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Between two samples of a multiprocessor lie 2 to the power of this many cycles.
+    period_power: u32,
+}
+
+impl Pace {
+    /// What CUPTI takes.
+    const POWERS: RangeInclusive<u32> = 5..=31;
+    /// CUPTI's threads take 60 ns of a processor for a sample, as measured on an H200. With the period of CUPTI's own choice there, 2,048
+    /// cycles, there were 127 million a second: they filled 512 MB in 0.3 s, CUPTI threw all of it away, time and again, and 2 % were left.
+    const MOST_SAMPLES_A_SECOND: u64 = 1_000_000;
+    /// The one for a device with so many multiprocessors, each of which gives a sample a period, and this clock.
+    pub fn of_device(multiprocessors: u64, clock_hz: u64) -> Pace {
+        let cycles = multiprocessors.saturating_mul(clock_hz);
+        let least = (cycles / Pace::MOST_SAMPLES_A_SECOND).clamp(1, 1 << Pace::POWERS.end());
+        let power = least.next_power_of_two().ilog2();
+        Pace {
+            period_power: power.max(*Pace::POWERS.start()),
+        }
+    }
+}
 
 /// A context whose instructions are sampled, until [`PcSampling::stop`]; it must not be dropped before, since CUPTI uses its memory.
 #[derive(Debug)]
@@ -153,14 +180,18 @@ impl CubinLibrary {
 }
 
 impl PcSampling {
-    /// Starts to sample what a context runs. CUPTI picks the time between samples.
+    /// Starts to sample what a context runs.
     ///
     /// # Errors
     /// CUPTI refuses it: [`code`].
     ///
     /// # Safety
     /// The context is one of CUDA's, which lives until sampling is stopped.
-    pub unsafe fn start(library: &PcLibrary, context: *mut c_void) -> Result<PcSampling, Failure> {
+    pub unsafe fn start(
+        library: &PcLibrary,
+        context: *mut c_void,
+        pace: Pace,
+    ) -> Result<PcSampling, Failure> {
         let functions = library.functions;
         let mut parameters = of::PcEnable::new();
         parameters.context = context;
@@ -175,7 +206,7 @@ impl PcSampling {
             taken: Records::none(),
             left: Records::none(),
         };
-        match sampling.configure() {
+        match sampling.configure(pace) {
             Ok(()) => Ok(sampling),
             Err(failure) => {
                 // That CUPTI refuses to end it too says nothing more.
@@ -185,7 +216,7 @@ impl PcSampling {
         }
     }
 
-    fn configure(&mut self) -> Result<(), Failure> {
+    fn configure(&mut self, pace: Pace) -> Result<(), Failure> {
         let all = self.reasons()?;
         // A reason's part in whose cycles no warp issued is counted by the reason itself.
         let is_part = |name: &str| name.ends_with("_not_issued");
@@ -196,6 +227,8 @@ impl PcSampling {
         let numbers = self.numbers.as_mut_ptr() as u64;
         let mut attributes = [
             Attribute::new(attribute::COLLECTION_MODE, [CONTINUOUS, 0]),
+            Attribute::new(attribute::SAMPLING_PERIOD, [pace.period_power.into(), 0]),
+            Attribute::new(attribute::HARDWARE_BUFFER_SIZE, [BUFFER_BYTES, 0]),
             Attribute::new(
                 attribute::STALL_REASON,
                 [self.numbers.len() as u64, numbers],
@@ -254,9 +287,8 @@ impl PcSampling {
         // SAFETY: one attribute, which CUPTI fills.
         unsafe { self.functions.configuration.call(&mut parameters).ok()? };
         let [period] = attributes;
-        // The power of 2, from 5 to 31.
         let power = period.first_number();
-        (5..=31).contains(&power).then(|| 1 << power)
+        Pace::POWERS.contains(&power).then(|| 1 << power)
     }
 
     /// The reasons that are counted.
@@ -335,6 +367,15 @@ fn finder(path: &Path) -> Result<impl Fn(&str) -> Option<*mut c_void>, Missing> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_gives_at_most_as_many_samples_as_cupti_takes() {
+        let power = |multiprocessors, clock| Pace::of_device(multiprocessors, clock).period_power;
+        assert_eq!(power(132, 1_980_000_000), 18);
+        assert_eq!(power(20, 1_500_000_000), 15);
+        assert_eq!(power(1, 1), 5);
+        assert_eq!(power(u64::MAX, u64::MAX), 31);
+    }
 
     #[test]
     fn an_older_library_lacks_the_functions_by_name() {

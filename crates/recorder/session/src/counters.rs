@@ -10,7 +10,7 @@ use gapscope_model::{Api, LossKind};
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::manifest::{Device, Unmeasured};
 use pipe::{Batch, Column, Lost, Order, Said};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -59,8 +59,9 @@ pub(crate) enum Heard {
         batch: Batch,
     },
     Unmeasured(Unmeasured),
-    /// At the end: all that is missing for one reason.
+    /// At the end: all that is missing of a GPU for one reason.
     Lost {
+        uuid: Arc<str>,
         kind: LossKind,
         count: u64,
         reason: String,
@@ -74,10 +75,11 @@ pub(crate) struct Counters {
     orders: Option<UnixStream>,
     said: Option<Receiver<Said>>,
     reader: Option<JoinHandle<()>>,
-    gpus: FxHashSet<String>,
+    /// The GPUs' names, by their UUIDs.
+    gpus: FxHashMap<String, String>,
     streams: FxHashMap<u32, Stream>,
-    /// What is missing, by its reason.
-    lost: Vec<(String, Missing)>,
+    /// What is missing, by its GPU and its reason.
+    lost: Vec<(Arc<str>, String, Missing)>,
     /// Vulkan's drivers are asked for what they can count too.
     by_queries: bool,
     /// Why nothing was started.
@@ -90,8 +92,12 @@ struct Stream {
     uuid: Arc<str>,
     columns: Arc<[Column]>,
     interval_ns: u64,
+    /// When it was heard of.
+    began_ns: i64,
     /// Where the last sample ended.
     end_ns: Option<i64>,
+    /// Some are missing, which is counted.
+    has_lost: bool,
 }
 
 #[derive(Debug, Default)]
@@ -112,7 +118,7 @@ impl Counters {
             orders: None,
             said: None,
             reader: None,
-            gpus: FxHashSet::default(),
+            gpus: FxHashMap::default(),
             streams: FxHashMap::default(),
             lost: Vec::new(),
             by_queries: options.set.takes_what_there_is(),
@@ -168,7 +174,7 @@ impl Counters {
     ) -> Vec<Heard> {
         let mut heard = Vec::new();
         for device in devices {
-            if device.uuid.is_empty() || !self.gpus.insert(device.uuid.clone()) {
+            if !self.is_new(device) {
                 continue;
             }
             if !crate::conditions::is_of_nvidia(device) {
@@ -188,6 +194,15 @@ impl Counters {
         heard
     }
 
+    /// True of a GPU that was not heard of before.
+    fn is_new(&mut self, device: &Device) -> bool {
+        if device.uuid.is_empty() || self.gpus.contains_key(&device.uuid) {
+            return false;
+        }
+        let (uuid, name) = (device.uuid.clone(), device.name.clone());
+        self.gpus.insert(uuid, name).is_none()
+    }
+
     /// Why another vendor's device is not sampled; none of a Vulkan device: what its driver counts, or why nothing, the layer says.
     fn of_others(&self, device: &Device) -> Option<Heard> {
         let reason = match device.api {
@@ -200,9 +215,7 @@ impl Counters {
 
     /// What is to be said of devices that were heard of only after the program had ended.
     pub fn not_followed<'a>(&mut self, devices: impl Iterator<Item = &'a Device>) -> Vec<Heard> {
-        let new: Vec<&Device> = devices
-            .filter(|d| !d.uuid.is_empty() && self.gpus.insert(d.uuid.clone()))
-            .collect();
+        let new: Vec<&Device> = devices.filter(|d| self.is_new(d)).collect();
         let say = |device: &Device| match crate::conditions::is_of_nvidia(device) {
             true => Some(not_sampled(
                 device,
@@ -237,7 +250,9 @@ impl Counters {
                         uuid: uuid.into(),
                         columns: columns.into(),
                         interval_ns,
+                        began_ns: monotonic_ns(),
                         end_ns: None,
+                        has_lost: false,
                     },
                 );
                 None
@@ -261,15 +276,20 @@ impl Counters {
     }
 
     fn lose(&mut self, lost: Lost) {
-        let known = self
-            .lost
-            .iter()
-            .position(|(reason, _)| *reason == lost.reason);
+        let Some(stream) = self.streams.get_mut(&lost.stream) else {
+            return;
+        };
+        stream.has_lost = true;
+        let of_it = |(uuid, reason, _): &(Arc<str>, String, Missing)| {
+            *uuid == stream.uuid && *reason == lost.reason
+        };
+        let known = self.lost.iter().position(of_it);
         let at = known.unwrap_or_else(|| {
-            self.lost.push((lost.reason, Missing::default()));
+            let new = (stream.uuid.clone(), lost.reason, Missing::default());
+            self.lost.push(new);
             self.lost.len() - 1
         });
-        let missing = &mut self.lost[at].1;
+        let missing = &mut self.lost[at].2;
         missing.gaps += 1;
         missing.samples = missing.samples.saturating_add(lost.samples);
         missing.duration_ns = missing.duration_ns.saturating_add(lost.duration_ns);
@@ -309,7 +329,8 @@ impl Counters {
             let _ = reader.join();
         }
         heard.extend(self.failure.take().map(Heard::Unmeasured));
-        for (reason, missing) in self.lost.drain(..) {
+        heard.extend(self.without_samples(asked_ns));
+        for (uuid, reason, missing) in self.lost.drain(..) {
             let seconds = |ns: u64| ns as f64 / 1e9;
             let at_s = (missing.longest_at_ns - start_ns) as f64 / 1e9;
             let times = format!(
@@ -320,12 +341,33 @@ impl Counters {
                 seconds(missing.longest_ns),
             );
             heard.push(Heard::Lost {
+                uuid,
                 kind: LossKind::CounterSamples,
                 count: missing.samples,
                 reason: format!("{reason}: {times}"),
             });
         }
         heard
+    }
+
+    /// What began and gave nothing, without a word why.
+    fn without_samples(&self, until_ns: i64) -> Vec<Heard> {
+        let is_silent = |stream: &&Stream| stream.end_ns.is_none() && !stream.has_lost;
+        let silent = self.streams.values().filter(is_silent).map(|stream| {
+            let name = self.gpus.get(&*stream.uuid);
+            let counters: Vec<&str> = (stream.columns.iter())
+                .map(|c| c.counter.as_str())
+                .collect();
+            let (name, counters) = (name.map_or("a GPU", String::as_str), counters.join(", "));
+            let seconds = (until_ns - stream.began_ns).max(0) as f64 / 1e9;
+            Heard::Unmeasured(Unmeasured {
+                what: format!("{WHAT} of {name} ({counters})"),
+                reason: format!(
+                    "the program ended before the first sample, {seconds:.3} s after sampling began"
+                ),
+            })
+        });
+        silent.collect()
     }
 
     /// It ended without a word: what it did not say is missing.

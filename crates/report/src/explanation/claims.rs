@@ -2,7 +2,7 @@
 
 use super::{Claim, ClaimKind, Figure, Row, TOLD};
 use crate::number;
-use crate::section::{accuracy, limits, verdict};
+use crate::section::{accuracy, instructions, limits, verdict};
 use gapscope_analysis::gaps::{Cause, Gap, GapTotal, gap_numbers};
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::thresholds::ADVICE_SHARE;
@@ -314,13 +314,17 @@ impl Teller<'_> {
         let fill = self.findings.fill.iter().flat_map(|fill| &fill.kernels);
         if let Some(fill) = fill.into_iter().find(|fill| fill.name == kernel.name) {
             text.push_str(&format!(
-                " For {} of that it left most of the GPU unused, with {} at a time.",
+                " For {} of that it left most of the GPU unused, with {} in the median launch that did so.",
                 number::duration(fill.underfilled_ns),
                 self.words.workgroup.count(u64::from(fill.groups_p50)),
             ));
         }
         if let Some(limit) = limits::sentence(kernel) {
             text.push_str(&format!(" {limit}"));
+        }
+        let sampled = instructions::most_samples(self.findings, &kernel.name);
+        if let Some(most) = &sampled {
+            text.push_str(&format!(" {}", most.sentence));
         }
         let mut figures = vec![figure("dispatch_count", kernel.count as i64)];
         let mut sum = String::new();
@@ -345,16 +349,22 @@ impl Teller<'_> {
                 ..figure("winnable_ns", ns)
             });
         }
+        if let Some(most) = &sampled {
+            figures.push(Figure {
+                report: Some(format!("/sampled_kernels/{}/samples", most.place)),
+                ..figure("sample_count", most.samples as i64)
+            });
+        }
         Claim {
             kind: ClaimKind::Work,
             text,
+            advice: sampled.and_then(|most| most.advice.map(str::to_owned)),
             figures,
             rows,
             query: Some(format!(
                 "select count(*) as dispatch_count{sum} from dispatches where kernel_name = {}",
                 literal(&kernel.name)
             )),
-            ..Claim::default()
         }
     }
 

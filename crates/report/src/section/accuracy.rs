@@ -55,10 +55,7 @@ pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
         item(
             Text::new()
                 .strong("Lost: ")
-                .with(
-                    Tone::Warning,
-                    format!("{} {}", number::count(loss.count), loss.kind.as_str()),
-                )
+                .with(Tone::Warning, number::loss(loss))
                 .and(format!(": {}", loss.reason)),
         );
     }

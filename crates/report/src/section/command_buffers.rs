@@ -1,6 +1,6 @@
 //! The command-buffer table.
 
-use super::{count, dispatches, duration, mean, or_unknown};
+use super::{Places, count, dispatches, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
@@ -9,7 +9,7 @@ use gapscope_analysis::durations::Durations;
 use gapscope_analysis::vocabulary::Words;
 use gapscope_trace::tables::Timing;
 
-pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Vec<Block> {
+pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Places) -> Vec<Block> {
     let all = &findings.command_buffers;
     if all.count == 0 {
         return Vec::new();
@@ -68,12 +68,12 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
     }
     let longest = &all.longest[..all.longest.len().min(top.min(3))];
     if all.count > 1 && !longest.is_empty() {
-        blocks.push(longest_table(findings, longest, origin_ns));
+        blocks.push(longest_table(findings, longest, places));
     }
     blocks
 }
 
-fn longest_table(findings: &Findings, rows: &[CommandBufferRow], origin_ns: i64) -> Block {
+fn longest_table(findings: &Findings, rows: &[CommandBufferRow], places: Places) -> Block {
     let mut table = Table::new([
         Column::number("longest"),
         Column::number("at"),
@@ -85,7 +85,7 @@ fn longest_table(findings: &Findings, rows: &[CommandBufferRow], origin_ns: i64)
         let name = row.label.as_deref().or(row.name.as_deref());
         table.row([
             duration(row.duration_ns),
-            duration(row.start_ns.map(|ns| ns.saturating_sub(origin_ns))),
+            or_unknown(row.start_ns, |ns| places.at(ns)),
             or_unknown(
                 dispatches(findings, row.dispatch_count.into()),
                 number::count,

@@ -20,7 +20,10 @@ pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
         Column::word(title),
         Column::number(&fit::clip(before, TITLE_COLUMNS)),
         Column::number(&fit::clip(after, TITLE_COLUMNS)),
-        Column::number("ratio"),
+        Column::number(match comparison.basis.is_unlike() {
+            true => "not compared",
+            false => "after takes",
+        }),
         Column::number("95 % of it").spare(1),
     ]);
     let sides = [&comparison.before, &comparison.after];
@@ -35,12 +38,16 @@ pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
         ]);
     }
     for ratio in &comparison.ratios {
+        let (change, interval) = match comparison.basis.is_unlike() {
+            true => ("–".into(), Text::new()),
+            false => (change(ratio), interval(ratio)),
+        };
         table.row([
             name(ratio.figure, words).into(),
             value(ratio.figure, ratio.before),
             value(ratio.figure, ratio.after),
-            quotient(ratio),
-            interval(ratio),
+            change,
+            interval,
         ]);
     }
     let [bound_before, bound_after] = sides.map(|work| work.verdict.as_str().into());
@@ -141,21 +148,96 @@ fn value(figure: Figure, value: Option<f64>) -> Text {
     })
 }
 
-/// Nothing is less than nothing, and no factor makes something of it.
-fn quotient(ratio: &Ratio) -> Text {
-    match (ratio.before, ratio.after) {
-        (Some(0.0), Some(0.0)) => "the same".into(),
-        (Some(_), Some(0.0)) => "none after".into(),
-        _ => or_unknown(ratio.ratio, |known| format!("{known:.2} ×")),
+/// How much more or less it takes after, in the words of the page (`web/src/panels/compare.ts`): nothing is less than nothing.
+fn change(ratio: &Ratio) -> Text {
+    let (Some(before), Some(after)) = (ratio.before, ratio.after) else {
+        return or_unknown(None::<f64>, number::factor);
+    };
+    if before == after {
+        return "the same".into();
+    }
+    if ratio.within_noise == Some(true) {
+        return "within noise".into();
+    }
+    if after == 0.0 {
+        return "none".into();
+    }
+    if before == 0.0 {
+        return "new".into();
+    }
+    let text = number::factor(after / before);
+    if text == number::factor(1.0) {
+        return "about the same".into();
+    }
+    match after > before {
+        true => format!("{text} more").into(),
+        false => format!("{text} as {}", much(ratio.figure)).into(),
     }
 }
 
-/// The interval of a ratio that varies.
+/// What is said of an amount: of counts how many, of times and bytes how much.
+fn much(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Dispatches | Figure::CommandBuffers | Figure::Submissions => "many",
+        Figure::BoundBytes
+        | Figure::TransferBytes
+        | Figure::GpuBusy
+        | Figure::Wall
+        | Figure::Pace => "much",
+    }
+}
+
+/// Where the true change is: of after by before, as the change is.
 fn interval(ratio: &Ratio) -> Text {
-    match (ratio.low.zip(ratio.high), ratio.within_noise) {
-        (Some((low, high)), _) if low == high => Text::new(),
-        (Some((low, high)), Some(true)) => format!("{low:.2} to {high:.2}, noise").into(),
-        (Some((low, high)), _) => format!("{low:.2} to {high:.2}").into(),
-        (None, _) => Text::new(),
+    match ratio.low.zip(ratio.high) {
+        Some((low, high)) if low != high && low > 0.0 => {
+            let [least, most] = [1.0 / high, 1.0 / low].map(number::factor);
+            let least = least.trim_end_matches(" ×");
+            format!("{least} to {most}").into()
+        }
+        _ => Text::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_in_the_words_of_the_page_both_ways() {
+        let said = |figure: Figure, before: f64, after: f64| {
+            change(&Ratio {
+                figure,
+                before: Some(before),
+                after: Some(after),
+                ..Ratio::default()
+            })
+        };
+        for (figure, before, after, text) in [
+            (Figure::Dispatches, 211.0, 1.0, "0.0047 × as many"),
+            (Figure::Dispatches, 1.0, 211.0, "211 × more"),
+            (Figure::GpuBusy, 100.0, 185.0, "1.85 × more"),
+            (Figure::GpuBusy, 180.0, 100.0, "0.56 × as much"),
+            (Figure::GpuBusy, 1000.0, 1001.0, "about the same"),
+            (Figure::Submissions, 3.0, 3.0, "the same"),
+            (Figure::TransferBytes, 9.0, 0.0, "none"),
+            (Figure::TransferBytes, 0.0, 9.0, "new"),
+        ] {
+            assert_eq!(said(figure, before, after), text.into());
+        }
+        let noise = Ratio {
+            before: Some(2.0),
+            after: Some(3.0),
+            low: Some(0.5),
+            high: Some(1.25),
+            within_noise: Some(true),
+            ..Ratio::default()
+        };
+        assert_eq!(change(&noise), "within noise".into());
+        assert_eq!(interval(&noise), "0.80 to 2.00 ×".into());
+        assert_eq!(
+            change(&Ratio::default()),
+            or_unknown(None::<f64>, number::factor)
+        );
     }
 }

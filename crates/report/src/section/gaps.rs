@@ -1,6 +1,6 @@
 //! Idle time by cause, with what to do about it.
 
-use super::{bar, code, count};
+use super::{Places, bar, code, count};
 use crate::cause::{self, CauseNote};
 use crate::document::{Block, Column, Table, Text, Tone};
 use crate::{fit, number};
@@ -10,7 +10,7 @@ use gapscope_analysis::gaps::{Cause, Gap, GapBin, HostTime, IdleTime, Pattern, R
 use gapscope_analysis::thresholds::ADVICE_SHARE;
 use gapscope_analysis::vocabulary::Words;
 
-pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Vec<Block> {
+pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Places) -> Vec<Block> {
     let idle = &findings.idle_time;
     // The shares are those of the verdict, which leaves out what the recording itself caused.
     let window = findings.verdict_evidence.window_ns.unwrap_or(0);
@@ -91,7 +91,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
         );
         blocks.push(Block::Sentence(Text::new().faint(text)));
     }
-    blocks.extend(longest(findings, words, top.min(5), origin_ns));
+    blocks.extend(longest(findings, words, top.min(5), places));
     blocks
 }
 
@@ -228,7 +228,7 @@ fn host_call(call: &HostTime) -> String {
     }
 }
 
-fn longest(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Vec<Block> {
+fn longest(findings: &Findings, words: &Words, top: usize, places: Places) -> Vec<Block> {
     let gaps = &findings.idle_time.longest;
     if gaps.is_empty() || top == 0 {
         return Vec::new();
@@ -244,7 +244,7 @@ fn longest(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Ve
         let facts = gap.cause.facts(words.api);
         let row = table.row([
             number::duration(gap.duration_ns).into(),
-            number::duration(gap.start_ns.saturating_sub(origin_ns)).into(),
+            places.at(gap.start_ns).into(),
             Text::new().with(Tone::Cause(facts.family), facts.name),
             between(gap).into(),
         ]);

@@ -4,7 +4,7 @@ use crate::document::{Block, Column, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::instructions::{SampledKernel, SampledPlace, SampledStall};
-use gapscope_analysis::thresholds::STALL_TOLD;
+use gapscope_analysis::thresholds::{SAMPLES_TOLD, STALL_TOLD};
 use gapscope_trace::tables::NoLine;
 
 /// Kernels that the report tells of.
@@ -25,17 +25,58 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
         return blocks;
     }
     let mut text = "A sample says which instruction is a warp's next one, and why the warp did not issue it yet. Shares are of \
-                    samples, over the whole recording; they are no times."
+                    samples, over the whole recording."
         .to_owned();
     if let Some(period) = period(all) {
         text += &format!(
-            " Each sampler of the GPU takes one every {} cycles.",
+            " A multiprocessor gives one every {} cycles, of one of the warps that it has.",
             number::count(period)
         );
     }
     text += " More: sampled_kernels in --json, the table pc_samples in SQL.";
     blocks.push(Block::Sentence(Text::new().faint(text)));
     blocks
+}
+
+/// Where most samples of a kernel are, in a sentence.
+pub(crate) struct MostSamples {
+    pub sentence: String,
+    /// What to do about what most warps waited for.
+    pub advice: Option<&'static str>,
+    /// Samples of the kernel.
+    pub samples: u64,
+    /// Index among the kernels that were sampled.
+    pub place: usize,
+}
+
+/// Where most samples of a kernel are; `None` where it has too few.
+pub(crate) fn most_samples(findings: &Findings, kernel: &str) -> Option<MostSamples> {
+    let all = &findings.sampled_kernels;
+    let told =
+        |sampled: &SampledKernel| sampled.kernel == kernel && sampled.samples >= SAMPLES_TOLD;
+    let at = all.iter().position(told)?;
+    let sampled = &all[at];
+    let place = sampled.places.first()?;
+    let why = match reasons(&place.stalls) {
+        none if none.is_empty() => none,
+        some => format!(": {some}"),
+    };
+    let share = number::share(place.share);
+    let samples = number::of(sampled.samples, "sample", "samples");
+    let sentence = format!(
+        "{share} of its {samples} of instructions are at {}{why}.",
+        name(place)
+    );
+    let most = sampled
+        .stalls
+        .first()
+        .filter(|stall| stall.share >= STALL_TOLD);
+    Some(MostSamples {
+        sentence,
+        advice: most.and_then(|most| most.advice),
+        samples: sampled.samples,
+        place: at,
+    })
 }
 
 fn period(all: &[SampledKernel]) -> Option<u64> {
@@ -105,12 +146,16 @@ fn reasons(stalls: &[SampledStall]) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// What warps of the kernel waited for.
+/// What warps of the kernel waited for, and what to do about it.
 fn says(stall: &SampledStall) -> Text {
     let share = number::share(stall.share);
     let text = Text::new().strong(format!("{} {share}", in_words(stall)));
-    match stall.meaning {
+    let text = match stall.meaning {
         Some(meaning) => text.and(format!(": {meaning}")),
         None => text.and(": gapscope does not know this reason."),
+    };
+    match stall.advice {
+        Some(advice) => text.faint(format!(" To do: {advice}.")),
+        None => text,
     }
 }

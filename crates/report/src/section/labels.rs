@@ -1,6 +1,6 @@
 //! The label table.
 
-use super::{count, dispatches, duration, mean, or_unknown, rest};
+use super::{count, dispatches, duration, mean, or_unknown, rest, unless_none};
 use crate::document::{Block, Column, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
@@ -26,6 +26,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize, each_layer: bool) -> Vec<B
     ]);
     let shown = &labels[..labels.len().min(top)];
     for label in shown {
+        let of_work = |text: Text| unless_none(nothing_ran(findings, label), text);
         table.row([
             name(label),
             or_unknown(label.instances, number::count),
@@ -34,9 +35,9 @@ pub(crate) fn blocks(findings: &Findings, top: usize, each_layer: bool) -> Vec<B
                 number::count,
             ),
             count(label.inclusive.transfer_count),
-            duration(label.inclusive.busy_ns),
-            share(findings, label),
-            mean(label.inclusive.durations.mean_ns),
+            of_work(duration(label.inclusive.busy_ns)),
+            of_work(share(findings, label)),
+            of_work(mean(label.inclusive.durations.mean_ns)),
         ]);
     }
     under_heading(table, labels.len(), shown.len())
@@ -58,6 +59,7 @@ fn folded_blocks(findings: &Findings, labels: &[FoldedLabel], top: usize) -> Vec
     for label in shown {
         let row = &label.row;
         let is_folded = label.layer_count > 1;
+        let of_work = |text: Text| unless_none(nothing_ran(findings, row), text);
         let of_layers = |text: Text| if is_folded { text } else { Text::new() };
         table.row([
             name(row),
@@ -67,11 +69,11 @@ fn folded_blocks(findings: &Findings, labels: &[FoldedLabel], top: usize) -> Vec
                 dispatches(findings, row.inclusive.dispatch_count),
                 number::count,
             ),
-            duration(row.inclusive.busy_ns),
-            share(findings, row),
-            of_layers(mean(label.layer_mean_busy_ns)),
-            of_layers(duration(label.layer_min_busy_ns)),
-            of_layers(duration(label.layer_max_busy_ns)),
+            of_work(duration(row.inclusive.busy_ns)),
+            of_work(share(findings, row)),
+            of_layers(of_work(mean(label.layer_mean_busy_ns))),
+            of_layers(of_work(duration(label.layer_min_busy_ns))),
+            of_layers(of_work(duration(label.layer_max_busy_ns))),
         ]);
     }
     let mut blocks = under_heading(table, labels.len(), shown.len());
@@ -83,6 +85,14 @@ fn folded_blocks(findings: &Findings, labels: &[FoldedLabel], top: usize) -> Vec
 fn name(label: &LabelRow) -> Text {
     let indent = "  ".repeat(label.depth as usize);
     Text::new().strong(format!("{indent}{}", label.text))
+}
+
+/// No work was launched under it: it is known that there is no time.
+fn nothing_ran(findings: &Findings, label: &LabelRow) -> bool {
+    let work = &label.inclusive;
+    work.busy_ns.is_none()
+        && work.transfer_count == 0
+        && dispatches(findings, work.dispatch_count) == Some(0)
 }
 
 fn share(findings: &Findings, label: &LabelRow) -> Text {

@@ -1,12 +1,12 @@
 //! Device memory.
 
-use super::{count, or_unknown};
+use super::{Places, count, or_unknown};
 use crate::document::{Block, Column, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::vocabulary::UNKNOWN_DEVICE;
 
-pub(crate) fn blocks(findings: &Findings, origin_ns: i64) -> Vec<Block> {
+pub(crate) fn blocks(findings: &Findings, places: Places) -> Vec<Block> {
     if findings.memory.is_empty() {
         return Vec::new();
     }
@@ -31,9 +31,7 @@ pub(crate) fn blocks(findings: &Findings, origin_ns: i64) -> Vec<Block> {
             name.into(),
             Text::new().strong(number::bytes(row.peak_bytes)),
             or_unknown(row.heap_bytes, number::bytes),
-            or_unknown(row.peak_at_ns, |ns| {
-                number::duration(ns.saturating_sub(origin_ns))
-            }),
+            or_unknown(row.peak_at_ns, |ns| places.at(ns)),
             number::bytes(row.total_bytes).into(),
             count(row.allocation_count),
             number::bytes(row.live_bytes).into(),

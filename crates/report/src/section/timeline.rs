@@ -1,5 +1,6 @@
 //! The timeline as a picture: busy share by slice of time, and why the rest was idle.
 
+use super::Places;
 use crate::document::{Block, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::activity::{Activity, ActivityRow, Slice};
@@ -26,13 +27,12 @@ pub(crate) fn blocks(
     findings: &Findings,
     names: &Vocabulary,
     activity: &Activity,
-    origin_ns: i64,
+    places: Places,
 ) -> Vec<Block> {
     let Some(longest) = activity.rows.iter().map(|row| row.slices.len()).max() else {
         return Vec::new();
     };
     let span = activity.window.length_ns();
-    let from = activity.window.start_ns.saturating_sub(origin_ns);
     let devices = busy::names(&findings.devices);
     let mut lines = Vec::new();
     for row in &activity.rows {
@@ -41,7 +41,7 @@ pub(crate) fn blocks(
             lines.push(idle_line(names, row));
         }
     }
-    lines.push(axis(from, span, longest));
+    lines.push(axis(places, activity.window.start_ns, span, longest));
     let slice = number::duration(span / longest.max(1) as i64);
     vec![
         Block::Heading(
@@ -106,10 +106,10 @@ fn idle_line(names: &Vocabulary, row: &ActivityRow) -> Text {
 }
 
 /// Times at the ends and in the middle.
-fn axis(from: i64, span: i64, columns: usize) -> Text {
-    let mut marks = vec![(0, number::duration(from))];
-    let middle = number::duration(from.saturating_add(span / 2));
-    let end = number::duration(from.saturating_add(span));
+fn axis(places: Places, from: i64, span: i64, columns: usize) -> Text {
+    let mut marks = vec![(0, places.at(from))];
+    let middle = places.at(from.saturating_add(span / 2));
+    let end = places.at(from.saturating_add(span));
     if columns >= 40 {
         marks.push((columns / 2, middle));
     }

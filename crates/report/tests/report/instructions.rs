@@ -1,6 +1,7 @@
 //! Samples of instructions on pages.
 
 use super::*;
+use gapscope_report::explanation::{Claim, Explanation};
 
 const SAMPLES: &str = "
     kernel id=8 name=scale entry_point=scale
@@ -25,14 +26,14 @@ fn hot_instructions_have_their_line_or_why_there_is_none() {
         "90 samples, 90.0 % of all",
         "scale.cu:12 83.3 % long scoreboard 80.0 %, wait 13.3 %",
         "scale.cu:10 16.7 % brand new 100 %",
-        "• long scoreboard 66.7 %: Waited for data from global, local or texture memory, through L1.",
+        "• long scoreboard 66.7 %: Waited for data from global, local or texture memory, through L1. To do: load earlier and more at once",
         "• brand new 16.7 %: gapscope does not know this reason.",
         "Instructions of other ",
         "10 samples, 10.0 % of all",
         "+0x1a0 100 % wait 100 %",
         "+0x1a0: no line information: compile with -lineinfo.",
-        "takes one every 4,096 cycles",
-        "they are no times",
+        "A multiprocessor gives one every 4,096 cycles",
+        "over the whole recording",
     ] {
         assert!(words.contains(part), "{part} in\n{page}");
     }
@@ -57,4 +58,31 @@ fn hot_instructions_have_their_line_or_why_there_is_none() {
     assert_eq!(other["function"], "_Z5otherv");
     assert_eq!(other["places"][0]["no_line"], "not-compiled-in");
     assert!(json_of(&read(host)).get("sampled_kernels").is_none());
+}
+
+#[test]
+fn the_explanation_says_where_a_kernel_has_most_samples() {
+    let host = include_str!("../traces/host_bound.txt");
+    let samples = "
+    pc_sample device=1 kernel=2 function=sin offset_bytes=192 stall_reason=wait samples=30 period_cycles=4096 file=/src/sin.cu line=3
+    pc_sample device=1 kernel=1 function=main offset_bytes=192 stall_reason=long_scoreboard samples=120 period_cycles=4096 file=/src/mm.cu line=7
+    pc_sample device=1 kernel=1 function=main offset_bytes=16 stall_reason=selected samples=40 period_cycles=4096 file=/src/mm.cu line=5";
+    let trace = read(&format!("{host}{samples}"));
+    let timeline = Timeline::of(&trace);
+    let findings = Findings::of_timeline(&timeline, &Options::default());
+    let claims = Explanation::of("t", &timeline, &findings, &[]).claims;
+    let kernel = |claim: &&Claim| claim.text.starts_with("The kernel matmul");
+    let claim = claims.iter().find(kernel).expect("it takes the most time");
+    let place = "75.0 % of its 160 samples of instructions are at mm.cu:7: long scoreboard 100 %.";
+    assert!(claim.text.contains(place), "{claims:?}");
+    let advice = claim.advice.as_deref();
+    assert!(advice.is_some_and(|advice| advice.starts_with("load earlier")));
+    let figures = claim.figures.iter();
+    let count = figures.filter(|figure| figure.name == "sample_count");
+    let count: Vec<_> = count
+        .map(|figure| (figure.value, figure.report.as_deref()))
+        .collect();
+    assert_eq!(count, [(160, Some("/sampled_kernels/0/samples"))]);
+    // Of the other there are too few.
+    assert!(claims.iter().all(|claim| !claim.text.contains("sin.cu")));
 }

@@ -138,8 +138,8 @@ impl Extent {
         let known = work.iter().flat_map(|(starts, durations)| {
             let rows = starts.iter().zip(durations.iter());
             rows.filter_map(|(start, duration)| {
-                let start_ns = (*start)?;
-                let end_ns = start_ns.saturating_add((*duration)?);
+                let start_ns = start?;
+                let end_ns = start_ns.saturating_add(duration?);
                 Some(Extent { start_ns, end_ns })
             })
         });

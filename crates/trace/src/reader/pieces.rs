@@ -21,6 +21,8 @@ const PIECE_ROWS: usize = 4 * BATCH_ROWS;
 pub struct DispatchPieces {
     file: TableFile,
     selection: Selection,
+    /// What times count from.
+    origin_ns: i64,
     /// What was taken of them so far has filled memory.
     stopped: AtomicBool,
 }
@@ -36,8 +38,15 @@ impl DispatchPieces {
         Some(DispatchPieces {
             file,
             selection: selection.clone(),
+            origin_ns: 0,
             stopped: AtomicBool::new(false),
         })
+    }
+
+    /// The same, with times that count from `origin_ns`.
+    #[must_use]
+    pub fn from_origin(self, origin_ns: i64) -> DispatchPieces {
+        DispatchPieces { origin_ns, ..self }
     }
 
     /// How many dispatches there are.
@@ -84,6 +93,11 @@ impl DispatchPieces {
             }
             (read, held) = (read + rows, rows);
             std::mem::swap(&mut piece, &mut next);
+            if self.origin_ns != 0 {
+                for start_ns in piece.start_ns.values_mut() {
+                    *start_ns = start_ns.saturating_sub(self.origin_ns);
+                }
+            }
         }
         // Which of them are missing cannot be told.
         let all_read = columns.iter_mut().all(ColumnReader::is_read);

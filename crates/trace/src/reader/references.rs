@@ -188,27 +188,30 @@ fn diagnostic(table: &'static str, column: &'static str, found: Unknown) -> Opti
 
 /// A column's value as an id, if it is there.
 trait MayBe<I> {
-    fn id(&self) -> Option<I>;
+    fn id(self) -> Option<I>;
 }
 
-impl<I: Id> MayBe<I> for I {
-    fn id(&self) -> Option<I> {
+impl<I: Id> MayBe<I> for &I {
+    fn id(self) -> Option<I> {
         Some(*self)
     }
 }
 
 impl<I: Id> MayBe<I> for Option<I> {
-    fn id(&self) -> Option<I> {
-        *self
+    fn id(self) -> Option<I> {
+        self
     }
 }
 
-fn unknown<I: Id>(ids: &[impl MayBe<I>], known: &Option<IdIndex<I>>) -> Unknown {
+fn unknown<I: Id, V: MayBe<I>>(
+    ids: impl IntoIterator<Item = V>,
+    known: &Option<IdIndex<I>>,
+) -> Unknown {
     let known = known.as_ref()?;
     let mut found: Unknown = None;
     // Neighbours are often the same.
     let mut last_known = None;
-    for id in ids.iter().filter_map(MayBe::id) {
+    for id in ids.into_iter().filter_map(MayBe::id) {
         if last_known == Some(id) {
             continue;
         }

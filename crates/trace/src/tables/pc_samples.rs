@@ -13,7 +13,7 @@ table! {
         process: ProcessId,
         /// Id of the device.
         device: DeviceId,
-        /// Id of a kernel of this function; absent where none was recorded, as of functions that kernels call.
+        /// Id of a kernel of this function; absent where none was recorded.
         kernel: Option<KernelId>,
         /// The function, as the code calls it; absent where CUPTI does not name it.
         function: Option<Arc<str>>,
@@ -23,7 +23,7 @@ table! {
         stall_reason: Arc<str>,
         /// Samples: a count, not a time.
         samples: u64,
-        /// Cycles between two samples of a sampler; absent where CUPTI does not say.
+        /// Cycles between two samples of a multiprocessor; absent where CUPTI does not say.
         period_cycles: Option<u64>,
         /// The file that the instruction was compiled from, as the code names it.
         file: Option<Arc<str>>,

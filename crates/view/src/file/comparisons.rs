@@ -22,7 +22,7 @@ pub(super) struct OfSides {
 impl OfSides {
     /// Of a trace; `whole`: it is small enough for its labels to be looked at one by one; `alone`: the file has no other.
     pub(super) fn of(analysed: &Analysed, whole: bool, alone: bool) -> OfSides {
-        if unknown_because(&analysed.snapshot.trace, CAUSES).is_some() {
+        if unknown_because(analysed.timeline.trace, CAUSES).is_some() {
             return OfSides::default();
         }
         let labels = &analysed.found().labels;

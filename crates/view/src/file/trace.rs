@@ -11,6 +11,7 @@ use crate::traces::Listed;
 use crate::track::TrackId;
 use crate::{Error, answers, code, overview, rows, source};
 use gapscope_analysis::Timeline;
+use gapscope_analysis::quantity as number;
 use gapscope_analysis::ranks::RankDigest;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_trace::tables::Table;
@@ -55,20 +56,26 @@ impl OfTrace {
         alone: bool,
         left: &mut u64,
     ) -> Result<OfTrace, Error> {
-        let snapshot = Snapshot::full(&listed.path, names)?;
-        Ok(of_snapshot(index, listed, &snapshot, alone, left))
+        let snapshot = Arc::new(Snapshot::full(&listed.path, names)?);
+        let timeline = std::thread::scope(|scope| {
+            scope.spawn(|| snapshot.survey());
+            Timeline::of(&snapshot.trace)
+        });
+        Ok(of_snapshot(
+            index, listed, &snapshot, &timeline, alone, left,
+        ))
     }
 }
 
 fn of_snapshot(
     index: usize,
     listed: &Listed,
-    snapshot: &Snapshot,
+    snapshot: &Arc<Snapshot>,
+    timeline: &Timeline,
     alone: bool,
     left: &mut u64,
 ) -> OfTrace {
-    let timeline = Timeline::of(&snapshot.trace);
-    let analysed = Analysed::of(&listed.name, snapshot, &timeline);
+    let analysed = Analysed::of(&listed.name, snapshot.clone(), timeline, &snapshot.remarks);
     let drawn = snapshot.drawn();
     let whole = drawn <= *left;
     *left -= if whole { drawn } else { 0 };
@@ -77,18 +84,23 @@ fn of_snapshot(
     if !whole {
         let others = match *left {
             MOST_ROWS => String::new(),
-            left => format!(", of which {left} are left by the others"),
+            left => format!(", of which {} are left by the others", number::count(left)),
         };
         left_out.push(format!(
-            "The trace has {drawn} rows on its tracks, and a file holds {MOST_ROWS}{others}: tracks with more than {SMALL_TRACK} \
+            "The trace has {} rows on its tracks, and a file holds {}{others}: tracks with more than {} \
              are drawn as their busy share in {} slices of time, and details of single rows are left out. \
              `gapscope view` shows all.",
-            crate::survey::BINS
+            number::count(drawn),
+            number::count(MOST_ROWS),
+            number::count(SMALL_TRACK),
+            number::count(crate::survey::BINS as u64)
         ));
     }
     if samples > MOST_ROWS {
         left_out.push(format!(
-            "The {samples} samples of its threads are left out: a file holds {MOST_ROWS}."
+            "The {} samples of its threads are left out: a file holds {}.",
+            number::count(samples),
+            number::count(MOST_ROWS)
         ));
     }
     let version = snapshot.trace.manifest.format_version;
@@ -96,20 +108,29 @@ fn of_snapshot(
     let overview = overview::overview(snapshot, &listed.name, &sizes);
     let key = |rest: &str| format!("t/{index}/{rest}");
 
-    let mut answers = vec![
-        Answer::new(key("findings"), answers::findings(&analysed).to_vec()),
-        Answer::json(key("graph"), &answers::graph(&analysed, None)),
-        Answer::json(
-            key("dependencies"),
-            &recorded::dependencies(
-                &analysed,
-                &Which::Range {
-                    window: None,
-                    first: 0,
-                },
-            ),
-        ),
-    ];
+    let mut answers: Vec<Answer> = std::thread::scope(|scope| {
+        // They need the order of all work, and nothing that the findings rest on.
+        let of_data = scope.spawn(|| {
+            let analysed =
+                Analysed::of(&listed.name, snapshot.clone(), timeline, &snapshot.remarks);
+            let all = Which::Range {
+                window: None,
+                first: 0,
+            };
+            [
+                Answer::json(key("graph"), &answers::graph(&analysed, None)),
+                Answer::json(
+                    key("dependencies"),
+                    &recorded::dependencies(&analysed, &all),
+                ),
+            ]
+        });
+        let findings = Answer::new(key("findings"), answers::findings(&analysed).to_vec());
+        match of_data.join() {
+            Ok(of_data) => std::iter::once(findings).chain(of_data).collect(),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    });
     if samples <= MOST_ROWS {
         let samples = code::samples(&analysed);
         answers.extend(samples.map(|frame| Answer::new(key("code"), frame)));
@@ -133,7 +154,7 @@ fn of_snapshot(
             TrackId::Gaps(gpu) => {
                 let gaps = analysed.gaps().causes.len() as u64;
                 if whole || gaps <= SMALL_TRACK {
-                    let frame = answers::gaps(&analysed, gpu as usize);
+                    let frame = answers::gaps(&analysed, gpu as usize, None);
                     answers
                         .extend(frame.map(|frame| Answer::new(key(&format!("track/{id}")), frame)));
                 }
@@ -182,7 +203,7 @@ fn of_snapshot(
         changed,
         unread: snapshot.trace.unread.clone(),
         costs: OfSides::of(&analysed, whole, alone),
-        digests: RankDigest::of(&timeline, analysed.found(), rank),
+        digests: RankDigest::of(timeline, analysed.found(), rank),
     }
 }
 
@@ -203,7 +224,7 @@ fn details(index: usize, analysed: &Analysed, answers: &mut Vec<Answer>) {
         }
     };
     for table in rows::TABLES {
-        add(table, &|row| rows::details(analysed.snapshot, table, row));
+        add(table, &|row| rows::details(&analysed.snapshot, table, row));
     }
     add("gaps", &|row| answers::gap(analysed, row));
 }

@@ -59,7 +59,7 @@ fn a_small_trace_is_whole_and_says_what_the_server_says() {
             );
             packed["file"] = Value::Null;
             asked["file"] = Value::Null;
-            for key in ["state", "first", "opened", "keeps"] {
+            for key in ["state", "first", "opened", "keeps", "page_rows"] {
                 for overview in [&mut packed, &mut asked] {
                     overview.as_object_mut().unwrap().remove(key);
                 }

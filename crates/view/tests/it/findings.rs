@@ -122,6 +122,33 @@ fn findings_are_those_of_the_report() {
 }
 
 #[test]
+fn answers_stay_the_same_once_all_columns_have_been_read() {
+    let folder = Folder::new();
+    let client = Client::of(&[folder.synthetic(5_000)]);
+    let counters = client.json("overview")["traces"][0]["tracks"].clone();
+    let counters = counters.as_array().unwrap().iter();
+    let counters = counters.filter(|track| track["kind"] == "counter");
+    let mut keys: Vec<String> = counters
+        .map(|track| format!("t/0/counter/{}", text(&track["id"])))
+        .collect();
+    assert!(keys.len() > 2);
+    let others = [
+        "t/0/findings",
+        "t/0/track/g0.gaps",
+        "t/0/rows/gaps/3",
+        "t/0/range?from=1000000&to=9000000",
+    ];
+    keys.extend(others.map(str::to_owned));
+    let answers = || -> Vec<Vec<u8>> { keys.iter().map(|key| client.key(key).body).collect() };
+    let before = answers();
+    // What depends on what takes all of them, and so does a row.
+    let nodes = client.json("t/0/graph")["nodes"].clone();
+    assert!(!nodes.as_array().unwrap().is_empty());
+    client.json("t/0/rows/dispatches/7");
+    assert!(before == answers());
+}
+
+#[test]
 fn gaps_on_the_track_are_those_of_the_analysis() {
     let folder = Folder::new();
     let path = folder.synthetic(5_000);

@@ -10,6 +10,7 @@ use gapscope_view::{Options, Server};
 use serde_json::json;
 
 const LIVE: Options = Options {
+    page_rows: None,
     port: None,
     live: true,
     names: None,

@@ -4,6 +4,7 @@ use crate::client::Client;
 use crate::traces::{Folder, SMALL, read, text, tracks};
 use gapscope_analysis::{Timeline, busy};
 use gapscope_trace::tables::Table;
+use gapscope_view::Options;
 use serde_json::{Value, json};
 
 #[test]
@@ -111,6 +112,61 @@ fn every_row_with_times_is_on_one_track_in_one_lane() {
     }
     assert_eq!(dispatches, trace.tables.dispatches.len());
     assert!(lanes_at_most > 1, "the trace has work that overlaps");
+}
+
+#[test]
+fn a_part_of_a_track_has_its_rows_or_slices_where_they_are_too_many() {
+    let folder = Folder::new();
+    let options = Options {
+        page_rows: Some(64 * 100),
+        ..Options::default()
+    };
+    let client = Client::with(&[folder.synthetic(20_000)], options);
+    let overview = client.json("overview");
+    assert_eq!(overview["page_rows"], 6400);
+    // Of the gaps, too, which the analyses find.
+    let gaps = client.frame("t/0/track/g0.gaps").rows();
+    assert!(gaps > 100);
+    let work = tracks(&overview, "work")[0];
+    for (id, rows) in [
+        (text(&work["id"]), work["rows"].as_u64().unwrap() as usize),
+        ("g0.gaps", gaps),
+    ] {
+        let extent = &overview["traces"][0]["extent"];
+        let (from, to) = (extent[0].as_f64().unwrap(), extent[1].as_f64().unwrap());
+        let part = |to: f64| client.frame(&format!("t/0/track/{id}?from={from}&to={to}"));
+        let slices = part(to);
+        assert_eq!(slices.header["part"], json!([from as i64, to as i64]));
+        assert_eq!(slices.header["slices"], 4096);
+        assert_eq!(slices.rows(), 4096 * (slices.lanes().len() - 1));
+        assert!(slices.column("busy").iter().any(|busy| *busy > 0.0), "{id}");
+
+        let whole = client.frame(&format!("t/0/track/{id}"));
+        assert_eq!(whole.rows(), rows);
+        // Where the fiftieth row of the first lane starts.
+        let end = whole.column("start")[50];
+        let few = part(end);
+        assert_eq!(few.header["slices"], Value::Null);
+        assert_eq!(few.lanes().len(), whole.lanes().len());
+        let first = 0..few.lanes()[1];
+        assert_eq!(first.end, 50);
+        for column in ["start", "duration", "name", "row"] {
+            assert_eq!(
+                few.column(column)[first.clone()],
+                whole.column(column)[first.clone()]
+            );
+        }
+        if id != "g0.gaps" {
+            let labels = client.frame(&format!("t/0/track/{id}/label?from={from}&to={end}"));
+            let all = client.frame(&format!("t/0/track/{id}/label"));
+            assert_eq!(
+                labels.column("label")[first.clone()],
+                all.column("label")[first]
+            );
+        }
+        let answer = client.key(&format!("t/0/track/{id}?from=5&to=4"));
+        assert_eq!(answer.status, 400);
+    }
 }
 
 #[test]

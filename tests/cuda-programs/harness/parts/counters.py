@@ -2,15 +2,17 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 from ..processes import Failed, program
 from ..registry import part
-from .relay import NSYS
+from ..trace import traces_under
+from .relay import NSYS, Runner, alone
 
 ACTIVE, READ, WRITTEN = "SMs active", "DRAM read", "DRAM written"
 TENSOR, CLOCK = "tensor pipe active", "SM clock, sampled"
@@ -19,15 +21,17 @@ FLOP_A_CLOCK = 4096
 
 
 class Samples:
-    """The samples of a trace's counters."""
+    """The samples of a trace's counters, or of those of one device: counters of several have the same names."""
 
-    def __init__(self, trace):
-        names = dict(zip(*trace.columns("counters", "id", "name")))
-        self.sources = dict(zip(*trace.columns("counters", "name", "source")))
+    def __init__(self, trace, device=None):
+        rows = zip(*trace.columns("counters", "id", "name", "source", "device"))
+        rows = [row for row in rows if device in (None, row[3])]
+        names = {key: name for key, name, _, _ in rows}
+        self.sources = {name: source for _, name, source, _ in rows}
         self.of = {}
         columns = trace.columns("counter_values", "counter", "start_ns", "duration_ns", "value")
         for counter, start, duration, value in zip(*columns):
-            if duration is not None:
+            if duration is not None and counter in names:
                 self.of.setdefault(names[counter], []).append((start, start + duration, float(value)))
         for rows in self.of.values():
             rows.sort()
@@ -121,48 +125,148 @@ def products(bench, result):
         result.within("tensor-active cycles of the FLOPs'", cycles, wanted, 0.02)
 
 
-@part("counters-cost", limit_s=200, needs=["torch"])
+# What is timed at once: how many of it.
+PIECES = {"tiny": 1000, "graph": 1, "decode": 20}
+# A sampler's start, and how long the program then works beside it.
+SECONDS_TO_START, SECONDS_OF_WORK = 2.5, 1.5
+# Tiny launches are the host's work, whose speed changes from piece to piece: of those pieces the least are compared.
+QUANTILES = {"tiny": 0.1, "graph": 0.5, "decode": 0.5}
+# Beside nothing pieces may take this share longer or shorter; where they differ more, a cost cannot be told.
+MOST_NOISE = 0.02
+
+
+@part("counters-cost", limit_s=300, needs=["torch"])
 def cost(bench, result):
-    """Tiny launches, GPT steps and decoding: alone, recorded, and with counters, in turn; last, once, under nsys with its metrics."""
-    ways = {
-        "none": lambda command: bench.alone(command),
-        "gapscope": lambda command: bench.recorded(command, "--no-report")[0],
-        "--counters": lambda command: bench.recorded(command, "--no-report", "--counters")[0],
-        "--counters=wide": lambda command: bench.recorded(command, "--no-report", "--counters=wide")[0],
-    }
-    command = program("counter_costs")
-    times, longest = {name: [] for name in ways}, 0.0
-    while bench.left() > longest * 1.15:
-        before = bench.left()
-        for name, way in ways.items():
-            watch = Watch()
-            try:
-                times[name].append(way(command).facts["microseconds"])
-            finally:
-                watch.stop()
-            if watch.cores:
-                result.measure(f"{name}: sampler's cores, MiB", [round(watch.cores, 2), round(watch.peak_kib / 1024)])
-        longest = max(longest, before - bench.left())
+    """Tiny launches, a GPT's step as a graph and decoding in one process, while a sampler beside it comes and goes; that of nsys too."""
+    ways = {"--counters": gapscope_beside("--counters"), "--counters=wide": gapscope_beside("--counters=wide"), "nothing": idle}
     nsys = next((str(path) for path in sorted(Path("/").glob(NSYS[1:]), reverse=True)), shutil.which("nsys"))
     if nsys:
-        options = ["profile", "-t", "cuda", "-s", "none", "--gpu-metrics-devices=all", "-f", "true"]
-        try:
-            ran = bench.alone([nsys, *options, "-o", bench.file(".nsys"), *command])
-            times["nsys, metrics"] = [ran.facts["microseconds"]]
-        except Failed as failure:
-            result.note(f"nsys has no figures: {failure}")
+        ways["nsys --gpu-metrics-devices"] = nsys_beside(nsys)
     else:
         result.note("nsys is not on this machine")
-    result.note(f"{len(times['none'])} rounds; us a launch, step and token: median and least of all repetitions")
-    for what in ("tiny", "gpt", "decode"):
-        of = {name: [us for one in runs for us in one[what]] for name, runs in times.items()}
-        for name, all_of_it in of.items():
-            here = {"median": median(all_of_it), "least": min(all_of_it)}
-            result.measure(f"{what} {name}", {
-                **here, "of none": [round(here["median"] / median(of["none"]), 4), round(here["least"] / min(of["none"]), 4)]
-            })  # fmt: skip
-        beside = [round(how(of["--counters"]) / how(of["gapscope"]), 4) for how in (median, min)]
-        result.measure(f"{what}: --counters / gapscope, median and least", beside)
+    runner = Runner(bench, "program", alone, ["launch_costs"])
+    try:
+        runner.answer(120)
+        for what, count in PIECES.items():
+            runner.work(what, count)
+        ratios, longest, rounds = {}, 0.0, 0
+        while ways and bench.left() > longest * 1.15 + 5:
+            before = bench.left()
+            for name, way in list(ways.items()):
+                watch = Watch()
+                try:
+                    beside = round_beside(bench, runner, way)
+                except Failed as failure:
+                    result.check(name, False, str(failure))
+                    del ways[name]
+                    continue
+                finally:
+                    watch.stop()
+                if watch.cores:
+                    result.measure(f"{name}: sampler's cores, MiB", [round(watch.cores, 2), round(watch.peak_kib / 1024)])
+                for what, ratio in beside.items():
+                    ratios.setdefault((what, name), []).append(ratio)
+            longest, rounds = max(longest, before - bench.left()), rounds + 1
+    finally:
+        runner.kill()
+    result.note(f"{rounds} rounds; a ratio is of pieces beside the sampler to those before and after, at {QUANTILES} of them; median and quartiles of rounds")
+    for (what, name), each in ratios.items():
+        if len(each) < 3:
+            continue
+        low, middle, high = quantiles(each, n=4, method="inclusive")
+        row = {"ratio": round(middle, 4), "lower": round(low, 4), "upper": round(high, 4)}
+        result.measure(f"{what}, {name}", row)
+        if name == "--counters":
+            # What nothing beside it costs is what cannot be told.
+            base = ratios.get((what, "nothing"), [])
+            noise = max((abs(ratio - 1) for ratio in quantiles(base, n=4, method="inclusive")), default=1) if len(base) > 2 else 1
+            if noise > MOST_NOISE:
+                result.unchecked(f"{what}: cost of --counters", f"beside nothing it differs by {noise:.1%}")
+            else:
+                result.at_most(f"{what}: cost of --counters", row["ratio"] - 1, 0.005 + noise)
+
+
+def round_beside(bench, runner, way):
+    """How many times as long each piece takes beside a sampler as before and after it."""
+    before = pieces(runner)
+    process, check = way(bench, SECONDS_TO_START + SECONDS_OF_WORK + 0.5)
+    try:
+        time.sleep(SECONDS_TO_START)
+        # The clock of the samples.
+        begin = time.monotonic_ns()
+        during = pieces(runner)
+        end = time.monotonic_ns()
+        process.wait(bench.left())
+    except subprocess.TimeoutExpired:
+        raise Failed("it did not end") from None
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    check(begin, end)
+    after = pieces(runner)
+    return {what: 2 * during[what] / (before[what] + after[what]) for what in PIECES}
+
+
+def pieces(runner):
+    """Nanoseconds of a piece of each kind: a quantile of many, done in turn."""
+    times, until = {what: [] for what in PIECES}, time.monotonic() + SECONDS_OF_WORK
+    while time.monotonic() < until:
+        for what, count in PIECES.items():
+            times[what].append(runner.work(what, count))
+    return {what: sorted(each)[int(len(each) * QUANTILES[what])] for what, each in times.items()}
+
+
+# A way starts an idle program for some seconds, with a sampler, and gives a function that says whether it sampled from a time to another.
+
+
+def idle(bench, seconds):
+    return started(bench, program("idle", seconds)), lambda _begin, _end: None
+
+
+def gapscope_beside(option):
+    def way(bench, seconds):
+        path = bench.file(".gapscope")
+        process = started(bench, [bench.gapscope, "record", "-q", "--no-report", option, "-o", path, "--", *program("idle", seconds)])
+
+        def check(begin, end):
+            found = traces_under(bench.gapscope, path)
+            if not found:
+                raise Failed("no trace was written")
+            samples = Samples(found[0])
+            if ACTIVE not in samples.of:
+                raise Failed(f"it sampled nothing: {unmeasured(found[0])}")
+            rows = samples.need(ACTIVE)
+            if rows[0][0] > begin or rows[-1][1] < end:
+                raise Failed(f"it sampled from {(rows[0][0] - begin) / 1e9:.1f} s after the work's begin to {(rows[-1][1] - end) / 1e9:.1f} s after its end")
+
+        return process, check
+
+    return way
+
+
+def nsys_beside(nsys):
+    def way(bench, seconds):
+        folder = bench.file("")
+        folder.mkdir()
+        words = [nsys, "profile", "-t", "none", "-s", "none", "--cpuctxsw=none", "--gpu-metrics-devices=all", "-o", folder / "nsys"]
+        process = started(bench, [*words, *program("idle", seconds)])
+
+        def check(_begin, _end):
+            # When it sampled is not looked at. Where libraries are missing it does not turn its stream into a report.
+            most = max((file.stat().st_size for file in folder.glob("nsys.*")), default=0)
+            if most < 100_000:
+                raise Failed(f"it wrote {most} bytes")
+
+        return process, check
+
+    return way
+
+
+def started(bench, words):
+    variables = {name: str(value) for name, value in {**os.environ, **bench.environment}.items() if value is not None}
+    return subprocess.Popen([str(word) for word in words], env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
 
 
 class Watch:

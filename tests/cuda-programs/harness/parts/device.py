@@ -76,6 +76,8 @@ def device(bench, result):
     # PyTorch's launches cost its host more than ours do; in a graph they cost the host nothing.
     result.at_most("launch interval, against PyTorch's", ours.get("launch_interval_ns"), torch["launch_interval_ns"])
     result.at_least("launch interval, against a graph's", ours.get("launch_interval_ns"), torch["graph_interval_ns"])
+    result.at_most("launch latency, against PyTorch's", ours.get("launch_latency_ns"), torch["launch_latency_ns"])
+    result.at_least("launch latency, against the interval", ours.get("launch_latency_ns"), ours.get("launch_interval_ns"))
     for one in answer["devices"]:
         if one["api"] == "vulkan" and one["name"] == ours["name"]:
             for key in ("copy_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s", "fma_f32_flops"):

@@ -26,7 +26,12 @@ SECONDS_TO_START, SECONDS_TO_END, SECONDS_OF_A_TURN = 120, 20, 20
 MOST_TURNS = 150
 # What GAPSCOPE_CUDA_WITHOUT leaves out.
 KINDS = ["calls,waits,events", "waits,events", "overheads", "memory", "pools", "copies", "fills"]
-LEFT_OUT = "left out because the environment says so"
+EXPECTED = (
+    "left out because the environment says so",
+    "of code that is not the program's CUPTI names no instructions",
+    # Stacks are read while the program runs: once in a while one changes each time.
+    "the Python stack made no sense each time that it was read",
+)
 NSYS = "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"
 
 
@@ -241,7 +246,7 @@ def gapscope(*options, **environment):
                 raise Failed("no trace was written")
             # That of the whole recording lies above those inside it.
             trace = min(traces, key=lambda trace: len(trace.path.parts))
-            lost = [loss for loss in trace.lost_work if loss["reason"] != LEFT_OUT]
+            lost = [loss for loss in trace.lost_work if loss["reason"] not in EXPECTED]
             if lost and "GAPSCOPE_CUDA_WITHOUT" not in environment:
                 raise Failed(f"records were lost: {lost}")
             return trace.bytes

@@ -35,14 +35,14 @@ fn samples_of_a_kernel_name_its_lines_and_what_its_warps_waited_for() {
     assert_eq!((sum(&with), sum(&without)), (10, 50));
     for row in with {
         assert_eq!(t.file[row].as_deref(), Some("/tmp/kernels/add.cu"));
-        assert!(t.line[row].is_some() && t.no_line[row].is_none());
+        assert!(t.line.at(row).is_some() && t.no_line[row].is_none());
         let source = t.source[row].as_deref().expect("the cubin is kept");
         let kept = recording.path().join(format!("sources/{source}.cubin"));
         assert_eq!(std::fs::read(kept).ok(), std::fs::read(cubin()).ok());
     }
     for row in without {
         assert_eq!(t.no_line[row], Some(NoLine::NotCompiledIn));
-        assert!(t.kernel[row].is_some(), "its launches are recorded");
+        assert!(t.kernel.at(row).is_some(), "its launches are recorded");
     }
     let lost: Vec<_> = (trace.manifest.losses.iter())
         .map(|loss| (loss.kind.as_str(), loss.count))
@@ -53,7 +53,7 @@ fn samples_of_a_kernel_name_its_lines_and_what_its_warps_waited_for() {
     let kernels = report["sampled_kernels"].as_array().expect("kernels");
     assert_eq!(kernels.len(), 2);
     assert_eq!(kernels[0]["samples"], 50);
-    assert_eq!(kernels[0]["period_cycles"], 4096);
+    assert_eq!(kernels[0]["period_cycles"], 1 << 18);
     assert_eq!(kernels[0]["stalls"][0]["reason"], "long_scoreboard");
     let shown = Command::new(product::built("gapscope"))
         .arg("report")
@@ -92,6 +92,17 @@ fn only_kernels_of_the_name_are_reported() {
         all.into_iter()
             .all(|name| name.as_deref() == Some("_Z3addPfS_i"))
     );
+}
+
+#[test]
+fn a_gpu_that_does_not_say_its_size_is_sampled_as_a_large_one() {
+    let stub = Stub::new(&[("ATTRIBUTES", "refuse")]);
+    let program = stub.program("launch:3 sync");
+    let trace = program.options(&["--instructions"]).record().ok().trace();
+    let t = &trace.tables.pc_samples;
+    assert!(!t.is_empty());
+    // 160 multiprocessors at 2 GHz, and a million samples a second at most.
+    assert!(t.period_cycles.iter().all(|cycles| cycles == Some(1 << 19)));
 }
 
 #[test]

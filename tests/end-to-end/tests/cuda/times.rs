@@ -82,7 +82,7 @@ fn the_bound_holds(waits: &str, skew: i64, drift: i64) {
         .map(|d| d.start_ns)
         .collect();
     let starts = &trace.tables.dispatches.start_ns;
-    let mut recorded_ns: Vec<i64> = starts.iter().flatten().copied().collect();
+    let mut recorded_ns: Vec<i64> = starts.iter().flatten().collect();
     true_ns.sort_unstable();
     recorded_ns.sort_unstable();
     assert_eq!(true_ns.len(), recorded_ns.len());

@@ -10,9 +10,11 @@
 //! | `host` | libnvperf_host.so is not found |
 //! | `lacks=TEXT` | the device has no metrics with the text in their names |
 //! | `two=TEXT` | with metrics with the text in their names others do not fit into one pass |
+//! | `mute=TEXT` | with metrics with the text in their names no sample comes, and decoding is out of memory |
 //! | `full=N` | an image is full after so many samples, and 20 ms are lost each time |
 //! | `overflow=N` | at the Nth decoding the hardware buffer is full, and 30 ms are lost |
 //! | `zero=N` | from the Nth decoding on until a stop samples have no length; then decoding is out of memory |
+//! | `silent=N` | from the Nth decoding on there are no samples |
 //! | `late` | the last sample is not complete before the next decoding |
 //! | `kill=N` | at the Nth decoding the process is killed |
 //!
@@ -38,6 +40,8 @@ const UNKNOWN: c_int = 999;
 const MS: u64 = 1_000_000;
 const AVAILABILITY_BYTES: usize = 16;
 const MAGIC: u64 = 0x4641_4b45_504d_0001;
+/// In a configuration, beside its passes: no sample will come.
+const MUTE: u64 = 1 << 32;
 /// Magic, room, populated, completed.
 const HEADER: usize = 4;
 
@@ -65,6 +69,7 @@ struct Sampler {
     stopped_ns: Option<u64>,
     decodings: u64,
     is_out_of_step: bool,
+    is_mute: bool,
 }
 
 static SAMPLERS: Mutex<Vec<Sampler>> = Mutex::new(Vec::new());
@@ -312,14 +317,17 @@ pub unsafe extern "C" fn cuptiProfilerHostGetConfigImage(p: *mut Image) -> c_int
     let p = of_size!(p, 40);
     // SAFETY: an object of ours.
     let host = unsafe { &*p.host.cast::<Host>() };
-    let two = word("two");
-    let crowd = (host.names.iter()).any(|n| two.as_ref().is_some_and(|text| n.contains(text)));
+    let has = |what: &str| {
+        let text = word(what);
+        (host.names.iter()).any(|name| text.as_ref().is_some_and(|text| name.contains(text)))
+    };
     if host.is_spoiled {
         return UNKNOWN;
     }
     let passes: u64 = match () {
         () if host.is_of_ranges => config().passes,
-        () if crowd && host.names.len() > 1 => 2,
+        () if has("two") && host.names.len() > 1 => 2,
+        () if has("mute") => MUTE | 1,
         () => 1,
     };
     // SAFETY: the client's image of 8 bytes.
@@ -339,7 +347,8 @@ pub struct Passes {
 pub unsafe extern "C" fn cuptiProfilerHostGetNumOfPasses(p: *mut Passes) -> c_int {
     let p = of_size!(p, 40);
     // SAFETY: an image from above.
-    p.passes = u64::from_ne_bytes(unsafe { p.image.cast::<[u8; 8]>().read() }) as usize;
+    let config = u64::from_ne_bytes(unsafe { p.image.cast::<[u8; 8]>().read() });
+    p.passes = (config & !MUTE) as usize;
     SUCCESS
 }
 
@@ -386,7 +395,12 @@ pub unsafe extern "C" fn cuptiPmSamplingSetConfig(p: *mut SetConfig) -> c_int {
     if p.trigger != 1 || p.interval == 0 || p.buffer == 0 {
         return INVALID_PARAMETER;
     }
-    with(p.object, |sampler| sampler.interval_ns = p.interval);
+    // SAFETY: an image from above.
+    let config = u64::from_ne_bytes(unsafe { p.config.cast::<[u8; 8]>().read() });
+    with(p.object, |sampler| {
+        sampler.interval_ns = p.interval;
+        sampler.is_mute = config & MUTE != 0;
+    });
     SUCCESS
 }
 
@@ -477,7 +491,7 @@ pub unsafe extern "C" fn cuptiPmSamplingDecodeData(p: *mut Decode) -> c_int {
             // SAFETY: it ends this process.
             unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         }
-        if sampler.is_out_of_step && sampler.is_running {
+        if sampler.is_mute || (sampler.is_out_of_step && sampler.is_running) {
             return OUT_OF_MEMORY;
         }
         sampler.is_out_of_step = is("zero");
@@ -490,7 +504,8 @@ pub unsafe extern "C" fn cuptiPmSamplingDecodeData(p: *mut Decode) -> c_int {
         // What was not complete is now.
         image[3] = image[2];
         let on_clock = |ns: u64| ns.wrapping_add_signed(offset);
-        while sampler.until_ns + sampler.interval_ns <= end_ns {
+        let is_silent = number("silent").is_some_and(|from| sampler.decodings >= from);
+        while !is_silent && sampler.until_ns + sampler.interval_ns <= end_ns {
             if image[2] >= room {
                 p.reason = 1;
                 sampler.until_ns += 20 * MS;

@@ -20,11 +20,10 @@ const UNKNOWN: c_int = 999;
 /// CUpti_PCSamplingConfigurationAttributeType
 const PERIOD: c_int = 1;
 const STALL_REASON: c_int = 2;
+const HARDWARE_BUFFER: c_int = 4;
 const MODE: c_int = 5;
 const DATA_BUFFER: c_int = 8;
 const CONTINUOUS: u64 = 1;
-/// A sample every 2^12 cycles.
-const POWER: u64 = 12;
 
 const REASONS: [(u32, &str); 4] = [
     (10, "smsp__pcsamp_warps_issue_stalled_selected"),
@@ -47,6 +46,8 @@ pub struct PcSampling(HashMap<u32, Context>);
 #[derive(Default)]
 struct Context {
     reasons: Vec<u32>,
+    /// The power of 2.
+    period: u64,
     buffer: usize,
     waiting: Vec<Instruction>,
     asked: u32,
@@ -240,6 +241,8 @@ pub unsafe extern "C" fn cuptiPCSamplingSetConfigurationAttribute(of: *const Of)
             for Attribute { kind, data, .. } in attributes {
                 match *kind {
                     MODE if data[0] == CONTINUOUS => {}
+                    PERIOD if (5..=31).contains(&data[0]) => context.period = data[0],
+                    HARDWARE_BUFFER if data[0] >= 1 << 20 => {}
                     STALL_REASON => {
                         let numbers = data[1] as *const u32;
                         context.reasons =
@@ -258,12 +261,12 @@ pub unsafe extern "C" fn cuptiPCSamplingSetConfigurationAttribute(of: *const Of)
 pub unsafe extern "C" fn cuptiPCSamplingGetConfigurationAttribute(of: *const Of) -> c_int {
     // SAFETY: see above.
     unsafe {
-        with(of, 40, |_| {
+        with(of, 40, |context| {
             let attribute = &mut *(*of).at.cast::<Attribute>();
             if says("old") || attribute.kind != PERIOD {
                 return INVALID_PARAMETER;
             }
-            attribute.data[0] = POWER;
+            attribute.data[0] = context.period;
             SUCCESS
         })
     }

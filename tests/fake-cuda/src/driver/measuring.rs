@@ -9,11 +9,21 @@ const FREE_BYTES: usize = 16 << 30;
 const TOTAL_BYTES: usize = 24 << 30;
 /// CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 const MULTIPROCESSORS: c_int = 16;
+/// CU_DEVICE_ATTRIBUTE_CLOCK_RATE
+const CLOCK_KHZ: c_int = 13;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, what: c_int, _: c_int) -> c_int {
+    if config().refuses_attributes {
+        return INVALID_HANDLE;
+    }
+    let said = match what {
+        MULTIPROCESSORS => 132,
+        CLOCK_KHZ => 1_980_000,
+        _ => 0,
+    };
     // SAFETY: the caller's variable.
-    unsafe { *value = if what == MULTIPROCESSORS { 132 } else { 0 } };
+    unsafe { *value = said };
     SUCCESS
 }
 

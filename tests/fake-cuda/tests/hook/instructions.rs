@@ -44,7 +44,7 @@ fn every_sample_is_written_once_however_it_comes() {
         assert!(outcome.status.success());
         assert_eq!(of(process, ADD), left_by(11), "{wrong}");
         assert_eq!(process.kernels.len(), 11);
-        let period = if wrong == "old" { 0 } else { 4096 };
+        let period = if wrong == "old" { 0 } else { 1 << 18 };
         assert_eq!(process.instructions.sampling, [(1, period)]);
         let lost = process.losses.iter().map(|(kind, ..)| kind.as_str());
         let full = wrong

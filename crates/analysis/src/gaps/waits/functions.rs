@@ -31,7 +31,7 @@ pub(super) fn host_nodes(timeline: &Timeline) -> HashMap<u32, u64> {
     }
     let counts = &timeline.trace.tables.command_buffers.host_functions;
     for (times, count) in timeline.command_buffers.iter().zip(counts) {
-        if let Some(count @ 1..) = *count
+        if let Some(count @ 1..) = count
             && times.submission != NONE
         {
             *nodes.entry(times.submission).or_default() += u64::from(count);
@@ -133,7 +133,11 @@ fn calls(timeline: &Timeline) -> Vec<Vec<Interval>> {
         if table.call[row] != HostCallKind::HostFunction {
             continue;
         }
-        let Some(queue) = table.queue[row].and_then(|id| timeline.queue_ids.get(id)) else {
+        let Some(queue) = table
+            .queue
+            .at(row)
+            .and_then(|id| timeline.queue_ids.get(id))
+        else {
             continue;
         };
         let (start_ns, duration_ns) = (table.start_ns[row], table.duration_ns[row]);

@@ -6,6 +6,7 @@ use super::super::toc::Run;
 use super::{Builder, DEVICE, PROCESS, QUEUE};
 use crate::Options;
 use gapscope_trace::manifest::*;
+use gapscope_trace::optional::Optional;
 use gapscope_trace::tables::{CommandBuffer, Table, Timing};
 use gapscope_trace::{LossKind, Trace};
 
@@ -167,9 +168,6 @@ impl Builder {
             queues: vec![Queue {
                 id: QUEUE,
                 device: DEVICE,
-                capabilities: ["graphics", "compute", "transfer"]
-                    .map(str::to_owned)
-                    .to_vec(),
                 timestamp_bits: 64,
                 name: Some("all command queues".to_owned()),
                 ..Queue::default()
@@ -184,9 +182,9 @@ impl Builder {
     /// When the recording ended: as the table of contents says, and not before the last work.
     fn end_ns(&self, run: &Run) -> i64 {
         let tables = &self.trace.tables;
-        let ends = |starts: &[Option<i64>], durations: &[Option<i64>]| {
+        let ends = |starts: &Optional<i64>, durations: &Optional<i64>| {
             (starts.iter().zip(durations))
-                .filter_map(|(start, duration)| Some((*start)?.saturating_add((*duration)?)))
+                .filter_map(|(start, duration)| Some(start?.saturating_add(duration?)))
                 .max()
         };
         let last = [

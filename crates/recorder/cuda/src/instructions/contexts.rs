@@ -5,12 +5,15 @@ use super::sentences::{note_end, refusal};
 use crate::driver;
 use crate::recorder::Recorder;
 use crate::window;
-use gapscope_cupti::{Failure, PcLibrary, PcSampling, Taken};
+use gapscope_cupti::{Failure, Pace, PcLibrary, PcSampling, Taken};
 use gapscope_spool::event::{CudaEvent, LossKind};
 use gapscope_spool::{ids, monotonic_ns};
 use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::MutexGuard;
+
+/// Multiprocessors and kHz of a GPU that does not say its own: rather too few samples than more than CUPTI takes.
+const LARGE_GPU: (u64, u64) = (160, 2_000_000);
 
 /// All of them.
 pub struct Contexts {
@@ -43,7 +46,7 @@ impl Sampled {
             Ok(Sampled {
                 context: context as usize,
                 device: driver::device_id(device),
-                sampling: PcSampling::start(library, context).map_err(refusal)?,
+                sampling: PcSampling::start(library, context, pace(device)).map_err(refusal)?,
                 taken_ns: monotonic_ns(),
             })
         }
@@ -144,6 +147,15 @@ pub fn end(
     if let Err(failure) = sampled.end(recorder, &mut filter) {
         note_end(recorder, &refusal(failure));
     }
+}
+
+fn pace(device: u32) -> Pace {
+    let known = |attribute, otherwise| driver::attribute(device, attribute).unwrap_or(otherwise);
+    let multiprocessors = known(driver::MULTIPROCESSORS, LARGE_GPU.0);
+    Pace::of_device(
+        multiprocessors,
+        1000 * known(driver::CLOCK_KHZ, LARGE_GPU.1),
+    )
 }
 
 fn lose(recorder: &Recorder, taken: &Taken, is_recorded: bool) {

@@ -8,6 +8,7 @@ pub mod attribute {
 
     pub const SAMPLING_PERIOD: c_int = 1;
     pub const STALL_REASON: c_int = 2;
+    pub const HARDWARE_BUFFER_SIZE: c_int = 4;
     pub const COLLECTION_MODE: c_int = 5;
     pub const SAMPLING_DATA_BUFFER: c_int = 8;
 }

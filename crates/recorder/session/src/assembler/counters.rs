@@ -168,6 +168,11 @@ impl Assembler {
         self.devices.iter().find(of_gpu).map(|d| d.facts.id)
     }
 
+    /// True where this trace has the GPU.
+    pub(crate) fn has_gpu(&self, uuid: &str) -> bool {
+        self.gpu(uuid).is_some()
+    }
+
     /// Takes samples into the trace. Those of a GPU that this trace has not are none of it.
     pub(crate) fn counter_samples(
         &mut self,

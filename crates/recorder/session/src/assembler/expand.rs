@@ -99,7 +99,6 @@ impl Expansion<'_> {
         let own = match recording {
             Some(recording) => {
                 let whole = self.whole(recording);
-                self.reserve(recording);
                 self.steps(
                     recording,
                     self.instance.ticks(self.instance.recording),
@@ -171,15 +170,6 @@ impl Expansion<'_> {
         self.between(ticks, recording.ends())
     }
 
-    fn reserve(&mut self, recording: &Recording) {
-        let dispatches = &mut self.tables.dispatches;
-        let more = recording.steps.len();
-        // `reserve` would at worst double a small table; expanding many small instances must not.
-        if dispatches.command_buffer.capacity() - dispatches.command_buffer.len() < more {
-            dispatches.command_buffer.reserve(more);
-        }
-    }
-
     /// The time between two queries.
     #[inline]
     fn between(&mut self, ticks: &[u64], queries: QueryPair) -> Result<Span, UnknownTime> {
@@ -225,7 +215,7 @@ impl Expansion<'_> {
             open.hull.add(span);
         }
         for row in self.state.instants.drain(..) {
-            self.tables.markers.start_ns[row] = Some(span.start_ns);
+            self.tables.markers.start_ns.set(row, Some(span.start_ns));
         }
     }
 

@@ -200,7 +200,7 @@ impl Assembler {
             let device = self.queues[instance.queue].facts.device;
             let row = tables.command_buffers.len() - 1;
             let rows = &tables.command_buffers;
-            let span = rows.start_ns[row].zip(rows.duration_ns[row]);
+            let span = rows.start_ns.at(row).zip(rows.duration_ns.at(row));
             let known = span.is_some_and(|span| {
                 (self.counters).counted((device, *family), values, span, tables)
             });

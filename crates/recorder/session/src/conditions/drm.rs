@@ -204,6 +204,13 @@ fn sensors(card: &Path) -> Vec<Sensor> {
     }
     let memory = card.join("device/mem_info_vram_used");
     add(Condition::MemoryUsed, Kind::Level(memory, 1.0));
+    // Of amdgpu alone.
+    for (condition, file) in [
+        (Condition::GpuBusy, "gpu_busy_percent"),
+        (Condition::MemoryBusy, "mem_busy_percent"),
+    ] {
+        add(condition, Kind::Level(card.join("device").join(file), 1.0));
+    }
     // i915, then xe.
     for (clock, reason) in [
         ("gt/gt0/rps_act_freq_mhz", "gt/gt0/throttle_reason_"),

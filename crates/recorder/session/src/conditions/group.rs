@@ -1,4 +1,4 @@
-//! The control group (version 2) of the program: its stalls, and how often it reached its limits of memory.
+//! The control group (version 2) of the program: its stalls, its memory, and how often it reached its limits of that.
 
 use super::host::{Stall, number_of, source, why};
 use super::{Heard, Of, Reading};
@@ -17,6 +17,13 @@ const EVENTS: [(&str, Condition); 3] = [
 pub struct Group {
     stalls: Vec<Stall>,
     events: Option<Events>,
+    memory: Option<Memory>,
+}
+
+/// How much memory the group holds.
+struct Memory {
+    path: PathBuf,
+    source: Arc<str>,
 }
 
 struct Events {
@@ -65,17 +72,37 @@ impl Group {
             path,
             first: None,
         });
-        if stalls.is_empty() && events.is_none() {
+        // That of a group further out would be others' memory too.
+        let memory = folder.join("memory.current");
+        let memory = memory.is_file().then(|| Memory {
+            source: source(&memory),
+            path: memory,
+        });
+        if stalls.is_empty() && events.is_none() && memory.is_none() {
             return Err(match group {
                 "/" => format!("process {pid} is in the root cgroup: the machine's are its own"),
                 _ => format!("the cgroup {group} has no files for them"),
             });
         }
-        Ok(Group { stalls, events })
+        Ok(Group {
+            stalls,
+            events,
+            memory,
+        })
+    }
+
+    /// True where its memory is counted by itself.
+    pub fn has_memory(&self) -> bool {
+        self.memory.is_some()
     }
 
     pub fn read(&mut self, now_ns: i64, heard: &mut Vec<Heard>) {
         self.stalls.retain_mut(|stall| stall.read(now_ns, heard));
+        if let Some(memory) = &self.memory
+            && !memory.read(now_ns, heard)
+        {
+            self.memory = None;
+        }
         let Some(events) = &mut self.events else {
             return;
         };
@@ -110,6 +137,35 @@ impl Group {
                 }));
             }
         }
+    }
+}
+
+impl Memory {
+    /// False: it cannot be read any more; why is said, unless the group went with its program.
+    fn read(&self, now_ns: i64, heard: &mut Vec<Heard>) -> bool {
+        let read = std::fs::read_to_string(&self.path);
+        let value = match &read {
+            Ok(text) => text.trim().parse::<u64>().ok(),
+            Err(_) => None,
+        };
+        let reason = match &read {
+            Ok(_) if value.is_some() => None,
+            Ok(_) => Some(format!("{} is not a number", self.path.display())),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => Some(why(&self.path, error)),
+        };
+        heard.push(Heard::Reading(Reading {
+            of: Of::Machine,
+            condition: Condition::GroupMemory,
+            from_ns: now_ns,
+            seen_ns: now_ns,
+            value: value.map(|bytes| bytes as f64),
+            source: self.source.clone(),
+        }));
+        if let Some(reason) = reason {
+            heard.push(Heard::unmeasured("memory of the program's cgroup", reason));
+        }
+        value.is_some()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What Linux says of itself: stalls (PSI), swap, and the control group of the program.
+//! What Linux says of itself: stalls (PSI), swap, memory of the program, and its control group.
 
 use super::group::Group;
 use super::{Heard, Of, Reading};
@@ -19,8 +19,14 @@ struct Files {
     stalls: Vec<Stall>,
     group: Option<Group>,
     swap: Option<Swap>,
-    program_swap: Arc<str>,
+    program: Arc<str>,
 }
+
+/// What is read of each process, and as what.
+const OF_PROCESSES: [(&str, Condition); 2] = [
+    ("VmSwap:", Condition::ProgramSwap),
+    ("VmRSS:", Condition::ProgramResident),
+];
 
 /// A file of pressure stall information.
 pub struct Stall {
@@ -75,21 +81,26 @@ impl Host {
             heard.push(Heard::unmeasured("swapping of the machine", reason));
             files.swap = None;
         }
-        let swapped = self.processes.iter().map(|pid| {
+        let said = self.processes.iter().filter_map(|pid| {
             let status = self.root.join(format!("proc/{pid}/status"));
             let status = std::fs::read(status).ok()?;
-            number_of(&String::from_utf8_lossy(&status), "VmSwap:")
+            Some(String::from_utf8_lossy(&status).into_owned())
         });
-        // Those that have ended have none.
-        if let Some(kib) = swapped.flatten().reduce(|a, b| a.saturating_add(b)) {
-            heard.push(Heard::Reading(Reading {
-                of: Of::Machine,
-                condition: Condition::ProgramSwap,
-                from_ns: now_ns,
-                seen_ns: now_ns,
-                value: Some(kib as f64 * 1024.0),
-                source: files.program_swap.clone(),
-            }));
+        let said: Vec<String> = said.collect();
+        for (key, condition) in OF_PROCESSES {
+            // Those that have ended have none.
+            let of_each = said.iter().filter_map(|status| number_of(status, key));
+            let kib = of_each.reduce(|a, b| a.saturating_add(b));
+            if let Some(kib) = kib {
+                heard.push(Heard::Reading(Reading {
+                    of: Of::Machine,
+                    condition,
+                    from_ns: now_ns,
+                    seen_ns: now_ns,
+                    value: Some(kib as f64 * 1024.0),
+                    source: files.program.clone(),
+                }));
+            }
         }
     }
 }
@@ -118,9 +129,16 @@ impl Files {
             }
         };
         let group = Group::of(root, pid).map_err(|reason| {
-            let what = "stalls and memory limits of the program's cgroup";
+            let what = "stalls, memory and memory limits of the program's cgroup";
             heard.push(Heard::unmeasured(what, reason));
         });
+        if let Ok(group) = &group
+            && !group.has_memory()
+        {
+            let reason =
+                "it has no memory.current: its memory is not counted apart from that of others";
+            heard.push(Heard::unmeasured("memory of the program's cgroup", reason));
+        }
         let vmstat = root.join("proc/vmstat");
         Files {
             stalls,
@@ -131,7 +149,7 @@ impl Files {
                 page_bytes: page_bytes(),
                 last: None,
             }),
-            program_swap: "/proc/PID/status".into(),
+            program: "/proc/PID/status".into(),
         }
     }
 }

@@ -106,7 +106,10 @@ fn the_programs_cgroup_is_found_where_it_is_mounted() {
         "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n",
     );
     root.add("proc/7/cgroup", "4:memory:/old\n0::/user.slice/run.scope\n");
-    root.add("proc/7/status", "Name:\tprogram\nVmSwap:\t   2048 kB\n");
+    root.add(
+        "proc/7/status",
+        "Name:\tprogram\nVmRSS:\t   3000 kB\nVmSwap:\t   2048 kB\n",
+    );
     let group = "sys/fs/cgroup/user.slice/run.scope";
     root.add(&format!("{group}/cgroup.type"), "domain\n");
     root.add("sys/fs/cgroup/user.slice/cgroup.type", "domain\n");
@@ -114,9 +117,14 @@ fn the_programs_cgroup_is_found_where_it_is_mounted() {
     // The controller is switched on further out only.
     let events = "sys/fs/cgroup/user.slice/memory.events";
     root.add(events, "low 0\nhigh 3\nmax 40\noom 0\noom_kill 1\n");
+    // That of a group further out is not the program's.
+    root.add("sys/fs/cgroup/user.slice/memory.current", "999999\n");
+    root.add(&format!("{group}/memory.current"), "5000000\n");
     let mut host = root.host();
     let (first, unmeasured) = read(&mut host, 1000);
     assert!(reason(&unmeasured, "stalls of the machine").contains("CONFIG_PSI"));
+    assert_eq!(first[&Condition::GroupMemory], Some(5e6));
+    assert_eq!(first[&Condition::ProgramResident], Some(3000.0 * 1024.0));
     assert_eq!(
         first[&Condition::GroupMemoryMax],
         Some(0.0),
@@ -133,7 +141,33 @@ fn the_programs_cgroup_is_found_where_it_is_mounted() {
     fs::remove_dir_all(root.path().join("sys")).unwrap();
     let (values, unmeasured) = read(&mut host, 1200);
     assert_eq!(values[&Condition::GroupMemoryStall], None);
+    assert_eq!(values[&Condition::GroupMemory], None);
     assert_eq!(unmeasured, []);
+}
+
+#[test]
+fn memory_of_processes_is_added_up_and_that_of_an_outer_cgroup_is_not_the_programs() {
+    let root = Root::new();
+    root.add(
+        "proc/self/mountinfo",
+        "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+    );
+    root.add("proc/7/cgroup", "0::/user.slice/run.scope\n");
+    root.add("proc/7/status", "VmRSS:\t100 kB\n");
+    root.add("proc/8/status", "VmRSS:\t20 kB\n");
+    root.add("sys/fs/cgroup/user.slice/cgroup.type", "domain\n");
+    root.add("sys/fs/cgroup/user.slice/memory.current", "999999\n");
+    root.add("sys/fs/cgroup/user.slice/memory.events", "max 0\n");
+    let mut host = root.host();
+    host.add_process(8);
+    let (values, unmeasured) = read(&mut host, 1000);
+    assert_eq!(values[&Condition::ProgramResident], Some(120.0 * 1024.0));
+    assert!(!values.contains_key(&Condition::ProgramSwap), "not said");
+    assert!(!values.contains_key(&Condition::GroupMemory));
+    assert!(reason(&unmeasured, "memory of the program's cgroup").contains("memory.current"));
+    fs::remove_dir_all(root.path().join("proc/8")).unwrap();
+    let (values, _) = read(&mut host, 1100);
+    assert_eq!(values[&Condition::ProgramResident], Some(100.0 * 1024.0));
 }
 
 #[test]
@@ -237,6 +271,8 @@ fn a_gpu_of_amd_is_read_by_the_kernels_files() {
     root.add(&format!("{monitor}/temp1_input"), "61000\n");
     root.add(&format!("{monitor}/freq1_input"), "2105000000\n");
     root.add(&format!("{card}/device/mem_info_vram_used"), "4096\n");
+    root.add(&format!("{card}/device/gpu_busy_percent"), "73\n");
+    root.add(&format!("{card}/device/mem_busy_percent"), "0\n");
     let gone = root.path().join(format!("{monitor}/temp1_input"));
     let [first, then] = of_card(&root, "radv Mesa 25.0.7", || fs::remove_file(gone).unwrap());
     let known = [
@@ -244,6 +280,8 @@ fn a_gpu_of_amd_is_read_by_the_kernels_files() {
         (Condition::Temperature, Some(61.0)),
         (Condition::SmClock, Some(2.105e9)),
         (Condition::MemoryUsed, Some(4096.0)),
+        (Condition::GpuBusy, Some(73.0)),
+        (Condition::MemoryBusy, Some(0.0)),
     ];
     assert_eq!(first, BTreeMap::from(known));
     assert_eq!(then[&Condition::Temperature], None);

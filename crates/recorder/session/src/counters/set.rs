@@ -144,8 +144,9 @@ pub fn metrics(counter: HardwareCounter) -> &'static [&'static str] {
         L2Throughput => &["LTS.TriageCompute.lts__throughput.avg.pct_of_peak_sustained_elapsed"],
         PcieRead => &["pcie__read_bytes.sum"],
         PcieWritten => &["pcie__write_bytes.sum"],
-        NvlinkReceived => &["nvlrx__bytes.sum"],
-        NvlinkSent => &["nvltx__bytes.sum"],
+        // Without what the links add to the data.
+        NvlinkReceived => &["nvlrx__bytes_data_user.sum", "nvlrx__bytes.sum"],
+        NvlinkSent => &["nvltx__bytes_data_user.sum", "nvltx__bytes.sum"],
         SmClock => &["sm__cycles_elapsed.avg.per_second"],
         Unknown => &[],
     }

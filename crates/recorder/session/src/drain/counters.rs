@@ -33,10 +33,17 @@ impl Drain {
                     self.hear(vec![conditions::Heard::Unmeasured(unmeasured)]);
                 }
                 Heard::Lost {
+                    uuid,
                     kind,
                     count,
                     reason,
-                } => self.assembler.lose(kind, count, reason),
+                } => {
+                    let ranks = self.ranks.iter_mut().map(|rank| &mut rank.assembler);
+                    let all = std::iter::once(&mut self.assembler).chain(ranks);
+                    for assembler in all.filter(|assembler| assembler.has_gpu(&uuid)) {
+                        assembler.lose(kind.clone(), count, reason.clone());
+                    }
+                }
             }
         }
     }

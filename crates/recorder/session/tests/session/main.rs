@@ -266,7 +266,7 @@ fn a_program_is_recorded_and_its_exit_code_given_back() {
             .dispatches
             .duration_ns
             .iter()
-            .all(|d| *d == Some(100))
+            .all(|d| d == Some(100))
     );
     let inside = |ns: &i64| (manifest.start_ns..=manifest.end_ns).contains(ns);
     assert!(found.tables.submissions.start_ns.iter().all(inside));

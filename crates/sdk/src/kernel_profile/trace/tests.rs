@@ -107,9 +107,12 @@ fn passes_that_are_timed_are_work_and_no_dispatches() {
     assert_eq!((times.len(), times[0].count), (1, 3), "{losses:?}");
     assert_eq!(times[0].reason, "only passes");
     let text = |id: Option<LabelId>| &*tables.labels.text[id.unwrap().0 as usize];
-    assert_eq!(text(tables.opaque_work.label[0]), "layer 0");
-    assert_eq!(text(tables.dispatches.label[3]), "layer 1");
-    let parent = tables.labels.parent[tables.dispatches.label[3].unwrap().0 as usize];
+    assert_eq!(text(tables.opaque_work.label.at(0)), "layer 0");
+    assert_eq!(text(tables.dispatches.label.at(3)), "layer 1");
+    let parent = tables
+        .labels
+        .parent
+        .at(tables.dispatches.label.at(3).unwrap().0 as usize);
     assert_eq!(text(parent), "forward");
 }
 

@@ -289,7 +289,7 @@ mod tests {
         let mut tables = Tables::default();
         waits.settle(0, true, &mut tables);
         let rows = tables.dependencies;
-        let ids = rows.submission.into_iter().zip(rows.waits_for);
+        let ids = rows.submission.iter().zip(&rows.waits_for);
         ids.map(|(id, waits_for)| (id.0, waits_for.map(|id| id.0)))
             .collect()
     }

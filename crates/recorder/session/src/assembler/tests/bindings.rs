@@ -92,8 +92,8 @@ fn a_dispatch_reaches_what_is_bound_and_declared() {
     let (manifest, tables) = program.finish();
     let expected =
         [None, Some(0), Some(0), Some(1), Some(2), Some(2)].map(|id| id.map(BindingSetId));
-    assert_eq!(tables.dispatches.bindings[..6], expected);
-    assert_eq!(tables.dispatches.bindings[6..], expected);
+    assert_eq!(tables.dispatches.bindings.to_vec()[..6], expected);
+    assert_eq!(tables.dispatches.bindings.to_vec()[6..], expected);
     let rows: Vec<_> = (0..tables.bindings.len())
         .map(|row| tables.bindings.row(row))
         .map(|b| {

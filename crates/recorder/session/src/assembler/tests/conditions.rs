@@ -18,7 +18,7 @@ fn reading(condition: Condition, from_ns: i64, value: impl Into<Option<f64>>) ->
 fn values(program: &Program) -> Vec<(i64, Option<i64>, f64)> {
     let t = &program.tables.counter_values;
     (0..t.len())
-        .map(|row| (t.start_ns[row], t.duration_ns[row], t.value[row]))
+        .map(|row| (t.start_ns[row], t.duration_ns.at(row), t.value[row]))
         .collect()
 }
 
@@ -98,5 +98,5 @@ fn a_gpu_that_the_trace_has_not_is_none_of_it() {
         program.assembler.condition(&reading, &mut program.tables);
         assert_eq!(program.tables.counters.len(), rows);
     }
-    assert!(program.tables.counters.device[0].is_some());
+    assert!(program.tables.counters.device.at(0).is_some());
 }

@@ -27,7 +27,7 @@ fn a_killed_process_keeps_what_was_timed() {
     let (manifest, tables) = program.finish();
     assert_eq!(tables.command_buffers.len(), 2);
     let times: Vec<_> = tables.dispatches.duration_ns.iter().flatten().collect();
-    assert_eq!(times, [&3]);
+    assert_eq!(times, [3]);
     assert!(tables.command_buffers.timing.contains(&Timing::NotSeen));
     assert_eq!(
         losses(&manifest)

@@ -38,7 +38,7 @@ fn a_label_spans_the_command_buffers_between_its_begin_and_its_end() {
     }
     let (manifest, tables) = program.finish();
     assert_eq!(losses(&manifest), []);
-    let text = |label: &Option<LabelId>| label.map(|l| &*tables.labels.text[l.0 as usize]);
+    let text = |label: Option<LabelId>| label.map(|l| &*tables.labels.text[l.0 as usize]);
     assert_eq!(
         tables.dispatches.label.iter().map(text).collect::<Vec<_>>(),
         [Some("step"), None, Some("pass"), Some("pass")]
@@ -51,7 +51,7 @@ fn a_label_spans_the_command_buffers_between_its_begin_and_its_end() {
         .map(|m| {
             (
                 m.queue.map(|id| id.0),
-                text(&Some(m.label)),
+                text(Some(m.label)),
                 m.command_buffer.map(|id| id.0),
                 m.start_ns,
                 m.duration_ns,
@@ -70,7 +70,7 @@ fn a_label_spans_the_command_buffers_between_its_begin_and_its_end() {
     );
     let of = |id: u64| tables.command_buffers.id.iter().position(|i| i.0 == id);
     let labels: Vec<_> = (0..4)
-        .map(|id| text(&tables.command_buffers.label[of(id).unwrap()]))
+        .map(|id| text(tables.command_buffers.label.at(of(id).unwrap())))
         .collect();
     assert_eq!(
         labels,

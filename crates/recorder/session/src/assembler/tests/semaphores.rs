@@ -91,5 +91,11 @@ fn nothing_is_kept_of_a_semaphore_that_is_gone() {
     assert!(grown < 16, "{grown} bytes more");
     let (_, tables) = program.finish();
     assert_eq!(tables.dependencies.len(), 1100, "waits that nobody met");
-    assert!(tables.dependencies.waits_for.iter().all(Option::is_none));
+    assert!(
+        tables
+            .dependencies
+            .waits_for
+            .iter()
+            .all(|value| value.is_none())
+    );
 }

@@ -143,15 +143,18 @@ fn unknown_times_have_a_reason_and_are_never_zero() {
             Unknown
         ]
     );
-    assert_eq!(tables.command_buffers.duration_ns[6..], [Some(20), None]);
-    assert_eq!(tables.command_buffers.seen_ns[..6], [None; 6]);
-    assert_eq!(tables.dispatches.duration_ns[..24], [None; 24]);
     assert_eq!(
-        tables.dispatches.duration_ns[24..28],
+        tables.command_buffers.duration_ns.to_vec()[6..],
+        [Some(20), None]
+    );
+    assert_eq!(tables.command_buffers.seen_ns.to_vec()[..6], [None; 6]);
+    assert_eq!(tables.dispatches.duration_ns.to_vec()[..24], [None; 24]);
+    assert_eq!(
+        tables.dispatches.duration_ns.to_vec()[24..28],
         [None, None, None, Some(2)]
     );
     assert_eq!(
-        tables.dispatches.start_ns[24..28],
+        tables.dispatches.start_ns.to_vec()[24..28],
         [None, None, None, Some(t as i64 + 10)]
     );
     let not_seen =
@@ -268,9 +271,9 @@ fn a_secondary_recording_has_its_own_times_below_the_label_of_its_execution() {
     let (manifest, tables) = program.finish();
     assert_eq!(losses(&manifest), []);
     assert_eq!(tables.dispatches.duration_ns, [Some(4)]);
-    let label = tables.dispatches.label[0].unwrap().0 as usize;
+    let label = tables.dispatches.label.at(0).unwrap().0 as usize;
     assert_eq!(tables.labels.text[label], "inside".into());
-    let parent = tables.labels.parent[label].unwrap().0 as usize;
+    let parent = tables.labels.parent.at(label).unwrap().0 as usize;
     assert_eq!(tables.labels.text[parent], "outside".into());
     assert_eq!(tables.command_buffers.label, [Some(LabelId(parent as u32))]);
     assert_eq!(tables.markers.duration_ns, [Some(4), Some(4)]);

@@ -26,9 +26,14 @@ const OUT_OF_STEP: usize = 16;
 const DRAIN: Duration = Duration::from_secs(3);
 /// A start that is followed by no sample, so often in a row, is the last.
 const MOST_STARTS: u32 = 5;
+/// Devices were seen that accept these and then give no sample of any counter.
+const OF_LINKS: [HardwareCounter; 2] =
+    [HardwareCounter::NvlinkReceived, HardwareCounter::NvlinkSent];
 const NO_CAUSE: &str = "the GPU gave none";
+/// At the end the last ones may still be in the device: less is no gap where nothing went wrong.
+const LATE_NS: i64 = 5_000_000;
 
-/// Samples until told to stop.
+/// Samples until told to stop; without the counters of links where with them there is no sample.
 ///
 /// # Errors
 /// It cannot be sampled: a sentence without its full stop.
@@ -39,6 +44,46 @@ pub fn sample(
     voice: &Voice,
     stop: &AtomicBool,
 ) -> Result<(), String> {
+    let with = |counters: &[HardwareCounter]| sample_these(counters, tools, task, gpu, voice, stop);
+    let Err(refused) = with(&task.counters) else {
+        return Ok(());
+    };
+    let (links, rest): (Vec<_>, Vec<_>) =
+        (refused.undelivered.iter()).partition(|counter| OF_LINKS.contains(counter));
+    if links.is_empty() || rest.is_empty() {
+        return Err(refused.why);
+    }
+    let reason = "CUPTI accepted them and then delivered no sample, so that the others are sampled without them";
+    voice.unmeasured(&links, &gpu.name, reason.to_owned());
+    with(&rest).map_err(|refused| refused.why)
+}
+
+/// Why sampling ended before its time.
+struct Refused {
+    /// A sentence without its full stop.
+    why: String,
+    /// The counters that were accepted, where no sample came of them.
+    undelivered: Vec<HardwareCounter>,
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Refused {
+        Refused {
+            why,
+            undelivered: Vec::new(),
+        }
+    }
+}
+
+/// Samples these counters until told to stop.
+fn sample_these(
+    counters: &[HardwareCounter],
+    tools: &Tools,
+    task: &Task,
+    gpu: &Gpu,
+    voice: &Voice,
+    stop: &AtomicBool,
+) -> Result<(), Refused> {
     let text = |uuid: &[u8; 16]| -> String { uuid.iter().map(|b| format!("{b:02x}")).collect() };
     let of_gpu = |device: &super::Counted| text(&device.uuid) == gpu.uuid;
     let index = tools.devices.iter().position(of_gpu).ok_or_else(|| {
@@ -52,12 +97,11 @@ pub fn sample(
     // Who had the counters then may be gone.
     let facts = facts.or_else(|_| super::facts(cupti, index));
     let (chip, availability) = facts.map_err(refused)?;
-    let plan = Plan::new(cupti, &chip, Some(&availability), &task.counters).map_err(refused)?;
+    let plan = Plan::new(cupti, &chip, Some(&availability), counters).map_err(refused)?;
     if plan.counters.is_empty() {
-        return Err(format!(
-            "CUPTI knows none of these counters of its chip {}",
-            chip.to_string_lossy()
-        ));
+        let chip = chip.to_string_lossy();
+        let none = format!("CUPTI knows none of these counters of its chip {chip}");
+        return Err(none.into());
     }
     let mut sampling = PmSampling::enable(cupti, index).map_err(refused)?;
     let settings = SamplingSettings {
@@ -106,11 +150,17 @@ pub fn sample(
         sampling,
     };
     let poll = Duration::from_nanos(of_a_poll * task.interval_ns);
-    let ended = sampled.until(stop, poll);
-    if ended.is_err() {
+    sampled.until(stop, poll).map_err(|failure| {
         sampled.samples.give_up(monotonic_ns());
-    }
-    ended.map_err(refused)
+        let undelivered = match sampled.samples.end_ns {
+            None => std::mem::take(&mut sampled.plan.counters),
+            Some(_) => Vec::new(),
+        };
+        Refused {
+            why: refused(failure),
+            undelivered,
+        }
+    })
 }
 
 /// The sampling of a GPU.
@@ -134,9 +184,10 @@ impl Sampled<'_> {
         loop {
             let is_over = pause(stop, next.saturating_duration_since(Instant::now()));
             if is_over {
+                let now_ns = monotonic_ns();
                 self.sampling.stop()?;
                 self.drain();
-                self.samples.flush();
+                self.samples.end(now_ns);
                 return Ok(());
             }
             if Instant::now() < next {
@@ -169,6 +220,16 @@ impl Sampled<'_> {
     /// Decodes what there is. Returns how many samples came, and why sampling has to start anew.
     fn look(&mut self) -> (usize, Option<&'static str>) {
         let decoded = self.sampling.decode(&mut self.data);
+        let trouble = match &decoded {
+            Err(_) => Some("CUPTI lost step with the GPU and could not decode them"),
+            Ok(decoded) if decoded.overflow => Some("the hardware buffer was full"),
+            Ok(decoded) if decoded.reason == StopReason::CounterDataFull => {
+                Some("there was no room for more decoded ones")
+            }
+            Ok(_) => None,
+        };
+        // The gap that it made may be before samples that were decoded now.
+        self.samples.cause = trouble.or(self.samples.cause);
         let Ok(counts) = self.sampling.counts(&self.data) else {
             self.forget();
             return (0, Some("CUPTI could not say how many there are"));
@@ -184,16 +245,10 @@ impl Sampled<'_> {
         if (is_whole && self.taken >= counts.total / 4) || self.taken >= counts.total / 2 {
             self.forget();
         }
-        let trouble = match decoded {
-            Err(_) => Some("CUPTI lost step with the GPU and could not decode them"),
-            Ok(decoded) if decoded.overflow => Some("the hardware buffer was full"),
-            Ok(decoded) if decoded.reason == StopReason::CounterDataFull => {
-                Some("there was no room for more decoded ones")
-            }
-            Ok(_) if bad >= OUT_OF_STEP => Some("CUPTI lost step with the GPU: they had no length"),
-            Ok(_) => None,
-        };
-        (came - bad.min(came), trouble)
+        let is_out_of_step = bad >= OUT_OF_STEP;
+        let out_of_step =
+            is_out_of_step.then_some("CUPTI lost step with the GPU: they had no length");
+        (came - bad.min(came), trouble.or(out_of_step))
     }
 
     fn forget(&mut self) {
@@ -255,6 +310,7 @@ pub struct Samples<'a> {
     voice: &'a Voice,
     stream: u32,
     interval_ns: i64,
+    began_ns: i64,
     /// Where the last one ended.
     end_ns: Option<i64>,
     /// Why the next ones may be missing.
@@ -268,6 +324,7 @@ impl<'a> Samples<'a> {
             voice,
             stream,
             interval_ns: i64::try_from(interval_ns).unwrap_or(i64::MAX).max(1),
+            began_ns: monotonic_ns(),
             end_ns: None,
             cause: None,
             batch: Batch::new(stream, 0),
@@ -309,19 +366,32 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// None come any more, until then.
+    /// None come any more, until then: what is missing is a gap, though no sample closes it.
     fn give_up(&mut self, now_ns: i64) {
         self.flush();
-        if let Some(end_ns) = self.end_ns
-            && now_ns > end_ns
-        {
+        let from_ns = self.end_ns.unwrap_or(self.began_ns);
+        if now_ns > from_ns {
             self.voice.say(&Said::Lost(Lost {
                 stream: self.stream,
-                from_ns: end_ns,
-                duration_ns: (now_ns - end_ns) as u64,
-                samples: ((now_ns - end_ns) / self.interval_ns).max(1) as u64,
+                from_ns,
+                duration_ns: (now_ns - from_ns) as u64,
+                samples: ((now_ns - from_ns) / self.interval_ns).max(1) as u64,
                 reason: self.cause.unwrap_or(NO_CAUSE).to_owned(),
             }));
+        }
+    }
+
+    /// Sampling ended then. That no sample came at all, the session says.
+    pub fn end(&mut self, now_ns: i64) {
+        let late_ns = match (self.cause, self.end_ns) {
+            (Some(_), _) => self.interval_ns,
+            (None, Some(_)) => LATE_NS.max(2 * self.interval_ns),
+            (None, None) => i64::MAX,
+        };
+        let from_ns = self.end_ns.unwrap_or(self.began_ns);
+        match now_ns - from_ns > late_ns {
+            true => self.give_up(now_ns),
+            false => self.flush(),
         }
     }
 

@@ -86,7 +86,7 @@ pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: 
         while Instant::now() < next {
             // A last sample that is shorter would be one of those that are 0 without cause.
             if pause(stop, next.saturating_duration_since(Instant::now())) {
-                return;
+                return samples.end(monotonic_ns());
             }
         }
         let ended_ns = gpm.look();

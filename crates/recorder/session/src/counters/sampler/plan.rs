@@ -123,6 +123,9 @@ mod tests {
         }
         let wide = plan(c"GH100", CounterSet::Wide);
         assert_eq!(wide.counters, HardwareCounter::ALL);
+        for of_users in ["nvlrx__bytes_data_user.sum", "nvltx__bytes_data_user.sum"] {
+            assert!(wide.names.contains(&of_users), "{:?}", wide.names);
+        }
         assert!((wide.names.iter()).all(|name| !name.starts_with("sm__inst")));
         for chip in [c"GA100", c"GA102", c"AD102", c"GB100", c"GB202"] {
             let plan = plan(chip, CounterSet::Wide);

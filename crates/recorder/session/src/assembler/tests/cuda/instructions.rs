@@ -56,7 +56,7 @@ fn samples_are_added_up_and_have_the_lines_of_their_code() {
     let t = &tables.pc_samples;
     let rows: Vec<_> = (0..t.len())
         .map(|row| {
-            let line = (t.file[row].as_deref(), t.line[row]);
+            let line = (t.file[row].as_deref(), t.line.at(row));
             (
                 t.offset_bytes[row],
                 &*t.stall_reason[row],
@@ -127,7 +127,7 @@ fn samples_name_the_kernel_of_their_function() {
     cuda.batch(&[call(LAUNCH, 1, 1000, 1000), kernel(1, 1, 1010, 1020)]);
     cuda.end(2000);
     let (_, tables) = cuda.finish();
-    let kernel: Vec<Option<KernelId>> = tables.pc_samples.kernel.clone();
+    let kernel: Vec<Option<KernelId>> = tables.pc_samples.kernel.to_vec();
     assert_eq!(kernel, [Some(tables.dispatches.kernel[0])]);
 }
 
@@ -183,8 +183,8 @@ proptest! {
         prop_assert_eq!(rows.sum::<u64>() + lost.sum::<u64>(), came);
         for row in 0..tables.pc_samples.len() {
             let t = &tables.pc_samples;
-            prop_assert_eq!(t.line[row].is_some(), t.no_line[row].is_none());
-            prop_assert_eq!(t.line[row].is_some(), t.file[row].is_some());
+            prop_assert_eq!(t.line.at(row).is_some(), t.no_line[row].is_none());
+            prop_assert_eq!(t.line.at(row).is_some(), t.file[row].is_some());
         }
     }
 }

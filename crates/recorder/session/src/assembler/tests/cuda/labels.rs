@@ -73,11 +73,17 @@ fn a_kernel_has_the_label_around_its_call_however_late_it_is_told_of() {
     );
     let m = &tables.markers;
     assert_eq!(m.scope[3], MarkerScope::Process);
-    assert_eq!((m.start_ns[3], m.duration_ns[3]), (Some(1350), Some(50)));
+    assert_eq!(
+        (m.start_ns.at(3), m.duration_ns.at(3)),
+        (Some(1350), Some(50))
+    );
     assert_eq!(m.payload[3].as_deref(), Some("-5"));
-    assert_eq!((m.start_ns[4], m.duration_ns[4]), (Some(1450), Some(0)));
+    assert_eq!(
+        (m.start_ns.at(4), m.duration_ns.at(4)),
+        (Some(1450), Some(0))
+    );
     assert_eq!(m.payload[4].as_deref(), Some("bytes=4096, root=0"));
-    let parents: Vec<_> = tables.labels.parent.clone();
+    let parents: Vec<_> = tables.labels.parent.to_vec();
     assert_eq!(
         parents,
         [None, Some(LabelId(0)), None, None],
@@ -231,7 +237,7 @@ fn modules_are_inside_the_programs_labels_and_operators_inside_both() {
             .flat_map(|row| tables.labels.outwards(&ids, row));
         label_path(rows.map(|row| &*tables.labels.text[row]))
     };
-    let labels: Vec<String> = tables.dispatches.label.iter().copied().map(path).collect();
+    let labels: Vec<String> = tables.dispatches.label.iter().map(path).collect();
     assert_eq!(
         labels,
         [

@@ -140,7 +140,7 @@ fn copies_have_their_direction_and_a_synchronous_one_is_a_wait_too() {
     assert_eq!(t.host_memory[0], Some(MemoryPlace::Pageable));
     let h = &tables.host_calls;
     assert_eq!(
-        (h.call.as_slice(), h.queue[0]),
+        (h.call.as_slice(), h.queue.at(0)),
         ([HostCallKind::CopyAndWait].as_slice(), Some(QueueId(0)))
     );
     assert_eq!(manifest.losses, []);
@@ -343,8 +343,8 @@ fn what_a_stream_waits_for_is_a_submission_without_work() {
         ]
     );
     assert_eq!(h.function[0].as_deref(), Some("cuLaunchHostFunc"));
-    assert_eq!((h.queue[1], h.busy_ns[1]), (Some(QueueId(1)), 890));
-    assert_eq!(h.thread[1].map(|thread| thread.0), Some(77));
+    assert_eq!((h.queue.at(1), h.busy_ns[1]), (Some(QueueId(1)), 890));
+    assert_eq!(h.thread.at(1).map(|thread| thread.0), Some(77));
     assert_eq!(manifest.losses, []);
 }
 

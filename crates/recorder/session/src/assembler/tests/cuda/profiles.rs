@@ -90,8 +90,8 @@ fn a_profile_whose_kernel_left_no_record_keeps_its_kernel_by_name() {
     let (_, tables) = cuda.finish();
     let m = &tables.kernel_metrics;
     assert_eq!(
-        (m.profile.as_slice(), m.submission.as_slice()),
-        ([1, 2].as_slice(), [None, None].as_slice())
+        (m.profile.to_vec(), m.submission.to_vec()),
+        (vec![1, 2], vec![None, None])
     );
     let name = |row: usize| {
         let at = tables.kernels.id.iter().position(|id| *id == m.kernel[row]);

@@ -1,0 +1,57 @@
+// Slices of a time: how a lane is told whose events are too many to be here.
+
+import { length, type Range } from "../time/range.ts";
+import { column, type Frame } from "./frame.ts";
+
+/** How many times as long as what is seen slices may be: those that are left are about one for each pixel. */
+const MOST_ZOOM = 4;
+
+export interface SlicedLane {
+  /** The share of each slice in which an event ran, times 255: 0 for nothing at all. */
+  busy: Uint8Array;
+  /** What the event is that ran longest in it. */
+  key: Uint32Array;
+}
+
+export class Slices {
+  constructor(
+    readonly range: Range,
+    /** Of each lane. */
+    readonly count: number,
+    readonly lanes: readonly SlicedLane[],
+  ) {}
+
+  /** Those of a frame. */
+  static of(frame: Frame, range: Range): Slices {
+    const busy = column(frame, "busy") as Uint8Array;
+    const key = column(frame, "name") as Uint32Array;
+    const count = frame.header.slices ?? frame.header.rows;
+    const lanes = Array.from({ length: Math.floor(frame.header.rows / Math.max(count, 1)) }, (_, lane) => ({
+      busy: busy.subarray(lane * count, (lane + 1) * count),
+      key: key.subarray(lane * count, (lane + 1) * count),
+    }));
+    return new Slices(range, count, lanes);
+  }
+
+  get slice_ns(): number {
+    return length(this.range) / this.count;
+  }
+
+  /** Of each lane with events, from the first to the last. */
+  get extents(): Range[] {
+    return this.lanes.flatMap(({ busy }) => {
+      const first = busy.findIndex((share) => share > 0);
+      const last = busy.findLastIndex((share) => share > 0);
+      return first < 0 ? [] : [{ from_ns: this.range.from_ns + first * this.slice_ns, to_ns: this.range.from_ns + (last + 1) * this.slice_ns }];
+    });
+  }
+
+  /** Whether they are fine enough for what is seen. */
+  suffice(seen: Range): boolean {
+    return contains(this.range, seen) && length(this.range) <= MOST_ZOOM * length(seen);
+  }
+}
+
+export function contains(range: Range, part: Range): boolean {
+  return range.from_ns <= part.from_ns && part.to_ns <= range.to_ns;
+}
