@@ -1,10 +1,12 @@
-"""Work whose use of the GPU is known: copies of so many bytes, products of so many operations, kernels with pauses between.
+"""Work whose use of the GPU is known: copies of so many bytes, to and from pinned memory too, products of so many operations,
+kernels with pauses between.
 
 Arguments: the regions.
 """
 
 import sys
 import time
+from functools import cache
 
 import torch
 from region import finish, region
@@ -13,6 +15,7 @@ GIB = 1 << 30
 COPIES, COPY_BYTES = 60, 2 * GIB
 PRODUCTS, SIZE = 100, 8192
 STEPS, PAUSE_S = 40, 0.004
+TRANSFERS, TRANSFER_BYTES = 40, GIB
 
 
 def main(names):
@@ -20,6 +23,7 @@ def main(names):
     x = torch.zeros(COPY_BYTES // 4, device="cuda")
     a, b = (torch.randn(SIZE, SIZE, device="cuda").bfloat16() for _ in range(2))
     out = torch.empty_like(a)
+    pinned = cache(lambda: torch.zeros(TRANSFER_BYTES // 4, pin_memory=True))
 
     def clone():
         for _ in range(COPIES):
@@ -35,7 +39,15 @@ def main(names):
             time.sleep(PAUSE_S)
             x.add_(1)
 
-    works = {"clone": clone, "matmul": matmul, "steps": steps}
+    def upload():
+        for _ in range(TRANSFERS):
+            x[: pinned().numel()].copy_(pinned(), non_blocking=True)
+
+    def download():
+        for _ in range(TRANSFERS):
+            pinned().copy_(x[: pinned().numel()], non_blocking=True)
+
+    works = {work.__name__: work for work in (clone, matmul, steps, upload, download)}
     for name in names:
         works[name]()
         torch.cuda.synchronize()
@@ -48,6 +60,7 @@ def main(names):
     multiprocessors = torch.cuda.get_device_properties(0).multi_processor_count
     finish(
         bytes=COPIES * COPY_BYTES,
+        transferred_bytes=TRANSFERS * TRANSFER_BYTES,
         flop=PRODUCTS * 2 * SIZE**3,
         multiprocessors=multiprocessors,
         device=torch.cuda.get_device_name(),

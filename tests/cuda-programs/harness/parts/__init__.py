@@ -9,6 +9,7 @@ from . import (
     frameworks,
     instructions,
     labels,
+    means,
     neighbours,
     nvlink,
     one_process,
@@ -17,6 +18,7 @@ from . import (
     ranks,
     relay,
     sources,
+    tiny,
     vulkan_work,
 )
 
@@ -31,6 +33,7 @@ __all__ = [
     "frameworks",
     "instructions",
     "labels",
+    "means",
     "neighbours",
     "nvlink",
     "one_process",
@@ -39,5 +42,6 @@ __all__ = [
     "ranks",
     "relay",
     "sources",
+    "tiny",
     "vulkan_work",
 ]

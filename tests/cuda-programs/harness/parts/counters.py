@@ -15,7 +15,10 @@ from ..trace import traces_under
 from .relay import NSYS, Runner, alone
 
 ACTIVE, READ, WRITTEN = "SMs active", "DRAM read", "DRAM written"
+PCIE_READ, PCIE_WRITTEN = "PCIe read", "PCIe written"
 TENSOR, CLOCK = "tensor pipe active", "SM clock, sampled"
+# Bytes of data that a packet of PCIe may have.
+PAYLOADS = (128, 256, 512)
 # Dense bf16 operations of a multiprocessor of Hopper in a clock: 989.4 TFLOP/s / (132 × 1.83 GHz), by its data sheet.
 FLOP_A_CLOCK = 4096
 
@@ -82,6 +85,7 @@ def counters(bench, result):
         result.within(f"{name}: bytes of the copies", got, wanted, 0.01)
     starts(result, trace, samples, *span(facts, "steps"))
     products(bench, result)
+    transfers(bench, result)
 
 
 def starts(result, trace, samples, begin_ns, end_ns):
@@ -123,6 +127,23 @@ def products(bench, result):
     result.measure("share of the time that is sampled, products", sampled * 1e9 / (end - start))
     if "H100" in facts["device"] or "H200" in facts["device"]:
         result.within("tensor-active cycles of the FLOPs'", cycles, wanted, 0.02)
+
+
+def transfers(bench, result):
+    """PCIe's counters have the packets' headers besides: of a transfer to the GPU 12 bytes each, and 16 of each request for one; from it 16."""
+    ran, trace, _ = bench.recorded(program("counted", "upload", "download"), "--no-report", f"--counters={PCIE_READ},{PCIE_WRITTEN}")
+    facts, samples = ran.facts, Samples(trace)
+    result.measure("samples lost, transfers", lost(trace))
+    result.measure("not sampled, transfers", unmeasured(trace))
+    known, payload = facts["transferred_bytes"], None
+    for region, there, back, header in (("upload", PCIE_READ, PCIE_WRITTEN, 12), ("download", PCIE_WRITTEN, PCIE_READ, 16)):
+        start, end = span(facts, region)
+        got, seconds = samples.integral(there, start, end)
+        result.measure(f"{region}: {there}, {back}, of the bytes", [got / known, samples.integral(back, start, end)[0] / known])
+        result.at_least(f"{region}: share of the time that is sampled", seconds * 1e9 / (end - start), 0.99)
+        # Which of PCIe's sizes of packets is used the first way tells; the others differ by more than 1 %.
+        payload = payload or min(PAYLOADS, key=lambda size: abs(known * (1 + header / size) - got))
+        result.within(f"{region}: {there}, with headers of {payload} bytes each", got, known * (1 + header / payload), 0.01)
 
 
 # What is timed at once: how many of it.
