@@ -1,7 +1,8 @@
 // Hardware counters on the page: what limits kernels as a picture, counters under the pointer and in a range.
 
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { closeBrowser, FIREFOX, openTrace, type Opened, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { closeBrowser, FIREFOX, gapscope, openTrace, type Opened, scratch, state, traceOf, view, type Viewer } from "./product.ts";
 import { COUNTED } from "./counted.ts";
 
 let viewer: Viewer;
@@ -42,6 +43,22 @@ test("kernels are where their shares of the limits are, and name them", async ()
   await page.locator('.kernel-mark[data-kernel="gemm"]').focus();
   await page.keyboard.press("Enter");
   await expect.poll(() => page.locator("input[type=search]").inputValue()).toBe("^gemm$");
+});
+
+test("a report in one file has the same picture, without a server", async () => {
+  const made = scratch();
+  const file = join(made, "counted.html");
+  gapscope("report", traceOf(made, "counted", COUNTED), "--html", file);
+  opened = await openTrace(`file://${file}#p=limits`, { width: 1000, height: 720 });
+  const served = await openTrace(`${viewer.url}#p=limits`, { width: 1000, height: 720 });
+  const marks = async ({ page }: Opened): Promise<(string | null)[]> => {
+    await expect.poll(() => page.locator(".kernel-mark").count()).toBe(3);
+    return page.locator(".kernel-mark").evaluateAll((all) => all.map((mark) => [mark.getAttribute("aria-label"), mark.querySelector("circle")?.getAttribute("cx"), mark.querySelector("circle")?.getAttribute("cy")].join()));
+  };
+  const inFile = await marks(opened);
+  expect(inFile).toEqual(await marks(served));
+  expect(inFile.join()).toContain("copy: 80.0 % of the memory's limit");
+  await served.page.close();
 });
 
 test("the table fits into the panel, and says in narrow windows too what columns without room would", async () => {

@@ -167,3 +167,34 @@ fn device() -> Option<usize> {
     };
     usize::try_from(device).ok().filter(|_| code == 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VARIABLE: &str = "GAPSCOPE_TEST_CUPTI";
+
+    /// Planning needs no GPU: the real host library is asked where there is one.
+    #[test]
+    fn chips_have_most_metrics_in_a_number_of_passes_that_people_wait_for() {
+        let Some(path) = std::env::var_os(VARIABLE) else {
+            eprintln!("{VARIABLE} names no libcupti.so.13: not tested");
+            return;
+        };
+        let cupti = Cupti::open(Path::new(&path)).unwrap();
+        for chip in [c"GA100", c"GA102", c"AD102", c"GH100", c"GB100", c"GB202"] {
+            let plan = Plan::of(&cupti, chip.to_owned(), None).unwrap();
+            let (metrics, passes) = (plan.places.len(), plan.passes);
+            println!(
+                "{chip:?}: {metrics} of {} metrics, {passes} passes",
+                METRICS.len()
+            );
+            assert!(metrics * 10 >= METRICS.len() * 8, "{chip:?}: {metrics}");
+            assert!((1..=40).contains(&passes), "{chip:?}: {passes}");
+            if chip == c"GH100" {
+                assert_eq!(passes, 20, "as on an H200 (docs/profile-kernel.md)");
+            }
+        }
+        assert!(Plan::of(&cupti, c"GX900".to_owned(), None).is_err());
+    }
+}
