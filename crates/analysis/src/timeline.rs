@@ -91,7 +91,7 @@ impl<'a> Timeline<'a> {
         Some((timeline, fed?))
     }
 
-    /// The same, of which only gaps and counters are asked: it keeps no labels and bindings of dispatches.
+    /// The same, of which only gaps and counters are asked: it keeps no kernels, labels and bindings of dispatches.
     pub fn of_times<R>(
         trace: &'a Trace,
         count: usize,

@@ -216,7 +216,7 @@ impl Place<'_> {
             self.flow(b"\"ph\":\"f\",\"bp\":\"e\"", start_ns, slice.flow, line);
             return Ok(());
         }
-        for target in &scene.flows[slice.flow as usize - 1] {
+        for target in scene.flows.of_call(slice.flow) {
             self.flow(b"\"ph\":\"s\"", start_ns, target + 1, line);
         }
         Ok(())

@@ -2,9 +2,10 @@
 
 use gapscope_trace::parallel;
 use std::io::{self, Write};
+use std::num::NonZero;
 
-/// Jobs that are encoded while what came of those before is written: their texts take some megabytes.
-const AT_ONCE: usize = 8;
+/// Jobs for each core that are encoded while what came of those before is written: their texts take some hundred kilobytes each.
+const AT_ONCE: usize = 2;
 
 enum Work<'a, W, J> {
     Write(&'a mut W, &'a [Vec<u8>]),
@@ -20,6 +21,7 @@ pub(crate) fn in_order<J: Send>(
     jobs: impl IntoIterator<Item = J>,
     encode: impl Fn(J, &mut Vec<u8>) -> io::Result<()> + Sync,
 ) -> io::Result<()> {
+    let at_once = AT_ONCE * std::thread::available_parallelism().map_or(1, NonZero::get);
     let mut jobs = jobs.into_iter();
     let (mut ready, mut spare): (Vec<Vec<u8>>, Vec<Vec<u8>>) = Default::default();
     loop {
@@ -27,7 +29,7 @@ pub(crate) fn in_order<J: Send>(
         if !ready.is_empty() {
             work.push(Work::Write(&mut *out, &ready));
         }
-        for job in jobs.by_ref().take(AT_ONCE) {
+        for job in jobs.by_ref().take(at_once) {
             work.push(Work::Encode(job, spare.pop().unwrap_or_default()));
         }
         if work.is_empty() {

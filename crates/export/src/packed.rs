@@ -23,7 +23,10 @@ pub(crate) struct Block {
     /// The start of the slice before.
     before_ns: i64,
     pub count: u32,
-    bytes: Bytes,
+    /// Of each slice the time since the start of the one before, and its length.
+    times: Bytes,
+    /// All else of each: it resembles that of its neighbours, which times do not.
+    rest: Bytes,
 }
 
 /// What is packed: as it comes and, in a block that gets no more, compressed.
@@ -33,8 +36,8 @@ enum Bytes {
     Compressed { frame: Box<[u8]>, length: usize },
 }
 
-/// The fastest of zstd's usual levels: these bytes are read once, soon.
-const LEVEL: i32 = 1;
+/// The usual level of zstd.
+const LEVEL: i32 = 3;
 
 impl Lane {
     /// A lane of rows that are in memory.
@@ -70,12 +73,14 @@ impl Lane {
             self.blocks.push(Block {
                 before_ns: self.last_start_ns,
                 count: 0,
-                bytes: Bytes::Plain(Vec::new()),
+                times: Bytes::Plain(Vec::new()),
+                rest: Bytes::Plain(Vec::new()),
             });
         }
         let Some(Block {
             count,
-            bytes: Bytes::Plain(bytes),
+            times: Bytes::Plain(times),
+            rest: Bytes::Plain(all),
             ..
         }) = self.blocks.last_mut()
         else {
@@ -83,9 +88,9 @@ impl Lane {
         };
         // Differences wrap, so that any two times have one.
         let since_ns = start_ns.wrapping_sub(self.last_start_ns) as u64;
-        pack(bytes, since_ns);
-        pack(bytes, end_ns.wrapping_sub(start_ns) as u64);
-        bytes.extend_from_slice(rest);
+        pack(times, since_ns);
+        pack(times, end_ns.wrapping_sub(start_ns) as u64);
+        all.extend_from_slice(rest);
         *count += 1;
         self.last_start_ns = start_ns;
     }
@@ -93,7 +98,8 @@ impl Lane {
     /// The last block gets no more.
     pub fn finish(&mut self) {
         if let Some(block) = self.blocks.last_mut() {
-            block.bytes.finish();
+            block.times.finish();
+            block.rest.finish();
         }
     }
 
@@ -138,16 +144,13 @@ impl Bytes {
 impl Block {
     /// Its slices.
     pub fn slices(&self) -> impl Iterator<Item = Drawn> {
-        let mut from = Unpack {
-            bytes: self.bytes.plain(),
-            at: 0,
-        };
+        let (mut times, mut rest) = (Unpack::of(&self.times), Unpack::of(&self.rest));
         let mut before_ns = self.before_ns;
         (0..self.count).map(move |_| {
-            let start_ns = before_ns.wrapping_add(from.number() as i64);
-            let end_ns = start_ns.wrapping_add(from.number() as i64);
+            let start_ns = before_ns.wrapping_add(times.number() as i64);
+            let end_ns = start_ns.wrapping_add(times.number() as i64);
             before_ns = start_ns;
-            from.rest(start_ns, end_ns)
+            rest.rest(start_ns, end_ns)
         })
     }
 }
@@ -236,7 +239,13 @@ struct Unpack<'a> {
     at: usize,
 }
 
-impl Unpack<'_> {
+impl<'a> Unpack<'a> {
+    fn of(bytes: &'a Bytes) -> Unpack<'a> {
+        Unpack {
+            bytes: bytes.plain(),
+            at: 0,
+        }
+    }
     #[inline]
     fn number(&mut self) -> u64 {
         let (mut number, mut shift) = (0, 0);
@@ -389,7 +398,7 @@ mod tests {
         assert_eq!(lane.blocks.len(), 4);
         let slices = lane.slices().map(|drawn| drawn.slice);
         assert!(slices.eq((0..3 * BLOCK_SLICES + 5).map(slice)));
-        let is_compressed = |block: &Block| matches!(block.bytes, Bytes::Compressed { .. });
+        let is_compressed = |block: &Block| matches!(block.times, Bytes::Compressed { .. });
         assert!(lane.blocks[..3].iter().all(is_compressed));
     }
 }

@@ -268,7 +268,7 @@ impl<W: Write> Writer<'_, W> {
         match slice.kind {
             Kind::HostCall if slice.flow != 0 => {
                 self.part.clear();
-                for target in &scene.flows[slice.flow as usize - 1] {
+                for target in scene.flows.of_call(slice.flow) {
                     if self.stages.is_drawn_command_buffer(*target) {
                         self.event.fixed(event::FLOW, flow_id(scene, *target));
                     }

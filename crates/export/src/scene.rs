@@ -37,9 +37,7 @@ pub struct Scene<'a> {
     pub(crate) gaps: Vec<GapRow>,
     /// The stacks of samples.
     pub(crate) stacks: Stacks<'a>,
-    /// For each host call that submits, its targets whose start is drawn: rows of command buffers, or their number and
-    /// the row of a submission whose work has no command buffer.
-    pub(crate) flows: Vec<Vec<u32>>,
+    pub(crate) flows: Flows,
     /// The first time that is drawn, or that of the recording's start.
     pub(crate) origin_ns: i64,
     /// The last time that is drawn, or that of the recording's end.
@@ -49,6 +47,39 @@ pub struct Scene<'a> {
     pub(crate) part: Part,
     /// Rows of command buffers by id.
     command_buffers: IdIndex<CommandBufferId>,
+}
+
+/// For each host call that submits, its targets whose start is drawn: rows of command buffers, or their number and
+/// the row of a submission whose work has no command buffer.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    /// By call: where its targets end.
+    ends: Vec<usize>,
+    targets: Vec<u32>,
+}
+
+impl Flows {
+    /// For this many calls, of pairs of a call and a target. Targets of a call keep their order.
+    fn of(calls: u32, mut pairs: Vec<(u32, u32)>) -> Flows {
+        pairs.sort_by_key(|(call, _)| *call);
+        let end = |call| pairs.partition_point(|(of, _)| *of <= call);
+        Flows {
+            ends: (0..calls).map(end).collect(),
+            targets: pairs.iter().map(|(_, target)| *target).collect(),
+        }
+    }
+
+    /// The targets of a call, by the flow of its slice.
+    pub fn of_call(&self, flow: u32) -> &[u32] {
+        let call = flow as usize - 1;
+        let begin = call.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.targets[begin..self.ends[call]]
+    }
+
+    /// All targets.
+    pub fn targets(&self) -> &[u32] {
+        &self.targets
+    }
 }
 
 /// Which of the traces of a file a scene is, and what of it the others had before. Alone, all is 0.

@@ -38,8 +38,8 @@ pub fn device_memory(timeline: &Timeline) -> Vec<Counter> {
     let mut steps: BTreeMap<usize, Vec<Step>> = BTreeMap::new();
     each_step(timeline, |step| {
         let by = match step.change {
-            Change::Allocated { bytes } => i128::from(bytes),
-            Change::Freed { bytes } => -i128::from(bytes),
+            Change::Allocated { bytes } => signed(bytes),
+            Change::Freed { bytes } => -signed(bytes),
             Change::FreedUnknown => return,
         };
         let at_ns = step.at_ns;
@@ -97,7 +97,12 @@ pub fn queue_depths(timeline: &Timeline) -> Vec<Counter> {
 #[derive(Debug, Clone, Copy)]
 struct Step {
     at_ns: i64,
-    by: i128,
+    by: i64,
+}
+
+/// No device has more than what fits.
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 /// The values after all steps of each time.
@@ -105,7 +110,7 @@ fn sums(steps: Vec<Step>) -> Vec<Sample> {
     let mut samples: Vec<Sample> = Vec::new();
     let mut value = 0i128;
     for step in steps {
-        value += step.by;
+        value += i128::from(step.by);
         let sample = Sample {
             start_ns: step.at_ns,
             duration_ns: None,

@@ -84,6 +84,8 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         };
         timeline.dispatches.keeps_groups = trace.manifest.devices.iter().any(sized);
         timeline.dispatches.keeps_all = keeps_all;
+        // Where one communicates, causes of gaps ask which.
+        timeline.dispatches.keeps_kernels = keeps_all || !timeline.communicates.is_empty();
         timeline.dispatches.reserve(dispatches);
         builder.find_known();
         builder
@@ -191,8 +193,11 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
             let timeline = &mut self.timeline;
             let row = timeline.dispatches.len();
             let columns = &mut timeline.dispatches;
-            let kernel = timeline.kernel_ids.row(piece.kernel[at]);
-            columns.kernels.push(kernel);
+            columns.count += 1;
+            if columns.keeps_kernels {
+                let kernel = timeline.kernel_ids.row(piece.kernel[at]);
+                columns.kernels.push(kernel);
+            }
             if columns.keeps_all {
                 let label = piece.label.at(at).or(label_around);
                 let label = label.map_or(NONE, |id| timeline.label_ids.row(id));

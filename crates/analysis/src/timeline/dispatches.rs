@@ -13,6 +13,8 @@ use gapscope_trace::tables::Tables;
 /// Columns by row of the table of dispatches.
 #[derive(Debug, Default)]
 pub(crate) struct DispatchColumns {
+    /// How many dispatches there are.
+    pub(super) count: usize,
     /// Row of its kernel, or [`NONE`].
     pub(crate) kernels: Numbers,
     /// Row of its innermost label, its own or else its command buffer's; or [`NONE`].
@@ -24,6 +26,8 @@ pub(crate) struct DispatchColumns {
     pub(super) keeps_groups: bool,
     /// Labels, bindings and workgroups are kept.
     pub(super) keeps_all: bool,
+    /// Kernels are.
+    pub(super) keeps_kernels: bool,
     /// Of what is in no command buffer; shorter where none follow.
     pub(crate) launched: Vec<Launched>,
     /// Those without known times, by row.
@@ -62,7 +66,7 @@ impl DispatchColumns {
 
     /// How many dispatches there are.
     pub(crate) fn len(&self) -> usize {
-        self.kernels.len()
+        self.count
     }
 
     /// Row of the submission that the own row of `work` names, or [`NONE`].
@@ -91,7 +95,7 @@ impl DispatchColumns {
     /// Makes space for so many, where there is some: a damaged trace may claim any number.
     pub(super) fn reserve(&mut self, rows: usize) {
         let columns = [
-            (true, &mut self.kernels),
+            (self.keeps_kernels, &mut self.kernels),
             (self.keeps_all, &mut self.labels),
             (self.keeps_all, &mut self.bindings),
             (self.keeps_all && self.keeps_groups, &mut self.groups),

@@ -59,13 +59,6 @@ impl Numbers {
             .chain(all.iter().copied())
     }
 
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Numbers::Narrow(numbers) => numbers.len(),
-            Numbers::Wide(numbers) => numbers.len(),
-        }
-    }
-
     /// Makes space for so many, where there is some.
     pub(super) fn reserve(&mut self, rows: usize) {
         let _ = match self {
@@ -111,7 +104,7 @@ mod tests {
             let mut numbers = Numbers::default();
             pushed.iter().for_each(|number| numbers.push(*number));
             assert_eq!(matches!(numbers, Numbers::Narrow(_)), is_narrow);
-            assert_eq!(numbers.len(), pushed.len());
+            assert_eq!(numbers.iter().count(), pushed.len());
             assert!(numbers.iter().eq(pushed.iter().copied()));
             assert!((0..pushed.len()).all(|row| numbers.at(row) == pushed[row]));
         }

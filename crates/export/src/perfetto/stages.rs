@@ -4,14 +4,15 @@ use super::message::Message;
 use super::{Writer, interned, packet};
 use crate::details::{Key, Value};
 use crate::in_order::in_order;
-use crate::packed::Lane;
+use crate::packed::Block;
 use crate::scene::{GroupKind, Scene, Track};
 use crate::slice::{Drawn, Kind};
 use crate::texts::TextId;
 use gapscope_trace::ids::{Id, KernelId, QueueId};
 use gapscope_trace::manifest::Api;
+use gapscope_trace::parallel;
 use gapscope_trace::tables::OpaqueWorkKind;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{self, Write};
 
 mod stage {
@@ -92,27 +93,28 @@ impl Stages {
                     stages.queues.insert(queue, next_iid);
                     next_iid += 1;
                 }
-                for drawn in track.lanes.iter().flat_map(Lane::slices) {
-                    let slice = &drawn.slice;
-                    if slice.kind == Kind::CommandBuffer {
-                        stages.drawn[slice.row as usize] = true;
+                let blocks = track.lanes.iter().flat_map(|lane| &lane.blocks);
+                let seen = parallel::each(blocks.collect(), |block| {
+                    Seen::of(scene, block, track.queue.is_some())
+                });
+                for seen in seen {
+                    for row in seen.command_buffers {
+                        stages.drawn[row as usize] = true;
                     }
-                    if track.queue.is_none() {
-                        continue;
+                    for (target, number) in seen.begun {
+                        stages.firsts.insert(target, event + number);
                     }
-                    if slice.flow != 0 {
-                        stages.firsts.insert(slice.flow - 1, event);
-                    }
-                    event += 1;
-                    let key = stage_key(scene, &drawn);
-                    if !stages.stages.contains_key(&key) {
-                        stages.describe(scene, &drawn, key, next_iid);
-                        next_iid += 1;
+                    event += seen.stages;
+                    for (key, drawn) in seen.keys {
+                        if !stages.stages.contains_key(&key) {
+                            stages.describe(scene, &drawn, key, next_iid);
+                            next_iid += 1;
+                        }
                     }
                 }
             }
         }
-        for target in scene.flows.iter().flatten() {
+        for target in scene.flows.targets() {
             if let Some(submitted) = stages.submitted.get_mut(*target as usize) {
                 *submitted = true;
             }
@@ -216,6 +218,44 @@ impl Stages {
             );
             data.message(interned::CONTEXTS, &part);
         }
+    }
+}
+
+/// What a block has for the specifications.
+#[derive(Default)]
+struct Seen {
+    /// Rows of command buffers.
+    command_buffers: Vec<u32>,
+    /// Targets that begin in it, with the numbers of the render stages that begin them: of those in it, from 0.
+    begun: Vec<(u32, u64)>,
+    /// How many render stages it has.
+    stages: u64,
+    /// The first slice of each key, in order.
+    keys: Vec<(StageKey, Drawn)>,
+}
+
+impl Seen {
+    fn of(scene: &Scene, block: &Block, is_work: bool) -> Seen {
+        let mut seen = Seen::default();
+        let mut keys = FxHashSet::default();
+        for drawn in block.slices() {
+            let slice = &drawn.slice;
+            if slice.kind == Kind::CommandBuffer {
+                seen.command_buffers.push(slice.row);
+            }
+            if !is_work {
+                continue;
+            }
+            if slice.flow != 0 {
+                seen.begun.push((slice.flow - 1, seen.stages));
+            }
+            seen.stages += 1;
+            let key = stage_key(scene, &drawn);
+            if keys.insert(key) {
+                seen.keys.push((key, drawn));
+            }
+        }
+        seen
     }
 }
 

@@ -4,11 +4,12 @@ use super::gaps::Gaps;
 use super::groups::{self, Pids};
 use super::labels::Labels;
 use super::owners::{QueueSlices, SlicesByOwner, ThreadKey};
-use super::work::{self, WorkLanes};
-use super::{Part, Scene, counters};
+use super::work::{self, Added, WorkLanes};
+use super::{Flows, Part, Scene, counters};
 use crate::Rows;
 use crate::details::Names;
 use crate::lanes::Sharing;
+use crate::packed::Lane;
 use crate::slice::{Dispatch, Kind, Slice};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::code::Stacks;
@@ -20,6 +21,7 @@ use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{Dispatches, HostCallKind, Table};
 use rustc_hash::FxHashMap;
 use std::mem::take;
+use std::sync::mpsc::sync_channel;
 
 /// Where the earliest piece of work of a target is drawn.
 #[derive(Debug, Clone, Copy)]
@@ -117,13 +119,17 @@ impl<'a> Scene<'a> {
         let names = Vocabulary::of(&trace.manifest);
         let tables = &trace.tables;
         let mut builder = Builder::new(trace);
-        let (timeline, read) = Timeline::of_times(trace, count, |take| {
+        let (mut timeline, read) = Timeline::of_times(trace, count, |take| {
             each(&mut |piece| {
                 builder.look(piece);
                 take(piece);
             })
         })?;
         let gaps = Gaps::of(&timeline);
+        // Most of the memory, and counters do not rest on it.
+        for gpu in &mut timeline.gpus {
+            take(&mut gpu.works);
+        }
         let counted = gapscope_analysis::counters::counters(&timeline);
         let gpus = timeline.gpus.len();
         drop(timeline);
@@ -205,7 +211,8 @@ impl Builder<'_> {
         self.pieces += 1;
     }
 
-    /// The second pass over dispatches draws them, and all other work with them.
+    /// The second pass over dispatches draws them, and all other work with them: what the pieces have is put in its place while the next
+    /// one is read.
     fn draw_work<R>(
         &mut self,
         each: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
@@ -214,32 +221,54 @@ impl Builder<'_> {
         let mut lanes: Vec<WorkLanes> = queues
             .map(|queue| WorkLanes::new(take(&mut queue.starts), take(&mut queue.others)))
             .collect();
-        let (mut first, mut number) = (0, 0);
-        each(&mut |piece| {
-            let mut target = LastTarget::default();
-            for (row, queue, interval) in work::timed(piece) {
-                let target = target.of(self, Launch::of(piece, row));
-                let place = self.slices.queue(queue);
-                let begins = |target: &usize| {
-                    let begun = self.firsts.get(*target).copied().flatten();
-                    begun.is_some_and(|begun| {
-                        begun.kind == Kind::Dispatch && begun.index as usize == first + row
-                    })
-                };
-                let flow = target.filter(begins).map_or(0, |target| target as u32 + 1);
-                // A file that changes while it is read may have more queues than before.
-                if let Some(lanes) = lanes.get_mut(place) {
-                    lanes.add(interval, &Dispatch::of(piece, row), flow);
+        let count = lanes.len();
+        let lanes: Vec<Vec<Lane>> = std::thread::scope(|scope| {
+            let (send, pieces) = sync_channel::<Vec<Added>>(1);
+            let placing = scope.spawn(move || {
+                for (number, added) in (0..).zip(pieces) {
+                    for (lanes, added) in lanes.iter_mut().zip(added) {
+                        lanes.take(number, added);
+                    }
                 }
-            }
-            lanes.iter_mut().for_each(|lanes| lanes.end_piece(number));
-            first += piece.len();
-            number += 1;
+                lanes.into_iter().map(WorkLanes::finish).collect()
+            });
+            let mut first = 0;
+            let read = each(&mut |piece| {
+                // It ends early where it panics, which is seen below.
+                let _ = send.send(self.added(piece, first, count));
+                first += piece.len();
+            });
+            drop(send);
+            let lanes = placing.join();
+            let lanes = lanes.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            read.map(|_| lanes)
         })?;
         for (queue, lanes) in self.slices.queues.iter_mut().zip(lanes) {
-            queue.work = lanes.finish();
+            queue.work = lanes;
         }
         Some(())
+    }
+
+    /// What a piece, of which `first` is the row of the first dispatch, has for each of `count` queues.
+    fn added(&mut self, piece: &Dispatches, first: usize, count: usize) -> Vec<Added> {
+        let mut added: Vec<Added> = (0..count).map(|_| Added::default()).collect();
+        let mut target = LastTarget::default();
+        for (row, queue, interval) in work::timed(piece) {
+            let target = target.of(self, Launch::of(piece, row));
+            let place = self.slices.queue(queue);
+            let begins = |target: &usize| {
+                let begun = self.firsts.get(*target).copied().flatten();
+                begun.is_some_and(|begun| {
+                    begun.kind == Kind::Dispatch && begun.index as usize == first + row
+                })
+            };
+            let flow = target.filter(begins).map_or(0, |target| target as u32 + 1);
+            // A file that changes while it is read may have more queues than before.
+            if let Some(added) = added.get_mut(place) {
+                added.push(interval, &Dispatch::of(piece, row), flow);
+            }
+        }
+        added
     }
 
     /// Work that is in memory.
@@ -372,12 +401,11 @@ impl Builder<'_> {
         labels.place(&mut self.slices);
     }
 
-    /// Links submitting calls with the first work of each of their targets. Gives these targets, in a list for each such
-    /// call.
-    fn link(&mut self) -> Vec<Vec<u32>> {
+    /// Links submitting calls with the first work of each of their targets.
+    fn link(&mut self) -> Flows {
         let tables = &self.trace.tables;
         let calls = &tables.host_calls;
-        let mut flows: Vec<Vec<u32>> = Vec::new();
+        let (mut count, mut targets) = (0, Vec::new());
         let mut places: FxHashMap<CallStart, u32> = FxHashMap::default();
         for slices in self.slices.threads.values_mut() {
             for slice in &mut slices.calls {
@@ -398,8 +426,8 @@ impl Builder<'_> {
                 };
                 // Of calls that start at one time on one thread, the first gets the arrows.
                 places.entry(start).or_insert_with(|| {
-                    flows.push(Vec::new());
-                    slice.flow = flows.len() as u32;
+                    count += 1;
+                    slice.flow = count;
                     slice.flow - 1
                 });
             }
@@ -421,23 +449,23 @@ impl Builder<'_> {
             let Some(place) = start.and_then(|start| places.get(&start)) else {
                 continue;
             };
-            flows[*place as usize].push(target as u32);
+            targets.push((*place, target as u32));
             self.firsts[target] = Some(first);
             if first.kind != Kind::Dispatch {
                 let queue = &mut self.slices.queues[first.queue as usize];
                 slices_of(queue, first.kind)[first.index as usize].flow = target as u32 + 1;
             }
         }
-        flows
+        Flows::of(count, targets)
     }
 
     /// Counts the submissions whose work has times: those of which the queue depth is.
     fn count_submissions(&mut self) {
         let starts = &self.trace.tables.submissions.start_ns;
         let mut ends: Vec<Option<i64>> = vec![None; starts.len()];
-        for (target, end_ns) in self.last_end_ns.iter().enumerate() {
+        for (target, end_ns) in take(&mut self.last_end_ns).into_iter().enumerate() {
             if let Some(submission) = self.submission_of(target) {
-                ends[submission] = ends[submission].max(*end_ns);
+                ends[submission] = ends[submission].max(end_ns);
             }
         }
         let times = starts.iter().zip(&ends);

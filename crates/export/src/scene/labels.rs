@@ -6,6 +6,7 @@ use crate::packed::Lane;
 use crate::slice::{Kind, Slice};
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::ids::QueueId;
+use gapscope_trace::parallel;
 use gapscope_trace::tables::{MarkerScope, Markers, Table};
 use rustc_hash::FxHashMap;
 
@@ -68,15 +69,14 @@ impl Labels {
                 kind: Kind::Marker,
             })
         };
-        // One after the other: slices take eight times the space of their rows.
-        let packed = owners.into_iter().map(|(owner, rows)| {
+        // Not more at once than are worked on: slices take eight times the space of their rows.
+        labels.owners = parallel::each(owners, |(owner, rows)| {
             let mut slices = Vec::with_capacity(rows.len());
             slices.extend(rows.into_iter().filter_map(slice));
             let lanes = lanes::split(slices, Sharing::Nested).into_iter();
             let lanes = lanes.map(|slices| Lane::of_labels(slices, table));
             (owner, lanes.collect())
         });
-        labels.owners = packed.collect();
         labels
     }
 

@@ -62,6 +62,29 @@ pub(super) struct WorkLanes {
     said: Vec<u8>,
 }
 
+/// The dispatches of a queue that a piece has.
+#[derive(Debug, Default)]
+pub(super) struct Added {
+    rows: Vec<Waiting>,
+    /// What is said of them.
+    said: Vec<u8>,
+}
+
+impl Added {
+    /// Appends a dispatch.
+    #[inline]
+    pub fn push(&mut self, interval: Interval, dispatch: &Dispatch, flow: u32) {
+        let at = self.said.len();
+        pack_dispatch(dispatch, flow, &mut self.said);
+        self.rows.push(Waiting {
+            start_ns: interval.start_ns,
+            end_ns: interval.end_ns,
+            at,
+            length: self.said.len() - at,
+        });
+    }
+}
+
 /// A dispatch that waits for its turn.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -88,21 +111,23 @@ impl WorkLanes {
         }
     }
 
-    /// Takes the next dispatch.
-    #[inline]
-    pub fn add(&mut self, interval: Interval, dispatch: &Dispatch, flow: u32) {
-        let at = self.said.len();
-        pack_dispatch(dispatch, flow, &mut self.said);
-        self.waiting.push(Waiting {
-            start_ns: interval.start_ns,
-            end_ns: interval.end_ns,
-            at,
-            length: self.said.len() - at,
-        });
+    /// Takes the dispatches of the next piece.
+    pub fn take(&mut self, piece: u32, added: Added) {
+        if self.waiting.is_empty() {
+            (self.waiting, self.said) = (added.rows, added.said);
+        } else {
+            let before = self.said.len();
+            let rows = added.rows.into_iter().map(|row| Waiting {
+                at: before + row.at,
+                ..row
+            });
+            self.waiting.extend(rows);
+            self.said.extend_from_slice(&added.said);
+        }
+        self.end_piece(piece);
     }
 
-    /// All dispatches of a piece have been added.
-    pub fn end_piece(&mut self, piece: u32) {
+    fn end_piece(&mut self, piece: u32) {
         let behind_ns = self.starts.behind(piece);
         // What waits long is not looked through for each piece.
         if behind_ns.is_some() && self.waiting.len() < 2 * self.kept {
@@ -196,12 +221,13 @@ mod tests {
             let mut work = WorkLanes::new(starts, others.clone());
             let mut position = 0;
             for (piece, rows) in (0..).zip(rows.chunks(size)) {
+                let mut added = Added::default();
                 for (start_ns, ns) in rows {
                     let dispatch = Dispatch { position, ..Dispatch::default() };
-                    work.add(Interval::new(*start_ns, start_ns + ns), &dispatch, 0);
+                    added.push(Interval::new(*start_ns, start_ns + ns), &dispatch, 0);
                     position += 1;
                 }
-                work.end_piece(piece);
+                work.take(piece, added);
             }
             let lanes = work.finish();
             let drawn = lanes.iter().map(|lane| {
