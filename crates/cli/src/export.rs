@@ -5,13 +5,14 @@ mod joined;
 use crate::args::{Export, Format};
 use crate::failure::{Failure, without_number};
 use crate::ranks::choose;
-use crate::trace::InPieces;
+use crate::trace::{InPieces, Opened};
 use crate::{exit, page, progress, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
+use gapscope_export::csv::OfRank;
 use gapscope_export::{Exported, Labels, Scene, chrome, csv, firefox, perfetto, speedscope};
 use gapscope_trace::tables::Dispatches;
-use gapscope_trace::{Diagnostic, Selection, Trace, rank_folders, read_manifest};
+use gapscope_trace::{Diagnostic, rank_folders, read_manifest};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -122,10 +123,7 @@ fn one(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
         return Err(exists(output));
     }
     let (exported, whole) = progress::while_working(|bytes| match format {
-        Format::Csv => tables(path, &mut |trace, each| {
-            let written = csv::write_pieces(trace, each, output);
-            written.map_err(|error| Failure::new(without_number(&error.to_string())))
-        }),
+        Format::Csv => to_folder(output, || tables(path, output, None)),
         format => drawn(path, &mut |scene| match stdout {
             true => to_stdout(scene, format, bytes),
             false => to_file(scene, format, output, bytes),
@@ -155,26 +153,47 @@ fn drawn(
     })?
 }
 
-/// Hands over the pieces of a table of dispatches, and says what reading says of them.
-type Each<'a> = &'a dyn Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<Vec<Diagnostic>>;
-/// What was written, and what reading said; `None` where the dispatches cannot be read piece by piece.
-type Tables = Option<(Exported, Vec<Diagnostic>)>;
+/// Makes a folder, which must not exist, for what is written into it. What could not be completed is removed.
+fn to_folder<R>(path: &Path, write: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
+    std::fs::create_dir(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => exists(path),
+        _ => unwritten(&path.display().to_string(), &error),
+    })?;
+    write().inspect_err(|_| {
+        let _ = std::fs::remove_dir_all(path);
+    })
+}
 
-/// The same of the tables of a trace.
-fn tables(
-    path: &Path,
-    write: &mut (dyn FnMut(&Trace, Each) -> Result<Tables, Failure> + Send),
-) -> Result<(Exported, bool), Failure> {
-    trace::in_pieces(path, &Selection::all(), |opened| {
+/// The same of the tables of a trace, as CSV into a folder that is there: those that nothing refers to one after the other, so that they
+/// are never in memory together.
+fn tables(path: &Path, folder: &Path, of: Option<OfRank>) -> Result<(Exported, bool), Failure> {
+    let failed = |error: csv::Error| Failure::new(without_number(&error.to_string()));
+    let mut said = Vec::new();
+    let written = trace::in_pieces(path, &csv::together(), |opened| {
         let trace = &opened.trace;
         let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take);
-        let (exported, unknown) = match write(trace, &each) {
+        let (exported, unknown) = match csv::write_pieces(trace, each, folder, of) {
             Ok(written) => written?,
-            Err(error) => return Some(Err(error)),
+            Err(error) => return Some(Err(failed(error))),
         };
         say_remarks(opened, &unknown);
+        said.clone_from(&opened.remarks);
         Some(Ok((exported, trace.is_whole())))
-    })?
+    })?;
+    let (mut exported, mut whole) = written?;
+    for alone in csv::alone() {
+        let Opened { trace, remarks } = trace::open(path, &alone.selection)?;
+        for remark in remarks {
+            if !said.contains(&remark) {
+                page::say(&format!("gapscope: {remark}\n"));
+                said.push(remark);
+            }
+        }
+        let rows = alone.write(&trace, folder, of).map_err(failed)?;
+        exported.rows.push(rows);
+        whole &= trace.is_whole();
+    }
+    Ok((exported, whole))
 }
 
 fn say_remarks(opened: &InPieces, unknown: &[Diagnostic]) {

@@ -49,6 +49,16 @@ impl Selection {
         Selection::default()
     }
 
+    /// What ids of other tables lead to, and nothing else: with it, and a table, the table's ids are looked into.
+    pub fn referred_to() -> Selection {
+        references::referred_to()
+    }
+
+    /// Whether a table is one that ids of others lead to.
+    pub fn is_referred_to(table: &str) -> bool {
+        Selection::referred_to().has_table(table)
+    }
+
     /// Also table `T`, whole.
     pub fn with<T: Table>(self) -> Selection {
         self.columns::<T>(T::COLUMNS)

@@ -2,9 +2,9 @@
 
 use super::{Part, drawn, exists, say_left_out, tables, unwritten};
 use crate::args::Format;
-use crate::failure::{Failure, without_number};
+use crate::failure::Failure;
 use crate::progress;
-use gapscope_export::csv::{self, OfRank};
+use gapscope_export::csv::OfRank;
 use gapscope_export::{Exported, Joined, JoinedFormat};
 use gapscope_trace::tables::*;
 use gapscope_trace::{Selection, read, read_manifest};
@@ -168,29 +168,18 @@ fn times(parts: &[Part]) -> Result<(i64, i64), Failure> {
 
 /// Writes a folder with a file for each table, in which a column says the rank.
 fn to_folder(output: &Path, parts: &[Part]) -> Result<bool, Failure> {
-    std::fs::create_dir(output).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => exists(output),
-        _ => unwritten(&output.display().to_string(), &error),
-    })?;
-    let written = progress::while_working(|_| {
+    let write = || {
         let mut all_whole = true;
         for (at, part) in parts.iter().enumerate() {
             let of = OfRank {
                 rank: part.rank,
                 first: at == 0,
             };
-            let (exported, whole) = tables(part.path, &mut |trace, each| {
-                csv::add_pieces(trace, each, output, of)
-                    .map_err(|error| Failure::new(without_number(&error.to_string())))
-            })?;
+            let (exported, whole) = tables(part.path, output, Some(of))?;
             say_left_out(&exported);
             all_whole &= whole;
         }
         Ok(all_whole)
-    });
-    if written.is_err() {
-        // It was made above, so nothing of anybody else is in it.
-        let _ = std::fs::remove_dir_all(output);
-    }
-    written
+    };
+    progress::while_working(|_| super::to_folder(output, write))
 }

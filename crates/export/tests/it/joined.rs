@@ -293,13 +293,16 @@ fn csv_has_the_rank_before_each_row() {
             None::<()>
         };
         assert!(
-            csv::add_pieces(trace, torn, folder.path(), of)
+            csv::write_pieces(trace, torn, folder.path(), Some(of))
                 .unwrap()
                 .is_none()
         );
-        csv::add_pieces(trace, each, folder.path(), of)
+        csv::write_pieces(trace, each, folder.path(), Some(of))
             .unwrap()
             .unwrap();
+        for alone in csv::alone() {
+            alone.write(trace, folder.path(), Some(of)).unwrap();
+        }
         rows += dispatches.queue.len();
     }
     let text = std::fs::read_to_string(folder.path().join("dispatches.csv")).unwrap();
@@ -314,6 +317,8 @@ fn csv_has_the_rank_before_each_row() {
     assert_eq!(ranks.len(), rows);
     assert_eq!(ranks[0], "");
     assert!(ranks.contains(&"7") && ranks.contains(&"8"));
+    let markers = std::fs::read_to_string(folder.path().join("markers.csv")).unwrap();
+    assert!(markers.starts_with("rank,process,"), "{markers}");
     for manifest in ["trace.json", "trace.rank=7.json", "trace.rank=9.json"] {
         assert!(folder.path().join(manifest).is_file(), "{manifest}");
     }

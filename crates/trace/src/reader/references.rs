@@ -67,6 +67,22 @@ impl Known {
     }
 }
 
+/// The columns that [`Known`] is made of.
+pub(super) fn referred_to() -> Selection {
+    let id = &["id"];
+    Selection::default()
+        .columns::<Kernels>(id)
+        .columns::<Labels>(id)
+        .columns::<Buffers>(id)
+        .columns::<Bindings>(id)
+        .columns::<Memory>(&["allocation"])
+        .columns::<Submissions>(id)
+        .columns::<CommandBuffers>(id)
+        .columns::<Counters>(id)
+        .columns::<Stacks>(id)
+        .columns::<Frames>(id)
+}
+
 fn index<T: Table, I: Id>(selection: &Selection, ids: &[I]) -> Option<IdIndex<I>> {
     (!selection.unchecked && selection.has_table(T::NAME)).then(|| IdIndex::new(ids))
 }
