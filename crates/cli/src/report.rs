@@ -9,6 +9,7 @@ use gapscope_analysis::ranks::note;
 use gapscope_analysis::unread::CAUSES;
 use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
 use gapscope_report::{Terminal, json, markdown, slices, source_lines};
+use gapscope_trace::parallel;
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{Names, Trace, rank_folders};
 use std::path::Path;
@@ -51,12 +52,14 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
             let columns = arguments.slices.map(|slices| slices as usize);
             let columns =
                 columns.unwrap_or_else(|| slices(page::of_stdout(&arguments.width).columns));
-            let (mut findings, activity) = beside_activity(&timeline, columns, || match under {
+            let findings = || match under {
                 None => Ok(Findings::of_timeline(&timeline, &options)),
                 Some((label, under)) => {
                     (under.findings(&timeline, &options)).ok_or_else(|| no_work(trace, label))
                 }
-            });
+            };
+            let (mut findings, activity) =
+                parallel::both(findings, || activity(&timeline, columns));
             if let Ok(findings) = &mut findings {
                 source_lines::add(findings, &trace.manifest);
             }
@@ -77,22 +80,6 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
     })??;
     page::write(&text)?;
     Ok(exit::of_reading(whole))
-}
-
-/// Does other work on a timeline while its activity is found.
-fn beside_activity<R>(
-    timeline: &Timeline,
-    slices: usize,
-    work: impl FnOnce() -> R,
-) -> (R, Activity) {
-    std::thread::scope(|scope| {
-        let activity = scope.spawn(|| activity(timeline, slices));
-        let result = work();
-        match activity.join() {
-            Ok(activity) => (result, activity),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
 }
 
 /// What is printed.
@@ -173,9 +160,10 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
     }
     let options = Options::default();
     trace::with_timeline(path, &Findings::selection(), |trace, timeline, remarks| {
-        let (mut findings, activity) = beside_activity(timeline, slices(terminal.columns), || {
-            Findings::of_timeline(timeline, &options)
-        });
+        let (mut findings, activity) = parallel::both(
+            || Findings::of_timeline(timeline, &options),
+            || activity(timeline, slices(terminal.columns)),
+        );
         source_lines::add(&mut findings, &trace.manifest);
         let report = gapscope_report::Report {
             trace: &trace::name(path),

@@ -41,9 +41,28 @@ pub fn each<J: Send, R: Send>(jobs: Vec<J>, work: impl Fn(J) -> R + Sync) -> Vec
     all.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Does two things at once, the first of them right here; a panic of one reaches the caller.
+pub fn both<A, B: Send>(here: impl FnOnce() -> A, beside: impl FnOnce() -> B + Send) -> (A, B) {
+    std::thread::scope(|scope| {
+        let beside = scope.spawn(beside);
+        let here = here();
+        let beside = beside.join();
+        let beside = beside.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (here, beside)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_are_done() {
+        let here = std::thread::current().id();
+        let id = || std::thread::current().id();
+        let (one, other) = both(id, id);
+        assert!(one == here && other != here);
+    }
 
     #[test]
     fn every_job_is_done_once_and_results_are_in_order() {

@@ -16,6 +16,7 @@ use gapscope_analysis::unread::{CAUSES, DATAFLOW, unknown_because};
 use gapscope_analysis::verdict::Judgement;
 use gapscope_analysis::{activity, kernels, limits, transfers};
 use gapscope_report::{CauseNote, Report, json as report};
+use gapscope_trace::parallel;
 use gapscope_trace::tables::{MarkerScope, Table};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
@@ -48,8 +49,8 @@ pub fn findings(analysed: &Analysed) -> Arc<Vec<u8>> {
 fn make_findings(analysed: &Analysed) -> Vec<u8> {
     let snapshot = &analysed.snapshot;
     let trace = analysed.timeline.trace;
-    let findings = analysed.found();
-    let activity = activity(analysed.timeline, SLICES);
+    let timeline = analysed.timeline;
+    let (findings, activity) = parallel::both(|| analysed.found(), || activity(timeline, SLICES));
     let text = report::text_with_activity(&Report {
         trace: analysed.name,
         manifest: &trace.manifest,

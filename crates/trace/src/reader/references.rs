@@ -3,6 +3,7 @@
 use super::Selection;
 use crate::ids::*;
 use crate::lookup::IdIndex;
+use crate::parallel;
 use crate::tables::*;
 use crate::{Diagnostic, Trace};
 use gapscope_model::LossKind;
@@ -138,16 +139,24 @@ impl OfDispatches<'_> {
 pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<Diagnostic>) {
     let t = &trace.tables;
     let k = Known::of(trace, selection);
-    let mut dispatches = k.of_dispatches();
-    dispatches.look(&t.dispatches);
-    diagnostics.extend(dispatches.diagnostics());
+    let mut checks: Vec<Box<dyn Fn() -> Option<Diagnostic> + Send + '_>> = Vec::new();
     macro_rules! check {
         ($($table:ident { $($column:ident -> $known:ident,)+ })+) => {$($(
-            let found = unknown(&t.$table.$column, &k.$known);
-            diagnostics.extend(diagnostic(stringify!($table), stringify!($column), found));
+            checks.push(Box::new(|| {
+                let found = unknown(&t.$table.$column, &k.$known);
+                diagnostic(stringify!($table), stringify!($column), found)
+            }));
         )+)+};
     }
     check! {
+        dispatches {
+            command_buffer -> command_buffers,
+            queue -> queues,
+            kernel -> kernels,
+            bindings -> bindings,
+            label -> labels,
+            submission -> submissions,
+        }
         command_buffers {
             process -> processes,
             queue -> queues,
@@ -190,6 +199,11 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
         kernel_metrics { kernel -> kernels, submission -> submissions, }
         pc_samples { process -> processes, device -> devices, kernel -> kernels, }
     }
+    diagnostics.extend(
+        parallel::each(checks, |check| check())
+            .into_iter()
+            .flatten(),
+    );
 }
 
 fn diagnostic(table: &'static str, column: &'static str, found: Unknown) -> Option<Diagnostic> {

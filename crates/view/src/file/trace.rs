@@ -14,6 +14,7 @@ use gapscope_analysis::Timeline;
 use gapscope_analysis::quantity as number;
 use gapscope_analysis::ranks::RankDigest;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
+use gapscope_trace::parallel;
 use gapscope_trace::tables::Table;
 use gapscope_trace::{Diagnostic, Names, UnreadTable, table_sizes};
 use serde_json::{Value, json};
@@ -108,34 +109,59 @@ fn of_snapshot(
     let overview = overview::overview(snapshot, &listed.name, &sizes);
     let key = |rest: &str| format!("t/{index}/{rest}");
 
-    let mut answers: Vec<Answer> = std::thread::scope(|scope| {
-        // They need the order of all work, and nothing that the findings rest on.
-        let of_data = scope.spawn(|| {
-            let analysed =
-                Analysed::of(&listed.name, snapshot.clone(), timeline, &snapshot.remarks);
-            let all = Which::Range {
-                window: None,
-                first: 0,
-            };
-            [
-                Answer::json(key("graph"), &answers::graph(&analysed, None)),
-                Answer::json(
-                    key("dependencies"),
-                    &recorded::dependencies(&analysed, &all),
-                ),
-            ]
-        });
-        let findings = Answer::new(key("findings"), answers::findings(&analysed).to_vec());
-        match of_data.join() {
-            Ok(of_data) => std::iter::once(findings).chain(of_data).collect(),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    });
-    if samples <= MOST_ROWS {
-        let samples = code::samples(&analysed);
+    // They need the order of all work, and nothing that the findings rest on.
+    let of_data = || {
+        let analysed = Analysed::of(&listed.name, snapshot.clone(), timeline, &snapshot.remarks);
+        let all = Which::Range {
+            window: None,
+            first: 0,
+        };
+        [
+            Answer::json(key("graph"), &answers::graph(&analysed, None)),
+            Answer::json(
+                key("dependencies"),
+                &recorded::dependencies(&analysed, &all),
+            ),
+        ]
+    };
+    let findings = || Answer::new(key("findings"), answers::findings(&analysed).to_vec());
+    let (findings, of_data) = parallel::both(findings, of_data);
+    let mut answers: Vec<Answer> = std::iter::once(findings).chain(of_data).collect();
+    let (found, rank) = (analysed.found(), listed.rank.unwrap_or(0));
+    let ((rest, mut changed), digests) = parallel::both(
+        || rest(index, listed, &analysed, whole),
+        || RankDigest::of(timeline, found, rank),
+    );
+    answers.extend(rest);
+    let manifest = Diagnostic::of_manifest(&listed.path, &snapshot.trace.manifest);
+    changed.extend(manifest.map(|diagnostic| diagnostic.to_string()));
+    OfTrace {
+        answers,
+        overview,
+        left_out,
+        changed,
+        unread: snapshot.trace.unread.clone(),
+        costs: OfSides::of(&analysed, whole, alone),
+        digests,
+    }
+}
+
+/// What else a file has of a trace: samples, tracks, notes, texts, sources and, of a `whole` one, rows. With it what was changed after it was
+/// written, a sentence each.
+fn rest(
+    index: usize,
+    listed: &Listed,
+    analysed: &Analysed,
+    whole: bool,
+) -> (Vec<Answer>, Vec<String>) {
+    let snapshot = &analysed.snapshot;
+    let key = |rest: &str| format!("t/{index}/{rest}");
+    let mut answers = Vec::new();
+    if snapshot.trace.tables.samples.len() as u64 <= MOST_ROWS {
+        let samples = code::samples(analysed);
         answers.extend(samples.map(|frame| Answer::new(key("code"), frame)));
         if unknown_because(&snapshot.trace, CAUSES).is_none() {
-            let idle = code::idle(&analysed);
+            let idle = code::idle(analysed);
             answers.extend(idle.map(|frame| Answer::new(key("code/idle"), frame)));
         }
     }
@@ -145,7 +171,7 @@ fn of_snapshot(
         };
         match id {
             TrackId::Counter(_) => {
-                let counter = answers::counter(&analysed, id);
+                let counter = answers::counter(analysed, id);
                 answers
                     .extend(counter.map(|frame| Answer::new(key(&format!("counter/{id}")), frame)));
             }
@@ -154,7 +180,7 @@ fn of_snapshot(
             TrackId::Gaps(gpu) => {
                 let gaps = analysed.gaps().causes.len() as u64;
                 if whole || gaps <= SMALL_TRACK {
-                    let frame = answers::gaps(&analysed, gpu as usize, None);
+                    let frame = answers::gaps(analysed, gpu as usize, None);
                     answers
                         .extend(frame.map(|frame| Answer::new(key(&format!("track/{id}")), frame)));
                 }
@@ -191,20 +217,9 @@ fn of_snapshot(
         answers.extend(source.map(|source| Answer::json(key(&format!("source/{row}")), &source)));
     }
     if whole {
-        details(index, &analysed, &mut answers);
+        details(index, analysed, &mut answers);
     }
-    let manifest = Diagnostic::of_manifest(&listed.path, &snapshot.trace.manifest);
-    changed.extend(manifest.map(|diagnostic| diagnostic.to_string()));
-    let rank = listed.rank.unwrap_or(0);
-    OfTrace {
-        answers,
-        overview,
-        left_out,
-        changed,
-        unread: snapshot.trace.unread.clone(),
-        costs: OfSides::of(&analysed, whole, alone),
-        digests: RankDigest::of(timeline, analysed.found(), rank),
-    }
+    (answers, changed)
 }
 
 fn details(index: usize, analysed: &Analysed, answers: &mut Vec<Answer>) {
