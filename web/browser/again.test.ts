@@ -1,12 +1,12 @@
 // Views that are opened again after their server has ended: by a command, by a file, and as one page.
 
-import { copyFileSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { TEXT } from "./known.ts";
 import { LATE, RANKS, recordingOfRanks, STEPS } from "./known-ranks.ts";
-import { closeBrowser, gapscope, type Opened, openTrace, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { closeBrowser, download, gapscope, type Opened, openTrace, scratch, state, traceOf, view, type Viewer } from "./product.ts";
 
 const made = scratch();
 const known = traceOf(made, "known", TEXT);
@@ -63,10 +63,8 @@ test("a view is saved, moved with its trace, and opened again", async () => {
   await first.page.reload();
   await first.page.waitForSelector("#app[data-full-draw]");
   await first.page.locator(".topbar button", { hasText: "Link" }).click();
-  const [download] = await Promise.all([first.page.waitForEvent("download"), first.page.locator("button", { hasText: "Save this view" }).click()]);
-  expect(download.suggestedFilename()).toBe("known.view.json");
   const saved = join(made, "moved.view.json");
-  copyFileSync(await download.path(), saved);
+  expect(await download(first.page, "Save this view", saved)).toBe("known.view.json");
   expect(JSON.parse(readFileSync(saved, "utf8"))).toMatchObject({ gapscope_view: 1, traces: [known], state: STATE.slice(1) });
   await isAsSaved(await show(saved));
   // The same as one page, which needs no server.

@@ -1,7 +1,7 @@
 // The product from outside: its commands, traces made for a test, its page in Chromium.
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { createReadStream, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, createReadStream, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -104,6 +104,30 @@ export function browser(): Promise<Browser> {
         args: ["--no-sandbox", "--disable-dev-shm-usage"],
       });
   return shared;
+}
+
+/** Clicks a button that saves a file, puts the file at `path`, and gives the name that the page has for it. */
+export async function download(page: Page, button: string, path: string): Promise<string> {
+  const click = (): Promise<void> => page.locator("button", { hasText: button }).click();
+  if (!FIREFOX) {
+    const [saved] = await Promise.all([page.waitForEvent("download"), click()]);
+    copyFileSync(await saved.path(), path);
+    return saved.suggestedFilename();
+  }
+  // WebDriver BiDi tells of no downloads: the page's link is read instead of followed.
+  await page.evaluate(() => {
+    HTMLAnchorElement.prototype.click = function (this: HTMLAnchorElement): void {
+      const { download } = this;
+      void fetch(this.href)
+        .then((answer) => answer.text())
+        .then((text) => (document.body.dataset.saved = JSON.stringify({ name: download, text })));
+    };
+  });
+  await click();
+  const saved = await page.waitForSelector("body[data-saved]").then((body) => body.getAttribute("data-saved"));
+  const { name, text } = JSON.parse(saved ?? "{}") as { name: string; text: string };
+  writeFileSync(path, text);
+  return name;
 }
 
 export async function closeBrowser(): Promise<void> {

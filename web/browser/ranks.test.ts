@@ -23,12 +23,16 @@ afterAll(async () => {
 });
 
 /** Where a wait is, when it begins, and where what it lies over is: in one step, as it is drawn anew when anything moves. */
-function placed(page: Opened["page"], wait: string, over: string): Promise<{ wait: DOMRect; over: DOMRect; ns: number }> {
+function placed(page: Opened["page"], wait: string, over: string): Promise<{ wait: { x: number; top: number; bottom: number }; over: DOMRect; ns: number }> {
   return page.evaluate(
     ([wait, over]) => {
-      const [first, second] = [document.querySelector<SVGElement>(wait), document.querySelector(over)];
-      if (!first || !second) throw new Error("nothing is drawn");
-      return { wait: first.getBoundingClientRect().toJSON() as DOMRect, over: second.getBoundingClientRect().toJSON() as DOMRect, ns: Number(first.dataset.from) };
+      const [first, second] = [document.querySelector<SVGRectElement>(wait), document.querySelector(over)];
+      const screen = first?.getScreenCTM();
+      if (!first || !second || !screen) throw new Error("nothing is drawn");
+      // Firefox rounds the sides of what surrounds a shape to whole pixels.
+      const top = screen.f + first.y.baseVal.value;
+      const own = { x: screen.e + first.x.baseVal.value, top, bottom: top + first.height.baseVal.value };
+      return { wait: own, over: second.getBoundingClientRect().toJSON() as DOMRect, ns: Number(first.dataset.from) };
     },
     [wait, over],
   );

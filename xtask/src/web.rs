@@ -13,13 +13,16 @@ const BUILT: &str = "web/dist";
 /// Vite wants this Node or a later one.
 const LEAST_NODE: (u32, u32) = (20, 19);
 /// Tests that are run in Firefox too: what the page does for a reader, and with answers that come late. `docs/view.md` names them.
-const IN_FIREFOX: [&str; 9] = [
+const IN_FIREFOX: [&str; 12] = [
     "page",
     "races",
     "accessibility",
+    "again",
+    "code",
     "limits",
     "narrow",
     "notes",
+    "ranks",
     "search",
     "sql",
     "tracks",
