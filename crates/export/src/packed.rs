@@ -2,6 +2,7 @@
 //! that can be written on any core.
 
 use crate::slice::{Dispatch, Drawn, Kind, Marker, Slice};
+use gapscope_analysis::intervals::Interval;
 use gapscope_trace::ids::{CommandBufferId, Id, KernelId, LabelId, SubmissionId};
 use gapscope_trace::tables::{MarkerScope, Markers};
 use std::borrow::Cow;
@@ -144,13 +145,19 @@ impl Bytes {
 impl Block {
     /// Its slices.
     pub fn slices(&self) -> impl Iterator<Item = Drawn> {
-        let (mut times, mut rest) = (Unpack::of(&self.times), Unpack::of(&self.rest));
+        let mut rest = Unpack::of(&self.rest);
+        (self.times()).map(move |times| rest.rest(times.start_ns, times.end_ns))
+    }
+
+    /// Their times, for which nothing else is unpacked.
+    pub fn times(&self) -> impl Iterator<Item = Interval> {
+        let mut times = Unpack::of(&self.times);
         let mut before_ns = self.before_ns;
         (0..self.count).map(move |_| {
             let start_ns = before_ns.wrapping_add(times.number() as i64);
             let end_ns = start_ns.wrapping_add(times.number() as i64);
             before_ns = start_ns;
-            rest.rest(start_ns, end_ns)
+            Interval { start_ns, end_ns }
         })
     }
 }

@@ -7,7 +7,7 @@
 use super::{Row, Type};
 use crate::details::Value;
 use crate::in_order::in_order;
-use crate::packed::Lane;
+use crate::packed::{Block, Lane};
 use crate::scene::Scene;
 use crate::slice::{Drawn, Kind};
 use crate::texts::TextId;
@@ -146,34 +146,35 @@ impl<'a> Markers<'a> {
 
     fn write_thread(&self, thread: &Thread, out: &mut (impl Write + Send)) -> io::Result<()> {
         write!(out, "{{\"length\":{},\"category\":", thread.lane.count())?;
-        column(thread.lane, out, |drawn, text| {
+        column(thread.lane, out, Block::slices, |drawn, text| {
             let category = &self.categories[drawn.slice.kind as usize];
             text.extend_from_slice(category.as_bytes());
             Ok(())
         })?;
         out.write_all(b",\"data\":")?;
-        column(thread.lane, out, |drawn, text| {
-            self.data(thread, drawn, text)
+        column(thread.lane, out, Block::slices, |drawn, text| {
+            self.data(thread, &drawn, text)
         })?;
         out.write_all(b",\"endTime\":")?;
-        column(thread.lane, out, |drawn, text| {
-            milliseconds(self.scene.ns(drawn.slice.end_ns), text)
+        column(thread.lane, out, Block::times, |times, text| {
+            milliseconds(self.scene.ns(times.end_ns), text)
         })?;
         out.write_all(b",\"name\":")?;
-        column(thread.lane, out, |drawn, text| {
-            let name = thread.numbers[self.scene.name(drawn).0 as usize];
+        column(thread.lane, out, Block::slices, |drawn, text| {
+            let name = thread.numbers[self.scene.name(&drawn).0 as usize];
             integer(name.into(), text);
             Ok(())
         })?;
         out.write_all(b",\"phase\":")?;
-        column(thread.lane, out, |_, text| {
+        let count = |block: &Block| 0..block.count;
+        column(thread.lane, out, count, |_, text| {
             // An interval.
             text.push(b'1');
             Ok(())
         })?;
         out.write_all(b",\"startTime\":")?;
-        column(thread.lane, out, |drawn, text| {
-            milliseconds(self.scene.ns(drawn.slice.start_ns), text)
+        column(thread.lane, out, Block::times, |times, text| {
+            milliseconds(self.scene.ns(times.start_ns), text)
         })?;
         out.write_all(b"}")
     }
@@ -204,20 +205,21 @@ impl<'a> Markers<'a> {
     }
 }
 
-/// A list of one value for each slice.
-fn column(
-    lane: &Lane,
+/// A list of one value for each slice, made of what is `said` of it.
+fn column<'a, T, I: Iterator<Item = T>>(
+    lane: &'a Lane,
     out: &mut (impl Write + Send),
-    value: impl Fn(&Drawn, &mut Vec<u8>) -> io::Result<()> + Sync,
+    said: impl Fn(&'a Block) -> I + Sync,
+    value: impl Fn(T, &mut Vec<u8>) -> io::Result<()> + Sync,
 ) -> io::Result<()> {
     out.write_all(b"[")?;
     in_order(out, lane.blocks.iter().enumerate(), |(at, block), text| {
         let mut any = at > 0;
-        block.slices().try_for_each(|drawn| {
+        said(block).try_for_each(|said| {
             if std::mem::replace(&mut any, true) {
                 text.push(b',');
             }
-            value(&drawn, text)
+            value(said, text)
         })
     })?;
     out.write_all(b"]")
