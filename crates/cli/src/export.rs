@@ -160,6 +160,7 @@ fn to_folder<R>(path: &Path, write: impl FnOnce() -> Result<R, Failure>) -> Resu
         _ => unwritten(&path.display().to_string(), &error),
     })?;
     write().inspect_err(|_| {
+        // It was made above, so nothing of anybody else is in it.
         let _ = std::fs::remove_dir_all(path);
     })
 }

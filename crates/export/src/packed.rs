@@ -134,9 +134,9 @@ impl Bytes {
     fn plain(&self) -> Cow<'_, [u8]> {
         match self {
             Bytes::Plain(bytes) => Cow::Borrowed(bytes),
-            // It was compressed here, so that it cannot be damaged.
             Bytes::Compressed { frame, length } => {
-                Cow::Owned(zstd::bulk::decompress(frame, *length).unwrap_or_default())
+                let bytes = zstd::bulk::decompress(frame, *length);
+                Cow::Owned(bytes.expect("it was compressed here, so that it cannot be damaged"))
             }
         }
     }
