@@ -114,13 +114,14 @@ export async function download(page: Page, button: string, path: string): Promis
     copyFileSync(await saved.path(), path);
     return saved.suggestedFilename();
   }
-  // WebDriver BiDi tells of no downloads: the page's link is read instead of followed.
+  // WebDriver BiDi tells of no downloads: what the page makes is kept, and its link is not followed.
   await page.evaluate(() => {
+    const addressOf = URL.createObjectURL.bind(URL);
+    let made: Blob | MediaSource = new Blob();
+    URL.createObjectURL = (of) => addressOf((made = of));
     HTMLAnchorElement.prototype.click = function (this: HTMLAnchorElement): void {
       const { download } = this;
-      void fetch(this.href)
-        .then((answer) => answer.text())
-        .then((text) => (document.body.dataset.saved = JSON.stringify({ name: download, text })));
+      if (made instanceof Blob) void made.text().then((text) => (document.body.dataset.saved = JSON.stringify({ name: download, text })));
     };
   });
   await click();
