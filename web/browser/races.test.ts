@@ -81,7 +81,7 @@ test("data that come into a press on a name leave the button there, so that it i
   await page.goto(viewer.url);
   const name = page.locator('[data-track="q1.work"]');
   const pin = await name.locator(".quick.pin").evaluateHandle((button) => button as HTMLElement);
-  expect(await name.getAttribute("title")).toContain("loading");
+  await expect.poll(() => name.getAttribute("title")).toContain("loading");
   await held.letAllGo();
   await expect.poll(() => name.getAttribute("title")).not.toContain("loading");
   expect(await pin.evaluate((button) => button.isConnected)).toBe(true);
