@@ -113,35 +113,18 @@ pub fn multiply_add(rounds: u32) -> Vec<Word> {
             let last = starts[starts.len() - 1];
             starts.push(b.f_add(float, None, last, y)?);
         }
-        let [before, header, body, next, after] = [(); 5].map(|()| b.id());
-        b.branch(before)?;
-        b.begin_block(Some(before))?;
-        b.branch(header)?;
-        b.begin_block(Some(header))?;
-        let counted = b.id();
-        let round = b.phi(int, None, [(kernel.zero, before), (counted, next)])?;
-        let ends: Vec<Word> = (0..CHAINS).map(|_| b.id()).collect();
-        let mut chains = Vec::new();
-        for (start, end) in starts.iter().zip(&ends) {
-            chains.push(b.phi(float, None, [(*start, before), (*end, next)])?);
-        }
-        let sums = chains.clone();
-        let goes_on = b.u_less_than(truth, None, round, end)?;
-        b.loop_merge(after, next, LoopControl::NONE, [])?;
-        b.branch_conditional(goes_on, body, after, [])?;
-        b.begin_block(Some(body))?;
-        for number in 0..MULTIPLY_ADDS as usize {
-            let chain = number % CHAINS;
-            let is_last = number + CHAINS >= MULTIPLY_ADDS as usize;
-            let id = is_last.then_some(ends[chain]);
-            let operands = [chains[chain], x, y].map(Operand::IdRef);
-            chains[chain] = b.ext_inst(float, id, extension, FMA, operands)?;
-        }
-        b.branch(next)?;
-        b.begin_block(Some(next))?;
-        b.i_add(int, Some(counted), round, one)?;
-        b.branch(header)?;
-        b.begin_block(Some(after))?;
+        let sums = kernel.looped(float, &starts, [end, one], |b, chains, ends| {
+            let mut chains = chains.to_vec();
+            for number in 0..MULTIPLY_ADDS as usize {
+                let chain = number % CHAINS;
+                let is_last = number + CHAINS >= MULTIPLY_ADDS as usize;
+                let id = is_last.then_some(ends[chain]);
+                let operands = [chains[chain], x, y].map(Operand::IdRef);
+                chains[chain] = b.ext_inst(float, id, extension, FMA, operands)?;
+            }
+            Ok(())
+        })?;
+        let b = &mut kernel.b;
         let mut sum = sums[0];
         for of in &sums[1..] {
             sum = b.f_add(float, None, sum, *of)?;
@@ -208,7 +191,7 @@ pub fn multiply_matrices(of: MatrixType, shape: [u32; 3], rounds: u32, vectors: 
         b.extension("SPV_KHR_cooperative_matrix");
         b.capability(Capability::CooperativeMatrixKHR);
         b.capability(Capability::GroupNonUniform);
-        let (int, truth) = (kernel.int, kernel.truth);
+        let int = kernel.int;
         let (input, sum, input_bytes, signed) = match of {
             MatrixType::F16 => {
                 b.capability(Capability::Float16);
@@ -268,31 +251,22 @@ pub fn multiply_matrices(of: MatrixType, shape: [u32; 3], rounds: u32, vectors: 
         let none = b.constant_composite(product, [none]);
         let [one, all_rounds] = [1, rounds].map(|of| number(b, of));
         let end = b.u_div(int, None, all_rounds, subgroups)?;
-        let [before, header, body, next, after] = [(); 5].map(|()| b.id());
-        b.branch(before)?;
-        b.begin_block(Some(before))?;
-        b.branch(header)?;
-        b.begin_block(Some(header))?;
-        let counted = b.id();
-        let round = b.phi(int, None, [(kernel.zero, before), (counted, next)])?;
-        let ends = [(); LEFT * RIGHT].map(|()| b.id());
-        let mut sums = Vec::new();
-        for end in ends {
-            sums.push(b.phi(product, None, [(none, before), (end, next)])?);
-        }
-        let goes_on = b.u_less_than(truth, None, round, end)?;
-        b.loop_merge(after, next, LoopControl::NONE, [])?;
-        b.branch_conditional(goes_on, body, after, [])?;
-        b.begin_block(Some(body))?;
-        for (place, (before, end)) in sums.iter().zip(ends).enumerate() {
-            let (left, right) = (lefts[place / RIGHT], rights[place % RIGHT]);
-            b.cooperative_matrix_mul_add_khr(product, Some(end), left, right, *before, signed)?;
-        }
-        b.branch(next)?;
-        b.begin_block(Some(next))?;
-        b.i_add(int, Some(counted), round, one)?;
-        b.branch(header)?;
-        b.begin_block(Some(after))?;
+        let starts = [none; LEFT * RIGHT];
+        let sums = kernel.looped(product, &starts, [end, one], |b, sums, ends| {
+            for (place, (before, end)) in sums.iter().zip(ends).enumerate() {
+                let (left, right) = (lefts[place / RIGHT], rights[place % RIGHT]);
+                b.cooperative_matrix_mul_add_khr(
+                    product,
+                    Some(*end),
+                    left,
+                    right,
+                    *before,
+                    signed,
+                )?;
+            }
+            Ok(())
+        })?;
+        let b = &mut kernel.b;
         let mut all = sums[0];
         for more in &sums[1..] {
             all = match of {
@@ -329,6 +303,41 @@ struct Kernel {
 }
 
 impl Kernel {
+    /// Does rounds from 0 to before `end`, and gives what the values are then. `starts` are what they are at first, of type `of`; a round is given
+    /// what they are and the ids of what they become. `one` is the number 1.
+    fn looped(
+        &mut self,
+        of: Word,
+        starts: &[Word],
+        [end, one]: [Word; 2],
+        round: impl FnOnce(&mut Builder, &[Word], &[Word]) -> Result<(), Error>,
+    ) -> Result<Vec<Word>, Error> {
+        let b = &mut self.b;
+        let [before, header, body, next, after] = [(); 5].map(|()| b.id());
+        b.branch(before)?;
+        b.begin_block(Some(before))?;
+        b.branch(header)?;
+        b.begin_block(Some(header))?;
+        let counted = b.id();
+        let number = b.phi(self.int, None, [(self.zero, before), (counted, next)])?;
+        let ends: Vec<Word> = starts.iter().map(|_| b.id()).collect();
+        let mut values = Vec::new();
+        for (start, end) in starts.iter().zip(&ends) {
+            values.push(b.phi(of, None, [(*start, before), (*end, next)])?);
+        }
+        let goes_on = b.u_less_than(self.truth, None, number, end)?;
+        b.loop_merge(after, next, LoopControl::NONE, [])?;
+        b.branch_conditional(goes_on, body, after, [])?;
+        b.begin_block(Some(body))?;
+        round(b, &values, &ends)?;
+        b.branch(next)?;
+        b.begin_block(Some(next))?;
+        b.i_add(self.int, Some(counted), number, one)?;
+        b.branch(header)?;
+        b.begin_block(Some(after))?;
+        Ok(values)
+    }
+
     /// Reads one of the built-in inputs.
     fn input(&mut self, of_type: Word, of: BuiltIn) -> Result<Word, Error> {
         let block = self.b.selected_block();
