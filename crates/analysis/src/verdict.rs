@@ -44,6 +44,7 @@ use crate::gaps::{self, IdleTime};
 use crate::intervals::Interval;
 use crate::thresholds::*;
 use crate::timeline::Timeline;
+use gapscope_trace::parallel;
 use schemars::JsonSchema;
 use serde::Serialize;
 pub(crate) use share::{Share, together};
@@ -151,19 +152,15 @@ impl Judgement {
                 ..Judgement::default()
             };
         };
-        let (mut idle_time, devices, fill) = std::thread::scope(|scope| {
-            // Of ten million dispatches each takes tenths of a second.
-            let busy = scope.spawn(|| {
+        // Of ten million dispatches each takes tenths of a second.
+        let (mut idle_time, (devices, fill)) = parallel::both(
+            || gaps::idle_time(timeline, window, gap_threshold_ns, longest),
+            || {
                 let devices = busy::busy(timeline, Some(window));
                 let fill = fill::fill(timeline, window, &devices, longest);
                 (devices, fill)
-            });
-            let idle_time = gaps::idle_time(timeline, window, gap_threshold_ns, longest);
-            match busy.join() {
-                Ok((devices, fill)) => (idle_time, devices, fill),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        });
+            },
+        );
         let judged = Times::of_devices(&devices, &idle_time, &fill);
         let (bound, evidence) = Times::of_all(&judged, &devices, &idle_time).verdict();
         let each: Vec<_> = judged.iter().map(Times::verdict).collect();

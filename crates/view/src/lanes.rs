@@ -448,21 +448,19 @@ mod tests {
         }
     }
 
+    /// The frame of a track, as if it were asked for alone.
+    fn frame_of(trace: &Trace, texts: &Texts, id: TrackId, columns: Columns) -> Vec<u8> {
+        let mut placed = PlacedRows::default();
+        placed.extend(id, trace, &Whole::None, texts, 1, &[]);
+        placed.frame(id, trace, texts, 0, columns)
+    }
+
     #[test]
     fn a_long_duration_is_exact_too() {
         let mut trace = Trace::default();
         push(&mut trace, false, 1, 5, 1 << 40);
         let texts = Texts::of(&trace);
-        let mut placed = PlacedRows::default();
-        placed.extend(
-            TrackId::Work(QueueId(1)),
-            &trace,
-            &Whole::None,
-            &texts,
-            1,
-            &[],
-        );
-        let frame = placed.frame(TrackId::Work(QueueId(1)), &trace, &texts, 0, Columns::Rows);
+        let frame = frame_of(&trace, &texts, TrackId::Work(QueueId(1)), Columns::Rows);
         assert_eq!(column(&frame, "duration"), [(1u64 << 40) as f64]);
     }
 
@@ -477,22 +475,7 @@ mod tests {
         )
         .unwrap();
         let texts = Texts::of(&trace);
-        let mut placed = PlacedRows::default();
-        placed.extend(
-            TrackId::Work(QueueId(1)),
-            &trace,
-            &Whole::None,
-            &texts,
-            1,
-            &[],
-        );
-        let frame = placed.frame(
-            TrackId::Work(QueueId(1)),
-            &trace,
-            &texts,
-            0,
-            Columns::Labels,
-        );
+        let frame = frame_of(&trace, &texts, TrackId::Work(QueueId(1)), Columns::Labels);
         let labels: Vec<_> = column(&frame, "label")
             .iter()
             .map(|id| texts.text(*id as u32).to_owned())
@@ -509,22 +492,7 @@ mod tests {
         )
         .unwrap();
         let texts = Texts::of(&trace);
-        let mut placed = PlacedRows::default();
-        placed.extend(
-            TrackId::Labels(QueueId(1)),
-            &trace,
-            &Whole::None,
-            &texts,
-            1,
-            &[],
-        );
-        let frame = placed.frame(
-            TrackId::Labels(QueueId(1)),
-            &trace,
-            &texts,
-            0,
-            Columns::Rows,
-        );
+        let frame = frame_of(&trace, &texts, TrackId::Labels(QueueId(1)), Columns::Rows);
         let names = column(&frame, "name");
         let names = names.iter().map(|name| texts.text(*name as u32));
         assert_eq!(names.collect::<Vec<_>>(), ["outer", "inner"]);

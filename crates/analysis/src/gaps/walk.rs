@@ -9,6 +9,7 @@ use crate::host::{HostThread, HostTotals};
 use crate::intervals::Interval;
 use crate::timeline::{Timeline, Work, WorkKind, Works};
 use gapscope_trace::lookup::NONE;
+use gapscope_trace::parallel;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -215,14 +216,10 @@ impl Walk<'_> {
                 pattern,
             };
         }
-        let ((device, pattern), mut queues) = std::thread::scope(|scope| {
-            let queues = scope.spawn(|| queues.totals(index));
-            let device = self.device(index, device_window);
-            match queues.join() {
-                Ok(queues) => (device, queues),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        });
+        let ((device, pattern), mut queues) = parallel::both(
+            || self.device(index, device_window),
+            || queues.totals(index),
+        );
         if let [(_, only)] = queues.as_mut_slice() {
             *only = device.clone();
         }

@@ -58,10 +58,7 @@ impl OfTrace {
         left: &mut u64,
     ) -> Result<OfTrace, Error> {
         let snapshot = Arc::new(Snapshot::full(&listed.path, names)?);
-        let timeline = std::thread::scope(|scope| {
-            scope.spawn(|| snapshot.survey());
-            Timeline::of(&snapshot.trace)
-        });
+        let (timeline, _) = parallel::both(|| Timeline::of(&snapshot.trace), || snapshot.survey());
         Ok(of_snapshot(
             index, listed, &snapshot, &timeline, alone, left,
         ))
