@@ -290,6 +290,24 @@ def started(bench, words):
                             stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
 
 
+def samplers():
+    """The ids of the processes that sample counters."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if b"sample-counters" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            pass
+    return found
+
+
+def worked_s(process):
+    """Seconds of processors that a process has taken."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Watch:
     """The sampler's process, seen from outside: how many cores it takes while it runs, and the most memory."""
 
@@ -299,19 +317,16 @@ class Watch:
         self.thread.start()
 
     def look(self):
-        first, tick = {}, os.sysconf("SC_CLK_TCK")
+        first = {}
         while not self.over.wait(0.25):
-            for folder in Path("/proc").glob("[0-9]*"):
+            for process in samplers():
                 try:
-                    if b"sample-counters" not in (folder / "cmdline").read_bytes():
-                        continue
-                    fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
-                    worked = (int(fields[11]) + int(fields[12])) / tick
-                    status = (folder / "status").read_text()
+                    worked = worked_s(process)
+                    status = Path(f"/proc/{process}/status").read_text()
                 except OSError:
                     continue
                 now = time.monotonic()
-                began, before = first.setdefault(folder.name, (now, worked))
+                began, before = first.setdefault(process, (now, worked))
                 if now - began > 2:
                     self.cores = (worked - before) / (now - began)
                 peak = next((line for line in status.splitlines() if line.startswith("VmHWM")), "x 0 kB")

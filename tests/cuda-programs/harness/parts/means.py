@@ -1,12 +1,11 @@
 """What samples tell of a kernel, against Nsight Compute, which counts each launch alone."""
 
-import csv
-import io
 import shutil
 
 from ..processes import program, run
 from ..registry import part
 from .counters import ACTIVE, READ, TENSOR, WRITTEN, Samples
+from .profiles import rows_of_ncu
 
 # As reports and Nsight Compute name them; the product by neither of the others.
 NAMES = {"add": ("add", "CUDAFunctorOnSelf_add"), "norm": ("layer_norm", "layer_norm")}
@@ -59,9 +58,8 @@ def by_ncu(bench, result):
     words = [ncu, "--csv", "--metrics", ",".join(METRICS.values()), "--clock-control", "none", "--cache-control", "none"]
     ran = run([*words, *program("long_kernels", TIMES_ALONE, 0)], bench.left(), bench.environment)
     result.measure("ncu said", [line for line in (ran.stdout + ran.stderr).splitlines() if line.startswith(("==ERROR", "==WARN"))][:5])
-    lines = [line for line in ran.stdout.splitlines() if line.startswith('"')]
     found = {}
-    for row in csv.DictReader(io.StringIO("\n".join(lines))):
+    for row in rows_of_ncu(ran.stdout):
         name, value, unit = row["Kernel Name"], row["Metric Value"].replace(",", ""), row["Metric Unit"]
         counter = next((counter for counter, metric in METRICS.items() if metric == row["Metric Name"]), None)
         if counter is None or any(word in name for word in MADE_BEFORE) or unit not in SCALES:

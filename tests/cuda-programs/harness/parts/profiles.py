@@ -65,6 +65,12 @@ def profile_kernel(bench, result):
     compare_with_ncu(bench, result, command, profiled)
 
 
+def rows_of_ncu(printed):
+    """The rows that `ncu --csv` has printed among other lines, by their columns."""
+    lines = [line for line in printed.splitlines() if line.startswith('"')]
+    return csv.DictReader(io.StringIO("\n".join(lines)))
+
+
 def compare_with_ncu(bench, result, command, profiled):
     """The same kernels by Nsight Compute, in a process of its own."""
     ncu = shutil.which("ncu")
@@ -79,9 +85,8 @@ def compare_with_ncu(bench, result, command, profiled):
     except Failed as failure:
         result.unchecked("Nsight Compute", str(failure)[-300:])
         return
-    lines = [line for line in ran.stdout.splitlines() if line.startswith('"')]
     found = {}
-    for row in csv.DictReader(io.StringIO("\n".join(lines))):
+    for row in rows_of_ncu(ran.stdout):
         value = row["Metric Value"].replace(",", "")
         found.setdefault(row["Kernel Name"], {}).setdefault(row["Metric Name"], (float(value), row["Metric Unit"]))
     result.measure("Nsight Compute", {name[:60]: values for name, values in found.items()})

@@ -5,14 +5,13 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from statistics import median
 
 from ..machine import cupti
 from ..processes import Failed, program
 from ..registry import part
 from ..trace import traces_under
-from .counters import SECONDS_TO_START, gapscope_beside, lost
+from .counters import SECONDS_TO_START, gapscope_beside, lost, samplers, worked_s
 from .relay import Runner, alone
 
 # Launches that are timed at once, about a millisecond, and for how long they are timed while something is on or off.
@@ -70,14 +69,15 @@ def paused_sampler(bench, result, runner, seconds):
     process, check = gapscope_beside("--counters")(bench, SECONDS_TO_START + seconds + 1)
     try:
         time.sleep(SECONDS_TO_START)
-        samplers = sampling()
-        if len(samplers) != 1:
-            raise Failed(f"there are {len(samplers)} samplers")
-        begin, worked = time.monotonic_ns(), used(samplers[0])
-        ratios = alternating(runner, seconds, lambda on: os.kill(samplers[0], signal.SIGCONT if on else signal.SIGSTOP))
-        os.kill(samplers[0], signal.SIGCONT)
+        found = samplers()
+        if len(found) != 1:
+            raise Failed(f"there are {len(found)} samplers")
+        sampler = found[0]
+        begin, worked = time.monotonic_ns(), worked_s(sampler)
+        ratios = alternating(runner, seconds, lambda on: os.kill(sampler, signal.SIGCONT if on else signal.SIGSTOP))
+        os.kill(sampler, signal.SIGCONT)
         end = time.monotonic_ns()
-        result.measure("cores of the sampler that is stopped half the time", round((used(samplers[0]) - worked) * 1e9 / (end - begin), 3))
+        result.measure("cores of the sampler that is stopped half the time", round((worked_s(sampler) - worked) * 1e9 / (end - begin), 3))
         process.wait(60)
     finally:
         if process.poll() is None:
@@ -87,23 +87,6 @@ def paused_sampler(bench, result, runner, seconds):
     path = max(bench.scratch.glob("*.gapscope"))
     result.measure("samples lost", [lost(trace) for trace in traces_under(bench.gapscope, path)])
     return ratios
-
-
-def sampling():
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if b"sample-counters" in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-        except OSError:
-            pass
-    return found
-
-
-def used(process):
-    """Seconds of processors."""
-    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def hardware(result, runner, seconds):
