@@ -3,6 +3,7 @@
 mod files;
 mod layers;
 mod modules;
+mod rows;
 mod workspace;
 
 use std::path::Path;
@@ -31,6 +32,7 @@ pub fn run(root: &Path) -> Result<()> {
             continue;
         };
         problems.extend(files::problems(file, &text));
+        problems.extend(rows::problems(file, &text));
         if let Some(note) = files::size_note(file, &text) {
             eprintln!("note: {note}");
         }

@@ -11,6 +11,7 @@ mod table;
 
 use crate::inventory::Inventory;
 use crate::{Error, Importer, Options, Output};
+use gapscope_timeline_builder::{WorkPlace, rows};
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::{Api, SamplingMode};
@@ -84,30 +85,24 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
             label = inventory.labels.named(Some(label), text);
         }
         let tables = trace.tables_mut();
-        tables.opaque_work.push(OpaqueWorkRow {
+        let place = WorkPlace {
             command_buffer: Some(id),
             position: *position,
-            queue,
-            kind: columns.kind(&record),
-            start_ns: None,
-            duration_ns: None,
             label: Some(label),
-            submission: None,
-        });
+            ..WorkPlace::new(queue, None)
+        };
+        rows::opaque_work(tables, place, columns.kind(&record));
         *position += 1;
-        tables.markers.push(Marker {
-            process,
-            scope: MarkerScope::CommandBuffer,
-            label,
+        let row = rows::marker_row(process, MarkerScope::CommandBuffer, label, None, None);
+        let row = Marker {
             queue: Some(queue),
-            thread: None,
             command_buffer: Some(id),
-            start_ns: None,
-            duration_ns: None,
             domain: Some("Xcode".into()),
             category: Some("counters".into()),
             payload: columns.values(&record).map(Into::into),
-        });
+            ..row
+        };
+        rows::marker(tables, row);
         output.progress(records.bytes(), size);
         trace.flush()?;
     }
@@ -120,21 +115,14 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         let Some((id, label, _)) = command_buffers.get(&name).copied() else {
             continue;
         };
-        trace.tables_mut().command_buffers.push(CommandBuffer {
-            id,
-            process,
-            queue,
-            submission: SubmissionId(number),
-            start_ns: None,
-            duration_ns: None,
-            seen_ns: None,
-            timing: Timing::Unknown,
-            dispatches: 0,
-            transfers: 0,
+        let submission = Some(SubmissionId(number));
+        let row = rows::graph_launch(id, (process, queue), submission, None, (0, 0));
+        let row = CommandBuffer {
             label: Some(label),
             name: Some(name.into()),
-            host_functions: None,
-        });
+            ..row
+        };
+        rows::command_buffer(trace.tables_mut(), row);
     }
     let buffers = command_buffers.len() as u64;
     inventory.manifest.sampling_mode = SamplingMode::Pass;

@@ -19,10 +19,10 @@
 use crate::inventory::{Inventory, KernelFacts};
 use crate::output::NewTrace;
 use crate::{Error, Importer, Options, Output};
+use gapscope_timeline_builder::{WorkPlace, rows};
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Api;
-use gapscope_trace::tables::{Dispatch, Table};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -184,20 +184,12 @@ impl Log {
         let over = operation.total_ns % operation.count;
         for place in 0..operation.count {
             let duration_ns = mean_ns + u64::from(place < over);
-            self.trace.tables_mut().dispatches.push(Dispatch {
-                command_buffer: None,
-                position: 0,
-                queue,
-                kernel,
-                start_ns: None,
+            let work = WorkPlace {
                 duration_ns: i64::try_from(duration_ns).ok(),
-                groups_x: None,
-                groups_y: None,
-                groups_z: None,
-                bindings: None,
                 label: self.block,
-                submission: None,
-            });
+                ..WorkPlace::new(queue, None)
+            };
+            rows::dispatch(self.trace.tables_mut(), work, kernel, [None; 3], None);
             if place % 4096 == 0 {
                 self.trace.flush()?;
             }

@@ -1,6 +1,5 @@
 //! Chrome's JSON: what PyTorch's profiler (Kineto) writes, and other profilers.
 
-mod aside;
 mod assemble;
 mod category;
 mod collect;
@@ -14,11 +13,9 @@ mod json;
 mod lanes;
 mod manifest;
 mod metadata;
-mod nesting;
 mod number;
 mod numbered;
 mod operands;
-mod polls;
 mod queues;
 mod ranges;
 mod source;

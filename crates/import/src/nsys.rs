@@ -97,7 +97,7 @@ fn read_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Res
         let (first, last) = (*zeros.iter().min()?, *zeros.iter().max()?);
         // Sessions that are years apart are none of one program.
         let apart = last.checked_sub(first)?;
-        (apart < Span::LATEST_NS).then_some(first)
+        (apart < Span::MAX_NS).then_some(first)
     });
     let clocks = match first {
         Some(_) => {

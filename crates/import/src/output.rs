@@ -1,6 +1,7 @@
 //! Where importers write.
 
 use crate::{Error, Options};
+use gapscope_timeline_builder::RowSink;
 use gapscope_trace::manifest::{FORMAT_VERSION, Manifest};
 use gapscope_trace::tables::Tables;
 use gapscope_trace::{Loss, TraceWriter};
@@ -210,6 +211,16 @@ impl NewTrace {
         // The thread ends before there are no more batches only where it failed.
         let writing = self.writing.take();
         writing.map_or(Ok(()), |writing| writing.end().map(drop))
+    }
+}
+
+impl RowSink for NewTrace {
+    type Error = Error;
+    fn tables(&mut self) -> &mut Tables {
+        &mut self.tables
+    }
+    fn flush(&mut self) -> Result<(), Error> {
+        NewTrace::flush(self)
     }
 }
 

@@ -35,8 +35,9 @@ use crate::{Error, Importer, Options, Output};
 use build::Builder;
 use clocks::{ClockId, MONOTONIC, REALTIME};
 use counters::GpuCounters;
+use gapscope_timeline_builder::rows;
 use gapscope_trace::LossKind;
-use gapscope_trace::tables::{Marker, MarkerScope, Table};
+use gapscope_trace::tables::{Marker, MarkerScope};
 use packets::Damage;
 use preface::Preface;
 use sequence::{CLOCK_SNAPSHOT, Header, Sequences};
@@ -343,18 +344,13 @@ impl Builder {
         };
         self.inventory.spans(at_ns, at_ns);
         let label = self.inventory.labels.named(None, &text);
-        self.trace.tables_mut().markers.push(Marker {
-            process,
-            scope: MarkerScope::Process,
-            label,
-            queue: None,
-            thread: None,
-            command_buffer: None,
-            start_ns: Some(at_ns),
-            duration_ns: Some(0),
+        let row = rows::marker_row(process, MarkerScope::Process, label, Some(at_ns), Some(0));
+        let row = Marker {
             domain: Some("GPU log".into()),
             category: tag,
             payload: (!severity.is_empty()).then(|| format!("severity={severity}").into()),
-        });
+            ..row
+        };
+        rows::marker(self.trace.tables_mut(), row);
     }
 }

@@ -1,38 +1,31 @@
-//! What profilers of CUDA and HIP record: calls of threads, the work that each launched by their correlation, and labels.
-//!
-//! A reader of a format puts its rows in, in any order; [`Profile::write`] joins them and writes the tables of a trace as a
-//! recording of CUDA has them. What does not fit together is counted in the ledger.
+//! Takes what profilers of CUDA and HIP record, in any order: calls of threads, the work that each launched, labels, and what these name;
+//! [`Profile::write`] gives the trace. The rows are built by `gapscope_timeline_builder`, as those of a recording are.
 
-mod dependencies;
-mod host;
-mod labels;
 mod manifest;
 mod rows;
-mod work;
 
+pub(crate) use gapscope_model::Span;
+pub(crate) use gapscope_timeline_builder::{
+    ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FunctionId, Overhead, StreamEvent,
+    StreamPlace,
+};
 pub(crate) use manifest::About;
 pub(crate) use rows::*;
 
 use crate::output::NewTrace;
 use crate::{Error, Options, functions};
-use gapscope_model::cuda::{FunctionClass, base_name};
+use gapscope_model::cuda::base_name;
+use gapscope_timeline_builder::{
+    CategoryId, FileReasons, Function, HostRange, Ids, Recorded, Shared,
+};
+use gapscope_trace::Ledger;
 use gapscope_trace::build::{CountedId, Interner, Labels};
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::{Api, Queue};
-use gapscope_trace::tables::{MemoryRow, Table};
-use gapscope_trace::{Ledger, LossKind};
-use labels::Nested;
+use gapscope_trace::tables::{Kernel, MemoryRow, NameSource, Table};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// A function, and what it does.
-#[derive(Debug, Clone)]
-struct Function {
-    /// Without suffixes for versions.
-    name: Arc<str>,
-    class: Option<FunctionClass>,
-}
 
 /// The rows of a profile.
 pub(crate) struct Profile {
@@ -50,16 +43,12 @@ pub(crate) struct Profile {
     queue_facts: FxHashMap<QueueId, Queue>,
     texts: Interner<Arc<str>, TextId>,
     kernels: Interner<KernelShape, KernelId>,
-    functions: Vec<Function>,
     function_ids: FxHashMap<Arc<str>, FunctionId>,
-    calls: Vec<Call>,
-    work: Vec<Work>,
+    /// Calls, work and stream events; labels are beside it until all texts are known.
+    recorded: Recorded,
     ranges: Vec<Range>,
-    overheads: Vec<Overhead>,
     /// Queues that calls waited for.
     awaited: FxHashMap<(ProcessId, Correlation), QueueId>,
-    events: Vec<EventOnQueue>,
-    waits: Vec<EventOnQueue>,
     memory: Vec<MemoryRow>,
     labels: Labels,
     /// What is missing.
@@ -81,15 +70,10 @@ impl Profile {
             queue_facts: FxHashMap::default(),
             texts: Interner::default(),
             kernels: Interner::default(),
-            functions: Vec::new(),
             function_ids: FxHashMap::default(),
-            calls: Vec::new(),
-            work: Vec::new(),
+            recorded: Recorded::default(),
             ranges: Vec::new(),
-            overheads: Vec::new(),
             awaited: FxHashMap::default(),
-            events: Vec::new(),
-            waits: Vec::new(),
             memory: Vec::new(),
             labels: Labels::default(),
             ledger: Ledger::default(),
@@ -210,32 +194,32 @@ impl Profile {
             return *id;
         }
         let base = base_name(name);
-        let class = functions::class_of(name);
-        let known = self
-            .functions
-            .iter()
-            .position(|f| &*f.name == base && f.class == class);
-        let id = FunctionId(known.unwrap_or(self.functions.len()) as u32);
+        let class = functions::class_of(name).unwrap_or_default();
+        let functions = &mut self.recorded.functions;
+        let is_same = |function: &Function| &*function.name == base && function.class == class;
+        let known = functions.iter().position(is_same);
+        let id = FunctionId(known.unwrap_or(functions.len()) as u32);
         if known.is_none() {
             let name = Arc::from(base);
-            self.functions.push(Function { name, class });
+            functions.push(Function { class, name });
         }
         self.function_ids.insert(Arc::from(name), id);
         id
     }
 
-    fn class(&self, call: &Call) -> Option<FunctionClass> {
-        self.functions.get(call.function.0 as usize)?.class
-    }
-
     /// Adds a call.
-    pub fn add_call(&mut self, call: Call) {
-        self.calls.push(call);
+    pub fn add_call(&mut self, process: ProcessId, call: ApiCall) {
+        self.recorded.calls.push((process, call));
     }
 
-    /// Adds a piece of work.
-    pub fn add_work(&mut self, work: Work) {
-        self.work.push(work);
+    /// Adds a piece of work, with the correlation of its call.
+    pub fn add_work(
+        &mut self,
+        process: ProcessId,
+        correlation: Option<Correlation>,
+        work: DeviceWork,
+    ) {
+        self.recorded.work.push((process, correlation, work));
     }
 
     /// Adds a label.
@@ -274,9 +258,9 @@ impl Profile {
         self.ledger.merge(&other.ledger);
     }
 
-    /// Adds time of a thread that is no call.
-    pub fn add_overhead(&mut self, overhead: Overhead) {
-        self.overheads.push(overhead);
+    /// Adds time of a thread that belongs to no call.
+    pub fn add_overhead(&mut self, process: ProcessId, overhead: Overhead) {
+        self.recorded.overheads.push((process, overhead));
     }
 
     /// A call waited for a queue.
@@ -284,14 +268,14 @@ impl Profile {
         self.awaited.insert((process, call), queue);
     }
 
-    /// A call recorded an event on a queue.
-    pub fn add_event(&mut self, event: EventOnQueue) {
-        self.events.push(event);
+    /// Adds an event that a call recorded on a stream.
+    pub fn add_event(&mut self, event: StreamEvent) {
+        self.recorded.events.push(event);
     }
 
-    /// A call let a queue wait for an event.
-    pub fn add_wait(&mut self, wait: EventOnQueue) {
-        self.waits.push(wait);
+    /// Adds a wait for an event that a call put on a stream.
+    pub fn add_wait(&mut self, wait: StreamEvent) {
+        self.recorded.waits.push(wait);
     }
 
     /// Adds an allocation or a free.
@@ -301,21 +285,21 @@ impl Profile {
 
     /// Whether there is any work of a device.
     pub fn has_work(&self) -> bool {
-        !self.work.is_empty()
+        !self.recorded.work.is_empty()
     }
 
     /// Whether there is anything of a host.
     pub fn has_host_rows(&self) -> bool {
-        !self.calls.is_empty() || !self.ranges.is_empty()
+        !self.recorded.calls.is_empty() || !self.ranges.is_empty()
     }
 
     /// Puts all times on another clock, which shows so much more.
     pub fn shift(&mut self, by_ns: i64) {
         let later = |ns: &mut i64| *ns = ns.saturating_add(by_ns);
-        self.calls
-            .iter_mut()
-            .for_each(|call| later(&mut call.span.start_ns));
-        let spans = self.work.iter_mut().filter_map(|work| work.span.as_mut());
+        let calls = self.recorded.calls.iter_mut();
+        calls.for_each(|(_, call)| later(&mut call.span.start_ns));
+        let work = self.recorded.work.iter_mut();
+        let spans = work.filter_map(|(_, _, work)| work.span.as_mut());
         spans.for_each(|span| later(&mut span.start_ns));
         for range in &mut self.ranges {
             later(&mut range.start_ns);
@@ -323,8 +307,8 @@ impl Profile {
                 later(end_ns);
             }
         }
-        let overheads = self.overheads.iter_mut();
-        overheads.for_each(|overhead| later(&mut overhead.span.start_ns));
+        let overheads = self.recorded.overheads.iter_mut();
+        overheads.for_each(|(_, overhead)| later(&mut overhead.span.start_ns));
         self.memory.iter_mut().for_each(|row| later(&mut row.at_ns));
     }
 
@@ -340,25 +324,21 @@ impl Profile {
         output: &mut crate::output::Output,
     ) -> Result<(), Error> {
         let extent = self.extent();
-        let ranges = std::mem::take(&mut self.ranges);
-        let nested = std::thread::scope(|scope| {
-            let nested = scope.spawn(|| Nested::of(ranges));
-            self.calls.sort_by_key(|call| call.span.start_ns);
-            self.work
-                .sort_by_key(|work| work.span.map(|span| span.start_ns));
-            let nested = nested.join();
-            nested.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        let (by_correlation, doubles) = self.launches();
-        self.ledger.add(
-            LossKind::HostCallsOfWork,
-            doubles,
-            "another call of the process has the same correlation",
-        );
-        let in_label = self.write_ranges(&nested, &mut new)?;
-        let submissions = self.write_work(&by_correlation, &in_label, &mut new)?;
-        self.write_calls(&submissions, &mut new)?;
-        self.write_dependencies(&submissions, &mut new)?;
+        let threads = self.threads();
+        for (process, call) in &mut self.recorded.calls {
+            let of_call = call
+                .correlation
+                .and_then(|id| self.awaited.get(&(*process, id)));
+            call.queue = of_call.map_or(CallQueue::Unknown, |queue| CallQueue::Known(*queue));
+        }
+        let recorded = self.with_labels();
+        let shared = Shared {
+            labels: &mut self.labels,
+            ledger: &mut self.ledger,
+            ids: &mut Ids::default(),
+            reasons: FileReasons::default(),
+        };
+        recorded.build(shared, &mut new)?;
         self.write_kernels(&mut new)?;
         self.memory.sort_by_key(|row| row.at_ns);
         for row in std::mem::take(&mut self.memory) {
@@ -366,41 +346,89 @@ impl Profile {
             new.flush()?;
         }
         self.labels.push_into(&mut new.tables_mut().labels);
-        let manifest = self.manifest(about, options, extent);
+        let manifest = self.manifest(about, options, extent, threads);
         new.finish(&manifest, output)
     }
 
-    /// The calls that may have launched something, by their correlations; and how many correlations two of them have.
-    fn launches(&self) -> (FxHashMap<(ProcessId, Correlation), u32>, u64) {
-        let launching = |call: &Call| {
-            self.class(call)
-                .is_some_and(|c| c.submission_kind().is_some())
-        };
-        let mut launches = FxHashMap::default();
-        launches.reserve(self.work.len());
-        let mut doubles = 0;
-        for (index, call) in (0u32..).zip(&self.calls) {
-            let Some(correlation) = call.correlation.filter(|_| launching(call)) else {
+    /// Takes out all that was recorded, with the labels.
+    fn with_labels(&mut self) -> Recorded {
+        let mut recorded = std::mem::take(&mut self.recorded);
+        let texts: Vec<_> = (self.texts.iter())
+            .map(|(_, text)| self.labels.text(text))
+            .collect();
+        // Domains and categories are numbered as texts are; 0 is none.
+        let number = |text: Option<TextId>| text.map_or(0, |text| text.index() as u32 + 1);
+        let mut refused = 0;
+        for range in std::mem::take(&mut self.ranges) {
+            let end_ns = range.end_ns.unwrap_or(range.start_ns);
+            if Span::checked(range.start_ns, end_ns).is_none() {
+                refused += 1;
                 continue;
-            };
-            let before = launches.insert((call.process, correlation), index);
-            doubles += u64::from(before.is_some());
+            }
+            for text in [range.domain, range.category].into_iter().flatten() {
+                let name = || self.shared(text);
+                recorded.name_domain(number(Some(text)), name);
+                recorded.name_category(CategoryId(number(Some(text))), name);
+            }
+            recorded.ranges.push(HostRange {
+                process: range.process,
+                thread: range.thread,
+                of_process: range.of_process,
+                text: texts[range.text.index()],
+                domain: number(range.domain),
+                category: CategoryId(number(range.category)),
+                payload: range.payload.map(|text| self.shared(text)),
+                start_ns: range.start_ns,
+                end_ns: range.end_ns,
+                labels_work: range.labels_work,
+                has_row: true,
+            });
         }
-        (launches, doubles)
+        let reason = "their times are impossible";
+        (self.ledger).add(gapscope_trace::LossKind::Labels, refused, reason);
+        recorded
     }
 
-    /// From the first to the last time of all rows.
+    /// Writes a row for each kernel.
+    fn write_kernels(&mut self, new: &mut NewTrace) -> Result<(), Error> {
+        for (id, shape) in self.kernels.iter() {
+            let [local_x, local_y, local_z] = shape.block;
+            new.tables_mut().kernels.push(Kernel {
+                id,
+                process: shape.process,
+                name: self.shared(shape.name),
+                name_source: NameSource::EntryPoint,
+                entry_point: Some(self.shared(shape.mangled.unwrap_or(shape.name))),
+                source: None,
+                specialisation: None,
+                local_x,
+                local_y,
+                local_z,
+                full_name: None,
+                source_file: None,
+                source_file_hash: None,
+                registers: shape.registers,
+                local_bytes: shape.local_bytes,
+                static_shared_bytes: shape.static_shared_bytes,
+                dynamic_shared_bytes: shape.dynamic_shared_bytes,
+            });
+            new.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Returns the span from the first to the last time of all rows.
     fn extent(&self) -> Option<Span> {
-        let calls = self.calls.iter().map(|call| call.span);
-        let work = self.work.iter().filter_map(|work| work.span);
+        let calls = self.recorded.calls.iter().map(|(_, call)| call.span);
+        let work = (self.recorded.work.iter()).filter_map(|(_, _, work)| work.span);
         let ranges = self.ranges.iter();
         let ranges =
-            ranges.filter_map(|r| Span::between(r.start_ns, r.end_ns.unwrap_or(r.start_ns)));
+            ranges.filter_map(|r| Span::checked(r.start_ns, r.end_ns.unwrap_or(r.start_ns)));
         let ends = calls
             .chain(work)
             .chain(ranges)
             .map(|span| (span.start_ns, span.end_ns()));
         let whole = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        whole.and_then(|(start_ns, end_ns)| Span::between(start_ns, end_ns))
+        whole.and_then(|(start_ns, end_ns)| Span::checked(start_ns, end_ns))
     }
 }

@@ -1,7 +1,8 @@
 //! What rocprofv3 records of programs on AMD's GPUs, whatever it writes it into: the table of [`crate::rocprofv3`].
 
 use crate::profile::{
-    Call, Correlation, KernelShape, Profile, Range, Span, TextId, Work, WorkKind,
+    ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, KernelShape, Profile, Range, Span,
+    TextId,
 };
 use crate::transfers;
 use gapscope_trace::LossKind;
@@ -196,7 +197,7 @@ impl<'a> Recorded<'a> {
             stream,
             dispatch.correlation,
             dispatch.times,
-            WorkKind::Kernel { kernel, groups },
+            DeviceWorkKind::Kernel { kernel, groups },
         );
     }
 
@@ -218,7 +219,7 @@ impl<'a> Recorded<'a> {
         };
         let device = self.device(agent.or(copy.destination));
         let stream = copy.stream.map(|stream| self.stream(stream));
-        let work = WorkKind::Transfer {
+        let work = DeviceWorkKind::Transfer {
             kind,
             bytes: copy.bytes,
             host_memory: None,
@@ -232,23 +233,23 @@ impl<'a> Recorded<'a> {
         stream: Option<u32>,
         correlation: Option<Correlation>,
         times: Option<(i64, i64)>,
-        kind: WorkKind,
+        kind: DeviceWorkKind,
     ) {
         let queue = self.profile.queue(device, Some(0), stream);
-        self.profile.add_work(Work {
-            process: self.process,
+        let work = DeviceWork {
             queue,
-            correlation,
-            span: times.and_then(|(start_ns, end_ns)| Span::between(start_ns, end_ns)),
+            span: times.and_then(|(start_ns, end_ns)| Span::checked(start_ns, end_ns)),
             of_graph: false,
+            label: None,
             kind,
-        });
+        };
+        self.profile.add_work(self.process, correlation, work);
     }
 
     pub fn add_region(&mut self, region: Region) {
         let Some(span) = region
             .times
-            .and_then(|(start, end)| Span::between(start, end))
+            .and_then(|(start, end)| Span::checked(start, end))
         else {
             self.refused += 1;
             return;
@@ -276,14 +277,16 @@ impl<'a> Recorded<'a> {
             return;
         }
         let function = self.profile.function(region.operation);
-        self.profile.add_call(Call {
-            process: self.process,
+        let call = ApiCall {
             thread,
             correlation: region.correlation,
             span,
             function,
             result: gapscope_model::UNKNOWN_RESULT,
-        });
+            queue: CallQueue::Unknown,
+            host_functions: None,
+        };
+        self.profile.add_call(self.process, call);
     }
 
     pub fn add_memory(&mut self, memory: Memory) {

@@ -97,11 +97,11 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     let mut done = 0;
     planes.sort_by_key(|plane| plane.gpu.is_some());
     for plane in &planes {
-        work.add(plane)?;
+        work.add(plane);
         done += plane.bytes;
         output.progress(done, all);
     }
-    let (mut inventory, trace) = work.complete();
+    let (mut inventory, trace) = work.complete()?;
     if inventory.span_ns().is_none() {
         return Err(Error::NothingRecorded {
             reason: format!("{} has no events of GPUs or threads", path.display()),

@@ -17,6 +17,7 @@ mod kind;
 mod kinds;
 mod loss;
 pub mod python;
+mod span;
 
 pub use conditions::{Condition, THERMAL_STATE};
 pub use hardware::HardwareCounter;
@@ -26,3 +27,4 @@ pub use kinds::{
     SampleSource, StreamKind, SubmissionKind, ThreadState, Timing, TransferKind, UNKNOWN_RESULT,
 };
 pub use loss::{Ledger, Loss, LossKind};
+pub use span::{BETWEEN_POLLS_NS, OverheadKind, Span};

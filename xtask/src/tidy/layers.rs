@@ -6,6 +6,10 @@ use super::workspace::Package;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-model", &[]),
     ("gapscope-trace", &["gapscope-model"]),
+    (
+        "gapscope-timeline-builder",
+        &["gapscope-model", "gapscope-trace"],
+    ),
     ("gapscope-capture", &[]),
     ("gapscope-dependencies", &["gapscope-capture"]),
     (
@@ -49,6 +53,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-model",
             "gapscope-spool",
             "gapscope-stacks",
+            "gapscope-timeline-builder",
             "gapscope-trace",
         ],
     ),
@@ -58,7 +63,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["gapscope-trace", "gapscope-analysis", "gapscope-command"],
     ),
     ("gapscope-export", &["gapscope-trace", "gapscope-analysis"]),
-    ("gapscope-import", &["gapscope-model", "gapscope-trace"]),
+    (
+        "gapscope-import",
+        &[
+            "gapscope-model",
+            "gapscope-timeline-builder",
+            "gapscope-trace",
+        ],
+    ),
     (
         "gapscope-view",
         &[
@@ -78,7 +90,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-mcp", &["gapscope-command"]),
     (
         "gapscope-sdk",
-        &["gapscope-model", "gapscope-spool", "gapscope-trace"],
+        &[
+            "gapscope-model",
+            "gapscope-spool",
+            "gapscope-timeline-builder",
+            "gapscope-trace",
+        ],
     ),
     (
         "gapscope",

@@ -1,57 +1,42 @@
-//! From calls and work to the rows of a trace.
+//! Takes all that a collector kept and gives the rows of calls, work and labels, which `gapscope_timeline_builder` builds.
 
 use super::collect::Collector;
-use super::facts::{Call, Correlation, Work, WorkKind};
-use super::nesting::{Nesting, is_step, label_of};
-use super::polls::Polls;
+use super::collectives::{DOMAIN, function_of_payload};
+use super::facts::{Annotation, Call, Correlation, Work, WorkKind};
 use super::queues::Queues;
-use super::texts::TextId;
+use super::texts::{TextId, Texts};
 use crate::Error;
 use crate::functions::class_of;
-use gapscope_model::LossKind;
-use gapscope_model::cuda::FunctionClass;
-use gapscope_trace::ids::{
-    CommandBufferId, KernelId, LabelId, ProcessId, QueueId, SubmissionId, ThreadId,
+use gapscope_model::cuda::base_name;
+use gapscope_model::{OverheadKind, Span, UNKNOWN_RESULT};
+use gapscope_timeline_builder as builder;
+use gapscope_timeline_builder::{
+    ApiCall, CallQueue, CategoryId, DeviceWork, DeviceWorkKind, FileReasons, Function, FunctionId,
+    HostRange, Ids, Overhead, Reasons, Recorded, Shared, StreamEvent, StreamPlace,
 };
-use gapscope_trace::tables::{
-    CommandBuffer, Dispatch, HostCall, Marker, MarkerScope, Submission, SubmissionKind, Table,
-    Timing, Transfer,
-};
+use gapscope_trace::ids::{KernelId, ProcessId, QueueId};
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-/// Rows between two looks at whether a table has enough to be written.
-const ROWS_BETWEEN_FLUSHES: usize = 1 << 10;
+/// A step of the profiler's schedule: `ProfilerStep#12`. All are one label.
+const STEP: &str = "ProfilerStep#";
+/// The number of the domain of collectives. Labels of the profiler have none, which is 0.
+const COLLECTIVES: u32 = 1;
 
-/// What assembling needs besides what was collected.
+/// What the manifest needs of what was assembled.
 pub(super) struct Assembly {
     pub(super) queues: Queues,
     /// Kernels by shape and process.
     pub(super) kernels: FxHashMap<(u32, ProcessId), KernelId>,
-    classes: Vec<Option<FunctionClass>>,
-    nestings: Vec<Nesting>,
-    submissions: u64,
-    command_buffers: u64,
-    /// Submissions of each queue, in order of time.
-    pub(super) on_queue: FxHashMap<QueueId, Vec<(i64, SubmissionId)>>,
-    /// The process of what no call launched.
+    /// The process of work that no call launched.
     pub(super) main: ProcessId,
-    pub(super) early: u64,
-    polls: Polls,
-}
-
-/// The launch that work belongs to.
-#[derive(Clone, Copy)]
-struct Launch {
-    process: ProcessId,
-    submission: Option<SubmissionId>,
-    start_ns: i64,
-    label: Option<LabelId>,
-    of_graph: bool,
+    functions: FxHashMap<TextId, FunctionId>,
+    recorded: Recorded,
 }
 
 impl Assembly {
-    /// Makes rows of all that a collector kept.
+    /// Writes the rows of all that a collector kept.
     ///
     /// # Errors
     /// The system refuses.
@@ -61,376 +46,302 @@ impl Assembly {
         let mut assembly = Assembly {
             queues: Queues::default(),
             kernels: FxHashMap::default(),
-            classes: Vec::new(),
-            nestings: Vec::new(),
-            submissions: 0,
-            command_buffers: 0,
-            on_queue: FxHashMap::default(),
             main,
-            early: 0,
-            polls: Polls::default(),
+            functions: FxHashMap::default(),
+            recorded: Recorded::default(),
         };
-        assembly.annotations(found)?;
-        assembly.calls(found)?;
+        let calls = std::mem::take(&mut found.calls);
+        let launches = assembly.launches(&calls, found);
+        assembly.annotations(found);
+        assembly.collectives(&calls, &launches, found);
+        assembly.work(&calls, &launches, found);
+        assembly.calls(&calls, found);
         assembly.overheads(found);
-        assembly.dependencies(found);
-        Ok(assembly)
-    }
-
-    /// Markers and labels of the ranges that label work.
-    fn annotations(&mut self, found: &mut Collector) -> Result<(), Error> {
-        // A step is of the whole process: work that another thread launches in it, such as that of a backward pass, is its too.
-        let mut steps = FxHashMap::<ProcessId, Vec<_>>::default();
-        for lane in &found.lanes.all {
-            let own = lane.annotations.iter();
-            let of_step = own.filter(|range| is_step(range.name, &found.texts));
-            steps
-                .entry(lane.process)
-                .or_default()
-                .extend(of_step.copied());
-        }
-        for at in 0..found.lanes.all.len() {
-            let lane = &mut found.lanes.all[at];
-            let (process, thread) = (lane.process, lane.thread);
-            let mut ranges = std::mem::take(&mut lane.annotations);
-            let own = ranges.len();
-            if !ranges.iter().any(|range| is_step(range.name, &found.texts)) {
-                ranges.extend(steps.get(&process).into_iter().flatten().copied());
-            }
-            let is_own: FxHashMap<(i64, i64, TextId), ()> = ranges[..own]
-                .iter()
-                .map(|range| ((range.start_ns, range.end_ns, range.name), ()))
-                .collect();
-            let nesting = Nesting::of(ranges, &found.texts, &mut found.labels);
-            for (index, labelled) in nesting.ranges.iter().enumerate() {
-                let range = labelled.range;
-                if !is_own.contains_key(&(range.start_ns, range.end_ns, range.name)) {
-                    continue;
-                }
-                let payload = label_of(found.texts.get(range.name)).1.map(Arc::from);
-                found.new.tables_mut().markers.push(Marker {
-                    process,
-                    scope: MarkerScope::Thread,
-                    label: labelled.label,
-                    queue: None,
-                    thread: Some(thread),
-                    command_buffer: None,
-                    start_ns: Some(range.start_ns),
-                    duration_ns: Some(range.end_ns - range.start_ns),
-                    domain: None,
-                    category: None,
-                    payload,
-                });
-                if index % ROWS_BETWEEN_FLUSHES == 0 {
-                    found.new.flush()?;
-                }
-            }
-            self.nestings.push(nesting);
-        }
-        Ok(())
-    }
-
-    fn class(&mut self, function: TextId, found: &Collector) -> FunctionClass {
-        let at = function.0 as usize;
-        if let Some(Some(class)) = self.classes.get(at) {
-            return *class;
-        }
-        let class = class_of(found.texts.get(function)).unwrap_or_default();
-        if self.classes.len() <= at {
-            self.classes.resize(at + 1, None);
-        }
-        self.classes[at] = Some(class);
-        class
-    }
-
-    fn calls(&mut self, found: &mut Collector) -> Result<(), Error> {
-        let mut calls = std::mem::take(&mut found.calls);
-        calls.sort_by_key(|call| (call.start_ns, call.correlation));
-        let works = std::mem::take(&mut found.works);
-        let mut order: Vec<u32> = (0..works.len() as u32).collect();
-        order.sort_by_key(|at| {
-            let work = &works[*at as usize];
-            (work.correlation, work.start_ns)
-        });
-        // Where the work of a correlation begins in that order.
-        let mut first: FxHashMap<Correlation, u32> = FxHashMap::default();
-        for (at, index) in order.iter().enumerate() {
-            let correlation = works[*index as usize].correlation;
-            first.entry(correlation).or_insert(at as u32);
-        }
-        first.remove(&Correlation::NONE);
-        let owners = self.owners(&calls, &first, found);
-        let collectives: FxHashMap<usize, String> =
-            std::mem::take(&mut found.collectives).into_iter().collect();
-        let waits: FxHashMap<Correlation, u32> = (found.synchronisations.iter())
-            .filter_map(|wait| Some((wait.correlation, wait.stream?)))
-            .collect();
-        let mut done = vec![false; order.len()];
-        for (index, call) in calls.iter().enumerate() {
-            let own = owners.get(&call.correlation) == Some(&(index as u32));
-            let works_of = own.then(|| first[&call.correlation] as usize);
-            match works_of {
-                Some(from) => {
-                    let mine = order[from..]
-                        .iter()
-                        .take_while(|at| works[**at as usize].correlation == call.correlation);
-                    let mine: Vec<u32> = mine.copied().collect();
-                    done[from..from + mine.len()].fill(true);
-                    self.launch(found, call, &mine, &works, &collectives);
-                }
-                None => {
-                    let queue = waits.get(&call.correlation).map(|stream| {
-                        let process = found.lanes.all[call.lane as usize].process;
-                        self.queues.of(process, *stream, found.streams.all())
-                    });
-                    self.host_call(found, call, queue);
-                }
-            }
-            if index % ROWS_BETWEEN_FLUSHES == 0 {
-                found.new.flush()?;
-            }
-        }
-        self.polls.end(found.new.tables_mut());
-        let rest: Vec<u32> = (order.iter().zip(&done))
-            .filter(|(_, done)| !**done)
-            .map(|(at, _)| *at)
-            .collect();
-        found.calls = calls;
-        self.without_call(found, &rest, &works)
-    }
-
-    /// Which call launched the work of a correlation: one that launches, if there are several.
-    fn owners(
-        &mut self,
-        calls: &[Call],
-        first: &FxHashMap<Correlation, u32>,
-        found: &Collector,
-    ) -> FxHashMap<Correlation, u32> {
-        let mut owners: FxHashMap<Correlation, u32> = FxHashMap::default();
-        for (index, call) in calls.iter().enumerate() {
-            if !first.contains_key(&call.correlation) {
-                continue;
-            }
-            let launches =
-                |this: &mut Self, call: &Call| this.class(call.function, found).submission_kind();
-            let before = owners.get(&call.correlation).copied();
-            let better = before.is_none_or(|before| {
-                launches(self, &calls[before as usize]).is_none() && launches(self, call).is_some()
-            });
-            if better {
-                owners.insert(call.correlation, index as u32);
-            }
-        }
-        owners
-    }
-
-    /// A call that launched work.
-    fn launch(
-        &mut self,
-        found: &mut Collector,
-        call: &Call,
-        mine: &[u32],
-        works: &[Work],
-        collectives: &FxHashMap<usize, String>,
-    ) {
-        let class = self.class(call.function, found);
-        let lane = &found.lanes.all[call.lane as usize];
-        let (process, thread) = (lane.process, lane.thread);
-        let (first, count) = (&works[mine[0] as usize], mine.len());
-        let queue = self.queues.of(process, first.stream, found.streams.all());
-        let of_graph = class == FunctionClass::LaunchGraph
-            || (class == FunctionClass::Unknown && first.of_graph);
-        let kind = class.submission_kind().unwrap_or(match first.kind {
-            _ if of_graph => SubmissionKind::Graph,
-            WorkKind::Kernel { .. } => SubmissionKind::Kernel,
-            WorkKind::Transfer { .. } => SubmissionKind::Transfer,
-        });
-        self.submissions += 1;
-        let submission = SubmissionId(self.submissions);
-        let on_queue = self.on_queue.entry(queue).or_default();
-        on_queue.push((call.start_ns, submission));
-        let function = found.texts.get(call.function).clone();
-        found.new.tables_mut().submissions.push(Submission {
-            id: submission,
-            process,
-            queue,
-            kind,
-            thread: Some(thread),
-            start_ns: call.start_ns,
-            duration_ns: call.duration_ns,
-            command_buffers: u32::from(of_graph),
-            function: Some(function),
-        });
-        if class == FunctionClass::CopyAndWait {
-            self.host_call(found, call, Some(queue));
-        }
-        let launch = Launch {
-            process,
-            submission: Some(submission),
-            start_ns: call.start_ns,
-            label: self.nestings[call.lane as usize].at(call.start_ns),
-            of_graph,
-        };
-        if let Some(payload) = mine.iter().find_map(|at| collectives.get(&(*at as usize))) {
-            collective(found, call, (process, thread), payload);
-        }
-        debug_assert!(count > 0);
-        self.write(found, launch, mine, works);
-    }
-
-    /// Work whose call is not in the file.
-    fn without_call(
-        &mut self,
-        found: &mut Collector,
-        rest: &[u32],
-        works: &[Work],
-    ) -> Result<(), Error> {
-        let reason = match found.calls.is_empty() {
+        assembly.stream_events(found);
+        let without_call = match calls.is_empty() {
             true => "the file has no calls of a runtime",
             false => "the file has no call with their correlation",
         };
-        found
-            .ledger
-            .add(LossKind::HostCallsOfWork, rest.len() as u64, reason);
-        let same = |a: &u32, b: &u32| {
-            let (a, b) = (&works[*a as usize], &works[*b as usize]);
-            a.of_graph && b.of_graph && a.correlation == b.correlation
+        let reasons = FileReasons::default();
+        let reasons = FileReasons {
+            work: Reasons {
+                without_call,
+                ..reasons.work
+            },
+            unknown_waits: "the calls that recorded their events are not in the file",
+            ..reasons
         };
-        for (index, group) in rest.chunk_by(same).enumerate() {
-            let first = &works[group[0] as usize];
-            let launch = Launch {
-                process: self.main,
-                submission: None,
-                start_ns: i64::MIN,
-                label: first.label,
-                of_graph: first.of_graph && first.correlation != Correlation::NONE,
-            };
-            self.write(found, launch, group, works);
-            if index % ROWS_BETWEEN_FLUSHES == 0 {
-                found.new.flush()?;
-            }
-        }
-        Ok(())
+        let shared = Shared {
+            labels: &mut found.labels,
+            ledger: &mut found.ledger,
+            ids: &mut Ids::default(),
+            reasons,
+        };
+        std::mem::take(&mut assembly.recorded).build(shared, &mut found.new)?;
+        Ok(assembly)
     }
 
-    /// The rows of a launch's work.
-    fn write(&mut self, found: &mut Collector, launch: Launch, mine: &[u32], works: &[Work]) {
-        let command_buffer = launch.of_graph.then(|| {
-            self.command_buffers += 1;
-            CommandBufferId(self.command_buffers)
-        });
-        let (mut dispatches, mut transfers) = (0, 0);
-        let (mut start_ns, mut end_ns) = (i64::MAX, i64::MIN);
-        let submission = launch.submission.filter(|_| command_buffer.is_none());
-        for (position, at) in mine.iter().enumerate() {
-            let work = &works[*at as usize];
-            let queue = self
-                .queues
-                .of(launch.process, work.stream, found.streams.all());
-            self.early += u64::from(work.start_ns < launch.start_ns);
-            start_ns = start_ns.min(work.start_ns);
-            end_ns = end_ns.max(work.start_ns + work.duration_ns);
-            let label = work.label.or(launch.label);
-            let position = position as u32;
-            let tables = found.new.tables_mut();
-            match work.kind {
-                WorkKind::Kernel { shape, groups } => {
-                    dispatches += 1;
-                    let next = KernelId(self.kernels.len() as u32 + 1);
-                    let kernel = *(self.kernels)
-                        .entry((shape, launch.process))
-                        .or_insert(next);
-                    let [groups_x, groups_y, groups_z] = groups.map(|g| Some(g).filter(|g| *g > 0));
-                    tables.dispatches.push(Dispatch {
-                        command_buffer,
-                        position,
-                        queue,
-                        kernel,
-                        start_ns: Some(work.start_ns),
-                        duration_ns: Some(work.duration_ns),
-                        groups_x,
-                        groups_y,
-                        groups_z,
-                        bindings: None,
-                        label,
-                        submission,
-                    });
+    /// Returns the call that launched the work of each correlation: one that launches, if several have the correlation.
+    fn launches(&mut self, calls: &[Call], found: &Collector) -> FxHashMap<Correlation, u32> {
+        let mut launches: FxHashMap<Correlation, u32> = FxHashMap::default();
+        for (index, call) in (0..).zip(calls) {
+            if call.correlation == Correlation::NONE {
+                continue;
+            }
+            let is_launch = |assembly: &mut Self, call: &Call| {
+                let function = assembly.function(call.function, &found.texts);
+                let functions = &assembly.recorded.functions;
+                functions[function.0 as usize]
+                    .class
+                    .submission_kind()
+                    .is_some()
+            };
+            match launches.entry(call.correlation) {
+                Entry::Vacant(entry) => {
+                    entry.insert(index);
                 }
-                WorkKind::Transfer {
-                    kind,
-                    bytes,
-                    host_memory,
-                } => {
-                    transfers += 1;
-                    tables.transfers.push(Transfer {
-                        command_buffer,
-                        position,
-                        queue,
-                        kind,
-                        bytes,
-                        start_ns: Some(work.start_ns),
-                        duration_ns: Some(work.duration_ns),
-                        source: None,
-                        destination: None,
-                        label,
-                        submission,
-                        host_memory,
-                    });
+                Entry::Occupied(mut entry) => {
+                    let before = &calls[*entry.get() as usize];
+                    if !is_launch(self, before) && is_launch(self, call) {
+                        entry.insert(index);
+                    }
                 }
             }
         }
-        if let Some(id) = command_buffer {
-            let first = &works[mine[0] as usize];
-            let queue = self
-                .queues
-                .of(launch.process, first.stream, found.streams.all());
-            found.new.tables_mut().command_buffers.push(CommandBuffer {
-                id,
-                process: launch.process,
-                queue,
-                submission: launch.submission.unwrap_or(SubmissionId(u64::MAX)),
-                start_ns: Some(start_ns),
-                duration_ns: Some(end_ns - start_ns),
-                seen_ns: None,
-                timing: Timing::Measured,
-                dispatches,
-                transfers,
-                label: launch.label,
-                name: None,
-                host_functions: None,
+        launches
+    }
+
+    fn function(&mut self, name: TextId, texts: &Texts) -> FunctionId {
+        let functions = &mut self.recorded.functions;
+        *self.functions.entry(name).or_insert_with(|| {
+            let name = texts.get(name);
+            functions.push(Function {
+                class: class_of(name).unwrap_or_default(),
+                name: Arc::from(base_name(name)),
+            });
+            FunctionId(functions.len() as u32 - 1)
+        })
+    }
+
+    /// The ranges that label work.
+    fn annotations(&mut self, found: &mut Collector) {
+        // A step is of the whole process: work that another thread launches in it, such as that of a backward pass, is its too.
+        let is_step = |range: &Annotation| found.texts.get(range.name).starts_with(STEP);
+        let mut steps = FxHashMap::<ProcessId, Vec<Annotation>>::default();
+        for lane in &found.lanes.all {
+            let of_process = steps.entry(lane.process).or_default();
+            of_process.extend(lane.annotations.iter().filter(|range| is_step(range)));
+        }
+        for lane in &found.lanes.all {
+            let of_others = match lane.annotations.iter().any(is_step) {
+                true => &[],
+                false => steps.get(&lane.process).map_or(&[][..], Vec::as_slice),
+            };
+            let own = lane.annotations.iter().map(|range| (range, true));
+            for (range, has_row) in own.chain(of_others.iter().map(|range| (range, false))) {
+                let (text, payload) = label_of(found.texts.get(range.name));
+                self.recorded.ranges.push(HostRange {
+                    process: lane.process,
+                    thread: Some(lane.thread),
+                    of_process: false,
+                    text: found.labels.text(text),
+                    domain: 0,
+                    category: CategoryId::default(),
+                    payload: payload.map(Arc::from),
+                    start_ns: range.start_ns,
+                    end_ns: Some(range.end_ns),
+                    labels_work: true,
+                    has_row,
+                });
+            }
+        }
+    }
+
+    /// Ranges around the calls that launched collectives, as NCCL's own would be.
+    fn collectives(
+        &mut self,
+        calls: &[Call],
+        launches: &FxHashMap<Correlation, u32>,
+        found: &mut Collector,
+    ) {
+        let mut done = FxHashMap::default();
+        for (work, payload) in std::mem::take(&mut found.collectives) {
+            let correlation = found.works[work].correlation;
+            let (Some(call), Some(function)) = (
+                launches.get(&correlation).map(|at| &calls[*at as usize]),
+                function_of_payload(&payload),
+            ) else {
+                continue;
+            };
+            if done.insert(correlation, ()).is_some() {
+                continue;
+            }
+            let lane = &found.lanes.all[call.lane as usize];
+            self.recorded.name_domain(COLLECTIVES, || DOMAIN.into());
+            self.recorded.ranges.push(HostRange {
+                process: lane.process,
+                thread: Some(lane.thread),
+                of_process: false,
+                text: found.labels.text(function),
+                domain: COLLECTIVES,
+                category: CategoryId::default(),
+                payload: Some(payload.into()),
+                start_ns: call.start_ns,
+                end_ns: Some(call.start_ns + call.duration_ns),
+                labels_work: false,
+                has_row: true,
             });
         }
     }
 
-    /// A call that launched nothing that is in the file.
-    fn host_call(&mut self, found: &mut Collector, call: &Call, queue: Option<QueueId>) {
-        let class = self.class(call.function, found);
-        let lane = &found.lanes.all[call.lane as usize];
-        let row = HostCall {
-            process: lane.process,
-            thread: Some(lane.thread),
-            call: class.host_call_kind(),
-            start_ns: call.start_ns,
-            duration_ns: call.duration_ns,
-            count: 1,
-            busy_ns: call.duration_ns,
-            queue,
-            bytes: None,
-            result: 0,
-            function: Some(found.texts.get(call.function).clone()),
-        };
-        let tables = found.new.tables_mut();
-        match class.is_poll() {
-            true => self.polls.poll(row, tables),
-            false => {
-                self.polls.end_of(row.process, row.thread, tables);
-                tables.host_calls.push(row);
+    /// Work of devices. A device's events do not name the host's process: it is that of the call that launched them.
+    fn work(
+        &mut self,
+        calls: &[Call],
+        launches: &FxHashMap<Correlation, u32>,
+        found: &mut Collector,
+    ) {
+        for work in std::mem::take(&mut found.works) {
+            let call = launches.get(&work.correlation);
+            let process = match call.map(|at| &calls[*at as usize]) {
+                Some(call) => found.lanes.all[call.lane as usize].process,
+                None => self.main,
+            };
+            let correlation = wide(work.correlation);
+            let work = self.device_work(&work, process, found);
+            self.recorded.work.push((process, correlation, work));
+        }
+    }
+
+    fn device_work(&mut self, work: &Work, process: ProcessId, found: &Collector) -> DeviceWork {
+        let kind = match work.kind {
+            WorkKind::Kernel { shape, groups } => {
+                let next = KernelId(self.kernels.len() as u32 + 1);
+                let kernel = *self.kernels.entry((shape, process)).or_insert(next);
+                let groups = groups.map(|groups| Some(groups).filter(|groups| *groups > 0));
+                DeviceWorkKind::Kernel { kernel, groups }
             }
+            WorkKind::Transfer {
+                kind,
+                bytes,
+                host_memory,
+            } => DeviceWorkKind::Transfer {
+                kind,
+                bytes,
+                host_memory,
+            },
+        };
+        DeviceWork {
+            queue: self.queue(process, work.stream, found),
+            span: Some(Span {
+                start_ns: work.start_ns,
+                duration_ns: work.duration_ns,
+            }),
+            of_graph: work.of_graph && work.correlation != Correlation::NONE,
+            label: work.label,
+            kind,
+        }
+    }
+
+    fn queue(&mut self, process: ProcessId, stream: u32, found: &Collector) -> QueueId {
+        self.queues.of(process, stream, found.streams.all())
+    }
+
+    fn calls(&mut self, calls: &[Call], found: &mut Collector) {
+        let waits: FxHashMap<Correlation, u32> = (found.synchronisations.iter())
+            .filter_map(|wait| Some((wait.correlation, wait.stream?)))
+            .collect();
+        for call in calls {
+            let lane = &found.lanes.all[call.lane as usize];
+            let (process, thread) = (lane.process, Some(lane.thread));
+            let function = self.function(call.function, &found.texts);
+            let is_poll = self.recorded.functions[function.0 as usize].class.is_poll();
+            let queue = waits.get(&call.correlation).map(|stream| *stream);
+            let queue = queue.map(|stream| self.queue(process, stream, found));
+            let call = ApiCall {
+                function,
+                thread,
+                correlation: wide(call.correlation),
+                span: Span {
+                    start_ns: call.start_ns,
+                    duration_ns: call.duration_ns,
+                },
+                // What a poll found is not in the file.
+                result: if is_poll { UNKNOWN_RESULT } else { 0 },
+                queue: queue.map_or(CallQueue::Unknown, CallQueue::Known),
+                host_functions: None,
+            };
+            self.recorded.calls.push((process, call));
+        }
+    }
+
+    /// Time that the driver or the tracing took.
+    fn overheads(&mut self, found: &mut Collector) {
+        for overhead in std::mem::take(&mut found.overheads) {
+            let name = found.texts.get(overhead.function);
+            let overhead = Overhead {
+                thread: None,
+                span: Span {
+                    start_ns: overhead.start_ns,
+                    duration_ns: overhead.duration_ns,
+                },
+                kind: match OverheadKind::from_tool_name(name) {
+                    OverheadKind::Unknown => OverheadKind::Instrumentation,
+                    kind => kind,
+                },
+                tool: "CUPTI",
+            };
+            self.recorded.overheads.push((self.main, overhead));
+        }
+    }
+
+    /// Waits of streams for events. They name the call that recorded the event, which therefore stands for it.
+    fn stream_events(&mut self, found: &mut Collector) {
+        for wait in std::mem::take(&mut found.synchronisations) {
+            let (Some(stream), Some(waits_on), Some(waiting)) =
+                (wait.stream, wait.waits_on, wide(wait.correlation))
+            else {
+                continue;
+            };
+            let process = self.main;
+            let event = wait.recorded_by.0;
+            if let Some(recording) = wide(wait.recorded_by) {
+                let place = StreamPlace {
+                    queue: self.queue(process, waits_on, found),
+                    correlation: recording,
+                };
+                self.recorded.events.push(StreamEvent {
+                    process,
+                    place,
+                    event,
+                });
+            }
+            let place = StreamPlace {
+                queue: self.queue(process, stream, found),
+                correlation: waiting,
+            };
+            self.recorded.waits.push(StreamEvent {
+                process,
+                place,
+                event,
+            });
         }
     }
 }
 
-/// The process that made most calls, or the only one.
+fn wide(correlation: Correlation) -> Option<builder::Correlation> {
+    (correlation != Correlation::NONE).then_some(builder::Correlation(correlation.0))
+}
+
+/// Returns the text of an annotation's label, and what tells its instances apart.
+fn label_of(name: &str) -> (&str, Option<&str>) {
+    match name.strip_prefix(STEP) {
+        Some(number) => (&STEP[..STEP.len() - 1], Some(number)),
+        None => (name, None),
+    }
+}
+
+/// Returns the process that made most calls, or the only one.
 fn main_process(found: &mut Collector) -> ProcessId {
     let mut calls: FxHashMap<ProcessId, u64> = FxHashMap::default();
     for lane in &found.lanes.all {
@@ -449,28 +360,13 @@ fn main_process(found: &mut Collector) -> ProcessId {
     }
 }
 
-/// The range around a collective, as NCCL's own would be.
-fn collective(
-    found: &mut Collector,
-    call: &Call,
-    (process, thread): (ProcessId, ThreadId),
-    payload: &str,
-) {
-    let Some(function) = super::collectives::function_of_payload(payload) else {
-        return;
-    };
-    let label = found.labels.named(None, function);
-    found.new.tables_mut().markers.push(Marker {
-        process,
-        scope: MarkerScope::Thread,
-        label,
-        queue: None,
-        thread: Some(thread),
-        command_buffer: None,
-        start_ns: Some(call.start_ns),
-        duration_ns: Some(call.duration_ns),
-        domain: Some(super::collectives::DOMAIN.into()),
-        category: None,
-        payload: Some(payload.into()),
-    });
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_steps_of_the_schedule_are_one_label() {
+        assert_eq!(label_of("ProfilerStep#12"), ("ProfilerStep", Some("12")));
+        assert_eq!(label_of("forward"), ("forward", None));
+    }
 }

@@ -21,7 +21,7 @@ pub(super) fn finish(
     options: &Options,
 ) -> Result<Manifest, Error> {
     kernels(found, assembly);
-    losses(found, assembly, summary);
+    losses(found, summary);
     let main = assembly.main;
     let device = |number| assembly.queues.device_of(main, number);
     found.counters.push_into(device, found.new.tables_mut());
@@ -120,11 +120,9 @@ fn kernels(found: &mut Collector, assembly: &Assembly) {
     }
 }
 
-fn losses(found: &mut Collector, assembly: &Assembly, summary: &Summary) {
+fn losses(found: &mut Collector, summary: &Summary) {
     found.finish_ranges();
     let ledger = &mut found.ledger;
-    let reason = "the work seems to begin before the call that launched it";
-    ledger.add(LossKind::PlausibleDeviceTimes, assembly.early, reason);
     let values = LossKind::Other("values of counters".into());
     ledger.add(values, found.counters.lost, "they are not numbers");
     let events = || LossKind::Other("events".into());

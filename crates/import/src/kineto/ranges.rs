@@ -6,8 +6,9 @@ use super::facts::{Lane, Open};
 use super::texts::TextId;
 use crate::Error;
 use gapscope_model::LossKind;
+use gapscope_timeline_builder::rows;
 use gapscope_trace::ids::LabelId;
-use gapscope_trace::tables::{Marker, MarkerScope, Table};
+use gapscope_trace::tables::{Marker, MarkerScope};
 use std::sync::Arc;
 
 impl Collector<'_, '_> {
@@ -38,19 +39,16 @@ impl Collector<'_, '_> {
         } = self.lanes.all[lane as usize];
         let category = category.map(|category| self.texts.get(category).clone());
         self.markers += 1;
-        self.new.tables_mut().markers.push(Marker {
-            process,
-            scope: MarkerScope::Thread,
-            label,
-            queue: None,
+        let scope = MarkerScope::Thread;
+        let row = rows::marker_row(process, scope, label, Some(start_ns), Some(duration_ns));
+        let row = Marker {
             thread: Some(thread),
-            command_buffer: None,
-            start_ns: Some(start_ns),
-            duration_ns: Some(duration_ns),
             domain: Some(self.texts.get(domain).clone()),
             category,
             payload,
-        });
+            ..row
+        };
+        rows::marker(self.new.tables_mut(), row);
         match self.markers % 1024 {
             0 => self.new.flush(),
             _ => Ok(()),

@@ -2,7 +2,9 @@
 
 use super::Import;
 use crate::Error;
-use crate::profile::{Correlation, EventOnQueue, KernelShape, Span, TextId, Work, WorkKind};
+use crate::profile::{
+    Correlation, DeviceWork, DeviceWorkKind, KernelShape, Span, StreamEvent, StreamPlace, TextId,
+};
 use crate::sqlite::Row;
 use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::{MemoryPlace, TransferKind};
@@ -31,7 +33,7 @@ impl Import {
             let (kind, host_end) = transfer_kind(row.integer(OWN + 2));
             let host_end = host_end.and_then(|end| row.integer(OWN + end));
             let managed = matches!(row.integer(OWN + 2), Some(11..=13));
-            let work = WorkKind::Transfer {
+            let work = DeviceWorkKind::Transfer {
                 kind,
                 bytes: row.small(OWN + 1),
                 host_memory: match managed {
@@ -43,7 +45,7 @@ impl Import {
         })?;
         let columns = columns!["graphNodeId", "bytes"];
         self.scan("CUPTI_ACTIVITY_KIND_MEMSET", &columns, |import, row| {
-            let work = WorkKind::Transfer {
+            let work = DeviceWorkKind::Transfer {
                 kind: TransferKind::Fill,
                 bytes: row.small(OWN + 1),
                 host_memory: None,
@@ -54,7 +56,7 @@ impl Import {
             "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
             &columns![],
             |import, row| {
-                import.add_work(row, Some(1), WorkKind::Graph);
+                import.add_work(row, Some(1), DeviceWorkKind::Graph);
             },
         )?;
         self.read_order()
@@ -103,24 +105,28 @@ impl Import {
                 dynamic_shared_bytes: row.small(OWN + 13),
             });
             let groups = std::array::from_fn(|at| row.small(OWN + 4 + at));
-            import.add_work(row, row.integer(OWN), WorkKind::Kernel { kernel, groups });
+            import.add_work(
+                row,
+                row.integer(OWN),
+                DeviceWorkKind::Kernel { kernel, groups },
+            );
         })?;
         Ok(())
     }
 
-    fn add_work(&mut self, row: &Row, graph_node: Option<i64>, kind: WorkKind) {
+    fn add_work(&mut self, row: &Row, graph_node: Option<i64>, kind: DeviceWorkKind) {
         let Some((process, queue)) = self.place(row) else {
             return;
         };
         let times = row.integer(0).zip(row.integer(1));
-        self.profile.add_work(Work {
-            process,
+        let work = DeviceWork {
             queue,
-            correlation: correlation(row),
-            span: times.and_then(|(start_ns, end_ns)| Span::between(start_ns, end_ns)),
+            span: times.and_then(|(start_ns, end_ns)| Span::checked(start_ns, end_ns)),
             of_graph: graph_node.is_some_and(|node| node != 0),
+            label: None,
             kind,
-        });
+        };
+        self.profile.add_work(process, correlation(row), work);
     }
 
     /// The process and the queue of a row; `None` where the process is not wanted.
@@ -162,10 +168,9 @@ impl Import {
                     (Some(WAIT_FOR_STREAM), _) => {
                         import.profile.add_awaited(process, correlation, queue)
                     }
-                    (_, Some(event)) => import.profile.add_wait(EventOnQueue {
+                    (_, Some(event)) => import.profile.add_wait(StreamEvent {
                         process,
-                        queue,
-                        correlation,
+                        place: StreamPlace { queue, correlation },
                         event,
                     }),
                     _ => {}
@@ -180,10 +185,9 @@ impl Import {
                 return;
             };
             if let Some((process, queue)) = import.known_place(row) {
-                import.profile.add_event(EventOnQueue {
+                import.profile.add_event(StreamEvent {
                     process,
-                    queue,
-                    correlation,
+                    place: StreamPlace { queue, correlation },
                     event,
                 });
             }

@@ -2,9 +2,9 @@
 
 use super::{Import, thread_of};
 use crate::Error;
-use crate::profile::{Call, Correlation, FunctionId, Overhead, Span};
+use crate::profile::{ApiCall, CallQueue, Correlation, FunctionId, Overhead, Span};
+use gapscope_model::OverheadKind;
 use gapscope_trace::LossKind;
-use gapscope_trace::tables::HostCallKind;
 use rustc_hash::FxHashMap;
 
 const CALLS: [&str; 6] = [
@@ -36,18 +36,20 @@ impl Import {
                     refused += 1;
                     return;
                 };
-                let Some(span) = Span::between(start_ns, end_ns) else {
+                let Some(span) = Span::checked(start_ns, end_ns) else {
                     refused += 1;
                     return;
                 };
-                import.profile.add_call(Call {
-                    process,
+                let call = ApiCall {
                     thread: row.integer(2).map(thread_of),
                     correlation: row.small(3).map(Correlation),
                     span,
                     function,
                     result: row.small(5).unwrap_or(gapscope_model::UNKNOWN_RESULT),
-                });
+                    queue: CallQueue::Unknown,
+                    host_functions: None,
+                };
+                import.profile.add_call(process, call);
             })?;
         }
         let reason = "the file has no times of them, or impossible ones";
@@ -58,21 +60,21 @@ impl Import {
     }
 
     fn read_overheads(&mut self) -> Result<(), Error> {
-        let mut kinds: FxHashMap<i64, (HostCallKind, &'static str)> = FxHashMap::default();
+        let mut kinds: FxHashMap<i64, OverheadKind> = FxHashMap::default();
         self.scan("ENUM_CUPTI_OVERHEAD_TYPE", &["id", "name"], |_, row| {
             if let (Some(id), Some(name)) = (row.integer(0), row.string(1)) {
-                kinds.insert(id, overhead(&name));
+                kinds.insert(id, OverheadKind::from_tool_name(&name));
             }
         })?;
         let columns = ["start", "end", "globalTid", "overheadType"];
         let mut refused = 0;
         self.scan("CUPTI_ACTIVITY_KIND_OVERHEAD", &columns, |import, row| {
             let known = row.integer(3).and_then(|kind| kinds.get(&kind)).copied();
-            let (kind, name) = known.unwrap_or(overhead(""));
-            refused += import.overhead(row, kind, name);
+            let kind = known.unwrap_or(OverheadKind::Unknown);
+            refused += import.overhead(row, kind, "CUPTI");
         })?;
         self.scan("PROFILER_OVERHEAD", &columns, |import, row| {
-            refused += import.overhead(row, HostCallKind::Recording, "Nsight Systems");
+            refused += import.overhead(row, OverheadKind::Instrumentation, "Nsight Systems");
         })?;
         let reason = "the file has no times of them, or impossible ones";
         self.profile
@@ -85,8 +87,8 @@ impl Import {
     fn overhead(
         &mut self,
         row: &crate::sqlite::Row,
-        kind: HostCallKind,
-        name: &'static str,
+        kind: OverheadKind,
+        tool: &'static str,
     ) -> u64 {
         let Some(process) = self.process(row.integer(2)) else {
             return 0;
@@ -94,34 +96,16 @@ impl Import {
         let (Some(start_ns), Some(end_ns)) = (row.integer(0), row.integer(1)) else {
             return 1;
         };
-        let Some(span) = Span::between(start_ns, end_ns) else {
+        let Some(span) = Span::checked(start_ns, end_ns) else {
             return 1;
         };
-        self.profile.add_overhead(Overhead {
-            process,
+        let overhead = Overhead {
             thread: row.integer(2).map(thread_of),
             span,
             kind,
-            name,
-        });
+            tool,
+        };
+        self.profile.add_overhead(process, overhead);
         0
-    }
-}
-
-/// What an overhead of CUPTI is, as a recording of gapscope has it.
-fn overhead(name: &str) -> (HostCallKind, &'static str) {
-    let has = |word: &str| name.contains(word);
-    if has("COMPILER") {
-        (HostCallKind::LoadModule, "driver compiler")
-    } else if has("MODULE_LOADING") {
-        (HostCallKind::LoadModule, "lazy module loading")
-    } else if has("FUNCTION_LOADING") {
-        (HostCallKind::LoadModule, "lazy function loading")
-    } else if has("COMMAND_BUFFER_FULL") {
-        (HostCallKind::QueueFull, "driver queue full")
-    } else if has("CUPTI") {
-        (HostCallKind::Recording, "CUPTI")
-    } else {
-        (HostCallKind::OtherCall, "unknown overhead")
     }
 }

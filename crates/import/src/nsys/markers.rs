@@ -221,7 +221,7 @@ impl Import {
                     return;
                 };
                 let times = row.integer(0).zip(row.integer(1));
-                let Some(span) = times.and_then(|(start, end)| Span::between(start, end)) else {
+                let Some(span) = times.and_then(|(start, end)| Span::checked(start, end)) else {
                     refused += 1;
                     return;
                 };

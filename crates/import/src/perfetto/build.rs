@@ -3,10 +3,12 @@
 use super::preface::Preface;
 use crate::inventory::Inventory;
 use crate::output::NewTrace;
+use gapscope_model::Span;
+use gapscope_timeline_builder::rows;
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Api;
-use gapscope_trace::tables::{CommandBuffer, Submission, SubmissionKind, Table, Timing};
+use gapscope_trace::tables::{CommandBuffer, Submission, SubmissionKind, Timing};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -169,7 +171,7 @@ impl Builder {
                 self.halves.insert(call.id, Half::Whole);
                 call.queue = queue;
                 call.kind = kind;
-                self.trace.tables_mut().submissions.push(call);
+                rows::submission(self.trace.tables_mut(), call);
             }
             // Another call says that it submitted the same work: the first counts.
             Some(other) => {
@@ -193,7 +195,7 @@ impl Builder {
                 if let Some(Half::Call(mut call)) = self.halves.insert(id, Half::Whole) {
                     call.queue = queue;
                     call.kind = kind;
-                    self.trace.tables_mut().submissions.push(*call);
+                    rows::submission(self.trace.tables_mut(), *call);
                 }
             }
             Some(Half::Work(..) | Half::Whole) => {}
@@ -279,21 +281,21 @@ impl Builder {
             self.submitted_work(submission, known.queue, SubmissionKind::CommandBuffers);
             let device = self.inventory.device_of(known.queue);
             let process = self.inventory.process_of(device);
-            self.trace.tables_mut().command_buffers.push(CommandBuffer {
-                id: known.id,
-                process,
-                queue: known.queue,
-                submission,
-                start_ns: known.span_ns.map(|(start, _)| start),
-                duration_ns: known.span_ns.map(|(start, end)| end.saturating_sub(start)),
-                seen_ns: None,
+            let span = (known.span_ns).map(|(start_ns, end_ns)| Span::between(start_ns, end_ns));
+            let row = rows::graph_launch(
+                known.id,
+                (process, known.queue),
+                Some(submission),
+                span,
+                (known.dispatches, known.transfers),
+            );
+            let row = CommandBuffer {
                 timing: Timing::Measured,
-                dispatches: known.dispatches,
-                transfers: known.transfers,
                 label: known.label,
                 name: known.name,
-                host_functions: None,
-            });
+                ..row
+            };
+            rows::command_buffer(self.trace.tables_mut(), row);
         }
         let mut idle = 0;
         for half in std::mem::take(&mut self.halves).into_values() {

@@ -5,6 +5,8 @@ use super::preface::Place;
 use super::track_event::{Event, GpuCategory, Step, gpu_category};
 use crate::inventory::KernelFacts;
 use crate::{functions, transfers};
+use gapscope_model::Span;
+use gapscope_timeline_builder::{TransferFacts, WorkPlace, rows};
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::*;
 use gapscope_trace::tables::*;
@@ -282,7 +284,7 @@ impl Builder {
     }
 
     fn host_call(&mut self, call: HostCall) {
-        self.trace.tables_mut().host_calls.push(call);
+        rows::host_call(self.trace.tables_mut(), call);
     }
 
     fn marker(
@@ -301,19 +303,15 @@ impl Builder {
         };
         let payload = if own.is_some() { None } else { event.payload() };
         let domain = Some(event.category.clone()).filter(|c| !c.is_empty() && own.is_none());
-        self.trace.tables_mut().markers.push(Marker {
-            process,
-            scope,
-            label,
-            queue: None,
+        let duration_ns = Some(end_ns - event.at_ns);
+        let row = rows::marker_row(process, scope, label, Some(event.at_ns), duration_ns);
+        let row = Marker {
             thread,
-            command_buffer: None,
-            start_ns: Some(event.at_ns),
-            duration_ns: Some(end_ns - event.at_ns),
             domain,
-            category: None,
             payload,
-        });
+            ..row
+        };
+        rows::marker(self.trace.tables_mut(), row);
     }
 
     /// A command buffer as our own exports draw it.
@@ -400,24 +398,17 @@ impl Builder {
             let reason = "the file does not say which calls submitted them";
             self.inventory.lose(LossKind::HostCallsOfWork, 1, reason);
         }
-        let start_ns = Some(event.at_ns);
-        let duration_ns = Some(end_ns - event.at_ns);
+        let place = WorkPlace {
+            submission,
+            ..WorkPlace::new(queue, Some(Span::between(event.at_ns, end_ns)))
+        };
         if transfer {
-            let bytes = event.unsigned("bytes").or(event.unsigned("copy_bytes"));
-            self.trace.tables_mut().transfers.push(Transfer {
-                command_buffer: None,
-                position: 0,
-                queue,
+            let facts = TransferFacts {
                 kind: transfers::kind(&event.name),
-                bytes,
-                start_ns,
-                duration_ns,
-                source: None,
-                destination: None,
-                label: None,
-                submission,
-                host_memory: None,
-            });
+                bytes: event.unsigned("bytes").or(event.unsigned("copy_bytes")),
+                ..TransferFacts::default()
+            };
+            rows::transfer(self.trace.tables_mut(), place, facts);
             return;
         }
         let list = |name| match event.detail(name) {
@@ -440,20 +431,6 @@ impl Builder {
             // Static and dynamic memory together: which is which is not told.
             ..KernelFacts::default()
         });
-        let [groups_x, groups_y, groups_z] = list("grid");
-        self.trace.tables_mut().dispatches.push(Dispatch {
-            command_buffer: None,
-            position: 0,
-            queue,
-            kernel,
-            start_ns,
-            duration_ns,
-            groups_x,
-            groups_y,
-            groups_z,
-            bindings: None,
-            label: None,
-            submission,
-        });
+        rows::dispatch(self.trace.tables_mut(), place, kernel, list("grid"), None);
     }
 }

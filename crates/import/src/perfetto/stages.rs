@@ -5,6 +5,8 @@ use super::sequence::{Sequence, Specification};
 use crate::inventory::KernelFacts;
 use crate::protobuf::{Message, Packed, Value};
 use crate::transfers;
+use gapscope_model::Span;
+use gapscope_timeline_builder::{TransferFacts, WorkPlace, rows};
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Api;
@@ -221,41 +223,26 @@ impl Builder {
             );
         }
         let label = stage.label.as_deref().map(|path| self.label_of_path(path));
-        let start_ns = Some(at.start_ns);
-        let duration_ns = Some(at.end_ns - at.start_ns);
+        let place = WorkPlace {
+            command_buffer,
+            submission: named,
+            position,
+            label,
+            ..WorkPlace::new(at.queue, Some(Span::between(at.start_ns, at.end_ns)))
+        };
         match work {
             Work::Dispatch => {
                 let kernel = self.kernel(&stage, kernel, name, at.process);
-                let [groups_x, groups_y, groups_z] = stage.grid;
-                self.trace.tables_mut().dispatches.push(Dispatch {
-                    command_buffer,
-                    position,
-                    queue: at.queue,
-                    kernel,
-                    start_ns,
-                    duration_ns,
-                    groups_x,
-                    groups_y,
-                    groups_z,
-                    bindings: None,
-                    label,
-                    submission: named,
-                });
+                rows::dispatch(self.trace.tables_mut(), place, kernel, stage.grid, None);
             }
-            Work::Transfer => self.trace.tables_mut().transfers.push(Transfer {
-                command_buffer,
-                position,
-                queue: at.queue,
-                kind: transfers::kind(&name),
-                bytes: stage.bytes,
-                start_ns,
-                duration_ns,
-                source: None,
-                destination: None,
-                label,
-                submission: named,
-                host_memory: None,
-            }),
+            Work::Transfer => {
+                let facts = TransferFacts {
+                    kind: transfers::kind(&name),
+                    bytes: stage.bytes,
+                    ..TransferFacts::default()
+                };
+                rows::transfer(self.trace.tables_mut(), place, facts);
+            }
             Work::Opaque => {
                 let kind = match (own, specification.category) {
                     (true, _) => OpaqueWorkKind::of(&name),
@@ -267,16 +254,7 @@ impl Builder {
                     true => label,
                     false => Some(self.inventory.labels.named(label, &name)),
                 };
-                self.trace.tables_mut().opaque_work.push(OpaqueWorkRow {
-                    command_buffer,
-                    position,
-                    queue: at.queue,
-                    kind,
-                    start_ns,
-                    duration_ns,
-                    label,
-                    submission: named,
-                });
+                rows::opaque_work(self.trace.tables_mut(), WorkPlace { label, ..place }, kind);
             }
         }
     }
@@ -299,11 +277,10 @@ impl Builder {
         let mut unknown = 0;
         for stage in waits {
             match self.preface.launched.get(stage) {
-                Some(waits_for) => self.trace.tables_mut().dependencies.push(Dependency {
-                    submission,
-                    waits_for: Some(*waits_for),
-                    host_signal_ns: None,
-                }),
+                Some(waits_for) => {
+                    let tables = self.trace.tables_mut();
+                    rows::dependency(tables, submission, Some(*waits_for), None);
+                }
                 None => unknown += 1,
             }
         }

@@ -35,10 +35,11 @@ impl Profile {
         about: About,
         options: &Options,
         extent: Option<Span>,
+        threads: Vec<Thread>,
     ) -> Manifest {
         // Not from when to when the tool ran: files are cut, and recorded in windows.
         let start_ns = extent.map_or(0, |extent| extent.start_ns);
-        let end_ns = extent.map_or(0, Span::end_ns);
+        let end_ns = extent.map_or(0, |extent| extent.end_ns());
         let command = options.command.clone().unwrap_or(about.command);
         let mut notes = about.notes;
         notes.extend(options.notes.iter().cloned());
@@ -73,7 +74,7 @@ impl Profile {
                     end_ns: None,
                 })
                 .collect(),
-            threads: self.threads(),
+            threads,
             devices: self.listed_devices(),
             queues: self.listed_queues(),
             rank: about.rank,
@@ -86,9 +87,9 @@ impl Profile {
     }
 
     /// Threads that called something, by their names where they have any.
-    fn threads(&self) -> Vec<Thread> {
-        let called: FxHashSet<_> = (self.calls.iter())
-            .filter_map(|call| Some((call.process, call.thread?)))
+    pub(super) fn threads(&self) -> Vec<Thread> {
+        let called: FxHashSet<_> = (self.recorded.calls.iter())
+            .filter_map(|(process, call)| Some((*process, call.thread?)))
             .collect();
         let named = self.thread_names.keys().copied();
         let all: BTreeSet<_> = called.into_iter().chain(named).collect();

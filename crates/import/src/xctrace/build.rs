@@ -9,13 +9,12 @@ use super::facts::{Channel, Encoder, Facts};
 use super::intervals::{Piece, Pieces, from_points, pieces};
 use super::labels::{default_kind, given};
 use crate::{Error, Options};
+use gapscope_model::Span;
+use gapscope_timeline_builder::{TransferFacts, WorkPlace, rows};
 use gapscope_trace::build::Labels;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Thread;
-use gapscope_trace::tables::{
-    Marker, MarkerScope, OpaqueWorkKind, OpaqueWorkRow, Submission, SubmissionKind, Table,
-    Transfer, TransferKind,
-};
+use gapscope_trace::tables::{Marker, MarkerScope, OpaqueWorkKind, Submission, SubmissionKind};
 use gapscope_trace::{LossKind, Trace};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -172,7 +171,7 @@ impl Builder {
         let mut threads: BTreeMap<ThreadId, String> = BTreeMap::new();
         let encoding = (!submissions.is_empty()).then(|| self.labels.named(None, "Encoding"));
         let labels = self.command_buffer_labels();
-        let thread_labels = self.program_labels();
+        let mut thread_labels = self.program_labels();
         for submission in &submissions {
             let index = self.add_instance(submission.command_buffer, Some(submission.committed_ns));
             let thread = submission.thread.as_ref().map(|thread| {
@@ -182,7 +181,7 @@ impl Builder {
             });
             let at = self.at(submission.committed_ns);
             // Only the moment of the commit is known, not how long the call took.
-            self.trace.tables.submissions.push(Submission {
+            let row = Submission {
                 id: self.instances[index].submission(),
                 process: PROCESS,
                 queue: QUEUE,
@@ -192,29 +191,32 @@ impl Builder {
                 duration_ns: 0,
                 command_buffers: 1,
                 function: None,
-            });
+            };
+            rows::submission(&mut self.trace.tables, row);
             let label = labels.get(&submission.command_buffer).map(|label| &**label);
             let shown = label.unwrap_or("command buffer");
             let encoding = self.labels.named(encoding, shown);
-            self.trace.tables.markers.push(Marker {
-                process: PROCESS,
-                scope: MarkerScope::Thread,
-                label: encoding,
-                queue: None,
+            let duration_ns = submission.committed_ns - submission.created_ns;
+            let row = rows::marker_row(
+                PROCESS,
+                MarkerScope::Thread,
+                encoding,
+                Some(self.at(submission.created_ns)),
+                Some(duration_ns),
+            );
+            let row = Marker {
                 thread,
                 command_buffer: Some(self.instances[index].id),
-                start_ns: Some(self.at(submission.created_ns)),
-                duration_ns: Some(submission.committed_ns - submission.created_ns),
-                domain: None,
-                category: None,
-                payload: None,
-            });
+                ..row
+            };
+            rows::marker(&mut self.trace.tables, row);
             self.name_instance(index, label);
             // As in a hook: a label of its own comes first.
             let instance = &mut self.instances[index];
             instance.label =
-                (instance.label).or_else(|| thread_labels.at(thread, submission.committed_ns));
+                (instance.label).or_else(|| thread_labels.at(thread, at).ok().flatten());
         }
+        thread_labels.finish(PROCESS, &mut self.trace.tables);
         self.trace.manifest.threads = (threads.into_iter())
             .map(|(thread, name)| Thread {
                 process: PROCESS,
@@ -335,44 +337,28 @@ impl Builder {
             }
             None => (None, 0),
         };
-        let (start_ns, duration_ns) = (
-            Some(self.at(piece.start_ns)),
-            Some(piece.end_ns - piece.start_ns),
-        );
+        let span = Span {
+            start_ns: self.at(piece.start_ns),
+            duration_ns: piece.end_ns - piece.start_ns,
+        };
+        let place = WorkPlace {
+            command_buffer,
+            position,
+            label,
+            ..WorkPlace::new(QUEUE, Some(span))
+        };
         if piece.channel == Channel::Blit || blit_by_name {
             if let Some(index) = instance {
                 self.instances[index].transfers += 1;
             }
-            self.trace.tables.transfers.push(Transfer {
-                command_buffer,
-                position,
-                queue: QUEUE,
-                kind: TransferKind::Unknown,
-                bytes: None,
-                start_ns,
-                duration_ns,
-                source: None,
-                destination: None,
-                label,
-                submission: None,
-                host_memory: None,
-            });
+            rows::transfer(&mut self.trace.tables, place, TransferFacts::default());
         } else {
             let kind = match piece.channel {
                 Channel::Compute => OpaqueWorkKind::ComputePass,
                 Channel::Render => OpaqueWorkKind::RenderPass,
                 Channel::Blit | Channel::Other => OpaqueWorkKind::Other,
             };
-            self.trace.tables.opaque_work.push(OpaqueWorkRow {
-                command_buffer,
-                position,
-                queue: QUEUE,
-                kind,
-                start_ns,
-                duration_ns,
-                label,
-                submission: None,
-            });
+            rows::opaque_work(&mut self.trace.tables, place, kind);
         }
         label.is_some()
     }

@@ -1,36 +1,33 @@
-//! From planes to rows.
+//! Takes planes of a profile and gives its calls, ranges and device work to the builder of the trace.
 
 use super::event::{Event, Line, Odd, detail, own_fact, sizes};
 use super::plane::Plane;
 use crate::inventory::{Inventory, KernelFacts};
 use crate::output::NewTrace;
 use crate::{Error, functions, transfers};
+use gapscope_model::Span;
+use gapscope_model::cuda::FunctionClass;
+use gapscope_timeline_builder::{
+    ApiCall, CallQueue, CategoryId, Correlation, DeviceWork, DeviceWorkKind, FileReasons, Function,
+    FunctionId, HostRange, Ids, Reasons, Recorded, Shared,
+};
 use gapscope_trace::LossKind;
+use gapscope_trace::build::Interner;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::{Api, DeviceLimits};
-use gapscope_trace::tables::*;
-use rustc_hash::FxHashMap;
+use gapscope_trace::tables::TransferKind;
+use std::sync::Arc;
 
 /// No GPU has more registers for a thread; the profiler is known to write others.
 const MOST_REGISTERS: u32 = 1024;
 
-/// A call whose work is not found yet.
-struct Call {
-    submission: Submission,
-    /// What it is if it has no work in the trace.
-    call: HostCallKind,
-}
-
-/// See the module.
+/// Reads planes, and keeps what happened until all of it is there.
 pub(super) struct Work {
     inventory: Inventory,
     trace: NewTrace,
     process: ProcessId,
-    /// Calls by the number that links them with their work.
-    calls: FxHashMap<u64, Call>,
-    /// Submissions whose call is in the trace.
-    submitted: FxHashMap<u64, SubmissionId>,
-    next_submission: u64,
+    functions: Interner<Arc<str>, FunctionId>,
+    recorded: Recorded,
     derived: u64,
 }
 
@@ -47,18 +44,14 @@ impl Work {
             inventory,
             trace,
             process,
-            calls: FxHashMap::default(),
-            submitted: FxHashMap::default(),
-            next_submission: 0,
+            functions: Interner::default(),
+            recorded: Recorded::default(),
             derived: 0,
         }
     }
 
-    /// Adds a plane: those of hosts first.
-    ///
-    /// # Errors
-    /// The system refuses.
-    pub fn add(&mut self, plane: &Plane) -> Result<(), Error> {
+    /// Adds a plane.
+    pub fn add(&mut self, plane: &Plane) {
         let device = plane.gpu.map(|gpu| self.device(gpu, plane));
         if device.is_none() && !plane.is_host {
             let lines = plane.lines.iter().map(|line| Line::of(*line));
@@ -66,7 +59,7 @@ impl Work {
             let reason = "they are on planes that are no GPU's and no thread's";
             self.inventory
                 .lose("events of profiles", events as u64, reason);
-            return Ok(());
+            return;
         }
         for message in &plane.lines {
             let line = Line::of(*message);
@@ -75,35 +68,38 @@ impl Work {
                 continue;
             }
             match device {
-                Some(device) => self.stream(&line, plane, device)?,
-                None => self.thread(&line, plane)?,
+                Some(device) => self.stream(&line, plane, device),
+                None => self.thread(&line, plane),
             }
         }
-        Ok(())
     }
 
-    /// All planes were added.
-    pub fn complete(mut self) -> (Inventory, NewTrace) {
-        // Calls that submitted nothing that is in the trace are calls like others.
-        let calls = std::mem::take(&mut self.calls);
-        let mut calls: Vec<Call> = calls.into_values().collect();
-        calls.sort_by_key(|call| call.submission.id);
-        let launches = calls
-            .iter()
-            .filter(|call| call.call == HostCallKind::Launch);
-        let reason = "the file does not have the GPU work that they submitted";
-        let launches = launches.count() as u64;
-        self.inventory.lose(LossKind::Submissions, launches, reason);
-        for Call { submission, call } in calls {
-            self.host_call(submission, call);
-        }
+    /// Writes all that the planes held.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn complete(mut self) -> Result<(Inventory, NewTrace), Error> {
+        let reasons = FileReasons::default();
+        let shared = Shared {
+            labels: &mut self.inventory.labels,
+            ledger: &mut self.inventory.losses,
+            ids: &mut Ids::default(),
+            reasons: FileReasons {
+                work: Reasons {
+                    without_call: "the file does not have the calls that submitted them",
+                    ..reasons.work
+                },
+                ..reasons
+            },
+        };
+        self.recorded.build(shared, &mut self.trace)?;
         if self.derived > 0 {
             self.inventory.note(format!(
                 "{} events of lines that the profiler derives from the streams, such as XLA Ops, were not imported: they are the same work again.",
                 self.derived
             ));
         }
-        (self.inventory, self.trace)
+        Ok((self.inventory, self.trace))
     }
 
     fn device(&mut self, gpu: u32, plane: &Plane) -> DeviceId {
@@ -143,7 +139,7 @@ impl Work {
         })
     }
 
-    fn stream(&mut self, line: &Line, plane: &Plane, device: DeviceId) -> Result<(), Error> {
+    fn stream(&mut self, line: &Line, plane: &Plane, device: DeviceId) {
         let queue = self
             .inventory
             .add_queue(device, Some(line.name.to_string()));
@@ -152,24 +148,19 @@ impl Work {
                 Ok(event) => self.gpu_work(&event, queue),
                 Err(odd) => self.lose(odd, LossKind::GpuIntervals),
             }
-            self.trace.flush()?;
         }
-        Ok(())
     }
 
-    fn thread(&mut self, line: &Line, plane: &Plane) -> Result<(), Error> {
+    fn thread(&mut self, line: &Line, plane: &Plane) {
         // Threads' ids may be of 64 bits there; of those the low half tells them apart here.
         let thread = ThreadId(line.id as u32);
         self.inventory.thread(self.process, thread, &line.name);
-        let mut open: Vec<(i64, LabelId)> = Vec::new();
         for message in line.events() {
             match line.event(message, plane) {
-                Ok(event) => self.host_event(&event, thread, &mut open),
+                Ok(event) => self.host_event(&event, thread),
                 Err(odd) => self.lose(odd, LossKind::HostCalls),
             }
-            self.trace.flush()?;
         }
-        Ok(())
     }
 
     fn lose(&mut self, odd: Odd, kind: LossKind) {
@@ -180,142 +171,110 @@ impl Work {
         self.inventory.lose(kind, 1, reason);
     }
 
-    fn host_event(&mut self, event: &Event, thread: ThreadId, open: &mut Vec<(i64, LabelId)>) {
-        let end_ns = event.start_ns.saturating_add(event.duration_ns);
-        self.inventory.spans(event.start_ns, end_ns);
-        let linked = event.unsigned("correlation_id").filter(|id| *id != 0);
-        // Calls of ROCm may have the name of what they launch.
-        let launch = linked.map(|_| HostCallKind::Launch);
-        let Some(call) = functions::host_call_kind(event.name).or(launch) else {
-            return self.marker(event, thread, end_ns, open);
-        };
-        self.inventory.calls(self.process, event.name);
-        self.next_submission += 1;
-        let submission = Submission {
-            id: SubmissionId(self.next_submission),
-            process: self.process,
-            queue: QueueId(0),
-            kind: SubmissionKind::Unknown,
-            thread: Some(thread),
+    fn host_event(&mut self, event: &Event, thread: ThreadId) {
+        let span = Span {
             start_ns: event.start_ns,
             duration_ns: event.duration_ns,
-            command_buffers: 0,
-            function: Some(event.name.into()),
         };
-        match linked {
-            Some(id) if !self.calls.contains_key(&id) => {
-                self.calls.insert(id, Call { submission, call });
-            }
-            _ => self.host_call(submission, call),
+        self.inventory.spans(span.start_ns, span.end_ns());
+        let correlation = correlation(event);
+        let is_function = functions::host_call_kind(event.name).is_some();
+        if !is_function && correlation.is_none() {
+            return self.range(event, thread, span);
         }
-    }
-
-    fn host_call(&mut self, call: Submission, kind: HostCallKind) {
-        self.trace.tables_mut().host_calls.push(HostCall {
-            process: call.process,
-            thread: call.thread,
-            call: kind,
-            start_ns: call.start_ns,
-            duration_ns: call.duration_ns,
-            count: 1,
-            busy_ns: call.duration_ns,
-            queue: None,
-            bytes: None,
+        self.inventory.calls(self.process, event.name);
+        let call = ApiCall {
+            function: self.function(event.name, is_function),
+            thread: Some(thread),
+            correlation,
+            span,
             result: 0,
-            function: call.function,
-        });
+            queue: CallQueue::Unknown,
+            host_functions: None,
+        };
+        self.recorded.calls.push((self.process, call));
     }
 
-    fn marker(
-        &mut self,
-        event: &Event,
-        thread: ThreadId,
-        end_ns: i64,
-        open: &mut Vec<(i64, LabelId)>,
-    ) {
-        while open.last().is_some_and(|(end, _)| *end <= event.start_ns) {
-            open.pop();
+    fn function(&mut self, name: &str, is_function: bool) -> FunctionId {
+        let known = self.functions.len();
+        let id = self.functions.id(name.into());
+        if self.functions.len() > known {
+            // Calls of ROCm may have the name of what they launch.
+            let class = match is_function {
+                true => functions::class_of(name).unwrap_or_default(),
+                false => FunctionClass::LaunchKernel,
+            };
+            self.recorded.functions.push(Function {
+                class,
+                name: name.into(),
+            });
         }
-        let around = open.last().map(|(_, label)| *label);
-        let label = self.inventory.labels.named(around, event.name);
-        open.push((end_ns, label));
+        id
+    }
+
+    fn range(&mut self, event: &Event, thread: ThreadId, span: Span) {
         // Names that begin with an underscore are links that the profiler itself needs.
         let facts = event
             .facts
             .iter()
             .filter(|(name, _)| !name.starts_with('_'));
         let facts: Vec<String> = facts.map(|(name, fact)| format!("{name}={fact}")).collect();
-        self.trace.tables_mut().markers.push(Marker {
+        self.recorded.ranges.push(HostRange {
             process: self.process,
-            scope: MarkerScope::Thread,
-            label,
-            queue: None,
             thread: Some(thread),
-            command_buffer: None,
-            start_ns: Some(event.start_ns),
-            duration_ns: Some(event.duration_ns),
-            domain: None,
-            category: None,
+            of_process: false,
+            text: self.inventory.labels.text(event.name),
+            domain: 0,
+            category: CategoryId::default(),
             payload: (!facts.is_empty()).then(|| facts.join(", ").into()),
+            start_ns: span.start_ns,
+            end_ns: Some(span.end_ns()),
+            // The file itself says which operation of the program work is of.
+            labels_work: false,
+            has_row: true,
         });
     }
 
     fn gpu_work(&mut self, event: &Event, queue: QueueId) {
-        let end_ns = event.start_ns.saturating_add(event.duration_ns);
-        self.inventory.spans(event.start_ns, end_ns);
+        let span = Span {
+            start_ns: event.start_ns,
+            duration_ns: event.duration_ns,
+        };
+        self.inventory.spans(span.start_ns, span.end_ns());
         let copied = ["memcpy_details", "memset_details"];
         let copied = copied.iter().find_map(|name| event.text(name));
         let kernel = event.text("kernel_details");
-        let transfer = copied.is_some() || kernel.is_none() && transfers::is_transfer(event.name);
-        let kind = match transfer {
-            true => SubmissionKind::Transfer,
-            false => SubmissionKind::Kernel,
-        };
-        let submission = self.submission(event, queue, kind);
-        let label = self.label(event);
-        let (start_ns, duration_ns) = (Some(event.start_ns), Some(event.duration_ns));
-        if transfer {
-            let bytes = copied.and_then(|details| {
-                let size = detail(details, "size").or(detail(details, "num_bytes"));
-                size?.parse().ok()
-            });
-            let kind = match event.text("memset_details") {
-                Some(_) => TransferKind::Fill,
-                None => transfers::kind(event.name),
-            };
-            self.trace.tables_mut().transfers.push(Transfer {
-                command_buffer: None,
-                position: 0,
-                queue,
-                kind,
-                bytes,
-                start_ns,
-                duration_ns,
-                source: None,
-                destination: None,
-                label,
-                submission,
+        let is_transfer =
+            copied.is_some() || kernel.is_none() && transfers::is_transfer(event.name);
+        let kind = match is_transfer {
+            true => DeviceWorkKind::Transfer {
+                kind: match event.text("memset_details") {
+                    Some(_) => TransferKind::Fill,
+                    None => transfers::kind(event.name),
+                },
+                bytes: copied.and_then(|details| {
+                    let size = detail(details, "size").or(detail(details, "num_bytes"));
+                    size?.parse().ok()
+                }),
                 host_memory: None,
-            });
-            return;
-        }
-        let kernel = self.kernel(event, kernel.unwrap_or_default());
-        let details = event.text("kernel_details").unwrap_or_default();
-        let [groups_x, groups_y, groups_z] = sizes(detail(details, "grid"));
-        self.trace.tables_mut().dispatches.push(Dispatch {
-            command_buffer: None,
-            position: 0,
+            },
+            false => {
+                let details = kernel.unwrap_or_default();
+                DeviceWorkKind::Kernel {
+                    kernel: self.kernel(event, details),
+                    groups: sizes(detail(details, "grid")),
+                }
+            }
+        };
+        let work = DeviceWork {
             queue,
-            kernel,
-            start_ns,
-            duration_ns,
-            groups_x,
-            groups_y,
-            groups_z,
-            bindings: None,
-            label,
-            submission,
-        });
+            span: Some(span),
+            of_graph: false,
+            label: self.label(event),
+            kind,
+        };
+        let correlation = correlation(event);
+        self.recorded.work.push((self.process, correlation, work));
     }
 
     fn kernel(&mut self, event: &Event, details: &str) -> KernelId {
@@ -357,36 +316,12 @@ impl Work {
         }
         label
     }
+}
 
-    /// The submission that launched a piece of work, if its call is in the file.
-    fn submission(
-        &mut self,
-        event: &Event,
-        queue: QueueId,
-        kind: SubmissionKind,
-    ) -> Option<SubmissionId> {
-        let id = event.unsigned("correlation_id").filter(|id| *id != 0);
-        let known = id.and_then(|id| self.submitted.get(&id)).copied();
-        if known.is_some() {
-            return known;
-        }
-        let call = id.and_then(|id| Some((id, self.calls.remove(&id)?)));
-        let Some((id, mut call)) = call else {
-            let reason = "the file does not have the calls that submitted them";
-            self.inventory.lose(LossKind::HostCallsOfWork, 1, reason);
-            return None;
-        };
-        call.submission.queue = queue;
-        call.submission.kind = kind;
-        // Copies that return when they are done keep the thread, too.
-        if call.call != HostCallKind::Launch {
-            self.host_call(call.submission.clone(), call.call);
-        }
-        let submission = call.submission.id;
-        self.trace.tables_mut().submissions.push(call.submission);
-        self.submitted.insert(id, submission);
-        Some(submission)
-    }
+/// Returns the number that links a call with its work.
+fn correlation(event: &Event) -> Option<Correlation> {
+    let id = event.unsigned("correlation_id").filter(|id| *id != 0);
+    id.map(Correlation)
 }
 
 /// Lines with work: streams. The others are derived from them.

@@ -55,6 +55,14 @@ fn work_and_times_are_those_that_a_script_counts() {
     assert!(kernels.all(|kernel| kernel.registers.is_none()));
 
     let newer = import("jax_conv_minimal_08");
+    for r in 0..newer.trace.tables.submissions.len() {
+        let s = newer.trace.tables.submissions.row(r);
+        eprintln!("S {:?} {} {:?}", s.thread, s.start_ns, s.function);
+    }
+    for r in 0..newer.trace.tables.host_calls.len() {
+        let s = newer.trace.tables.host_calls.row(r);
+        eprintln!("H {:?} {} {:?}", s.thread, s.start_ns, s.function);
+    }
     let expected = Counts {
         dispatches: 235,
         dispatches_ns: 28_137_077,

@@ -17,7 +17,6 @@ mod device;
 mod expand;
 mod finish;
 mod host;
-mod hull;
 mod indexed;
 mod instance;
 mod kernels;
@@ -40,14 +39,12 @@ pub use captures::Capture;
 use device::{Device, Queue};
 use gapscope_model::{Ledger, LossKind};
 use gapscope_spool::ids as hook;
+use gapscope_timeline_builder::Ids;
 use gapscope_trace::Names;
 use gapscope_trace::build::Labels;
-use gapscope_trace::ids::{
-    AllocationId, CommandBufferId, DeviceId, ProcessId, QueueId, SubmissionId, ThreadId,
-};
+use gapscope_trace::ids::{AllocationId, DeviceId, ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::{self, Manifest, SamplingMode};
 use gapscope_trace::tables::Tables;
-use host::HostMarker;
 use indexed::Indexed;
 use instance::Instance;
 use kernels::Kernels;
@@ -72,15 +69,12 @@ pub struct Assembler {
     buffers: buffers::Buffers,
     binding_sets: bindings::BindingSets,
     ledger: Ledger,
-    command_buffers: u64,
-    submissions: u64,
+    ids: Ids,
     allocations: u32,
-    dispatches: u64,
     /// Launches whose profiles were written.
     profiles: u32,
     /// The latest host time in any event.
     latest_ns: i64,
-    first_submit_ns: Option<i64>,
     captures: Vec<Capture>,
     conditions: conditions::Conditions,
     counters: counters::Counters,
@@ -134,13 +128,10 @@ impl Assembler {
             buffers: buffers::Buffers::default(),
             binding_sets: bindings::BindingSets::default(),
             ledger: Ledger::default(),
-            command_buffers: 0,
-            submissions: 0,
+            ids: Ids::default(),
             allocations: 0,
-            dispatches: 0,
             profiles: 0,
             latest_ns: i64::MIN,
-            first_submit_ns: None,
             captures: Vec::new(),
             conditions: Default::default(),
             counters: counters::Counters::default(),
@@ -193,7 +184,7 @@ impl Assembler {
         let state = &mut self.processes[process];
         state.semaphores.finish(tables);
         state.recordings.clear();
-        state.host_labels.finish(process, tables);
+        state.timeline.labels.finish(process, tables);
         let mut queues: Vec<QueueId> = state.queues.values().copied().collect();
         queues.sort_unstable();
         for queue in queues {
@@ -201,7 +192,8 @@ impl Assembler {
                 markers::label_marker(process, queue, &open, tables);
             }
             for open in std::mem::take(&mut self.queues[queue].labels) {
-                HostMarker::on_queue(queue, open.label, open.start_ns).write(process, None, tables);
+                let started = (open.label, open.start_ns);
+                host::queue_marker(process, queue, started, None, tables);
             }
         }
     }
@@ -265,12 +257,12 @@ impl Assembler {
 
     /// Dispatches that have become rows.
     pub fn dispatches(&self) -> u64 {
-        self.dispatches
+        self.ids.dispatches
     }
 
     /// Submissions so far.
     pub fn submissions(&self) -> u64 {
-        self.submissions
+        self.ids.submissions()
     }
 
     /// The latest host time in any event.
@@ -280,7 +272,7 @@ impl Assembler {
 
     /// When the first submission started.
     pub fn first_submit_ns(&self) -> Option<i64> {
-        self.first_submit_ns
+        self.ids.first_submit_ns
     }
 
     /// True when a hook recorded a process: `vulkan`, `cuda`.
@@ -335,20 +327,6 @@ impl Assembler {
     fn devices_of(&self, process: ProcessId) -> impl Iterator<Item = DeviceId> {
         let all = self.devices.ids();
         all.filter(move |device| self.devices[*device].facts.process == process)
-    }
-
-    /// The id of a new submission, by a call that started then.
-    fn next_submission(&mut self, start_ns: i64) -> SubmissionId {
-        let first = self.first_submit_ns.unwrap_or(start_ns);
-        self.first_submit_ns = Some(first.min(start_ns));
-        self.submissions += 1;
-        SubmissionId(self.submissions - 1)
-    }
-
-    /// The id of a new command buffer.
-    fn next_command_buffer(&mut self) -> CommandBufferId {
-        self.command_buffers += 1;
-        CommandBufferId(self.command_buffers - 1)
     }
 
     /// The id of a new allocation.

@@ -14,9 +14,7 @@ mod label;
 mod packed;
 mod vulkan;
 
-use serde::{Deserialize, Serialize};
-
-pub use activity::{Activity, BETWEEN_POLLS_NS, OverheadKind, WaitKind};
+pub use activity::{Activity, WaitKind};
 pub use command::{Command, Op};
 pub use cuda::{CudaEvent, DeviceLimits, LaunchShape, PoolEdge, heap};
 pub use encoding::EventGroup;
@@ -25,6 +23,7 @@ pub use gapscope_model::{
     Api, HostCallKind, LossKind, MemoryPlace, OpaqueWorkKind, SampleSource, StreamKind,
     TransferKind,
 };
+pub use gapscope_model::{BETWEEN_POLLS_NS, OverheadKind, Span};
 pub use label::{LabelEdge, LabelScope, Layer, Payload};
 pub use packed::{Packer, Torn, unpack};
 pub use vulkan::{
@@ -62,29 +61,5 @@ impl<'a> From<VulkanEvent<'a>> for Event<'a> {
 impl<'a> From<CudaEvent<'a>> for Event<'a> {
     fn from(event: CudaEvent<'a>) -> Self {
         Event::Cuda(event)
-    }
-}
-
-/// Known times on the host's monotonic clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
-    /// Start.
-    pub start_ns: i64,
-    /// Never negative, unless it was read from damage; of work on the device never 0.
-    pub duration_ns: i64,
-}
-
-impl Span {
-    /// From one time to a later one.
-    pub fn between(start_ns: i64, end_ns: i64) -> Span {
-        Span {
-            start_ns,
-            duration_ns: end_ns.saturating_sub(start_ns),
-        }
-    }
-
-    /// The end.
-    pub fn end_ns(&self) -> i64 {
-        self.start_ns.saturating_add(self.duration_ns)
     }
 }

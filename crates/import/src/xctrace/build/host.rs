@@ -3,6 +3,7 @@
 use super::super::facts::{Completion, HostInterval};
 use super::super::labels::without_owner;
 use super::{Builder, DEVICE, PROCESS, thread_id};
+use gapscope_timeline_builder::rows;
 use gapscope_trace::build::Interner;
 use gapscope_trace::ids::{AllocationId, CounterId, KernelId};
 use gapscope_trace::tables::{
@@ -29,19 +30,16 @@ impl Builder {
             let text = without_owner(text, &self.name, self.pid).to_owned();
             let group = self.labels.named(None, group);
             let label = self.labels.named(Some(group), &text);
-            self.trace.tables.markers.push(Marker {
-                process: PROCESS,
-                scope: MarkerScope::Thread,
+            let row = rows::marker_row(
+                PROCESS,
+                MarkerScope::Thread,
                 label,
-                queue: None,
-                thread: interval.thread.as_ref().map(|thread| thread_id(thread.tid)),
-                command_buffer: None,
-                start_ns: Some(self.at(interval.start_ns)),
-                duration_ns: Some(interval.duration_ns),
-                domain: None,
-                category: None,
-                payload: None,
-            });
+                Some(self.at(interval.start_ns)),
+                Some(interval.duration_ns),
+            );
+            let thread = interval.thread.as_ref();
+            let thread = thread.map(|thread| thread_id(thread.tid));
+            rows::marker(&mut self.trace.tables, Marker { thread, ..row });
         }
         for completion in std::mem::take(&mut self.facts.completions) {
             let Completion {

@@ -5,9 +5,10 @@ use super::super::date;
 use super::super::toc::Run;
 use super::{Builder, DEVICE, PROCESS, QUEUE};
 use crate::Options;
+use gapscope_timeline_builder::rows;
 use gapscope_trace::manifest::*;
 use gapscope_trace::optional::Optional;
-use gapscope_trace::tables::{CommandBuffer, Table, Timing};
+use gapscope_trace::tables::{CommandBuffer, Timing};
 use gapscope_trace::{LossKind, Trace};
 
 impl Builder {
@@ -49,7 +50,7 @@ impl Builder {
                 name: instance.name.clone().map(Into::into),
                 host_functions: None,
             };
-            self.trace.tables.command_buffers.push(row);
+            rows::command_buffer(&mut self.trace.tables, row);
         }
         let own = self.own_intervals();
         let losses = &mut self.facts.losses;

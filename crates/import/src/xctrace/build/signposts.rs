@@ -2,41 +2,14 @@
 
 use super::super::facts::{Mark, Signpost};
 use super::{Builder, PROCESS, thread_id};
+use gapscope_timeline_builder::{CategoryId, LabelDomain, LabelKey, LabelStart, ThreadLabels};
 use gapscope_trace::LossKind;
-use gapscope_trace::ids::{LabelId, ThreadId};
-use gapscope_trace::tables::{Marker, MarkerScope, Table};
+use gapscope_trace::ids::ThreadId;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// The innermost label of each thread at each time.
-#[derive(Debug, Default)]
-pub(super) struct ThreadLabels(FxHashMap<Option<ThreadId>, Vec<Change>>);
-
-/// From a time on.
-#[derive(Debug, Clone, Copy)]
-struct Change {
-    at_ns: i64,
-    label: Option<LabelId>,
-}
-
-impl ThreadLabels {
-    pub fn at(&self, thread: Option<ThreadId>, ns: i64) -> Option<LabelId> {
-        let changes = self.0.get(&thread)?;
-        let after = changes.partition_point(|change| change.at_ns <= ns);
-        changes[..after].last()?.label
-    }
-}
-
-/// A label that has begun.
-struct Open {
-    id: u64,
-    label: LabelId,
-    /// Its place among `markers`.
-    marker: usize,
-}
-
 impl Builder {
-    /// Adds the markers.
+    /// Writes the labels, and returns them for the work of their threads.
     pub(super) fn program_labels(&mut self) -> ThreadLabels {
         let mut signposts = std::mem::take(&mut self.facts.signposts);
         signposts.retain(|signpost| self.is_target(signpost.pid));
@@ -46,8 +19,8 @@ impl Builder {
         signposts.retain(|signpost| seen.insert((signpost.id, signpost.mark)));
 
         let mut labels = ThreadLabels::default();
-        let mut open: FxHashMap<Option<ThreadId>, Vec<Open>> = FxHashMap::default();
-        let mut markers = Vec::new();
+        let mut open: FxHashMap<(Option<ThreadId>, u64), Vec<LabelKey>> = FxHashMap::default();
+        let tables = &mut self.trace.tables;
         let mut unbegun = 0;
         for Signpost {
             at_ns,
@@ -59,44 +32,32 @@ impl Builder {
         } in signposts
         {
             let thread = tid.map(thread_id);
-            let stack = open.entry(thread).or_default();
-            let text = text.as_deref().unwrap_or_default();
+            let at_ns = self.base_ns.saturating_add(at_ns);
+            let start = LabelStart {
+                thread,
+                domain: LabelDomain::Program(0),
+                text: self.labels.text(text.as_deref().unwrap_or_default()),
+                at_ns,
+                category: CategoryId::default(),
+                payload: None,
+                labels_work: true,
+                has_row: true,
+            };
+            let of_signpost = open.entry((thread, id)).or_default();
             match mark {
-                Mark::Begin | Mark::Event => {
-                    let around = stack.last().map(|open| open.label);
-                    let label = self.labels.named(around, text);
-                    let at = self.base_ns.saturating_add(at_ns);
-                    markers.push(Marker {
-                        process: PROCESS,
-                        scope: MarkerScope::Thread,
-                        label,
-                        queue: None,
-                        thread,
-                        command_buffer: None,
-                        start_ns: Some(at),
-                        duration_ns: (mark == Mark::Event).then_some(0),
-                        domain: None,
-                        category: None,
-                        payload: None,
-                    });
-                    if mark == Mark::Begin {
-                        let marker = markers.len() - 1;
-                        stack.push(Open { id, label, marker });
-                    }
+                Mark::Begin => {
+                    let key = labels.begin(PROCESS, start, &mut self.labels, tables);
+                    of_signpost.push(key);
                 }
-                Mark::End => match stack.iter().rposition(|open| open.id == id) {
-                    Some(place) => {
-                        let ended: &mut Marker = &mut markers[stack.remove(place).marker];
-                        let at = self.base_ns.saturating_add(at_ns);
-                        ended.duration_ns = ended.start_ns.map(|start_ns| at - start_ns);
+                Mark::Event => labels.instant(PROCESS, start, &mut self.labels, tables),
+                Mark::End => match of_signpost.pop() {
+                    Some(key) => {
+                        let all = &mut self.labels;
+                        labels.end_key(PROCESS, thread, key, at_ns, all, tables);
                     }
                     None => unbegun += 1,
                 },
             }
-            labels.0.entry(thread).or_default().push(Change {
-                at_ns,
-                label: stack.last().map(|open| open.label),
-            });
         }
         let unended: usize = open.values().map(Vec::len).sum();
         self.facts.losses.add(
@@ -109,9 +70,6 @@ impl Builder {
             unended as u64,
             "they were open when the recording ended",
         );
-        for marker in markers {
-            self.trace.tables.markers.push(marker);
-        }
         labels
     }
 }

@@ -2,9 +2,10 @@
 
 use super::Assembler;
 use gapscope_spool::ids as hook;
+use gapscope_timeline_builder::rows;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::manifest::Loss;
-use gapscope_trace::tables::{Marker, MarkerScope, Table, Tables};
+use gapscope_trace::tables::{Marker, MarkerScope, Tables};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -69,19 +70,11 @@ impl Assembler {
         let start_ns = capture.start_ns;
         let thread = capture.thread;
         let label = self.labels.named(None, &format!("capture {number}"));
-        tables.markers.push(Marker {
-            process,
-            scope: MarkerScope::Thread,
-            label,
-            queue: None,
-            thread: Some(thread),
-            command_buffer: None,
-            start_ns: Some(start_ns),
-            duration_ns: Some(at_ns.saturating_sub(start_ns)),
-            domain: None,
-            category: None,
-            payload: None,
-        });
+        let duration_ns = at_ns.saturating_sub(start_ns);
+        let scope = MarkerScope::Thread;
+        let row = rows::marker_row(process, scope, label, Some(start_ns), Some(duration_ns));
+        let thread = Some(thread);
+        rows::marker(tables, Marker { thread, ..row });
     }
 
     /// All captures so far, in the order in which they started.

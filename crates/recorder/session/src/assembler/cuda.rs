@@ -1,71 +1,48 @@
-//! CUDA: what the program called and what its tracing library recorded, to rows.
+//! CUDA: takes what the program called and what its tracing library recorded, in the ids of the hook, and hands both to the process's
+//! [`TimelineBuilder`] in the ids of the trace.
 //!
-//! Each host call comes from the thread that made it, and each piece of work on the device as an entry of its own, up to
-//! seconds after it happened and in any order; equal correlations say what belongs together. A call that launches work
-//! becomes a submission, the launch of a graph a command buffer with its nodes, every other call a host call. Both halves
-//! wait for each other, in bounded memory.
+//! Each host call comes from the thread that made it, and each piece of work on the device as an entry of its own, up to seconds after it
+//! happened and in any order; equal correlations say what belongs together.
 
 mod activity;
 mod call;
-mod event_waits;
 mod finish;
-mod graph_captures;
 mod instructions;
 mod profiles;
 mod returns;
-mod work;
 
-use super::Assembler;
-use call::{Call, Function, Polls};
-use event_waits::EventWaits;
+use super::{Assembler, BusyInterval};
 use gapscope_model::cuda::FunctionClass;
 use gapscope_model::{LossKind, MemoryPlace, TransferKind};
 use gapscope_spool::event::{LaunchShape, Span, unpack};
 use gapscope_spool::ids as hook;
-use gapscope_trace::ids::{KernelId, ProcessId, QueueId};
+use gapscope_timeline_builder::{
+    ApiCall, CallQueue, Correlation, CorrelationWidener, Function, FunctionId, Joined, Observer,
+    Output, Polls, Reasons, TimelineBuilder,
+};
+use gapscope_trace::ids::{KernelId, ProcessId, QueueId, ThreadId};
 use gapscope_trace::tables::Tables;
-use graph_captures::GraphCaptures;
 pub(super) use instructions::FunctionSamples;
 use instructions::Instructions;
 pub(super) use profiles::Profile;
-use returns::Returns;
+use returns::{EndedWork, Return, Returns};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 use std::sync::Arc;
-use work::{Launch, LaunchedWork, Route};
 
-/// Entries that wait for their other half.
-pub(super) const MOST_WAITING: usize = 1 << 18;
-/// Launches whose work has come stay known for more of it, such as the other parts of a batch of copies.
-const MOST_LAUNCHED: usize = 1 << 12;
-/// Likewise graphs, which may run for long while other streams are busy: only other graphs take their place.
-const MOST_GRAPHS: usize = 1 << 14;
+/// Busy times that the progress line takes in at once.
+const MAX_BUSY_INTERVALS: usize = 1 << 16;
 
-/// What is known of a process's use of CUDA.
+/// The state of a process's use of CUDA, in the hook's ids.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Cuda {
-    functions: FxHashMap<hook::Function, Function>,
     launches: FxHashMap<hook::Launch, KernelLaunch>,
     routes: FxHashMap<hook::Route, Route>,
-    slots: FxHashMap<hook::Correlation, Slot>,
-    next_serial: u64,
-    /// Slots whose other half has not come, the oldest first.
-    waiting: VecDeque<SlotKey>,
-    /// Slots of launches whose work has come, but for graphs.
-    launched: VecDeque<SlotKey>,
-    /// Those of graphs.
-    graphs: VecDeque<SlotKey>,
-    /// Folded polls of threads.
-    polls: FxHashMap<hook::Thread, Polls>,
-    event_waits: EventWaits,
+    correlations: CorrelationWidener,
     returns: Returns,
-    graph_captures: GraphCaptures,
     /// Profiles of launches whose work has not come.
-    profiles: FxHashMap<hook::Correlation, Profile>,
+    profiles: FxHashMap<Correlation, Profile>,
     instructions: Instructions,
-    /// The latest start of a call whose work has come.
-    latest_launch_ns: Option<i64>,
     /// Anything of CUDA was recorded.
     pub(super) is_used: bool,
     /// Activities that the process has written, as its batches say, and those that came.
@@ -73,39 +50,20 @@ pub struct Cuda {
     came: u64,
 }
 
-/// What is known under one correlation.
-#[derive(Debug, Serialize, Deserialize)]
-struct Slot {
-    serial: u64,
-    half: Half,
-}
-
-/// A slot: correlations wrap, serials do not.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct SlotKey {
-    correlation: hook::Correlation,
-    serial: u64,
-}
-
-/// The half that came first, or both.
-#[derive(Debug, Serialize, Deserialize)]
-enum Half {
-    /// A call, whose work or wait has not come.
-    Call(Call),
-    /// Work, whose call has not come.
-    Work(LaunchedWork),
-    /// The queue that a call waits for or puts something on; the call has not come.
-    Queue(QueueId),
-    /// A launch and its work.
-    Launched(Launch),
-}
-
-/// A way to launch a kernel, in the trace's ids.
+/// One way to launch a kernel: which kernel, where, in how many workgroups.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct KernelLaunch {
     kernel: KernelId,
     queue: QueueId,
     groups: [u32; 3],
+}
+
+/// One way of transfers: where, between which kinds of memory.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Route {
+    queue: QueueId,
+    kind: TransferKind,
+    host_memory: Option<MemoryPlace>,
 }
 
 /// A thread called a function.
@@ -115,7 +73,7 @@ pub(super) struct CallRecord {
     pub correlation: hook::Correlation,
     pub span: Span,
     pub result: u32,
-    /// Of the graph that it launched, where that is known.
+    /// Host nodes of the graph that the call launched, where their number is known.
     pub host_functions: Option<u32>,
 }
 
@@ -127,8 +85,13 @@ pub(super) struct Batch<'a> {
     pub bytes: &'a [u8],
 }
 
+/// Returns the thread that a record names.
+fn known_thread(thread: hook::Thread) -> Option<ThreadId> {
+    thread.some().map(|thread| ThreadId(thread.0))
+}
+
 impl Assembler {
-    /// The program calls this function.
+    /// Takes a function that the program calls.
     pub(super) fn cuda_function(
         &mut self,
         process: ProcessId,
@@ -137,11 +100,11 @@ impl Assembler {
         name: &str,
     ) {
         let name = Arc::from(name);
-        let cuda = &mut self.processes[process].cuda;
-        cuda.functions.insert(function, Function { class, name });
+        let timeline = &mut self.processes[process].timeline;
+        timeline.add_function(FunctionId(function.0), Function { class, name });
     }
 
-    /// The program launches kernels in this way.
+    /// Takes a way in which the program launches kernels.
     pub(super) fn cuda_launch(
         &mut self,
         process: ProcessId,
@@ -162,13 +125,13 @@ impl Assembler {
         self.processes[process].cuda.launches.insert(launch, known);
     }
 
-    /// No launch below this id comes any more.
+    /// Forgets the launches below an id, which do not come any more.
     pub(super) fn cuda_launches_end(&mut self, process: ProcessId, below: hook::Launch) {
         let cuda = &mut self.processes[process].cuda;
         cuda.launches.retain(|launch, _| *launch >= below);
     }
 
-    /// Transfers go this way.
+    /// Takes a way that transfers go.
     pub(super) fn cuda_route(
         &mut self,
         process: ProcessId,
@@ -195,16 +158,15 @@ impl Assembler {
         self.processes[process].cuda.routes.insert(route, known);
     }
 
-    /// A thread called a function.
+    /// Takes a call that returned.
     pub(super) fn called(&mut self, process: ProcessId, record: CallRecord, tables: &mut Tables) {
-        self.with_cuda(process, tables, |assembler, cuda, tables| {
-            if let Some(call) = assembler.checked_call(record) {
-                assembler.cuda_call(process, cuda, call, tables);
-            }
-        });
+        if let Some(call) = self.checked_call(process, record) {
+            self.with_timeline(process, tables, |timeline, out| timeline.call(call, out));
+            self.write_profiled(process, tables);
+        }
     }
 
-    /// A thread asked for the same state, `count` times with `busy_ns` inside the calls.
+    /// Takes `count` calls of a thread that asked for the same state, and spent `busy_ns` inside the calls.
     pub(super) fn polled(
         &mut self,
         process: ProcessId,
@@ -213,103 +175,167 @@ impl Assembler {
         busy_ns: i64,
         tables: &mut Tables,
     ) {
-        self.with_cuda(process, tables, |assembler, cuda, tables| {
-            if let Some(call) = assembler.checked_call(record) {
-                let polls = Polls {
-                    call,
-                    count,
-                    busy_ns: busy_ns.max(0),
-                };
-                cuda.poll(process, polls, tables);
-            }
-        });
+        if let Some(call) = self.checked_call(process, record) {
+            let polls = Polls {
+                call,
+                count,
+                busy_ns: busy_ns.max(0),
+            };
+            self.with_timeline(process, tables, |timeline, out| timeline.polls(polls, out));
+        }
     }
 
-    fn checked_call(&mut self, record: CallRecord) -> Option<Call> {
+    fn checked_call(&mut self, process: ProcessId, record: CallRecord) -> Option<ApiCall> {
+        self.processes[process].cuda.is_used = true;
         let Some(span) = self.checked(Some(record.span)) else {
             self.ledger
                 .add(LossKind::HostCalls, 1, "their times are damaged");
             return None;
         };
-        Some(Call {
-            function: record.function,
-            thread: record.thread,
-            correlation: record.correlation,
+        let correlations = &mut self.processes[process].cuda.correlations;
+        Some(ApiCall {
+            function: FunctionId(record.function.0),
+            thread: known_thread(record.thread),
+            correlation: correlations.widen(record.correlation.0),
             span,
             result: record.result as i32,
+            queue: CallQueue::ComesLater,
             host_functions: record.host_functions,
         })
     }
 
-    /// Activities have come.
+    /// Takes a batch of activities.
     pub(super) fn activities(&mut self, process: ProcessId, batch: Batch<'_>, tables: &mut Tables) {
         let count = batch.count;
-        self.with_cuda(process, tables, |assembler, cuda, tables| {
-            cuda.written = (cuda.written).max(batch.first.saturating_add(count.into()));
-            cuda.came = cuda.came.saturating_add(count.into());
-            let mut read = 0u32;
-            for activity in unpack(batch.bytes).take(count as usize) {
-                let Ok(activity) = activity else { break };
-                read += 1;
-                assembler.activity(process, cuda, activity, tables);
-            }
-            let damaged = u64::from(count - read);
-            let reason = "their batch is damaged";
-            (assembler.ledger).add(LossKind::CudaActivities, damaged, reason);
-            cuda.event_waits.settle(assembler.latest_ns, false, tables);
-        });
+        let cuda = &mut self.processes[process].cuda;
+        cuda.is_used = true;
+        cuda.written = (cuda.written).max(batch.first.saturating_add(count.into()));
+        cuda.came = cuda.came.saturating_add(count.into());
+        let mut read = 0u32;
+        for activity in unpack(batch.bytes).take(count as usize) {
+            let Ok(activity) = activity else { break };
+            read += 1;
+            self.activity(process, activity, tables);
+        }
+        let damaged = u64::from(count - read);
+        let reason = "their batch is damaged";
+        (self.ledger).add(LossKind::CudaActivities, damaged, reason);
+        self.with_timeline(process, tables, TimelineBuilder::settle);
+        self.write_profiled(process, tables);
     }
 
-    fn with_cuda(
+    /// Changes the timeline of a process. Its work bounds the error of the device's clock.
+    #[inline]
+    fn with_timeline<T>(
         &mut self,
         process: ProcessId,
         tables: &mut Tables,
-        change: impl FnOnce(&mut Assembler, &mut Cuda, &mut Tables),
-    ) {
-        let mut cuda = std::mem::take(&mut self.processes[process].cuda);
-        cuda.is_used = true;
-        change(self, &mut cuda, tables);
-        self.trim(process, &mut cuda, tables);
-        self.processes[process].cuda = cuda;
+        change: impl FnOnce(&mut TimelineBuilder, &mut Output<'_>) -> T,
+    ) -> T {
+        let state = &mut self.processes[process];
+        let mut observer = CausalBounds {
+            returns: &mut state.cuda.returns,
+            devices: &mut self.devices,
+            queues: &self.queues,
+            recent: &mut self.recent,
+        };
+        let mut out = Output {
+            process,
+            tables,
+            labels: &mut self.labels,
+            ledger: &mut self.ledger,
+            ids: &mut self.ids,
+            observer: &mut observer,
+            now_ns: self.latest_ns,
+            reasons: Reasons {
+                untimed: "the tracing library delivered no times",
+                without_call: "the record of the call is missing",
+            },
+        };
+        change(&mut state.timeline, &mut out)
     }
 
-    /// Times that can be: damage must not make work that lasts for centuries.
+    /// Returns a span that can be: damage must not make work that lasts for centuries.
     fn checked(&mut self, span: Option<Span>) -> Option<Span> {
-        const LONGEST_NS: i64 = 1 << 60;
+        const MAX_NS: i64 = 1 << 60;
         let span = span.filter(|s| {
-            (1..LONGEST_NS).contains(&s.start_ns) && (0..LONGEST_NS).contains(&s.duration_ns)
+            (1..MAX_NS).contains(&s.start_ns) && (0..MAX_NS).contains(&s.duration_ns)
         })?;
         self.saw(span.end_ns());
         Some(span)
     }
+
+    /// Takes that work on a device ended before its record came.
+    pub(super) fn delivered(
+        &mut self,
+        process: ProcessId,
+        device: hook::Device,
+        end_ns: i64,
+        at_ns: i64,
+    ) {
+        let device = self.device(process, device);
+        let is_sane = [end_ns, at_ns].iter().all(|ns| (1..1 << 60).contains(ns));
+        if let (true, Some(causal)) = (is_sane, self.devices[device].causal()) {
+            causal.returned(end_ns, at_ns);
+        }
+    }
+
+    /// Takes that work on a queue ended before a call returned that waited for it.
+    fn returned(&mut self, queue: QueueId, bound: Option<Return>) {
+        let device = self.queues[queue].facts.device;
+        if let Some(Return { end_ns, return_ns }) = bound
+            && let Some(causal) = self.devices[device].causal()
+        {
+            causal.returned(end_ns, return_ns);
+        }
+    }
 }
 
-impl Cuda {
-    /// Puts a half into its slot.
-    fn put(&mut self, correlation: hook::Correlation, half: Half) {
-        let serial = self.next_serial;
-        self.next_serial += 1;
-        let key = SlotKey {
-            correlation,
-            serial,
-        };
-        let keys = match &half {
-            Half::Launched(launch) if launch.is_graph() => &mut self.graphs,
-            Half::Launched(_) => &mut self.launched,
-            _ => &mut self.waiting,
-        };
-        keys.push_back(key);
-        self.slots.insert(correlation, Slot { serial, half });
+/// Bounds the error of devices' clocks by cause and effect: work starts on a queue after the call that launched it, and ends before a call
+/// returns that waited for it.
+struct CausalBounds<'a> {
+    returns: &'a mut Returns,
+    devices: &'a mut super::Indexed<gapscope_trace::ids::DeviceId, super::Device>,
+    queues: &'a super::Indexed<QueueId, super::Queue>,
+    recent: &'a mut Vec<BusyInterval>,
+}
+
+impl Observer for CausalBounds<'_> {
+    #[inline]
+    fn ran(&mut self, span: Span) {
+        // This is for the progress line only, which nothing may be reading.
+        if self.recent.len() < MAX_BUSY_INTERVALS {
+            self.recent.push(BusyInterval {
+                start_ns: span.start_ns,
+                end_ns: span.end_ns(),
+            });
+        }
     }
 
-    /// Entries that wait for their other half.
-    #[cfg(test)]
-    pub(super) fn waiting(&self) -> usize {
-        self.slots.len()
-    }
-
-    fn is_current(&self, key: SlotKey) -> bool {
-        let slot = self.slots.get(&key.correlation);
-        slot.is_some_and(|slot| slot.serial == key.serial)
+    #[inline]
+    fn joined(&mut self, joined: Joined<'_>) {
+        let Joined {
+            call,
+            queue,
+            span: work,
+            ..
+        } = joined;
+        let ended = EndedWork {
+            launched_ns: call.span.end_ns(),
+            launch: joined.correlation,
+            end_ns: work.end_ns(),
+        };
+        let by_other_call = self.returns.ended(queue, ended);
+        let by_own_call = joined.is_awaited.then_some(Return {
+            end_ns: work.end_ns(),
+            return_ns: call.span.end_ns(),
+        });
+        let Some(causal) = self.devices[self.queues[queue].facts.device].causal() else {
+            return;
+        };
+        causal.launched(call.span.start_ns, work.start_ns);
+        for bound in [by_other_call, by_own_call].into_iter().flatten() {
+            causal.returned(bound.end_ns, bound.return_ns);
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! From a finished instance to rows.
 
-use super::hull::Hull;
 use super::instance::{Instance, RawInterval};
 use super::kernels::Kernels;
 use super::markers::{command_buffer_marker, label_marker};
@@ -10,12 +9,11 @@ use super::spanning::{SpanningId, SpanningLabels};
 use gapscope_model::{Ledger, LossKind};
 use gapscope_spool::event::{NO_QUERY, NO_TICKS, OpaqueWorkKind, Span};
 use gapscope_spool::ids as hook;
+use gapscope_timeline_builder::rows::{self, TransferFacts};
+use gapscope_timeline_builder::{CoveringSpan, WorkPlace};
 use gapscope_trace::build::{Labels, TextId};
 use gapscope_trace::ids::LabelId;
-use gapscope_trace::tables::{
-    Barrier, CommandBuffer, Dispatch, Marker, MarkerScope, OpaqueWorkRow, Table, Tables, Timing,
-    Transfer,
-};
+use gapscope_trace::tables::{Barrier, CommandBuffer, Marker, MarkerScope, Table, Tables, Timing};
 use rustc_hash::FxHashMap;
 
 /// The recording of a command buffer that was recorded while recording was off.
@@ -55,11 +53,11 @@ pub struct State {
     lost: [[u64; REASONS]; LOSSES.len()],
 }
 
-/// A label that is open in the command buffer, with the hull of what was timed inside it.
+/// A label that is open in the command buffer, with the span of all that was timed inside it.
 struct OpenLabel {
     label: LabelId,
     text: TextId,
-    hull: Hull,
+    covered: CoveringSpan,
     /// It spans several command buffers.
     spanning: Option<SpanningId>,
 }
@@ -132,7 +130,7 @@ impl Expansion<'_> {
             TopLevel::Only(label) => Some(label),
             _ => None,
         };
-        self.tables.command_buffers.push(CommandBuffer {
+        let row = CommandBuffer {
             id: self.instance.command_buffer,
             process: self.instance.process,
             queue: self.instance.queue,
@@ -146,7 +144,8 @@ impl Expansion<'_> {
             label: self.instance.label.or(around).or(only_label),
             name: recording.and_then(|r| r.name.clone()).map(Into::into),
             host_functions: None,
-        });
+        };
+        rows::command_buffer(self.tables, row);
         for (kind, reasons) in LOSSES.iter().zip(self.state.lost) {
             for (unknown, count) in REASONS_IN_ORDER.iter().zip(reasons) {
                 self.ledger
@@ -212,7 +211,7 @@ impl Expansion<'_> {
             return;
         };
         if let Some(open) = self.state.open.last_mut() {
-            open.hull.add(span);
+            open.covered.add(span);
         }
         for row in self.state.instants.drain(..) {
             self.tables.markers.start_ns.set(row, Some(span.start_ns));
@@ -239,23 +238,9 @@ impl Expansion<'_> {
                     self.timed(span);
                     let open = self.state.open.last();
                     self.kernels.dispatched(kernel, open.map(|open| open.text));
-                    let [groups_x, groups_y, groups_z] =
-                        groups.map_or([None; 3], |groups| groups.map(Some));
-                    self.tables.dispatches.push(Dispatch {
-                        command_buffer: Some(self.instance.command_buffer),
-                        position: self.state.position,
-                        queue: self.instance.queue,
-                        kernel,
-                        start_ns: span.map(|span| span.start_ns),
-                        duration_ns: span.map(|span| span.duration_ns),
-                        groups_x,
-                        groups_y,
-                        groups_z,
-                        bindings,
-                        label: open.map(|open| open.label),
-                        submission: None,
-                    });
-                    self.state.position += 1;
+                    let place = self.place(span);
+                    let groups = groups.map_or([None; 3], |groups| groups.map(Some));
+                    rows::dispatch(self.tables, place, kernel, groups, bindings);
                     self.state.dispatches += 1;
                 }
                 Step::Transfer {
@@ -268,21 +253,15 @@ impl Expansion<'_> {
                     let time = self.step_time(ticks, query, untimed);
                     let span = self.count(TimedWork::Transfer, time, self.sampled);
                     self.timed(span);
-                    self.tables.transfers.push(Transfer {
-                        command_buffer: Some(self.instance.command_buffer),
-                        position: self.state.position,
-                        queue: self.instance.queue,
+                    let place = self.place(span);
+                    let facts = TransferFacts {
                         kind,
                         bytes,
-                        start_ns: span.map(|span| span.start_ns),
-                        duration_ns: span.map(|span| span.duration_ns),
                         source,
                         destination,
-                        label: self.state.open.last().map(|open| open.label),
-                        submission: None,
                         host_memory: None,
-                    });
-                    self.state.position += 1;
+                    };
+                    rows::transfer(self.tables, place, facts);
                     self.state.transfers += 1;
                 }
                 Step::Barrier {
@@ -341,17 +320,21 @@ impl Expansion<'_> {
     fn opaque_work(&mut self, time: Result<Span, UnknownTime>, kind: OpaqueWorkKind) {
         let span = self.count(TimedWork::Opaque, time, self.sampled);
         self.timed(span);
-        self.tables.opaque_work.push(OpaqueWorkRow {
-            command_buffer: Some(self.instance.command_buffer),
-            position: self.state.position,
-            queue: self.instance.queue,
-            kind,
-            start_ns: span.map(|span| span.start_ns),
-            duration_ns: span.map(|span| span.duration_ns),
-            label: self.state.open.last().map(|o| o.label),
-            submission: None,
-        });
+        let place = self.place(span);
+        rows::opaque_work(self.tables, place, kind);
+    }
+
+    /// Returns the place of the next command, which ran in `span`.
+    #[inline]
+    fn place(&mut self, span: Option<Span>) -> WorkPlace {
+        let position = self.state.position;
         self.state.position += 1;
+        WorkPlace {
+            command_buffer: Some(self.instance.command_buffer),
+            position,
+            label: self.state.open.last().map(|open| open.label),
+            ..WorkPlace::new(self.instance.queue, span)
+        }
     }
 
     /// A secondary recording: its own rows, and one for the whole where that is all that was timed.
@@ -391,7 +374,7 @@ impl Expansion<'_> {
                 self.state.open.push(OpenLabel {
                     label: known.label,
                     text: known.text,
-                    hull: Hull::default(),
+                    covered: CoveringSpan::default(),
                     spanning: Some(*id),
                 });
             }
@@ -426,7 +409,7 @@ impl Expansion<'_> {
         self.state.open.push(OpenLabel {
             label,
             text,
-            hull: Hull::default(),
+            covered: CoveringSpan::default(),
             spanning: None,
         });
     }
@@ -436,7 +419,7 @@ impl Expansion<'_> {
             return;
         };
         if let Some(outer) = self.state.open.last_mut() {
-            outer.hull.join(ended.hull);
+            outer.covered.join(ended.covered);
         }
         let (process, queue) = (self.instance.process, self.instance.queue);
         match ended.spanning {
@@ -445,11 +428,11 @@ impl Expansion<'_> {
                 queue,
                 ended.label,
                 self.instance.command_buffer,
-                ended.hull.span(),
+                ended.covered.span(),
                 self.tables,
             ),
             Some(id) => {
-                if let Some(known) = self.spanning.expanded(id, ended.hull) {
+                if let Some(known) = self.spanning.expanded(id, ended.covered) {
                     label_marker(process, queue, &known, self.tables);
                 }
             }
@@ -459,20 +442,16 @@ impl Expansion<'_> {
     fn instant(&mut self, text: TextId) {
         let parent = self.state.open.last().map(|o| o.label);
         let label = self.labels.label(parent, text);
-        let row = self.tables.markers.len();
-        self.tables.markers.push(Marker {
-            process: self.instance.process,
-            scope: MarkerScope::CommandBuffer,
-            label,
-            queue: Some(self.instance.queue),
-            thread: None,
-            command_buffer: Some(self.instance.command_buffer),
-            start_ns: None,
-            duration_ns: Some(0),
-            domain: None,
-            category: None,
-            payload: None,
-        });
+        let scope = MarkerScope::CommandBuffer;
+        let row = rows::marker_row(self.instance.process, scope, label, None, Some(0));
+        let row = rows::marker(
+            self.tables,
+            Marker {
+                queue: Some(self.instance.queue),
+                command_buffer: Some(self.instance.command_buffer),
+                ..row
+            },
+        );
         self.state.instants.push(row);
     }
 }

@@ -195,7 +195,7 @@ impl Assembler {
             state: State::default(),
         }
         .run();
-        self.dispatches += u64::from(dispatches);
+        self.ids.dispatches += u64::from(dispatches);
         if let Some((family, values)) = &instance.counted {
             let device = self.queues[instance.queue].facts.device;
             let row = tables.command_buffers.len() - 1;

@@ -1,14 +1,13 @@
-//! What the host says: calls, and labels on queues and threads.
+//! Takes the labels that the host sets on queues and threads.
 
 use super::Assembler;
 use super::commands;
 use super::device::OpenQueueLabel;
-use super::thread_labels::ThreadPlace;
 use gapscope_spool::event::{LabelEdge, LabelScope};
 use gapscope_spool::ids as hook;
-use gapscope_trace::ids::{LabelId, ProcessId, QueueId, ThreadId};
-use gapscope_trace::tables::{Marker, MarkerScope, Table, Tables};
-use std::sync::Arc;
+use gapscope_timeline_builder::rows;
+use gapscope_trace::ids::{LabelId, ProcessId, QueueId};
+use gapscope_trace::tables::{Marker, MarkerScope, Tables};
 
 /// One end of a label.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +18,7 @@ pub(super) struct LabelRecord {
 }
 
 impl Assembler {
-    /// A thread wrote one end of a label.
+    /// Takes one end of a label that a thread wrote.
     pub(super) fn label(
         &mut self,
         process: ProcessId,
@@ -29,21 +28,15 @@ impl Assembler {
         tables: &mut Tables,
     ) {
         self.saw(record.at_ns);
-        let (domain, range) = match scope {
+        let domain = match scope {
             LabelScope::Queue(queue) => {
                 let queue = self.queue(process, queue);
                 return self.queue_label(process, queue, record, tables);
             }
-            LabelScope::Thread => (hook::LabelDomain::NONE, None),
-            LabelScope::Domain(domain) => (domain, None),
-            LabelScope::Range { domain, range } => (domain, Some(range)),
+            LabelScope::Thread => hook::LabelDomain::NONE,
+            LabelScope::Domain(domain) | LabelScope::Range { domain, .. } => domain,
         };
-        let place = ThreadPlace {
-            thread,
-            domain,
-            range,
-        };
-        self.thread_label(process, place, record, tables);
+        self.thread_label(process, thread, (domain, scope), record, tables);
     }
 
     fn queue_label(
@@ -65,61 +58,29 @@ impl Assembler {
             }),
             LabelEdge::End => {
                 if let Some(ended) = open.pop() {
-                    HostMarker::on_queue(queue, ended.label, ended.start_ns).write(
-                        process,
-                        Some(at_ns),
-                        tables,
-                    );
+                    let started = (ended.label, ended.start_ns);
+                    queue_marker(process, queue, started, Some(at_ns), tables);
                 }
             }
             LabelEdge::Instant => {
                 let label = self.labels.label(parent, text);
-                HostMarker::on_queue(queue, label, at_ns).write(process, Some(at_ns), tables);
+                queue_marker(process, queue, (label, at_ns), Some(at_ns), tables);
             }
         }
     }
 }
 
-/// A label that the host set.
-pub(super) struct HostMarker<'a> {
-    pub scope: MarkerScope,
-    pub label: LabelId,
-    pub queue: Option<QueueId>,
-    pub thread: Option<ThreadId>,
-    pub start_ns: i64,
-    pub domain: Option<&'a Arc<str>>,
-    pub category: Option<&'a Arc<str>>,
-    pub payload: Option<&'a Arc<str>>,
-}
-
-impl HostMarker<'_> {
-    pub fn on_queue(queue: QueueId, label: LabelId, start_ns: i64) -> HostMarker<'static> {
-        HostMarker {
-            scope: MarkerScope::Queue,
-            label,
-            queue: Some(queue),
-            thread: None,
-            start_ns,
-            domain: None,
-            category: None,
-            payload: None,
-        }
-    }
-
-    /// Appends its row. `end_ns`: absent when it was never ended.
-    pub fn write(&self, process: ProcessId, end_ns: Option<i64>, tables: &mut Tables) {
-        tables.markers.push(Marker {
-            process,
-            scope: self.scope,
-            label: self.label,
-            queue: self.queue,
-            thread: self.thread,
-            command_buffer: None,
-            start_ns: Some(self.start_ns),
-            duration_ns: end_ns.map(|end| end.saturating_sub(self.start_ns)),
-            domain: self.domain.cloned(),
-            category: self.category.cloned(),
-            payload: self.payload.cloned(),
-        });
-    }
+/// Writes the row of a label that the host set on a queue; without `end_ns` of one that was never ended.
+pub(super) fn queue_marker(
+    process: ProcessId,
+    queue: QueueId,
+    (label, start_ns): (LabelId, i64),
+    end_ns: Option<i64>,
+    tables: &mut Tables,
+) {
+    let duration_ns = end_ns.map(|end_ns| end_ns.saturating_sub(start_ns));
+    let scope = MarkerScope::Queue;
+    let row = rows::marker_row(process, scope, label, Some(start_ns), duration_ns);
+    let queue = Some(queue);
+    rows::marker(tables, Marker { queue, ..row });
 }

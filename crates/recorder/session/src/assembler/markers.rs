@@ -1,18 +1,19 @@
-//! Rows of labels in command buffers.
+//! Writes the rows of labels in command buffers.
 
 use super::spanning::SpanningLabel;
 use gapscope_spool::event::Span;
+use gapscope_timeline_builder::rows;
 use gapscope_trace::ids::{CommandBufferId, LabelId, ProcessId, QueueId};
-use gapscope_trace::tables::{Marker, MarkerScope, Table, Tables};
+use gapscope_trace::tables::{Marker, MarkerScope, Tables};
 
-/// The row of a label over several command buffers.
+/// Writes the row of a label over several command buffers.
 pub fn label_marker(
     process: ProcessId,
     queue: QueueId,
     known: &SpanningLabel,
     tables: &mut Tables,
 ) {
-    let span = known.hull.span();
+    let span = known.covered.span();
     command_buffer_marker(
         process,
         queue,
@@ -23,7 +24,7 @@ pub fn label_marker(
     );
 }
 
-/// The row of a label in command buffers.
+/// Writes the row of a label in command buffers.
 pub fn command_buffer_marker(
     process: ProcessId,
     queue: QueueId,
@@ -32,17 +33,16 @@ pub fn command_buffer_marker(
     span: Option<Span>,
     tables: &mut Tables,
 ) {
-    tables.markers.push(Marker {
-        process,
-        scope: MarkerScope::CommandBuffer,
-        label,
-        queue: Some(queue),
-        thread: None,
-        command_buffer: Some(command_buffer),
-        start_ns: span.map(|span| span.start_ns),
-        duration_ns: span.map(|span| span.duration_ns),
-        domain: None,
-        category: None,
-        payload: None,
-    });
+    let scope = MarkerScope::CommandBuffer;
+    let start_ns = span.map(|span| span.start_ns);
+    let duration_ns = span.map(|span| span.duration_ns);
+    let row = rows::marker_row(process, scope, label, start_ns, duration_ns);
+    rows::marker(
+        tables,
+        Marker {
+            queue: Some(queue),
+            command_buffer: Some(command_buffer),
+            ..row
+        },
+    );
 }

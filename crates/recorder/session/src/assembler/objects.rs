@@ -2,12 +2,14 @@
 
 use super::device::{Device, Queue};
 use super::process::Allocation;
+use super::thread_labels::label_domain;
 use super::{Assembler, Source, kernels};
 use gapscope_model::LossKind;
 use gapscope_spool::event::{
     Binding, DeviceLimits, Object, PoolEdge, SourceFormat, StreamKind, heap,
 };
 use gapscope_spool::ids as hook;
+use gapscope_timeline_builder::CategoryId;
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest;
 use gapscope_trace::tables::{MemoryEvent, MemoryRow, Table, Tables};
@@ -130,12 +132,12 @@ impl Assembler {
                 }
             }
             Object::LabelDomain(id) => {
-                state.host_labels.name_domain(id, &name.unwrap_or_default());
+                let name = Arc::from(name.unwrap_or_default());
+                (state.timeline.labels).name_domain(label_domain(id), name);
             }
             Object::LabelCategory(id) => {
-                state
-                    .host_labels
-                    .name_category(id, &name.unwrap_or_default());
+                let name = Arc::from(name.unwrap_or_default());
+                (state.timeline.labels).name_category(CategoryId(id.0), name);
             }
             Object::Recording(id) => state.recordings.entry(id).or_default().name = name,
         }

@@ -6,8 +6,8 @@ use super::instance::Instance;
 use super::recording::Recording;
 use super::semaphores::Semaphores;
 use super::stacks::FrameFacts;
-use super::thread_labels::HostLabels;
 use gapscope_spool::ids as hook;
+use gapscope_timeline_builder::TimelineBuilder;
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{AllocationId, BufferId, DeviceId, KernelId, QueueId, ThreadId};
 use gapscope_trace::manifest;
@@ -44,8 +44,8 @@ pub struct Process {
     pub instances: FxHashMap<hook::Instance, Instance>,
     /// Semaphores.
     pub semaphores: Semaphores,
-    /// Labels on its threads.
-    pub host_labels: HostLabels,
+    /// Its calls, the work that they launched, and the labels of its threads.
+    pub timeline: TimelineBuilder,
     /// Lines of functions in stacks that its threads wrote.
     pub frames: FxHashMap<(hook::Thread, hook::Frame), FrameFacts>,
     /// Threads that have submitted or waited.

@@ -2,8 +2,9 @@
 
 use gapscope_spool::event::SemaphoreValue;
 use gapscope_spool::ids as hook;
+use gapscope_timeline_builder::rows;
 use gapscope_trace::ids::SubmissionId;
-use gapscope_trace::tables::{Dependency, Table, Tables};
+use gapscope_trace::tables::Tables;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -122,9 +123,5 @@ fn write(submission: SubmissionId, signal: Option<Signal>, tables: &mut Tables) 
         Some(Signal::Host(at_ns)) => (None, Some(at_ns)),
         None => (None, None),
     };
-    tables.dependencies.push(Dependency {
-        submission,
-        waits_for,
-        host_signal_ns,
-    });
+    rows::dependency(tables, submission, waits_for, host_signal_ns);
 }

@@ -4,7 +4,7 @@
 //! command buffer, run work in the next and close it in a third. Which labels are open is decided when command buffers
 //! are submitted; their times come when these are expanded, in whatever order they finish.
 
-use super::hull::Hull;
+use gapscope_timeline_builder::CoveringSpan;
 use gapscope_trace::build::{Labels, TextId};
 use gapscope_trace::ids::{CommandBufferId, LabelId};
 use rustc_hash::FxHashMap;
@@ -38,8 +38,8 @@ pub struct SpanningLabel {
     pub text: TextId,
     /// The command buffer in which it starts.
     pub command_buffer: CommandBufferId,
-    /// The hull of what was timed inside it so far.
-    pub hull: Hull,
+    /// The span of all that was timed inside it so far.
+    pub covered: CoveringSpan,
     /// Command buffers inside it that are not expanded yet.
     outstanding: u32,
     ended: bool,
@@ -96,7 +96,7 @@ impl SpanningLabels {
                 label,
                 text: *text,
                 command_buffer,
-                hull: Hull::default(),
+                covered: CoveringSpan::default(),
                 outstanding: 1,
                 ended: false,
             };
@@ -112,11 +112,11 @@ impl SpanningLabels {
         self.spans.get(&id)
     }
 
-    /// A command buffer inside a label has been expanded: `hull` is what was timed there. Gives the label when that
+    /// A command buffer inside a label has been expanded: `covered` is what was timed there. Gives the label when that
     /// was the last.
-    pub fn expanded(&mut self, id: SpanningId, hull: Hull) -> Option<SpanningLabel> {
+    pub fn expanded(&mut self, id: SpanningId, covered: CoveringSpan) -> Option<SpanningLabel> {
         let span = self.spans.get_mut(&id)?;
-        span.hull.join(hull);
+        span.covered.join(covered);
         span.outstanding = span.outstanding.saturating_sub(1);
         let over = span.ended && span.outstanding == 0;
         if over { self.spans.remove(&id) } else { None }

@@ -4,9 +4,10 @@ use super::Assembler;
 use super::instance::{ClockPosition, Instance};
 use gapscope_spool::event::{Instance as Submitted, SemaphoreValue, Span};
 use gapscope_spool::ids as hook;
+use gapscope_timeline_builder::rows;
 use gapscope_trace::build::TextId;
-use gapscope_trace::ids::{CommandBufferId, ProcessId, ThreadId};
-use gapscope_trace::tables::{Submission, SubmissionKind, Table, Tables};
+use gapscope_trace::ids::{ProcessId, ThreadId};
+use gapscope_trace::tables::{Submission, SubmissionKind, Tables};
 
 /// The host's part of a submission.
 pub(super) struct SubmitCall {
@@ -27,12 +28,14 @@ impl Assembler {
         tables: &mut Tables,
     ) {
         let queue = self.queue(process, call.queue);
-        let submission = self.next_submission(call.span.start_ns);
+        let submission = self.ids.next_submission(call.span.start_ns);
         let of_queue = self.queues[queue].labels.last();
         let of_queue = of_queue.map(|open| open.label);
         let state = &mut self.processes[process];
         // What the thread says that it is doing is about all that it submits.
-        let of_thread = || state.host_labels.at(call.thread, call.span.start_ns);
+        let thread = Some(ThreadId(call.thread.0));
+        let labels = &state.timeline.labels;
+        let of_thread = || labels.at(thread, call.span.start_ns);
         let label = of_queue.or_else(|| of_thread().ok().flatten());
         let spanning_labels = &mut self.queues[queue].spanning;
         for submitted in instances {
@@ -41,7 +44,7 @@ impl Assembler {
                 recording.users += 1;
                 (ends, opens) = (recording.label_ends, &recording.open_labels);
             }
-            let command_buffer = CommandBufferId(self.command_buffers);
+            let command_buffer = self.ids.next_command_buffer();
             let spanning = spanning_labels.submit(command_buffer, ends, opens, &mut self.labels);
             let instance = Instance {
                 process,
@@ -59,21 +62,21 @@ impl Assembler {
                 seen_ns: None,
                 position: ClockPosition::Pending,
             };
-            self.command_buffers += 1;
             state.instances.insert(submitted.instance, instance);
         }
         state.semaphores.submit(submission, waits, signals, tables);
-        tables.submissions.push(Submission {
+        let row = Submission {
             id: submission,
             process,
             queue,
-            thread: Some(ThreadId(call.thread.0)),
+            thread,
             kind: SubmissionKind::CommandBuffers,
             start_ns: call.span.start_ns,
             duration_ns: call.span.duration_ns,
             command_buffers: instances.len() as u32,
             function: None,
-        });
+        };
+        rows::submission(tables, row);
         self.saw(call.span.end_ns());
     }
 }

@@ -1,6 +1,6 @@
 //! What a tracing library of the driver reports afterwards, many at once ([`super::CudaEvent::Activities`]).
 
-use super::Span;
+use super::{OverheadKind, Span};
 use crate::ids;
 
 /// One thing that happened. The thread that wrote it has nothing to do with it, and neither order nor delay are
@@ -100,9 +100,6 @@ pub enum Activity {
     },
 }
 
-/// Polls ([`super::CudaEvent::Polled`]) of a thread that follow each other so closely are one wait.
-pub const BETWEEN_POLLS_NS: i64 = 100_000;
-
 /// Numbers an enum for [`super::Packer`]; numbers that are not listed are its last variant.
 macro_rules! numbered {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident,)+ }) => {
@@ -136,42 +133,5 @@ numbered! {
         HostForContext,
         /// Another kind.
         Unknown,
-    }
-}
-
-numbered! {
-    /// What took time besides the program's own work.
-    OverheadKind {
-        /// The driver compiled code.
-        Compiler,
-        /// Tracing: buffers were delivered.
-        BufferFlush,
-        /// Tracing: a launch was instrumented.
-        Instrumentation,
-        /// Tracing: memory or queues of its own were made.
-        Resource,
-        /// The runtime loaded modules.
-        ModuleLoading,
-        /// The driver loaded a function at its first use.
-        FunctionLoading,
-        /// The driver's command buffer was full: the host waited for the device.
-        CommandBufferFull,
-        /// Tracing: a buffer was asked for.
-        BufferRequest,
-        /// Tracing: unified memory was prepared for it.
-        UnifiedMemory,
-        /// Another kind.
-        Unknown,
-    }
-}
-
-impl OverheadKind {
-    /// Caused by the tracing: an unrecorded program does not have it.
-    pub fn is_tracing(self) -> bool {
-        use OverheadKind::*;
-        matches!(
-            self,
-            BufferFlush | Instrumentation | Resource | BufferRequest | UnifiedMemory
-        )
     }
 }

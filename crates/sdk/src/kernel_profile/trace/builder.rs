@@ -5,11 +5,12 @@ use super::signed;
 use crate::interval::Interval;
 use crate::kernel_profile;
 use crate::kernel_profile::rows::{CommandBufferRow, DispatchRow, PassRow};
+use gapscope_timeline_builder::{WorkPlace, rows};
 use gapscope_trace::build::{Interner, Labels};
 use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, ProcessId, QueueId, SubmissionId};
 use gapscope_trace::tables::{
-    CommandBuffer, Dispatch, Kernel, Marker, MarkerScope, NameSource, OpaqueWorkKind,
-    OpaqueWorkRow, Submission, SubmissionKind, Table, Tables, Timing,
+    CommandBuffer, Kernel, Marker, MarkerScope, NameSource, OpaqueWorkKind, Submission,
+    SubmissionKind, Table, Tables, Timing,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -55,7 +56,7 @@ impl Builder {
             self.placed.insert(command_buffer, placed);
         }
         if let Some(submitted_ns) = entry.submitted_ns {
-            self.tables.submissions.push(Submission {
+            let row = Submission {
                 id: submission,
                 process: PROCESS,
                 queue,
@@ -65,10 +66,11 @@ impl Builder {
                 duration_ns: 0,
                 command_buffers: 1,
                 function: None,
-            });
+            };
+            rows::submission(&mut self.tables, row);
         }
         let (start_ns, duration_ns) = start_and_duration(row.interval());
-        self.tables.command_buffers.push(CommandBuffer {
+        let row = CommandBuffer {
             id,
             process: PROCESS,
             queue,
@@ -85,7 +87,8 @@ impl Builder {
             label,
             name: (!entry.label.is_empty()).then(|| entry.label.as_ref().into()),
             host_functions: None,
-        });
+        };
+        rows::command_buffer(&mut self.tables, row);
     }
 
     pub fn pass(&mut self, row: &PassRow, work: &PassesAsWork) {
@@ -99,30 +102,24 @@ impl Builder {
         let label = self.label(around, &entry.label);
         let (start_ns, duration_ns) = start_and_duration(row.interval());
         if let Some(index) = work.index(command_buffer, row) {
-            self.tables.opaque_work.push(OpaqueWorkRow {
+            let place = WorkPlace {
                 command_buffer: Some(placed.id),
                 position: entry.first_dispatch + index,
-                queue: placed.queue,
-                kind: OpaqueWorkKind::ComputePass,
                 start_ns,
                 duration_ns,
                 label,
-                submission: None,
-            });
+                ..WorkPlace::new(placed.queue, None)
+            };
+            rows::opaque_work(&mut self.tables, place, OpaqueWorkKind::ComputePass);
         } else if let (Some(label), false) = (label, entry.label.is_empty()) {
-            self.tables.markers.push(Marker {
-                process: PROCESS,
-                scope: MarkerScope::CommandBuffer,
-                label,
+            let scope = MarkerScope::CommandBuffer;
+            let row = rows::marker_row(PROCESS, scope, label, start_ns, duration_ns);
+            let row = Marker {
                 queue: Some(placed.queue),
-                thread: None,
                 command_buffer: Some(placed.id),
-                start_ns,
-                duration_ns,
-                domain: None,
-                category: None,
-                payload: None,
-            });
+                ..row
+            };
+            rows::marker(&mut self.tables, row);
         }
     }
 
@@ -139,26 +136,20 @@ impl Builder {
         };
         let around = placed.label.or_else(|| self.label(None, &row.cb_label));
         let index = row.dispatch_index;
-        let [groups_x, groups_y, groups_z] = each(row.groups);
         let kernel = self.kernels.id(KernelKey {
             name: Arc::clone(row.name()),
             group_size: row.group_size,
         });
         let label = self.label(around, operation);
-        self.tables.dispatches.push(Dispatch {
+        let place = WorkPlace {
             command_buffer: Some(placed.id),
             position: index + work.before_dispatch(command_buffer, index),
-            queue: placed.queue,
-            kernel,
             start_ns: row.start_ns().map(signed),
             duration_ns: row.duration_ns().map(signed),
-            groups_x,
-            groups_y,
-            groups_z,
-            bindings: None,
             label,
-            submission: None,
-        });
+            ..WorkPlace::new(placed.queue, None)
+        };
+        rows::dispatch(&mut self.tables, place, kernel, each(row.groups), None);
     }
 
     /// Adds the rows of kernels and labels.

@@ -6,8 +6,9 @@ use super::super::submit::SubmitCall;
 use crate::counters::{NOT_SAMPLED, WHAT};
 use gapscope_spool::event::{LossKind, Outcome, VulkanEvent};
 use gapscope_spool::ids as hook;
+use gapscope_timeline_builder::rows;
 use gapscope_trace::ids::{ProcessId, ThreadId};
-use gapscope_trace::tables::{HostCall, Table, Tables};
+use gapscope_trace::tables::{HostCall, Tables};
 
 impl Assembler {
     pub(super) fn apply_vulkan(
@@ -133,19 +134,17 @@ impl Assembler {
                 result,
             } => {
                 let queue = queue.map(|q| self.queue(process, q));
-                tables.host_calls.push(HostCall {
-                    process,
-                    thread: Some(ThreadId(thread.0)),
-                    call,
-                    start_ns: span.start_ns,
-                    duration_ns: span.duration_ns,
+                let thread = Some(ThreadId(thread.0));
+                let row = rows::one_host_call(process, thread, call, span, None);
+                let row = HostCall {
                     count,
                     busy_ns,
                     queue,
                     bytes,
                     result,
-                    function: None,
-                });
+                    ..row
+                };
+                rows::host_call(tables, row);
                 self.saw(span.end_ns());
             }
             VulkanEvent::DeviceLimits { device, limits } => {

@@ -1,32 +1,27 @@
-//! One activity at a time.
+//! Takes one activity of the tracing library at a time.
 
-use super::event_waits::{Occurrence, QueuePlace};
-use super::work::{DeviceWork, Route};
-use super::{Assembler, Cuda, KernelLaunch};
+use super::{Assembler, KernelLaunch, Route};
 use gapscope_model::{LossKind, TransferKind};
 use gapscope_spool::event::{Activity, Span, WaitKind};
 use gapscope_spool::ids as hook;
+use gapscope_timeline_builder::{
+    Correlation, DeviceWork, DeviceWorkKind, EventOccurrence, StreamPlace,
+};
 use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::Tables;
 
-/// The host, or a queue, waited.
+/// A wait of the host, or of a queue.
 struct WaitRecord {
     kind: WaitKind,
     queue: Option<QueueId>,
-    occurrence: Occurrence,
+    occurrence: EventOccurrence,
     span: Option<Span>,
-    correlation: hook::Correlation,
+    correlation: Option<Correlation>,
 }
 
 impl Assembler {
     #[inline]
-    pub(super) fn activity(
-        &mut self,
-        process: ProcessId,
-        cuda: &mut Cuda,
-        activity: Activity,
-        tables: &mut Tables,
-    ) {
+    pub(super) fn activity(&mut self, process: ProcessId, activity: Activity, tables: &mut Tables) {
         match activity {
             Activity::Kernel {
                 launch,
@@ -34,10 +29,19 @@ impl Assembler {
                 correlation,
                 of_graph,
             } => {
-                let known = cuda.launches.get(&launch).copied();
+                let known = self.processes[process].cuda.launches.get(&launch).copied();
                 let known = known.unwrap_or_else(|| self.lost_launch(process));
-                let work = DeviceWork::kernel(known, self.checked(span), of_graph);
-                self.cuda_work(process, cuda, correlation, work, tables);
+                let work = DeviceWork {
+                    queue: known.queue,
+                    span: self.checked(span),
+                    of_graph,
+                    label: None,
+                    kind: DeviceWorkKind::Kernel {
+                        kernel: known.kernel,
+                        groups: known.groups.map(|groups| Some(groups).filter(|g| *g > 0)),
+                    },
+                };
+                self.device_work(process, correlation, work, tables);
             }
             Activity::Transfer {
                 route,
@@ -46,19 +50,34 @@ impl Assembler {
                 correlation,
                 of_graph,
             } => {
-                let known = cuda.routes.get(&route).copied();
+                let known = self.processes[process].cuda.routes.get(&route).copied();
                 let known = known.unwrap_or_else(|| self.lost_route(process));
-                let work = DeviceWork::transfer(known, bytes, self.checked(span), of_graph);
-                self.cuda_work(process, cuda, correlation, work, tables);
+                let work = DeviceWork {
+                    queue: known.queue,
+                    span: self.checked(span),
+                    of_graph,
+                    label: None,
+                    kind: DeviceWorkKind::Transfer {
+                        kind: known.kind,
+                        bytes: Some(bytes),
+                        host_memory: known.host_memory,
+                    },
+                };
+                self.device_work(process, correlation, work, tables);
             }
             Activity::GraphRun {
                 queue,
                 span,
                 correlation,
             } => {
-                let queue = self.queue(process, queue);
-                let work = DeviceWork::graph(queue, self.checked(span));
-                self.cuda_work(process, cuda, correlation, work, tables);
+                let work = DeviceWork {
+                    queue: self.queue(process, queue),
+                    span: self.checked(span),
+                    of_graph: true,
+                    label: None,
+                    kind: DeviceWorkKind::Graph,
+                };
+                self.device_work(process, correlation, work, tables);
             }
             Activity::Wait {
                 kind,
@@ -71,14 +90,14 @@ impl Assembler {
                 let wait = WaitRecord {
                     kind,
                     queue: queue.some().map(|queue| self.queue(process, queue)),
-                    occurrence: Occurrence {
-                        event,
+                    occurrence: EventOccurrence {
+                        event: event.0.into(),
                         number: occurrence,
                     },
                     span,
-                    correlation,
+                    correlation: self.wide(process, correlation),
                 };
-                self.waited(process, cuda, &wait, tables);
+                self.waited(process, &wait, tables);
             }
             Activity::EventRecord {
                 event,
@@ -86,22 +105,24 @@ impl Assembler {
                 queue,
                 correlation,
             } => {
-                let occurrence = Occurrence {
-                    event,
-                    number: occurrence,
-                };
-                let place = QueuePlace {
-                    queue: self.queue(process, queue),
-                    correlation,
-                };
-                cuda.event_waits.recorded(occurrence, place);
+                let queue = self.queue(process, queue);
+                if let Some(correlation) = self.wide(process, correlation) {
+                    let occurrence = EventOccurrence {
+                        event: event.0.into(),
+                        number: occurrence,
+                    };
+                    let place = StreamPlace { queue, correlation };
+                    let timeline = &mut self.processes[process].timeline;
+                    timeline.event_recorded(occurrence, place);
+                }
             }
             Activity::Overhead { kind, thread, span } => {
                 self.cuda_overhead(process, kind, thread, span, tables);
             }
             Activity::Submission { queue, correlation } => {
                 let queue = self.queue(process, queue);
-                self.queue_of_call(process, cuda, correlation, queue, tables);
+                let correlation = self.wide(process, correlation);
+                self.queue_of_call(process, correlation, queue, tables);
             }
             Activity::HostFunction {
                 queue,
@@ -115,54 +136,85 @@ impl Assembler {
         }
     }
 
-    fn waited(
+    fn wide(&mut self, process: ProcessId, correlation: hook::Correlation) -> Option<Correlation> {
+        let correlations = &mut self.processes[process].cuda.correlations;
+        correlations.widen(correlation.0)
+    }
+
+    #[inline]
+    fn device_work(
         &mut self,
         process: ProcessId,
-        cuda: &mut Cuda,
-        wait: &WaitRecord,
+        correlation: hook::Correlation,
+        work: DeviceWork,
         tables: &mut Tables,
     ) {
-        let correlation = wait.correlation;
+        let correlation = self.wide(process, correlation);
+        self.with_timeline(process, tables, |timeline, out| {
+            timeline.work(correlation, work, out);
+        });
+    }
+
+    fn queue_of_call(
+        &mut self,
+        process: ProcessId,
+        correlation: Option<Correlation>,
+        queue: QueueId,
+        tables: &mut Tables,
+    ) {
+        if let Some(correlation) = correlation {
+            self.with_timeline(process, tables, |timeline, out| {
+                timeline.queue_of_call(correlation, queue, out);
+            });
+        }
+    }
+
+    fn waited(&mut self, process: ProcessId, wait: &WaitRecord, tables: &mut Tables) {
+        let now_ns = self.latest_ns;
+        let state = &mut self.processes[process];
         match (wait.kind, wait.queue) {
             (WaitKind::QueueForEvent, Some(queue)) => {
-                let place = QueuePlace { queue, correlation };
-                cuda.event_waits
-                    .waits(place, wait.occurrence, self.latest_ns);
+                if let Some(correlation) = wait.correlation {
+                    let place = StreamPlace { queue, correlation };
+                    (state.timeline).stream_waits(place, wait.occurrence, now_ns);
+                }
             }
             (WaitKind::HostForQueue, Some(queue)) => {
                 if let Some(span) = wait.span {
-                    let bound = cuda.returns.waited(queue, span);
+                    let bound = state.cuda.returns.waited(queue, span);
                     self.returned(queue, bound);
                 }
-                self.queue_of_call(process, cuda, correlation, queue, tables);
+                self.queue_of_call(process, wait.correlation, queue, tables);
             }
             // Without its number, it may have been the event's next occurrence.
             (WaitKind::HostForEvent, _) if wait.occurrence.number != 0 => {
-                let record = cuda.event_waits.record_of(wait.occurrence);
+                let record = state.timeline.place_of_event(wait.occurrence);
                 if let (Some(span), Some(record)) = (wait.span, record) {
-                    let bound = cuda.returns.waited_for_event(record, span.end_ns());
+                    let bound = state.cuda.returns.waited_for_event(record, span.end_ns());
                     self.returned(record.queue, bound);
                 }
             }
             (WaitKind::HostForContext, Some(queue)) => {
                 if let Some(span) = wait.span {
-                    self.waited_for_context(process, cuda, queue, span);
+                    self.waited_for_context(process, queue, span);
                 }
             }
             _ => {}
         }
     }
 
-    /// The host waited for all queues of the context of this one.
-    fn waited_for_context(&mut self, process: ProcessId, cuda: &mut Cuda, of: QueueId, span: Span) {
+    /// Takes that the host waited for all queues of the context of `one`.
+    fn waited_for_context(&mut self, process: ProcessId, one: QueueId, span: Span) {
         let context = |queue: QueueId| {
             let facts = &self.queues[queue].facts;
             (facts.device, facts.family)
         };
         let all = self.processes[process].queues.values().copied();
-        let queues: Vec<QueueId> = all.filter(|queue| context(*queue) == context(of)).collect();
+        let queues: Vec<QueueId> = all
+            .filter(|queue| context(*queue) == context(one))
+            .collect();
         for queue in queues {
-            let bound = cuda.returns.waited(queue, span);
+            let bound = self.processes[process].cuda.returns.waited(queue, span);
             self.returned(queue, bound);
         }
     }

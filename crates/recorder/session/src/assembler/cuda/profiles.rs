@@ -1,16 +1,16 @@
-//! Launches that were profiled.
+//! Takes profiles of launches and writes the metrics of their kernels.
 //!
-//! A profile comes before the call that it is of, and waits for the record of the kernel. The kernel ran several times, and each run
-//! may leave a record: one of them is the launch's.
+//! A profile comes before the call of its launch, and waits for the record of the kernel. The kernel ran several times, and each run
+//! may leave a record: the first one is the launch's.
 
-use super::call::known_thread;
-use super::{Assembler, Cuda};
+use super::{Assembler, known_thread};
 use gapscope_model::HostCallKind;
 use gapscope_model::kernel_profile::{GRID, METRICS, PROFILING_CALL};
 use gapscope_spool::event::Span;
 use gapscope_spool::ids as hook;
+use gapscope_timeline_builder::{DeviceWorkKind, rows};
 use gapscope_trace::ids::{KernelId, ProcessId, SubmissionId};
-use gapscope_trace::tables::{HostCall, KernelMetric, Table, Tables};
+use gapscope_trace::tables::{KernelMetric, Table, Tables};
 use serde::{Deserialize, Serialize};
 
 /// What was measured of a launch.
@@ -24,7 +24,7 @@ pub struct Profile {
 }
 
 impl Assembler {
-    /// A launch was profiled, which held the thread up.
+    /// Takes the profile of a launch, which held the thread up.
     pub(in crate::assembler) fn kernel_profiled(
         &mut self,
         process: ProcessId,
@@ -34,31 +34,46 @@ impl Assembler {
         tables: &mut Tables,
     ) {
         if let Some(span) = self.checked(Some(span)) {
-            tables.host_calls.push(HostCall {
-                process,
-                thread: known_thread(thread),
-                call: HostCallKind::Recording,
-                start_ns: span.start_ns,
-                duration_ns: span.duration_ns,
-                count: 1,
-                busy_ns: span.duration_ns,
-                queue: None,
-                bytes: None,
-                result: 0,
-                function: Some(self.shared_text(PROFILING_CALL)),
-            });
+            let function = Some(self.shared_text(PROFILING_CALL));
+            let kind = HostCallKind::Recording;
+            let row = rows::one_host_call(process, known_thread(thread), kind, span, function);
+            rows::host_call(tables, row);
         }
         if profile.passes > 0 {
-            let cuda = &mut self.processes[process].cuda;
-            cuda.is_used = true;
-            let stale = cuda.profiles.insert(correlation, profile);
+            let state = &mut self.processes[process];
+            state.cuda.is_used = true;
+            let Some(correlation) = state.cuda.correlations.widen(correlation.0) else {
+                return self.write_profile_alone(process, profile, tables);
+            };
+            state.timeline.mark_profiled(correlation);
+            let stale = state.cuda.profiles.insert(correlation, profile);
             if let Some(stale) = stale {
                 self.write_profile_alone(process, stale, tables);
             }
         }
     }
 
-    /// The rows of a profile.
+    /// Writes the profiles of launches whose kernels have come.
+    pub(super) fn write_profiled(&mut self, process: ProcessId, tables: &mut Tables) {
+        for launch in self.processes[process].timeline.take_profiled() {
+            let profiles = &mut self.processes[process].cuda.profiles;
+            let profile = profiles.remove(&launch.correlation);
+            if let (Some(profile), DeviceWorkKind::Kernel { kernel, groups }) =
+                (profile, launch.work.kind)
+            {
+                let groups = groups.map(|groups| groups.unwrap_or(0));
+                self.write_profile(
+                    profile,
+                    kernel,
+                    Some(groups),
+                    Some(launch.submission),
+                    tables,
+                );
+            }
+        }
+    }
+
+    /// Writes the rows of a profile.
     pub(super) fn write_profile(
         &mut self,
         profile: Profile,
@@ -89,20 +104,17 @@ impl Assembler {
         }
     }
 
-    /// The rows of a profile whose kernel left no record.
+    /// Writes the rows of a profile whose kernel left no record.
     fn write_profile_alone(&mut self, process: ProcessId, profile: Profile, tables: &mut Tables) {
         let kernel = self.kernels.called(process, &profile.kernel);
         self.write_profile(profile, kernel, None, None, tables);
     }
 
-    /// Nothing more comes from a process.
-    pub(super) fn finish_profiles(
-        &mut self,
-        process: ProcessId,
-        cuda: &mut Cuda,
-        tables: &mut Tables,
-    ) {
-        let mut left: Vec<_> = std::mem::take(&mut cuda.profiles).into_iter().collect();
+    /// Writes the profiles that are left: nothing more comes from the process.
+    pub(super) fn finish_profiles(&mut self, process: ProcessId, tables: &mut Tables) {
+        self.write_profiled(process, tables);
+        let profiles = std::mem::take(&mut self.processes[process].cuda.profiles);
+        let mut left: Vec<_> = profiles.into_iter().collect();
         left.sort_unstable_by_key(|(correlation, _)| correlation.0);
         for (_, profile) in left {
             self.write_profile_alone(process, profile, tables);

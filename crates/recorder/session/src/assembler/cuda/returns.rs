@@ -1,16 +1,16 @@
-//! Which work had ended before a waiting call returned: for the bound of device times.
+//! Pairs waits of the host with the work that they waited for: work had ended before the waiting call returned, which bounds the error
+//! of device times.
 
-use super::event_waits::QueuePlace;
 use gapscope_spool::event::Span;
-use gapscope_spool::ids as hook;
+use gapscope_timeline_builder::{Correlation, StreamPlace};
 use gapscope_trace::ids::QueueId;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Halves of either kind that are remembered for each queue: they come in any order, and calls long before the work
+/// Waits and pieces of work that are remembered for each queue: they come in any order, and calls long before the work
 /// that they launched. Any pair that belongs together gives a bound.
-const MOST: usize = 256;
+const MAX_REMEMBERED: usize = 256;
 
 /// Waits for queues and work on them.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -30,16 +30,16 @@ struct QueueReturns {
 pub struct EndedWork {
     /// When the call returned.
     pub launched_ns: i64,
-    /// Of the call.
-    pub launch: hook::Correlation,
+    /// The correlation of the call.
+    pub launch: Correlation,
     /// The end of the work.
     pub end_ns: i64,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct EventWait {
-    /// Of the call that put the event on the queue.
-    recorded: hook::Correlation,
+    /// The correlation of the call that put the event on the queue.
+    recorded: Correlation,
     /// When a call returned that had waited for it.
     return_ns: i64,
 }
@@ -70,18 +70,16 @@ impl Returns {
     }
 
     /// The host waited until `return_ns` for an event that was put there. As [`Self::waited`].
-    pub fn waited_for_event(&mut self, record: QueuePlace, return_ns: i64) -> Option<Return> {
+    pub fn waited_for_event(&mut self, record: StreamPlace, return_ns: i64) -> Option<Return> {
         let queue = self.queues.entry(record.queue).or_default();
         let recorded = record.correlation;
         let wait = EventWait {
             recorded,
             return_ns,
         };
-        remember(&mut queue.event_waits, wait, |a, b| {
-            a.recorded.is_before(b.recorded)
-        });
+        remember(&mut queue.event_waits, wait, |a, b| a.recorded < b.recorded);
         let mut works = queue.works.iter().rev();
-        let last = works.find(|work| work.launch.is_before(recorded))?;
+        let last = works.find(|work| work.launch < recorded)?;
         Some(Return {
             end_ns: last.end_ns,
             return_ns,
@@ -98,7 +96,7 @@ impl Returns {
             .partition_point(|wait| wait.start_ns < work.launched_ns);
         let waited = queue.waits.get(after).map(Span::end_ns);
         let events = &queue.event_waits;
-        let after = events.partition_point(|wait| !work.launch.is_before(wait.recorded));
+        let after = events.partition_point(|wait| work.launch >= wait.recorded);
         let event = events.get(after).map(|wait| wait.return_ns);
         Some(Return {
             end_ns: work.end_ns,
@@ -110,7 +108,7 @@ impl Returns {
 /// Puts a half where it belongs in order, mostly at the end.
 #[inline]
 fn remember<T>(halves: &mut VecDeque<T>, half: T, before: impl Fn(&T, &T) -> bool) {
-    if halves.len() == MOST {
+    if halves.len() == MAX_REMEMBERED {
         halves.pop_front();
     }
     let mut at = halves.len();
@@ -126,18 +124,18 @@ mod tests {
 
     const QUEUE: QueueId = QueueId(1);
 
-    fn work(launched_ns: i64, launch: u32, end_ns: i64) -> EndedWork {
+    fn work(launched_ns: i64, launch: u64, end_ns: i64) -> EndedWork {
         EndedWork {
             launched_ns,
-            launch: hook::Correlation(launch),
+            launch: Correlation(launch),
             end_ns,
         }
     }
 
-    fn record(queue: u32, correlation: u32) -> QueuePlace {
-        QueuePlace {
+    fn record(queue: u32, correlation: u64) -> StreamPlace {
+        StreamPlace {
             queue: QueueId(queue),
-            correlation: hook::Correlation(correlation),
+            correlation: Correlation(correlation),
         }
     }
 

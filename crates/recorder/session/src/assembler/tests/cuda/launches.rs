@@ -257,7 +257,7 @@ fn launches_whose_work_never_came_are_counted_when_a_process_is_gone() {
 #[test]
 fn memory_stays_bounded_when_no_call_comes_with_its_work() {
     let mut cuda = Cuda::new();
-    let most = crate::assembler::cuda::MOST_WAITING as u32;
+    let most = gapscope_timeline_builder::Bounds::LIVE.waiting as u32;
     for first in (1..2 * most).step_by(1000) {
         let batch: Vec<_> = (first..first + 1000)
             .map(|c| kernel(1, c, i64::from(c) + 1, i64::from(c) + 2))
@@ -265,7 +265,9 @@ fn memory_stays_bounded_when_no_call_comes_with_its_work() {
         cuda.batch(&batch);
         cuda.tables.dispatches.clear();
     }
-    let waiting = cuda.assembler.processes[ProcessId(0)].cuda.waiting();
+    let waiting = cuda.assembler.processes[ProcessId(0)]
+        .timeline
+        .known_correlations();
     assert!(waiting <= most as usize + 8192, "{waiting}");
 }
 

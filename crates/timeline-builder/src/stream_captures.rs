@@ -1,18 +1,17 @@
-//! When streams were captured into graphs: what is launched meanwhile may only be recorded into one.
+//! Remembers when streams were captured into graphs. A launch in such a period may only be recorded into a graph, and run nothing.
 
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Starts and ends that are remembered.
-const MOST: usize = 1 << 12;
+const MAX_EDGES: usize = 1 << 12;
 
-/// Starts and ends of captures of one process, whatever the stream and the thread: work is captured from other threads
-/// too.
+/// The stream captures of one process. The stream and the thread do not matter: work is captured from other threads, too.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct GraphCaptures {
-    /// In order of time.
+pub struct StreamCaptures {
+    /// Starts and ends in order of time.
     edges: VecDeque<Edge>,
-    /// Nothing is known before this.
+    /// Captures before this time are forgotten.
     since_ns: Option<i64>,
 }
 
@@ -20,17 +19,17 @@ pub struct GraphCaptures {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Edge {
     at_ns: i64,
-    /// What it adds to the captures in progress: 1 at a start, -1 at an end.
+    /// The change of the number of captures in progress: 1 at a start, -1 at an end.
     step: i32,
 }
 
-impl GraphCaptures {
-    /// A capture began.
+impl StreamCaptures {
+    /// Notes that a capture began.
     pub fn started(&mut self, at_ns: i64) {
         self.add(Edge { at_ns, step: 1 });
     }
 
-    /// A capture ended.
+    /// Notes that a capture ended.
     pub fn ended(&mut self, at_ns: i64) {
         self.add(Edge { at_ns, step: -1 });
     }
@@ -38,12 +37,12 @@ impl GraphCaptures {
     fn add(&mut self, edge: Edge) {
         let at = self.edges.partition_point(|other| *other < edge);
         self.edges.insert(at, edge);
-        if self.edges.len() > MOST {
+        if self.edges.len() > MAX_EDGES {
             self.since_ns = self.edges.pop_front().map(|edge| edge.at_ns);
         }
     }
 
-    /// When captures were in progress, or may have been.
+    /// Returns the periods in which captures were in progress, or may have been.
     pub fn periods(&self) -> Periods {
         let mut periods = Vec::new();
         if let Some(since_ns) = self.since_ns {
@@ -77,7 +76,7 @@ impl GraphCaptures {
     }
 }
 
-/// Periods of time in order.
+/// Periods of time, in order.
 pub struct Periods(Vec<Period>);
 
 struct Period {
@@ -86,7 +85,7 @@ struct Period {
 }
 
 impl Periods {
-    /// True when a time lies in one.
+    /// Tells whether a time lies in one of the periods.
     pub fn contain(&self, at_ns: i64) -> bool {
         let after = self.0.partition_point(|period| period.start_ns <= at_ns);
         let last = after.checked_sub(1).and_then(|at| self.0.get(at));
@@ -99,8 +98,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn captures_may_nest_and_be_told_of_in_any_order() {
-        let mut captures = GraphCaptures::default();
+    fn captures_may_nest_and_come_in_any_order() {
+        let mut captures = StreamCaptures::default();
         // The runtime's call and the driver's inside it.
         captures.ended(50);
         captures.started(10);
@@ -115,15 +114,15 @@ mod tests {
     }
 
     #[test]
-    fn long_ago_is_not_known() {
-        let mut captures = GraphCaptures::default();
-        for turn in 0..MOST as i64 {
+    fn a_time_before_what_is_remembered_may_be_in_a_capture() {
+        let mut captures = StreamCaptures::default();
+        for turn in 0..MAX_EDGES as i64 {
             captures.started(turn * 10);
             captures.ended(turn * 10 + 5);
         }
         let periods = captures.periods();
         assert!(periods.contain(7), "nothing is known of that time");
-        assert!(!periods.contain(MOST as i64 * 10 - 13));
-        assert!(periods.contain(MOST as i64 * 10 - 7));
+        assert!(!periods.contain(MAX_EDGES as i64 * 10 - 13));
+        assert!(periods.contain(MAX_EDGES as i64 * 10 - 7));
     }
 }

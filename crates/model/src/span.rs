@@ -1,0 +1,118 @@
+//! Intervals of time, and what took them besides the program's own work.
+
+use serde::{Deserialize, Serialize};
+
+/// Polls of a thread that follow each other so closely are one wait.
+pub const BETWEEN_POLLS_NS: i64 = 100_000;
+
+/// An interval of nanoseconds on the host's monotonic clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// Start.
+    pub start_ns: i64,
+    /// Never negative, unless it was read from damage; of work on the device never 0.
+    pub duration_ns: i64,
+}
+
+impl Span {
+    /// Times beyond this are impossible: differences of two times must fit, too.
+    pub const MAX_NS: i64 = i64::MAX / 4;
+
+    /// Returns the span from one time to a later one.
+    pub fn between(start_ns: i64, end_ns: i64) -> Span {
+        Span {
+            start_ns,
+            duration_ns: end_ns.saturating_sub(start_ns),
+        }
+    }
+
+    /// Returns the span from one time to another of a stranger's file; `None` where they are impossible: the end lies before the
+    /// start, or one of them is absurd.
+    pub fn checked(start_ns: i64, end_ns: i64) -> Option<Span> {
+        let is_sane = |ns: i64| (-Self::MAX_NS..=Self::MAX_NS).contains(&ns);
+        (is_sane(start_ns) && is_sane(end_ns) && start_ns <= end_ns)
+            .then(|| Span::between(start_ns, end_ns))
+    }
+
+    /// Returns the end.
+    pub fn end_ns(&self) -> i64 {
+        self.start_ns.saturating_add(self.duration_ns)
+    }
+}
+
+/// Numbers an enum; numbers that are not listed are its last variant.
+macro_rules! numbered {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$doc])* $variant,)+ }
+
+        impl $name {
+            /// All of them, in the order of their numbers from 0.
+            pub const ALL: &[$name] = &[$($name::$variant,)+];
+
+            /// Returns the one of this number.
+            pub fn from_number(number: u8) -> $name {
+                *Self::ALL.get(usize::from(number)).unwrap_or(&Self::Unknown)
+            }
+        }
+    };
+}
+
+numbered! {
+    /// What took time besides the program's own work.
+    OverheadKind {
+        /// The driver compiled code.
+        Compiler,
+        /// Tracing: buffers were delivered.
+        BufferFlush,
+        /// Tracing: a launch was instrumented.
+        Instrumentation,
+        /// Tracing: memory or queues of its own were made.
+        Resource,
+        /// The runtime loaded modules.
+        ModuleLoading,
+        /// The driver loaded a function at its first use.
+        FunctionLoading,
+        /// The driver's command buffer was full: the host waited for the device.
+        CommandBufferFull,
+        /// Tracing: a buffer was asked for.
+        BufferRequest,
+        /// Tracing: unified memory was prepared for it.
+        UnifiedMemory,
+        /// Another kind.
+        Unknown,
+    }
+}
+
+impl OverheadKind {
+    /// Tells whether the tracing caused the time: a program that is not recorded does not have it.
+    pub fn is_tracing(self) -> bool {
+        use OverheadKind::*;
+        matches!(
+            self,
+            BufferFlush | Instrumentation | Resource | BufferRequest | UnifiedMemory
+        )
+    }
+
+    /// Returns the kind by the name that CUPTI, Nsight Systems or Kineto gives it, such as `CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL`
+    /// or `Command Buffer Full`.
+    pub fn from_tool_name(name: &str) -> OverheadKind {
+        let plain = name.to_ascii_uppercase().replace(' ', "_");
+        let kinds = [
+            ("COMPILER", OverheadKind::Compiler),
+            ("MODULE_LOADING", OverheadKind::ModuleLoading),
+            ("FUNCTION_LOADING", OverheadKind::FunctionLoading),
+            ("COMMAND_BUFFER_FULL", OverheadKind::CommandBufferFull),
+            ("BUFFER_FLUSH", OverheadKind::BufferFlush),
+            ("BUFFER_REQUEST", OverheadKind::BufferRequest),
+            ("INSTRUMENTATION", OverheadKind::Instrumentation),
+            ("RESOURCE", OverheadKind::Resource),
+            ("UVM", OverheadKind::UnifiedMemory),
+            ("CUPTI", OverheadKind::Instrumentation),
+        ];
+        let found = kinds.into_iter().find(|(word, _)| plain.contains(word));
+        found.map_or(OverheadKind::Unknown, |(_, kind)| kind)
+    }
+}

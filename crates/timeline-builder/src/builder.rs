@@ -1,0 +1,330 @@
+//! The state of one process while its rows are built, and what it needs from its owner.
+
+use crate::event_waits::{EventOccurrence, EventWaits, StreamPlace};
+use crate::input::{ApiCall, Correlation, DeviceWork, Function, FunctionId};
+use crate::labels::ThreadLabels;
+use crate::launches::Launches;
+use crate::overheads::Overhead;
+use crate::polls::Polls;
+use crate::rows;
+use crate::stream_captures::StreamCaptures;
+use gapscope_model::cuda::FunctionClass;
+use gapscope_model::{HostCallKind, Ledger, Span};
+use gapscope_trace::build::Labels;
+use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
+use gapscope_trace::tables::{HostCall, Tables};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// How much a builder remembers for what has not come yet.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Calls and pieces of work that wait for their other half.
+    pub waiting: usize,
+    /// Launches whose work has come, for more of it, such as the other parts of a batch of copies.
+    pub launched: usize,
+    /// Likewise launches of graphs.
+    pub graphs: usize,
+    /// Submissions that a queue remembers for events; 0 where no stream waits for any.
+    pub submissions: usize,
+    /// Occurrences of events.
+    pub occurrences: usize,
+    /// Waits of a queue that no submission has followed.
+    pub unfollowed_waits: usize,
+    /// Waits of a queue, for those of other queues.
+    pub placed_waits: usize,
+}
+
+impl Bounds {
+    /// The bounds while a program runs, however long that is.
+    pub const LIVE: Bounds = Bounds {
+        waiting: 1 << 18,
+        launched: 1 << 12,
+        graphs: 1 << 14,
+        submissions: 1 << 12,
+        occurrences: 1 << 16,
+        unfollowed_waits: 1 << 10,
+        placed_waits: 1 << 12,
+    };
+
+    /// No bounds, for what is all at hand. Work comes in order of time there, so that that of one launch is never far apart, unless a
+    /// graph launched it.
+    pub const NONE: Bounds = Bounds {
+        waiting: usize::MAX,
+        launched: 1 << 16,
+        graphs: usize::MAX,
+        submissions: usize::MAX,
+        occurrences: usize::MAX,
+        unfollowed_waits: usize::MAX,
+        placed_waits: usize::MAX,
+    };
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds::LIVE
+    }
+}
+
+/// Numbers the submissions and command buffers of a trace, from 0, and counts its dispatches.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct Ids {
+    submissions: u64,
+    command_buffers: u64,
+    /// Dispatches that have become rows.
+    pub dispatches: u64,
+    /// When the first submission started.
+    pub first_submit_ns: Option<i64>,
+}
+
+impl Ids {
+    /// Returns the id of a new submission, by a call that started then.
+    pub fn next_submission(&mut self, start_ns: i64) -> SubmissionId {
+        let first = self.first_submit_ns.unwrap_or(start_ns);
+        self.first_submit_ns = Some(first.min(start_ns));
+        self.submissions += 1;
+        SubmissionId(self.submissions - 1)
+    }
+
+    /// Returns the id of a new command buffer.
+    pub fn next_command_buffer(&mut self) -> CommandBufferId {
+        self.command_buffers += 1;
+        CommandBufferId(self.command_buffers - 1)
+    }
+
+    /// Returns how many submissions there are.
+    pub fn submissions(&self) -> u64 {
+        self.submissions
+    }
+}
+
+/// Where the rows of a process go, and what all builders of a trace share.
+pub struct Output<'a> {
+    /// The process.
+    pub process: ProcessId,
+    /// The rows.
+    pub tables: &'a mut Tables,
+    /// The labels of the trace.
+    pub labels: &'a mut Labels,
+    /// The losses of the trace.
+    pub ledger: &'a mut Ledger,
+    /// The ids of the trace.
+    pub ids: &'a mut Ids,
+    /// Hears of work.
+    pub observer: &'a mut dyn Observer,
+    /// The latest time that the producer has seen.
+    pub now_ns: i64,
+    /// Why times and calls are missing, where they are.
+    pub reasons: Reasons,
+}
+
+/// The reasons of losses, which differ by producer.
+#[derive(Debug, Clone, Copy)]
+pub struct Reasons {
+    /// Why work has no times.
+    pub untimed: &'static str,
+    /// Why work has no call.
+    pub without_call: &'static str,
+}
+
+/// Hears of work as its rows are written.
+pub trait Observer {
+    /// A piece of work ran.
+    fn ran(&mut self, _span: Span) {}
+    /// A piece of work with times was joined to its call.
+    fn joined(&mut self, _joined: Joined<'_>) {}
+}
+
+/// An observer that does nothing.
+pub struct NoObserver;
+impl Observer for NoObserver {}
+
+/// A piece of work and the call that launched it.
+#[derive(Debug, Clone, Copy)]
+pub struct Joined<'a> {
+    /// The call.
+    pub call: &'a ApiCall,
+    /// Its correlation.
+    pub correlation: Correlation,
+    /// The call returned only when the work had ended.
+    pub is_awaited: bool,
+    /// The queue that ran the work.
+    pub queue: QueueId,
+    /// When the work ran.
+    pub span: Span,
+}
+
+/// A launch that was profiled: its submission and the first record of its kernel.
+#[derive(Debug, Clone, Copy)]
+pub struct ProfiledLaunch {
+    /// The correlation that [`TimelineBuilder::mark_profiled`] was given.
+    pub correlation: Correlation,
+    /// The launch's submission.
+    pub submission: SubmissionId,
+    /// The kernel's record.
+    pub work: DeviceWork,
+}
+
+/// Builds the rows of one process.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct TimelineBuilder {
+    /// The labels of the process's threads.
+    pub labels: ThreadLabels,
+    pub(crate) bounds: Bounds,
+    functions: FxHashMap<FunctionId, Function>,
+    pub(crate) launches: Launches,
+    /// Polls of threads that may go on.
+    polls: FxHashMap<Option<ThreadId>, Polls>,
+    pub(crate) event_waits: EventWaits,
+    pub(crate) stream_captures: StreamCaptures,
+    /// Correlations of launches that were profiled, and whose work has not come.
+    pub(crate) profiled: FxHashSet<Correlation>,
+    /// Correlations of calls that launched work, although their functions are not known to launch any.
+    pub(crate) other_launches: FxHashSet<Correlation>,
+    #[serde(skip)]
+    pub(crate) profiled_launches: Vec<ProfiledLaunch>,
+}
+
+impl TimelineBuilder {
+    /// Returns a builder without rows.
+    pub fn new(bounds: Bounds) -> TimelineBuilder {
+        TimelineBuilder {
+            bounds,
+            ..TimelineBuilder::default()
+        }
+    }
+
+    /// Says what a function is.
+    pub fn add_function(&mut self, id: FunctionId, function: Function) {
+        self.functions.insert(id, function);
+    }
+
+    /// Returns what a call's function does.
+    pub fn class(&self, call: &ApiCall) -> FunctionClass {
+        let function = self.functions.get(&call.function);
+        function.map_or(FunctionClass::Unknown, |function| function.class)
+    }
+
+    pub(crate) fn function_name(&self, call: &ApiCall) -> Option<Arc<str>> {
+        let function = self.functions.get(&call.function);
+        function.map(|function| function.name.clone())
+    }
+
+    /// Takes polls of a thread: they go on with those before, or start a new row.
+    pub fn polls(&mut self, new: Polls, out: &mut Output<'_>) {
+        let thread = new.call.thread;
+        if let Some(polls) = self.polls.get_mut(&thread)
+            && polls.join(&new)
+        {
+            return;
+        }
+        self.end_polls(thread, out);
+        self.polls.insert(thread, new);
+    }
+
+    /// Writes the polls of a thread that does something else now.
+    pub(crate) fn end_polls(&mut self, thread: Option<ThreadId>, out: &mut Output<'_>) {
+        if self.polls.is_empty() {
+            return;
+        }
+        if let Some(polls) = self.polls.remove(&thread) {
+            let call = polls.call;
+            let function = self.function_name(&call);
+            let kind = HostCallKind::PollEvent;
+            let row = rows::one_host_call(out.process, thread, kind, call.span, function);
+            rows::host_call(
+                out.tables,
+                HostCall {
+                    count: polls.count,
+                    busy_ns: polls.busy_ns,
+                    result: call.result,
+                    ..row
+                },
+            );
+        }
+    }
+
+    /// Writes time that the driver or the tracing took.
+    pub fn overhead(&mut self, overhead: &Overhead, out: &mut Output<'_>) {
+        let (kind, function) = overhead.host_call();
+        let function = Some(Arc::from(function));
+        let Overhead { thread, span, .. } = *overhead;
+        let row = rows::one_host_call(out.process, thread, kind, span, function);
+        rows::host_call(out.tables, row);
+    }
+
+    /// Writes that a function of the host ran for a queue.
+    pub fn host_function(
+        &mut self,
+        queue: QueueId,
+        thread: Option<ThreadId>,
+        span: Span,
+        out: &mut Output<'_>,
+    ) {
+        let kind = HostCallKind::HostFunction;
+        let row = rows::one_host_call(out.process, thread, kind, span, None);
+        let queue = Some(queue);
+        rows::host_call(out.tables, HostCall { queue, ..row });
+    }
+
+    /// Notes that the launch with a correlation, whose call has not come, was profiled: its kernel ran several times, and each run may
+    /// leave a record.
+    pub fn mark_profiled(&mut self, correlation: Correlation) {
+        self.profiled.insert(correlation);
+    }
+
+    /// Takes the profiled launches that were written since the last call.
+    pub fn take_profiled(&mut self) -> Vec<ProfiledLaunch> {
+        std::mem::take(&mut self.profiled_launches)
+    }
+
+    /// Takes an event that a call put on a stream.
+    pub fn event_recorded(&mut self, occurrence: EventOccurrence, place: StreamPlace) {
+        self.event_waits.recorded(occurrence, place, &self.bounds);
+    }
+
+    /// Returns where an occurrence of an event was put.
+    pub fn place_of_event(&self, occurrence: EventOccurrence) -> Option<StreamPlace> {
+        self.event_waits.record_of(occurrence)
+    }
+
+    /// Takes a wait for an event that a call put on a stream.
+    pub fn stream_waits(&mut self, place: StreamPlace, event: EventOccurrence, now_ns: i64) {
+        self.event_waits.waits(place, event, now_ns, &self.bounds);
+    }
+
+    /// Writes the waits of streams that nothing changes any more. Call this now and then.
+    pub fn settle(&mut self, out: &mut Output<'_>) {
+        (self.event_waits).settle(out.now_ns, false, &self.bounds, out.tables);
+    }
+
+    /// Returns how many correlations are known.
+    pub fn known_correlations(&self) -> usize {
+        self.launches.len()
+    }
+
+    /// Writes all that waits for something: nothing more comes. Labels are finished by themselves. `missing` says why the work of a
+    /// launch may never have come, where it is lost then.
+    pub fn finish(&mut self, missing: Option<&'static str>, out: &mut Output<'_>) -> Finished {
+        let mut threads: Vec<_> = self.polls.keys().copied().collect();
+        threads.sort_unstable();
+        for thread in threads {
+            self.end_polls(thread, out);
+        }
+        self.finish_launches(missing, out);
+        Finished {
+            unknown_waits: (self.event_waits).settle(out.now_ns, true, &self.bounds, out.tables),
+            collisions: self.launches.collisions(),
+        }
+    }
+}
+
+/// What a builder could not tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Finished {
+    /// Waits of streams for something that is not known.
+    pub unknown_waits: u64,
+    /// Launching calls that came while another one had their correlation.
+    pub collisions: u64,
+}

@@ -1,0 +1,620 @@
+//! Joins the calls of one process to the device work that they launched: takes both in any order and gives submissions, command buffers
+//! of graphs, and rows of work.
+//!
+//! Each half waits under its correlation for the other, in bounded memory. A launch whose work has come stays known for more of its
+//! work, such as the other nodes of a graph.
+
+use crate::builder::{Bounds, Joined, Output, ProfiledLaunch, TimelineBuilder};
+use crate::event_waits::StreamPlace;
+use crate::input::{ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind};
+use crate::rows::{self, CoveringSpan, TransferFacts, WorkPlace};
+use gapscope_model::cuda::FunctionClass;
+use gapscope_model::{LossKind, SubmissionKind, UNKNOWN_RESULT};
+use gapscope_trace::ids::{CommandBufferId, LabelId, QueueId, SubmissionId};
+use gapscope_trace::tables::{CommandBuffer, HostCall, OpaqueWorkKind, Submission};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// The launches of one process, by their correlations.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Launches {
+    slots: FxHashMap<Correlation, Slot>,
+    next_serial: u64,
+    /// Slots that lack their other half, the oldest first.
+    waiting: VecDeque<SlotKey>,
+    /// Slots of launches whose work has come, but for graphs.
+    launched: VecDeque<SlotKey>,
+    /// Slots of graphs, which may run for long while other streams are busy: only other graphs take their place.
+    graphs: VecDeque<SlotKey>,
+    /// The latest start of a call whose work has come.
+    latest_start_ns: Option<i64>,
+    /// Launching calls that came while another one had their correlation.
+    collisions: u64,
+}
+
+/// What is known under one correlation.
+#[derive(Debug, Serialize, Deserialize)]
+struct Slot {
+    serial: u64,
+    content: SlotContent,
+}
+
+/// The key of a slot. A correlation may be used again, a serial is not.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct SlotKey {
+    correlation: Correlation,
+    serial: u64,
+}
+
+/// The half that came first, or both.
+#[derive(Debug, Serialize, Deserialize)]
+enum SlotContent {
+    /// A call whose work, or whose queue, has not come.
+    PendingCall(LabelledCall),
+    /// Work whose call has not come.
+    PendingWork(LaunchedWork),
+    /// The queue that a call waits for or puts something on; the call has not come.
+    PendingQueue(QueueId),
+    /// A launch and its work.
+    Launched(Launch),
+}
+
+/// A call, and the innermost label on its thread.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct LabelledCall {
+    call: ApiCall,
+    label: Option<LabelId>,
+}
+
+/// The work of one call.
+#[derive(Debug, Serialize, Deserialize)]
+struct LaunchedWork {
+    first: DeviceWork,
+    more: Vec<DeviceWork>,
+}
+
+/// A launch, for the work that may still come.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Launch {
+    submission: Option<SubmissionId>,
+    /// `None` where the record of the call is missing.
+    call: Option<ApiCall>,
+    /// The call returned only when its copy had ended.
+    is_awaited: bool,
+    label: Option<LabelId>,
+    /// Pieces of work so far.
+    pieces: u32,
+    /// The launch was profiled: of the records of its kernel the first counts.
+    is_profiled: bool,
+    graph: Option<Box<GraphLaunch>>,
+}
+
+/// The launch of a graph: a command buffer of which more may come.
+#[derive(Debug, Serialize, Deserialize)]
+struct GraphLaunch {
+    id: CommandBufferId,
+    queue: QueueId,
+    covered: CoveringSpan,
+    dispatches: u32,
+    transfers: u32,
+}
+
+impl Launches {
+    fn put(&mut self, correlation: Correlation, content: SlotContent) {
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        let key = SlotKey {
+            correlation,
+            serial,
+        };
+        let keys = match &content {
+            SlotContent::Launched(launch) if launch.graph.is_some() => &mut self.graphs,
+            SlotContent::Launched(_) => &mut self.launched,
+            _ => &mut self.waiting,
+        };
+        keys.push_back(key);
+        self.slots.insert(correlation, Slot { serial, content });
+    }
+
+    fn take(&mut self, correlation: Correlation) -> Option<SlotContent> {
+        self.slots.remove(&correlation).map(|slot| slot.content)
+    }
+
+    fn is_current(&self, key: SlotKey) -> bool {
+        let slot = self.slots.get(&key.correlation);
+        slot.is_some_and(|slot| slot.serial == key.serial)
+    }
+
+    /// Returns how many correlations are known.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Returns how many launching calls came while another one had their correlation.
+    pub(crate) fn collisions(&self) -> u64 {
+        self.collisions
+    }
+
+    /// Takes out one slot that the bounds leave no room for.
+    fn trimmed(&mut self, bounds: &Bounds) -> Option<SlotContent> {
+        // Keys of slots that got their other half are dropped many at a time.
+        const KEYS: usize = 1 << 12;
+        if self.waiting.len() <= bounds.waiting.min(KEYS)
+            && self.launched.len() <= bounds.launched
+            && self.graphs.len() <= bounds.graphs
+        {
+            return None;
+        }
+        while let Some(oldest) = self.waiting.front().copied() {
+            let is_current = self.is_current(oldest);
+            let complete = self.launched.len() + self.graphs.len();
+            if is_current && self.slots.len().saturating_sub(complete) <= bounds.waiting {
+                break;
+            }
+            self.waiting.pop_front();
+            if is_current {
+                return self.take(oldest.correlation);
+            }
+        }
+        let too_many = |keys: &mut VecDeque<SlotKey>, most| {
+            (keys.len() > most).then(|| keys.pop_front()).flatten()
+        };
+        while let Some(oldest) = too_many(&mut self.launched, bounds.launched)
+            .or_else(|| too_many(&mut self.graphs, bounds.graphs))
+        {
+            if self.is_current(oldest) {
+                return self.take(oldest.correlation);
+            }
+        }
+        None
+    }
+
+    /// Takes out everything, in the order in which it came.
+    fn take_all(&mut self) -> Vec<SlotContent> {
+        let mut slots: Vec<Slot> = std::mem::take(&mut self.slots).into_values().collect();
+        slots.sort_unstable_by_key(|slot| slot.serial);
+        slots.into_iter().map(|slot| slot.content).collect()
+    }
+}
+
+impl TimelineBuilder {
+    /// Takes a call that returned.
+    pub fn call(&mut self, call: ApiCall, out: &mut Output<'_>) {
+        let class = self.class(&call);
+        if class.is_poll() {
+            return self.polls(crate::Polls::new(call), out);
+        }
+        self.end_polls(call.thread, out);
+        match class {
+            FunctionClass::BeginCapture => self.stream_captures.started(call.span.start_ns),
+            FunctionClass::EndCapture => self.stream_captures.ended(call.span.end_ns()),
+            _ => {}
+        }
+        let may_launch = self.may_launch(class, call.correlation);
+        // A queue is named by calls that wait, and by those that put on it what leaves no record of the device. An execution context of
+        // the runtime is neither a queue nor a context of the tracing library.
+        let may_name_queue = class.is_wait() && class != FunctionClass::WaitExecutionContext;
+        let known_queue = match call.queue {
+            CallQueue::Known(queue) => Some(queue),
+            _ => None,
+        };
+        let has_all = !may_launch && (known_queue.is_some() || call.queue == CallQueue::Unknown);
+        let correlation = call.correlation.filter(|_| may_launch || may_name_queue);
+        let Some(correlation) = correlation.filter(|_| !has_all) else {
+            return match known_queue {
+                Some(queue) if class.is_put_on_stream() => self.call_on_queue(&call, queue, out),
+                queue => self.host_call(&call, queue, out),
+            };
+        };
+        match (self.launches.take(correlation), known_queue) {
+            (Some(SlotContent::PendingWork(work)), _) if may_launch => {
+                let label = self.label_of(&call, out);
+                self.launch(LabelledCall { call, label }, correlation, work, out);
+            }
+            (other, Some(queue)) if class.is_put_on_stream() => {
+                self.restore(correlation, other);
+                self.call_on_queue(&call, queue, out);
+            }
+            (Some(SlotContent::PendingQueue(queue)), _)
+                if class.is_wait() || class.is_put_on_stream() =>
+            {
+                self.call_on_queue(&call, queue, out);
+            }
+            (Some(other), _) if !self.takes_place(class, &other) => {
+                self.restore(correlation, Some(other));
+                self.host_call(&call, known_queue, out);
+            }
+            (other, _) => {
+                if let Some(stale) = other {
+                    // Work of the one before may still come, and would be taken for this one's.
+                    if let SlotContent::PendingCall(pending) = &stale {
+                        let before = self.class(&pending.call).submission_kind();
+                        self.launches.collisions += u64::from(before.is_some());
+                    }
+                    self.give_up(stale, out);
+                }
+                let label = match may_launch {
+                    true => self.label_of(&call, out),
+                    false => None,
+                };
+                let pending = SlotContent::PendingCall(LabelledCall { call, label });
+                self.launches.put(correlation, pending);
+                self.trim(out);
+            }
+        }
+    }
+
+    /// Takes a piece of work that a device did for the call with a correlation.
+    #[inline]
+    pub fn work(
+        &mut self,
+        correlation: Option<Correlation>,
+        work: DeviceWork,
+        out: &mut Output<'_>,
+    ) {
+        let alone = LaunchedWork {
+            first: work,
+            more: Vec::new(),
+        };
+        let Some(correlation) = correlation else {
+            return self.without_call(alone, out);
+        };
+        let slot = self.launches.slots.get_mut(&correlation);
+        match slot.map(|slot| &mut slot.content) {
+            // Profiled, the kernel ran again and again.
+            Some(SlotContent::Launched(launch)) if launch.is_profiled => {}
+            Some(SlotContent::Launched(launch)) => {
+                write_work(launch, correlation, work, out);
+            }
+            Some(SlotContent::PendingWork(known)) => known.more.push(work),
+            Some(SlotContent::PendingCall(call)) => {
+                let call = *call;
+                self.launch(call, correlation, alone, out);
+            }
+            Some(SlotContent::PendingQueue(_)) | None => {
+                (self.launches).put(correlation, SlotContent::PendingWork(alone));
+            }
+        }
+        self.trim(out);
+    }
+
+    /// Takes the queue that the call with a correlation waits for, or puts something on.
+    pub fn queue_of_call(
+        &mut self,
+        correlation: Correlation,
+        queue: QueueId,
+        out: &mut Output<'_>,
+    ) {
+        let slot = self.launches.slots.get(&correlation);
+        match slot.map(|slot| &slot.content) {
+            Some(SlotContent::PendingCall(pending)) => {
+                let call = pending.call;
+                let class = self.class(&call);
+                if class.is_wait() || class.is_put_on_stream() {
+                    self.launches.slots.remove(&correlation);
+                    self.call_on_queue(&call, queue, out);
+                }
+            }
+            Some(_) => {}
+            None => {
+                (self.launches).put(correlation, SlotContent::PendingQueue(queue));
+                self.trim(out);
+            }
+        }
+    }
+
+    fn restore(&mut self, correlation: Correlation, content: Option<SlotContent>) {
+        if let Some(content) = content {
+            self.launches.put(correlation, content);
+        }
+    }
+
+    /// Tells whether a call may have launched work.
+    fn may_launch(&self, class: FunctionClass, correlation: Option<Correlation>) -> bool {
+        class.submission_kind().is_some()
+            || correlation.is_some_and(|correlation| self.other_launches.contains(&correlation))
+    }
+
+    /// Tells whether a call of a class is more likely the launch of a correlation's work than what has come under that correlation. A
+    /// call that only waits is not, nor one of a function that is not known.
+    fn takes_place(&self, class: FunctionClass, other: &SlotContent) -> bool {
+        let is_launch = |class: FunctionClass| class.submission_kind().is_some();
+        is_launch(class)
+            || match other {
+                SlotContent::PendingCall(pending) => !is_launch(self.class(&pending.call)),
+                SlotContent::PendingQueue(_) => true,
+                SlotContent::PendingWork(_) | SlotContent::Launched(_) => false,
+            }
+    }
+
+    fn label_of(&self, call: &ApiCall, out: &mut Output<'_>) -> Option<LabelId> {
+        let label = self.labels.at(call.thread, call.span.start_ns);
+        label.unwrap_or_else(|_| {
+            let reason = "the record of the call came too late";
+            out.ledger.add(LossKind::LabelsOfWork, 1, reason);
+            None
+        })
+    }
+
+    /// Writes a call that waits for a queue, or puts on it what leaves no record of the device.
+    fn call_on_queue(&mut self, call: &ApiCall, queue: QueueId, out: &mut Output<'_>) {
+        let class = self.class(call);
+        if class.is_wait() {
+            return self.host_call(call, Some(queue), out);
+        }
+        let kind = class.submission_kind().unwrap_or_default();
+        self.submission(call, queue, kind, 0, out);
+        if let Some(lost) = class.unrecorded_work() {
+            let reason = "their calls are recorded, and not what the device did for them";
+            out.ledger.add(lost, 1, reason);
+        }
+    }
+
+    /// Writes a launch, of which a call and its first work have come.
+    fn launch(
+        &mut self,
+        LabelledCall { call, label }: LabelledCall,
+        correlation: Correlation,
+        LaunchedWork { mut first, more }: LaunchedWork,
+        out: &mut Output<'_>,
+    ) {
+        let class = self.class(&call);
+        first.of_graph |= class == FunctionClass::LaunchGraph;
+        let kind = class.submission_kind().unwrap_or(match first.kind {
+            _ if first.of_graph => SubmissionKind::Graph,
+            DeviceWorkKind::Kernel { .. } => SubmissionKind::Kernel,
+            DeviceWorkKind::Transfer { .. } => SubmissionKind::Transfer,
+            DeviceWorkKind::Graph => SubmissionKind::Graph,
+        });
+        let queue = first.queue;
+        let submission = self.submission(&call, queue, kind, first.of_graph.into(), out);
+        let copies_and_waits = class == FunctionClass::CopyAndWait;
+        if copies_and_waits {
+            self.host_call(&call, Some(queue), out);
+        }
+        let latest = &mut self.launches.latest_start_ns;
+        *latest = (*latest).max(Some(call.span.start_ns));
+        let is_profiled = self.profiled.remove(&correlation);
+        let mut launch = Launch {
+            submission: Some(submission),
+            call: Some(call),
+            is_awaited: copies_and_waits && first.is_awaited(),
+            label,
+            is_profiled,
+            ..Launch::default()
+        };
+        write_work(&mut launch, correlation, first, out);
+        if is_profiled {
+            self.profiled_launches.push(ProfiledLaunch {
+                correlation,
+                submission,
+                work: first,
+            });
+        } else {
+            for work in more {
+                write_work(&mut launch, correlation, work, out);
+            }
+        }
+        (self.launches).put(correlation, SlotContent::Launched(launch));
+    }
+
+    /// Writes the submission of a call that put something on a queue.
+    fn submission(
+        &mut self,
+        call: &ApiCall,
+        queue: QueueId,
+        kind: SubmissionKind,
+        command_buffers: u32,
+        out: &mut Output<'_>,
+    ) -> SubmissionId {
+        let id = out.ids.next_submission(call.span.start_ns);
+        let row = Submission {
+            id,
+            process: out.process,
+            queue,
+            kind,
+            thread: call.thread,
+            start_ns: call.span.start_ns,
+            duration_ns: call.span.duration_ns,
+            command_buffers,
+            function: self.function_name(call),
+        };
+        rows::submission(out.tables, row);
+        if let Some(correlation) = call.correlation {
+            let place = StreamPlace { queue, correlation };
+            (self.event_waits).submitted(place, id, out.now_ns, &self.bounds);
+        }
+        id
+    }
+
+    /// Writes the row of a call.
+    pub(crate) fn host_call(&self, call: &ApiCall, queue: Option<QueueId>, out: &mut Output<'_>) {
+        let kind = self.class(call).host_call_kind();
+        let function = self.function_name(call);
+        let row = rows::one_host_call(out.process, call.thread, kind, call.span, function);
+        rows::host_call(
+            out.tables,
+            HostCall {
+                queue,
+                result: call.result,
+                ..row
+            },
+        );
+    }
+
+    /// Writes work whose call is not known.
+    fn without_call(&mut self, LaunchedWork { first, more }: LaunchedWork, out: &mut Output<'_>) {
+        let count = 1 + more.len() as u64;
+        let reason = out.reasons.without_call;
+        out.ledger.add(LossKind::HostCallsOfWork, count, reason);
+        let mut launch = Launch::default();
+        for work in std::iter::once(first).chain(more) {
+            write_work(&mut launch, Correlation(0), work, out);
+        }
+        close_graph(launch, out);
+    }
+
+    /// Gives up the oldest of what waits, as far as the bounds ask for it.
+    fn trim(&mut self, out: &mut Output<'_>) {
+        while let Some(content) = self.launches.trimmed(&self.bounds) {
+            self.give_up(content, out);
+        }
+    }
+
+    /// Writes what a slot holds: the other half does not come.
+    fn give_up(&mut self, content: SlotContent, out: &mut Output<'_>) {
+        match content {
+            SlotContent::PendingCall(pending) => self.host_call(&pending.call, None, out),
+            SlotContent::PendingWork(work) => self.without_call(work, out),
+            SlotContent::PendingQueue(_) => {}
+            SlotContent::Launched(launch) => close_graph(launch, out),
+        }
+    }
+
+    /// Writes all that waits: nothing more comes. `missing` is the reason why work of a launch never came, where it is lost.
+    pub(crate) fn finish_launches(&mut self, missing: Option<&'static str>, out: &mut Output<'_>) {
+        let captures = self.stream_captures.periods();
+        for content in self.launches.take_all() {
+            if let (SlotContent::PendingCall(pending), Some(reason)) = (&content, missing)
+                && let Some(lost) = self.never_came(&pending.call, &captures)
+            {
+                out.ledger.add(lost, 1, reason);
+            }
+            self.give_up(content, out);
+        }
+    }
+
+    /// Returns what a call launched of which nothing came; `None` where it launched nothing, or that is not known.
+    fn never_came(
+        &self,
+        call: &ApiCall,
+        captures: &crate::stream_captures::Periods,
+    ) -> Option<LossKind> {
+        let class = self.class(call);
+        let kind = class
+            .submission_kind()
+            .filter(|_| !class.is_put_on_stream())?;
+        let start_ns = call.span.start_ns;
+        if ![0, UNKNOWN_RESULT].contains(&call.result) || captures.contain(start_ns) {
+            return None;
+        }
+        // A kernel always leaves a record, and one may still have been running long after others had ended. Copies of nothing and empty
+        // graphs leave none: of these, only what was called after all work that came is lost.
+        let is_kernel = kind == SubmissionKind::Kernel;
+        let is_lost = is_kernel || Some(start_ns) > self.launches.latest_start_ns;
+        is_lost.then_some(match kind {
+            SubmissionKind::Kernel => LossKind::Dispatches,
+            SubmissionKind::Graph => LossKind::CommandBuffers,
+            _ => LossKind::Transfers,
+        })
+    }
+}
+
+/// Writes the row of a piece of work.
+#[inline]
+fn write_work(
+    launch: &mut Launch,
+    correlation: Correlation,
+    mut work: DeviceWork,
+    out: &mut Output<'_>,
+) {
+    work.of_graph |= launch.graph.is_some();
+    if let Some(span) = work.span {
+        out.observer.ran(span);
+        if let Some(call) = &launch.call {
+            out.observer.joined(Joined {
+                call,
+                correlation,
+                is_awaited: launch.is_awaited,
+                queue: work.queue,
+                span,
+            });
+        }
+    }
+    let command_buffer = work.of_graph.then(|| add_to_graph(launch, &work, out));
+    let place = WorkPlace {
+        command_buffer,
+        submission: launch.submission.filter(|_| command_buffer.is_none()),
+        position: launch.pieces,
+        label: work.label.or(launch.label),
+        ..WorkPlace::new(work.queue, work.span)
+    };
+    launch.pieces += 1;
+    let lost = match work.kind {
+        DeviceWorkKind::Kernel { kernel, groups } => {
+            out.ids.dispatches += 1;
+            rows::dispatch(out.tables, place, kernel, groups, None);
+            LossKind::DispatchTimes
+        }
+        DeviceWorkKind::Transfer {
+            kind,
+            bytes,
+            host_memory,
+        } => {
+            let facts = TransferFacts {
+                kind,
+                bytes,
+                host_memory,
+                ..TransferFacts::default()
+            };
+            rows::transfer(out.tables, place, facts);
+            LossKind::TransferTimes
+        }
+        DeviceWorkKind::Graph => {
+            rows::opaque_work(out.tables, place, OpaqueWorkKind::Graph);
+            LossKind::OpaqueWorkTimes
+        }
+    };
+    if work.span.is_none() {
+        let reason = match launch.is_profiled {
+            true => {
+                "profiled: the tracing library delivers no times of what is run again and again"
+            }
+            false => out.reasons.untimed,
+        };
+        out.ledger.add(lost, 1, reason);
+    }
+}
+
+/// Adds a piece of work to the command buffer of its graph.
+fn add_to_graph(launch: &mut Launch, work: &DeviceWork, out: &mut Output<'_>) -> CommandBufferId {
+    let graph = launch.graph.get_or_insert_with(|| {
+        Box::new(GraphLaunch {
+            id: out.ids.next_command_buffer(),
+            queue: work.queue,
+            covered: CoveringSpan::default(),
+            dispatches: 0,
+            transfers: 0,
+        })
+    });
+    if let Some(span) = work.span {
+        graph.covered.add(span);
+    }
+    match work.kind {
+        DeviceWorkKind::Kernel { .. } => graph.dispatches += 1,
+        DeviceWorkKind::Transfer { .. } => graph.transfers += 1,
+        DeviceWorkKind::Graph => {}
+    }
+    graph.id
+}
+
+/// Writes the command buffer of a graph of which nothing more comes.
+fn close_graph(launch: Launch, out: &mut Output<'_>) {
+    let Some(graph) = launch.graph else { return };
+    let row = rows::graph_launch(
+        graph.id,
+        (out.process, graph.queue),
+        launch.submission,
+        graph.covered.span(),
+        (graph.dispatches, graph.transfers),
+    );
+    rows::command_buffer(
+        out.tables,
+        CommandBuffer {
+            label: launch.label,
+            host_functions: launch.call.and_then(|call| call.host_functions),
+            ..row
+        },
+    );
+}

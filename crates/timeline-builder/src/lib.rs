@@ -1,0 +1,39 @@
+//! Takes what programs called and what their devices did, and gives the rows of a trace.
+//!
+//! Every producer of traces uses this crate: the recorder's session while a program runs, importers, replay and the SDK. A
+//! [`TimelineBuilder`] holds the state of one process. Its inputs have the names of the field: an [`ApiCall`], [`DeviceWork`], a label,
+//! an [`Overhead`], a stream event. They may come in any order: both halves of a launch wait for each other.
+//!
+//! A recording bounds the memory of that waiting ([`Bounds::LIVE`]), and its state can be serialised, so that a checkpoint resumes.
+//! A [`Recorded`] program, of which everything is at hand, is put in order of time and goes the same way without bounds.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod builder;
+mod event_waits;
+mod input;
+mod labels;
+mod launches;
+mod overheads;
+mod polls;
+mod recorded;
+pub mod rows;
+mod stream_captures;
+
+pub use builder::{
+    Bounds, Finished, Ids, Joined, NoObserver, Observer, Output, ProfiledLaunch, Reasons,
+    TimelineBuilder,
+};
+pub use event_waits::{EventOccurrence, StreamPlace};
+pub use input::{
+    ApiCall, CallQueue, Correlation, CorrelationWidener, DeviceWork, DeviceWorkKind, Function,
+    FunctionId,
+};
+pub use labels::{
+    CategoryId, Forgotten, LabelDomain, LabelKey, LabelScope, LabelStart, ProcessRangeId,
+    ThreadLabels,
+};
+pub use overheads::Overhead;
+pub use polls::Polls;
+pub use recorded::{FileReasons, HostRange, Recorded, RowSink, Shared, StreamEvent};
+pub use rows::{CoveringSpan, TransferFacts, WorkPlace};

@@ -1,0 +1,506 @@
+//! A program of which everything is at hand: takes its calls, work, labels and stream events in any order, puts them in order of time,
+//! and builds their rows.
+
+use crate::builder::{Bounds, Finished, Ids, Joined, Observer, Output, Reasons, TimelineBuilder};
+use crate::event_waits::{EventOccurrence, StreamPlace};
+use crate::input::{ApiCall, Correlation, DeviceWork, Function, FunctionId};
+use crate::labels::{CategoryId, LabelDomain, LabelKey, LabelStart};
+use crate::overheads::Overhead;
+use crate::rows;
+use gapscope_model::{Ledger, LossKind};
+use gapscope_trace::build::{Labels, TextId};
+use gapscope_trace::ids::{ProcessId, ThreadId};
+use gapscope_trace::tables::{Marker, MarkerScope, Tables};
+use rustc_hash::FxHashSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+/// A label of a host thread or a process whose start and end are both known.
+#[derive(Debug, Clone)]
+pub struct HostRange {
+    /// The process.
+    pub process: ProcessId,
+    /// The thread; `None` where the file does not say it.
+    pub thread: Option<ThreadId>,
+    /// It is of the process: it may end on another thread, and nothing nests in it.
+    pub of_process: bool,
+    /// Its text.
+    pub text: TextId,
+    /// Its domain, with names as [`Recorded::name_domain`] has them.
+    pub domain: u32,
+    /// Its category.
+    pub category: CategoryId,
+    /// What tells it from others of the same text.
+    pub payload: Option<Arc<str>>,
+    /// When it starts.
+    pub start_ns: i64,
+    /// When it ends; `None` where it was open at the end.
+    pub end_ns: Option<i64>,
+    /// The work that its thread launches inside it has it.
+    pub labels_work: bool,
+    /// It has a row. Others, such as the steps of another thread, only label work.
+    pub has_row: bool,
+}
+
+/// An event, or a wait for one, that a call put on a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct StreamEvent {
+    /// The process.
+    pub process: ProcessId,
+    /// Where it stands among what is put on the stream.
+    pub place: StreamPlace,
+    /// The event.
+    pub event: u64,
+}
+
+/// Everything that was recorded of a program.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    /// Functions, by the index that calls have.
+    pub functions: Vec<Function>,
+    /// Calls, each with its process.
+    pub calls: Vec<(ProcessId, ApiCall)>,
+    /// Work, each piece with its process and the correlation of its call.
+    pub work: Vec<(ProcessId, Option<Correlation>, DeviceWork)>,
+    /// Labels.
+    pub ranges: Vec<HostRange>,
+    /// Time that the driver or the tracing took.
+    pub overheads: Vec<(ProcessId, Overhead)>,
+    /// Events that were recorded on streams.
+    pub events: Vec<StreamEvent>,
+    /// Waits of streams for events.
+    pub waits: Vec<StreamEvent>,
+    /// Names of the domains of labels.
+    domains: BTreeMap<u32, Arc<str>>,
+    /// Names of the categories of labels.
+    categories: BTreeMap<u32, Arc<str>>,
+}
+
+/// What the rows of a recorded program share with the rest of its trace.
+pub struct Shared<'a> {
+    /// The labels of the trace.
+    pub labels: &'a mut Labels,
+    /// The losses of the trace.
+    pub ledger: &'a mut Ledger,
+    /// The ids of the trace.
+    pub ids: &'a mut Ids,
+    /// The reasons of losses.
+    pub reasons: FileReasons,
+}
+
+/// Why something is not in a file.
+#[derive(Debug, Clone, Copy)]
+pub struct FileReasons {
+    /// Of work: its times and its call.
+    pub work: Reasons,
+    /// Why work that was launched is missing.
+    pub never_came: &'static str,
+    /// Why it is not known what streams waited for.
+    pub unknown_waits: &'static str,
+}
+
+impl Default for FileReasons {
+    fn default() -> FileReasons {
+        FileReasons {
+            work: Reasons {
+                untimed: "the file has impossible times of them",
+                without_call: "the record of the call is missing",
+            },
+            never_came: "they were launched, and the file has no rows of what the device did",
+            unknown_waits: "the file does not say where the events were recorded that streams waited for",
+        }
+    }
+}
+
+/// One thing that happened, in order of time. Labels come before the calls at the same time, and calls before work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    RangeEnd,
+    RangeStart,
+    Call,
+    Work,
+}
+
+/// Counts work that seems to begin before its call.
+#[derive(Default)]
+struct EarlyWork {
+    count: u64,
+}
+
+impl Observer for EarlyWork {
+    fn joined(&mut self, joined: Joined<'_>) {
+        self.count += u64::from(joined.span.start_ns < joined.call.span.start_ns);
+    }
+}
+
+impl Recorded {
+    /// Returns a program that calls these functions, and of which nothing else is known.
+    pub fn new(functions: Vec<Function>) -> Recorded {
+        Recorded {
+            functions,
+            ..Recorded::default()
+        }
+    }
+
+    /// Names a domain of labels that has no name yet.
+    pub fn name_domain(&mut self, domain: u32, name: impl FnOnce() -> Arc<str>) {
+        self.domains.entry(domain).or_insert_with(name);
+    }
+
+    /// Names a category of labels that has no name yet.
+    pub fn name_category(&mut self, category: CategoryId, name: impl FnOnce() -> Arc<str>) {
+        self.categories.entry(category.0).or_insert_with(name);
+    }
+
+    /// Builds the rows.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn build<S: RowSink>(mut self, shared: Shared<'_>, sink: &mut S) -> Result<(), S::Error> {
+        let submissions = match self.waits.is_empty() {
+            true => 0,
+            false => Bounds::NONE.submissions,
+        };
+        let mut builders = Builders {
+            bounds: Bounds {
+                submissions,
+                ..Bounds::NONE
+            },
+            functions: std::mem::take(&mut self.functions),
+            domains: std::mem::take(&mut self.domains),
+            categories: std::mem::take(&mut self.categories),
+            builders: BTreeMap::new(),
+            early: EarlyWork::default(),
+            shared,
+        };
+        for (process, correlation) in self.other_launches(&builders.functions) {
+            builders.builder(process).other_launches.insert(correlation);
+        }
+        let events = std::mem::take(&mut self.events);
+        builders.stream_events(events, std::mem::take(&mut self.waits));
+        self.sort();
+        let untimed = (self.work).partition_point(|(_, _, work)| work.span.is_none());
+        let (untimed, timed) = self.work.split_at(untimed);
+        let mut timed = timed.iter().peekable();
+        let mut calls = self.calls.iter().peekable();
+        let mut ranges = self.ranges.iter().peekable();
+        let mut open: BinaryHeap<Reverse<OpenRange>> = BinaryHeap::new();
+        let mut rows = 0u32;
+        loop {
+            let tables = sink.tables();
+            let next = [
+                open.peek().map(|open| (open.0.end_ns, Next::RangeEnd)),
+                (ranges.peek()).map(|range| (range.start_ns, Next::RangeStart)),
+                (calls.peek()).map(|(_, call)| (call.span.start_ns, Next::Call)),
+                (timed.peek().and_then(|(_, _, work)| work.span))
+                    .map(|span| (span.start_ns, Next::Work)),
+            ];
+            match next.into_iter().flatten().min() {
+                None => break,
+                Some((_, Next::RangeEnd)) => {
+                    if let Some(Reverse(ended)) = open.pop() {
+                        builders.end(&ended, tables);
+                    }
+                }
+                Some((_, Next::RangeStart)) => {
+                    if let Some(range) = ranges.next() {
+                        open.extend(builders.start(range, tables).map(Reverse));
+                    }
+                }
+                Some((_, Next::Call)) => {
+                    if let Some((process, call)) = calls.next() {
+                        builders.with(*process, tables, |builder, out| builder.call(*call, out));
+                    }
+                }
+                Some((_, Next::Work)) => {
+                    if let Some(work) = timed.next() {
+                        builders.work(work, tables);
+                    }
+                }
+            }
+            rows = rows.wrapping_add(1);
+            if rows.is_multiple_of(1 << 10) {
+                sink.flush()?;
+            }
+        }
+        for work in untimed {
+            builders.work(work, sink.tables());
+        }
+        for (process, overhead) in &self.overheads {
+            builders.with(*process, sink.tables(), |builder, out| {
+                builder.overhead(overhead, out);
+            });
+            sink.flush()?;
+        }
+        builders.finish(sink.tables());
+        sink.flush()
+    }
+
+    /// Returns the correlations of work that are not those of a function that is known to launch some, wait or poll.
+    fn other_launches(&self, functions: &[Function]) -> FxHashSet<(ProcessId, Correlation)> {
+        let is_other = |call: &ApiCall| {
+            let class = (functions.get(call.function.0 as usize)).map(|function| function.class);
+            let class = class.unwrap_or_default();
+            class.submission_kind().is_none() && !class.is_wait() && !class.is_poll()
+        };
+        let others = self.calls.iter().filter(|(_, call)| is_other(call));
+        let others: FxHashSet<_> = others
+            .filter_map(|(process, call)| Some((*process, call.correlation?)))
+            .collect();
+        if others.is_empty() {
+            return others;
+        }
+        let work = self.work.iter();
+        work.filter_map(|(process, correlation, _)| Some((*process, (*correlation)?)))
+            .filter(|launch| others.contains(launch))
+            .collect()
+    }
+
+    /// Puts everything in order of time; of ranges that begin together the outer one is first.
+    fn sort(&mut self) {
+        let Recorded {
+            calls,
+            work,
+            ranges,
+            ..
+        } = self;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let end_ns = |range: &HostRange| range.end_ns.unwrap_or(i64::MAX);
+                ranges.sort_by_key(|range| (range.start_ns, Reverse(end_ns(range))));
+            });
+            calls.sort_by_key(|(_, call)| (call.span.start_ns, call.correlation));
+            work.sort_by_key(|(_, _, work)| work.span.map(|span| span.start_ns));
+        });
+    }
+}
+
+/// Where rows go that are taken out now and then.
+pub trait RowSink {
+    /// Why rows could not be taken out.
+    type Error;
+    /// Returns the tables for new rows.
+    fn tables(&mut self) -> &mut Tables;
+    /// Lets rows be taken out, where there are enough of them.
+    ///
+    /// # Errors
+    /// The sink says.
+    fn flush(&mut self) -> Result<(), Self::Error>;
+}
+
+impl RowSink for Tables {
+    type Error = std::convert::Infallible;
+    fn tables(&mut self) -> &mut Tables {
+        self
+    }
+    fn flush(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+/// A label that has started, by the time at which it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct OpenRange {
+    end_ns: i64,
+    process: ProcessId,
+    thread: Option<ThreadId>,
+    key: LabelKey,
+}
+
+impl Ord for OpenRange {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        // Of those that end together the inner one ends first.
+        (self.end_ns.cmp(&other.end_ns)).then_with(|| other.key.cmp(&self.key))
+    }
+}
+
+impl PartialOrd for OpenRange {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The builders of all processes.
+struct Builders<'a> {
+    bounds: Bounds,
+    functions: Vec<Function>,
+    domains: BTreeMap<u32, Arc<str>>,
+    categories: BTreeMap<u32, Arc<str>>,
+    builders: BTreeMap<ProcessId, TimelineBuilder>,
+    early: EarlyWork,
+    shared: Shared<'a>,
+}
+
+impl Builders<'_> {
+    fn builder(&mut self, process: ProcessId) -> &mut TimelineBuilder {
+        self.builders.entry(process).or_insert_with(|| {
+            let mut builder = TimelineBuilder::new(self.bounds);
+            for (id, function) in (0..).map(FunctionId).zip(&self.functions) {
+                builder.add_function(id, function.clone());
+            }
+            for (domain, name) in &self.domains {
+                let domain = LabelDomain::Program(*domain);
+                builder.labels.name_domain(domain, name.clone());
+            }
+            for (category, name) in &self.categories {
+                let category = CategoryId(*category);
+                builder.labels.name_category(category, name.clone());
+            }
+            builder
+        })
+    }
+
+    fn with<T>(
+        &mut self,
+        process: ProcessId,
+        tables: &mut Tables,
+        change: impl FnOnce(&mut TimelineBuilder, &mut Output<'_>) -> T,
+    ) -> T {
+        self.builder(process);
+        let Some(builder) = self.builders.get_mut(&process) else {
+            unreachable!("it was made above");
+        };
+        let mut out = Output {
+            process,
+            tables,
+            labels: self.shared.labels,
+            ledger: self.shared.ledger,
+            ids: self.shared.ids,
+            observer: &mut self.early,
+            now_ns: 0,
+            reasons: self.shared.reasons.work,
+        };
+        change(builder, &mut out)
+    }
+
+    fn work(
+        &mut self,
+        (process, correlation, work): &(ProcessId, Option<Correlation>, DeviceWork),
+        tables: &mut Tables,
+    ) {
+        self.with(*process, tables, |builder, out| {
+            builder.work(*correlation, *work, out);
+        });
+    }
+
+    /// Hands over events and waits. Each event's occurrences are numbered, so that a wait is for the latest one before it.
+    fn stream_events(&mut self, mut events: Vec<StreamEvent>, mut waits: Vec<StreamEvent>) {
+        let order = |event: &StreamEvent| (event.process, event.event, event.place.correlation);
+        events.sort_by_key(order);
+        waits.sort_by_key(|wait| (wait.process, wait.place.correlation));
+        let occurrence = |event: &StreamEvent, at: usize| EventOccurrence {
+            event: event.event,
+            number: at as u64 + 1,
+        };
+        for (at, event) in events.iter().enumerate() {
+            let builder = self.builder(event.process);
+            builder.event_recorded(occurrence(event, at), event.place);
+        }
+        for wait in &waits {
+            let before = events.partition_point(|event| order(event) < order(wait));
+            let record = before.checked_sub(1).filter(|at| {
+                let event = &events[*at];
+                (event.process, event.event) == (wait.process, wait.event)
+            });
+            // One that no record precedes is for an occurrence that nothing knows.
+            let occurrence = occurrence(wait, record.unwrap_or(usize::MAX - 1));
+            let builder = self.builder(wait.process);
+            builder.stream_waits(wait.place, occurrence, 0);
+        }
+    }
+
+    /// Starts a label. Returns it where it has to be ended.
+    fn start(&mut self, range: &HostRange, tables: &mut Tables) -> Option<OpenRange> {
+        let start = LabelStart {
+            thread: range.thread,
+            domain: LabelDomain::Program(range.domain),
+            text: range.text,
+            at_ns: range.start_ns,
+            category: range.category,
+            payload: range.payload.clone(),
+            labels_work: range.labels_work,
+            has_row: range.has_row,
+        };
+        if range.of_process {
+            self.process_range(range, tables);
+            return None;
+        }
+        let process = range.process;
+        self.with(process, tables, |builder, out| {
+            if range.end_ns == Some(range.start_ns) {
+                builder
+                    .labels
+                    .instant(process, start, out.labels, out.tables);
+                return None;
+            }
+            let key = builder.labels.begin(process, start, out.labels, out.tables);
+            Some(OpenRange {
+                end_ns: range.end_ns?,
+                process,
+                thread: range.thread,
+                key,
+            })
+        })
+    }
+
+    fn process_range(&mut self, range: &HostRange, tables: &mut Tables) {
+        let label = self.shared.labels.label(None, range.text);
+        let duration_ns = range.end_ns.map(|end_ns| end_ns - range.start_ns);
+        let scope = MarkerScope::Process;
+        let start_ns = Some(range.start_ns);
+        let row = rows::marker_row(range.process, scope, label, start_ns, duration_ns);
+        let row = Marker {
+            thread: range.thread,
+            domain: self.domains.get(&range.domain).cloned(),
+            category: self.categories.get(&range.category.0).cloned(),
+            payload: range.payload.clone(),
+            ..row
+        };
+        rows::marker(tables, row);
+        if range.end_ns.is_none() {
+            self.unended(1);
+        }
+    }
+
+    fn end(&mut self, range: &OpenRange, tables: &mut Tables) {
+        let OpenRange {
+            end_ns,
+            process,
+            thread,
+            key,
+        } = *range;
+        self.with(process, tables, |builder, out| {
+            let labels = &mut builder.labels;
+            labels.end_key(process, thread, key, end_ns, out.labels, out.tables);
+        });
+    }
+
+    fn unended(&mut self, count: u64) {
+        let reason = "they were open when the recording ended";
+        (self.shared.ledger).add(LossKind::Other("ends of labels".into()), count, reason);
+    }
+
+    fn finish(&mut self, tables: &mut Tables) {
+        let processes: Vec<ProcessId> = self.builders.keys().copied().collect();
+        let reasons = self.shared.reasons;
+        for process in processes {
+            let (finished, unended): (Finished, u64) =
+                self.with(process, tables, |builder, out| {
+                    let finished = builder.finish(Some(reasons.never_came), out);
+                    (finished, builder.labels.finish(process, out.tables))
+                });
+            self.unended(unended);
+            let ledger = &mut *self.shared.ledger;
+            ledger.add(
+                LossKind::Waits,
+                finished.unknown_waits,
+                reasons.unknown_waits,
+            );
+            let reason = "another call of the process has the same correlation";
+            ledger.add(LossKind::HostCallsOfWork, finished.collisions, reason);
+        }
+        let reason = "the work seems to begin before the call that launched it";
+        (self.shared.ledger).add(LossKind::PlausibleDeviceTimes, self.early.count, reason);
+    }
+}

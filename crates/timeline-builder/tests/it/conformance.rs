@@ -1,0 +1,491 @@
+//! Short scripts of events with the rows that are right, through every way into the builder: as they come while a program runs, in other
+//! orders, and all at once, as an importer has them.
+
+use crate::script::Script;
+
+/// Checks one script. Where `ANY_ORDER`, its events come in other orders, too.
+fn check(script: &str, expected: &str, any_order: bool, imported: bool) {
+    let script = Script::parse(script);
+    let mut expected: Vec<&str> = expected.lines().map(str::trim).collect();
+    expected.retain(|line| !line.is_empty());
+    expected.sort_unstable();
+    let mut order: Vec<usize> = (0..script.events.len()).collect();
+    assert_eq!(script.live(&order), expected, "as it comes");
+    if any_order {
+        // The same orders in every run: reversed, rotated, and in steps that are prime to most lengths.
+        let count = order.len();
+        order.reverse();
+        assert_eq!(script.live(&order), expected, "reversed");
+        for start in 1..count {
+            order = (0..count).map(|at| (start + at) % count).collect();
+            assert_eq!(script.live(&order), expected, "from event {start}");
+            let step = [7, 5, 3].into_iter().find(|step| count % step != 0);
+            order = (0..count)
+                .map(|at| (start + at * step.unwrap_or(1)) % count)
+                .collect();
+            assert_eq!(script.live(&order), expected, "in steps from {start}");
+        }
+    }
+    if imported {
+        assert_eq!(script.imported(), expected, "all at once");
+    }
+}
+
+/// The events may come in any order, and an import gives the same rows.
+macro_rules! everywhere {
+    ($name:ident, $script:literal, $expected:literal) => {
+        #[test]
+        fn $name() {
+            check($script, $expected, true, true);
+        }
+    };
+}
+
+/// The order in which the events come matters while a program runs; an import gives the same rows.
+macro_rules! in_order {
+    ($name:ident, $script:literal, $expected:literal) => {
+        #[test]
+        fn $name() {
+            check($script, $expected, false, true);
+        }
+    };
+}
+
+/// Only a recording has this.
+macro_rules! live_only {
+    ($name:ident, $script:literal, $expected:literal) => {
+        #[test]
+        fn $name() {
+            check($script, $expected, false, false);
+        }
+    };
+}
+
+everywhere!(
+    a_kernel_belongs_to_the_call_with_its_correlation,
+    "call t1 c1 cudaLaunchKernel 10..20
+     call t1 c2 cudaLaunchKernel 30..40
+     kernel q7 c1 50..60
+     kernel q7 c2 60..75",
+    "submission cudaLaunchKernel@10 of kernel to q7
+     submission cudaLaunchKernel@30 of kernel to q7
+     kernel 50..60 on q7 #0 by cudaLaunchKernel@10
+     kernel 60..75 on q7 #0 by cudaLaunchKernel@30"
+);
+
+everywhere!(
+    work_without_a_call_is_written_and_counted,
+    "kernel q7 c1 50..60
+     kernel q7 c- 70..80",
+    "kernel 50..60 on q7 #0 by nothing
+     kernel 70..80 on q7 #0 by nothing
+     lost 2 host calls of GPU work"
+);
+
+everywhere!(
+    two_processes_have_the_same_correlations,
+    "call t1 c1 cudaLaunchKernel 10..20
+     kernel q7 c1 50..60
+     process 2
+     call t1 c1 cuLaunchKernel 11..21
+     kernel q8 c1 51..61",
+    "submission cudaLaunchKernel@10 of kernel to q7
+     submission process 2 cuLaunchKernel@11 of kernel to q8
+     kernel 50..60 on q7 #0 by cudaLaunchKernel@10
+     kernel 51..61 on q8 #0 by process 2 cuLaunchKernel@11"
+);
+
+in_order!(
+    work_belongs_to_the_nearest_call_before_it_where_a_correlation_is_used_again,
+    "call t1 c1 cudaLaunchKernel 10..20
+     kernel q7 c1 30..40
+     call t1 c1 cudaMemcpyAsync 50..60
+     copy q7 c1 70..80 host-to-device",
+    "submission cudaLaunchKernel@10 of kernel to q7
+     submission cudaMemcpyAsync@50 of transfer to q7
+     kernel 30..40 on q7 #0 by cudaLaunchKernel@10
+     host-to-device 70..80 on q7 #0 by cudaMemcpyAsync@50"
+);
+
+everywhere!(
+    several_pieces_of_work_of_one_call_have_positions,
+    "call t1 c1 cudaMemcpyAsync 10..20
+     copy q7 c1 30..40 host-to-device",
+    "submission cudaMemcpyAsync@10 of transfer to q7
+     host-to-device 30..40 on q7 #0 by cudaMemcpyAsync@10"
+);
+
+in_order!(
+    a_batch_of_copies_is_one_submission,
+    "call t1 c1 cudaMemcpyAsync 10..20
+     copy q7 c1 30..40 host-to-device
+     copy q7 c1 40..50 host-to-device",
+    "submission cudaMemcpyAsync@10 of transfer to q7
+     host-to-device 30..40 on q7 #0 by cudaMemcpyAsync@10
+     host-to-device 40..50 on q7 #1 by cudaMemcpyAsync@10"
+);
+
+in_order!(
+    the_nodes_of_a_graph_are_in_one_command_buffer,
+    "call t1 c1 cudaGraphLaunch 10..20
+     kernel q7 c1 30..40 graph
+     copy q8 c1 35..50 host-to-device graph
+     kernel q7 c1 60..70 graph",
+    "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
+     graph of cudaGraphLaunch@10 30..70 on q7: 2 kernels, 1 transfers
+     kernel 30..40 on q7 #0 by graph of cudaGraphLaunch@10
+     host-to-device 35..50 on q8 #1 by graph of cudaGraphLaunch@10
+     kernel 60..70 on q7 #2 by graph of cudaGraphLaunch@10"
+);
+
+in_order!(
+    nodes_that_do_not_say_so_are_of_the_graph_that_their_call_launched,
+    "call t1 c1 cudaGraphLaunch 10..20
+     kernel q7 c1 30..40
+     kernel q7 c1 40..45",
+    "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
+     graph of cudaGraphLaunch@10 30..45 on q7: 2 kernels, 0 transfers
+     kernel 30..40 on q7 #0 by graph of cudaGraphLaunch@10
+     kernel 40..45 on q7 #1 by graph of cudaGraphLaunch@10"
+);
+
+in_order!(
+    the_nodes_of_child_graphs_are_those_of_the_launch,
+    "call t1 c1 cudaGraphLaunch 10..20
+     call t1 c2 cudaGraphLaunch 22..25
+     kernel q7 c1 30..40 graph
+     kernel q7 c2 40..50 graph
+     kernel q7 c1 50..60 graph",
+    "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
+     submission cudaGraphLaunch@22 of graph to q7 with 1 graph
+     graph of cudaGraphLaunch@10 30..60 on q7: 2 kernels, 0 transfers
+     graph of cudaGraphLaunch@22 40..50 on q7: 1 kernels, 0 transfers
+     kernel 30..40 on q7 #0 by graph of cudaGraphLaunch@10
+     kernel 40..50 on q7 #0 by graph of cudaGraphLaunch@22
+     kernel 50..60 on q7 #1 by graph of cudaGraphLaunch@10"
+);
+
+everywhere!(
+    a_graph_may_be_timed_as_a_whole,
+    "call t1 c1 cudaGraphLaunch 10..20
+     graph q7 c1 30..70",
+    "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
+     graph of cudaGraphLaunch@10 30..70 on q7: 0 kernels, 0 transfers
+     whole 30..70 on q7 #0 by graph of cudaGraphLaunch@10"
+);
+
+everywhere!(
+    a_graph_without_its_call_is_one_command_buffer,
+    "kernel q7 c1 30..40 graph
+     kernel q7 c1 30..40 graph",
+    "graph of nothing 30..40 on q7: 2 kernels, 0 transfers
+     kernel 30..40 on q7 #0 by graph of nothing
+     kernel 30..40 on q7 #1 by graph of nothing
+     lost 2 host calls of GPU work"
+);
+
+everywhere!(
+    work_without_times_is_a_loss_and_not_0,
+    "call t1 c1 cudaLaunchKernel 10..20
+     kernel q7 c1 ?",
+    "submission cudaLaunchKernel@10 of kernel to q7
+     kernel ? on q7 #0 by cudaLaunchKernel@10
+     lost 1 dispatch times"
+);
+
+everywhere!(
+    a_copy_that_waits_is_a_call_and_a_submission,
+    "call t1 c1 cudaMemcpy 10..50
+     copy q7 c1 20..45 device-to-host pageable",
+    "submission cudaMemcpy@10 of transfer to q7
+     device-to-host 20..45 on q7 #0 by cudaMemcpy@10
+     copy-and-wait cudaMemcpy 10..50 for q7"
+);
+
+everywhere!(
+    a_wait_of_the_host_names_its_queue,
+    "call t1 c1 cudaStreamSynchronize 10..50
+     queue c1 q7
+     call t1 c2 cudaDeviceSynchronize 60..70",
+    "wait-queue-idle cudaStreamSynchronize 10..50 for q7
+     wait-device-idle cudaDeviceSynchronize 60..70"
+);
+
+everywhere!(
+    what_leaves_no_record_of_the_device_is_a_submission_where_its_queue_is_known,
+    "call t1 c1 cuLaunchHostFunc 10..20
+     queue c1 q7
+     call t1 c2 cuLaunchHostFunc 30..40",
+    "submission cuLaunchHostFunc@10 of host-function to q7
+     other-call cuLaunchHostFunc 30..40"
+);
+
+everywhere!(
+    a_call_that_launches_nothing_is_a_host_call,
+    "call t1 c1 cudaMalloc 10..20
+     call t1 c- cudaFree 30..40 =2",
+    "allocate-memory cudaMalloc 10..20
+     free-memory cudaFree 30..40 =2"
+);
+
+in_order!(
+    polls_that_follow_each_other_closely_are_one_row,
+    "call t1 c- cudaEventQuery 10..20 =600
+     call t1 c- cudaEventQuery 30..40 =600
+     call t1 c- cudaEventQuery 50..60 =600",
+    "poll-event cudaEventQuery 10..60 x3 in 30 =600"
+);
+
+in_order!(
+    a_poll_that_finds_its_work_done_is_a_row_of_its_own,
+    "call t1 c- cudaEventQuery 10..20 =600
+     call t1 c- cudaEventQuery 30..40 =600
+     call t1 c- cudaEventQuery 50..60",
+    "poll-event cudaEventQuery 10..40 x2 in 20 =600
+     poll-event cudaEventQuery 50..60"
+);
+
+in_order!(
+    polls_end_where_their_thread_does_something_else_or_pauses,
+    "call t1 c- cudaEventQuery 10..20 =600
+     call t2 c- cudaMalloc 21..22
+     call t1 c- cudaEventQuery 30..40 =600
+     call t1 c- cudaMalloc 41..42
+     call t1 c- cudaEventQuery 50..60 =600
+     call t1 c- cudaEventQuery 200000..200010 =600
+     call t1 c- cudaStreamQuery 200020..200030 =600",
+    "poll-event cudaEventQuery 10..40 x2 in 20 =600
+     allocate-memory cudaMalloc 21..22
+     allocate-memory cudaMalloc 41..42
+     poll-event cudaEventQuery 50..60 =600
+     poll-event cudaEventQuery 200000..200010 =600
+     poll-event cudaStreamQuery 200020..200030 =600"
+);
+
+in_order!(
+    a_stream_waits_for_the_last_work_before_the_event,
+    "call t1 c1 cudaLaunchKernel 10..11
+     kernel q7 c1 30..90
+     record q7 c2 e5
+     call t1 c3 cudaLaunchKernel 14..15
+     kernel q7 c3 90..95
+     wait q8 c4 e5
+     call t1 c5 cudaLaunchKernel 18..19
+     kernel q8 c5 91..99",
+    "submission cudaLaunchKernel@10 of kernel to q7
+     submission cudaLaunchKernel@14 of kernel to q7
+     submission cudaLaunchKernel@18 of kernel to q8
+     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
+     kernel 90..95 on q7 #0 by cudaLaunchKernel@14
+     kernel 91..99 on q8 #0 by cudaLaunchKernel@18
+     cudaLaunchKernel@18 waits for cudaLaunchKernel@10"
+);
+
+in_order!(
+    a_record_that_arrives_late_is_waited_for_all_the_same,
+    "call t1 c1 cudaLaunchKernel 10..11
+     record q7 c2 e5
+     wait q8 c4 e5
+     call t1 c5 cudaLaunchKernel 18..19
+     kernel q8 c5 91..99
+     kernel q7 c1 30..90",
+    "submission cudaLaunchKernel@10 of kernel to q7
+     submission cudaLaunchKernel@18 of kernel to q8
+     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
+     kernel 91..99 on q8 #0 by cudaLaunchKernel@18
+     cudaLaunchKernel@18 waits for cudaLaunchKernel@10"
+);
+
+in_order!(
+    a_wait_goes_through_a_stream_without_work,
+    "call t1 c1 cudaLaunchKernel 10..11
+     kernel q7 c1 30..90
+     record q7 c2 e5
+     wait q8 c3 e5
+     record q8 c4 e6
+     wait q9 c5 e6
+     call t1 c6 cudaLaunchKernel 18..19
+     kernel q9 c6 91..99",
+    "submission cudaLaunchKernel@10 of kernel to q7
+     submission cudaLaunchKernel@18 of kernel to q9
+     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
+     kernel 91..99 on q9 #0 by cudaLaunchKernel@18
+     cudaLaunchKernel@18 waits for cudaLaunchKernel@10"
+);
+
+in_order!(
+    a_wait_inside_one_stream_is_none,
+    "call t1 c1 cudaLaunchKernel 10..11
+     kernel q7 c1 30..90
+     record q7 c2 e5
+     wait q7 c3 e5
+     call t1 c4 cudaLaunchKernel 18..19
+     kernel q7 c4 91..99",
+    "submission cudaLaunchKernel@10 of kernel to q7
+     submission cudaLaunchKernel@18 of kernel to q7
+     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
+     kernel 91..99 on q7 #0 by cudaLaunchKernel@18"
+);
+
+in_order!(
+    a_wait_is_for_the_occurrence_before_it_where_an_event_is_recorded_again,
+    "call t1 c1 cudaLaunchKernel 10..11
+     kernel q7 c1 30..90
+     record q7 c2 e5
+     wait q8 c3 e5
+     call t1 c4 cudaLaunchKernel 14..15
+     kernel q8 c4 91..99
+     call t1 c5 cudaLaunchKernel 16..17
+     kernel q7 c5 100..110
+     record q7 c6 e5
+     wait q8 c7 e5
+     call t1 c8 cudaLaunchKernel 18..19
+     kernel q8 c8 111..120",
+    "submission cudaLaunchKernel@10 of kernel to q7
+     submission cudaLaunchKernel@14 of kernel to q8
+     submission cudaLaunchKernel@16 of kernel to q7
+     submission cudaLaunchKernel@18 of kernel to q8
+     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
+     kernel 91..99 on q8 #0 by cudaLaunchKernel@14
+     kernel 100..110 on q7 #0 by cudaLaunchKernel@16
+     kernel 111..120 on q8 #0 by cudaLaunchKernel@18
+     cudaLaunchKernel@14 waits for cudaLaunchKernel@10
+     cudaLaunchKernel@18 waits for cudaLaunchKernel@16"
+);
+
+live_only!(
+    a_wait_for_an_event_of_which_nothing_is_known_is_unknown,
+    "wait q8 c3 e5
+     call t1 c4 cudaLaunchKernel 14..15
+     kernel q8 c4 91..99",
+    "submission cudaLaunchKernel@14 of kernel to q8
+     kernel 91..99 on q8 #0 by cudaLaunchKernel@14
+     cudaLaunchKernel@14 waits for unknown"
+);
+
+everywhere!(
+    work_has_the_innermost_label_of_the_thread_that_launched_it,
+    "label t1 0..100 step
+     label t1 20..60 forward
+     label t2 0..100 other
+     call t1 c1 cudaLaunchKernel 10..11
+     call t1 c2 cudaLaunchKernel 30..31
+     kernel q7 c1 200..210
+     kernel q7 c2 210..220",
+    "submission cudaLaunchKernel@10 of kernel to q7
+     submission cudaLaunchKernel@30 of kernel to q7
+     kernel 200..210 on q7 #0 by cudaLaunchKernel@10 [step]
+     kernel 210..220 on q7 #0 by cudaLaunchKernel@30 [step/forward]
+     label 0..100 [step]
+     label 20..60 [step/forward]
+     label 0..100 [other]"
+);
+
+everywhere!(
+    labels_may_cross,
+    "label t1 0..50 a
+     label t1 20..80 b
+     call t1 c1 cudaLaunchKernel 10..11
+     call t1 c2 cudaLaunchKernel 30..31
+     call t1 c3 cudaLaunchKernel 60..61
+     kernel q7 c1 200..210
+     kernel q7 c2 210..220
+     kernel q7 c3 220..230",
+    "submission cudaLaunchKernel@10 of kernel to q7
+     submission cudaLaunchKernel@30 of kernel to q7
+     submission cudaLaunchKernel@60 of kernel to q7
+     kernel 200..210 on q7 #0 by cudaLaunchKernel@10 [a]
+     kernel 210..220 on q7 #0 by cudaLaunchKernel@30 [a/b]
+     kernel 220..230 on q7 #0 by cudaLaunchKernel@60 [a/b]
+     label 0..50 [a]
+     label 20..80 [a/b]"
+);
+
+everywhere!(
+    labels_nest_in_those_of_their_own_domain,
+    "label t1 0..100 step
+     label t1 10..90 allreduce in NCCL
+     label t1 20..80 inner
+     call t1 c1 cudaLaunchKernel 30..31
+     kernel q7 c1 200..210",
+    "submission cudaLaunchKernel@30 of kernel to q7
+     kernel 200..210 on q7 #0 by cudaLaunchKernel@30 [step/inner]
+     label 0..100 [step]
+     label 10..90 [allreduce]
+     label 20..80 [step/inner]"
+);
+
+live_only!(
+    modules_and_operators_nest_around_and_inside_the_programs_labels,
+    "label t1 0..100 step
+     label t1 10..90 layer in modules
+     label t1 20..80 mine
+     label t1 30..70 aten::mm in operators
+     call t1 c1 cudaLaunchKernel 40..41
+     kernel q7 c1 200..210",
+    "submission cudaLaunchKernel@40 of kernel to q7
+     kernel 200..210 on q7 #0 by cudaLaunchKernel@40 [step/layer/mine/aten::mm]
+     label 0..100 [step]
+     label 10..90 [step/layer]
+     label 20..80 [step/layer/mine]
+     label 30..70 [step/layer/mine/aten::mm]"
+);
+
+live_only!(
+    a_label_that_never_ends_has_no_duration,
+    "label t1 0.. step
+     call t1 c1 cudaLaunchKernel 40..41
+     kernel q7 c1 200..210",
+    "submission cudaLaunchKernel@40 of kernel to q7
+     kernel 200..210 on q7 #0 by cudaLaunchKernel@40 [step]
+     label 0.. [step]"
+);
+
+live_only!(
+    of_a_profiled_launch_the_first_record_counts,
+    "profiled c1
+     call t1 c1 cudaLaunchKernel 10..90
+     kernel q7 c1 ?
+     kernel q7 c1 ?",
+    "submission cudaLaunchKernel@10 of kernel to q7
+     kernel ? on q7 #0 by cudaLaunchKernel@10
+     lost 1 dispatch times"
+);
+
+in_order!(
+    launches_of_which_nothing_came_are_lost_and_those_into_a_graph_are_not,
+    "sudden
+     call t1 c1 cudaStreamBeginCapture 10..11
+     call t1 c2 cudaLaunchKernel 12..13
+     call t1 c3 cudaStreamEndCapture 14..15
+     call t1 c4 cudaLaunchKernel 16..17
+     call t1 c5 cudaLaunchKernel 18..19 =2
+     call t1 c6 cudaMemcpyAsync 20..21
+     call t1 c7 cudaLaunchKernel 30..31
+     kernel q7 c7 40..50
+     call t1 c8 cudaMemcpyAsync 60..61
+     call t1 c9 cudaGraphLaunch 62..63",
+    "submission cudaLaunchKernel@30 of kernel to q7
+     kernel 40..50 on q7 #0 by cudaLaunchKernel@30
+     build-graph cudaStreamBeginCapture 10..11
+     build-graph cudaStreamEndCapture 14..15
+     launch cudaLaunchKernel 12..13
+     launch cudaLaunchKernel 16..17
+     launch cudaLaunchKernel 18..19 =2
+     launch cudaMemcpyAsync 20..21
+     launch cudaMemcpyAsync 60..61
+     launch cudaGraphLaunch 62..63
+     lost 1 dispatches
+     lost 1 transfers
+     lost 1 command buffers"
+);
+
+everywhere!(
+    overheads_are_calls_that_nobody_made,
+    "overhead t1 10..20 COMMAND_BUFFER_FULL
+     overhead t1 30..40 FUNCTION_LOADING
+     overhead t- 50..60 BUFFER_FLUSH",
+    "queue-full driver queue full 10..20
+     load-module lazy function loading 30..40
+     recording CUPTI 50..60"
+);

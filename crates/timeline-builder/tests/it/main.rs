@@ -1,0 +1,4 @@
+//! Scripts of events with the rows that are right for them, through every way into the builder.
+
+mod conformance;
+mod script;

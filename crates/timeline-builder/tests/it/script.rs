@@ -1,0 +1,482 @@
+//! Reads a script of events, hands them to builders, and writes their rows as lines that do not depend on ids or order.
+//!
+//! | line | event |
+//! |---|---|
+//! | `process P` | the lines that follow are of this process; the first is 1 |
+//! | `call tT cC FUNCTION A..B [=RESULT]` | a call returned; `c-` has no correlation, `t-` no thread |
+//! | `queue cC qQ` | the call waits for this queue, or puts something on it |
+//! | `kernel qQ cC A..B [graph]` | a kernel ran; `?` instead of times where they are not known |
+//! | `copy qQ cC A..B KIND [MEMORY]` | a copy ran |
+//! | `graph qQ cC A..B` | a graph ran, which is timed as a whole |
+//! | `record qQ cC eE` | the call recorded an event on the queue |
+//! | `wait qQ cC eE` | the call let the queue wait for the latest occurrence of the event |
+//! | `label tT A..B TEXT [in DOMAIN]` | a label of a thread; `A..` never ended |
+//! | `overhead tT A..B NAME` | time that is no call's |
+//! | `profiled cC` | the launch was profiled |
+//! | `sudden` | the process was gone before all records came |
+
+use gapscope_model::cuda::FunctionClass;
+use gapscope_model::{Ledger, MemoryPlace, OverheadKind, Span, TransferKind};
+use gapscope_timeline_builder::*;
+use gapscope_trace::build::{Interner, Labels};
+use gapscope_trace::ids::*;
+use gapscope_trace::tables::{Table, Tables};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One event, with its process.
+#[derive(Debug, Clone)]
+pub struct Event {
+    process: ProcessId,
+    kind: EventKind,
+}
+
+#[derive(Debug, Clone)]
+enum EventKind {
+    Call(ApiCall),
+    QueueOfCall(Correlation, QueueId),
+    Work(Option<Correlation>, DeviceWork),
+    Record(StreamPlace, u64),
+    Wait(StreamPlace, u64),
+    Label(Label),
+    Overhead(Overhead),
+    Profiled(Correlation),
+}
+
+#[derive(Debug, Clone)]
+struct Label {
+    thread: Option<ThreadId>,
+    span: (i64, Option<i64>),
+    text: String,
+    domain: String,
+}
+
+/// A script: its events, in the order in which they come.
+#[derive(Debug, Default)]
+pub struct Script {
+    pub events: Vec<Event>,
+    functions: Interner<String, FunctionId>,
+    is_sudden: bool,
+}
+
+fn number(text: &str, prefix: char) -> Option<u64> {
+    let digits = text.strip_prefix(prefix);
+    let digits = digits.unwrap_or_else(|| panic!("{text} does not begin with {prefix}"));
+    (digits != "-").then(|| digits.parse().unwrap())
+}
+
+fn times(text: &str) -> (i64, Option<i64>) {
+    let (start, end) = text.split_once("..").unwrap();
+    (start.parse().unwrap(), end.parse().ok())
+}
+
+fn span(text: &str) -> Option<Span> {
+    (text != "?").then(|| {
+        let (start_ns, end_ns) = times(text);
+        Span::between(start_ns, end_ns.unwrap())
+    })
+}
+
+impl Script {
+    pub fn parse(text: &str) -> Script {
+        let mut script = Script::default();
+        let mut process = ProcessId(1);
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let thread = |at: usize| number(words[at], 't').map(|tid| ThreadId(tid as u32));
+            let correlation = |at: usize| number(words[at], 'c').map(Correlation);
+            let queue = |at: usize| QueueId(number(words[at], 'q').unwrap() as u32);
+            let place = || StreamPlace {
+                queue: queue(1),
+                correlation: correlation(2).unwrap(),
+            };
+            let work = |of_graph, kind| {
+                let work = DeviceWork {
+                    queue: queue(1),
+                    span: span(words[3]),
+                    of_graph,
+                    label: None,
+                    kind,
+                };
+                EventKind::Work(correlation(2), work)
+            };
+            let kind = match words[0] {
+                "process" => {
+                    process = ProcessId(words[1].parse().unwrap());
+                    continue;
+                }
+                "sudden" => {
+                    script.is_sudden = true;
+                    continue;
+                }
+                "call" => EventKind::Call(ApiCall {
+                    function: script.functions.id(words[3].to_owned()),
+                    thread: thread(1),
+                    correlation: correlation(2),
+                    span: span(words[4]).unwrap(),
+                    result: (words.get(5)).map_or(0, |result| result[1..].parse().unwrap()),
+                    queue: CallQueue::ComesLater,
+                    host_functions: None,
+                }),
+                "queue" => EventKind::QueueOfCall(correlation(1).unwrap(), queue(2)),
+                "kernel" => work(
+                    words.contains(&"graph"),
+                    DeviceWorkKind::Kernel {
+                        kernel: KernelId(0),
+                        groups: [None; 3],
+                    },
+                ),
+                "copy" => work(
+                    words.contains(&"graph"),
+                    DeviceWorkKind::Transfer {
+                        kind: TransferKind::of(words[4]),
+                        bytes: None,
+                        host_memory: words.get(5).map(|place| MemoryPlace::of(place)),
+                    },
+                ),
+                "graph" => work(true, DeviceWorkKind::Graph),
+                "record" => EventKind::Record(place(), number(words[3], 'e').unwrap()),
+                "wait" => EventKind::Wait(place(), number(words[3], 'e').unwrap()),
+                "label" => EventKind::Label(Label {
+                    thread: thread(1),
+                    span: times(words[2]),
+                    text: words[3].to_owned(),
+                    domain: words.get(5).copied().unwrap_or_default().to_owned(),
+                }),
+                "overhead" => EventKind::Overhead(Overhead {
+                    thread: thread(1),
+                    span: span(words[2]).unwrap(),
+                    kind: OverheadKind::from_tool_name(words[3]),
+                    tool: "CUPTI",
+                }),
+                "profiled" => EventKind::Profiled(correlation(1).unwrap()),
+                other => panic!("no event is called {other}"),
+            };
+            script.events.push(Event { process, kind });
+        }
+        script
+    }
+
+    fn functions(&self) -> Vec<Function> {
+        let functions = self.functions.iter().map(|(_, name)| Function {
+            class: FunctionClass::of_function(name).unwrap_or_default(),
+            name: Arc::from(name.as_str()),
+        });
+        functions.collect()
+    }
+
+    /// Hands the events over one by one, as while a program runs. Labels come before the calls that return after them.
+    pub fn live(&self, order: &[usize]) -> Vec<String> {
+        let mut rows = Rows::default();
+        let mut builders: BTreeMap<ProcessId, TimelineBuilder> = BTreeMap::new();
+        let mut domains: Interner<String, FunctionId> = Interner::default();
+        for event in &self.events {
+            builders.entry(event.process).or_insert_with(|| {
+                let mut builder = TimelineBuilder::default();
+                for (id, function) in (0..).map(FunctionId).zip(self.functions()) {
+                    builder.add_function(id, function);
+                }
+                builder
+            });
+        }
+        // One thread writes its labels and calls in order, whatever else comes between.
+        let mut edges: Vec<(i64, bool, usize)> = Vec::new();
+        for (at, event) in self.events.iter().enumerate() {
+            if let EventKind::Label(label) = &event.kind {
+                edges.push((label.span.0, true, at));
+                edges.extend(label.span.1.map(|end_ns| (end_ns, false, at)));
+            }
+        }
+        edges.sort_unstable();
+        let mut keys = BTreeMap::new();
+        for (at_ns, begins, at) in edges {
+            let Event { process, kind } = &self.events[at];
+            let EventKind::Label(label) = kind else {
+                continue;
+            };
+            let builder = builders.get_mut(process).unwrap();
+            let labels = &mut builder.labels;
+            if begins {
+                let name = label.domain.as_str();
+                let start = LabelStart {
+                    thread: label.thread,
+                    domain: match name {
+                        "modules" => LabelDomain::Module,
+                        "operators" => LabelDomain::Operator,
+                        "" => LabelDomain::Program(0),
+                        name => LabelDomain::Program(domains.id(name.to_owned()).0 + 1),
+                    },
+                    text: rows.labels.text(&label.text),
+                    at_ns,
+                    category: CategoryId::default(),
+                    payload: None,
+                    labels_work: true,
+                    has_row: true,
+                };
+                let key = labels.begin(*process, start, &mut rows.labels, &mut rows.tables);
+                keys.insert(at, key);
+            } else {
+                let (all, tables) = (&mut rows.labels, &mut rows.tables);
+                labels.end_key(*process, label.thread, keys[&at], at_ns, all, tables);
+            }
+        }
+        for at in order {
+            let Event { process, kind } = &self.events[*at];
+            let builder = builders.get_mut(process).unwrap();
+            let mut out = rows.output(*process);
+            match kind {
+                EventKind::Call(call) => builder.call(*call, &mut out),
+                EventKind::QueueOfCall(correlation, queue) => {
+                    builder.queue_of_call(*correlation, *queue, &mut out);
+                }
+                EventKind::Work(correlation, work) => builder.work(*correlation, *work, &mut out),
+                EventKind::Record(place, event) => {
+                    builder.event_recorded(self.occurrence(*event, *at), *place);
+                }
+                EventKind::Wait(place, event) => {
+                    builder.stream_waits(*place, self.occurrence(*event, *at), 0);
+                }
+                EventKind::Label(_) => {}
+                EventKind::Overhead(overhead) => builder.overhead(overhead, &mut out),
+                EventKind::Profiled(correlation) => builder.mark_profiled(*correlation),
+            }
+        }
+        let missing = self.is_sudden.then_some("never came");
+        for (process, builder) in &mut builders {
+            builder.finish(missing, &mut rows.output(*process));
+            builder.labels.finish(*process, &mut rows.tables);
+        }
+        rows.lines()
+    }
+
+    /// The occurrence of an event that an event of the script names, as a hook counts them.
+    fn occurrence(&self, event: u64, at: usize) -> EventOccurrence {
+        let before = self.events[..=at].iter();
+        let records =
+            before.filter(|e| matches!(&e.kind, EventKind::Record(_, named) if *named == event));
+        EventOccurrence {
+            event,
+            number: records.count() as u64,
+        }
+    }
+
+    /// Hands everything over at once, as an importer does.
+    pub fn imported(&self) -> Vec<String> {
+        let mut rows = Rows::default();
+        let mut recorded = Recorded::new(self.functions());
+        let mut domains: Interner<String, FunctionId> = Interner::default();
+        let queue_of = |process: ProcessId, correlation: Option<Correlation>| {
+            let mut queues = self.events.iter().filter_map(|event| match &event.kind {
+                EventKind::QueueOfCall(of, queue) if event.process == process => {
+                    (Some(*of) == correlation).then_some(*queue)
+                }
+                _ => None,
+            });
+            queues.next().map_or(CallQueue::Unknown, CallQueue::Known)
+        };
+        for Event { process, kind } in &self.events {
+            let process = *process;
+            match kind {
+                EventKind::Call(call) => {
+                    let queue = queue_of(process, call.correlation);
+                    recorded.calls.push((process, ApiCall { queue, ..*call }));
+                }
+                EventKind::QueueOfCall(..) | EventKind::Profiled(_) => {}
+                EventKind::Work(correlation, work) => {
+                    recorded.work.push((process, *correlation, *work));
+                }
+                EventKind::Record(place, event) | EventKind::Wait(place, event) => {
+                    let row = StreamEvent {
+                        process,
+                        place: *place,
+                        event: *event,
+                    };
+                    match kind {
+                        EventKind::Record(..) => recorded.events.push(row),
+                        _ => recorded.waits.push(row),
+                    }
+                }
+                EventKind::Label(label) => {
+                    let domain = match label.domain.as_str() {
+                        "" => 0,
+                        name => domains.id(name.to_owned()).0 + 1,
+                    };
+                    recorded.ranges.push(HostRange {
+                        process,
+                        thread: label.thread,
+                        of_process: false,
+                        text: rows.labels.text(&label.text),
+                        domain,
+                        category: CategoryId::default(),
+                        payload: None,
+                        start_ns: label.span.0,
+                        end_ns: label.span.1,
+                        labels_work: true,
+                        has_row: true,
+                    });
+                }
+                EventKind::Overhead(overhead) => recorded.overheads.push((process, *overhead)),
+            }
+        }
+        let shared = Shared {
+            labels: &mut rows.labels,
+            ledger: &mut rows.ledger,
+            ids: &mut rows.ids,
+            reasons: FileReasons {
+                never_came: "never came",
+                ..FileReasons::default()
+            },
+        };
+        let Ok(()) = recorded.build(shared, &mut rows.tables);
+        rows.lines()
+    }
+}
+
+/// The rows of all processes.
+#[derive(Default)]
+struct Rows {
+    tables: Tables,
+    labels: Labels,
+    ledger: Ledger,
+    ids: Ids,
+    observer: Nothing,
+}
+
+#[derive(Default)]
+struct Nothing;
+impl Observer for Nothing {}
+
+fn interval(start_ns: Option<i64>, duration_ns: Option<i64>) -> String {
+    match (start_ns, duration_ns) {
+        (Some(start_ns), Some(duration_ns)) => format!("{start_ns}..{}", start_ns + duration_ns),
+        (Some(start_ns), None) => format!("{start_ns}.."),
+        _ => "?".to_owned(),
+    }
+}
+
+impl Rows {
+    fn output(&mut self, process: ProcessId) -> Output<'_> {
+        Output {
+            process,
+            tables: &mut self.tables,
+            labels: &mut self.labels,
+            ledger: &mut self.ledger,
+            ids: &mut self.ids,
+            observer: &mut self.observer,
+            now_ns: 0,
+            reasons: FileReasons::default().work,
+        }
+    }
+
+    /// Every row as a line, sorted: submissions are named by their calls, labels by their paths.
+    fn lines(mut self) -> Vec<String> {
+        self.labels.push_into(&mut self.tables.labels);
+        let t = &self.tables;
+        let labels: Vec<_> = rows_of(&t.labels).collect();
+        let path = |label: Option<LabelId>| {
+            let mut texts = Vec::new();
+            let mut next = label;
+            while let Some(label) = next.and_then(|next| labels.iter().find(|l| l.id == next)) {
+                texts.insert(0, label.text.to_string());
+                next = label.parent;
+            }
+            match texts.is_empty() {
+                true => String::new(),
+                false => format!(" [{}]", texts.join("/")),
+            }
+        };
+        let submissions: Vec<_> = rows_of(&t.submissions).collect();
+        let call = |id: SubmissionId| {
+            let Some(row) = submissions.iter().find(|row| row.id == id) else {
+                return "nothing".to_owned();
+            };
+            let process = match row.process {
+                ProcessId(1) => String::new(),
+                ProcessId(process) => format!("process {process} "),
+            };
+            let function = row.function.as_deref().unwrap_or("?");
+            format!("{process}{function}@{}", row.start_ns)
+        };
+        let buffers: Vec<_> = rows_of(&t.command_buffers).collect();
+        let owner = |submission: Option<SubmissionId>, buffer: Option<CommandBufferId>| {
+            let buffer = buffer.map(|id| buffers.iter().find(|row| row.id == id).unwrap());
+            match (buffer, submission) {
+                (Some(buffer), _) => format!("graph of {}", call(buffer.submission)),
+                (None, Some(submission)) => call(submission),
+                (None, None) => "nothing".to_owned(),
+            }
+        };
+        let mut lines = Vec::new();
+        for s in &submissions {
+            let graphs = match s.command_buffers {
+                0 => String::new(),
+                count => format!(" with {count} graph"),
+            };
+            let (call, queue) = (call(s.id), s.queue.0);
+            lines.push(format!(
+                "submission {call} of {} to q{queue}{graphs}",
+                s.kind
+            ));
+        }
+        let work = |what: String, place: WorkPlace| {
+            let span = interval(place.start_ns, place.duration_ns);
+            let owner = owner(place.submission, place.command_buffer);
+            let (queue, position, path) = (place.queue.0, place.position, path(place.label));
+            format!("{what} {span} on q{queue} #{position} by {owner}{path}")
+        };
+        macro_rules! place {
+            ($row:ident) => {
+                WorkPlace {
+                    command_buffer: $row.command_buffer,
+                    submission: $row.submission,
+                    position: $row.position,
+                    queue: $row.queue,
+                    start_ns: $row.start_ns,
+                    duration_ns: $row.duration_ns,
+                    label: $row.label,
+                }
+            };
+        }
+        lines.extend(rows_of(&t.dispatches).map(|row| work("kernel".to_owned(), place!(row))));
+        lines.extend(rows_of(&t.transfers).map(|row| work(row.kind.to_string(), place!(row))));
+        lines.extend(rows_of(&t.opaque_work).map(|row| work("whole".to_owned(), place!(row))));
+        for c in &buffers {
+            let span = interval(c.start_ns, c.duration_ns);
+            let (call, queue, path) = (call(c.submission), c.queue.0, path(c.label));
+            let (kernels, transfers) = (c.dispatches, c.transfers);
+            lines.push(format!(
+                "graph of {call} {span} on q{queue}: {kernels} kernels, {transfers} transfers{path}"
+            ));
+        }
+        for d in rows_of(&t.dependencies) {
+            let waits_for = d.waits_for.map_or("unknown".to_owned(), call);
+            lines.push(format!("{} waits for {waits_for}", call(d.submission)));
+        }
+        for h in rows_of(&t.host_calls) {
+            let part = |is: bool, text: String| if is { text } else { String::new() };
+            let queue = h.queue.map(|queue| format!(" for q{}", queue.0));
+            lines.push(format!(
+                "{} {} {}{}{}{}",
+                h.call,
+                h.function.as_deref().unwrap_or("?"),
+                interval(Some(h.start_ns), Some(h.duration_ns)),
+                part(h.count != 1, format!(" x{} in {}", h.count, h.busy_ns)),
+                queue.unwrap_or_default(),
+                part(h.result != 0, format!(" ={}", h.result)),
+            ));
+        }
+        for m in rows_of(&t.markers) {
+            let span = interval(m.start_ns, m.duration_ns);
+            lines.push(format!("label {span}{}", path(Some(m.label))));
+        }
+        for loss in self.ledger.losses() {
+            lines.push(format!("lost {} {}", loss.count, loss.kind));
+        }
+        lines.sort();
+        lines
+    }
+}
+
+fn rows_of<T: Table>(table: &T) -> impl Iterator<Item = T::Row> + '_ {
+    (0..table.len()).map(|row| table.row(row))
+}
