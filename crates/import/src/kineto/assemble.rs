@@ -50,12 +50,12 @@ impl Assembly {
             functions: FxHashMap::default(),
             recorded: Recorded::default(),
         };
-        let calls = std::mem::take(&mut found.calls);
+        let mut calls = std::mem::take(&mut found.calls);
+        calls.sort_by_key(|call| (call.start_ns, call.correlation));
         let launches = assembly.launches(&calls, found);
         assembly.annotations(found);
         assembly.collectives(&calls, &launches, found);
-        assembly.work(&calls, &launches, found);
-        assembly.calls(&calls, found);
+        assembly.calls_and_work(&calls, &launches, found);
         assembly.overheads(found);
         assembly.stream_events(found);
         let without_call = match calls.is_empty() {
@@ -194,23 +194,36 @@ impl Assembly {
         }
     }
 
-    /// Work of devices. A device's events do not name the host's process: it is that of the call that launched them.
-    fn work(
+    /// Calls, and the work of devices. Queues and devices are numbered in the order in which calls first use them.
+    fn calls_and_work(
         &mut self,
         calls: &[Call],
         launches: &FxHashMap<Correlation, u32>,
         found: &mut Collector,
     ) {
-        for work in std::mem::take(&mut found.works) {
-            let call = launches.get(&work.correlation);
-            let process = match call.map(|at| &calls[*at as usize]) {
-                Some(call) => found.lanes.all[call.lane as usize].process,
-                None => self.main,
-            };
-            let correlation = wide(work.correlation);
-            let work = self.device_work(&work, process, found);
-            self.recorded.work.push((process, correlation, work));
+        let mut works = std::mem::take(&mut found.works);
+        let launch = |work: &Work| launches.get(&work.correlation).copied().unwrap_or(u32::MAX);
+        works.sort_by_key(|work| (launch(work), work.start_ns));
+        let waits: FxHashMap<Correlation, u32> = (found.synchronisations.iter())
+            .filter_map(|wait| Some((wait.correlation, wait.stream?)))
+            .collect();
+        let mut works = works.iter().peekable();
+        for (index, call) in (0u32..).zip(calls) {
+            // A device's events do not name the host's process: it is that of the call that launched them.
+            let process = found.lanes.all[call.lane as usize].process;
+            while let Some(work) = works.next_if(|work| launch(work) == index) {
+                self.work(work, process, found);
+            }
+            self.call(call, waits.get(&call.correlation).copied(), found);
         }
+        let main = self.main;
+        works.for_each(|work| self.work(work, main, found));
+    }
+
+    fn work(&mut self, work: &Work, process: ProcessId, found: &Collector) {
+        let correlation = wide(work.correlation);
+        let work = self.device_work(work, process, found);
+        self.recorded.work.push((process, correlation, work));
     }
 
     fn device_work(&mut self, work: &Work, process: ProcessId, found: &Collector) -> DeviceWork {
@@ -247,32 +260,27 @@ impl Assembly {
         self.queues.of(process, stream, found.streams.all())
     }
 
-    fn calls(&mut self, calls: &[Call], found: &mut Collector) {
-        let waits: FxHashMap<Correlation, u32> = (found.synchronisations.iter())
-            .filter_map(|wait| Some((wait.correlation, wait.stream?)))
-            .collect();
-        for call in calls {
-            let lane = &found.lanes.all[call.lane as usize];
-            let (process, thread) = (lane.process, Some(lane.thread));
-            let function = self.function(call.function, &found.texts);
-            let is_poll = self.recorded.functions[function.0 as usize].class.is_poll();
-            let queue = waits.get(&call.correlation).map(|stream| *stream);
-            let queue = queue.map(|stream| self.queue(process, stream, found));
-            let call = ApiCall {
-                function,
-                thread,
-                correlation: wide(call.correlation),
-                span: Span {
-                    start_ns: call.start_ns,
-                    duration_ns: call.duration_ns,
-                },
-                // What a poll found is not in the file.
-                result: if is_poll { UNKNOWN_RESULT } else { 0 },
-                queue: queue.map_or(CallQueue::Unknown, CallQueue::Known),
-                host_functions: None,
-            };
-            self.recorded.calls.push((process, call));
-        }
+    /// Adds a call, which waited for the queue of `stream`, if the file says so.
+    fn call(&mut self, call: &Call, stream: Option<u32>, found: &Collector) {
+        let lane = &found.lanes.all[call.lane as usize];
+        let (process, thread) = (lane.process, Some(lane.thread));
+        let function = self.function(call.function, &found.texts);
+        let is_poll = self.recorded.functions[function.0 as usize].class.is_poll();
+        let queue = stream.map(|stream| self.queue(process, stream, found));
+        let call = ApiCall {
+            function,
+            thread,
+            correlation: wide(call.correlation),
+            span: Span {
+                start_ns: call.start_ns,
+                duration_ns: call.duration_ns,
+            },
+            // What a poll found is not in the file.
+            result: if is_poll { UNKNOWN_RESULT } else { 0 },
+            queue: queue.map_or(CallQueue::Unknown, CallQueue::Known),
+            host_functions: None,
+        };
+        self.recorded.calls.push((process, call));
     }
 
     /// Time that the driver or the tracing took.
