@@ -1,5 +1,4 @@
-//! Vulkan around the layer: instances, devices and their functions.
+//! Vulkan around the layer: devices and what the program asked them for.
 
 pub mod device;
 pub mod features;
-pub mod instance;

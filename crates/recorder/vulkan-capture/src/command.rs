@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ash::vk;
 use gapscope_capture::model::{CopyRegion, Dependency, Label};
+use gapscope_vulkan_layer::descriptors::{Descriptor, SetLayout};
 
-use crate::objects::descriptors::{Descriptor, SetLayout};
 use crate::objects::kernels::{Pipeline, PipelineLayout};
 
 /// A command.

@@ -121,7 +121,7 @@ impl Capture {
     }
 
     /// A device is about to be destroyed: a window of it ends.
-    pub fn device_ends(&self, device: &'static Device) {
+    pub fn device_ends(&self, device: &Device) {
         let mut gate = self.alone();
         if gate
             .open

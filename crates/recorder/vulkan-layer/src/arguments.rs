@@ -56,3 +56,48 @@ pub fn text_in(characters: &[c_char]) -> Cow<'_, str> {
         Err(_) => String::from_utf8_lossy(bytes),
     }
 }
+
+/// The words of a shader module.
+///
+/// # Safety
+/// The create-info is valid; its code outlives the result.
+pub unsafe fn shader_code<'a>(info: &vk::ShaderModuleCreateInfo<'_>) -> &'a [u32] {
+    // SAFETY: as the caller promises.
+    unsafe { slice(info.p_code, (info.code_size / 4) as u32) }
+}
+
+/// The code of a pipeline's stage that is in the stage's own chain, as maintenance5 allows. It counts only without a shader module.
+///
+/// # Safety
+/// The create-info is valid; its code outlives the result.
+pub unsafe fn inline_code<'a>(stage: &vk::PipelineShaderStageCreateInfo<'_>) -> Option<&'a [u32]> {
+    let kind = vk::StructureType::SHADER_MODULE_CREATE_INFO;
+    // SAFETY: as the caller promises.
+    unsafe {
+        let info = find::<vk::ShaderModuleCreateInfo<'_>>(stage.p_next, kind)?;
+        Some(shader_code(info))
+    }
+}
+
+/// Specialisation constants: the id and the bytes of each. Those outside of the data are left out.
+///
+/// # Safety
+/// A non-null pointer is a valid VkSpecializationInfo, which outlives the result.
+pub unsafe fn specialisation<'a>(
+    info: *const vk::SpecializationInfo<'_>,
+) -> impl Iterator<Item = (u32, &'a [u8])> {
+    // SAFETY: as the caller promises.
+    let (entries, data) = unsafe {
+        match info.as_ref() {
+            Some(info) => (
+                slice(info.p_map_entries, info.map_entry_count),
+                slice(info.p_data.cast::<u8>(), info.data_size as u32),
+            ),
+            None => (&[][..], &[][..]),
+        }
+    };
+    entries.iter().filter_map(move |entry| {
+        let value = data.get(entry.offset as usize..)?.get(..entry.size)?;
+        Some((entry.constant_id, value))
+    })
+}

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Handles are addresses or counters: one multiplication spreads them well enough.
@@ -66,6 +67,17 @@ impl<T> Handles<T> {
         T: Clone,
     {
         self.with(handle, |value| value.clone())
+    }
+}
+
+/// Tells objects apart for the life of the process, as handles are used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Serial(u64);
+
+impl Serial {
+    pub fn next() -> Serial {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Serial(NEXT.fetch_add(1, Relaxed))
     }
 }
 

@@ -1,6 +1,29 @@
-//! What the layer that records and the layer that captures have in common: the loader's interface, the arguments that programs
-//! pass, and maps by handle.
+//! What the layer that records and the layer that captures do alike. In come the calls of a program; out go the next layer's answers,
+//! and to the layer, by the traits of [`layer`], what the calls mean.
+//!
+//! Each module uses only those above it in this list:
+//!
+//! 1. [`loader`]: the loader's interface; [`arguments`] and [`handles`]: what programs pass; [`table`] and [`opaque_commands`]:
+//!    tables of functions of which ash knows nothing; [`registry`]: the commands of Vulkan's registry.
+//! 2. [`functions`]: the next layer's functions of a device; [`instance`], [`physical_device`] and [`devices`].
+//! 3. [`command_pools`], [`descriptors`], [`barriers`] and [`command`]: what programs make and record.
+//! 4. [`layer`]: what a layer does in a hook. [`hooks`]: what the program calls. [`entry`]: how the loader finds the hooks.
+#![warn(clippy::undocumented_unsafe_blocks)]
 
 pub mod arguments;
+pub mod barriers;
+pub mod command;
+pub mod command_pools;
+pub mod descriptors;
+pub mod devices;
+pub mod entry;
+pub mod functions;
 pub mod handles;
+pub mod hooks;
+pub mod instance;
+pub mod layer;
 pub mod loader;
+pub mod opaque_commands;
+pub mod physical_device;
+pub mod registry;
+pub mod table;

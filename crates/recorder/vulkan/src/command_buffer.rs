@@ -6,9 +6,9 @@ pub use work::Work;
 
 use crate::api::families::Delivery;
 use crate::api::functions::DeviceFunctions;
+use crate::api::work::WorkFunctions;
 use crate::device::Device;
-use crate::objects::command_pools::CommandPool;
-use crate::objects::descriptors::Set;
+use crate::objects::descriptors::Bindings;
 use crate::recorder::Mode;
 use crate::timing::barriers;
 use crate::timing::counting::Counting;
@@ -17,6 +17,7 @@ use crate::timing::recording::Timing;
 use ash::vk;
 use gapscope_spool::event::{Command, CommonEvent, LossKind, NO_QUERY, Object, Op, VulkanEvent};
 use gapscope_spool::ids;
+use gapscope_vulkan_layer::command_pools::CommandPool;
 use std::sync::Arc;
 
 /// Commands that are kept before they go to the spool as one block.
@@ -27,6 +28,7 @@ pub struct CommandBuffer {
     pub device: &'static Device,
     /// The device's, kept here for the hot path.
     pub functions: &'static DeviceFunctions,
+    pub work: &'static WorkFunctions,
     handle: vk::CommandBuffer,
     family: u32,
     protected: bool,
@@ -62,7 +64,7 @@ pub struct CommandBuffer {
     /// One more than the greatest index at which a set has been bound.
     bound_sets: u32,
     /// The sets with what has been pushed to them, by their index.
-    pushed: Vec<(u32, Set)>,
+    pushed: Vec<(u32, Bindings)>,
     /// The queries of the finished recording.
     pub timing: Option<Arc<Timing>>,
 }
@@ -77,9 +79,10 @@ impl CommandBuffer {
         CommandBuffer {
             device,
             functions: device.functions,
+            work: device.work,
             handle,
             family: pool.family,
-            protected: pool.protected,
+            protected: pool.is_protected,
             secondary,
             name: String::new(),
             recording: ids::Recording::NONE,
@@ -333,11 +336,11 @@ impl CommandBuffer {
     }
 
     /// The set that is pushed at an index.
-    pub fn pushed_set(&mut self, index: u32) -> &mut Set {
+    pub fn pushed_set(&mut self, index: u32) -> &mut Bindings {
         let found = match self.pushed.iter().position(|(set, _)| *set == index) {
             Some(found) => found,
             None => {
-                self.pushed.push((index, Set::default()));
+                self.pushed.push((index, Bindings::default()));
                 self.pushed.len() - 1
             }
         };

@@ -1,13 +1,13 @@
 //! Logical devices: what is known of each.
 
-use crate::api::device_plan::DevicePlan;
+use crate::api::device_plan::RecordingPlan;
 use crate::api::families::Families;
 use crate::api::functions::DeviceFunctions;
 use crate::api::instance::Instance;
-use crate::api::loader::{NextLayer, SetDeviceLoaderData};
 use crate::api::physical_device::PhysicalDevice;
-use crate::objects::command_pools::CommandPools;
-use crate::objects::descriptors::Descriptors;
+use crate::api::timed_calls::TimedCallFunctions;
+use crate::api::work::WorkFunctions;
+use crate::objects::descriptors::Bindings;
 use crate::objects::images::Images;
 use crate::objects::kernels::Kernels;
 use crate::objects::memory::Memory;
@@ -22,6 +22,9 @@ use crate::timing::queries::Queries;
 use ash::vk;
 use gapscope_spool::event::{Api, ClockSource, CommonEvent, VulkanEvent};
 use gapscope_spool::{ids, monotonic_ns};
+use gapscope_vulkan_layer::command_pools::CommandPools;
+use gapscope_vulkan_layer::descriptors::Descriptors;
+use gapscope_vulkan_layer::layer::{self, NewDevice};
 use std::borrow::Cow;
 
 /// A logical device. It and its parts are leaked: what points to them may outlive them by a little.
@@ -30,6 +33,8 @@ pub struct Device {
     pub recorder: &'static Recorder,
     pub instance: &'static Instance,
     pub functions: &'static DeviceFunctions,
+    pub work: &'static WorkFunctions,
+    pub timed_calls: TimedCallFunctions,
     pub families: Families,
 
     pub queues: Queues,
@@ -38,7 +43,7 @@ pub struct Device {
     pub memory: Memory,
     pub images: Images,
     pub semaphores: Semaphores,
-    pub descriptors: Descriptors,
+    pub descriptors: Descriptors<Bindings>,
 
     pub queries: &'static Queries,
     pub brackets: &'static Brackets,
@@ -56,19 +61,24 @@ impl Device {
     /// Writes the event of a device that has just been made, and samples its clock.
     ///
     /// # Safety
-    /// `handle` is live, `next` the layer that made it of `physical` as `plan` says.
+    /// The device is live, and has been made as `plan` says.
     pub unsafe fn new(
         recorder: &'static Recorder,
-        instance: &'static Instance,
-        physical: PhysicalDevice,
-        plan: &DevicePlan,
-        next: &NextLayer,
-        set_loader_data: Option<SetDeviceLoaderData>,
-        handle: vk::Device,
+        plan: &RecordingPlan,
+        made: &NewDevice<'_>,
     ) -> &'static Device {
         let id = recorder.ids.device.next();
+        let (handle, next) = (made.handle, made.next);
         // SAFETY: as the caller promises.
-        let functions = leak(unsafe { DeviceFunctions::load(handle, next.get_device_proc_addr) });
+        let (physical, functions, work, timed_calls) = unsafe {
+            let get = next.get_device_proc_addr;
+            (
+                PhysicalDevice::new(made.instance, made.physical),
+                leak(DeviceFunctions::load(handle, get)),
+                leak(WorkFunctions::load(handle, get)),
+                TimedCallFunctions::load(handle, get),
+            )
+        };
         let families = physical.families(plan.host_query_reset);
         let memory = physical.memory();
         let host_clock = plan
@@ -78,7 +88,7 @@ impl Device {
 
         let clock = leak(Clock::new(recorder, functions, id, host_clock));
         let queries = leak(Queries::new(functions, &families, &memory));
-        let brackets = leak(Brackets::new(queries, set_loader_data));
+        let brackets = leak(Brackets::new(queries, made.set_loader_data));
         let harvester = leak(Harvester::new(recorder, clock, queries, brackets));
         let counted = plan.counters().map(|possible| {
             // SAFETY: the device has been made as the plan says.
@@ -95,8 +105,10 @@ impl Device {
         let device = leak(Device {
             id,
             recorder,
-            instance,
+            instance: made.instance,
             functions,
+            work,
+            timed_calls,
             families,
             queues: Queues::default(),
             command_pools: CommandPools::default(),
@@ -162,19 +174,22 @@ impl Device {
     }
 
     /// Writes a queue that the program has asked for, the first time.
-    pub fn add_queue(&self, handle: vk::Queue, family: u32, index: u32) {
-        self.queues.add(handle, || {
-            let properties = self.families.get(family)?;
+    pub fn write_queue(&self, queue: layer::Queue) {
+        self.queues.add(queue.handle, || {
+            let properties = self.families.get(queue.family)?;
             let id = self.recorder.ids.queue.next();
             self.recorder.write(&CommonEvent::Queue {
                 queue: id,
                 device: self.id,
-                family,
-                index,
+                family: queue.family,
+                index: queue.index,
                 flags: properties.flags.as_raw(),
                 timestamp_bits: properties.timestamp_bits,
             });
-            Some(Queue { id, family })
+            Some(Queue {
+                id,
+                family: queue.family,
+            })
         });
     }
 
@@ -202,7 +217,7 @@ impl Device {
     ///
     /// # Safety
     /// The device is live and idle.
-    pub unsafe fn end(&self) {
+    pub unsafe fn finish(&self) {
         self.stop_counting();
         self.harvester.stop();
         self.clock.sample();

@@ -7,8 +7,8 @@ use std::ffi::CStr;
 use ash::vk;
 use gapscope_capture::model;
 use gapscope_vulkan_layer::arguments::{find, slice, text_in};
+use gapscope_vulkan_layer::physical_device::PhysicalDevice;
 
-use crate::api::instance::Instance;
 use names::{CORE, STRUCTURES};
 
 /// The names of the extensions in a create-info.
@@ -43,27 +43,22 @@ pub unsafe fn is_group(info: &vk::DeviceCreateInfo<'_>) -> bool {
 /// Describes a device.
 ///
 /// # Safety
-/// `physical` is of the instance, and `info` valid.
-pub unsafe fn describe(
-    instance: &Instance,
-    physical: vk::PhysicalDevice,
-    info: &vk::DeviceCreateInfo<'_>,
-) -> model::Device {
+/// `info` is valid.
+pub unsafe fn describe(physical: PhysicalDevice, info: &vk::DeviceCreateInfo<'_>) -> model::Device {
+    let instance = physical.instance;
     let mut driver = vk::PhysicalDeviceDriverProperties::default();
     let mut subgroup = vk::PhysicalDeviceSubgroupProperties::default();
-    // SAFETY: as the caller promises.
-    let properties = unsafe { instance.next.get_physical_device_properties(physical) };
-    if instance.has_properties2 && properties.api_version >= vk::API_VERSION_1_1 {
+    let properties = physical.properties();
+    if instance.has_properties2
+        && properties.api_version >= vk::API_VERSION_1_1
+        && let Some(get) = physical.properties2()
+    {
         let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut subgroup);
         if properties.api_version >= vk::API_VERSION_1_2 {
             all = all.push_next(&mut driver);
         }
-        // SAFETY: as the caller promises; the device knows these structures.
-        unsafe {
-            instance
-                .next
-                .get_physical_device_properties2(physical, &mut all)
-        };
+        // SAFETY: the device knows these structures.
+        unsafe { get(physical.handle, &mut all) };
     }
     let driver_name = text_in(&driver.driver_name);
     let driver_info = text_in(&driver.driver_info);

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ash::vk::{self, Handle};
 use gapscope_capture::{Hash, model};
-use gapscope_vulkan_layer::arguments::{find, slice, text_at};
-use gapscope_vulkan_layer::handles::lock;
+use gapscope_vulkan_layer::arguments::{inline_code, specialisation, text_at};
+use gapscope_vulkan_layer::descriptors::SetLayout;
+use gapscope_vulkan_layer::handles::{Serial, lock};
 
-use super::descriptors::SetLayout;
+use super::Objects;
 use super::spirv::{self, Interface};
-use super::{Objects, Serial};
 
 /// A shader module.
 pub struct Module {
@@ -114,16 +114,22 @@ impl Objects {
             ..Chained::default()
         };
         // SAFETY: the program's structures are valid.
-        let (entry, constants) = unsafe {
+        let (entry, constants, inline) = unsafe {
             chained.read(info.p_next);
             chained.read(stage.p_next);
+            let constants = specialisation(stage.p_specialization_info);
+            let constants = constants.map(|(id, value)| model::Constant {
+                id,
+                value: value.to_vec(),
+            });
             (
                 text_at(stage.p_name).into_owned(),
-                constants(stage.p_specialization_info),
+                constants.collect(),
+                inline_code(stage),
             )
         };
-        let inline = chained.module.take().map(Arc::new);
-        let module = inline.or_else(|| self.modules.get(stage.module.as_raw()));
+        let module = self.modules.get(stage.module.as_raw());
+        let module = module.or_else(|| inline.map(|code| Arc::new(Module::new(code))));
         let missing = module
             .is_none()
             .then(|| "a pipeline without its SPIR-V".to_owned());
@@ -150,7 +156,6 @@ struct Chained {
     flags: u64,
     required_subgroup_size: Option<u32>,
     robustness: Option<model::Robustness>,
-    module: Option<Module>,
     refusal: Option<String>,
 }
 
@@ -199,65 +204,13 @@ impl Chained {
                         images: info.images.as_raw() as u32,
                     });
                 }
-                Type::SHADER_MODULE_CREATE_INFO => {
-                    let info = &*node.cast::<vk::ShaderModuleCreateInfo<'_>>();
-                    let words = slice(info.p_code, (info.code_size / 4) as u32);
-                    self.module = Some(Module::new(words));
-                }
-                Type::PIPELINE_CREATION_FEEDBACK_CREATE_INFO
+                Type::SHADER_MODULE_CREATE_INFO
+                | Type::PIPELINE_CREATION_FEEDBACK_CREATE_INFO
                 | Type::PIPELINE_COMPILER_CONTROL_CREATE_INFO_AMD
                 | Type::DEBUG_UTILS_OBJECT_NAME_INFO_EXT
                 | Type::SHADER_MODULE_VALIDATION_CACHE_CREATE_INFO_EXT => {}
                 other => self.refusal = Some(format!("a pipeline that was made with a {other:?}")),
             }
         }
-    }
-}
-
-/// # Safety
-/// `info` is null or valid.
-unsafe fn constants(info: *const vk::SpecializationInfo<'_>) -> Vec<model::Constant> {
-    // SAFETY: as the caller promises.
-    unsafe {
-        let Some(info) = info.as_ref() else {
-            return Vec::new();
-        };
-        let data = slice(info.p_data.cast::<u8>(), info.data_size as u32);
-        let entries = slice(info.p_map_entries, info.map_entry_count);
-        let constants = entries.iter().filter_map(|entry| {
-            let value = data.get(entry.offset as usize..)?.get(..entry.size)?;
-            Some(model::Constant {
-                id: entry.constant_id,
-                value: value.to_vec(),
-            })
-        });
-        constants.collect()
-    }
-}
-
-/// The code of a module's create-info.
-///
-/// # Safety
-/// `info` is valid.
-pub unsafe fn module(info: &vk::ShaderModuleCreateInfo<'_>) -> Module {
-    // SAFETY: as the caller promises.
-    let words = unsafe { slice(info.p_code, (info.code_size / 4) as u32) };
-    Module::new(words)
-}
-
-/// The binding flags of a set layout, if it has some.
-///
-/// # Safety
-/// `info` is valid.
-pub unsafe fn binding_flags<'a>(
-    info: &'a vk::DescriptorSetLayoutCreateInfo<'_>,
-) -> &'a [vk::DescriptorBindingFlags] {
-    let wanted = vk::StructureType::DESCRIPTOR_SET_LAYOUT_BINDING_FLAGS_CREATE_INFO;
-    // SAFETY: as the caller promises.
-    unsafe {
-        find::<vk::DescriptorSetLayoutBindingFlagsCreateInfo<'_>>(info.p_next, wanted)
-            .map_or(&[], |flags| {
-                slice(flags.p_binding_flags, flags.binding_count)
-            })
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ash::vk;
-
-use super::Serial;
+use gapscope_vulkan_layer::handles::Serial;
 
 /// An allocation.
 pub struct Memory {

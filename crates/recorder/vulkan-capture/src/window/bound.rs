@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ash::vk::{self, Handle};
+use ash::vk;
+use gapscope_vulkan_layer::descriptors::{Descriptor, SetLayout, is_dynamic};
 
 use crate::api::device::Device;
 use crate::command::Command;
-use crate::objects::descriptors::{Contents, Descriptor, SetLayout, is_dynamic};
+use crate::objects::Contents;
 use crate::objects::kernels::Pipeline;
 
 /// The state of a command buffer.
@@ -94,7 +95,9 @@ impl Bound {
         layout: &SetLayout,
     ) -> Result<Vec<(u32, Descriptor)>, UnknownSet> {
         let of = |layout: &SetLayout, contents: &Contents| {
-            let slot = layout.places().find(|(slot, _)| slot.binding == binding);
+            let slot = layout
+                .with_firsts()
+                .find(|(slot, _)| slot.number == binding);
             let Some((slot, first)) = slot else {
                 return Vec::new();
             };
@@ -103,8 +106,8 @@ impl Bound {
         };
         match self.sets.get(&set) {
             Some(BoundSet::Set { set, offsets }) => {
-                let sets = &device.objects.descriptors.sets;
-                let found = sets.with(set.as_raw(), |set| of(&set.layout, &set.contents));
+                let sets = &device.objects.descriptors;
+                let found = sets.with(*set, |set| of(&set.layout, &set.contents));
                 let found: Vec<_> = found.ok_or(UnknownSet)?;
                 Ok(moved(layout, binding, offsets, found))
             }
@@ -121,14 +124,14 @@ fn moved(
     offsets: &[u32],
     mut descriptors: Vec<(u32, Descriptor)>,
 ) -> Vec<(u32, Descriptor)> {
-    let dynamic = (layout.bindings.iter()).filter(|slot| is_dynamic(slot.descriptor_type));
+    let dynamic = (layout.bindings.iter()).filter(|slot| is_dynamic(slot.kind));
     let mut before = 0;
     let mut is_moved = false;
     for slot in dynamic {
-        if slot.binding < binding {
+        if slot.number < binding {
             before += slot.count as usize;
         }
-        is_moved |= slot.binding == binding;
+        is_moved |= slot.number == binding;
     }
     if is_moved {
         for (element, descriptor) in &mut descriptors {

@@ -5,8 +5,9 @@ use std::ffi::c_void;
 
 use ash::vk::{self, Handle};
 use gapscope_vulkan_layer::arguments::{find, slice};
+use gapscope_vulkan_layer::layer::Queue;
 
-use crate::api::device::{Device, Queue};
+use crate::api::device::Device;
 
 /// A call of vkQueueSubmit or vkQueueSubmit2.
 pub struct Call<'a> {
@@ -18,11 +19,11 @@ pub struct Call<'a> {
     pub passed: Cell<Option<vk::Result>>,
 }
 
-/// Its batches.
+/// Its batches, and the next layer's function.
 #[derive(Clone, Copy)]
 pub enum Batches<'a> {
-    One(&'a [vk::SubmitInfo<'a>]),
-    Two(&'a [vk::SubmitInfo2<'a>]),
+    One(&'a [vk::SubmitInfo<'a>], vk::PFN_vkQueueSubmit),
+    Two(&'a [vk::SubmitInfo2<'a>], vk::PFN_vkQueueSubmit2),
 }
 
 /// A batch, whichever version it is of.
@@ -58,8 +59,8 @@ impl Call<'_> {
         // SAFETY: the program's structures are valid during its call.
         unsafe {
             match self.batches {
-                Batches::One(infos) => infos.iter().map(|info| batch(info)).collect(),
-                Batches::Two(infos) => infos.iter().map(|info| batch2(info)).collect(),
+                Batches::One(infos, _) => infos.iter().map(|info| batch(info)).collect(),
+                Batches::Two(infos, _) => infos.iter().map(|info| batch2(info)).collect(),
             }
         }
     }
@@ -77,16 +78,13 @@ impl Call<'_> {
     /// # Safety
     /// It is the program's, and nobody else uses the queue.
     pub unsafe fn pass_on(&self) -> vk::Result {
-        let next = &self.device.next;
         // SAFETY: as the caller promises.
         let result = unsafe {
             match self.batches {
-                Batches::One(infos) => {
-                    let call = next.fp_v1_0().queue_submit;
+                Batches::One(infos, call) => {
                     call(self.queue, infos.len() as u32, infos.as_ptr(), self.fence)
                 }
-                Batches::Two(infos) => {
-                    let call = next.fp_v1_3().queue_submit2;
+                Batches::Two(infos, call) => {
                     call(self.queue, infos.len() as u32, infos.as_ptr(), self.fence)
                 }
             }
@@ -107,11 +105,11 @@ impl Call<'_> {
     pub fn can_have_others(&self) -> bool {
         let group = vk::StructureType::DEVICE_GROUP_SUBMIT_INFO;
         match self.batches {
-            Batches::One(infos) => infos.iter().all(|info| {
+            Batches::One(infos, _) => infos.iter().all(|info| {
                 // SAFETY: the program's structures are valid during its call.
                 unsafe { find::<vk::BaseInStructure<'_>>(info.p_next, group) }.is_none()
             }),
-            Batches::Two(_) => true,
+            Batches::Two(..) => true,
         }
     }
 
@@ -120,11 +118,10 @@ impl Call<'_> {
     /// # Safety
     /// As for [`Call::pass_on`]; each list is executable where it is.
     pub unsafe fn pass_on_with(&self, lists: &[Vec<vk::CommandBuffer>]) -> vk::Result {
-        let next = &self.device.next;
         // SAFETY: as the caller promises; the changed structures live until the call returns.
         let result = unsafe {
             match self.batches {
-                Batches::One(infos) => {
+                Batches::One(infos, call) => {
                     let infos: Vec<_> = (infos.iter().zip(lists))
                         .map(|(info, list)| vk::SubmitInfo {
                             command_buffer_count: list.len() as u32,
@@ -132,10 +129,9 @@ impl Call<'_> {
                             ..*info
                         })
                         .collect();
-                    let call = next.fp_v1_0().queue_submit;
                     call(self.queue, infos.len() as u32, infos.as_ptr(), self.fence)
                 }
-                Batches::Two(infos) => {
+                Batches::Two(infos, call) => {
                     let lists: Vec<Vec<_>> = (infos.iter().zip(lists))
                         .map(|(info, list)| infos_of(info, list))
                         .collect();
@@ -146,7 +142,6 @@ impl Call<'_> {
                             ..*info
                         })
                         .collect();
-                    let call = next.fp_v1_3().queue_submit2;
                     call(self.queue, infos.len() as u32, infos.as_ptr(), self.fence)
                 }
             }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use gapscope_capture::model::{self, ContentCause, EndReason};
 use gapscope_capture::{Hash, Record, Writer, pieces};
+use gapscope_vulkan_layer::handles::Serial;
+use gapscope_vulkan_layer::layer::Queue;
 
 use super::disk::{disk, quietly};
 use super::intervals::Intervals;
 use super::open::Open;
 use super::resolve::{Access, Touch};
 use super::staging::Piece;
-use crate::api::device::Queue;
-use crate::objects::Serial;
 use crate::objects::memory::Memory;
 
 /// A piece of memory that is to be read.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use gapscope_capture::model::{self, BufferId, MemoryId, ModuleId, PipelineId, PipelineLayoutId};
 use gapscope_capture::model::{QueueId, SemaphoreId, SetLayoutId};
 use gapscope_capture::{Record, Writer};
-use gapscope_vulkan_layer::handles::lock;
+use gapscope_vulkan_layer::descriptors::SetLayout;
+use gapscope_vulkan_layer::handles::{Serial, lock};
+use gapscope_vulkan_layer::layer::Queue;
 
-use crate::api::device::{Device, Queue};
-use crate::objects::Serial;
-use crate::objects::descriptors::SetLayout;
+use crate::api::device::Device;
 use crate::objects::kernels::{Module, Pipeline, PipelineLayout};
 use crate::objects::memory::{Buffer, Memory};
 
@@ -136,10 +136,17 @@ impl Numbers {
     fn set_layout(&mut self, layout: &SetLayout) -> SetLayoutId {
         let (id, is_new) = self.number(layout.serial, Kind::SetLayout);
         if is_new {
+            let bindings = layout.bindings.iter().map(|binding| model::LayoutBinding {
+                binding: binding.number,
+                descriptor_type: binding.kind.as_raw() as u32,
+                count: binding.count,
+                stages: binding.stages.as_raw(),
+                flags: binding.flags.as_raw(),
+            });
             self.add(Record::SetLayout(model::SetLayout {
                 id: SetLayoutId(id),
-                flags: layout.flags,
-                bindings: layout.bindings.clone(),
+                flags: layout.flags.as_raw(),
+                bindings: bindings.collect(),
             }));
         }
         SetLayoutId(id)

@@ -10,6 +10,8 @@ use ash::vk::{self, Handle};
 use gapscope_capture::model::{self, Command as Record, CommandsId, EndReason, Header};
 use gapscope_capture::request::Window;
 use gapscope_capture::{Record as Line, Writer};
+use gapscope_vulkan_layer::handles::Serial;
+use gapscope_vulkan_layer::layer::Queue;
 
 use super::call::{Around, Batch, Call, SemaphoreUse};
 use super::disk::{disk, quietly};
@@ -18,8 +20,7 @@ use super::objects::Numbers;
 use super::resolve::{Access, QueryResults, Resolver, Touch};
 use super::split::{Split, lists};
 use super::staging::Staging;
-use crate::api::device::{Device, Queue};
-use crate::objects::Serial;
+use crate::api::device::Device;
 
 /// How long work may take that was submitted before the window.
 const EARLIER: Duration = Duration::from_secs(20);
@@ -193,7 +194,7 @@ impl Open {
         let Some(queue) = call.known_queue() else {
             return refused("a queue that is not known");
         };
-        if queue.protected || call.batches().iter().any(|batch| batch.is_protected) {
+        if queue.is_protected || call.batches().iter().any(|batch| batch.is_protected) {
             return refused("protected work");
         }
         Ok(queue)
@@ -401,7 +402,7 @@ impl Open {
         };
         let mut staging = Staging::new(self.device).map_err(failed)?;
         let queues = gapscope_vulkan_layer::handles::lock(&self.device.queues).clone();
-        for queue in queues.iter().filter(|queue| !queue.protected) {
+        for queue in queues.iter().filter(|queue| !queue.is_protected) {
             if let Err(error) = staging.wait(queue.handle, EARLIER) {
                 // What we submitted there is still to run: it is left behind.
                 std::mem::forget(staging);

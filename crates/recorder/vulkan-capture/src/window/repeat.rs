@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use ash::vk::{self, Handle};
 use gapscope_capture::model::Dependency;
+use gapscope_vulkan_layer::descriptors::{Descriptor, SetLayout};
 use gapscope_vulkan_layer::handles::lock;
 
 use super::staging::Failure;
 use crate::api::device::Device;
 use crate::command::{Barrier, BufferBarrier, Command};
-use crate::objects::descriptors::{Descriptor, SetLayout};
 use crate::objects::kernels::{Pipeline, PipelineLayout};
 
 const COMPUTE: vk::PipelineBindPoint = vk::PipelineBindPoint::COMPUTE;
@@ -191,7 +191,7 @@ unsafe fn push(
     let mut places = Vec::new();
     for (place, descriptor) in written {
         let slots = layout
-            .places()
+            .with_firsts()
             .filter(|(slot, first)| *place >= *first && *place - *first < slot.count);
         for (slot, first) in slots {
             if let Descriptor::Buffer {
@@ -205,7 +205,7 @@ unsafe fn push(
                     offset,
                     range,
                 }]);
-                places.push((slot.binding, place - first, slot.descriptor_type));
+                places.push((slot.number, place - first, slot.kind));
             }
         }
     }
@@ -214,11 +214,13 @@ unsafe fn push(
             vk::WriteDescriptorSet::default()
                 .dst_binding(binding)
                 .dst_array_element(element)
-                .descriptor_type(vk::DescriptorType::from_raw(kind as i32))
+                .descriptor_type(kind)
                 .buffer_info(info)
         })
         .collect();
-    let call = device.push_descriptor.cmd_push_descriptor_set_khr;
+    let Some(call) = device.functions.cmd_push_descriptor_set else {
+        return;
+    };
     // SAFETY: as the caller promises; the program has pushed descriptors, so the device can.
     unsafe {
         call(

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use ash::vk::{self, Handle};
 use gapscope_capture::model::{self, BufferRange, Command as Record};
+use gapscope_vulkan_layer::descriptors::{Descriptor, is_buffer};
 use gapscope_vulkan_layer::handles::lock;
 
 use super::bound::{Bound, UnknownSet};
 use super::objects::Numbers;
 use crate::api::device::Device;
 use crate::command::{Barrier, Command};
-use crate::objects::descriptors::{Descriptor, is_buffer};
 use crate::objects::memory::{Buffer, Memory};
 
 /// Why something cannot be captured.
@@ -253,9 +253,8 @@ impl<'a> Resolver<'a> {
             // The module may have variables that this entry point does not use, and its layout lacks.
             let layout = (pipeline.layout.sets.get(set as usize)).and_then(Option::as_ref);
             let Some(layout) = layout else { continue };
-            let slot = layout.bindings.iter().find(|slot| slot.binding == binding);
+            let slot = layout.bindings.iter().find(|slot| slot.number == binding);
             let Some(slot) = slot else { continue };
-            let descriptor_type = slot.descriptor_type;
             let found = bound.descriptors(self.device, set, binding, layout);
             let found = found.map_err(|UnknownSet| {
                 format!(
@@ -263,11 +262,10 @@ impl<'a> Resolver<'a> {
                     kernel()
                 )
             })?;
-            let read_only = access.read_only || is_uniform(descriptor_type);
+            let read_only = access.read_only || is_uniform(slot.kind);
             for (element, descriptor) in found {
-                let kind = vk::DescriptorType::from_raw(descriptor_type as i32);
                 let range = match descriptor {
-                    Descriptor::Buffer { .. } if !is_buffer(kind) => None,
+                    Descriptor::Buffer { .. } if !is_buffer(slot.kind) => None,
                     Descriptor::Buffer {
                         buffer,
                         offset,
@@ -293,7 +291,7 @@ impl<'a> Resolver<'a> {
                     set,
                     binding,
                     element,
-                    descriptor_type,
+                    descriptor_type: slot.kind.as_raw() as u32,
                     range,
                     read_only,
                 });
@@ -409,11 +407,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-fn is_uniform(kind: u32) -> bool {
-    [
-        vk::DescriptorType::UNIFORM_BUFFER,
-        vk::DescriptorType::UNIFORM_BUFFER_DYNAMIC,
-    ]
-    .iter()
-    .any(|uniform| uniform.as_raw() as u32 == kind)
+fn is_uniform(kind: vk::DescriptorType) -> bool {
+    use vk::DescriptorType as T;
+    matches!(kind, T::UNIFORM_BUFFER | T::UNIFORM_BUFFER_DYNAMIC)
 }

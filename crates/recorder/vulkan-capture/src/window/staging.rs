@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use ash::vk::{self, Handle};
+use gapscope_vulkan_layer::layer::Queue;
 
 use super::call::Around;
-use crate::api::device::{Device, Queue};
+use crate::api::device::Device;
 
 /// The most that is copied at a time.
 const BYTES: u64 = 64 << 20;

@@ -6,10 +6,11 @@ use crate::api::features::{self, ChainWithHostQueryReset, HostQueryReset};
 use crate::api::performance;
 use crate::api::physical_device::{HOST_QUERY_RESET, HostQueryResetBy, PhysicalDevice};
 use ash::vk;
+use gapscope_vulkan_layer::layer::DevicePlan;
 use std::ffi::{CStr, c_char};
 
 /// How the program's VkDeviceCreateInfo is changed.
-pub struct DevicePlan {
+pub struct RecordingPlan {
     extensions: Vec<*const c_char>,
     /// The clocks can be read together.
     pub calibrated: bool,
@@ -40,10 +41,10 @@ enum AddReset {
     Inside(ChainWithHostQueryReset),
 }
 
-impl DevicePlan {
+impl RecordingPlan {
     /// # Safety
     /// `info` is the program's, during its call.
-    pub unsafe fn new(physical: PhysicalDevice, info: &vk::DeviceCreateInfo<'_>) -> DevicePlan {
+    pub unsafe fn new(physical: PhysicalDevice, info: &vk::DeviceCreateInfo<'_>) -> RecordingPlan {
         const NAMES: [&CStr; 2] = [
             c"VK_KHR_calibrated_timestamps",
             c"VK_EXT_calibrated_timestamps",
@@ -67,7 +68,7 @@ impl DevicePlan {
 
         // SAFETY: the chain is valid.
         let asked = unsafe { features::host_query_reset(info.p_next) };
-        let mut plan = DevicePlan {
+        let mut plan = RecordingPlan {
             calibrated: present.is_some() || addition.is_some(),
             host_query_reset: false,
             no_host_query_reset: None,
@@ -153,28 +154,10 @@ impl DevicePlan {
         }
         Ok(())
     }
+}
 
-    pub fn adds(&self) -> bool {
-        self.adds_extension || !matches!(self.reset, AddReset::No)
-    }
-
-    /// The driver refused our additions: what it gave without them.
-    pub fn drop_additions(&mut self) {
-        self.calibrated &= !self.adds_calibration;
-        if !matches!(self.reset, AddReset::No) {
-            self.host_query_reset = false;
-            self.no_host_query_reset = Some("the driver refused it");
-        }
-        if matches!(self.counters, CounterPlan::Added(_)) {
-            self.counters = CounterPlan::Refused("the driver refused the device with them");
-        }
-    }
-
-    /// The create info to pass on. It borrows from `self`.
-    pub fn create_info<'a>(
-        &'a mut self,
-        info: &vk::DeviceCreateInfo<'a>,
-    ) -> vk::DeviceCreateInfo<'a> {
+impl DevicePlan for RecordingPlan {
+    fn create_info<'a>(&'a mut self, info: &vk::DeviceCreateInfo<'a>) -> vk::DeviceCreateInfo<'a> {
         let mut changed = *info;
         if self.adds_extension {
             changed.enabled_extension_count = self.extensions.len() as u32;
@@ -193,5 +176,18 @@ impl DevicePlan {
             changed.p_next = (&raw const *feature).cast();
         }
         changed
+    }
+
+    fn drop_additions(&mut self) -> bool {
+        let adds_reset = !matches!(self.reset, AddReset::No);
+        self.calibrated &= !self.adds_calibration;
+        if adds_reset {
+            self.host_query_reset = false;
+            self.no_host_query_reset = Some("the driver refused it");
+        }
+        if matches!(self.counters, CounterPlan::Added(_)) {
+            self.counters = CounterPlan::Refused("the driver refused the device with them");
+        }
+        self.adds_extension || adds_reset
     }
 }

@@ -8,12 +8,18 @@ use crate::api::performance::{self, FamilyCounters};
 use ash::vk;
 use gapscope_spool::event::DeviceLimits;
 use std::ffi::{CStr, c_void};
+use std::ops::Deref;
 
 /// A physical device.
 #[derive(Clone, Copy)]
-pub struct PhysicalDevice {
-    instance: &'static Instance,
-    handle: vk::PhysicalDevice,
+pub struct PhysicalDevice(gapscope_vulkan_layer::physical_device::PhysicalDevice);
+
+impl Deref for PhysicalDevice {
+    type Target = gapscope_vulkan_layer::physical_device::PhysicalDevice;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 /// The extension by which devices before Vulkan 1.2 have host query reset.
@@ -41,16 +47,10 @@ impl PhysicalDevice {
     /// # Safety
     /// `handle` is live and belongs to `instance`.
     pub unsafe fn new(instance: &'static Instance, handle: vk::PhysicalDevice) -> PhysicalDevice {
-        PhysicalDevice { instance, handle }
-    }
-
-    fn properties(self) -> vk::PhysicalDeviceProperties {
-        let mut properties = vk::PhysicalDeviceProperties::default();
-        if let Some(get) = self.instance.properties {
-            // SAFETY: fills the structure.
-            unsafe { get(self.handle, &mut properties) };
-        }
-        properties
+        // SAFETY: as the caller promises.
+        PhysicalDevice(unsafe {
+            gapscope_vulkan_layer::physical_device::PhysicalDevice::new(instance, handle)
+        })
     }
 
     fn api_version(self) -> u32 {
@@ -58,16 +58,15 @@ impl PhysicalDevice {
     }
 
     /// vkGetPhysicalDeviceProperties2 of a device that knows the structures of Vulkan 1.2.
-    fn properties2(self) -> Option<vk::PFN_vkGetPhysicalDeviceProperties2> {
-        self.instance
-            .properties2
+    fn properties2_of_1_2(self) -> Option<vk::PFN_vkGetPhysicalDeviceProperties2> {
+        self.properties2()
             .filter(|_| self.api_version() >= vk::API_VERSION_1_2)
     }
 
     /// What Vulkan 1.2 says of the driver; empty before.
     fn driver(self) -> vk::PhysicalDeviceDriverProperties<'static> {
         let mut driver = vk::PhysicalDeviceDriverProperties::default();
-        if let Some(get) = self.properties2() {
+        if let Some(get) = self.properties2_of_1_2() {
             let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut driver);
             // SAFETY: a valid chain of structures of Vulkan 1.2.
             unsafe { get(self.handle, &mut all) };
@@ -84,7 +83,7 @@ impl PhysicalDevice {
             uuid: properties.pipeline_cache_uuid,
             nanoseconds_per_tick: properties.limits.timestamp_period,
         };
-        if let Some(get) = self.properties2() {
+        if let Some(get) = self.properties2_of_1_2() {
             let mut ids = vk::PhysicalDeviceIDProperties::default();
             let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut ids);
             // SAFETY: a valid chain of structures of Vulkan 1.2.
@@ -100,7 +99,7 @@ impl PhysicalDevice {
     /// How many multiprocessors it has, where the driver has one of the extensions of its vendor that say so. Asking needs none of
     /// them enabled.
     pub fn limits(self) -> Option<DeviceLimits> {
-        let get = self.properties2()?;
+        let get = self.properties2_of_1_2()?;
         let ask = |structures: *mut c_void| {
             let mut all = vk::PhysicalDeviceProperties2 {
                 p_next: structures,
@@ -140,15 +139,6 @@ impl PhysicalDevice {
         })
     }
 
-    pub fn memory(self) -> vk::PhysicalDeviceMemoryProperties {
-        let mut memory = vk::PhysicalDeviceMemoryProperties::default();
-        if let Some(get) = self.instance.memory {
-            // SAFETY: fills the structure.
-            unsafe { get(self.handle, &mut memory) };
-        }
-        memory
-    }
-
     /// Whether performance queries are to count on it. NVIDIA's GPUs are sampled from outside.
     pub fn is_to_count(self) -> bool {
         const NVIDIA: u32 = 0x10de;
@@ -162,7 +152,7 @@ impl PhysicalDevice {
     /// They cannot, for this reason.
     pub fn performance_queries(self) -> Result<(), &'static str> {
         const ABSENT: &str = "the driver does not offer VK_KHR_performance_query";
-        let features2 = self.instance.features2.ok_or(ABSENT)?;
+        let features2 = self.features2().ok_or(ABSENT)?;
         if !self.has_extension(performance::EXTENSION) {
             return Err(ABSENT);
         }
@@ -182,28 +172,6 @@ impl PhysicalDevice {
         unsafe { performance::counters(self.instance.handle, self.handle, get, family) }
     }
 
-    /// Whether the device has an extension.
-    pub fn has_extension(self, wanted: &CStr) -> bool {
-        let Some(enumerate) = self.instance.extensions else {
-            return false;
-        };
-        let (device, mut count) = (self.handle, 0);
-        // SAFETY: the two-call idiom; the second call writes at most `count` entries.
-        unsafe {
-            if enumerate(device, std::ptr::null(), &mut count, std::ptr::null_mut())
-                != vk::Result::SUCCESS
-            {
-                return false;
-            }
-            let mut found = vec![vk::ExtensionProperties::default(); count as usize];
-            let _ = enumerate(device, std::ptr::null(), &mut count, found.as_mut_ptr());
-            found.truncate(count as usize);
-            found
-                .iter()
-                .any(|e| e.extension_name_as_c_str() == Ok(wanted))
-        }
-    }
-
     /// True where asking for results makes the driver wait for the device: llvmpipe does so in any case
     /// (lvp_query.c). The environment may decide otherwise.
     fn must_copy_results(self) -> bool {
@@ -216,17 +184,6 @@ impl PhysicalDevice {
 
     /// The queue families, with the delivery that is possible with host query reset or without.
     pub fn families(self, host_query_reset: bool) -> Families {
-        let Some(get) = self.instance.queue_families else {
-            return Families(Vec::new());
-        };
-        let mut count = 0;
-        let mut families;
-        // SAFETY: the two-call idiom.
-        unsafe {
-            get(self.handle, &mut count, std::ptr::null_mut());
-            families = vec![vk::QueueFamilyProperties::default(); count as usize];
-            get(self.handle, &mut count, families.as_mut_ptr());
-        }
         let must_copy = self.must_copy_results();
         let family = |family: &vk::QueueFamilyProperties| {
             use vk::QueueFlags as Flags;
@@ -253,7 +210,7 @@ impl PhysicalDevice {
                 delivery,
             }
         };
-        Families(families.iter().map(family).collect())
+        Families(self.queue_families().iter().map(family).collect())
     }
 
     /// True when the times of some family leave the GPU best by host query reset.
@@ -267,7 +224,7 @@ impl PhysicalDevice {
     /// It cannot, for this reason.
     pub fn host_query_reset(self) -> Result<HostQueryResetBy, &'static str> {
         const ABSENT: &str = "the driver does not offer it";
-        let features2 = self.instance.features2.ok_or(
+        let features2 = self.features2().ok_or(
             "the program asks for Vulkan 1.0 without VK_KHR_get_physical_device_properties2",
         )?;
         let by = if self.instance.api_version.min(self.api_version()) >= vk::API_VERSION_1_2 {

@@ -1,4 +1,4 @@
-//! What the hooks of all `vkCmd*` functions have in common.
+//! What the hooks of this layer's own `vkCmd*` functions have in common.
 
 /// Calls the next layer's function; while the command buffer is recorded, `$start` runs before and `$record` after it.
 /// The state comes from a cache of the thread, so that the device is not looked up.
@@ -8,7 +8,7 @@ macro_rules! command {
         unsafe {
             match $crate::command_buffers::state($cb) {
                 Some(state) => {
-                    let Some(call) = state.functions.$($function).+ else { return };
+                    let Some(call) = state.$($function).+ else { return };
                     if !state.is_recorded() {
                         return call($cb $(, $argument)*);
                     }
@@ -19,7 +19,8 @@ macro_rules! command {
                     }
                 }
                 None => {
-                    if let Some((_, call)) = $crate::devices::with($cb, |f| f.$($function).+) {
+                    let call = $crate::devices::DEVICES.get($cb).and_then(|device| device.$($function).+);
+                    if let Some(call) = call {
                         call($cb $(, $argument)*);
                     }
                 }

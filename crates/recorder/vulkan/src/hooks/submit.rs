@@ -2,12 +2,14 @@
 
 use crate::api::arguments::{find, slice};
 use crate::device::Device;
-use crate::devices;
+use crate::hooks::labels;
 use crate::host_call::HostCallTimer;
 use crate::submission::{Batch, Batches, Semaphores, Target};
 use ash::vk;
 use gapscope_spool::event::HostCallKind;
 use gapscope_spool::hook::guard;
+use gapscope_vulkan_layer::command::Label;
+use gapscope_vulkan_layer::layer::QueueHooks;
 use std::ffi::c_void;
 
 /// `VkSubmitInfo` or `VkSubmitInfo2`.
@@ -78,35 +80,88 @@ unsafe fn submit<I: SubmitInfo>(
     result
 }
 
-pub unsafe extern "system" fn queue_submit(
-    handle: vk::Queue,
-    count: u32,
-    infos: *const vk::SubmitInfo<'_>,
-    fence: vk::Fence,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.queue_submit) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
-        let next = |infos| call(handle, count, infos, fence);
-        submit(device, handle, slice(infos, count), next)
+impl QueueHooks for Device {
+    unsafe fn submit(
+        &'static self,
+        queue: vk::Queue,
+        infos: &[vk::SubmitInfo<'_>],
+        fence: vk::Fence,
+        next: vk::PFN_vkQueueSubmit,
+    ) -> vk::Result {
+        let count = infos.len() as u32;
+        // SAFETY: as the caller promises.
+        unsafe { submit(self, queue, infos, |infos| next(queue, count, infos, fence)) }
     }
-}
 
-pub unsafe extern "system" fn queue_submit2(
-    handle: vk::Queue,
-    count: u32,
-    infos: *const vk::SubmitInfo2<'_>,
-    fence: vk::Fence,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.queue_submit2) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
-        let next = |infos| call(handle, count, infos, fence);
-        submit(device, handle, slice(infos, count), next)
+    unsafe fn submit2(
+        &'static self,
+        queue: vk::Queue,
+        infos: &[vk::SubmitInfo2<'_>],
+        fence: vk::Fence,
+        next: vk::PFN_vkQueueSubmit2,
+    ) -> vk::Result {
+        let count = infos.len() as u32;
+        // SAFETY: as the caller promises.
+        unsafe { submit(self, queue, infos, |infos| next(queue, count, infos, fence)) }
+    }
+
+    unsafe fn bind_sparse(
+        &'static self,
+        queue: vk::Queue,
+        infos: &[vk::BindSparseInfo<'_>],
+        pass_on: impl FnOnce() -> vk::Result,
+    ) -> vk::Result {
+        let timer = HostCallTimer::start(self.recorder);
+        let target = self
+            .queues
+            .get(queue)
+            .filter(|_| timer.start_ns().is_some())
+            .map(|queue| Target {
+                device: self,
+                queue,
+            });
+        // Work may wait for it, and it for work.
+        let batches = target.and_then(|target| {
+            // SAFETY: as the caller promises.
+            let batch = |info: &vk::BindSparseInfo<'_>| unsafe {
+                let waits = slice(info.p_wait_semaphores, info.wait_semaphore_count);
+                let signals = slice(info.p_signal_semaphores, info.signal_semaphore_count);
+                Batch::of_semaphores(semaphores(target, info.p_next, waits, signals))
+            };
+            guard(|| infos.iter().map(batch).collect::<Batches>())
+        });
+        let result = pass_on();
+        guard(|| match target.zip(batches) {
+            Some((target, batches)) => {
+                target.finish(batches, timer, HostCallKind::BindSparse, result);
+            }
+            None => self.note_result(result),
+        });
+        result
+    }
+
+    fn wait_idle(
+        &'static self,
+        queue: Option<vk::Queue>,
+        pass_on: impl FnOnce() -> vk::Result,
+    ) -> vk::Result {
+        let timer = HostCallTimer::start(self.recorder);
+        let result = pass_on();
+        guard(|| {
+            match queue {
+                Some(queue) => {
+                    let queue = self.queue_id(queue);
+                    timer.finish_on_queue(HostCallKind::WaitQueueIdle, result, queue);
+                }
+                None => timer.finish(HostCallKind::WaitDeviceIdle, result),
+            }
+            self.after_wait(result);
+        });
+        result
+    }
+
+    fn label_queue(&self, queue: vk::Queue, label: Label<'_>) {
+        labels::label_queue(self, queue, &label);
     }
 }
 
@@ -226,42 +281,5 @@ impl<'a> SubmitInfo for vk::SubmitInfo2<'a> {
     fn set_command_buffers(&mut self, entries: &[vk::CommandBufferSubmitInfo<'a>]) {
         self.command_buffer_info_count = entries.len() as u32;
         self.p_command_buffer_infos = entries.as_ptr();
-    }
-}
-
-pub unsafe extern "system" fn queue_bind_sparse(
-    handle: vk::Queue,
-    count: u32,
-    infos: *const vk::BindSparseInfo<'_>,
-    fence: vk::Fence,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.queue_bind_sparse) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
-        let timer = HostCallTimer::start(device.recorder);
-        let target = device
-            .queues
-            .get(handle)
-            .filter(|_| timer.start_ns().is_some())
-            .map(|queue| Target { device, queue });
-        // Work may wait for it, and it for work.
-        let batches = target.and_then(|target| {
-            let batch = |info: &vk::BindSparseInfo<'_>| {
-                let waits = slice(info.p_wait_semaphores, info.wait_semaphore_count);
-                let signals = slice(info.p_signal_semaphores, info.signal_semaphore_count);
-                Batch::of_semaphores(semaphores(target, info.p_next, waits, signals))
-            };
-            guard(|| slice(infos, count).iter().map(batch).collect::<Batches>())
-        });
-        let result = call(handle, count, infos, fence);
-        guard(|| match target.zip(batches) {
-            Some((target, batches)) => {
-                target.finish(batches, timer, HostCallKind::BindSparse, result);
-            }
-            None => device.note_result(result),
-        });
-        result
     }
 }

@@ -2,12 +2,13 @@
 //! [`crate::api::work`]'s table.
 
 use crate::api::arguments::slice;
-use crate::api::table::{Pointer, hook_table};
 use crate::api::work::work_commands;
 use crate::command_buffer::Work;
 use crate::hooks::command::command;
 use ash::vk;
 use gapscope_spool::event::{Op, OpaqueWorkKind as Kind};
+use gapscope_vulkan_layer::hook_table;
+use gapscope_vulkan_layer::table::Pointer;
 
 macro_rules! hooks {
     ($($hook:ident $($name:literal)+ ($($argument:ident: $type:ty),*) = $work:expr;)+) => {

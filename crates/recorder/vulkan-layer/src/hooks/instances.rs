@@ -1,14 +1,16 @@
 //! Instances as programs create and destroy them.
 
-use ash::vk::{self, Handle};
-use gapscope_spool::hook::guard;
-use gapscope_vulkan_layer::loader;
+use ash::vk;
+use ash::vk::Handle;
 
-use crate::api::instance::Instance;
+use super::Allocator;
+use crate::instance::Instance;
+use crate::layer::Layer;
+use crate::loader;
 
-pub unsafe extern "system" fn create_instance(
+pub(crate) unsafe extern "system" fn create_instance<L: Layer>(
     info: *const vk::InstanceCreateInfo<'_>,
-    allocator: *const vk::AllocationCallbacks<'_>,
+    allocator: Allocator<'_>,
     out: *mut vk::Instance,
 ) -> vk::Result {
     // SAFETY: the loader passes a valid create info with its link in the chain.
@@ -23,25 +25,28 @@ pub unsafe extern "system" fn create_instance(
             std::mem::transmute::<unsafe extern "system" fn(), vk::PFN_vkCreateInstance>(create);
         let result = create(info, allocator, out);
         if result == vk::Result::SUCCESS {
-            guard(|| Instance::add(*out, get, &*info));
+            L::guard(|| Instance::add(*out, get, &*info));
         }
         result
     }
 }
 
-pub unsafe extern "system" fn destroy_instance(
+pub(crate) unsafe extern "system" fn destroy_instance<L: Layer>(
     handle: vk::Instance,
-    allocator: *const vk::AllocationCallbacks<'_>,
+    allocator: Allocator<'_>,
 ) {
     if handle == vk::Instance::null() {
         return;
     }
     // SAFETY: the program destroys a live instance.
     unsafe {
-        let Some(instance) = Instance::of(handle.as_raw()) else {
+        let Some(instance) = Instance::find(handle.as_raw()) else {
             return;
         };
-        guard(|| instance.remove());
-        (instance.next.fp_v1_0().destroy_instance)(handle, allocator);
+        L::guard(|| L::end_instance(instance));
+        instance.remove();
+        if let Some(destroy) = instance.destroy {
+            destroy(handle, allocator);
+        }
     }
 }

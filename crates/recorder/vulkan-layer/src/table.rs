@@ -4,6 +4,7 @@
 pub type Pointer = *const std::ffi::c_void;
 
 /// A structure of the next layer's functions, from the rows of a table: field, names, parameters, what it is.
+#[macro_export]
 macro_rules! function_table {
     (
         $(#[$doc:meta])*
@@ -16,27 +17,31 @@ macro_rules! function_table {
         }
 
         impl $table {
-            /// `find` gives the first function that the next layer has of some names, each ended by NUL.
-            pub fn load(find: impl Fn(&[&str]) -> ash::vk::PFN_vkVoidFunction) -> $table {
+            /// # Safety
+            /// `device` has been made by the next layer, to which `get` belongs.
+            pub unsafe fn load(
+                device: ash::vk::Device,
+                get: $crate::loader::GetDeviceProcAddr,
+            ) -> $table {
                 $table {
-                    $($field: find(&[$(concat!($name, "\0")),+]).map(|function| {
-                        // SAFETY: a function of that name has these parameters, which the tests compare with the
-                        // registry.
-                        unsafe {
+                    // SAFETY: as the caller promises; a function of that name has these parameters, which the tests compare
+                    // with the registry.
+                    $($field: unsafe {
+                        $crate::functions::find(device, get, &[$(concat!($name, "\0")),+]).map(|function| {
                             std::mem::transmute::<
                                 unsafe extern "system" fn(),
                                 unsafe extern "system" fn($handle $(, $type)*) -> $result,
                             >(function)
-                        }
-                    }),)+
+                        })
+                    },)+
                 }
             }
         }
     };
 }
-pub(crate) use function_table;
 
 /// The hooks of a table's functions, by name.
+#[macro_export]
 macro_rules! hook_table {
     ($($hook:ident $($name:literal)+ ($($argument:ident: $type:ty),*) = $what:expr;)+) => {
         /// The hook of a function.
@@ -55,4 +60,25 @@ macro_rules! hook_table {
             &[$((&[$($name),+], &[$(stringify!($type)),*])),+];
     };
 }
-pub(crate) use hook_table;
+
+/// Defines hooks of one layer, whose devices have the given type. Each finds the device of its first argument and the next layer's
+/// function of its own name; an unknown handle and a missing function get the answer that they get from the shared hooks.
+#[macro_export]
+macro_rules! device_hooks {
+    (
+        $layer:ty;
+        $($(#[$doc:meta])* fn $hook:ident($handle:ident: $handle_type:ty $(, $argument:ident: $type:ty)* $(,)?) $(-> $result:ty)?
+            = |$device:ident, $call:ident| $body:block)+
+    ) => {
+        $($(#[$doc])*
+        pub unsafe extern "system" fn $hook($handle: $handle_type $(, $argument: $type)*) $(-> $result)? {
+            // SAFETY: the program's own call: its handles are live, and its structures valid until it returns.
+            unsafe {
+                match $crate::layer::find::<$layer, _>($handle, |functions| functions.$hook) {
+                    Some(($device, $call)) => $body
+                    None => $crate::layer::Answer::UNKNOWN,
+                }
+            }
+        })+
+    };
+}

@@ -1,26 +1,30 @@
 //! Instances: the next layer's functions for each.
 
-use crate::api::arguments::slice;
-use crate::api::loader::{self, GetInstanceProcAddr};
-use ash::vk;
-use ash::vk::Handle;
 use std::ffi::CStr;
 use std::sync::{PoisonError, RwLock};
+
+use ash::vk;
+use ash::vk::Handle;
+
+use crate::arguments::slice;
+use crate::loader::{self, GetInstanceProcAddr};
 
 /// An instance. It is leaked: devices keep pointers to it.
 pub struct Instance {
     pub handle: vk::Instance,
+    /// The next layer's vkGetInstanceProcAddr.
     pub get: GetInstanceProcAddr,
     /// The version that the program asked for.
     pub api_version: u32,
-    pub destroy: Option<vk::PFN_vkDestroyInstance>,
-    pub queue_families: Option<vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties>,
-    pub properties: Option<vk::PFN_vkGetPhysicalDeviceProperties>,
-    pub properties2: Option<vk::PFN_vkGetPhysicalDeviceProperties2>,
-    /// `None` also where the program may not use it: Vulkan 1.0 without the extension.
-    pub features2: Option<vk::PFN_vkGetPhysicalDeviceFeatures2>,
-    pub memory: Option<vk::PFN_vkGetPhysicalDeviceMemoryProperties>,
-    pub extensions: Option<vk::PFN_vkEnumerateDeviceExtensionProperties>,
+    /// Structures may be chained to queries of a physical device.
+    pub has_properties2: bool,
+    pub(crate) destroy: Option<vk::PFN_vkDestroyInstance>,
+    pub(crate) queue_families: Option<vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties>,
+    pub(crate) properties: Option<vk::PFN_vkGetPhysicalDeviceProperties>,
+    pub(crate) properties2: Option<vk::PFN_vkGetPhysicalDeviceProperties2>,
+    pub(crate) features2: Option<vk::PFN_vkGetPhysicalDeviceFeatures2>,
+    pub(crate) memory: Option<vk::PFN_vkGetPhysicalDeviceMemoryProperties>,
+    pub(crate) extensions: Option<vk::PFN_vkEnumerateDeviceExtensionProperties>,
 }
 
 static INSTANCES: RwLock<Vec<(usize, &'static Instance)>> = RwLock::new(Vec::new());
@@ -30,24 +34,22 @@ impl Instance {
     ///
     /// # Safety
     /// `handle` is live, and `get` belongs to the layer that made it as `info` says.
-    pub unsafe fn add(
+    pub(crate) unsafe fn add(
         handle: vk::Instance,
         get: GetInstanceProcAddr,
         info: &vk::InstanceCreateInfo<'_>,
     ) {
         // SAFETY: the program's structures are valid, and the names are NUL-terminated.
-        let (api_version, has_properties2) = unsafe {
+        let (asked, has_extension) = unsafe {
             let application = info.p_application_info.as_ref();
             let names = slice(
                 info.pp_enabled_extension_names,
                 info.enabled_extension_count,
             );
             let wanted = ash::khr::get_physical_device_properties2::NAME;
-            let api_version = application.map_or(0, |application| application.api_version);
             (
-                api_version.max(vk::API_VERSION_1_0),
-                api_version >= vk::API_VERSION_1_1
-                    || names.iter().any(|name| CStr::from_ptr(*name) == wanted),
+                application.map_or(0, |application| application.api_version),
+                names.iter().any(|name| CStr::from_ptr(*name) == wanted),
             )
         };
         macro_rules! function {
@@ -62,7 +64,8 @@ impl Instance {
         let instance = Instance {
             handle,
             get,
-            api_version,
+            api_version: asked.max(vk::API_VERSION_1_0),
+            has_properties2: asked >= vk::API_VERSION_1_1 || has_extension,
             // Resolved now: asked for at the end, some chains answer with their top.
             destroy: function!(PFN_vkDestroyInstance, c"vkDestroyInstance"),
             queue_families: function!(
@@ -82,8 +85,7 @@ impl Instance {
                 PFN_vkGetPhysicalDeviceFeatures2,
                 c"vkGetPhysicalDeviceFeatures2",
                 c"vkGetPhysicalDeviceFeatures2KHR"
-            )
-            .filter(|_| has_properties2),
+            ),
             memory: function!(
                 PFN_vkGetPhysicalDeviceMemoryProperties,
                 c"vkGetPhysicalDeviceMemoryProperties"
@@ -95,39 +97,36 @@ impl Instance {
         };
         // SAFETY: the instance has just been made.
         let key = unsafe { loader::dispatch_key(handle.as_raw()) };
-        INSTANCES
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((key, Box::leak(Box::new(instance))));
+        let mut instances = INSTANCES.write().unwrap_or_else(PoisonError::into_inner);
+        instances.push((key, Box::leak(Box::new(instance))));
     }
 
     /// The instance to which a VkInstance or VkPhysicalDevice belongs.
     ///
     /// # Safety
     /// `handle` is live.
-    pub unsafe fn of(handle: u64) -> Option<&'static Instance> {
+    pub(crate) unsafe fn find(handle: u64) -> Option<&'static Instance> {
         // SAFETY: as the caller promises.
         let key = unsafe { loader::dispatch_key(handle) };
         let instances = INSTANCES.read().unwrap_or_else(PoisonError::into_inner);
-        instances
-            .iter()
-            .find(|(k, _)| *k == key)
-            .map(|(_, instance)| *instance)
+        let found = instances.iter().find(|(k, _)| *k == key);
+        found.map(|(_, instance)| *instance)
     }
 
     /// Forgets an instance that is about to be destroyed.
-    pub fn remove(&'static self) {
-        INSTANCES
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|(_, instance)| !std::ptr::eq(*instance, self));
+    pub(crate) fn remove(&'static self) {
+        let mut instances = INSTANCES.write().unwrap_or_else(PoisonError::into_inner);
+        instances.retain(|(_, instance)| !std::ptr::eq(*instance, self));
     }
 
     /// The next layer's vkCreateDevice.
     ///
     /// # Safety
     /// `get` belongs to the layer that made the instance.
-    pub unsafe fn create_device(&self, get: GetInstanceProcAddr) -> Option<vk::PFN_vkCreateDevice> {
+    pub(crate) unsafe fn create_device(
+        &self,
+        get: GetInstanceProcAddr,
+    ) -> Option<vk::PFN_vkCreateDevice> {
         // SAFETY: the name has that type.
         unsafe {
             get(self.handle, c"vkCreateDevice".as_ptr()).map(|f| {

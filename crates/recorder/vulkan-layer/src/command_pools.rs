@@ -1,14 +1,16 @@
-//! Command pools: which command buffers come from each, and which queue family they are for.
+//! Command pools: the command buffers of each, and the queue family that they are for.
 
-use crate::handles::{HandleMap, lock};
+use std::sync::{Mutex, MutexGuard};
+
 use ash::vk;
 use ash::vk::Handle;
-use std::sync::{Mutex, MutexGuard};
+
+use crate::handles::{HandleMap, lock};
 
 pub struct CommandPool {
     pub family: u32,
     /// Its command buffers are protected: they must not write to memory that is not.
-    pub protected: bool,
+    pub is_protected: bool,
     pub members: Vec<vk::CommandBuffer>,
 }
 
@@ -24,7 +26,7 @@ impl CommandPools {
     pub fn add(&self, pool: vk::CommandPool, info: &vk::CommandPoolCreateInfo<'_>) {
         let new = CommandPool {
             family: info.queue_family_index,
-            protected: info.flags.contains(vk::CommandPoolCreateFlags::PROTECTED),
+            is_protected: info.flags.contains(vk::CommandPoolCreateFlags::PROTECTED),
             members: Vec::new(),
         };
         self.lock().insert(pool.as_raw(), new);
