@@ -1,4 +1,4 @@
-//! Buffers.
+//! Simulates buffers.
 
 use std::sync::OnceLock;
 
@@ -28,7 +28,7 @@ impl Buffer {
         self.bound.get().map(|&(memory, _)| memory)
     }
 
-    /// Where the GPU finds `bytes` of it from `offset`, if it is bound and they are inside.
+    /// Returns where the GPU finds `bytes` of the buffer from `offset`, if it is bound and they are inside.
     pub fn device_address(
         &self,
         call: &str,

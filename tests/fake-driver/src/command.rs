@@ -1,4 +1,4 @@
-//! What a command buffer holds.
+//! Represents what a command buffer holds.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::object::{Header, Object};
 use crate::pipeline::Pipeline;
 use crate::query::{Query, QueryPool};
 
-/// Addresses are those of the GPU's view of memory, checked when the command was recorded.
+/// A command. Addresses are those of the GPU's view of memory, checked when the command was recorded.
 pub enum Command {
     Dispatch {
         groups: [u32; 3],
@@ -49,10 +49,10 @@ pub enum Command {
         at_top: bool,
     },
     CopyQueries(Box<CopyQueries>),
-    /// A performance query begins.
+    /// A performance query starts.
     StartCounting,
     StopCounting(QueryRange),
-    /// The work after it starts when all the work before it ended.
+    /// The work after the barrier starts when all the work before it has ended.
     Barrier,
     Execute(Arc<Program>),
 }
@@ -71,7 +71,7 @@ pub struct CopyQueries {
     pub flags: vk::QueryResultFlags,
 }
 
-/// A recorded command buffer, and what it must not outlive.
+/// A command recording, and what it must not outlive.
 #[derive(Default)]
 pub struct Program {
     pub commands: Vec<Command>,
@@ -113,7 +113,7 @@ impl Program {
         }
     }
 
-    /// From submission to completion.
+    /// Held from submission to completion.
     pub fn begin_use(&self) {
         self.objects.iter().for_each(|object| object.begin_use());
         for range in &self.queries {

@@ -1,4 +1,4 @@
-//! Command pools and the life of command buffers; `record` fills them.
+//! Simulates command pools and the life of command buffers; `record` fills them.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering::*};
@@ -38,7 +38,7 @@ impl Body for CommandPool {
 pub struct CommandBuffer {
     pub pool: &'static Object<CommandPool>,
     pub level: vk::CommandBufferLevel,
-    /// Whether a buffer that is for one submission was submitted.
+    /// Whether a buffer that is for one submission has been submitted.
     pub submitted_once: AtomicBool,
     recording: UnsafeCell<Recording>,
 }
@@ -66,23 +66,24 @@ pub struct Recording {
     pub usage: vk::CommandBufferUsageFlags,
     pub program: Program,
     pub executable: Option<Arc<Program>>,
-    /// Counts recordings, so that a primary buffer knows whether its secondaries are still those it was recorded with.
+    /// Counts command recordings, so that a primary buffer knows whether its secondaries are still those it was
+    /// recorded with.
     pub number: u64,
     pub in_render_pass: bool,
-    /// The open rendering will be suspended at its end.
+    /// Whether the open rendering will be suspended at its end.
     pub suspending: bool,
-    /// A rendering is suspended: nothing may act before it is resumed.
+    /// Whether a rendering is suspended: nothing may act before it is resumed.
     pub suspended: bool,
-    /// It begins with the rest of a rendering that another command buffer has suspended.
+    /// Whether the recording begins with the rest of a rendering that another command buffer has suspended.
     pub resumes: bool,
-    /// The performance query that is active.
+    /// The active performance query.
     pub counting: Option<QueryRange>,
     pub compute_pipeline: Option<&'static Object<Pipeline>>,
     pub graphics_pipeline: Option<&'static Object<Pipeline>>,
 }
 
 impl Recording {
-    /// Keeps the allocations of the last recording where no submission holds them.
+    /// Keeps the allocations of the last command recording where no submission holds them.
     fn reset(&mut self) {
         if let Some(program) = self
             .executable
@@ -233,7 +234,7 @@ pub unsafe extern "system" fn free_buffers(
     }
 }
 
-/// The memory of the recording is freed; the object stays, so that its handle is recognised.
+/// The memory of the command recording is freed; the object stays, so that its handle is recognised.
 unsafe fn free(call: &str, buffer: &'static Object<CommandBuffer>) {
     let handle = vk::CommandBuffer::from_raw(std::ptr::from_ref(buffer) as u64);
     object::destroy::<CommandBuffer>(call, handle);

@@ -1,4 +1,4 @@
-//! Descriptors. No shader reads them: they are checked and forgotten.
+//! Simulates descriptors. No shader reads them: they are checked and forgotten.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -174,7 +174,7 @@ fn check_update(call: &str, set: vk::DescriptorSet) {
     }
 }
 
-/// The buffers of a write, which must exist.
+/// Checks the buffers of a write, which must exist.
 pub unsafe fn check_buffers(call: &str, write: &vk::WriteDescriptorSet<'_>) {
     let holds_buffers = matches!(
         write.descriptor_type,

@@ -1,15 +1,15 @@
-//! Devices: creation with its queues, the objects that live on them, loss.
+//! Simulates devices: creation with its queues, the objects that live on them, loss.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use ash::vk::{self, Handle};
 
+use crate::availability::Since;
 use crate::config::config;
-use crate::entry_points::{self, Scope, Since};
 use crate::instance::API_VERSION;
 use crate::object::{self, Body, Object};
 use crate::queue::Queue;
@@ -26,7 +26,7 @@ pub struct Device {
     live: Mutex<BTreeMap<u64, vk::ObjectType>>,
     executed: AtomicU64,
     lost: AtomicBool,
-    /// The program has the profiling lock.
+    /// Whether the program has the profiling lock.
     pub profiling: AtomicBool,
     pub closing: AtomicBool,
 }
@@ -60,13 +60,14 @@ impl Device {
         self.lost.load(Acquire)
     }
 
-    /// Whether one more submission executes; past the configured number it loses the device instead, see [`Self::lose`].
+    /// Returns whether one more submission executes; past the configured number it loses the device instead, see
+    /// [`Self::lose`].
     pub fn execute_one(&self) -> bool {
         let before = self.executed.fetch_add(1, AcqRel);
         !self.is_lost() && config().lost_after.is_none_or(|limit| before < limit)
     }
 
-    /// To be called in an update.
+    /// Loses the device. The caller is inside [`update`](crate::sync::update).
     pub fn lose(&self) {
         self.lost.store(true, Release);
     }
@@ -80,7 +81,7 @@ impl Device {
         }
     }
 
-    fn offers(&self, since: Since) -> bool {
+    pub fn offers(&self, since: Since) -> bool {
         match since {
             Since::Core(version) => version <= self.api_version,
             Since::DeviceExtension(name) => self.extensions.contains(&name),
@@ -206,15 +207,6 @@ fn queues(call: &str, device: &Device) -> Vec<&'static Object<Queue>> {
         .iter()
         .filter_map(|&queue| object::get::<Queue>(call, queue))
         .collect()
-}
-
-pub unsafe extern "system" fn get_device_proc_addr(
-    device: vk::Device,
-    name: *const c_char,
-) -> vk::PFN_vkVoidFunction {
-    let device = object::get::<Device>("vkGetDeviceProcAddr", device)?;
-    let entry = entry_points::find(CStr::from_ptr(name))?;
-    (entry.scope == Scope::Device && device.offers(entry.since)).then_some(entry.function)
 }
 
 pub unsafe extern "system" fn get_device_queue(

@@ -1,14 +1,17 @@
-//! Every function of the driver, by name, with what must be enabled for it.
+//! Lists every function of the driver, by name, with what must be enabled for it.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 
 use ash::vk::{self, *};
 
+use crate::availability::{FRAGMENT_DENSITY_MAP_OFFSET, Since};
+use crate::device::Device;
+use crate::object;
 use crate::record::{self, barrier, dispatch, graphics, label, secondary, timestamp, transfer};
 use crate::{
     buffer, calibration, command_buffer, debug_utils, descriptor, device, features, image,
-    instance, loader, memory, performance, physical_device, pipeline, properties, query, queue,
-    submit, sync,
+    instance, memory, performance, physical_device, pipeline, properties, query, queue, submit,
+    sync,
 };
 
 #[derive(Clone, Copy, PartialEq)]
@@ -16,13 +19,6 @@ pub enum Scope {
     Instance,
     PhysicalDevice,
     Device,
-}
-
-#[derive(Clone, Copy)]
-pub enum Since {
-    Core(u32),
-    DeviceExtension(&'static CStr),
-    InstanceExtension(&'static CStr),
 }
 
 pub struct EntryPoint {
@@ -37,13 +33,26 @@ pub fn find(name: &CStr) -> Option<&'static EntryPoint> {
     ENTRY_POINTS.iter().find(|entry| entry.name == name)
 }
 
+unsafe extern "system" fn get_device_proc_addr(
+    device: vk::Device,
+    name: *const c_char,
+) -> vk::PFN_vkVoidFunction {
+    let device = object::get::<Device>("vkGetDeviceProcAddr", device)?;
+    let entry = find(CStr::from_ptr(name))?;
+    (entry.scope == Scope::Device && device.offers(entry.since)).then_some(entry.function)
+}
+
+pub unsafe extern "system" fn get_instance_proc_addr(
+    _: vk::Instance,
+    name: *const c_char,
+) -> vk::PFN_vkVoidFunction {
+    Some(find(CStr::from_ptr(name))?.function)
+}
+
 const V1_0: Since = Since::Core(vk::API_VERSION_1_0);
 const V1_1: Since = Since::Core(vk::API_VERSION_1_1);
 const V1_2: Since = Since::Core(vk::API_VERSION_1_2);
 const V1_3: Since = Since::Core(vk::API_VERSION_1_3);
-
-/// Which ash does not know.
-pub const FRAGMENT_DENSITY_MAP_OFFSET: &CStr = c"VK_EXT_fragment_density_map_offset";
 
 const fn extension(name: &'static CStr) -> Since {
     Since::DeviceExtension(name)
@@ -67,7 +76,7 @@ macro_rules! entry_points {
 
 entry_points! {
     Instance, V1_0 => {
-        "vkGetInstanceProcAddr": PFN_vkGetInstanceProcAddr = loader::get_instance_proc_addr;
+        "vkGetInstanceProcAddr": PFN_vkGetInstanceProcAddr = self::get_instance_proc_addr;
         "vkEnumerateInstanceVersion": PFN_vkEnumerateInstanceVersion = instance::enumerate_instance_version;
         "vkEnumerateInstanceExtensionProperties": PFN_vkEnumerateInstanceExtensionProperties = instance::enumerate_instance_extension_properties;
         "vkCreateInstance": PFN_vkCreateInstance = instance::create_instance;
@@ -117,7 +126,7 @@ entry_points! {
         "vkCreateDevice": PFN_vkCreateDevice = device::create_device;
     }
     Device, V1_0 => {
-        "vkGetDeviceProcAddr": PFN_vkGetDeviceProcAddr = device::get_device_proc_addr;
+        "vkGetDeviceProcAddr": PFN_vkGetDeviceProcAddr = self::get_device_proc_addr;
         "vkDestroyDevice": PFN_vkDestroyDevice = device::destroy_device;
         "vkGetDeviceQueue": PFN_vkGetDeviceQueue = device::get_device_queue;
         "vkDeviceWaitIdle": PFN_vkDeviceWaitIdle = device::device_wait_idle;

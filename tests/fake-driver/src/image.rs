@@ -1,4 +1,4 @@
-//! Images, just enough for a render pass: they take memory and hold nothing.
+//! Simulates images, just enough for a render pass: they take memory and hold nothing.
 
 use std::sync::OnceLock;
 

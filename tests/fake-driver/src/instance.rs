@@ -1,4 +1,4 @@
-//! Instances.
+//! Simulates instances.
 
 use std::ffi::{CStr, c_char};
 

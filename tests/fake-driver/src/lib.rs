@@ -42,6 +42,7 @@
     reason = "Vulkan entry points throughout: the caller's valid usage makes their pointers sound, and handles are checked"
 )]
 
+mod availability;
 mod buffer;
 mod calibration;
 mod chain;

@@ -1,4 +1,4 @@
-//! `VK_KHR_performance_query`: counters whose values are known.
+//! Simulates `VK_KHR_performance_query`, with counters whose values are known.
 
 use std::ffi::CStr;
 use std::sync::atomic::Ordering::*;
@@ -22,7 +22,7 @@ struct Counter {
     unit: Unit,
     storage: Storage,
     scope: Scope,
-    /// The raw result.
+    /// Returns the raw result.
     value: fn(&Tally) -> u64,
 }
 
@@ -41,7 +41,7 @@ const COUNTERS: [Counter; 6] = [
         scope: Scope::COMMAND,
         value: |tally| tally.busy_ns,
     },
-    // Not for one who counts from the first command that acts.
+    // The scope of this counter is not for a reader who counts from the first command that acts.
     Counter {
         name: c"whole buffer",
         unit: Unit::GENERIC,
@@ -56,7 +56,7 @@ const COUNTERS: [Counter; 6] = [
         scope: Scope::COMMAND,
         value: |tally| tally.bytes as u32 as u64,
     },
-    // Alone in its pass.
+    // The counter is alone in its pass.
     Counter {
         name: c"alone",
         unit: Unit::GENERIC,
@@ -74,7 +74,7 @@ const COUNTERS: [Counter; 6] = [
 ];
 const ALONE: u32 = 4;
 
-/// What has been counted.
+/// The counts so far.
 #[derive(Default)]
 pub struct Tally {
     pub dispatches: u64,
@@ -134,7 +134,7 @@ pub unsafe extern "system" fn get_passes(
     };
 }
 
-/// The counters of a pool that is made.
+/// Returns the counters of a pool that is made.
 pub unsafe fn counters_of(
     call: &str,
     device: &Device,

@@ -1,4 +1,4 @@
-//! The one physical device: its queue families, memory types, formats and extensions.
+//! Describes the one physical device: its queue families, memory types, formats and extensions.
 
 use std::ffi::{CStr, c_char};
 
@@ -10,7 +10,7 @@ use crate::object::Body;
 use crate::{chain, memory};
 
 pub struct PhysicalDevice {
-    /// What the instance was created with decides which functions a device offers.
+    /// The extensions and version that the instance was created with decide which functions a device offers.
     pub api_version: u32,
     pub instance_extensions: Vec<&'static CStr>,
 }
@@ -60,7 +60,7 @@ const EXTENSIONS: &[&CStr] = &[
     ash::khr::vulkan_memory_model::NAME,
     ash::khr::zero_initialize_workgroup_memory::NAME,
     ash::nv::memory_decompression::NAME,
-    crate::entry_points::FRAGMENT_DENSITY_MAP_OFFSET,
+    crate::availability::FRAGMENT_DENSITY_MAP_OFFSET,
 ];
 
 pub fn extensions() -> Vec<&'static CStr> {

@@ -1,4 +1,5 @@
-//! Shaders, pipelines and render passes. No shader is ever run; a pipeline remembers the name of its entry point.
+//! Simulates shaders, pipelines and render passes. No shader is ever run; a pipeline remembers the name of its entry
+//! point.
 
 use std::ffi::CStr;
 

@@ -1,4 +1,4 @@
-//! Queues. Each is a thread that takes submissions in their order.
+//! Simulates queues. Each is a thread that takes submissions in their order.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
@@ -25,7 +25,7 @@ pub struct Queue {
     timestamp_bits: u32,
     submissions: Mutex<VecDeque<Submission>>,
     arrived: Condvar,
-    /// Submitted and not complete.
+    /// Submissions that are not complete.
     outstanding: AtomicUsize,
     pub sync: ExternalSync,
 }
@@ -103,7 +103,7 @@ impl Queue {
     }
 }
 
-/// The queue's thread.
+/// Runs the thread of the queue.
 pub fn run(queue: &Object<Queue>) {
     clock::sleep_precisely();
     let mut cursor = Cursor::default();
@@ -121,7 +121,7 @@ fn execute(queue: &Queue, cursor: &mut Cursor, number: u64, submission: Submissi
     let end_ns = waited
         .filter(|_| executes)
         .map(|waited_ns| work(queue, cursor, number, &submission, waited_ns));
-    // Released before the program can see the end, from when on it may record into the same allocations again.
+    // The allocations are released before the program can see the end, as from then on it may record into them again.
     for (buffer, program) in submission.command_buffers {
         if !config().null {
             program.end_use();
@@ -149,7 +149,7 @@ fn execute(queue: &Queue, cursor: &mut Cursor, number: u64, submission: Submissi
     });
 }
 
-/// When the last of the semaphores was signalled; `None` if the device went away first.
+/// Returns when the last of the semaphores was signalled; `None` if the device went away first.
 fn wait(queue: &Queue, waits: &[SemaphoreOperation]) -> Option<u64> {
     let mut reached_ns = Some(0);
     let closing = || queue.device.closing.load(Acquire);

@@ -1,4 +1,4 @@
-//! `vkCmd*`: each call appends to its command buffer.
+//! Implements `vkCmd*`: each call appends to its command buffer.
 
 pub mod barrier;
 pub mod dispatch;
@@ -20,7 +20,7 @@ use crate::object::{self, Object};
 /// Where a command may be recorded.
 #[derive(Clone, Copy)]
 pub struct Allowed {
-    /// On queues with any of these.
+    /// The command needs a queue with any of these flags.
     on: QueueFlags,
     in_render_pass: bool,
 }
@@ -108,7 +108,7 @@ fn acts(call: &str) -> bool {
     !without_action.iter().any(|part| call.contains(part))
 }
 
-/// The GPU address of a part of a buffer, which the submission will use.
+/// Returns the GPU address of a part of a buffer, which the submission will use.
 fn buffer_address(
     call: &str,
     recording: &mut Recording,

@@ -1,4 +1,4 @@
-//! `vkQueueSubmit` and `vkQueueSubmit2`: checks of what is submitted.
+//! Implements `vkQueueSubmit` and `vkQueueSubmit2`, and checks what is submitted.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -56,7 +56,7 @@ pub unsafe extern "system" fn submit(
     enqueue(CALL, queue, batches, fence, submitted_ns)
 }
 
-/// Values may be fewer than semaphores where the rest are binary.
+/// There may be fewer values than semaphores where the rest are binary.
 fn pairs<'a>(
     semaphores: &'a [vk::Semaphore],
     values: &'a [u64],
@@ -173,7 +173,7 @@ fn signal_operation(call: &str, semaphore: &Semaphore) {
     }
 }
 
-/// What is submitted as protected must all be so.
+/// All that is submitted as protected must be so.
 fn check_protection(call: &str, protected: bool, buffers: &[vk::CommandBuffer]) {
     for buffer in buffers {
         let buffer = object::get::<CommandBuffer>(call, *buffer);
@@ -214,7 +214,7 @@ fn command_buffers(
     buffers.collect()
 }
 
-/// Whether it can run; it can under most misuse.
+/// Returns whether the batch can run, which it can under most misuse.
 fn check_command_buffer(
     call: &str,
     queue: &Queue,
@@ -255,7 +255,7 @@ fn check_command_buffer(
     true
 }
 
-/// Whether all that it uses still exists.
+/// Checks that all that the batch uses still exists.
 fn check_program(call: &str, program: &Program) -> bool {
     let mut runnable = true;
     for object in program

@@ -1,4 +1,4 @@
-//! How the loader finds the hooks.
+//! Tells the loader and the shared hooks what this layer is.
 
 use ash::vk;
 use gapscope_spool::hook::guard;
@@ -13,7 +13,7 @@ use crate::api::device::{DEVICES, Device};
 use crate::hooks::{bindings, commands, events, kernels, memory, queries, refused};
 use crate::window;
 
-/// The one symbol that the loader looks for.
+/// Answers the loader: this is the one symbol that it looks for.
 ///
 /// # Safety
 /// Called by the loader with its structure.
@@ -25,7 +25,7 @@ pub unsafe extern "system" fn vkNegotiateLoaderLayerInterfaceVersion(
     unsafe { entry::negotiate::<Device>(interface) }
 }
 
-/// Devices are made as the program asks for them.
+/// The plan of a device, which is made as the program asks for it.
 pub struct Unchanged;
 
 impl DevicePlan for Unchanged {

@@ -1,7 +1,9 @@
-//! What is known of the program's objects, by their handles.
+//! Keeps what is known of the program's objects, by their handles.
 
+pub mod command;
 pub mod kernels;
 pub mod memory;
+pub mod refusal;
 pub mod spirv;
 
 use std::collections::BTreeMap;
@@ -10,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use gapscope_vulkan_layer::descriptors::{Descriptor, Descriptors};
 use gapscope_vulkan_layer::handles::{Handles, Serial};
 
-use crate::command::CommandBuffer;
+use command::CommandBuffer;
 use kernels::{Module, Pipeline, PipelineLayout};
 use memory::{Buffer, Memory};
 
@@ -35,6 +37,6 @@ pub struct Objects {
 pub struct Semaphore {
     pub serial: Serial,
     pub is_timeline: bool,
-    /// Others, whom nobody knows, may signal it.
+    /// Whether other processes or APIs may signal the semaphore.
     pub is_shared: bool,
 }

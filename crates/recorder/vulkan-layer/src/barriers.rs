@@ -1,10 +1,10 @@
-//! Barriers and waits for events, of either version, in the words of synchronization2.
+//! Reads barriers and waits for events, of either version, in the words of synchronization2.
 
 use ash::vk;
 
 use crate::arguments::slice;
 
-/// What comes before a barrier and what comes after it: stages and accesses, as in synchronization2.
+/// The stages and accesses before a barrier and after it, as in synchronization2.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Dependency {
     pub after_stages: u64,
@@ -28,7 +28,7 @@ pub enum Barriers<'a> {
     Two(&'a [vk::DependencyInfo<'a>]),
 }
 
-/// Barriers of Vulkan 1.0, which all have the same stages.
+/// The barriers of a Vulkan 1.0 command, which all have the same stages.
 #[derive(Clone, Copy)]
 pub struct Barriers1<'a> {
     pub after: vk::PipelineStageFlags,
@@ -40,7 +40,7 @@ pub struct Barriers1<'a> {
 }
 
 impl Barriers<'_> {
-    /// All stages that the barriers wait for, and all that wait for them.
+    /// Returns all stages that the barriers wait for, and all that wait for them.
     ///
     /// # Safety
     /// The program's own structures, during its call.
@@ -62,8 +62,7 @@ impl Barriers<'_> {
         stages
     }
 
-    /// Visits the dependencies, those of buffers with their ranges. A dependency of images has no accesses, as nothing is said of
-    /// images.
+    /// Visits the dependencies, those of buffers with their ranges. A dependency of images has stages alone.
     ///
     /// # Safety
     /// The program's own structures, during its call.
@@ -80,7 +79,7 @@ impl Barriers<'_> {
                     visit(of(m.src_access_mask, m.dst_access_mask), None);
                 }
                 if barriers.memory.is_empty() {
-                    // The stages depend on each other whatever else is there.
+                    // Without a memory barrier, the stages still depend on each other.
                     visit(of(vk::AccessFlags::empty(), vk::AccessFlags::empty()), None);
                 }
                 for b in barriers.buffers {
@@ -99,7 +98,7 @@ impl Barriers<'_> {
         }
     }
 
-    /// Whether the barriers also concern images, or move a buffer between queue families.
+    /// Returns whether the barriers also concern images, or move a buffer between queue families.
     ///
     /// # Safety
     /// The program's own structures, during its call.

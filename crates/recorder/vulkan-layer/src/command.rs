@@ -1,4 +1,4 @@
-//! Commands that both layers follow, decoded from either version of their functions.
+//! Represents the commands that both layers follow, decoded from either version of their functions.
 
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -28,7 +28,7 @@ pub enum Command<'a> {
     /// Something is bound that compute does not use.
     BindOther,
     Dispatch {
-        /// `None`: the command has no base.
+        /// `None` if the command has no base.
         base: Option<[u32; 3]>,
         groups: [u32; 3],
     },
@@ -44,7 +44,7 @@ pub enum Command<'a> {
     FillBuffer {
         buffer: vk::Buffer,
         offset: u64,
-        /// May be `VK_WHOLE_SIZE`.
+        /// The size may be `VK_WHOLE_SIZE`.
         bytes: u64,
         value: u32,
     },
@@ -58,11 +58,11 @@ pub enum Command<'a> {
     ExecuteCommands(&'a [vk::CommandBuffer]),
 }
 
-/// Descriptors that a command has itself.
+/// The descriptors that a command pushes.
 #[derive(Clone, Copy)]
 pub enum PushedDescriptors<'a> {
     Writes(&'a [vk::WriteDescriptorSet<'a>]),
-    /// What the template describes is at the pointer.
+    /// The pointer leads to what the template describes.
     Template(vk::DescriptorUpdateTemplate, *const c_void),
 }
 

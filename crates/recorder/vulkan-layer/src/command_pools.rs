@@ -1,4 +1,4 @@
-//! Command pools: the command buffers of each, and the queue family that they are for.
+//! Keeps the command buffers of each command pool, and the queue family that they are for.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -9,7 +9,7 @@ use crate::handles::{HandleMap, lock};
 
 pub struct CommandPool {
     pub family: u32,
-    /// Its command buffers are protected: they must not write to memory that is not.
+    /// Whether the command buffers are protected: they must not write to memory that is not.
     pub is_protected: bool,
     pub members: Vec<vk::CommandBuffer>,
 }

@@ -1,4 +1,4 @@
-//! Descriptor sets: their layouts and pools, and what writes, copies and templates put into them.
+//! Keeps descriptor sets with their layouts and pools, and decodes what writes, copies and templates put into them.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -24,7 +24,7 @@ pub struct LayoutBinding {
 pub struct SetLayout {
     pub serial: Serial,
     pub flags: vk::DescriptorSetLayoutCreateFlags,
-    /// By number.
+    /// The bindings, sorted by number.
     pub bindings: Vec<LayoutBinding>,
     /// The index of each binding's first descriptor.
     firsts: Vec<u32>,
@@ -37,7 +37,7 @@ pub struct SetLayout {
 pub struct Slot {
     pub binding: u32,
     pub element: u32,
-    /// Among all descriptors of the set.
+    /// The index among all descriptors of the set.
     pub index: u32,
 }
 
@@ -64,13 +64,13 @@ impl From<&vk::DescriptorBufferInfo> for Descriptor {
     }
 }
 
-/// Whether descriptors of a kind are uniform or storage buffers.
+/// Returns whether descriptors of a kind are uniform or storage buffers.
 pub fn is_buffer(kind: vk::DescriptorType) -> bool {
     use vk::DescriptorType as T;
     matches!(kind, T::UNIFORM_BUFFER | T::STORAGE_BUFFER) || is_dynamic(kind)
 }
 
-/// Whether the range of a descriptor moves by an offset when its set is bound.
+/// Returns whether the range of a descriptor moves by an offset when its set is bound.
 pub fn is_dynamic(kind: vk::DescriptorType) -> bool {
     use vk::DescriptorType as T;
     matches!(kind, T::UNIFORM_BUFFER_DYNAMIC | T::STORAGE_BUFFER_DYNAMIC)
@@ -125,13 +125,14 @@ impl SetLayout {
         SetLayout::new(info.flags, bindings.collect())
     }
 
-    /// The bindings, each with the index of its first descriptor.
+    /// Iterates over the bindings, each with the index of its first descriptor.
     pub fn with_firsts(&self) -> impl Iterator<Item = (&LayoutBinding, u32)> {
         self.bindings.iter().zip(self.firsts.iter().copied())
     }
 
-    /// The slots of a binding from an element on. After the last element of a binding comes the first of the next one, as
-    /// Vulkan's consecutive binding updates have it. Ends with the set; empty if there is no such binding.
+    /// Iterates over the slots of a binding from an element on. After the last element of a binding comes the first
+    /// of the next one, as Vulkan's consecutive binding updates have it. The iterator ends with the set; it is empty
+    /// if there is no such binding.
     pub fn slots(&self, binding: u32, element: u32) -> impl Iterator<Item = Slot> + '_ {
         let found = self.bindings.iter().position(|b| b.number == binding);
         let first = found.map(|at| self.firsts[at].saturating_add(element));
@@ -148,14 +149,15 @@ impl SetLayout {
             })
     }
 
-    /// How many dynamic offsets a set takes when it is bound.
+    /// Returns how many dynamic offsets a set takes when it is bound.
     pub fn dynamic_count(&self) -> usize {
         let dynamic = self.bindings.iter().filter(|b| is_dynamic(b.kind));
         dynamic.map(|binding| binding.count as usize).sum()
     }
 }
 
-/// Visits what a write puts where, in a set of this layout. Without a layout elements do not run over into the next binding.
+/// Visits what a write puts where, in a set of this layout. Without a layout, elements do not run over into the next
+/// binding.
 ///
 /// # Safety
 /// `write` is valid.
@@ -212,7 +214,7 @@ pub unsafe fn for_each_in_template(
     }
 }
 
-/// How many descriptors a count is of: an inline uniform block is one, and its count is of bytes.
+/// Returns how many descriptors a count means: an inline uniform block is one, and its count is of bytes.
 fn descriptor_count(kind: vk::DescriptorType, count: u32) -> u32 {
     match kind {
         vk::DescriptorType::INLINE_UNIFORM_BLOCK => 1,
@@ -247,11 +249,11 @@ fn place(
     }
 }
 
-/// What a layer keeps of the descriptors in a set.
+/// The descriptors of a set, as a layer keeps them.
 pub trait SetContents {
-    /// What keeping a descriptor takes.
+    /// What the layer needs to keep a descriptor.
     type Context;
-    /// A descriptor as it is kept.
+    /// A descriptor, as the layer keeps it.
     type Kept: Copy;
 
     fn new(layout: &SetLayout) -> Self;
@@ -266,11 +268,11 @@ pub trait SetContents {
 
     fn get(&self, slot: Slot) -> Option<Self::Kept>;
 
-    /// Puts a copy of a descriptor into a slot; `None`: one that was never written.
+    /// Puts a copy of a descriptor into a slot; `None` if that descriptor was never written.
     fn set(&mut self, slot: Slot, kept: Option<Self::Kept>);
 }
 
-/// The descriptors themselves, by index; what was never written is not there.
+/// Keeps the descriptors themselves, by index; what was never written is not there.
 impl SetContents for BTreeMap<u32, Descriptor> {
     type Context = ();
     type Kept = Descriptor;
@@ -369,7 +371,7 @@ impl<C: SetContents> Descriptors<C> {
         }
     }
 
-    /// A pool is reset or destroyed, and its sets with it.
+    /// Forgets the sets of a pool that is reset or destroyed.
     pub(crate) fn empty_pool(&self, pool: vk::DescriptorPool) {
         let members = lock(&self.pools).remove(&pool.as_raw());
         self.forget(&members.unwrap_or_default());

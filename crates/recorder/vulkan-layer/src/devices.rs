@@ -1,4 +1,4 @@
-//! The devices of a process, found by their dispatchable handles.
+//! Finds the devices of a process by their dispatchable handles.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
@@ -12,7 +12,7 @@ pub struct Devices<D: 'static>(RwLock<Vec<Entry<D>>>);
 
 struct Entry<D: 'static> {
     key: usize,
-    /// `None`: calls on the device are passed on untouched.
+    /// `None` if calls on the device are passed on untouched.
     device: Option<&'static D>,
     /// The next layer's vkGetDeviceProcAddr.
     get: GetDeviceProcAddr,
@@ -56,7 +56,7 @@ impl<D> Devices<D> {
         });
     }
 
-    /// The device to which a dispatchable handle belongs.
+    /// Returns the device to which a dispatchable handle belongs.
     ///
     /// # Safety
     /// `handle` is live.
@@ -68,7 +68,8 @@ impl<D> Devices<D> {
         entry.device
     }
 
-    /// The next layer's vkGetDeviceProcAddr, and whether calls on the device are hooked. `None`: the device is not known yet.
+    /// Returns the next layer's vkGetDeviceProcAddr, and whether calls on the device are hooked; `None` if the device
+    /// is not known yet.
     ///
     /// # Safety
     /// `handle` is live.
@@ -91,7 +92,7 @@ impl<D> Devices<D> {
             .for_each(visit);
     }
 
-    /// As [`Devices::for_each`], unless another thread changes the list.
+    /// Visits all devices as [`Devices::for_each`] does, unless another thread changes the list.
     pub fn try_for_each(&self, visit: impl FnMut(&'static D)) {
         if let Ok(devices) = self.0.try_read() {
             devices

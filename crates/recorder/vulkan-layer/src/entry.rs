@@ -1,4 +1,4 @@
-//! How the loader finds the functions of a layer.
+//! Hands a layer's functions to the loader.
 
 use std::ffi::{CStr, c_char};
 
@@ -11,7 +11,7 @@ use crate::instance::Instance;
 use crate::layer::Hooks;
 use crate::loader::NegotiateLayerInterface;
 
-/// Answers the loader (layer interface version 2): vkNegotiateLoaderLayerInterfaceVersion of the layer.
+/// Answers vkNegotiateLoaderLayerInterfaceVersion (layer interface version 2).
 ///
 /// # Safety
 /// `interface` is null or the loader's structure.
@@ -27,17 +27,18 @@ pub unsafe fn negotiate<L: Hooks>(interface: *mut NegotiateLayerInterface) -> vk
     vk::Result::SUCCESS
 }
 
-/// A function as the loader expects it; callers cast it back to the type of its name.
+/// Returns a function as the loader expects it; callers cast it back to the type of its name.
 pub fn erased(function: *const ()) -> vk::PFN_vkVoidFunction {
     // SAFETY: it points to a function, which is called only after the cast back.
     unsafe { std::mem::transmute(function) }
 }
 
-/// The functions of a layer by name: `own_hooks! { "vkName" | "vkNameKHR" => module::function, …; name => otherwise }`.
+/// Defines the functions that only one layer hooks: `own_hooks! { "vkName" | "vkNameKHR" => module::function, …; name
+/// => otherwise }`.
 #[macro_export]
 macro_rules! own_hooks {
     ($($name:literal $(| $alias:literal)* => $function:expr,)+ $else:ident => $otherwise:expr) => {
-        /// The hook of a function that only this layer hooks.
+        /// Returns the hook of a function that only this layer hooks.
         pub fn own_hook(name: &str) -> ash::vk::PFN_vkVoidFunction {
             match name {
                 $($name $(| $alias)* => $crate::entry::erased($function as *const ()),)+
@@ -97,7 +98,7 @@ fn is_debug_utils(name: &[u8]) -> bool {
     name.ends_with(b"DebugUtilsLabelEXT") || name == b"vkSetDebugUtilsObjectNameEXT"
 }
 
-/// The hook of a function.
+/// Returns the hook of a function.
 pub fn hook<L: Hooks>(name: &[u8]) -> vk::PFN_vkVoidFunction {
     let name = std::str::from_utf8(name).ok()?;
     shared_hook::<L>(name).or_else(|| L::own_hook(name))
@@ -105,7 +106,7 @@ pub fn hook<L: Hooks>(name: &[u8]) -> vk::PFN_vkVoidFunction {
 
 macro_rules! shared_hooks {
     ($($hook:ident: $type:ident = $($name:literal)+;)+) => {
-        /// The hook of a function that both layers hook.
+        /// Returns the hook of a function that both layers hook.
         fn shared_hook<L: Hooks>(name: &str) -> vk::PFN_vkVoidFunction {
             match name {
                 $($($name)|+ => erased(hooks::$hook::<L> as *const ()),)+

@@ -1,4 +1,4 @@
-//! The next layer's functions of a device, resolved once when it is made.
+//! Resolves the next layer's functions of a device, once when it is made.
 
 use ash::vk;
 
@@ -104,7 +104,7 @@ macro_rules! device_functions {
     };
 }
 
-/// The first function that the next layer has of some names, each ended by NUL.
+/// Returns the first function that the next layer has of some names, each ended by NUL.
 ///
 /// # Safety
 /// `device` has been made by the next layer, to which `get` belongs.
@@ -121,7 +121,7 @@ pub unsafe fn find(
 
 hooked_functions! {
     device_functions
-    // Hooked by one layer, or called by the layers themselves.
+    // These are hooked by one layer, or called by the layers themselves.
     end_command_buffer: PFN_vkEndCommandBuffer = "vkEndCommandBuffer";
     cmd_set_descriptor_buffer_offsets: PFN_vkCmdSetDescriptorBufferOffsetsEXT = "vkCmdSetDescriptorBufferOffsetsEXT";
     cmd_set_descriptor_buffer_offsets2: PFN_vkCmdSetDescriptorBufferOffsets2EXT = "vkCmdSetDescriptorBufferOffsets2EXT";

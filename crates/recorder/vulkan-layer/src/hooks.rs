@@ -1,4 +1,5 @@
-//! What the program calls instead of the next layer: the functions that both layers hook, one file for each group.
+//! The functions that the program calls instead of the next layer's, and that both layers hook: one file for each
+//! group.
 
 mod command_buffers;
 mod commands;
@@ -23,8 +24,8 @@ use ash::vk;
 
 type Allocator<'a> = *const vk::AllocationCallbacks<'a>;
 
-/// Defines hooks: each finds the device of its first argument and the next layer's function of its own name. An unknown handle and a
-/// function that the next layer lacks get the same answer from all.
+/// Defines hooks: each finds the device of its first argument and the next layer's function of its own name. All
+/// hooks give the same answer for an unknown handle and for a function that the next layer lacks.
 macro_rules! hooks {
     (
         $layer:ident: $bound:ident;

@@ -1,4 +1,4 @@
-//! Instances: the next layer's functions for each.
+//! Keeps instances, with the next layer's functions for each.
 
 use std::ffi::CStr;
 use std::sync::{PoisonError, RwLock};
@@ -16,7 +16,7 @@ pub struct Instance {
     pub get: GetInstanceProcAddr,
     /// The version that the program asked for.
     pub api_version: u32,
-    /// Structures may be chained to queries of a physical device.
+    /// Whether structures may be chained to queries of a physical device.
     pub has_properties2: bool,
     pub(crate) destroy: Option<vk::PFN_vkDestroyInstance>,
     pub(crate) queue_families: Option<vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties>,
@@ -66,7 +66,7 @@ impl Instance {
             get,
             api_version: asked.max(vk::API_VERSION_1_0),
             has_properties2: asked >= vk::API_VERSION_1_1 || has_extension,
-            // Resolved now: asked for at the end, some chains answer with their top.
+            // The function is resolved now: asked for at the end, some chains answer with their top.
             destroy: function!(PFN_vkDestroyInstance, c"vkDestroyInstance"),
             queue_families: function!(
                 PFN_vkGetPhysicalDeviceQueueFamilyProperties,
@@ -101,7 +101,7 @@ impl Instance {
         instances.push((key, Box::leak(Box::new(instance))));
     }
 
-    /// The instance to which a VkInstance or VkPhysicalDevice belongs.
+    /// Returns the instance to which a VkInstance or VkPhysicalDevice belongs.
     ///
     /// # Safety
     /// `handle` is live.
@@ -119,7 +119,7 @@ impl Instance {
         instances.retain(|(_, instance)| !std::ptr::eq(*instance, self));
     }
 
-    /// The next layer's vkCreateDevice.
+    /// Returns the next layer's vkCreateDevice.
     ///
     /// # Safety
     /// `get` belongs to the layer that made the instance.

@@ -1,4 +1,5 @@
-//! What a layer tells the shared hooks: its devices, and what it does before and after each call that both layers hook.
+//! Defines what a layer tells the shared hooks: its devices, and what it does before and after each call that both
+//! layers hook.
 
 use std::borrow::Cow;
 
@@ -12,13 +13,13 @@ use crate::functions::DeviceFunctions;
 use crate::instance::Instance;
 use crate::loader::{NextLayer, SetDeviceLoaderData};
 
-/// Changes of the layer to a device that the program makes.
+/// The layer's changes to a device that the program makes.
 pub trait DevicePlan {
-    /// The create-info to pass on, which borrows from the plan.
+    /// Returns the create-info to pass on, which borrows from the plan.
     fn create_info<'a>(&'a mut self, info: &vk::DeviceCreateInfo<'a>) -> vk::DeviceCreateInfo<'a>;
 
-    /// The driver has refused the device. Returns true if the plan had changed anything: the device is then made without the
-    /// changes.
+    /// Notes that the driver has refused the device. Returns true if the plan had changed anything: the device is
+    /// then made without the changes.
     fn drop_additions(&mut self) -> bool;
 }
 
@@ -26,7 +27,7 @@ pub trait DevicePlan {
 pub struct NewDevice<'a> {
     pub instance: &'static Instance,
     pub physical: vk::PhysicalDevice,
-    /// The program's own.
+    /// The program's create-info.
     pub info: &'a vk::DeviceCreateInfo<'a>,
     pub handle: vk::Device,
     pub next: &'a NextLayer,
@@ -46,21 +47,21 @@ pub struct Queue {
 pub trait Layer: Sized + Sync + 'static {
     type Plan: DevicePlan;
 
-    /// All devices that have been made through the layer.
+    /// Returns all devices that have been made through the layer.
     fn devices() -> &'static Devices<Self>;
 
-    /// Whether the layer has anything to do in this process; if not, no hook is handed out.
+    /// Returns whether the layer has anything to do in this process; if not, no hook is handed out.
     fn is_active() -> bool;
 
-    /// The hook of a function that only this layer hooks.
+    /// Returns the hook of a function that only this layer hooks.
     fn own_hook(name: &str) -> vk::PFN_vkVoidFunction;
 
-    /// Runs work of the layer; a panic in it ends here, and the result is then `None`.
+    /// Runs work of the layer. A panic in the work ends here, and the result is then `None`.
     fn guard<R>(work: impl FnOnce() -> R) -> Option<R>;
 
     fn functions(&self) -> &'static DeviceFunctions;
 
-    /// Plans a device of the layer; `None`: calls on the device will be passed on untouched.
+    /// Plans a device of the layer; `None` if calls on the device are to be passed on untouched.
     ///
     /// # Safety
     /// `physical` belongs to `instance`; `info` is the program's, during its call.
@@ -76,21 +77,21 @@ pub trait Layer: Sized + Sync + 'static {
     /// The device is live.
     unsafe fn new(plan: &Self::Plan, made: NewDevice<'_>) -> Option<&'static Self>;
 
-    /// The program is about to destroy the device.
+    /// Ends the device before the program destroys it.
     ///
     /// # Safety
     /// The device is live and idle.
     unsafe fn end(&self);
 
-    /// The program is about to destroy an instance, perhaps with devices of it left.
+    /// Notes that the program is about to destroy an instance, perhaps with devices of it left.
     fn end_instance(instance: &'static Instance);
 
-    /// The program got a queue, perhaps not for the first time.
+    /// Keeps a queue that the program got, perhaps not for the first time.
     fn add_queue(&self, queue: Queue);
 }
 
-/// What the shared hooks return for a handle of a device that was not made through the layer, or for a function that the next
-/// layer lacks.
+/// The answer of the shared hooks for a handle of a device that was not made through the layer, and for a function
+/// that the next layer lacks.
 pub trait Answer {
     const UNKNOWN: Self;
 }
@@ -100,11 +101,11 @@ impl Answer for () {
 }
 
 impl Answer for vk::Result {
-    /// The one error that any command may return, for invalid input of the application.
+    /// Any command may return this error for invalid input of the application.
     const UNKNOWN: vk::Result = vk::Result::ERROR_UNKNOWN;
 }
 
-/// The device of a handle together with a function of the next layer.
+/// Returns the device of a handle together with a function of the next layer.
 ///
 /// # Safety
 /// `handle` is live.
@@ -131,13 +132,14 @@ pub enum TimedCall {
 #[derive(Clone, Copy)]
 pub struct SemaphoreInfo {
     pub is_timeline: bool,
-    /// It may be exported, so that others signal it.
+    /// Whether the semaphore may be exported, so that others signal it.
     pub is_shared: bool,
 }
 
-/// What a layer does when programs make and destroy objects. Objects are added once the call has succeeded, and removed before it.
+/// What a layer does when programs make and destroy objects. An object is added once the call has succeeded, and
+/// removed before it is destroyed.
 pub trait ObjectHooks: Layer {
-    /// What the layer keeps of the descriptors in a set.
+    /// The descriptors of a set, as the layer keeps them.
     type Contents: SetContents;
     /// A call whose time is taken.
     type Timer;
@@ -159,7 +161,7 @@ pub trait ObjectHooks: Layer {
 
     fn remove_memory(&self, memory: vk::DeviceMemory);
 
-    /// The create-info of a buffer as the layer would rather have it; `None`: as it is.
+    /// Returns the create-info of a buffer as the layer would rather have it; `None` if it is to stay as it is.
     ///
     /// # Safety
     /// `info` is the program's, during its call.
@@ -168,7 +170,7 @@ pub trait ObjectHooks: Layer {
         info: &vk::BufferCreateInfo<'a>,
     ) -> Option<vk::BufferCreateInfo<'a>>;
 
-    /// `is_changed`: the buffer was made as [`ObjectHooks::change_buffer`] says.
+    /// Keeps a buffer. `is_changed` says whether the buffer was made as [`ObjectHooks::change_buffer`] says.
     ///
     /// # Safety
     /// `info` is the program's, during its call.
@@ -205,8 +207,8 @@ pub trait ObjectHooks: Layer {
 
     fn descriptor_context(&self) -> &<Self::Contents as SetContents>::Context;
 
-    /// Runs work that follows what the program records or writes to descriptor sets. A layer that needs none of it any more may
-    /// leave it out.
+    /// Runs work that follows what the program records or writes to descriptor sets. A layer that needs none of it
+    /// any more may skip the work.
     fn follow(work: impl FnOnce()) {
         Self::guard(work);
     }
@@ -227,13 +229,13 @@ pub trait CommandHooks: Layer {
     /// The program is freeing the command buffer.
     unsafe fn remove_command_buffer(&self, handle: vk::CommandBuffer);
 
-    /// The program has started a command recording.
+    /// Begins a command recording.
     ///
     /// # Safety
     /// `info` is the program's, during its call, on its command buffer.
     unsafe fn begin(&self, handle: vk::CommandBuffer, info: &vk::CommandBufferBeginInfo<'_>);
 
-    /// The command recording is thrown away.
+    /// Throws the command recording away.
     ///
     /// # Safety
     /// The program is resetting the command buffer.
@@ -250,7 +252,7 @@ pub trait CommandHooks: Layer {
         call: impl FnOnce(F),
     );
 
-    /// Records a label. The hook passes it on.
+    /// Records a label. The hook passes the label on.
     ///
     /// # Safety
     /// As for [`CommandHooks::record`].
@@ -304,12 +306,12 @@ pub trait QueueHooks: Layer {
     fn label_queue(&self, queue: vk::Queue, label: Label<'_>);
 }
 
-/// All that the shared hooks need of a layer.
+/// Everything that the shared hooks need of a layer.
 pub trait Hooks: ObjectHooks + CommandHooks + QueueHooks {}
 
 impl<L: ObjectHooks + CommandHooks + QueueHooks> Hooks for L {}
 
-/// The text of a label that a program passes; empty without a label.
+/// Returns the text of a label that a program passes; empty without a label.
 ///
 /// # Safety
 /// `label` is null or valid.

@@ -1,13 +1,15 @@
-//! What the layer that records and the layer that captures do alike. In come the calls of a program; out go the next layer's answers,
-//! and to the layer, by the traits of [`layer`], what the calls mean.
+//! What the layer that records and the layer that captures do alike. The hooks take the calls of a program and pass
+//! them on to the next layer; what the calls mean reaches the layer through the traits of [`layer`].
 //!
 //! Each module uses only those above it in this list:
 //!
-//! 1. [`loader`]: the loader's interface; [`arguments`] and [`handles`]: what programs pass; [`table`] and [`opaque_commands`]:
-//!    tables of functions of which ash knows nothing; [`registry`]: the commands of Vulkan's registry.
+//! 1. [`loader`]: the loader's interface; [`arguments`] and [`handles`]: what programs pass; [`table`] and
+//!    [`opaque_commands`]: tables of functions that ash does not know; [`registry`]: the commands of Vulkan's
+//!    registry.
 //! 2. [`functions`]: the next layer's functions of a device; [`instance`], [`physical_device`] and [`devices`].
 //! 3. [`command_pools`], [`descriptors`], [`barriers`] and [`command`]: what programs make and record.
-//! 4. [`layer`]: what a layer does in a hook. [`hooks`]: what the program calls. [`entry`]: how the loader finds the hooks.
+//! 4. [`layer`]: what a layer does in a hook. [`hooks`]: the functions that the program calls. [`entry`]: how the
+//!    loader finds the hooks.
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 pub mod arguments;

@@ -1,4 +1,4 @@
-//! What the next layer says of a physical device.
+//! Asks the next layer about a physical device.
 
 use std::ffi::CStr;
 
@@ -29,12 +29,13 @@ impl PhysicalDevice {
         properties
     }
 
-    /// vkGetPhysicalDeviceProperties2, where the next layer has it.
+    /// Returns vkGetPhysicalDeviceProperties2, where the next layer has it.
     pub fn properties2(self) -> Option<vk::PFN_vkGetPhysicalDeviceProperties2> {
         self.instance.properties2
     }
 
-    /// vkGetPhysicalDeviceFeatures2; `None` also where the program may not use it: Vulkan 1.0 without the extension.
+    /// Returns vkGetPhysicalDeviceFeatures2; `None` also where the program may not use it, on Vulkan 1.0 without the
+    /// extension.
     pub fn features2(self) -> Option<vk::PFN_vkGetPhysicalDeviceFeatures2> {
         let instance = self.instance;
         instance.features2.filter(|_| instance.has_properties2)
@@ -63,7 +64,7 @@ impl PhysicalDevice {
         }
     }
 
-    /// Whether the device has an extension.
+    /// Returns whether the device has an extension.
     pub fn has_extension(self, wanted: &CStr) -> bool {
         let Some(enumerate) = self.instance.extensions else {
             return false;

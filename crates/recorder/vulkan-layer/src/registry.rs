@@ -1,25 +1,26 @@
-//! The commands of Vulkan's registry, from `registry/commands.tsv`, with which the tests of both layers compare their hooks.
+//! Reads the commands of Vulkan's registry from `registry/commands.tsv`; the tests of both layers compare their hooks
+//! with them.
 
-/// Written by `UPDATE=1 cargo test -p end-to-end registry`.
+/// The list, which `UPDATE=1 cargo test -p end-to-end registry` writes.
 const COMMANDS: &str = include_str!("../registry/commands.tsv");
 
 /// A command of the registry.
 pub struct Command {
     pub name: &'static str,
-    /// All its names, the first one included.
+    /// All names, the first one included.
     pub names: Vec<&'static str>,
-    /// It does more than set up what follows.
+    /// Whether the command does more than set up what follows.
     pub acts: bool,
-    /// Whether it may be inside of render passes, outside or both, as the registry says.
+    /// Whether the command may be inside of render passes, outside or both, as the registry says.
     pub render_pass: &'static str,
-    /// The types of its parameters after the first, as in the tables of functions.
+    /// The types of the parameters after the first, as in the tables of functions.
     pub parameters: Vec<&'static str>,
 }
 
-/// All commands of the registry.
+/// Returns all commands of the registry.
 ///
 /// # Panics
-/// A row of the list does not have five columns.
+/// Panics if a row of the list does not have five columns.
 pub fn commands() -> Vec<Command> {
     let rows = COMMANDS.lines().filter(|line| !line.starts_with('#'));
     let command = |line: &'static str| {
@@ -40,10 +41,10 @@ pub fn commands() -> Vec<Command> {
     rows.map(command).collect()
 }
 
-/// Fails unless each command has hooks under all its names or under none.
+/// Checks that each command has hooks under all its names or under none.
 ///
 /// # Panics
-/// It has under some.
+/// Panics if a command has hooks under some of its names.
 pub fn check_names(is_hooked: impl Fn(&str) -> bool) {
     for command in commands() {
         let hooked = command.names.iter().filter(|name| is_hooked(name)).count();
@@ -55,10 +56,10 @@ pub fn check_names(is_hooked: impl Fn(&str) -> bool) {
     }
 }
 
-/// Fails unless a table of functions has the parameters of the registry, and no name that is not of one command.
+/// Checks that a table of functions has the parameters of the registry, and only names of one command in each row.
 ///
 /// # Panics
-/// It does not.
+/// Panics if the table differs.
 pub fn check_table(table: &[(&[&str], &[&str])]) {
     let commands = commands();
     for (names, parameters) in table {
@@ -77,10 +78,10 @@ pub fn check_table(table: &[(&[&str], &[&str])]) {
     }
 }
 
-/// Fails if a command that is listed as not hooked has a hook, or is not in the registry.
+/// Checks that no command that is listed as not hooked has a hook, and that the registry has each.
 ///
 /// # Panics
-/// It has one, or is not there.
+/// Panics if one has a hook, or is not in the registry.
 pub fn check_not_hooked(listed: &[(&str, &[&str])], is_hooked: impl Fn(&str) -> bool) {
     let commands = commands();
     for name in listed.iter().flat_map(|(_, names)| *names) {
@@ -92,8 +93,8 @@ pub fn check_not_hooked(listed: &[(&str, &[&str])], is_hooked: impl Fn(&str) -> 
     }
 }
 
-/// The names and parameters of the commands outside of render passes that act, or belong to queues if `with_queues`, and are
-/// neither hooked nor listed.
+/// Returns the names and parameters of the commands outside of render passes that act, or belong to queues if
+/// `with_queues`, and are neither hooked nor listed.
 pub fn forgotten(
     listed: &[(&str, &[&str])],
     is_hooked: impl Fn(&str) -> bool,
@@ -103,7 +104,7 @@ pub fn forgotten(
     commands()
         .iter()
         .filter(|command| command.acts || with_queues && command.name.starts_with("vkQueue"))
-        // What is inside a render pass is part of it.
+        // A command inside a render pass is part of it.
         .filter(|command| command.render_pass != "inside")
         .filter(|command| !is_listed(command.name))
         .filter(|command| !command.names.iter().all(|name| is_hooked(name)))

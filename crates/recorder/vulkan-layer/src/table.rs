@@ -1,9 +1,10 @@
-//! Tables of functions with parameters of the binary interface, so that functions are in them of which ash knows nothing.
+//! Macros for tables of functions with parameters of the binary interface, so that the tables have functions that ash
+//! does not know.
 
 /// A parameter that points to structures, arrays or a dispatchable handle.
 pub type Pointer = *const std::ffi::c_void;
 
-/// A structure of the next layer's functions, from the rows of a table: field, names, parameters, what it is.
+/// Defines a structure of the next layer's functions, from the rows of a table: field, names, parameters, meaning.
 #[macro_export]
 macro_rules! function_table {
     (
@@ -40,11 +41,11 @@ macro_rules! function_table {
     };
 }
 
-/// The hooks of a table's functions, by name.
+/// Defines the hooks of a table's functions, by name.
 #[macro_export]
 macro_rules! hook_table {
     ($($hook:ident $($name:literal)+ ($($argument:ident: $type:ty),*) = $what:expr;)+) => {
-        /// The hook of a function.
+        /// Returns the hook of a function.
         pub fn hook(name: &str) -> ash::vk::PFN_vkVoidFunction {
             let function = match name {
                 $($($name)|+ => $hook as *const (),)+
@@ -54,7 +55,7 @@ macro_rules! hook_table {
             unsafe { std::mem::transmute(function) }
         }
 
-        /// Names of each function, and the types of its parameters after the first.
+        /// The names of each function, and the types of its parameters after the first.
         #[cfg(test)]
         pub const FUNCTIONS: &[(&[&str], &[&str])] =
             &[$((&[$($name),+], &[$(stringify!($type)),*])),+];

@@ -1,12 +1,12 @@
-//! Logical devices: what is known of each.
+//! Composes what is known of a logical device, and writes its events.
 
 use crate::api::device_plan::RecordingPlan;
 use crate::api::families::Families;
 use crate::api::functions::DeviceFunctions;
 use crate::api::instance::Instance;
+use crate::api::opaque::OpaqueFunctions;
 use crate::api::physical_device::PhysicalDevice;
 use crate::api::timed_calls::TimedCallFunctions;
-use crate::api::work::WorkFunctions;
 use crate::objects::descriptors::Bindings;
 use crate::objects::images::Images;
 use crate::objects::kernels::Kernels;
@@ -33,7 +33,7 @@ pub struct Device {
     pub recorder: &'static Recorder,
     pub instance: &'static Instance,
     pub functions: &'static DeviceFunctions,
-    pub work: &'static WorkFunctions,
+    pub opaque: &'static OpaqueFunctions,
     pub timed_calls: TimedCallFunctions,
     pub families: Families,
 
@@ -47,7 +47,7 @@ pub struct Device {
 
     pub queries: &'static Queries,
     pub brackets: &'static Brackets,
-    /// Where the user asked for counters, and the driver has some.
+    /// The counter queries, where the user asked for counters and the driver has some.
     pub counters: Option<&'static CounterQueries>,
     clock: &'static Clock,
     pub harvester: &'static Harvester,
@@ -70,12 +70,12 @@ impl Device {
         let id = recorder.ids.device.next();
         let (handle, next) = (made.handle, made.next);
         // SAFETY: as the caller promises.
-        let (physical, functions, work, timed_calls) = unsafe {
+        let (physical, functions, opaque, timed_calls) = unsafe {
             let get = next.get_device_proc_addr;
             (
                 PhysicalDevice::new(made.instance, made.physical),
                 leak(DeviceFunctions::load(handle, get)),
-                leak(WorkFunctions::load(handle, get)),
+                leak(OpaqueFunctions::load(handle, get)),
                 TimedCallFunctions::load(handle, get),
             )
         };
@@ -107,7 +107,7 @@ impl Device {
             recorder,
             instance: made.instance,
             functions,
-            work,
+            opaque,
             timed_calls,
             families,
             queues: Queues::default(),
@@ -173,7 +173,7 @@ impl Device {
         });
     }
 
-    /// Writes a queue that the program has asked for, the first time.
+    /// Writes the event of a queue when the program asks for it the first time.
     pub fn write_queue(&self, queue: layer::Queue) {
         self.queues.add(queue.handle, || {
             let properties = self.families.get(queue.family)?;
@@ -193,7 +193,7 @@ impl Device {
         });
     }
 
-    /// The id of a queue, when it is known.
+    /// Returns the id of a queue that is known.
     pub fn queue_id(&self, handle: vk::Queue) -> Option<ids::Queue> {
         self.queues.get(handle).map(|queue| queue.id)
     }
@@ -205,7 +205,7 @@ impl Device {
         }
     }
 
-    /// After a call that returns when the GPU has finished something.
+    /// Collects results after a call that returns when the GPU has finished something.
     pub fn after_wait(&self, result: vk::Result) {
         self.note_result(result);
         if result == vk::Result::SUCCESS {
@@ -213,7 +213,7 @@ impl Device {
         }
     }
 
-    /// The program destroys the device: collects what has finished, and destroys what is ours.
+    /// Collects what has finished and destroys what is the layer's, before the program destroys the device.
     ///
     /// # Safety
     /// The device is live and idle.
@@ -234,7 +234,7 @@ impl Device {
         self.write_end(false);
     }
 
-    /// Results of counters are not waited for from here on.
+    /// Stops waiting for results of counters.
     pub fn stop_counting(&self) {
         if let Some(counters) = self.counters {
             counters.stop_waiting();

@@ -1,4 +1,4 @@
-//! The devices of the process, and what concerns all of them.
+//! Keeps the devices of the process, and does what concerns all of them.
 
 use crate::api::functions::DeviceFunctions;
 use crate::api::instance::Instance;
@@ -12,8 +12,8 @@ pub static DEVICES: Devices<Device> = Devices::new();
 /// The process that made a device last.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// The device of a handle together with a function of the next layer. Both exist in every hook that the program can
-/// reach: hooks are given out only for functions that the next layer has.
+/// Returns the device of a handle together with a function of the next layer. Both exist in every hook that the
+/// program can reach, as hooks are given out only for functions that the next layer has.
 ///
 /// # Safety
 /// `handle` is live.
@@ -27,14 +27,14 @@ pub unsafe fn with<F>(
     Some((device, function(device.functions)?))
 }
 
-/// Lets the threads of all devices end at the exit of the process, with what has finished. Handlers run in the reverse
-/// order of their registration: this one is registered when a driver has made a device, and so it runs while the
-/// driver still works.
+/// Ends the threads of all devices at the exit of the process, with what has finished. Handlers run in the reverse
+/// order of their registration: this one is registered when a driver has made a device, so it runs while the driver
+/// still works.
 pub fn stop_at_exit() {
     extern "C" fn stop() {
         guard(|| {
             if PROCESS.load(Relaxed) != std::process::id() {
-                // A forked child has none of our threads, and what is pending is its parent's.
+                // A forked child has none of the threads, and what is pending is its parent's.
                 return;
             }
             DEVICES.try_for_each(|device| {
@@ -50,8 +50,8 @@ pub fn stop_at_exit() {
     }
 }
 
-/// An instance is about to be destroyed: its driver must not be asked for anything any more, even if the program has
-/// left devices behind.
+/// Stops the devices of an instance that is about to be destroyed: its driver must not be asked for anything any
+/// more, even if the program has left devices behind.
 pub fn stop_instance(instance: &'static Instance) {
     DEVICES.for_each(|device| {
         if std::ptr::eq(device.instance, instance) {
@@ -61,7 +61,7 @@ pub fn stop_instance(instance: &'static Instance) {
     });
 }
 
-/// Collects what has finished on all devices; true when nothing is pending any more.
+/// Collects what has finished on all devices; returns true when nothing is pending any more.
 pub fn flush_all() -> bool {
     let mut is_done = true;
     DEVICES.for_each(|device| {

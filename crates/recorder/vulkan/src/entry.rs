@@ -1,4 +1,4 @@
-//! How the loader finds the hooks.
+//! Tells the loader and the shared hooks what this layer is.
 
 use crate::api::device_plan::RecordingPlan;
 use crate::api::functions::DeviceFunctions;
@@ -8,7 +8,7 @@ use crate::api::physical_device::PhysicalDevice;
 use crate::device::Device;
 use crate::devices::{self, DEVICES};
 use crate::hooks::{
-    bindings, commands, host_calls, images, kernels, memory, timed_calls, transfers, work,
+    bindings, commands, host_calls, images, kernels, memory, opaque, timed_calls, transfers,
 };
 use crate::recorder::recorder;
 use ash::vk;
@@ -17,7 +17,7 @@ use gapscope_vulkan_layer::devices::Devices;
 use gapscope_vulkan_layer::layer::{self, Layer, NewDevice};
 use gapscope_vulkan_layer::{entry, own_hooks};
 
-/// The one symbol that the loader looks for.
+/// Answers the loader: this is the one symbol that it looks for.
 ///
 /// # Safety
 /// Called by the loader with its structure.
@@ -114,7 +114,7 @@ own_hooks! {
     "vkMapMemory2" | "vkMapMemory2KHR" => memory::map_memory2,
     "vkCreateImage" => images::create_image,
     "vkDestroyImage" => images::destroy_image,
-    name => work::hook(name).or_else(|| timed_calls::hook(name))
+    name => opaque::hook(name).or_else(|| timed_calls::hook(name))
 }
 
 #[cfg(test)]

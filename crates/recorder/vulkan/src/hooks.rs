@@ -1,5 +1,6 @@
-//! What the program calls instead of the next layer: what this layer does in the hooks that it shares with the layer that captures
-//! ([`objects`], [`commands`], [`submit`]), and hooks of its own, one file for each group.
+//! The functions that the program calls instead of the next layer's: what this layer does in the hooks that it shares
+//! with the layer that captures ([`objects`], [`commands`], [`submit`]), and hooks of its own, one file for each
+//! group.
 
 pub mod bindings;
 pub mod command;
@@ -10,7 +11,7 @@ pub mod kernels;
 pub mod labels;
 pub mod memory;
 pub mod objects;
+pub mod opaque;
 pub mod submit;
 pub mod timed_calls;
 pub mod transfers;
-pub mod work;

@@ -1,4 +1,4 @@
-//! The program's objects: what is known of each, by its handle.
+//! Keeps what is known of the program's objects, by their handles.
 
 pub mod descriptors;
 pub mod images;

@@ -1,4 +1,4 @@
-//! Pipeline barriers.
+//! Records pipeline barriers.
 
 use ash::vk;
 

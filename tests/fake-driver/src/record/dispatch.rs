@@ -1,4 +1,4 @@
-//! Dispatches, and what is bound for them.
+//! Records dispatches, and what is bound for them.
 
 use ash::vk::{self, BufferUsageFlags};
 

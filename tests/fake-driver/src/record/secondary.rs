@@ -1,4 +1,4 @@
-//! Execution of secondary command buffers.
+//! Records the execution of secondary command buffers.
 
 use ash::vk;
 
@@ -30,7 +30,7 @@ pub unsafe extern "system" fn execute_commands(
             };
             execute(CALL, recording, secondary);
         }
-        // What was bound is undefined after the call.
+        // Bindings are undefined after the call.
         (recording.compute_pipeline, recording.graphics_pipeline) = (None, None);
     });
 }

@@ -1,4 +1,4 @@
-//! Pipeline stages.
+//! Converts pipeline stages.
 
 use ash::vk::{self, QueueFlags};
 
@@ -19,7 +19,7 @@ pub fn widen(stages: vk::PipelineStageFlags) -> vk::PipelineStageFlags2 {
     vk::PipelineStageFlags2::from_raw(stages.as_raw().into())
 }
 
-/// Whether a stage mask waits for the end of earlier work and not only for its start.
+/// Returns whether a stage mask waits for the end of earlier work and not only for its start.
 pub fn waits_for_work(stages: vk::PipelineStageFlags2) -> bool {
     let no_work = vk::PipelineStageFlags2::TOP_OF_PIPE | vk::PipelineStageFlags2::HOST;
     !no_work.contains(stages)

@@ -1,4 +1,4 @@
-//! Timestamps and their queries.
+//! Records timestamps and their queries.
 
 use ash::vk::{self, BufferUsageFlags};
 
@@ -27,7 +27,7 @@ pub unsafe extern "system" fn reset_query_pool(
     });
 }
 
-/// A range of queries which the submission will use.
+/// Returns a range of queries which the submission will use.
 pub fn query_range(
     call: &str,
     recording: &mut Recording,

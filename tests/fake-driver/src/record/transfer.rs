@@ -1,4 +1,4 @@
-//! Transfers between buffers.
+//! Records transfers between buffers.
 
 use ash::vk::{self, BufferUsageFlags};
 
@@ -146,7 +146,7 @@ pub unsafe extern "system" fn update_buffer(
     });
 }
 
-/// A transfer with an image.
+/// Records a transfer with an image.
 pub unsafe fn image_transfer(call: &str, buffer: vk::CommandBuffer, bytes: u64) {
     record(call, buffer, TRANSFER, |_, recording| {
         recording

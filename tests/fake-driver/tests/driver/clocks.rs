@@ -53,7 +53,7 @@ fn a_narrow_coarse_clock_wraps() {
     }
 }
 
-/// The offered domains, and the device's and the raw clock's times in one sample.
+/// Returns the offered domains, and the device's and the raw clock's times in one sample.
 fn domains_and_sample() -> (Vec<vk::TimeDomainKHR>, [u64; 2]) {
     let gpu = Gpu::new();
     let host = ash::ext::calibrated_timestamps::Instance::new(&gpu.entry, &gpu.instance);
@@ -94,7 +94,7 @@ fn the_raw_clock_may_be_the_only_one_of_the_host() {
                 vk::TimeDomainKHR::CLOCK_MONOTONIC_RAW
             ]
         );
-        // Twice as fast and in ticks of two nanoseconds.
+        // The clock is twice as fast and in ticks of two nanoseconds.
         assert!((before..=after).contains(&device), "{device}");
         assert!(raw <= clock_ns(libc::CLOCK_MONOTONIC_RAW));
     };

@@ -1,4 +1,4 @@
-//! Devices: the next layer's functions for each, and what is known of its objects.
+//! Composes what is known of a logical device: the next layer's functions, and the program's objects.
 
 use std::ffi::{CStr, c_void};
 use std::sync::{Mutex, RwLock};
@@ -14,36 +14,38 @@ use gapscope_vulkan_layer::loader::{GetDeviceProcAddr, SetDeviceLoaderData};
 use gapscope_vulkan_layer::physical_device::PhysicalDevice;
 
 use crate::api::features;
-use crate::hooks::refused::RefusedCommands;
+use crate::api::refused::RefusedCommands;
 use crate::objects::Objects;
 
-/// A device. It is leaked: hooks may still run on other threads.
+/// A logical device. It is leaked: hooks may still run on other threads.
 pub struct Device {
     pub handle: vk::Device,
     /// The next layer's functions, for calls of the program.
     pub functions: &'static DeviceFunctions,
     pub refused: RefusedCommands,
-    /// The same functions for calls of ours, those of later versions by whichever name the next layer has. One that it lacks aborts.
+    /// The same functions for calls of the layer, those of later versions by whichever name the next layer has. A
+    /// function that the next layer lacks aborts.
     pub next: ash::Device,
-    /// Makes command buffers of ours usable for the layers below.
+    /// Makes command buffers of the layer usable for the layers below.
     pub set_loader_data: Option<SetDeviceLoaderData>,
     pub families: Vec<vk::QueueFamilyProperties>,
     pub memory: vk::PhysicalDeviceMemoryProperties,
     pub timestamp_period_ns: f32,
-    /// What a capture says of it.
+    /// The description of the device in a capture.
     pub described: model::Device,
-    /// Several GPUs behind one device.
+    /// Whether several GPUs are behind the device.
     pub is_group: bool,
     pub queues: Mutex<Vec<Queue>>,
     pub command_pools: CommandPools,
     pub objects: Objects,
-    /// Held by those who wait for queues, who must be alone with them.
+    /// Held by threads that wait for queues, which must be alone with them.
     pub waits: RwLock<()>,
 }
 
 pub static DEVICES: Devices<Device> = Devices::new();
 
-/// Finds functions of the next layer, by their names or those that they have as an extension or in a later version.
+/// Returns a function that finds functions of the next layer, by their names or those that they have as an extension
+/// or in a later version.
 ///
 /// # Safety
 /// `device` has been made by the next layer, to which `get` belongs.

@@ -1,4 +1,4 @@
-//! What a program asked a device for, for the capture's header.
+//! Describes a device and what a program asked it for, for the capture's header.
 
 mod names;
 
@@ -6,12 +6,12 @@ use std::ffi::CStr;
 
 use ash::vk;
 use gapscope_capture::model;
-use gapscope_vulkan_layer::arguments::{find, slice, text_in};
+use gapscope_vulkan_layer::arguments::{chain, find, slice, text_in};
 use gapscope_vulkan_layer::physical_device::PhysicalDevice;
 
 use names::{CORE, STRUCTURES};
 
-/// The names of the extensions in a create-info.
+/// Returns the names of the extensions in a create-info.
 ///
 /// # Safety
 /// The create-info is valid.
@@ -29,7 +29,7 @@ unsafe fn extensions(info: &vk::DeviceCreateInfo<'_>) -> Vec<String> {
     }
 }
 
-/// The device stands for several GPUs.
+/// Returns whether the device stands for several GPUs.
 ///
 /// # Safety
 /// The create-info is valid.
@@ -80,7 +80,7 @@ pub unsafe fn describe(physical: PhysicalDevice, info: &vk::DeviceCreateInfo<'_>
     }
 }
 
-/// The names of the features that are enabled, each once.
+/// Returns the names of the features that are enabled, each once.
 ///
 /// # Safety
 /// The create-info is valid.
@@ -91,17 +91,15 @@ unsafe fn enabled(info: &vk::DeviceCreateInfo<'_>) -> Vec<String> {
         if !info.p_enabled_features.is_null() {
             add(&mut names, info.p_enabled_features.cast(), CORE);
         }
-        let mut node = info.p_next.cast::<vk::BaseInStructure<'_>>();
-        while !node.is_null() {
-            let kind = (*node).s_type;
+        for structure in chain(info.p_next) {
+            let kind = (*structure).s_type;
             let known = match kind {
                 vk::StructureType::PHYSICAL_DEVICE_FEATURES_2 => Some(CORE),
                 kind => (STRUCTURES.iter().find(|(known, _)| *known == kind)).map(|known| known.1),
             };
             if let Some(known) = known {
-                add(&mut names, node.add(1).cast(), known);
+                add(&mut names, structure.add(1).cast(), known);
             }
-            node = (*node).p_next;
         }
     }
     names.sort_unstable();
@@ -110,7 +108,7 @@ unsafe fn enabled(info: &vk::DeviceCreateInfo<'_>) -> Vec<String> {
 }
 
 /// # Safety
-/// At `first` are as many words as there are names.
+/// Adds the names of the features that are set.
 unsafe fn add(enabled: &mut Vec<&'static str>, first: *const vk::Bool32, names: &[&'static str]) {
     // SAFETY: as the caller promises.
     let values = unsafe { slice(first, names.len() as u32) };

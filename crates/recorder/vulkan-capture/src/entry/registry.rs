@@ -1,4 +1,4 @@
-//! Every command of the registry that acts is kept, refused, or listed here with the reason.
+//! Tests that every command of the registry that acts is kept, refused, or listed here with the reason.
 
 use gapscope_vulkan_layer::{entry, registry};
 

@@ -1,10 +1,10 @@
-//! Barriers as a capture keeps them, in the words of synchronization2.
+//! Turns barriers into those that a capture keeps, in the words of synchronization2.
 
 use ash::vk;
 use gapscope_capture::model::Dependency;
 use gapscope_vulkan_layer::barriers::{Barriers, Barriers1};
 
-use crate::command::{Barrier, BufferBarrier};
+use crate::objects::command::{Barrier, BufferBarrier};
 
 /// # Safety
 /// The program's own structures, during its call.
@@ -43,7 +43,7 @@ pub unsafe fn barrier(barriers: Barriers<'_>) -> Barrier {
     kept
 }
 
-/// The barrier of a wait for events.
+/// Returns the barrier of a wait for events.
 ///
 /// # Safety
 /// The program's own structures, during its call.

@@ -1,4 +1,4 @@
-//! What dispatches run with: pipelines, descriptor sets, pushed descriptors and constants.
+//! Keeps what dispatches run with: descriptor sets, pushed descriptors and push constants.
 
 use std::ffi::c_void;
 
@@ -8,8 +8,8 @@ use gapscope_vulkan_layer::command::PushedDescriptors;
 use gapscope_vulkan_layer::descriptors::{for_each_in_template, for_each_written};
 
 use crate::api::device::Device;
-use crate::command::Command;
 use crate::hooks::command::commands;
+use crate::objects::command::Command;
 
 pub fn bind_sets(
     device: &Device,
@@ -44,7 +44,7 @@ pub unsafe fn push_descriptors(
     ))
 }
 
-/// `None`: the layout or the template is not known.
+/// Returns `None` if the layout or the template is not known.
 ///
 /// # Safety
 /// The descriptors are the program's, during its call.

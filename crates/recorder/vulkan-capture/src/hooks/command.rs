@@ -1,20 +1,20 @@
-//! Hooks that keep a command.
+//! The body of hooks that keep a command.
 
 use ash::vk::{self, Handle};
 use gapscope_vulkan_layer::handles::lock;
 
 use crate::api::device::{DEVICES, Device};
-use crate::command::Command;
+use crate::objects::command::Command;
 use crate::window;
 
-/// Adds a command to what is known of a command buffer.
+/// Adds a command to a command buffer.
 pub fn add(device: &Device, buffer: vk::CommandBuffer, command: Command) {
     if let Some(state) = device.objects.command_buffers.get(buffer.as_raw()) {
         lock(&state).commands.push(command);
     }
 }
 
-/// The same in a hook: gives the device.
+/// Adds a command in a hook, and returns the device.
 ///
 /// # Safety
 /// The command buffer is live.
@@ -24,11 +24,12 @@ pub unsafe fn push(
 ) -> Option<&'static Device> {
     // SAFETY: as the caller promises.
     let device = unsafe { DEVICES.get(buffer) }?;
-    window::keep(|| add(device, buffer, command(device)));
+    window::follow(|| add(device, buffer, command(device)));
     Some(device)
 }
 
-/// Defines hooks that keep a command, each with the device at hand, and then call the next layer's function of their name.
+/// Defines hooks that keep a command, each with the device at hand, and then call the next layer's function of their
+/// name.
 macro_rules! commands {
     ($(fn $hook:ident($($argument:ident: $type:ty),* $(,)?) = |$device:pat_param| $command:expr;)+) => {$(
         pub unsafe extern "system" fn $hook(buffer: ash::vk::CommandBuffer $(, $argument: $type)*) {

@@ -1,4 +1,4 @@
-//! What is kept of command buffers, and of the commands that both layers follow.
+//! Keeps command buffers, and the commands that both layers follow.
 
 use ash::vk::{self, Handle};
 use gapscope_capture::model::{self, CopyRegion};
@@ -9,9 +9,9 @@ use gapscope_vulkan_layer::handles::lock;
 use gapscope_vulkan_layer::layer::{self, CommandHooks};
 
 use crate::api::device::Device;
-use crate::command::Command;
 use crate::hooks::command::{add, commands};
 use crate::hooks::{barriers, bindings};
+use crate::objects::command::Command;
 use crate::window;
 
 impl CommandHooks for Device {
@@ -52,7 +52,7 @@ impl CommandHooks for Device {
             let Some((device, next)) = layer::find::<Device, _>(handle, function) else {
                 return;
             };
-            window::keep(|| {
+            window::follow(|| {
                 if let Some(command) = kept(device, command) {
                     add(device, handle, command);
                 }
@@ -62,7 +62,7 @@ impl CommandHooks for Device {
     }
 
     unsafe fn record_label(&'static self, handle: vk::CommandBuffer, label: Label<'_>) {
-        window::keep(|| {
+        window::follow(|| {
             let label = match label {
                 Label::Begin(text) => model::Label::Begin(text.into_owned()),
                 Label::End => model::Label::End,
@@ -81,7 +81,7 @@ impl Device {
     }
 }
 
-/// A command as it is kept; `None`: it does not matter to what compute does.
+/// Returns a command as it is kept, or `None` if it does not matter to compute.
 ///
 /// # Safety
 /// The command is the program's, during its call.

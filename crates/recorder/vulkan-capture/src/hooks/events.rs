@@ -1,9 +1,9 @@
-//! Events as command buffers set and reset them.
+//! Keeps how command buffers set and reset events.
 
 use ash::vk;
 
-use crate::command::Command;
 use crate::hooks::command::commands;
+use crate::objects::command::Command;
 
 commands! {
     fn cmd_set_event(event: vk::Event, stages: vk::PipelineStageFlags) = |_| Command::SetEvent(event);

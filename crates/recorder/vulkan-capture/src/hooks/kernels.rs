@@ -1,4 +1,4 @@
-//! Pipeline layouts as programs make them.
+//! Keeps pipeline layouts as programs create and destroy them.
 
 use std::sync::Arc;
 

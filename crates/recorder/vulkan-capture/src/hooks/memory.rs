@@ -1,4 +1,4 @@
-//! Buffers get a usage more: to be copied from.
+//! Gives buffers one more usage: to be copied from.
 
 use ash::vk;
 use gapscope_vulkan_layer::arguments::find;
@@ -13,7 +13,7 @@ struct Usage2 {
     usage: u64,
 }
 
-/// The usage that the program asked for, and whether it is in the chain.
+/// Returns the usage that the program asked for, and whether it is in the chain.
 ///
 /// # Safety
 /// `info` is valid.
@@ -28,7 +28,7 @@ pub unsafe fn usage(info: &vk::BufferCreateInfo<'_>) -> (u64, bool) {
 
 pub const SOURCE: u64 = vk::BufferUsageFlags::TRANSFER_SRC.as_raw() as u64;
 
-/// The create-info with our usage, too; `None`: it is left as it is.
+/// Returns the create-info with the layer's usage added, or `None` if it is left as it is.
 ///
 /// # Safety
 /// `info` is valid.
@@ -36,7 +36,7 @@ pub unsafe fn with_source<'a>(info: &vk::BufferCreateInfo<'a>) -> Option<vk::Buf
     // SAFETY: as the caller promises.
     let (asked, is_chained) = unsafe { usage(info) };
     let is_protected = info.flags.contains(vk::BufferCreateFlags::PROTECTED);
-    // A usage in the chain is the program's memory, which may be constant: it is left alone.
+    // A usage in the chain is the program's memory, which may be constant, so it is left alone.
     if is_chained || is_protected || asked & SOURCE != 0 {
         return None;
     }

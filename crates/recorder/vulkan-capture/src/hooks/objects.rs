@@ -1,4 +1,4 @@
-//! What is kept when programs make and destroy objects.
+//! Keeps the objects that programs make and destroy.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -9,7 +9,7 @@ use gapscope_vulkan_layer::layer::{ObjectHooks, SemaphoreInfo, TimedCall};
 
 use crate::api::device::Device;
 use crate::hooks::memory::{self, SOURCE};
-use crate::objects::kernels::Module;
+use crate::objects::kernels::{Module, Pipeline};
 use crate::objects::memory::{Buffer, Memory, refusal};
 use crate::objects::{Contents, Semaphore};
 use crate::window;
@@ -94,12 +94,14 @@ impl ObjectHooks for Device {
         pipeline: vk::Pipeline,
         info: &vk::ComputePipelineCreateInfo<'_>,
     ) {
+        let objects = &self.objects;
+        let Some(layout) = objects.pipeline_layouts.get(info.layout.as_raw()) else {
+            return;
+        };
+        let module = objects.modules.get(info.stage.module.as_raw());
         // SAFETY: as the caller promises.
-        if let Some(new) = unsafe { self.objects.pipeline(pipeline, info) } {
-            self.objects
-                .pipelines
-                .insert(pipeline.as_raw(), Arc::new(new));
-        }
+        let new = unsafe { Pipeline::from_info(pipeline, info, layout, module) };
+        objects.pipelines.insert(pipeline.as_raw(), Arc::new(new));
     }
 
     fn remove_pipeline(&self, pipeline: vk::Pipeline) {
@@ -151,6 +153,6 @@ impl ObjectHooks for Device {
     }
 
     fn follow(work: impl FnOnce()) {
-        window::keep(work);
+        window::follow(work);
     }
 }

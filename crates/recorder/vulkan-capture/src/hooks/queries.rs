@@ -1,9 +1,10 @@
-//! Queries: they touch no memory that a capture holds, but what has some cannot be recorded a second time.
+//! Notes queries: they touch no memory that a capture holds, but a command buffer with some cannot be recorded a
+//! second time.
 
 use ash::vk;
 
-use crate::command::Command;
 use crate::hooks::command::commands;
+use crate::objects::command::Command;
 
 commands! {
     fn cmd_begin_query(pool: vk::QueryPool, query: u32, flags: vk::QueryControlFlags) = |_| Command::Once;

@@ -1,4 +1,4 @@
-//! What hands work to queues, and what waits for them.
+//! Captures submissions, and keeps the program's waits for queues and the layer's apart.
 
 use std::cell::Cell;
 use std::sync::PoisonError;
@@ -8,7 +8,7 @@ use gapscope_vulkan_layer::command::Label;
 use gapscope_vulkan_layer::layer::QueueHooks;
 
 use crate::api::device::Device;
-use crate::window::{self, Batches, Call};
+use crate::window::{self, SubmitCall, SubmitInfos};
 
 impl Device {
     /// # Safety
@@ -16,10 +16,10 @@ impl Device {
     unsafe fn submit_batches(
         &'static self,
         queue: vk::Queue,
-        batches: Batches<'_>,
+        batches: SubmitInfos<'_>,
         fence: vk::Fence,
     ) -> vk::Result {
-        let call = Call {
+        let call = SubmitCall {
             device: self,
             queue,
             batches,
@@ -45,7 +45,7 @@ impl QueueHooks for Device {
         next: vk::PFN_vkQueueSubmit,
     ) -> vk::Result {
         // SAFETY: as the caller promises.
-        unsafe { self.submit_batches(queue, Batches::One(infos, next), fence) }
+        unsafe { self.submit_batches(queue, SubmitInfos::One(infos, next), fence) }
     }
 
     unsafe fn submit2(
@@ -56,7 +56,7 @@ impl QueueHooks for Device {
         next: vk::PFN_vkQueueSubmit2,
     ) -> vk::Result {
         // SAFETY: as the caller promises.
-        unsafe { self.submit_batches(queue, Batches::Two(infos, next), fence) }
+        unsafe { self.submit_batches(queue, SubmitInfos::Two(infos, next), fence) }
     }
 
     unsafe fn bind_sparse(

@@ -1,4 +1,4 @@
-//! Command pools and command buffers as programs create, begin, reset and free them.
+//! Hooks of command pools and command buffers: how programs create, begin, reset and free them.
 
 use ash::vk;
 use ash::vk::Handle;

@@ -1,4 +1,4 @@
-//! Commands as programs record them. This is the hot path: nothing here takes a lock, allocates or enters the kernel.
+//! Hooks of commands. This is the hot path: nothing here takes a lock, allocates or enters the kernel.
 
 use std::ffi::c_void;
 

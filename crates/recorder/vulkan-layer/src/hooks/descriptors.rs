@@ -1,4 +1,4 @@
-//! Descriptor sets as programs allocate, update and free them, with their layouts and update templates.
+//! Hooks of descriptor sets, their layouts and their update templates.
 
 use std::ffi::c_void;
 

@@ -1,4 +1,4 @@
-//! Devices as programs create and destroy them, and their queues.
+//! Hooks of devices and their queues.
 
 use ash::vk;
 use ash::vk::Handle;

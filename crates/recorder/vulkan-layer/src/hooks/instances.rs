@@ -1,4 +1,4 @@
-//! Instances as programs create and destroy them.
+//! Hooks of instances.
 
 use ash::vk;
 use ash::vk::Handle;

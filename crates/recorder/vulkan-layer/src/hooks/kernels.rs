@@ -1,4 +1,4 @@
-//! Shader modules and compute pipelines as programs create and destroy them.
+//! Hooks of shader modules and compute pipelines.
 
 use ash::vk;
 
@@ -43,7 +43,7 @@ hooks! {
         let result = call(handle, cache, count, infos, allocator, out);
         L::guard(|| {
             device.finish_timer(timer, TimedCall::CreatePipelines, result, None);
-            // Those that could not be made are null; the others are there, whatever the result.
+            // Pipelines that could not be made are null; the others exist, whatever the result.
             for (info, pipeline) in slice(infos, count).iter().zip(slice(out, count)) {
                 if *pipeline != vk::Pipeline::null() {
                     device.add_pipeline(*pipeline, info);

@@ -1,4 +1,4 @@
-//! Debug labels and object names. The program may set them even where the driver does not know them.
+//! Hooks of debug labels and object names, which programs may set even where the driver does not know them.
 
 use ash::vk;
 

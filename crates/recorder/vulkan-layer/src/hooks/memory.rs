@@ -1,4 +1,4 @@
-//! Device memory and buffers as programs allocate, create, bind and free them.
+//! Hooks of device memory and buffers.
 
 use ash::vk;
 

@@ -1,4 +1,4 @@
-//! Submissions, waits for queues, and semaphores.
+//! Hooks of submissions, waits for queues, and semaphores.
 
 use ash::vk;
 
@@ -6,7 +6,7 @@ use super::{Allocator, hooks};
 use crate::arguments::{find, slice};
 use crate::layer::SemaphoreInfo;
 
-/// Whether a program passes null instead of an array that is not empty: the driver answers that.
+/// Returns whether a program passes null instead of an array that is not empty: the driver answers that.
 fn is_missing<T>(array: *const T, count: u32) -> bool {
     count > 0 && array.is_null()
 }

@@ -1,5 +1,5 @@
-//! What the layer adds to a device that the program makes: the extension that reads both clocks, host query reset, and performance
-//! queries where the user asked for counters.
+//! Plans what the layer adds to a device that the program makes: the extension that reads both clocks, host query
+//! reset, and performance queries where the user asked for counters.
 
 use crate::api::arguments::slice;
 use crate::api::features::{self, ChainWithHostQueryReset, HostQueryReset};
@@ -9,14 +9,14 @@ use ash::vk;
 use gapscope_vulkan_layer::layer::DevicePlan;
 use std::ffi::{CStr, c_char};
 
-/// How the program's VkDeviceCreateInfo is changed.
+/// The changes to the program's VkDeviceCreateInfo.
 pub struct RecordingPlan {
     extensions: Vec<*const c_char>,
-    /// The clocks can be read together.
+    /// Whether the device and host clocks can be read together.
     pub calibrated: bool,
-    /// Queries can be reset from the host.
+    /// Whether queries can be reset from the host.
     pub host_query_reset: bool,
-    /// Why not, where that would be better.
+    /// Why queries cannot be reset from the host, where that would be better.
     pub no_host_query_reset: Option<&'static str>,
     adds_calibration: bool,
     adds_extension: bool,
@@ -27,7 +27,7 @@ pub struct RecordingPlan {
 /// Whether performance queries are added.
 enum CounterPlan {
     NotAsked,
-    /// They cannot be had, for this reason.
+    /// Performance queries are not available, for this reason.
     Refused(&'static str),
     Added(vk::PhysicalDevicePerformanceQueryFeaturesKHR<'static>),
 }
@@ -35,9 +35,9 @@ enum CounterPlan {
 /// How host query reset is added to the program's features.
 enum AddReset {
     No,
-    /// As a structure of its own before the chain.
+    /// Host query reset is a structure of its own before the chain.
     Before(vk::PhysicalDeviceHostQueryResetFeatures<'static>),
-    /// In a copy of the program's structure.
+    /// Host query reset is set in a copy of the program's structure.
     Inside(ChainWithHostQueryReset),
 }
 
@@ -98,7 +98,7 @@ impl RecordingPlan {
         plan
     }
 
-    /// Adds performance queries. `used`: the program has them itself.
+    /// Adds performance queries, unless the program uses them itself (`used`).
     fn add_counters(&mut self, physical: PhysicalDevice, used: bool) {
         let possible = match used {
             true => Err("the program uses VK_KHR_performance_query itself"),
@@ -120,10 +120,10 @@ impl RecordingPlan {
         };
     }
 
-    /// Whether performance queries were added. `None`: they were not asked for.
+    /// Returns whether performance queries were added, or `None` if the user did not ask for them.
     ///
     /// # Errors
-    /// They could not be, for this reason.
+    /// Returns the reason why they could not be added.
     pub fn counters(&self) -> Option<Result<(), &'static str>> {
         match &self.counters {
             CounterPlan::NotAsked => None,

@@ -1,4 +1,4 @@
-//! Host calls that may take long and of which nothing but the time is recorded: one line each.
+//! A table of the host calls that may take long and of which only the time is recorded.
 
 use gapscope_vulkan_layer::function_table;
 use gapscope_vulkan_layer::table::Pointer;

@@ -1,10 +1,11 @@
-//! Every command of the registry that acts is hooked, or listed here with the reason; so is each function of queues.
+//! Tests that every command of the registry that acts and every function of queues is hooked, or listed here with the
+//! reason.
 
 use crate::device::Device;
-use crate::hooks::{timed_calls, work};
+use crate::hooks::{opaque, timed_calls};
 use gapscope_vulkan_layer::{entry, registry};
 
-/// Commands outside of render passes that act and functions of queues, which have no hook.
+/// Commands outside of render passes that act, and functions of queues, which have no hook.
 const NOT_HOOKED: &[(&str, &[&str])] = &[
     (
         "part of the video coding scope, which is timed as a whole",
@@ -100,7 +101,7 @@ fn a_command_is_hooked_by_all_its_names_or_by_none() {
 
 #[test]
 fn parameters_have_the_types_of_the_registry() {
-    registry::check_table(work::FUNCTIONS);
+    registry::check_table(opaque::FUNCTIONS);
     registry::check_table(timed_calls::FUNCTIONS);
 }
 

@@ -1,4 +1,4 @@
-//! Shader objects and descriptor buffers as command buffers bind them.
+//! Records how command buffers bind shader objects and descriptor buffers.
 
 use crate::api::arguments::slice;
 use crate::hooks::command::command;
@@ -18,7 +18,7 @@ pub unsafe extern "system" fn bind_shaders(
             let shaders = slice(shaders, count);
             for (index, stage) in slice(stages, count).iter().enumerate() {
                 if stage.contains(vk::ShaderStageFlags::COMPUTE) {
-                    // Without shaders what was bound is unbound.
+                    // Without shaders the stage is unbound.
                     let shader = shaders.get(index).copied().unwrap_or_default();
                     state.kernel = state
                         .device

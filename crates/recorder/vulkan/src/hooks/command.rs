@@ -1,7 +1,7 @@
-//! What the hooks of this layer's own `vkCmd*` functions have in common.
+//! The body of the hooks of this layer's own `vkCmd*` functions.
 
-/// Calls the next layer's function; while the command buffer is recorded, `$start` runs before and `$record` after it.
-/// The state comes from a cache of the thread, so that the device is not looked up.
+/// Calls the next layer's function; while the command buffer is recorded, `$start` runs before and `$record` after
+/// it. The state comes from a cache of the thread, so that the device is not looked up.
 macro_rules! command {
     ($cb:ident, $($function:ident).+($($argument:expr),*), |$before:ident| $start:expr, |$state:ident, $token:pat_param| $record:expr) => {
         // SAFETY: the program's own call, which gives this thread the command buffer.

@@ -1,5 +1,5 @@
-//! What is recorded of the commands that both layers follow. This is the hot path: no lock, no system call and no allocation for a
-//! command.
+//! Records the commands that both layers follow. This is the hot path: a command takes no lock, no system call and no
+//! allocation.
 
 use crate::api::functions::DeviceFunctions;
 use crate::command_buffer::CommandBuffer;
@@ -53,7 +53,7 @@ impl CommandHooks for Device {
         }
     }
 
-    /// The state comes from a cache of the thread, so that the device is not looked up.
+    /// Records a command. The state comes from a cache of the thread, so that the device is not looked up.
     #[inline]
     unsafe fn record<F>(
         handle: vk::CommandBuffer,
@@ -90,7 +90,7 @@ impl CommandHooks for Device {
 }
 
 impl CommandBuffer {
-    /// Before a command; gives its queries.
+    /// Prepares for a command and returns its first query.
     ///
     /// # Safety
     /// The command is the program's, during its call.
@@ -120,7 +120,7 @@ impl CommandBuffer {
         }
     }
 
-    /// After a command, with its queries.
+    /// Records a command after the driver's function has run.
     ///
     /// # Safety
     /// The command is the program's, during its call.
@@ -169,7 +169,7 @@ impl CommandBuffer {
             } => {
                 let memory = &self.device.memory;
                 let bytes = match bytes {
-                    // To the end of the buffer, rounded down to whole words.
+                    // The fill goes to the end of the buffer, rounded down to whole words.
                     vk::WHOLE_SIZE => memory
                         .buffer_bytes(buffer)
                         .map(|all| all.saturating_sub(offset) & !3),
@@ -196,14 +196,14 @@ impl CommandBuffer {
                     if let Some(secondary) = unsafe { command_buffers::state(*cb) } {
                         self.execute(secondary, query);
                     }
-                    // All of them are timed together, with the first.
+                    // All secondary command buffers are timed together, with the first.
                     query = NO_QUERY;
                 }
             }
         }
     }
 
-    /// Writes a barrier with the stages of all its parts.
+    /// Records a barrier with the stages of all its parts.
     ///
     /// # Safety
     /// The program's own structures, during its call.

@@ -1,4 +1,4 @@
-//! Waits, polls, signals and presentation.
+//! Records waits, polls, signals and presentation.
 
 use crate::api::arguments::slice;
 use crate::device::Device;
@@ -68,7 +68,7 @@ device_hooks! {
         let timer = HostCallTimer::start(device.recorder);
         let result = call(handle, semaphore, value);
         guard(|| {
-            // The call succeeds whatever the value: what it found is said as for a fence.
+            // The call succeeds whatever the value, so its outcome is written as that of a fence would be.
             let is_done =
                 result != vk::Result::SUCCESS || device.semaphores.is_done(semaphore, *value);
             let found = if is_done {
@@ -86,7 +86,7 @@ device_hooks! {
         handle: vk::Device,
         info: *const vk::SemaphoreSignalInfo<'_>,
     ) -> vk::Result = |device, call| {
-        // Before the call: it must precede the work that it releases.
+        // The event is written before the call, as it must precede the work that the signal releases.
         guard(|| {
             let (semaphore, value) = ((*info).semaphore, (*info).value);
             if let Some(semaphore) = device.semaphores.with_value(semaphore, value) {

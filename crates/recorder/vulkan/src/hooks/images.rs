@@ -1,4 +1,4 @@
-//! Images as programs create and destroy them.
+//! Follows images as programs create and destroy them.
 
 use crate::device::Device;
 use ash::vk;

@@ -1,4 +1,4 @@
-//! Shader objects as programs create and destroy them.
+//! Records shader objects as programs create and destroy them.
 
 use crate::api::arguments::slice;
 use crate::device::Device;
@@ -22,7 +22,7 @@ device_hooks! {
         let result = call(handle, count, infos, allocator, out);
         guard(|| {
             timer.finish(HostCallKind::CreatePipelines, result);
-            // Those that could not be made are null; the others are there, whatever the result.
+            // Shaders that could not be made are null; the others exist, whatever the result.
             let made = slice(out.cast_const(), count);
             for (shader, info) in made.iter().zip(slice(infos, count)) {
                 let is_kernel = info.stage.contains(vk::ShaderStageFlags::COMPUTE);

@@ -1,4 +1,4 @@
-//! Debug labels and object names.
+//! Records debug labels and object names.
 
 use crate::command_buffers;
 use crate::device::Device;
@@ -9,7 +9,7 @@ use gapscope_spool::event::{Command, CommonEvent, LabelEdge, LabelScope, NO_QUER
 use gapscope_spool::{ids, monotonic_ns};
 use gapscope_vulkan_layer::command::Label;
 
-/// The edge of a label, and the id of its text; none for an end. A start label starts the recording.
+/// Returns the edge of a label and the id of its text; an end has no text. A start label starts the recorder.
 fn edge(recorder: &Recorder, label: &Label<'_>) -> (LabelEdge, ids::Text) {
     match label {
         Label::Begin(text) => (LabelEdge::Begin, recorder.text(text)),

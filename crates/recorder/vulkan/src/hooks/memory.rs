@@ -1,4 +1,4 @@
-//! The times in which programs map device memory.
+//! Records how long programs take to map device memory.
 
 use crate::device::Device;
 use crate::host_call::HostCallTimer;

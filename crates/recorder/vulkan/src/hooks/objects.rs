@@ -1,4 +1,4 @@
-//! What is recorded when programs make and destroy objects.
+//! Records the objects that programs make and destroy.
 
 use crate::device::Device;
 use crate::hooks::labels;

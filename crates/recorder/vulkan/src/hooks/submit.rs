@@ -1,10 +1,10 @@
-//! Queue submissions of the program.
+//! Records submissions, waits for queues and labels of queues.
 
 use crate::api::arguments::{find, slice};
 use crate::device::Device;
 use crate::hooks::labels;
 use crate::host_call::HostCallTimer;
-use crate::submission::{Batch, Batches, Semaphores, Target};
+use crate::submission::{Batch, Batches, Semaphores, SubmitTarget};
 use ash::vk;
 use gapscope_spool::event::HostCallKind;
 use gapscope_spool::hook::guard;
@@ -14,7 +14,7 @@ use std::ffi::c_void;
 
 /// `VkSubmitInfo` or `VkSubmitInfo2`.
 trait SubmitInfo: Clone {
-    /// How it lists a command buffer.
+    /// An entry of the list of command buffers.
     type Entry;
 
     /// # Safety
@@ -23,16 +23,16 @@ trait SubmitInfo: Clone {
 
     /// # Safety
     /// As for [`Self::command_buffers`]; the program is submitting it.
-    unsafe fn batch(&self, target: Target) -> Batch;
+    unsafe fn batch(&self, target: SubmitTarget) -> Batch;
 
-    /// A command buffer of ours in such a list.
+    /// Returns the entry of a command buffer of the layer.
     fn entry(command_buffer: vk::CommandBuffer) -> Self::Entry;
 
-    /// Lists other command buffers, which must live as long as it is used.
+    /// Lists other command buffers, which must live as long as the structure is used.
     fn set_command_buffers(&mut self, entries: &[Self::Entry]);
 }
 
-/// A submission of the program, in either form; `call` is the next layer's function.
+/// Passes on a submission of the program in either form; `call` is the next layer's function.
 ///
 /// # Safety
 /// The program's own call: the structures are valid until it returns.
@@ -46,7 +46,7 @@ unsafe fn submit<I: SubmitInfo>(
     let target = device
         .queues
         .get(handle)
-        .map(|queue| Target { device, queue });
+        .map(|queue| SubmitTarget { device, queue });
     // SAFETY: as the caller promises.
     let batches = target.and_then(|target| unsafe {
         if timer.start_ns().is_some() {
@@ -116,17 +116,17 @@ impl QueueHooks for Device {
             .queues
             .get(queue)
             .filter(|_| timer.start_ns().is_some())
-            .map(|queue| Target {
+            .map(|queue| SubmitTarget {
                 device: self,
                 queue,
             });
-        // Work may wait for it, and it for work.
+        // Other work may wait for the binding, and the binding for other work.
         let batches = target.and_then(|target| {
             // SAFETY: as the caller promises.
             let batch = |info: &vk::BindSparseInfo<'_>| unsafe {
                 let waits = slice(info.p_wait_semaphores, info.wait_semaphore_count);
                 let signals = slice(info.p_signal_semaphores, info.signal_semaphore_count);
-                Batch::of_semaphores(semaphores(target, info.p_next, waits, signals))
+                Batch::with_semaphores(semaphores(target, info.p_next, waits, signals))
             };
             guard(|| infos.iter().map(batch).collect::<Batches>())
         });
@@ -165,12 +165,12 @@ impl QueueHooks for Device {
     }
 }
 
-/// Semaphores with the values that the chain may give for them.
+/// Returns the semaphores with the values that the chain may give for them.
 ///
 /// # Safety
 /// The program's own structures, during its call.
 unsafe fn semaphores(
-    target: Target,
+    target: SubmitTarget,
     chain: *const c_void,
     waits: &[vk::Semaphore],
     signals: &[vk::Semaphore],
@@ -211,11 +211,11 @@ impl SubmitInfo for vk::SubmitInfo<'_> {
             .copied()
     }
 
-    unsafe fn batch(&self, target: Target) -> Batch {
+    unsafe fn batch(&self, target: SubmitTarget) -> Batch {
         // SAFETY: as the caller promises.
         unsafe {
-            // A device group has a mask for each command buffer, and what is submitted as protected must all be so: no
-            // brackets are added there.
+            // A device group has a mask for each command buffer, and what is submitted as protected must all be so:
+            // no brackets are added there.
             let group = find::<vk::DeviceGroupSubmitInfo<'_>>(
                 self.p_next,
                 vk::StructureType::DEVICE_GROUP_SUBMIT_INFO,
@@ -253,7 +253,7 @@ impl<'a> SubmitInfo for vk::SubmitInfo2<'a> {
             .map(|entry| entry.command_buffer)
     }
 
-    unsafe fn batch(&self, target: Target) -> Batch {
+    unsafe fn batch(&self, target: SubmitTarget) -> Batch {
         // SAFETY: as the caller promises.
         unsafe {
             let grouped = slice(self.p_command_buffer_infos, self.command_buffer_info_count)

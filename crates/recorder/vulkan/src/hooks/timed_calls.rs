@@ -1,4 +1,4 @@
-//! Host calls of which nothing but the time is recorded: those of [`crate::api::timed_calls`]'s table.
+//! Hooks of the host calls of which only the time is recorded: those of the table in [`crate::api::timed_calls`].
 
 use crate::api::timed_calls::timed_calls;
 use crate::devices::DEVICES;

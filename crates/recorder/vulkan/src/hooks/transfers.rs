@@ -1,4 +1,4 @@
-//! Copies from and to images.
+//! Records copies from and to images.
 
 use crate::api::arguments::slice;
 use crate::command_buffer::CommandBuffer;
@@ -7,9 +7,9 @@ use ash::vk;
 use gapscope_spool::event::{Command, Op};
 use gapscope_spool::ids::Buffer;
 
-/// Instead of a buffer: an image is copied.
+/// Stands for a buffer where an image is copied.
 const IMAGE: Buffer = Buffer::NONE;
-/// Writes a transfer; `bytes` is `None` where its size is not known.
+/// Records a transfer; `bytes` is `None` where its size is not known.
 pub fn transfer(
     state: &mut CommandBuffer,
     op: Op,

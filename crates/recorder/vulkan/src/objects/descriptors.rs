@@ -1,8 +1,8 @@
-//! Descriptor sets: which buffer ranges kernels can reach.
+//! Keeps which buffer ranges kernels can reach through descriptor sets.
 //!
 //! What a set holds at the moment in which it is bound is an immutable *content*, written once; a later update makes
-//! a new content. So binding it costs two words in the recording. (A set that is updated after it was bound, which needs
-//! `UPDATE_AFTER_BIND`, is recorded as it was when bound.)
+//! a new content. So binding a set costs two words in the command recording. (A set that is updated after it was
+//! bound, which needs `UPDATE_AFTER_BIND`, is recorded as it was when bound.)
 
 use crate::objects::memory::Memory;
 use crate::recorder::Recorder;
@@ -16,22 +16,23 @@ use gapscope_vulkan_layer::descriptors::{
 };
 use std::borrow::Cow;
 
-/// The buffer descriptors of a set, sorted by binding and element: those that have been written, and all dynamic ones.
+/// The buffer descriptors of a set, sorted by binding and element: those that have been written, and all dynamic
+/// ones.
 #[derive(Clone, Default)]
 pub struct Bindings {
     entries: Vec<Binding>,
-    /// The content as it is now; none: not written yet.
+    /// The present content; none if it has not been written yet.
     content: BindingContent,
-    /// Dynamic offsets that the written content needs.
+    /// How many dynamic offsets the written content needs.
     dynamic: u32,
 }
 
 /// What a set holds at one moment.
 #[derive(Clone, Copy, Default)]
-pub struct Content {
-    /// None: unknown.
+pub struct BoundContent {
+    /// None if the content is not known.
     pub id: BindingContent,
-    /// Dynamic offsets that it needs.
+    /// How many dynamic offsets the content needs.
     pub dynamic: u32,
 }
 
@@ -39,7 +40,7 @@ impl SetContents for Bindings {
     type Context = Memory;
     type Kept = Binding;
 
-    /// Each dynamic descriptor takes an offset when a set is bound, written or not.
+    /// Adds the dynamic descriptors: each takes an offset when a set is bound, written or not.
     fn new(layout: &SetLayout) -> Bindings {
         let dynamic = layout.bindings.iter().filter(|b| is_dynamic(b.kind));
         let entries = dynamic.flat_map(|binding| {
@@ -106,13 +107,13 @@ impl SetContents for Bindings {
 }
 
 impl Bindings {
-    /// Where the entry of a slot is, or would be.
+    /// Returns where the entry of a slot is, or would be inserted.
     fn find(&self, slot: Slot) -> Result<usize, usize> {
         self.entries
             .binary_search_by_key(&(slot.binding, slot.element), |e| (e.binding, e.element))
     }
 
-    /// Takes in descriptors that a command buffer pushes.
+    /// Adds descriptors that a command buffer pushes.
     ///
     /// # Safety
     /// They are the program's, during its call.
@@ -140,8 +141,8 @@ impl Bindings {
         }
     }
 
-    /// The content as it is now, which is written unless that has been done.
-    pub fn content(&mut self, recorder: &Recorder) -> Content {
+    /// Returns the present content, and writes it unless that has been done.
+    pub fn content(&mut self, recorder: &Recorder) -> BoundContent {
         if self.content == BindingContent::NONE {
             self.content = recorder.ids.content.next();
             let kinds = self.entries.iter().map(|entry| entry.kind as i32);
@@ -153,7 +154,7 @@ impl Bindings {
                 entries,
             });
         }
-        Content {
+        BoundContent {
             id: self.content,
             dynamic: self.dynamic,
         }

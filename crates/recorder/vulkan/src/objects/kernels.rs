@@ -1,4 +1,4 @@
-//! Shader modules, compute pipelines and shader objects: what kernels are.
+//! Keeps shader modules, compute pipelines and shader objects, and writes the kernels that they are.
 
 use crate::api::arguments::{self, inline_code, slice, text_at};
 use crate::handles::{Handles, lock};
@@ -20,7 +20,7 @@ struct Module {
     name: String,
 }
 
-/// Hashes of sources that have been written.
+/// The hashes of sources that have been written.
 static WRITTEN: Mutex<Option<HashSet<[u8; 16]>>> = Mutex::new(None);
 
 /// The kernels of a device.
@@ -42,12 +42,12 @@ impl Kernels {
         }
     }
 
-    /// The kernel of a pipeline; `None` where it is not known, as of graphics pipelines.
+    /// Returns the kernel of a pipeline; `None` where it is not known, as of graphics pipelines.
     pub fn kernel_of(&self, pipeline: vk::Pipeline) -> Option<ids::Kernel> {
         self.pipelines.get(pipeline.as_raw())
     }
 
-    /// The kernel of a shader object; `None` where it is not known, as of other stages.
+    /// Returns the kernel of a shader object; `None` where it is not known, as of other stages.
     pub fn kernel_of_shader(&self, shader: vk::ShaderEXT) -> Option<ids::Kernel> {
         self.shaders.get(shader.as_raw())
     }
@@ -60,7 +60,7 @@ impl Kernels {
         self.modules.remove(handle.as_raw());
     }
 
-    /// Names a module: the source of kernels that are made from now on.
+    /// Names a module, which is the source of kernels that are made from now on.
     pub fn name_module(&self, handle: vk::ShaderModule, name: &str) {
         self.modules
             .with(handle.as_raw(), |module| name.clone_into(&mut module.name));
@@ -175,7 +175,7 @@ impl Kernels {
     }
 }
 
-/// Specialisation constants as `id:hex`, joined by commas, in the order of their ids.
+/// Returns specialisation constants as `id:hex`, joined by commas, in the order of their ids.
 ///
 /// # Safety
 /// A non-null pointer is a valid VkSpecializationInfo.

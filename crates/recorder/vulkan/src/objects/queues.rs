@@ -1,4 +1,4 @@
-//! Queues that the program has asked for.
+//! Keeps the queues that the program has asked for.
 
 use crate::handles::HandleMap;
 use ash::vk;

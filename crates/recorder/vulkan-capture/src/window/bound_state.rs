@@ -1,4 +1,4 @@
-//! What is bound while a command buffer runs.
+//! Follows what is bound while a command buffer runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use ash::vk;
 use gapscope_vulkan_layer::descriptors::{Descriptor, SetLayout, is_dynamic};
 
 use crate::api::device::Device;
-use crate::command::Command;
 use crate::objects::Contents;
+use crate::objects::command::Command;
 use crate::objects::kernels::Pipeline;
 
-/// The state of a command buffer.
+/// The bindings of a command buffer.
 #[derive(Default)]
-pub struct Bound {
+pub struct BoundState {
     pub pipeline: Option<Arc<Pipeline>>,
     sets: HashMap<u32, BoundSet>,
     push_constants: Vec<u8>,
@@ -30,11 +30,11 @@ enum BoundSet {
     },
 }
 
-/// A set that the kernel needs is not known.
+/// The kernel needs a descriptor set that is not known.
 pub struct UnknownSet;
 
-impl Bound {
-    /// Takes a command in that sets something up; others change nothing.
+impl BoundState {
+    /// Follows a command that sets something up; others change nothing.
     pub fn set_up(&mut self, command: &Command) {
         match command {
             Command::Pipeline(pipeline) => self.pipeline.clone_from(pipeline),
@@ -79,14 +79,15 @@ impl Bound {
         }
     }
 
-    /// The first bytes of the push constants; those never set are 0.
+    /// Returns the first bytes of the push constants; those never set are 0.
     pub fn push_constants(&self, bytes: usize) -> Vec<u8> {
         let mut constants = self.push_constants.clone();
         constants.resize(bytes, 0);
         constants
     }
 
-    /// The descriptors of a binding, by their elements, with their dynamic offsets applied. What was never written is left out.
+    /// Returns the descriptors of a binding, by their elements, with their dynamic offsets applied. What was never
+    /// written is left out.
     pub fn descriptors(
         &self,
         device: &Device,

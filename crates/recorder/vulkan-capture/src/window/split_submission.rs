@@ -1,45 +1,49 @@
-//! A submission of which a window holds some dispatches only: it is cut into what runs before, in and after the window.
+//! Cuts a submission of which a window holds only some dispatches into what runs before, in and after the window.
 
 use std::ops::Range;
 
 use ash::vk::{self, Handle};
 use gapscope_vulkan_layer::handles::lock;
 
-use super::call::Call;
-use super::repeat::{is_repeatable, record};
+use super::rerecord::{is_repeatable, record};
 use super::staging::{Failure, Staging};
-use crate::command::Command;
+use super::submit_call::SubmitCall;
+use crate::objects::command::Command;
 
 /// A part of a command buffer.
-pub struct Part {
-    /// The number of its batch.
+pub struct BufferPart {
+    /// The number of the batch.
     pub batch: usize,
     /// The program's command buffer.
     pub of: vk::CommandBuffer,
-    /// Which of its commands.
+    /// Which commands of it belong to the part.
     pub commands: Range<usize>,
-    /// What is to be executed: the program's, if it is whole, or ours.
+    /// The command buffer that is to be executed: the program's, if the part is whole, or one of the layer.
     pub run: vk::CommandBuffer,
 }
 
 /// The parts of a submission, in their order.
 #[derive(Default)]
-pub struct Split {
-    pub before: Vec<Part>,
-    pub inside: Vec<Part>,
-    pub after: Vec<Part>,
+pub struct SplitSubmission {
+    pub before: Vec<BufferPart>,
+    pub inside: Vec<BufferPart>,
+    pub after: Vec<BufferPart>,
 }
 
 /// Where the window's first dispatch is, and what follows its last.
 struct Cuts {
-    /// Number of the command buffer, and of the command in it.
+    /// The numbers of the command buffer, and of the command in it.
     start: (usize, usize),
     end: (usize, usize),
 }
 
-impl Split {
-    /// Cuts a call around these of its dispatches; none: all of them are, or it cannot be cut.
-    pub fn of(call: &Call<'_>, dispatches: &Range<u64>, count: u64) -> Option<Split> {
+impl SplitSubmission {
+    /// Cuts a call around these of its dispatches; `None` if all of them are captured, or the call cannot be cut.
+    pub fn cut(
+        call: &SubmitCall<'_>,
+        dispatches: &Range<u64>,
+        count: u64,
+    ) -> Option<SplitSubmission> {
         if *dispatches == (0..count) || !call.can_have_others() {
             return None;
         }
@@ -48,7 +52,7 @@ impl Split {
             .flat_map(|(batch, list)| list.iter().map(move |buffer| (batch, *buffer)))
             .collect();
         let cuts = cuts(call, &buffers, dispatches, count)?;
-        let mut split = Split::default();
+        let mut split = SplitSubmission::default();
         for (index, (batch, buffer)) in buffers.iter().enumerate() {
             let state = call.device.objects.command_buffers.get(buffer.as_raw())?;
             let all = lock(&state).commands.len();
@@ -73,7 +77,7 @@ impl Split {
                         true => vk::CommandBuffer::null(),
                         false => *buffer,
                     };
-                    list.push(Part {
+                    list.push(BufferPart {
                         batch: *batch,
                         of: *buffer,
                         commands,
@@ -91,7 +95,7 @@ impl Split {
     /// The call is the program's own and has not been passed on.
     pub unsafe fn record(
         &mut self,
-        call: &Call<'_>,
+        call: &SubmitCall<'_>,
         family: u32,
         staging: &mut Staging,
     ) -> Result<(), Failure> {
@@ -110,9 +114,9 @@ impl Split {
     }
 }
 
-/// The command buffers of parts, by batch.
+/// Returns the command buffers of parts, by batch.
 pub fn lists<'a>(
-    parts: impl IntoIterator<Item = &'a Part>,
+    parts: impl IntoIterator<Item = &'a BufferPart>,
     batches: usize,
 ) -> Vec<Vec<vk::CommandBuffer>> {
     let mut lists = vec![Vec::new(); batches];
@@ -123,7 +127,7 @@ pub fn lists<'a>(
 }
 
 fn cuts(
-    call: &Call<'_>,
+    call: &SubmitCall<'_>,
     buffers: &[(usize, vk::CommandBuffer)],
     dispatches: &Range<u64>,
     count: u64,
@@ -138,7 +142,7 @@ fn cuts(
         let recorded = lock(&state);
         for (at, command) in recorded.commands.iter().enumerate() {
             if let Command::Secondary(_) = command {
-                // Its dispatches are counted, and in another command buffer.
+                // The dispatches of a secondary command buffer are counted, and cannot be cut here.
                 return None;
             }
             if !command.is_dispatch() {

@@ -1,4 +1,4 @@
-//! The records of objects, written once each, before what names them.
+//! Gives objects their numbers in a capture, and writes the record of each before what names it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use crate::api::device::Device;
 use crate::objects::kernels::{Module, Pipeline, PipelineLayout};
 use crate::objects::memory::{Buffer, Memory};
 
-/// The numbers that a capture has given to objects, and records that are to be written.
+/// The numbers that a capture has given to objects, and the records that are still to be written.
 #[derive(Default)]
-pub struct Numbers {
+pub struct ObjectIds {
     numbers: HashMap<Serial, u32>,
     counts: [u32; 7],
     queues: Vec<ash::vk::Queue>,
-    new: Vec<New>,
+    new: Vec<NewRecord>,
 }
 
-/// A record that is to be written, or what is to be written before one.
-enum New {
+/// A record that is still to be written.
+enum NewRecord {
     Record(Box<Record>),
-    /// A module, with its code.
+    /// A module, whose code is written first.
     Module(ModuleId, Arc<Module>),
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum ObjectKind {
     Memory,
     Buffer,
     Module,
@@ -41,9 +41,9 @@ enum Kind {
     Semaphore,
 }
 
-impl Numbers {
-    /// The number of an object, and whether it is new.
-    fn number(&mut self, serial: Serial, kind: Kind) -> (u32, bool) {
+impl ObjectIds {
+    /// Returns the number of an object, and whether it is new.
+    fn number(&mut self, serial: Serial, kind: ObjectKind) -> (u32, bool) {
         if let Some(number) = self.numbers.get(&serial) {
             return (*number, false);
         }
@@ -54,11 +54,11 @@ impl Numbers {
     }
 
     fn add(&mut self, record: Record) {
-        self.new.push(New::Record(Box::new(record)));
+        self.new.push(NewRecord::Record(Box::new(record)));
     }
 
     pub fn memory(&mut self, memory: &Memory) -> MemoryId {
-        let (id, is_new) = self.number(memory.serial, Kind::Memory);
+        let (id, is_new) = self.number(memory.serial, ObjectKind::Memory);
         if is_new {
             self.add(Record::Memory(model::Memory {
                 id: MemoryId(id),
@@ -69,10 +69,10 @@ impl Numbers {
         MemoryId(id)
     }
 
-    /// The buffer is bound to the memory at the offset.
+    /// Returns the number of a buffer that is bound to the memory at the offset.
     pub fn buffer(&mut self, buffer: &Buffer, memory: &Memory, offset: u64) -> BufferId {
         let memory = self.memory(memory);
-        let (id, is_new) = self.number(buffer.serial, Kind::Buffer);
+        let (id, is_new) = self.number(buffer.serial, ObjectKind::Buffer);
         if is_new {
             self.add(Record::Buffer(model::Buffer {
                 id: BufferId(id),
@@ -90,7 +90,7 @@ impl Numbers {
     pub fn pipeline(&mut self, pipeline: &Pipeline) -> PipelineId {
         let layout = self.pipeline_layout(&pipeline.layout);
         let module = self.module(&pipeline.module);
-        let (id, is_new) = self.number(pipeline.serial, Kind::Pipeline);
+        let (id, is_new) = self.number(pipeline.serial, ObjectKind::Pipeline);
         if is_new {
             self.add(Record::Pipeline(model::Pipeline {
                 id: PipelineId(id),
@@ -109,9 +109,10 @@ impl Numbers {
     }
 
     fn module(&mut self, module: &Arc<Module>) -> ModuleId {
-        let (id, is_new) = self.number(module.serial, Kind::Module);
+        let (id, is_new) = self.number(module.serial, ObjectKind::Module);
         if is_new {
-            self.new.push(New::Module(ModuleId(id), module.clone()));
+            self.new
+                .push(NewRecord::Module(ModuleId(id), module.clone()));
         }
         ModuleId(id)
     }
@@ -121,7 +122,7 @@ impl Numbers {
         let sets = sets
             .map(|set| set.as_ref().map(|set| self.set_layout(set)))
             .collect();
-        let (id, is_new) = self.number(layout.serial, Kind::PipelineLayout);
+        let (id, is_new) = self.number(layout.serial, ObjectKind::PipelineLayout);
         if is_new {
             self.add(Record::PipelineLayout(model::PipelineLayout {
                 id: PipelineLayoutId(id),
@@ -134,7 +135,7 @@ impl Numbers {
     }
 
     fn set_layout(&mut self, layout: &SetLayout) -> SetLayoutId {
-        let (id, is_new) = self.number(layout.serial, Kind::SetLayout);
+        let (id, is_new) = self.number(layout.serial, ObjectKind::SetLayout);
         if is_new {
             let bindings = layout.bindings.iter().map(|binding| model::LayoutBinding {
                 binding: binding.number,
@@ -172,15 +173,15 @@ impl Numbers {
     }
 
     pub fn semaphore(&mut self, serial: Serial) -> SemaphoreId {
-        SemaphoreId(self.number(serial, Kind::Semaphore).0)
+        SemaphoreId(self.number(serial, ObjectKind::Semaphore).0)
     }
 
     /// Writes the records of objects that have been named since the last call.
     pub fn write(&mut self, writer: &mut Writer) -> std::io::Result<()> {
         for new in self.new.drain(..) {
             match new {
-                New::Record(record) => writer.record(&record)?,
-                New::Module(id, module) => {
+                NewRecord::Record(record) => writer.record(&record)?,
+                NewRecord::Module(id, module) => {
                     let code = writer.chunk(&module.bytes())?;
                     writer.record(&Record::Module(model::Module { id, code }))?;
                 }

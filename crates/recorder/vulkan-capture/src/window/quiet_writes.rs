@@ -1,11 +1,11 @@
-//! Writing inside the program, which is not to notice when there is no space.
+//! Writes files inside the program, which must not notice when there is no space.
 
 use std::io;
 
 use gapscope_capture::model::EndReason;
 
-/// Why a window ends that cannot be written.
-pub fn disk(error: io::Error) -> EndReason {
+/// Returns why a window ends that cannot be written.
+pub fn end_reason(error: io::Error) -> EndReason {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             EndReason::Failed("no space is left on the disk".to_owned())
@@ -17,8 +17,8 @@ pub fn disk(error: io::Error) -> EndReason {
     }
 }
 
-/// Writes without the signal that a file at its largest allowed size sends: it would end the program. The signal is blocked for
-/// this thread, and taken away if it came from here.
+/// Writes without the signal that a file at its largest allowed size sends, which would end the program. The signal
+/// is blocked for this thread, and taken away if it came from here.
 pub fn quietly<R>(write: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
     // SAFETY: the sets are this function's own and valid; the thread's mask is restored.
     unsafe {

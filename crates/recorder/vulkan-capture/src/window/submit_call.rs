@@ -1,4 +1,4 @@
-//! A call that submits, in either version.
+//! Reads and passes on a call that submits, in either version.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -10,62 +10,62 @@ use gapscope_vulkan_layer::layer::Queue;
 use crate::api::device::Device;
 
 /// A call of vkQueueSubmit or vkQueueSubmit2.
-pub struct Call<'a> {
+pub struct SubmitCall<'a> {
     pub device: &'static Device,
     pub queue: vk::Queue,
-    pub batches: Batches<'a>,
+    pub batches: SubmitInfos<'a>,
     pub fence: vk::Fence,
-    /// What it returned, once it has been passed on.
+    /// The result of the call, once it has been passed on.
     pub passed: Cell<Option<vk::Result>>,
 }
 
-/// Its batches, and the next layer's function.
+/// The program's structures, and the next layer's function.
 #[derive(Clone, Copy)]
-pub enum Batches<'a> {
+pub enum SubmitInfos<'a> {
     One(&'a [vk::SubmitInfo<'a>], vk::PFN_vkQueueSubmit),
     Two(&'a [vk::SubmitInfo2<'a>], vk::PFN_vkQueueSubmit2),
 }
 
-/// A batch, whichever version it is of.
-pub struct Batch {
+/// The batch of a submission, of either version.
+pub struct SubmitBatch {
     pub waits: Vec<SemaphoreUse>,
     pub commands: Vec<vk::CommandBuffer>,
     pub signals: Vec<SemaphoreUse>,
     pub is_protected: bool,
 }
 
-/// A wait or a signal.
+/// A semaphore that a batch waits for or signals.
 pub struct SemaphoreUse {
     pub semaphore: vk::Semaphore,
-    /// Means something if the semaphore is a timeline.
+    /// The value means something if the semaphore is a timeline.
     pub value: u64,
     pub stages: u64,
 }
 
-/// Command buffers of ours before and after what a call submits.
+/// Command buffers of the layer before and after what a call submits.
 #[derive(Clone, Copy)]
-pub struct Around {
+pub struct TimingPair {
     pub before: vk::CommandBuffer,
     pub after: vk::CommandBuffer,
 }
 
-impl Call<'_> {
-    /// The queue, as the program got it.
+impl SubmitCall<'_> {
+    /// Returns the queue, as the program got it.
     pub fn known_queue(&self) -> Option<Queue> {
         self.device.queue(self.queue)
     }
 
-    pub fn batches(&self) -> Vec<Batch> {
+    pub fn batches(&self) -> Vec<SubmitBatch> {
         // SAFETY: the program's structures are valid during its call.
         unsafe {
             match self.batches {
-                Batches::One(infos, _) => infos.iter().map(|info| batch(info)).collect(),
-                Batches::Two(infos, _) => infos.iter().map(|info| batch2(info)).collect(),
+                SubmitInfos::One(infos, _) => infos.iter().map(|info| batch(info)).collect(),
+                SubmitInfos::Two(infos, _) => infos.iter().map(|info| batch2(info)).collect(),
             }
         }
     }
 
-    /// All its command buffers.
+    /// Returns all command buffers of the call.
     pub fn command_buffers(&self) -> Vec<vk::CommandBuffer> {
         self.batches()
             .into_iter()
@@ -81,10 +81,10 @@ impl Call<'_> {
         // SAFETY: as the caller promises.
         let result = unsafe {
             match self.batches {
-                Batches::One(infos, call) => {
+                SubmitInfos::One(infos, call) => {
                     call(self.queue, infos.len() as u32, infos.as_ptr(), self.fence)
                 }
-                Batches::Two(infos, call) => {
+                SubmitInfos::Two(infos, call) => {
                     call(self.queue, infos.len() as u32, infos.as_ptr(), self.fence)
                 }
             }
@@ -93,7 +93,7 @@ impl Call<'_> {
         result
     }
 
-    /// Its command buffers, by batches.
+    /// Returns the command buffers, by batches.
     pub fn lists(&self) -> Vec<Vec<vk::CommandBuffer>> {
         self.batches()
             .into_iter()
@@ -101,27 +101,27 @@ impl Call<'_> {
             .collect()
     }
 
-    /// Its command buffers can be others: nothing is chained to it that counts them.
+    /// Returns whether the command buffers can be others: nothing is chained to the call that counts them.
     pub fn can_have_others(&self) -> bool {
         let group = vk::StructureType::DEVICE_GROUP_SUBMIT_INFO;
         match self.batches {
-            Batches::One(infos, _) => infos.iter().all(|info| {
+            SubmitInfos::One(infos, _) => infos.iter().all(|info| {
                 // SAFETY: the program's structures are valid during its call.
                 unsafe { find::<vk::BaseInStructure<'_>>(info.p_next, group) }.is_none()
             }),
-            Batches::Two(..) => true,
+            SubmitInfos::Two(..) => true,
         }
     }
 
     /// Passes the call on with other command buffers in its batches, and nothing else changed.
     ///
     /// # Safety
-    /// As for [`Call::pass_on`]; each list is executable where it is.
+    /// As for [`SubmitCall::pass_on`]; each list is executable where it is.
     pub unsafe fn pass_on_with(&self, lists: &[Vec<vk::CommandBuffer>]) -> vk::Result {
         // SAFETY: as the caller promises; the changed structures live until the call returns.
         let result = unsafe {
             match self.batches {
-                Batches::One(infos, call) => {
+                SubmitInfos::One(infos, call) => {
                     let infos: Vec<_> = (infos.iter().zip(lists))
                         .map(|(info, list)| vk::SubmitInfo {
                             command_buffer_count: list.len() as u32,
@@ -131,7 +131,7 @@ impl Call<'_> {
                         .collect();
                     call(self.queue, infos.len() as u32, infos.as_ptr(), self.fence)
                 }
-                Batches::Two(infos, call) => {
+                SubmitInfos::Two(infos, call) => {
                     let lists: Vec<Vec<_>> = (infos.iter().zip(lists))
                         .map(|(info, list)| infos_of(info, list))
                         .collect();
@@ -151,7 +151,7 @@ impl Call<'_> {
     }
 }
 
-/// The program's own structures of its command buffers, and new ones for ours.
+/// Returns the program's own structures of its command buffers, and new ones for those of the layer.
 ///
 /// # Safety
 /// `info` is valid.
@@ -172,7 +172,7 @@ unsafe fn infos_of<'a>(
 
 /// # Safety
 /// `info` is valid.
-unsafe fn batch(info: &vk::SubmitInfo<'_>) -> Batch {
+unsafe fn batch(info: &vk::SubmitInfo<'_>) -> SubmitBatch {
     // SAFETY: as the caller promises.
     unsafe {
         let wanted = vk::StructureType::TIMELINE_SEMAPHORE_SUBMIT_INFO;
@@ -186,7 +186,7 @@ unsafe fn batch(info: &vk::SubmitInfo<'_>) -> Batch {
         let waits = slice(info.p_wait_semaphores, info.wait_semaphore_count);
         let stages = slice(info.p_wait_dst_stage_mask, info.wait_semaphore_count);
         let signals = slice(info.p_signal_semaphores, info.signal_semaphore_count);
-        Batch {
+        SubmitBatch {
             waits: (waits.iter().enumerate())
                 .map(|(index, semaphore)| SemaphoreUse {
                     semaphore: *semaphore,
@@ -218,7 +218,7 @@ unsafe fn is_protected(chain: *const c_void) -> bool {
 
 /// # Safety
 /// `info` is valid.
-unsafe fn batch2(info: &vk::SubmitInfo2<'_>) -> Batch {
+unsafe fn batch2(info: &vk::SubmitInfo2<'_>) -> SubmitBatch {
     let semaphore = |info: &vk::SemaphoreSubmitInfo<'_>| SemaphoreUse {
         semaphore: info.semaphore,
         value: info.value,
@@ -232,7 +232,7 @@ unsafe fn batch2(info: &vk::SubmitInfo2<'_>) -> Batch {
             info.signal_semaphore_info_count,
         );
         let commands = slice(info.p_command_buffer_infos, info.command_buffer_info_count);
-        Batch {
+        SubmitBatch {
             waits: waits.iter().map(semaphore).collect(),
             commands: commands.iter().map(|info| info.command_buffer).collect(),
             signals: signals.iter().map(semaphore).collect(),
@@ -241,8 +241,9 @@ unsafe fn batch2(info: &vk::SubmitInfo2<'_>) -> Batch {
     }
 }
 
-impl Call<'_> {
-    /// Why a semaphore keeps the call from running now; none: nothing does, once earlier work is finished.
+impl SubmitCall<'_> {
+    /// Returns why a semaphore keeps the call from running now, or `None` if nothing does once earlier work is
+    /// finished.
     pub fn waits_for_what_has_not_come(&self) -> Option<String> {
         let mut signalled: Vec<(u64, u64)> = Vec::new();
         for batch in self.batches() {

@@ -1,19 +1,20 @@
-//! What a capture says so far of the content of an allocation.
+//! Keeps what a capture says so far of the content of an allocation.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use gapscope_capture::Hash;
 
-/// Pieces of an allocation whose content is in the capture, or follows from it.
+/// The pieces of an allocation whose content is in the capture, or follows from it.
 #[derive(Debug, Default)]
-pub struct Known {
-    /// By their first byte: the end, and what they hold; no hash: it is known to a replay, but cannot be compared any more.
+pub struct KnownContent {
+    /// The end and the hash of each piece, by its first byte. A piece without a hash is known to a replay, but cannot
+    /// be compared any more.
     pieces: BTreeMap<u64, (u64, Option<Hash>)>,
 }
 
-impl Known {
-    /// The parts of a range that no piece covers.
+impl KnownContent {
+    /// Returns the parts of a range that no piece covers.
     pub fn missing(&self, range: Range<u64>) -> Vec<Range<u64>> {
         let mut missing = Vec::new();
         let mut at = range.start;
@@ -29,17 +30,17 @@ impl Known {
         missing
     }
 
-    /// It is known that exactly this piece holds exactly this.
+    /// Returns whether exactly this piece is known to hold exactly this content.
     pub fn is(&self, piece: &Range<u64>, hash: Hash) -> bool {
         self.pieces.get(&piece.start) == Some(&(piece.end, Some(hash)))
     }
 
-    /// Some of the piece is known.
+    /// Returns whether some of the piece is known.
     pub fn touches(&self, piece: &Range<u64>) -> bool {
         self.overlapping(piece).next().is_some()
     }
 
-    /// From now on this piece holds this. What is left of others is still known, but not by its hash.
+    /// Sets the content of a piece. What is left of other pieces is still known, but not by its hash.
     pub fn set(&mut self, piece: Range<u64>, hash: Option<Hash>) {
         let overlapping: Vec<_> = self.overlapping(&piece).collect();
         for (start, end) in overlapping {
@@ -71,7 +72,7 @@ mod tests {
     #[test]
     fn a_piece_that_is_written_in_part_is_known_and_not_comparable() {
         let [one, two] = [b"one", b"two"].map(|bytes| Hash::of(bytes));
-        let mut known = Known::default();
+        let mut known = KnownContent::default();
         known.set(0..100, Some(one));
         assert!(known.is(&(0..100), one) && !known.is(&(0..100), two) && !known.is(&(0..50), one));
         known.set(40..60, Some(two));

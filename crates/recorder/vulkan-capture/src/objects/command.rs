@@ -1,4 +1,4 @@
-//! Command buffers, as what they mean: handles as the program gave them, resolved when it submits.
+//! Keeps the commands of command buffers, with handles as the program gave them, which are resolved when it submits.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use gapscope_vulkan_layer::descriptors::{Descriptor, SetLayout};
 
 use crate::objects::kernels::{Pipeline, PipelineLayout};
 
-/// A command.
+/// A command of a command buffer.
 #[derive(Clone)]
 pub enum Command {
-    /// A compute pipeline is bound; none: one that is not known.
+    /// A compute pipeline is bound; `None` if it is not known.
     Pipeline(Option<Arc<Pipeline>>),
     Sets {
         layout: Arc<PipelineLayout>,
@@ -26,7 +26,7 @@ pub enum Command {
         written: Vec<(u32, Descriptor)>,
     },
     PushConstants {
-        /// None: one that is not known.
+        /// `None` if the layout is not known.
         layout: Option<Arc<PipelineLayout>>,
         stages: vk::ShaderStageFlags,
         offset: u32,
@@ -75,7 +75,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// It does nothing but set up those that follow.
+    /// Returns whether the command only sets up those that follow.
     pub fn is_state(&self) -> bool {
         matches!(
             self,
@@ -94,12 +94,12 @@ impl Command {
     }
 }
 
-/// A barrier; images are left out, since no work of a window touches any.
+/// A barrier. Images are left out, since no work of a window touches any.
 #[derive(Default, Clone)]
 pub struct Barrier {
-    /// Of synchronization2: each dependency has stages of its own.
+    /// Whether each dependency has stages of its own, as in synchronization2.
     pub has_own_stages: bool,
-    /// It also concerns images or the families that own a buffer, which is not kept.
+    /// Whether the barrier also concerns images or the families that own a buffer, which is not kept.
     pub is_more: bool,
     pub flags: u32,
     pub memory: Vec<Dependency>,
@@ -115,14 +115,14 @@ pub struct BufferBarrier {
     pub bytes: u64,
 }
 
-/// What has been recorded into a command buffer since it was begun.
+/// The commands that have been recorded into a command buffer since it was begun.
 #[derive(Default)]
 pub struct CommandBuffer {
     pub commands: Vec<Command>,
 }
 
 impl CommandBuffer {
-    /// The dispatches of it alone, and the secondary command buffers that it executes.
+    /// Returns how many dispatches the command buffer has itself, and the secondary command buffers that it executes.
     pub fn dispatches(&self) -> (u64, Vec<vk::CommandBuffer>) {
         let mut count = 0;
         let mut secondary = Vec::new();
@@ -136,7 +136,7 @@ impl CommandBuffer {
         (count, secondary)
     }
 
-    /// The texts of its labels.
+    /// Returns the texts of the labels.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
         self.commands.iter().filter_map(|command| match command {
             Command::Label(Label::Begin(text) | Label::Instant(text)) => Some(text.as_str()),

@@ -1,70 +1,70 @@
-//! Work that is recorded by what it is, and what is timed as a whole: render passes and other scopes, renderings that are
-//! suspended and resumed, and secondary command buffers.
+//! Records commands by their effect, and what is timed as a whole: render passes and other scopes, renderings that
+//! are suspended and resumed, and secondary command buffers.
 
 use super::CommandBuffer;
 use ash::vk;
 use gapscope_spool::event::{Command, NO_QUERY, Op, OpaqueWorkKind};
 
-/// What a command is, where its parameters tell no more.
+/// The effect of a command whose parameters tell no more.
 #[derive(Clone, Copy)]
-pub enum Work {
-    /// It is timed as a whole.
+pub enum Effect {
+    /// The command is timed as a whole.
     Opaque(OpaqueWorkKind),
-    /// A scope starts, which is timed as a whole: what is inside has no times of its own.
+    /// A scope starts, which is timed as a whole: commands inside have no times of their own.
     ScopeStart(OpaqueWorkKind),
     /// The innermost scope ends.
     ScopeEnd,
     /// A dynamic rendering starts.
     RenderingStart(vk::RenderingFlags),
-    /// It ends, or is suspended.
+    /// A dynamic rendering ends or is suspended.
     RenderingEnd,
     /// A transfer, with its bytes where they are known.
     Transfer(Op, Option<u64>),
     /// A dispatch whose workgroups come from memory.
     DispatchIndirect,
-    /// From here on kernels reach descriptors that are not followed.
+    /// Kernels reach descriptors that are not followed from here on.
     ForgetBindings,
 }
 
 impl CommandBuffer {
-    /// Before a command.
-    pub fn start_work(&mut self, work: Work) -> (Work, u32) {
-        let query = match work {
-            // What is inside a scope is part of it.
-            Work::Opaque(_) if self.in_scope => NO_QUERY,
-            Work::Opaque(kind) | Work::ScopeStart(kind) => self.start_opaque(kind),
-            Work::RenderingStart(flags) => self.start_rendering(flags),
-            Work::Transfer(..) | Work::DispatchIndirect => self.start_timing(),
-            Work::ScopeEnd | Work::RenderingEnd | Work::ForgetBindings => NO_QUERY,
+    /// Prepares for a command and returns its first query.
+    pub fn before_effect(&mut self, effect: Effect) -> (Effect, u32) {
+        let query = match effect {
+            // Work inside a scope is part of the scope.
+            Effect::Opaque(_) if self.in_scope => NO_QUERY,
+            Effect::Opaque(kind) | Effect::ScopeStart(kind) => self.start_opaque(kind),
+            Effect::RenderingStart(flags) => self.start_rendering(flags),
+            Effect::Transfer(..) | Effect::DispatchIndirect => self.start_timing(),
+            Effect::ScopeEnd | Effect::RenderingEnd | Effect::ForgetBindings => NO_QUERY,
         };
-        (work, query)
+        (effect, query)
     }
 
-    /// After it.
-    pub fn end_work(&mut self, work: Work, query: u32) {
-        match work {
-            Work::Opaque(_) if self.in_scope => {}
-            Work::Opaque(_) => self.end_opaque(),
-            Work::ScopeStart(_) | Work::RenderingStart(_) => self.in_scope = true,
-            Work::ScopeEnd => {
+    /// Records a command after the driver's function has run.
+    pub fn after_effect(&mut self, effect: Effect, query: u32) {
+        match effect {
+            Effect::Opaque(_) if self.in_scope => {}
+            Effect::Opaque(_) => self.end_opaque(),
+            Effect::ScopeStart(_) | Effect::RenderingStart(_) => self.in_scope = true,
+            Effect::ScopeEnd => {
                 self.in_scope = false;
                 self.end_opaque();
             }
-            Work::RenderingEnd => {
+            Effect::RenderingEnd => {
                 self.in_scope = false;
                 self.suspended = std::mem::take(&mut self.suspending);
                 if !self.suspended {
                     self.end_opaque();
                 }
             }
-            Work::Transfer(op, bytes) => {
+            Effect::Transfer(op, bytes) => {
                 self.end_timing(query);
                 let bytes = bytes.unwrap_or(u64::MAX);
                 let operands = [bytes as u32, (bytes >> 32) as u32, 0, 0];
                 self.push(Command::new(op, query, operands));
             }
-            Work::ForgetBindings => self.forget_sets(),
-            Work::DispatchIndirect => {
+            Effect::ForgetBindings => self.forget_sets(),
+            Effect::DispatchIndirect => {
                 self.end_timing(query);
                 let operands = [0, 0, 0, self.kernel.0];
                 self.push(Command::new(Op::DispatchIndirect, query, operands));
@@ -97,8 +97,9 @@ impl CommandBuffer {
         self.end_timing(query);
     }
 
-    /// A rendering that resumes a suspended one of this command buffer goes on with it: they are one row. Between a
-    /// suspended rendering and the one that resumes it nothing may act or synchronise, timestamps included.
+    /// Starts a rendering. A rendering that resumes a suspended one of the same command buffer continues its row.
+    /// Between a suspended rendering and the one that resumes it nothing may act or synchronise, not even a
+    /// timestamp.
     fn start_rendering(&mut self, flags: vk::RenderingFlags) -> u32 {
         self.suspending = flags.contains(vk::RenderingFlags::SUSPENDING);
         let resumes = flags.contains(vk::RenderingFlags::RESUMING) && !self.acted;
@@ -118,8 +119,8 @@ impl CommandBuffer {
         self.start_opaque(OpaqueWorkKind::RenderPass)
     }
 
-    /// The first command resumes what another command buffer has suspended: no timestamp may come before it, and so the
-    /// times of this one are not known.
+    /// Notes that the first command resumes what another command buffer has suspended. No timestamp may come before
+    /// it, so the times of this command buffer are not known.
     fn resume_another(&mut self) {
         self.acted = true;
         self.resumes = true;
@@ -127,19 +128,21 @@ impl CommandBuffer {
         self.queries.give_up();
     }
 
-    /// Nothing may be put around its instances: a rendering is suspended across its start or its end.
+    /// Returns whether a rendering is suspended across the start or the end, so that nothing may be put around the
+    /// instances.
     pub fn continues_another(&self) -> bool {
         self.resumes || self.suspended
     }
 
-    /// Before secondary command buffers are executed: starts the timing that encloses them, where one of them has no
+    /// Prepares for secondary command buffers: starts the timing that encloses them where one of them has no
     /// timestamps inside.
     pub fn start_secondaries<'a>(
         &mut self,
         secondaries: impl Iterator<Item = &'a CommandBuffer>,
     ) -> u32 {
         let mut untimed = false;
-        // The first one that acts resumes what is suspended before it; behind the last one a rendering is suspended.
+        // The first secondary command buffer that acts resumes what is suspended before it; the last one decides
+        // whether a rendering is suspended behind all of them.
         let (mut first, mut suspended) = (None, self.suspended);
         for secondary in secondaries {
             let timing = secondary.timing.as_ref();
@@ -162,7 +165,7 @@ impl CommandBuffer {
         }
     }
 
-    /// A secondary command buffer is executed here; `query` encloses it where it has no timestamps.
+    /// Records that a secondary command buffer is executed; `query` encloses it where it has no timestamps.
     pub fn execute(&mut self, secondary: &CommandBuffer, query: u32) {
         self.push(Command::new(
             Op::Execute,

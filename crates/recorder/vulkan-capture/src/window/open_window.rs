@@ -1,6 +1,7 @@
-//! A window that is open: one submission at a time.
+//! Writes an open window, one submission at a time.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,57 +14,57 @@ use gapscope_capture::{Record as Line, Writer};
 use gapscope_vulkan_layer::handles::Serial;
 use gapscope_vulkan_layer::layer::Queue;
 
-use super::call::{Around, Batch, Call, SemaphoreUse};
-use super::disk::{disk, quietly};
-use super::known::Known;
-use super::objects::Numbers;
-use super::resolve::{Access, QueryResults, Resolver, Touch};
-use super::split::{Split, lists};
-use super::staging::Staging;
+use super::known_content::KnownContent;
+use super::object_ids::ObjectIds;
+use super::quiet_writes::{end_reason, quietly};
+use super::resolve::{Access, AccessedRange, QueryResults, Resolver};
+use super::split_submission::{SplitSubmission, lists};
+use super::staging::{Failure, Staging};
+use super::submit_call::{SemaphoreUse, SubmitBatch, SubmitCall, TimingPair};
 use crate::api::device::Device;
 
 /// How long work may take that was submitted before the window.
-const EARLIER: Duration = Duration::from_secs(20);
+const MAX_EARLIER_WORK: Duration = Duration::from_secs(20);
 /// How long a submission of the window may take.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_SUBMISSION: Duration = Duration::from_secs(3600);
 
 /// A window that is being written.
-pub struct Open {
+pub struct OpenWindow {
     device: &'static Device,
     path: PathBuf,
     pub(super) writer: Writer,
-    /// What was written is kept, and not its hash alone.
+    /// Whether the bytes that work writes are kept, and not their hash alone.
     pub(super) keeps_outputs: bool,
     began: Instant,
-    pub(super) numbers: Numbers,
+    pub(super) numbers: ObjectIds,
     pub(super) staging: Option<Staging>,
-    pub(super) known: HashMap<Serial, Known>,
+    pub(super) known: HashMap<Serial, KnownContent>,
     /// Command buffers as they were written last.
     written: HashMap<vk::CommandBuffer, (Vec<Record>, CommandsId)>,
     next_commands: u32,
     has_work: bool,
-    /// Where work of the program runs that has command buffers of ours.
+    /// The queue on which work of the program runs that has command buffers of the layer.
     unfinished: Option<vk::Queue>,
 }
 
 /// Which dispatches of a submission are in the window.
 #[derive(Debug, Clone)]
 pub struct Dispatches {
-    /// Of the submission's, from 0.
+    /// The captured dispatches, counted from the submission's first.
     pub captured: Range<u64>,
-    /// How many it has.
+    /// How many dispatches the submission has.
     pub count: u64,
 }
 
 /// What is captured of a submission.
-struct Work {
+struct CapturedWork {
     called_ns: u64,
-    touches: Vec<Touch>,
+    touches: Vec<AccessedRange>,
     commands: Vec<Vec<Record>>,
     query_results: Vec<QueryResults>,
 }
 
-impl Work {
+impl CapturedWork {
     fn overwrites_query_results(&self) -> bool {
         self.query_results.iter().any(|results| {
             let touch = &self.touches[results.touch];
@@ -77,18 +78,23 @@ impl Work {
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> EndReason {
-    EndReason::Failed(error.to_string())
+/// Why a window cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum BeginError {
+    #[error("{} exists", .0.display())]
+    Exists(PathBuf),
+    #[error("{} cannot be written: {error}", path.display())]
+    NotWritable { path: PathBuf, error: io::Error },
 }
 
-impl Open {
+impl OpenWindow {
     /// Makes the capture's folder.
     pub fn begin(
         device: &'static Device,
         path: &Path,
         window: &Window,
         keeps_outputs: bool,
-    ) -> Result<Open, String> {
+    ) -> Result<OpenWindow, BeginError> {
         let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
         let arguments = arguments
             .split(|byte| *byte == 0)
@@ -108,16 +114,19 @@ impl Open {
         };
         let writer =
             quietly(|| Writer::create(path, header)).map_err(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => format!("{} exists", path.display()),
-                _ => format!("{} cannot be written: {error}", path.display()),
+                io::ErrorKind::AlreadyExists => BeginError::Exists(path.to_owned()),
+                _ => BeginError::NotWritable {
+                    path: path.to_owned(),
+                    error,
+                },
             })?;
-        Ok(Open {
+        Ok(OpenWindow {
             device,
             path: path.to_owned(),
             writer,
             keeps_outputs,
             began: Instant::now(),
-            numbers: Numbers::default(),
+            numbers: ObjectIds::default(),
             staging: None,
             known: HashMap::new(),
             written: HashMap::new(),
@@ -127,7 +136,7 @@ impl Open {
         })
     }
 
-    /// A submission has been written.
+    /// Returns whether a submission has been written.
     pub fn has_work(&self) -> bool {
         self.has_work
     }
@@ -148,13 +157,13 @@ impl Open {
         let _ = quietly(|| self.writer.record(&Line::End(end)));
     }
 
-    /// Destroys what is ours on the device, which is idle as far as the window goes.
+    /// Destroys the layer's objects on the device, where no work of the window runs any more.
     pub fn clean_up(&mut self) {
         if let Some(mut staging) = self.staging.take() {
             if let Some(queue) = self.unfinished
-                && staging.wait(queue, LONGEST).is_err()
+                && staging.wait(queue, MAX_SUBMISSION).is_err()
             {
-                // It may be in use for ever.
+                // The objects may be in use for ever.
                 return std::mem::forget(staging);
             }
             // SAFETY: each piece of work of ours has been waited for.
@@ -168,11 +177,11 @@ impl Open {
     /// It is the program's own call, and nobody else uses the queues.
     pub unsafe fn submit(
         &mut self,
-        call: &Call<'_>,
+        call: &SubmitCall<'_>,
         dispatches: Option<Dispatches>,
     ) -> Result<(), EndReason> {
         let queue = self.check(call)?;
-        let split = dispatches.and_then(|of| Split::of(call, &of.captured, of.count));
+        let split = dispatches.and_then(|of| SplitSubmission::cut(call, &of.captured, of.count));
         // SAFETY: as the caller promises.
         unsafe {
             match split {
@@ -182,8 +191,8 @@ impl Open {
         }
     }
 
-    /// The queue of a call that can be captured.
-    fn check(&self, call: &Call<'_>) -> Result<Queue, EndReason> {
+    /// Returns the queue of a call that can be captured.
+    fn check(&self, call: &SubmitCall<'_>) -> Result<Queue, EndReason> {
         let refused = |text: &str| Err(EndReason::Refused(text.to_owned()));
         if !std::ptr::eq(call.device, self.device) {
             return refused("work on a second device");
@@ -204,13 +213,13 @@ impl Open {
     fn resolve(
         &mut self,
         parts: impl Iterator<Item = (vk::CommandBuffer, Range<usize>)>,
-    ) -> Result<Work, EndReason> {
+    ) -> Result<CapturedWork, EndReason> {
         let called_ns = self.began.elapsed().as_nanos() as u64;
         let mut resolver = Resolver::new(self.device, &mut self.numbers);
         for (buffer, part) in parts {
-            (resolver.command_buffer(buffer, part)).map_err(EndReason::Refused)?;
+            resolver.command_buffer(buffer, part)?;
         }
-        let work = Work {
+        let work = CapturedWork {
             called_ns,
             touches: resolver.touches,
             commands: resolver.commands,
@@ -225,8 +234,12 @@ impl Open {
     }
 
     /// # Safety
-    /// As for [`Open::submit`].
-    unsafe fn submit_whole(&mut self, call: &Call<'_>, queue: &Queue) -> Result<(), EndReason> {
+    /// As for [`OpenWindow::submit`].
+    unsafe fn submit_whole(
+        &mut self,
+        call: &SubmitCall<'_>,
+        queue: &Queue,
+    ) -> Result<(), EndReason> {
         let buffers = call.command_buffers().into_iter();
         let work = self.resolve(buffers.map(|buffer| (buffer, 0..usize::MAX)))?;
         self.start(call)?;
@@ -252,12 +265,12 @@ impl Open {
     }
 
     /// # Safety
-    /// As for [`Open::submit`].
+    /// As for [`OpenWindow::submit`].
     unsafe fn submit_split(
         &mut self,
-        call: &Call<'_>,
+        call: &SubmitCall<'_>,
         queue: &Queue,
-        mut split: Split,
+        mut split: SplitSubmission,
     ) -> Result<(), EndReason> {
         let parts = split.inside.iter();
         let work = self.resolve(parts.map(|part| (part.of, part.commands.clone())))?;
@@ -267,7 +280,7 @@ impl Open {
         let before: Vec<_> = split.before.iter().map(|part| part.run).collect();
         if !before.is_empty() {
             // SAFETY: they are the program's, or have been recorded, and all waits of the call are over.
-            self.staging(|staging| unsafe { staging.run(queue.handle, &before, LONGEST) })?;
+            self.staging(|staging| unsafe { staging.run(queue.handle, &before, MAX_SUBMISSION) })?;
         }
         let mut is_inside_done = false;
         // SAFETY: as the caller promises.
@@ -285,18 +298,18 @@ impl Open {
     }
 
     /// # Safety
-    /// As for [`Open::submit`].
+    /// As for [`OpenWindow::submit`].
     unsafe fn submit_inside(
         &mut self,
-        call: &Call<'_>,
+        call: &SubmitCall<'_>,
         queue: &Queue,
-        split: &Split,
-        work: Work,
+        split: &SplitSubmission,
+        work: CapturedWork,
         is_done: &mut bool,
     ) -> Result<(), EndReason> {
         self.write_before(queue, &work)?;
         let around = self.staging(|staging| Ok(staging.around(queue.family)))?;
-        let mut batch = Batch {
+        let mut batch = SubmitBatch {
             waits: Vec::new(),
             commands: split.inside.iter().map(|part| part.run).collect(),
             signals: Vec::new(),
@@ -319,7 +332,9 @@ impl Open {
                 None => vec![batch.commands.clone()],
             };
             // SAFETY: they are executable, and all waits of the call are over.
-            self.staging(|staging| unsafe { staging.run(queue.handle, &lists[0], LONGEST) })?;
+            self.staging(|staging| unsafe {
+                staging.run(queue.handle, &lists[0], MAX_SUBMISSION)
+            })?;
             *is_done = true;
         }
         let device_ns = match around {
@@ -335,13 +350,13 @@ impl Open {
             let text = format!("the submission was answered with {result:?}");
             return Err(EndReason::Failed(text));
         }
-        self.staging(|staging| staging.wait(queue.handle, LONGEST))
+        self.staging(|staging| staging.wait(queue.handle, MAX_SUBMISSION))
     }
 
     /// Writes what the work needs that the capture does not have yet.
-    fn write_before(&mut self, queue: &Queue, work: &Work) -> Result<(), EndReason> {
+    fn write_before(&mut self, queue: &Queue, work: &CapturedWork) -> Result<(), EndReason> {
         self.numbers.queue(self.device, queue);
-        quietly(|| self.numbers.write(&mut self.writer)).map_err(disk)?;
+        quietly(|| self.numbers.write(&mut self.writer)).map_err(end_reason)?;
         self.write_content(queue, &work.touches)
     }
 
@@ -349,9 +364,9 @@ impl Open {
     fn write_after(
         &mut self,
         queue: &Queue,
-        mut work: Work,
+        mut work: CapturedWork,
         device_ns: Option<u64>,
-        batches: &[Batch],
+        batches: &[SubmitBatch],
     ) -> Result<(), EndReason> {
         for results in &work.query_results {
             let data = self.content_of(queue, &work.touches[results.touch])?;
@@ -367,12 +382,12 @@ impl Open {
             batches: Vec::new(),
         };
         self.write_submission(submission, batches, work.commands)
-            .map_err(disk)?;
+            .map_err(end_reason)?;
         self.write_outcome(queue, &work.touches)
     }
 
-    /// Earlier work is finished, and nothing keeps the call from running.
-    fn start(&mut self, call: &Call<'_>) -> Result<(), EndReason> {
+    /// Waits for earlier work, and checks that nothing keeps the call from running.
+    fn start(&mut self, call: &SubmitCall<'_>) -> Result<(), EndReason> {
         if self.staging.is_none() {
             self.wait_for_earlier_work()?;
         }
@@ -383,8 +398,10 @@ impl Open {
     }
 
     fn wait_for_earlier_work(&mut self) -> Result<(), EndReason> {
-        let refused = |text: String| {
-            EndReason::Refused(format!("work that was submitted before the window: {text}"))
+        let refused = |reason: &dyn Display| {
+            EndReason::Refused(format!(
+                "work that was submitted before the window: {reason}"
+            ))
         };
         // The program may be waiting for a queue, and must be alone with it then.
         let begun = Instant::now();
@@ -392,21 +409,21 @@ impl Open {
             match self.device.waits.try_write() {
                 Ok(alone) => break alone,
                 Err(std::sync::TryLockError::Poisoned(alone)) => break alone.into_inner(),
-                Err(std::sync::TryLockError::WouldBlock) if begun.elapsed() < EARLIER => {
+                Err(std::sync::TryLockError::WouldBlock) if begun.elapsed() < MAX_EARLIER_WORK => {
                     std::thread::sleep(Duration::from_micros(200));
                 }
                 Err(std::sync::TryLockError::WouldBlock) => {
-                    return Err(refused("the program waits for it without end".to_owned()));
+                    return Err(refused(&"the program waits for it without end"));
                 }
             }
         };
-        let mut staging = Staging::new(self.device).map_err(failed)?;
+        let mut staging = Staging::new(self.device)?;
         let queues = gapscope_vulkan_layer::handles::lock(&self.device.queues).clone();
         for queue in queues.iter().filter(|queue| !queue.is_protected) {
-            if let Err(error) = staging.wait(queue.handle, EARLIER) {
-                // What we submitted there is still to run: it is left behind.
+            if let Err(error) = staging.wait(queue.handle, MAX_EARLIER_WORK) {
+                // What the layer submitted there is still to run, so it is left behind.
                 std::mem::forget(staging);
-                return Err(refused(error));
+                return Err(refused(&error));
             }
         }
         self.staging = Some(staging);
@@ -415,18 +432,16 @@ impl Open {
 
     pub(super) fn staging<R>(
         &mut self,
-        work: impl FnOnce(&mut Staging) -> Result<R, String>,
+        work: impl FnOnce(&mut Staging) -> Result<R, Failure>,
     ) -> Result<R, EndReason> {
-        match &mut self.staging {
-            Some(staging) => work(staging).map_err(EndReason::Failed),
-            None => Err(EndReason::Failed("nothing can be copied".to_owned())),
-        }
+        let staging = self.staging.as_mut().ok_or(Failure::NoStaging)?;
+        Ok(work(staging)?)
     }
 
     fn write_submission(
         &mut self,
         mut submission: model::Submission,
-        batches: &[Batch],
+        batches: &[SubmitBatch],
         commands: Vec<Vec<Record>>,
     ) -> io::Result<()> {
         let mut commands = commands.into_iter();
@@ -477,10 +492,10 @@ impl Open {
     }
 }
 
-/// Command buffers of ours around those of all batches, of which there is at least one.
+/// Puts command buffers of the layer around those of all batches, of which there is at least one.
 fn surrounded(
     mut lists: Vec<Vec<vk::CommandBuffer>>,
-    around: Around,
+    around: TimingPair,
 ) -> Vec<Vec<vk::CommandBuffer>> {
     if let Some(first) = lists.first_mut() {
         first.insert(0, around.before);

@@ -1,4 +1,4 @@
-//! Records parts of the program's command buffers again, into command buffers of ours.
+//! Records parts of the program's command buffers again, into command buffers of the layer.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use gapscope_capture::model::Dependency;
 use gapscope_vulkan_layer::descriptors::{Descriptor, SetLayout};
 use gapscope_vulkan_layer::handles::lock;
 
-use super::staging::Failure;
+use super::staging::{self, Failure};
 use crate::api::device::Device;
-use crate::command::{Barrier, BufferBarrier, Command};
+use crate::objects::command::{Barrier, BufferBarrier, Command};
 use crate::objects::kernels::{Pipeline, PipelineLayout};
 
 const COMPUTE: vk::PipelineBindPoint = vk::PipelineBindPoint::COMPUTE;
 
-/// Whether all that a command buffer does is known well enough to do it again in parts.
+/// Returns whether all that a command buffer does is known well enough to do it again in parts.
 pub fn is_repeatable(device: &Device, buffer: vk::CommandBuffer) -> bool {
     let known = device.objects.command_buffers.get(buffer.as_raw());
     known.is_some_and(|known| {
@@ -76,9 +76,9 @@ pub unsafe fn record(
     part: Range<usize>,
     into: vk::CommandBuffer,
 ) -> Result<(), Failure> {
-    let failed = |error: vk::Result| format!("commands cannot be recorded again: {error:?}");
+    let failed = staging::failed("commands cannot be recorded again");
     let known = device.objects.command_buffers.get(from.as_raw());
-    let known = known.ok_or("a command buffer that is not known")?;
+    let known = known.ok_or(Failure::UnknownCommandBuffer)?;
     let recorded = lock(&known);
     let begin =
         vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
@@ -87,13 +87,13 @@ pub unsafe fn record(
         device
             .next
             .begin_command_buffer(into, &begin)
-            .map_err(failed)?;
+            .map_err(&failed)?;
         for (index, command) in recorded.commands.iter().enumerate().take(part.end) {
             if index >= part.start || command.is_state() {
                 repeat(device, into, command);
             }
         }
-        device.next.end_command_buffer(into).map_err(failed)
+        device.next.end_command_buffer(into).map_err(&failed)
     }
 }
 

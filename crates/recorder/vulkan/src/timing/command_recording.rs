@@ -1,4 +1,4 @@
-//! The timestamps of one recording, from its chunks of queries.
+//! Reads the timestamps of one command recording from its chunks of queries.
 
 use crate::api::families::Delivery;
 use crate::handles::lock;
@@ -10,32 +10,33 @@ use gapscope_spool::ids;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// The queries of one recording. It outlives the recording while instances of it are pending.
+/// The queries of one command recording. It outlives the recording while instances of it are pending.
 pub struct Timing {
     pub recording: ids::Recording,
     queries: &'static Queries,
     delivery: Delivery,
-    /// Chunks with the number of queries used in each.
+    /// The chunks, with the number of queries used in each.
     chunks: Vec<(Chunk, u32)>,
-    /// Timings of secondary recordings that it executes.
+    /// The timings of the secondary command recordings that this one executes.
     pub children: Vec<Arc<Timing>>,
-    /// Some of its queries are never written, so that it has no times.
+    /// Whether some queries are never written, so that the recording has no times.
     pub partial: bool,
-    /// What is counted while it runs.
+    /// What is counted while the recording runs.
     pub counting: Option<Counting>,
-    /// Its queries may have been written since they were reset.
+    /// Whether the queries may have been written since they were reset.
     written: AtomicBool,
-    /// It has been submitted while recording was off: what its queries hold is of no instance.
+    /// Whether the recording has been submitted while the recorder was off: the queries then hold times of no
+    /// instance.
     unrecorded: AtomicBool,
     overlap: Mutex<Overlap>,
 }
 
-/// Instances of a recording that may run twice at once. What they write to the queries is of use only when one ran
-/// alone.
+/// Instances of a command recording that may run twice at once. What they write to the queries is of use only when
+/// one ran alone.
 #[derive(Default)]
 struct Overlap {
     outstanding: u32,
-    /// Two have been pending at once since the last time that none was.
+    /// Whether two have been pending at once since the last time that none was.
     overlapped: bool,
 }
 
@@ -61,7 +62,7 @@ impl Timing {
         }
     }
 
-    /// True when all results have arrived.
+    /// Returns whether all results have arrived.
     pub fn has_arrived(&self) -> bool {
         if self.partial {
             return true;
@@ -76,7 +77,8 @@ impl Timing {
             && self.counting.as_ref().is_none_or(Counting::has_arrived)
     }
 
-    /// True when the last timestamp, the recording's second query, has arrived: cheap to see while it runs.
+    /// Returns whether the last timestamp, the recording's second query, has arrived. This is cheap to see while the
+    /// recording runs.
     fn ended(&self) -> bool {
         self.chunks
             .first()
@@ -92,7 +94,7 @@ impl Timing {
         (0..used).rev().all(|query| chunk.ticks(query).is_some())
     }
 
-    /// An instance of a recording that may run twice at once is about to be submitted.
+    /// Notes that an instance of a recording that may run twice at once is about to be submitted.
     pub fn start_overlapping(&self) {
         let mut overlap = lock(&self.overlap);
         if overlap.outstanding == 0 {
@@ -106,8 +108,8 @@ impl Timing {
         overlap.outstanding += 1;
     }
 
-    /// An execution that is not recorded is about to be submitted. If the recording may run twice at once, nobody sees
-    /// the end of this one, so that the times inside are not known from here on.
+    /// Notes that an execution that is not recorded is about to be submitted. If the recording may run twice at once,
+    /// nobody sees the end of this execution, so the times inside are not known from here on.
     pub fn start_unrecorded(&self, simultaneous: bool) {
         if simultaneous {
             let mut overlap = lock(&self.overlap);
@@ -121,8 +123,8 @@ impl Timing {
         }
     }
 
-    /// It has finished, or was not submitted: hands out its ticks as [`Self::collect`] does. False when another one
-    /// was pending with it, so that they are not its own.
+    /// Notes that an instance has finished or was not submitted, and hands out its ticks as [`Self::collect`] does.
+    /// Returns false when another instance was pending with it, so that the ticks are not its own.
     pub fn end_overlapping(
         &self,
         scratch: &mut Vec<u64>,
@@ -137,7 +139,7 @@ impl Timing {
         own
     }
 
-    /// Queries of the recording and of its secondaries.
+    /// Returns how many queries the recording and its secondaries have.
     pub fn query_count(&self) -> u32 {
         let own: u32 = self.chunks.iter().map(|(_, used)| used).sum();
         self.children

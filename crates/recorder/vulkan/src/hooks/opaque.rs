@@ -1,9 +1,9 @@
-//! Commands that are recorded by what they are: render passes, ray tracing, clears and the rest of
-//! [`crate::api::work`]'s table.
+//! Hooks of the commands that are recorded by what they are: render passes, ray tracing, clears and the rest of the
+//! table in [`crate::api::opaque`].
 
 use crate::api::arguments::slice;
-use crate::api::work::work_commands;
-use crate::command_buffer::Work;
+use crate::api::opaque::recorded_commands;
+use crate::command_buffer::Effect;
 use crate::hooks::command::command;
 use ash::vk;
 use gapscope_spool::event::{Op, OpaqueWorkKind as Kind};
@@ -11,20 +11,20 @@ use gapscope_vulkan_layer::hook_table;
 use gapscope_vulkan_layer::table::Pointer;
 
 macro_rules! hooks {
-    ($($hook:ident $($name:literal)+ ($($argument:ident: $type:ty),*) = $work:expr;)+) => {
+    ($($hook:ident $($name:literal)+ ($($argument:ident: $type:ty),*) = $effect:expr;)+) => {
         $(pub unsafe extern "system" fn $hook(cb: vk::CommandBuffer $(, $argument: $type)*) {
             command!(
                 cb,
-                work.$hook($($argument),*),
-                |state| state.start_work($work),
-                |state, (work, query)| state.end_work(work, query)
+                opaque.$hook($($argument),*),
+                |state| state.before_effect($effect),
+                |state, (effect, query)| state.after_effect(effect, query)
             );
         })+
 
-        hook_table! { $($hook $($name)+ ($($argument: $type),*) = $work;)+ }
+        hook_table! { $($hook $($name)+ ($($argument: $type),*) = $effect;)+ }
     };
 }
-work_commands!(hooks);
+recorded_commands!(hooks);
 
 /// # Safety
 /// `info` is a VkRenderingInfo.
