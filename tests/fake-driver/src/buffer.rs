@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use ash::vk;
 
-use crate::device::Device;
+use crate::device::{Device, plain_objects};
 use crate::memory::{self, DeviceMemory};
-use crate::object::{self, Body, Object, plain_objects};
+use crate::object::{self, Body, Object};
 use crate::{chain, misuse};
 
 pub struct Buffer {

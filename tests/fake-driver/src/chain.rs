@@ -79,3 +79,13 @@ pub unsafe fn names<'a>(names: *const *const c_char, count: u32) -> impl Iterato
         .iter()
         .map(|&name| unsafe { CStr::from_ptr(name) })
 }
+
+pub fn extension_properties(names: &[&CStr]) -> Vec<vk::ExtensionProperties> {
+    names
+        .iter()
+        .map(|name| vk::ExtensionProperties {
+            extension_name: fixed(name),
+            spec_version: 1,
+        })
+        .collect()
+}

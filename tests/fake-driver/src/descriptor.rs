@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use ash::vk::{self, Handle};
 
 use crate::buffer::Buffer;
-use crate::device::{Device, lock};
-use crate::object::{self, Body, Object, plain_objects};
+use crate::device::{Device, lock, plain_objects};
+use crate::object::{self, Body, Object};
 use crate::{chain, misuse};
 
 pub struct DescriptorPool {

@@ -7,9 +7,11 @@ use ash::vk::{self, *};
 use crate::availability::{FRAGMENT_DENSITY_MAP_OFFSET, Since};
 use crate::device::Device;
 use crate::object;
-use crate::record::{self, barrier, dispatch, graphics, label, secondary, timestamp, transfer};
+use crate::record::{
+    self, barrier, dispatch, graphics, label, performance_query, secondary, timestamp, transfer,
+};
 use crate::{
-    buffer, calibration, command_buffer, debug_utils, descriptor, device, features, image,
+    buffer, calibration, command_buffer, debug_utils, descriptor, device_calls, features, image,
     instance, memory, performance, physical_device, pipeline, properties, query, queue, submit,
     sync,
 };
@@ -123,13 +125,13 @@ entry_points! {
         "vkGetPhysicalDeviceQueueFamilyPerformanceQueryPassesKHR": PFN_vkGetPhysicalDeviceQueueFamilyPerformanceQueryPassesKHR = performance::get_passes;
         "vkEnumerateDeviceExtensionProperties": PFN_vkEnumerateDeviceExtensionProperties = physical_device::enumerate_device_extension_properties;
         "vkEnumerateDeviceLayerProperties": PFN_vkEnumerateDeviceLayerProperties = physical_device::enumerate_device_layer_properties;
-        "vkCreateDevice": PFN_vkCreateDevice = device::create_device;
+        "vkCreateDevice": PFN_vkCreateDevice = device_calls::create_device;
     }
     Device, V1_0 => {
         "vkGetDeviceProcAddr": PFN_vkGetDeviceProcAddr = self::get_device_proc_addr;
-        "vkDestroyDevice": PFN_vkDestroyDevice = device::destroy_device;
-        "vkGetDeviceQueue": PFN_vkGetDeviceQueue = device::get_device_queue;
-        "vkDeviceWaitIdle": PFN_vkDeviceWaitIdle = device::device_wait_idle;
+        "vkDestroyDevice": PFN_vkDestroyDevice = device_calls::destroy_device;
+        "vkGetDeviceQueue": PFN_vkGetDeviceQueue = device_calls::get_device_queue;
+        "vkDeviceWaitIdle": PFN_vkDeviceWaitIdle = device_calls::device_wait_idle;
         "vkQueueSubmit": PFN_vkQueueSubmit = submit::submit;
         "vkQueueWaitIdle": PFN_vkQueueWaitIdle = queue::wait_idle;
         "vkAllocateMemory": PFN_vkAllocateMemory = memory::allocate_memory;
@@ -204,8 +206,8 @@ entry_points! {
         "vkCmdCopyBuffer": PFN_vkCmdCopyBuffer = transfer::copy_buffer;
         "vkCmdFillBuffer": PFN_vkCmdFillBuffer = transfer::fill_buffer;
         "vkCmdUpdateBuffer": PFN_vkCmdUpdateBuffer = transfer::update_buffer;
-        "vkCmdBeginQuery": PFN_vkCmdBeginQuery = performance::begin_query;
-        "vkCmdEndQuery": PFN_vkCmdEndQuery = performance::end_query;
+        "vkCmdBeginQuery": PFN_vkCmdBeginQuery = performance_query::begin_query;
+        "vkCmdEndQuery": PFN_vkCmdEndQuery = performance_query::end_query;
         "vkCmdResetQueryPool": PFN_vkCmdResetQueryPool = timestamp::reset_query_pool;
         "vkCmdWriteTimestamp": PFN_vkCmdWriteTimestamp = timestamp::write_timestamp;
         "vkCmdCopyQueryPoolResults": PFN_vkCmdCopyQueryPoolResults = timestamp::copy_query_pool_results;
@@ -226,8 +228,8 @@ entry_points! {
         "vkCmdClearColorImage": PFN_vkCmdClearColorImage = graphics::clear_color_image;
     }
     Device, V1_1 => {
-        "vkGetDeviceQueue2": PFN_vkGetDeviceQueue2 = device::get_device_queue2;
-        "vkGetDeviceGroupPeerMemoryFeatures": PFN_vkGetDeviceGroupPeerMemoryFeatures = device::get_peer_memory_features;
+        "vkGetDeviceQueue2": PFN_vkGetDeviceQueue2 = device_calls::get_device_queue2;
+        "vkGetDeviceGroupPeerMemoryFeatures": PFN_vkGetDeviceGroupPeerMemoryFeatures = device_calls::get_peer_memory_features;
         "vkGetBufferMemoryRequirements2": PFN_vkGetBufferMemoryRequirements2 = buffer::get_requirements2;
         "vkBindBufferMemory2": PFN_vkBindBufferMemory2 = buffer::bind_memory2;
         "vkGetImageMemoryRequirements2": PFN_vkGetImageMemoryRequirements2 = image::get_requirements2;
@@ -298,7 +300,7 @@ entry_points! {
     Device, extension(ash::khr::device_group::NAME) => {
         "vkCmdDispatchBaseKHR": PFN_vkCmdDispatchBase = dispatch::dispatch_base;
         "vkCmdSetDeviceMaskKHR": PFN_vkCmdSetDeviceMask = record::set_device_mask;
-        "vkGetDeviceGroupPeerMemoryFeaturesKHR": PFN_vkGetDeviceGroupPeerMemoryFeatures = device::get_peer_memory_features;
+        "vkGetDeviceGroupPeerMemoryFeaturesKHR": PFN_vkGetDeviceGroupPeerMemoryFeatures = device_calls::get_peer_memory_features;
     }
     Device, extension(ash::khr::dynamic_rendering::NAME) => {
         "vkCmdBeginRenderingKHR": PFN_vkCmdBeginRendering = graphics::begin_rendering;

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 use ash::vk;
 
 use crate::buffer::memory_dedication;
-use crate::device::Device;
+use crate::device::{Device, plain_objects};
 use crate::memory::{self, DeviceMemory};
-use crate::object::{self, Body, plain_objects};
+use crate::object::{self, Body};
 use crate::{chain, misuse};
 
 /// An upper bound over the uncompressed formats.

@@ -53,6 +53,7 @@ mod config;
 mod debug_utils;
 mod descriptor;
 mod device;
+mod device_calls;
 mod entry_points;
 mod execution;
 mod external_sync;

@@ -121,38 +121,3 @@ pub fn destroy<T: Body>(call: &str, handle: T::Handle) -> Option<&'static Object
     object.header.kind.store(DESTROYED, Release);
     Some(object)
 }
-
-/// A type whose objects are nothing but a handle.
-macro_rules! plain_objects {
-    ($($name:ident, $create:ident($call_create:literal), $destroy:ident($call_destroy:literal), $info:ty;)*) => {$(
-        pub struct $name;
-
-        impl $crate::object::Body for $name {
-            type Handle = ash::vk::$name;
-        }
-
-        pub unsafe extern "system" fn $create(
-            device: ash::vk::Device,
-            _: *const $info,
-            _: *const ash::vk::AllocationCallbacks<'_>,
-            out: *mut ash::vk::$name,
-        ) -> ash::vk::Result {
-            let Some(device) = $crate::object::get::<$crate::device::Device>($call_create, device) else {
-                return ash::vk::Result::ERROR_UNKNOWN;
-            };
-            *out = device.create($name);
-            ash::vk::Result::SUCCESS
-        }
-
-        pub unsafe extern "system" fn $destroy(
-            device: ash::vk::Device,
-            handle: ash::vk::$name,
-            _: *const ash::vk::AllocationCallbacks<'_>,
-        ) {
-            if let Some(device) = $crate::object::get::<$crate::device::Device>($call_destroy, device) {
-                device.destroy::<$name>($call_destroy, handle);
-            }
-        }
-    )*};
-}
-pub(crate) use plain_objects;

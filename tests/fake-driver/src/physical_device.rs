@@ -5,7 +5,6 @@ use std::ffi::{CStr, c_char};
 use ash::vk;
 
 use crate::config::{Calibrated, Family, Vendor, config};
-use crate::instance::extension_properties;
 use crate::object::Body;
 use crate::{chain, memory};
 
@@ -95,7 +94,7 @@ pub unsafe extern "system" fn enumerate_device_extension_properties(
     count: *mut u32,
     out: *mut vk::ExtensionProperties,
 ) -> vk::Result {
-    chain::enumerate(&extension_properties(&extensions()), count, out)
+    chain::enumerate(&chain::extension_properties(&extensions()), count, out)
 }
 
 pub unsafe extern "system" fn enumerate_device_layer_properties(

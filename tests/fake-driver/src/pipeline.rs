@@ -5,8 +5,8 @@ use std::ffi::CStr;
 
 use ash::vk;
 
-use crate::device::Device;
-use crate::object::{self, Body, plain_objects};
+use crate::device::{Device, plain_objects};
+use crate::object::{self, Body};
 use crate::{chain, misuse};
 
 pub struct Pipeline {

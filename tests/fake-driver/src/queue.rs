@@ -6,8 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use ash::vk;
 
-use crate::command::Program;
-use crate::command_buffer::CommandBuffer;
+use crate::command::{CommandBuffer, Program};
 use crate::config::{Family, config};
 use crate::device::{Device, lock};
 use crate::execution::{Cursor, Execution};

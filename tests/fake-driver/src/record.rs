@@ -4,6 +4,7 @@ pub mod barrier;
 pub mod dispatch;
 pub mod graphics;
 pub mod label;
+pub mod performance_query;
 pub mod secondary;
 mod stages;
 pub mod timestamp;
@@ -12,7 +13,7 @@ pub mod transfer;
 use ash::vk::{self, BufferUsageFlags, QueueFlags};
 
 use crate::buffer::Buffer;
-use crate::command_buffer::{CommandBuffer, Recording, State};
+use crate::command::{CommandBuffer, Recording, State};
 use crate::config::config;
 use crate::misuse;
 use crate::object::{self, Object};

@@ -6,8 +6,7 @@ use std::sync::atomic::Ordering::*;
 use ash::vk;
 
 use crate::clock::monotonic_ns;
-use crate::command::Program;
-use crate::command_buffer::CommandBuffer;
+use crate::command::{CommandBuffer, Program};
 use crate::config::config;
 use crate::object::{self, Object};
 use crate::queue::{Queue, SemaphoreOperation, Submission};

@@ -4,8 +4,7 @@ use ash::vk::{self, BufferUsageFlags};
 
 use super::{BINDING, COMPUTE, buffer_address, record};
 use crate::chain;
-use crate::command::Command;
-use crate::command_buffer::Recording;
+use crate::command::{Command, Recording};
 use crate::config::config;
 use crate::descriptor::{DescriptorSet, DescriptorUpdateTemplate, check_buffers};
 use crate::misuse;

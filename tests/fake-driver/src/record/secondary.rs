@@ -3,8 +3,7 @@
 use ash::vk;
 
 use super::{ANYWHERE, record};
-use crate::command::{Command, Secondary};
-use crate::command_buffer::{CommandBuffer, Recording};
+use crate::command::{Command, CommandBuffer, Recording, Secondary};
 use crate::object::{self, Object};
 use crate::{chain, misuse};
 

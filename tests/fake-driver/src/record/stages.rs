@@ -2,7 +2,7 @@
 
 use ash::vk::{self, QueueFlags};
 
-use crate::command_buffer::CommandBuffer;
+use crate::command::CommandBuffer;
 use crate::misuse;
 
 pub fn require_synchronization2(call: &str, buffer: &CommandBuffer) {

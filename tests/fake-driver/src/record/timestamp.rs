@@ -4,8 +4,7 @@ use ash::vk::{self, BufferUsageFlags};
 
 use super::stages::{check_stages, require_synchronization2, waits_for_work, widen};
 use super::{ANYWHERE, QUERY_POOL, buffer_address, record};
-use crate::command::{Command, CopyQueries, QueryRange};
-use crate::command_buffer::{CommandBuffer, Recording};
+use crate::command::{Command, CommandBuffer, CopyQueries, QueryRange, Recording};
 use crate::misuse;
 use crate::object::{self, Object};
 use crate::query::{QueryPool, check_results, result_bytes};

@@ -4,8 +4,7 @@ use ash::vk::{self, BufferUsageFlags};
 
 use super::{TRANSFER, buffer_address, record};
 use crate::buffer::Buffer;
-use crate::command::Command;
-use crate::command_buffer::Recording;
+use crate::command::{Command, Recording};
 use crate::{chain, misuse, object};
 
 pub unsafe extern "system" fn copy_buffer(
