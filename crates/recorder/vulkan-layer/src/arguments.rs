@@ -24,8 +24,8 @@ pub unsafe fn chain(
     first: *const c_void,
 ) -> impl Iterator<Item = *const vk::BaseInStructure<'static>> {
     let present = |node: *const vk::BaseInStructure<'static>| (!node.is_null()).then_some(node);
-    // SAFETY: as the caller promises, each structure starts with its type and the next one.
     std::iter::successors(present(first.cast()), move |node| {
+        // SAFETY: as the caller promises, each structure starts with its type and the next one.
         present(unsafe { (**node).p_next })
     })
 }

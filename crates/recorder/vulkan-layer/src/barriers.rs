@@ -179,3 +179,58 @@ unsafe fn for_each2(
         visit(dependency, Some(range));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_of_a_barrier_are_told_alike() {
+        let buffers = [vk::BufferMemoryBarrier::default()
+            .src_access_mask(vk::AccessFlags::SHADER_WRITE)
+            .dst_access_mask(vk::AccessFlags::TRANSFER_READ)
+            .offset(16)
+            .size(4)];
+        let memory = [vk::MemoryBarrier::default()];
+        let (after, before) = (
+            vk::PipelineStageFlags::COMPUTE_SHADER,
+            vk::PipelineStageFlags::TRANSFER,
+        );
+        let one = Barriers::One(Barriers1 {
+            after,
+            before,
+            flags: vk::DependencyFlags::empty(),
+            memory: &memory,
+            buffers: &buffers,
+            images: &[],
+        });
+        let stages = |stages: vk::PipelineStageFlags| {
+            vk::PipelineStageFlags2::from_raw(stages.as_raw().into())
+        };
+        let buffers = [vk::BufferMemoryBarrier2::default()
+            .src_stage_mask(stages(after))
+            .src_access_mask(vk::AccessFlags2::SHADER_WRITE)
+            .dst_stage_mask(stages(before))
+            .dst_access_mask(vk::AccessFlags2::TRANSFER_READ)
+            .offset(16)
+            .size(4)];
+        let memory = [vk::MemoryBarrier2::default()
+            .src_stage_mask(stages(after))
+            .dst_stage_mask(stages(before))];
+        let info = vk::DependencyInfo::default()
+            .memory_barriers(&memory)
+            .buffer_memory_barriers(&buffers);
+        let infos = [info];
+        let two = Barriers::Two(&infos);
+        let told = |barriers: Barriers<'_>| {
+            let mut told = Vec::new();
+            // SAFETY: the structures are valid.
+            unsafe {
+                barriers.for_each(|dependency, range| told.push((dependency, range)));
+                (told, barriers.stages(), barriers.concern_more())
+            }
+        };
+        assert_eq!(told(one), told(two));
+        assert_eq!(told(two).0.len(), 2);
+    }
+}

@@ -28,6 +28,10 @@ pub unsafe fn negotiate<L: Hooks>(interface: *mut NegotiateLayerInterface) -> vk
 }
 
 /// Returns a function as the loader expects it; callers cast it back to the type of its name.
+#[expect(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "the function is not called here"
+)]
 pub fn erased(function: *const ()) -> vk::PFN_vkVoidFunction {
     // SAFETY: it points to a function, which is called only after the cast back.
     unsafe { std::mem::transmute(function) }
