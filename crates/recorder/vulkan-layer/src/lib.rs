@@ -7,7 +7,7 @@
 //!    [`opaque_commands`]: tables of functions that ash does not know; [`registry`]: the commands of Vulkan's
 //!    registry.
 //! 2. [`functions`]: the next layer's functions of a device; [`instance`], [`physical_device`] and [`devices`].
-//! 3. [`command_pools`], [`descriptors`], [`barriers`] and [`command`]: what programs make and record.
+//! 3. [`command_pools`], [`descriptors`], [`barriers`], [`command`] and [`submissions`]: what programs make and record.
 //! 4. [`layer`]: what a layer does in a hook. [`hooks`]: the functions that the program calls. [`entry`]: how the
 //!    loader finds the hooks.
 #![warn(clippy::undocumented_unsafe_blocks)]
@@ -28,4 +28,5 @@ pub mod loader;
 pub mod opaque_commands;
 pub mod physical_device;
 pub mod registry;
+pub mod submissions;
 pub mod table;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-/// What is timed, see `gapscope record --mode`.
+/// The granularity of timing, see `gapscope record --mode`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     CommandBuffer,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The semaphores of a batch.
 pub type Semaphores = SmallVec<[SemaphoreValue; 4]>;
 
-/// What one batch (VkSubmitInfo) will run. Most batches are small, so that a submission allocates nothing.
+/// The instances and semaphores of one batch (VkSubmitInfo). Most batches are small, so that a submission allocates nothing.
 #[derive(Default)]
 pub struct Batch {
     instances: SmallVec<[Instance; 4]>,

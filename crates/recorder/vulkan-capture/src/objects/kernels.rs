@@ -149,7 +149,7 @@ impl Pipeline {
     }
 }
 
-/// What is chained to a pipeline's create-info and its stage's.
+/// The structures that are chained to a pipeline's create-info and its stage's.
 #[derive(Default)]
 struct ChainedInfo {
     flags: u64,

@@ -13,6 +13,7 @@ use gapscope_capture::request::Window;
 use gapscope_capture::{Record as Line, Writer};
 use gapscope_vulkan_layer::handles::Serial;
 use gapscope_vulkan_layer::layer::Queue;
+use gapscope_vulkan_layer::submissions::SemaphoreUse;
 
 use super::known_content::KnownContent;
 use super::object_ids::ObjectIds;
@@ -20,7 +21,7 @@ use super::quiet_writes::{end_reason, quietly};
 use super::resolve::{Access, AccessedRange, QueryResults, Resolver};
 use super::split_submission::{SplitSubmission, lists};
 use super::staging::{Failure, Staging};
-use super::submit_call::{SemaphoreUse, SubmitBatch, SubmitCall, TimingPair};
+use super::submit_call::{SubmitBatch, SubmitCall, TimingPair};
 use crate::api::device::Device;
 
 /// How long work may take that was submitted before the window.
@@ -56,7 +57,7 @@ pub struct Dispatches {
     pub count: u64,
 }
 
-/// What is captured of a submission.
+/// The part of a submission that is captured.
 struct CapturedWork {
     called_ns: u64,
     touches: Vec<AccessedRange>,

@@ -15,7 +15,7 @@ pub struct ChainWithHostQueryReset {
     rest: *const c_void,
 }
 
-/// What a chain says about host query reset.
+/// The state of host query reset in a chain.
 pub enum HostQueryReset {
     /// The feature is enabled already.
     Enabled,

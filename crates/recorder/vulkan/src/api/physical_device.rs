@@ -34,7 +34,7 @@ pub enum HostQueryResetBy {
     Extension,
 }
 
-/// What tells a physical device from others.
+/// The identity of a physical device.
 pub struct Identity {
     pub name: String,
     /// Driver name and version.

@@ -27,7 +27,7 @@ pub struct Bindings {
     dynamic: u32,
 }
 
-/// What a set holds at one moment.
+/// The content of a set at one moment.
 #[derive(Clone, Copy, Default)]
 pub struct BoundContent {
     /// None if the content is not known.

@@ -21,7 +21,7 @@ pub struct Timing {
     pub children: Vec<Arc<Timing>>,
     /// Whether some queries are never written, so that the recording has no times.
     pub partial: bool,
-    /// What is counted while the recording runs.
+    /// The query that counts while the recording runs.
     pub counting: Option<Counting>,
     /// Whether the queries may have been written since they were reset.
     written: AtomicBool,
