@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-/// What a function needs.
+/// The version or extension that a function needs.
 #[derive(Clone, Copy)]
 pub enum Since {
     Core(u32),

@@ -39,7 +39,7 @@ pub fn sleep_until(moment_ns: u64) {
     }
 }
 
-/// A thread's sleeps end up to 50 µs late by default; the threads of the queues ask for better.
+/// Lets the sleeps of the calling thread end on time; by default they end up to 50 µs late.
 pub fn sleep_precisely() {
     // SAFETY: it only changes the timer slack of this thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };

@@ -97,7 +97,7 @@ impl Program {
     }
 
     pub fn uses(&mut self, object: &'static Header) {
-        // Most commands use what the one before used.
+        // Most commands use what the command before them used.
         if !config().null
             && self
                 .objects
@@ -115,7 +115,7 @@ impl Program {
         }
     }
 
-    /// Held from submission to completion.
+    /// Marks what the recording uses as in use, from submission to completion.
     pub fn begin_use(&self) {
         self.objects.iter().for_each(|object| object.begin_use());
         for range in &self.queries {
@@ -240,7 +240,7 @@ impl Recording {
 }
 
 impl CommandBuffer {
-    /// The caller holds the pool's `sync`, or Vulkan's rules give it the buffer.
+    /// Returns the recording. The caller holds the pool's `sync`, or Vulkan's rules give it the buffer.
     #[expect(
         clippy::mut_from_ref,
         reason = "external synchronisation is Vulkan's way to hand out the one reference"

@@ -19,7 +19,7 @@ struct Counter {
     unit: Unit,
     storage: Storage,
     scope: Scope,
-    /// Returns the raw result.
+    /// Computes the raw result.
     value: fn(&Tally) -> u64,
 }
 
@@ -38,7 +38,7 @@ const COUNTERS: [Counter; 6] = [
         scope: Scope::COMMAND,
         value: |tally| tally.busy_ns,
     },
-    // The scope of this counter is not for a reader who counts from the first command that acts.
+    // A query that starts with the first command that acts cannot use this scope.
     Counter {
         name: c"whole buffer",
         unit: Unit::GENERIC,
@@ -53,7 +53,7 @@ const COUNTERS: [Counter; 6] = [
         scope: Scope::COMMAND,
         value: |tally| tally.bytes as u32 as u64,
     },
-    // The counter is alone in its pass.
+    // This counter needs a pass of its own.
     Counter {
         name: c"alone",
         unit: Unit::GENERIC,

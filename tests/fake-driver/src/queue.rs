@@ -24,7 +24,7 @@ pub struct Queue {
     timestamp_bits: u32,
     submissions: Mutex<VecDeque<Submission>>,
     arrived: Condvar,
-    /// Submissions that are not complete.
+    /// How many submissions are not complete.
     outstanding: AtomicUsize,
     pub sync: ExternalSync,
 }

@@ -55,7 +55,7 @@ pub unsafe extern "system" fn submit(
     enqueue(CALL, queue, batches, fence, submitted_ns)
 }
 
-/// There may be fewer values than semaphores where the rest are binary.
+/// Pairs semaphores with values, of which there may be fewer where the rest are binary.
 fn pairs<'a>(
     semaphores: &'a [vk::Semaphore],
     values: &'a [u64],
@@ -172,7 +172,7 @@ fn signal_operation(call: &str, semaphore: &Semaphore) {
     }
 }
 
-/// All that is submitted as protected must be so.
+/// Checks that all command buffers of a protected submission are protected, and none of another.
 fn check_protection(call: &str, protected: bool, buffers: &[vk::CommandBuffer]) {
     for buffer in buffers {
         let buffer = object::get::<CommandBuffer>(call, *buffer);
@@ -213,7 +213,7 @@ fn command_buffers(
     buffers.collect()
 }
 
-/// Returns whether the batch can run, which it can under most misuse.
+/// Checks a command buffer; returns whether it can run, which it can under most misuse.
 fn check_command_buffer(
     call: &str,
     queue: &Queue,
@@ -254,7 +254,7 @@ fn check_command_buffer(
     true
 }
 
-/// Checks that all that the batch uses still exists.
+/// Checks that all that a command recording uses still exists, without which it cannot run.
 fn check_program(call: &str, program: &Program) -> bool {
     let mut runnable = true;
     for object in program

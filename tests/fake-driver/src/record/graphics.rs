@@ -74,7 +74,7 @@ pub unsafe extern "system" fn end_rendering(buffer: vk::CommandBuffer) {
     end("vkCmdEndRendering", buffer);
 }
 
-/// These commands are not known to ash.
+/// The type of vkCmdEndRendering2EXT, which ash does not know.
 pub type EndRendering2 = unsafe extern "system" fn(vk::CommandBuffer, *const std::ffi::c_void);
 
 pub unsafe extern "system" fn end_rendering2(
@@ -161,7 +161,7 @@ pub unsafe extern "system" fn bind_index_buffer(
 ) {
 }
 
-/// Returns the texel size of the common formats; images hold nothing, so only the time depends on it.
+/// The texel size of the common formats. Images hold nothing, so only the time depends on it.
 const TEXEL_BYTES: u64 = 4;
 
 fn bytes(extent: vk::Extent3D) -> u64 {

@@ -14,7 +14,7 @@ pub fn require_synchronization2(call: &str, buffer: &CommandBuffer) {
     }
 }
 
-/// The first 32 stages are the same in both types.
+/// Converts stages to those of synchronization2, where the first 32 are the same.
 pub fn widen(stages: vk::PipelineStageFlags) -> vk::PipelineStageFlags2 {
     vk::PipelineStageFlags2::from_raw(stages.as_raw().into())
 }
