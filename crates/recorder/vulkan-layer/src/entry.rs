@@ -120,3 +120,32 @@ macro_rules! shared_hooks {
     };
 }
 hooked_functions!(shared_hooks);
+
+/// Checks that hooks answer for a device that was not made through the layer, for the tests of both layers.
+///
+/// # Panics
+/// Panics if one answers otherwise.
+pub fn check_unknown_device<L: Hooks>() {
+    let dispatch_table = 0_usize;
+    let handle = (&raw const dispatch_table) as u64;
+    // SAFETY: hooks have the types of their names, and use no argument before the device is found, for which the handle has a key.
+    unsafe {
+        macro_rules! call {
+            ($type:ident = $name:literal ($($argument:expr),*)) => {{
+                let hook = hook::<L>($name.as_bytes()).expect($name);
+                let hook = std::mem::transmute::<unsafe extern "system" fn(), vk::$type>(hook);
+                assert_eq!(hook($($argument),*), vk::Result::ERROR_UNKNOWN, $name);
+            }};
+        }
+        let (device, queue) = (vk::Device::from_raw(handle), vk::Queue::from_raw(handle));
+        let memory = &mut vk::DeviceMemory::null();
+        call!(
+            PFN_vkAllocateMemory =
+                "vkAllocateMemory"(device, std::ptr::null(), std::ptr::null(), memory)
+        );
+        call!(PFN_vkQueueSubmit = "vkQueueSubmit"(queue, 1, std::ptr::null(), vk::Fence::null()));
+        call!(PFN_vkDeviceWaitIdle = "vkDeviceWaitIdle"(device));
+        let buffer = vk::CommandBuffer::from_raw(handle);
+        call!(PFN_vkBeginCommandBuffer = "vkBeginCommandBuffer"(buffer, std::ptr::null()));
+    }
+}

@@ -66,3 +66,8 @@ fn a_command_is_hooked_by_all_its_names_or_by_none() {
 fn parameters_have_the_types_of_the_registry() {
     registry::check_table(refused::FUNCTIONS);
 }
+
+#[test]
+fn a_device_of_others_gets_the_same_answer_from_both_layers() {
+    entry::check_unknown_device::<Device>();
+}

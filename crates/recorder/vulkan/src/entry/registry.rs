@@ -124,3 +124,8 @@ fn whatever_ends_a_scope_that_is_hooked_is_hooked() {
         }
     }
 }
+
+#[test]
+fn a_device_of_others_gets_the_same_answer_from_both_layers() {
+    entry::check_unknown_device::<Device>();
+}
