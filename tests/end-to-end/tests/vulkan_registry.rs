@@ -17,7 +17,7 @@ fn the_list_of_commands_is_that_of_the_registry() {
         .expect("Python starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    let list = product::source("../../crates/recorder/vulkan/registry/commands.tsv");
+    let list = product::source("../../crates/recorder/vulkan-layer/registry/commands.tsv");
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&list, &output.stdout).expect("the list can be written");
     }

@@ -1,12 +1,12 @@
-//! Buffers.
+//! Simulates buffers.
 
 use std::sync::OnceLock;
 
 use ash::vk;
 
-use crate::device::Device;
+use crate::device::{Device, plain_objects};
 use crate::memory::{self, DeviceMemory};
-use crate::object::{self, Body, Object, plain_objects};
+use crate::object::{self, Body, Object};
 use crate::{chain, misuse};
 
 pub struct Buffer {
@@ -28,7 +28,7 @@ impl Buffer {
         self.bound.get().map(|&(memory, _)| memory)
     }
 
-    /// Where the GPU finds `bytes` of it from `offset`, if it is bound and they are inside.
+    /// Returns where the GPU finds `bytes` of the buffer from `offset`, if it is bound and they are inside.
     pub fn device_address(
         &self,
         call: &str,

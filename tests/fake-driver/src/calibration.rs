@@ -1,4 +1,4 @@
-//! Calibrated timestamps.
+//! Simulates calibrated timestamps.
 
 use ash::vk;
 

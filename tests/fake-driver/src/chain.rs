@@ -1,10 +1,10 @@
-//! C idioms of Vulkan: counted arrays, `pNext` chains, the call-twice enumeration, fixed strings.
+//! Reads and writes C idioms of Vulkan: counted arrays, `pNext` chains, the call-twice enumeration, fixed strings.
 
 use std::ffi::{CStr, c_char, c_void};
 
 use ash::vk;
 
-/// The elements of a counted array, which may be null when empty.
+/// Returns the elements of a counted array, which may be null when empty.
 pub unsafe fn slice<'a, T>(elements: *const T, count: u32) -> &'a [T] {
     if elements.is_null() || count == 0 {
         return &[];
@@ -12,7 +12,7 @@ pub unsafe fn slice<'a, T>(elements: *const T, count: u32) -> &'a [T] {
     std::slice::from_raw_parts(elements, count as usize)
 }
 
-/// The structures of a chain.
+/// Iterates over the structures of a chain.
 pub unsafe fn structures(
     first: *const c_void,
 ) -> impl Iterator<Item = *mut vk::BaseOutStructure<'static>> {
@@ -28,19 +28,19 @@ pub unsafe fn structures(
     })
 }
 
-/// The structure of type `T` in a chain.
+/// Returns the structure of type `T` in a chain.
 pub unsafe fn find<'a, T: vk::TaggedStructure>(first: *const c_void) -> Option<&'a T> {
     structures(first)
         .find(|&item| (*item).s_type == T::STRUCTURE_TYPE)
         .map(|item| &*(item as *const T))
 }
 
-/// Answers an enumeration: the count alone, or as many items as there is room for.
+/// Answers an enumeration: with the count alone, or with as many items as there is room for.
 pub unsafe fn enumerate<T: Clone>(items: &[T], count: *mut u32, out: *mut T) -> vk::Result {
     enumerate_into(items, count, out, |item, slot| slot.write(item.clone()))
 }
 
-/// [`enumerate`] for structures whose `pNext` the caller has set.
+/// Answers as [`enumerate`] does, for structures whose `pNext` the caller has set.
 pub unsafe fn enumerate_into<T, U>(
     items: &[T],
     count: *mut u32,
@@ -63,7 +63,7 @@ pub unsafe fn enumerate_into<T, U>(
     }
 }
 
-/// A string in a fixed array, cut to fit.
+/// Returns a string in a fixed array, cut to fit.
 pub fn fixed<const N: usize>(text: &CStr) -> [c_char; N] {
     let mut array = [0; N];
     for (slot, &byte) in array[..N - 1].iter_mut().zip(text.to_bytes()) {
@@ -72,10 +72,20 @@ pub fn fixed<const N: usize>(text: &CStr) -> [c_char; N] {
     array
 }
 
-/// The names in an array of C strings.
+/// Returns the names in an array of C strings.
 pub unsafe fn names<'a>(names: *const *const c_char, count: u32) -> impl Iterator<Item = &'a CStr> {
     // SAFETY: the caller gave `count` valid strings.
     slice(names, count)
         .iter()
         .map(|&name| unsafe { CStr::from_ptr(name) })
+}
+
+pub fn extension_properties(names: &[&CStr]) -> Vec<vk::ExtensionProperties> {
+    names
+        .iter()
+        .map(|name| vk::ExtensionProperties {
+            extension_name: fixed(name),
+            spec_version: 1,
+        })
+        .collect()
 }

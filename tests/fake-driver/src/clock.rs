@@ -1,4 +1,4 @@
-//! The host clock, and the clock of the fake GPU, which is made from it.
+//! Reads the host clock, and makes the clock of the fake GPU from it.
 
 use crate::config::Config;
 
@@ -20,7 +20,7 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Returns at once if the moment has passed, otherwise not before it.
+/// Sleeps until the moment, and returns at once if it has passed.
 pub fn sleep_until(moment_ns: u64) {
     let time = libc::timespec {
         tv_sec: (moment_ns / 1_000_000_000) as libc::time_t,
@@ -39,17 +39,18 @@ pub fn sleep_until(moment_ns: u64) {
     }
 }
 
-/// A thread's sleeps end up to 50 µs late by default; the threads of the queues ask for better.
+/// Lets the sleeps of the calling thread end on time; by default they end up to 50 µs late.
 pub fn sleep_precisely() {
     // SAFETY: it only changes the timer slack of this thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
 }
 
-/// The tick of the fake GPU's clock at a host time, cut to `bits`.
+/// Returns the tick of the fake GPU's clock at a host time, cut to `bits`.
 pub fn device_ticks(config: &Config, host_ns: u64, bits: u32) -> u64 {
     const SCALE: f64 = 1e9;
     let shifted = i128::from(host_ns) + i128::from(config.clock_offset_ns);
-    // Integers, because an f64 cannot hold the nanoseconds of a long uptime exactly once they are scaled.
+    // The sums use integers, because an f64 cannot hold the nanoseconds of a long uptime exactly once they are
+    // scaled.
     let drift = (config.clock_drift_ppm * 1e6).round() as i128;
     let drifted = shifted + shifted * drift / 1_000_000_000_000;
     let period = (f64::from(config.timestamp_period) * SCALE)

@@ -1,4 +1,4 @@
-//! Command pools and the life of command buffers; `record` fills them.
+//! Simulates command pools and the life of command buffers; `record` fills them.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering::*};
@@ -6,111 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use ash::vk::{self, Handle};
 
-use crate::command::{Program, QueryRange};
+use crate::command::{CommandBuffer, CommandPool, Recording, State};
 use crate::config::config;
 use crate::device::{Device, lock};
 use crate::external_sync::ExternalSync;
-use crate::object::{self, Body, Object};
-use crate::pipeline::Pipeline;
+use crate::object::{self, Object};
 use crate::{chain, misuse};
-
-pub struct CommandPool {
-    pub family: u32,
-    pub queue_flags: vk::QueueFlags,
-    pub timestamp_bits: u32,
-    pub enabled: crate::features::Enabled,
-    flags: vk::CommandPoolCreateFlags,
-    buffers: Mutex<Vec<&'static Object<CommandBuffer>>>,
-    /// All recording into buffers of one pool is externally synchronised.
-    pub sync: ExternalSync,
-}
-
-impl CommandPool {
-    pub fn is_protected(&self) -> bool {
-        self.flags.contains(vk::CommandPoolCreateFlags::PROTECTED)
-    }
-}
-
-impl Body for CommandPool {
-    type Handle = vk::CommandPool;
-}
-
-pub struct CommandBuffer {
-    pub pool: &'static Object<CommandPool>,
-    pub level: vk::CommandBufferLevel,
-    /// Whether a buffer that is for one submission was submitted.
-    pub submitted_once: AtomicBool,
-    recording: UnsafeCell<Recording>,
-}
-
-impl Body for CommandBuffer {
-    type Handle = vk::CommandBuffer;
-}
-
-// SAFETY: `recording` is reached by the one thread that Vulkan lets use the buffer, which `CommandPool::sync` enforces.
-unsafe impl Sync for CommandBuffer {}
-// SAFETY: as above; the addresses inside are of mappings that all threads share.
-unsafe impl Send for CommandBuffer {}
-
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub enum State {
-    #[default]
-    Initial,
-    Recording,
-    Executable,
-}
-
-#[derive(Default)]
-pub struct Recording {
-    pub state: State,
-    pub usage: vk::CommandBufferUsageFlags,
-    pub program: Program,
-    pub executable: Option<Arc<Program>>,
-    /// Counts recordings, so that a primary buffer knows whether its secondaries are still those it was recorded with.
-    pub number: u64,
-    pub in_render_pass: bool,
-    /// The open rendering will be suspended at its end.
-    pub suspending: bool,
-    /// A rendering is suspended: nothing may act before it is resumed.
-    pub suspended: bool,
-    /// It begins with the rest of a rendering that another command buffer has suspended.
-    pub resumes: bool,
-    /// The performance query that is active.
-    pub counting: Option<QueryRange>,
-    pub compute_pipeline: Option<&'static Object<Pipeline>>,
-    pub graphics_pipeline: Option<&'static Object<Pipeline>>,
-}
-
-impl Recording {
-    /// Keeps the allocations of the last recording where no submission holds them.
-    fn reset(&mut self) {
-        if let Some(program) = self
-            .executable
-            .take()
-            .and_then(|program| Arc::try_unwrap(program).ok())
-        {
-            self.program = program;
-        }
-        self.program.clear();
-        self.state = State::Initial;
-        self.number += 1;
-        self.in_render_pass = false;
-        (self.suspending, self.suspended, self.resumes) = (false, false, false);
-        self.counting = None;
-        (self.compute_pipeline, self.graphics_pipeline) = (None, None);
-    }
-}
-
-impl CommandBuffer {
-    /// The caller holds the pool's `sync`, or Vulkan's rules give it the buffer.
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "external synchronisation is Vulkan's way to hand out the one reference"
-    )]
-    pub unsafe fn recording(&self) -> &mut Recording {
-        &mut *self.recording.get()
-    }
-}
 
 pub unsafe extern "system" fn create_pool(
     device: vk::Device,
@@ -233,7 +134,7 @@ pub unsafe extern "system" fn free_buffers(
     }
 }
 
-/// The memory of the recording is freed; the object stays, so that its handle is recognised.
+/// The memory of the command recording is freed; the object stays, so that its handle is recognised.
 unsafe fn free(call: &str, buffer: &'static Object<CommandBuffer>) {
     let handle = vk::CommandBuffer::from_raw(std::ptr::from_ref(buffer) as u64);
     object::destroy::<CommandBuffer>(call, handle);

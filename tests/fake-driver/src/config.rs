@@ -1,4 +1,4 @@
-//! The environment variables, read once. The crate's page lists them.
+//! Reads the environment variables, once. The crate's page lists them.
 
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -34,12 +34,12 @@ pub struct Family {
     pub queues: u32,
 }
 
-/// How large the GPU says it is, and by whose extension.
+/// The size that the GPU claims, and the vendor whose extension says so.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Size {
     pub vendor: Vendor,
     pub multiprocessors: u32,
-    /// Warps or waves that each of them holds.
+    /// The warps or waves that each multiprocessor holds.
     pub warps: u32,
 }
 
@@ -54,7 +54,7 @@ pub enum Vendor {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Counters {
     Usual,
-    /// The profiling lock cannot be had.
+    /// Another program has the profiling lock.
     Locked,
     /// Results never come.
     Never,
@@ -124,7 +124,7 @@ fn size(text: &str) -> Option<Size> {
     })
 }
 
-/// A value that does not parse is reported in the misuse log, which fails the test that set it.
+/// Parses a variable. A value that does not parse is reported in the misuse log, which fails the test that set it.
 fn parsed<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
     let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
     let value = parse(&text);

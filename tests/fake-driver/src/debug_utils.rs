@@ -1,4 +1,4 @@
-//! VK_EXT_debug_utils: names, labels and messengers are taken and dropped.
+//! Simulates VK_EXT_debug_utils: names, labels and messengers are taken and dropped.
 
 use ash::vk;
 

@@ -1,4 +1,4 @@
-//! Descriptors. No shader reads them: they are checked and forgotten.
+//! Simulates descriptors. No shader reads them: they are checked and forgotten.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use ash::vk::{self, Handle};
 
 use crate::buffer::Buffer;
-use crate::device::{Device, lock};
-use crate::object::{self, Body, Object, plain_objects};
+use crate::device::{Device, lock, plain_objects};
+use crate::object::{self, Body, Object};
 use crate::{chain, misuse};
 
 pub struct DescriptorPool {
@@ -174,7 +174,7 @@ fn check_update(call: &str, set: vk::DescriptorSet) {
     }
 }
 
-/// The buffers of a write, which must exist.
+/// Checks the buffers of a write, which must exist.
 pub unsafe fn check_buffers(call: &str, write: &vk::WriteDescriptorSet<'_>) {
     let holds_buffers = matches!(
         write.descriptor_type,

@@ -1,14 +1,19 @@
-//! Every function of the driver, by name, with what must be enabled for it.
+//! Lists every function of the driver, by name, with what must be enabled for it.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 
 use ash::vk::{self, *};
 
-use crate::record::{self, barrier, dispatch, graphics, label, secondary, timestamp, transfer};
+use crate::availability::{FRAGMENT_DENSITY_MAP_OFFSET, Since};
+use crate::device::Device;
+use crate::object;
+use crate::record::{
+    self, barrier, dispatch, graphics, label, performance_query, secondary, timestamp, transfer,
+};
 use crate::{
-    buffer, calibration, command_buffer, debug_utils, descriptor, device, features, image,
-    instance, loader, memory, performance, physical_device, pipeline, properties, query, queue,
-    submit, sync,
+    buffer, calibration, command_buffer, debug_utils, descriptor, device_calls, features, image,
+    instance, memory, performance, physical_device, pipeline, properties, query, queue, submit,
+    sync,
 };
 
 #[derive(Clone, Copy, PartialEq)]
@@ -16,13 +21,6 @@ pub enum Scope {
     Instance,
     PhysicalDevice,
     Device,
-}
-
-#[derive(Clone, Copy)]
-pub enum Since {
-    Core(u32),
-    DeviceExtension(&'static CStr),
-    InstanceExtension(&'static CStr),
 }
 
 pub struct EntryPoint {
@@ -37,13 +35,26 @@ pub fn find(name: &CStr) -> Option<&'static EntryPoint> {
     ENTRY_POINTS.iter().find(|entry| entry.name == name)
 }
 
+unsafe extern "system" fn get_device_proc_addr(
+    device: vk::Device,
+    name: *const c_char,
+) -> vk::PFN_vkVoidFunction {
+    let device = object::get::<Device>("vkGetDeviceProcAddr", device)?;
+    let entry = find(CStr::from_ptr(name))?;
+    (entry.scope == Scope::Device && device.offers(entry.since)).then_some(entry.function)
+}
+
+pub unsafe extern "system" fn get_instance_proc_addr(
+    _: vk::Instance,
+    name: *const c_char,
+) -> vk::PFN_vkVoidFunction {
+    Some(find(CStr::from_ptr(name))?.function)
+}
+
 const V1_0: Since = Since::Core(vk::API_VERSION_1_0);
 const V1_1: Since = Since::Core(vk::API_VERSION_1_1);
 const V1_2: Since = Since::Core(vk::API_VERSION_1_2);
 const V1_3: Since = Since::Core(vk::API_VERSION_1_3);
-
-/// Which ash does not know.
-pub const FRAGMENT_DENSITY_MAP_OFFSET: &CStr = c"VK_EXT_fragment_density_map_offset";
 
 const fn extension(name: &'static CStr) -> Since {
     Since::DeviceExtension(name)
@@ -67,7 +78,7 @@ macro_rules! entry_points {
 
 entry_points! {
     Instance, V1_0 => {
-        "vkGetInstanceProcAddr": PFN_vkGetInstanceProcAddr = loader::get_instance_proc_addr;
+        "vkGetInstanceProcAddr": PFN_vkGetInstanceProcAddr = self::get_instance_proc_addr;
         "vkEnumerateInstanceVersion": PFN_vkEnumerateInstanceVersion = instance::enumerate_instance_version;
         "vkEnumerateInstanceExtensionProperties": PFN_vkEnumerateInstanceExtensionProperties = instance::enumerate_instance_extension_properties;
         "vkCreateInstance": PFN_vkCreateInstance = instance::create_instance;
@@ -114,13 +125,13 @@ entry_points! {
         "vkGetPhysicalDeviceQueueFamilyPerformanceQueryPassesKHR": PFN_vkGetPhysicalDeviceQueueFamilyPerformanceQueryPassesKHR = performance::get_passes;
         "vkEnumerateDeviceExtensionProperties": PFN_vkEnumerateDeviceExtensionProperties = physical_device::enumerate_device_extension_properties;
         "vkEnumerateDeviceLayerProperties": PFN_vkEnumerateDeviceLayerProperties = physical_device::enumerate_device_layer_properties;
-        "vkCreateDevice": PFN_vkCreateDevice = device::create_device;
+        "vkCreateDevice": PFN_vkCreateDevice = device_calls::create_device;
     }
     Device, V1_0 => {
-        "vkGetDeviceProcAddr": PFN_vkGetDeviceProcAddr = device::get_device_proc_addr;
-        "vkDestroyDevice": PFN_vkDestroyDevice = device::destroy_device;
-        "vkGetDeviceQueue": PFN_vkGetDeviceQueue = device::get_device_queue;
-        "vkDeviceWaitIdle": PFN_vkDeviceWaitIdle = device::device_wait_idle;
+        "vkGetDeviceProcAddr": PFN_vkGetDeviceProcAddr = self::get_device_proc_addr;
+        "vkDestroyDevice": PFN_vkDestroyDevice = device_calls::destroy_device;
+        "vkGetDeviceQueue": PFN_vkGetDeviceQueue = device_calls::get_device_queue;
+        "vkDeviceWaitIdle": PFN_vkDeviceWaitIdle = device_calls::device_wait_idle;
         "vkQueueSubmit": PFN_vkQueueSubmit = submit::submit;
         "vkQueueWaitIdle": PFN_vkQueueWaitIdle = queue::wait_idle;
         "vkAllocateMemory": PFN_vkAllocateMemory = memory::allocate_memory;
@@ -195,8 +206,8 @@ entry_points! {
         "vkCmdCopyBuffer": PFN_vkCmdCopyBuffer = transfer::copy_buffer;
         "vkCmdFillBuffer": PFN_vkCmdFillBuffer = transfer::fill_buffer;
         "vkCmdUpdateBuffer": PFN_vkCmdUpdateBuffer = transfer::update_buffer;
-        "vkCmdBeginQuery": PFN_vkCmdBeginQuery = performance::begin_query;
-        "vkCmdEndQuery": PFN_vkCmdEndQuery = performance::end_query;
+        "vkCmdBeginQuery": PFN_vkCmdBeginQuery = performance_query::begin_query;
+        "vkCmdEndQuery": PFN_vkCmdEndQuery = performance_query::end_query;
         "vkCmdResetQueryPool": PFN_vkCmdResetQueryPool = timestamp::reset_query_pool;
         "vkCmdWriteTimestamp": PFN_vkCmdWriteTimestamp = timestamp::write_timestamp;
         "vkCmdCopyQueryPoolResults": PFN_vkCmdCopyQueryPoolResults = timestamp::copy_query_pool_results;
@@ -217,8 +228,8 @@ entry_points! {
         "vkCmdClearColorImage": PFN_vkCmdClearColorImage = graphics::clear_color_image;
     }
     Device, V1_1 => {
-        "vkGetDeviceQueue2": PFN_vkGetDeviceQueue2 = device::get_device_queue2;
-        "vkGetDeviceGroupPeerMemoryFeatures": PFN_vkGetDeviceGroupPeerMemoryFeatures = device::get_peer_memory_features;
+        "vkGetDeviceQueue2": PFN_vkGetDeviceQueue2 = device_calls::get_device_queue2;
+        "vkGetDeviceGroupPeerMemoryFeatures": PFN_vkGetDeviceGroupPeerMemoryFeatures = device_calls::get_peer_memory_features;
         "vkGetBufferMemoryRequirements2": PFN_vkGetBufferMemoryRequirements2 = buffer::get_requirements2;
         "vkBindBufferMemory2": PFN_vkBindBufferMemory2 = buffer::bind_memory2;
         "vkGetImageMemoryRequirements2": PFN_vkGetImageMemoryRequirements2 = image::get_requirements2;
@@ -289,7 +300,7 @@ entry_points! {
     Device, extension(ash::khr::device_group::NAME) => {
         "vkCmdDispatchBaseKHR": PFN_vkCmdDispatchBase = dispatch::dispatch_base;
         "vkCmdSetDeviceMaskKHR": PFN_vkCmdSetDeviceMask = record::set_device_mask;
-        "vkGetDeviceGroupPeerMemoryFeaturesKHR": PFN_vkGetDeviceGroupPeerMemoryFeatures = device::get_peer_memory_features;
+        "vkGetDeviceGroupPeerMemoryFeaturesKHR": PFN_vkGetDeviceGroupPeerMemoryFeatures = device_calls::get_peer_memory_features;
     }
     Device, extension(ash::khr::dynamic_rendering::NAME) => {
         "vkCmdBeginRenderingKHR": PFN_vkCmdBeginRendering = graphics::begin_rendering;

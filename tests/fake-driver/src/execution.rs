@@ -45,7 +45,7 @@ pub struct Execution<'a> {
     pub timestamp_bits: u32,
     pub command_buffer: usize,
     pub truth: Option<truth::Lines>,
-    /// What counters have counted since the last query began.
+    /// What the counters have counted since the last query began.
     pub tally: Tally,
 }
 
@@ -68,7 +68,7 @@ impl Execution<'_> {
                 self.dispatch(*groups, pipeline.map(|pipeline| pipeline.kernel.as_str()));
             }
             Command::DispatchIndirect { address, pipeline } => {
-                // The work before it may write the arguments.
+                // The work before the command may write the arguments.
                 self.reach(self.cursor.done_ns);
                 let groups = (*address as *const [u32; 3]).read_unaligned();
                 self.dispatch(groups, pipeline.map(|pipeline| pipeline.kernel.as_str()));
@@ -158,7 +158,7 @@ impl Execution<'_> {
         );
     }
 
-    /// Its bytes are moved at its end.
+    /// The bytes are moved at the end of the command.
     fn transfer(&mut self, kind: &'static str, bytes: u64) {
         let duration_ns = bytes * 1_000 / config().bytes_per_us;
         self.tally.bytes += bytes;
@@ -175,7 +175,8 @@ impl Execution<'_> {
     unsafe fn copy_queries(&mut self, copy: &CopyQueries) {
         const CALL: &str = "vkCmdCopyQueryPoolResults";
         let queries = copy.range.queries();
-        // Timestamps of earlier commands are available to it, as transfers are ordered after the work that they read.
+        // Timestamps of earlier commands are available to the copy, as transfers are ordered after the work that they
+        // read.
         self.cursor.barrier();
         self.transfer(
             "query_copy",

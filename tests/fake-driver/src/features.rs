@@ -1,4 +1,4 @@
-//! Features: what the fake GPU offers, and which of them a device was created with.
+//! Lists the features that the fake GPU offers, and those that a device was created with.
 
 use std::ffi::c_void;
 
@@ -19,7 +19,7 @@ pub struct Enabled {
 }
 
 impl Enabled {
-    /// What a `VkDeviceCreateInfo` chain asks for.
+    /// Returns the features that a `VkDeviceCreateInfo` chain asks for.
     pub unsafe fn requested(p_next: *const c_void) -> Self {
         let v12 = chain::find::<vk::PhysicalDeviceVulkan12Features<'_>>(p_next)
             .copied()

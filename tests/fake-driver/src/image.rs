@@ -1,13 +1,13 @@
-//! Images, just enough for a render pass: they take memory and hold nothing.
+//! Simulates images, just enough for a render pass: they take memory and hold nothing.
 
 use std::sync::OnceLock;
 
 use ash::vk;
 
 use crate::buffer::memory_dedication;
-use crate::device::Device;
+use crate::device::{Device, plain_objects};
 use crate::memory::{self, DeviceMemory};
-use crate::object::{self, Body, plain_objects};
+use crate::object::{self, Body};
 use crate::{chain, misuse};
 
 /// An upper bound over the uncompressed formats.

@@ -1,4 +1,4 @@
-//! Instances.
+//! Simulates instances.
 
 use std::ffi::{CStr, c_char};
 
@@ -37,17 +37,7 @@ pub unsafe extern "system" fn enumerate_instance_extension_properties(
     count: *mut u32,
     out: *mut vk::ExtensionProperties,
 ) -> vk::Result {
-    chain::enumerate(&extension_properties(EXTENSIONS), count, out)
-}
-
-pub fn extension_properties(names: &[&CStr]) -> Vec<vk::ExtensionProperties> {
-    names
-        .iter()
-        .map(|name| vk::ExtensionProperties {
-            extension_name: chain::fixed(name),
-            spec_version: 1,
-        })
-        .collect()
+    chain::enumerate(&chain::extension_properties(EXTENSIONS), count, out)
 }
 
 pub unsafe extern "system" fn create_instance(

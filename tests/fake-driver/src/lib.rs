@@ -42,6 +42,7 @@
     reason = "Vulkan entry points throughout: the caller's valid usage makes their pointers sound, and handles are checked"
 )]
 
+mod availability;
 mod buffer;
 mod calibration;
 mod chain;
@@ -52,6 +53,7 @@ mod config;
 mod debug_utils;
 mod descriptor;
 mod device;
+mod device_calls;
 mod entry_points;
 mod execution;
 mod external_sync;

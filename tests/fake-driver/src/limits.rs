@@ -1,4 +1,4 @@
-//! Limits of the fake GPU.
+//! Gives the limits of the fake GPU.
 
 use ash::vk;
 
@@ -109,7 +109,7 @@ pub fn core() -> vk::PhysicalDeviceLimits {
     }
 }
 
-/// Those of descriptors that are updated after they are bound: no lower than the others.
+/// The limits of descriptors that are updated after they are bound are no lower than the others.
 pub fn descriptor_indexing() -> vk::PhysicalDeviceDescriptorIndexingProperties<'static> {
     vk::PhysicalDeviceDescriptorIndexingProperties {
         max_per_stage_descriptor_update_after_bind_samplers: MAX_DESCRIPTORS,

@@ -1,4 +1,4 @@
-//! What the Vulkan loader looks for in a driver library.
+//! Exports what the Vulkan loader looks for in a driver library.
 
 use std::ffi::{CStr, c_char};
 
@@ -6,7 +6,7 @@ use ash::vk;
 
 use crate::entry_points::{self, Scope};
 
-/// Since 5 a driver must take any `apiVersion`; 6 adds an entry point for Windows only.
+/// Since version 5 a driver must take any `apiVersion`; version 6 adds an entry point for Windows only.
 const INTERFACE_VERSION: u32 = 5;
 
 #[unsafe(no_mangle)]
@@ -25,7 +25,7 @@ pub unsafe extern "system" fn vk_icdGetInstanceProcAddr(
     instance: vk::Instance,
     name: *const c_char,
 ) -> vk::PFN_vkVoidFunction {
-    get_instance_proc_addr(instance, name)
+    entry_points::get_instance_proc_addr(instance, name)
 }
 
 #[unsafe(no_mangle)]
@@ -35,11 +35,4 @@ pub unsafe extern "system" fn vk_icdGetPhysicalDeviceProcAddr(
 ) -> vk::PFN_vkVoidFunction {
     let entry = entry_points::find(CStr::from_ptr(name))?;
     (entry.scope == Scope::PhysicalDevice).then_some(entry.function)
-}
-
-pub unsafe extern "system" fn get_instance_proc_addr(
-    _: vk::Instance,
-    name: *const c_char,
-) -> vk::PFN_vkVoidFunction {
-    Some(entry_points::find(CStr::from_ptr(name))?.function)
 }

@@ -1,4 +1,4 @@
-//! Device memory: host memory, and without coherence a second copy of it which only the host sees.
+//! Simulates device memory: host memory, and without coherence a second copy of it which only the host sees.
 
 use std::sync::Mutex;
 
@@ -51,7 +51,7 @@ pub fn properties() -> vk::PhysicalDeviceMemoryProperties {
     properties
 }
 
-/// What buffers and images require of memory.
+/// Returns what buffers and images require of memory.
 pub fn requirements(bytes: u64) -> vk::MemoryRequirements {
     const ALIGNMENT: u64 = 256;
     vk::MemoryRequirements {
@@ -64,9 +64,9 @@ pub fn requirements(bytes: u64) -> vk::MemoryRequirements {
 pub struct DeviceMemory {
     bytes: u64,
     host_visible: bool,
-    /// What the GPU sees.
+    /// The memory as the GPU sees it.
     device: Pages,
-    /// What the host sees, where that is not the same.
+    /// The memory as the host sees it, where that differs.
     host: Option<Pages>,
     mapped: Mutex<Option<(u64, u64)>>,
 }
@@ -75,7 +75,7 @@ impl Body for DeviceMemory {
     type Handle = vk::DeviceMemory;
 }
 
-/// Anonymous pages: zeroed, and costing nothing until they are touched.
+/// Anonymous pages are zeroed, and cost nothing until they are touched.
 struct Pages {
     address: usize,
     bytes: usize,
@@ -103,7 +103,7 @@ impl DeviceMemory {
         self.bytes
     }
 
-    /// The address at which the GPU finds a byte.
+    /// Returns the address at which the GPU finds a byte.
     pub fn device_address(&self, offset: u64) -> usize {
         self.device.address + offset as usize
     }
@@ -258,7 +258,7 @@ pub unsafe extern "system" fn invalidate_ranges(
     vk::Result::SUCCESS
 }
 
-/// The part of the memory that a range names, if it is a valid one.
+/// Returns the part of the memory that a range names, if it is a valid one.
 fn checked(
     call: &str,
     range: &vk::MappedMemoryRange<'_>,
@@ -295,7 +295,7 @@ fn checked(
 }
 
 unsafe fn copy(from: usize, to: usize, bytes: u64) {
-    // Without a shadow both are the same memory.
+    // Without a shadow both views are the same memory.
     if from != to {
         std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes as usize);
     }

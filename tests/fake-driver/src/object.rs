@@ -12,7 +12,7 @@ use crate::misuse;
 const LOADER_MAGIC: usize = 0x01CD_C0DE;
 const DESTROYED: i32 = -1;
 
-/// What an object of a type holds.
+/// The content of an object of a type.
 pub trait Body: Send + Sync + 'static {
     type Handle: Handle + Copy;
 }
@@ -27,7 +27,7 @@ pub struct Object<T> {
 pub struct Header {
     loader_data: AtomicUsize,
     kind: AtomicI32,
-    /// How many submitted command buffers use it.
+    /// How many submitted command buffers use the object.
     pending: AtomicU32,
 }
 
@@ -70,7 +70,7 @@ pub fn create<T: Body>(body: T) -> T::Handle {
     T::Handle::from_raw(std::ptr::from_ref(object) as u64)
 }
 
-/// The object of a handle. A null, destroyed or mistyped handle is a misuse, and the call cannot go on.
+/// Returns the object of a handle. A null, destroyed or mistyped handle is a misuse, and the call cannot go on.
 #[inline]
 pub fn get<T: Body>(call: &str, handle: T::Handle) -> Option<&'static Object<T>> {
     let raw = handle.as_raw();
@@ -99,7 +99,7 @@ pub fn get<T: Body>(call: &str, handle: T::Handle) -> Option<&'static Object<T>>
     None
 }
 
-/// Without any check, for the paths that a benchmark measures.
+/// Returns the object without any check, for the paths that a benchmark measures.
 #[inline(always)]
 pub unsafe fn get_unchecked<T: Body>(handle: T::Handle) -> &'static Object<T> {
     &*(handle.as_raw() as *const Object<T>)
@@ -121,38 +121,3 @@ pub fn destroy<T: Body>(call: &str, handle: T::Handle) -> Option<&'static Object
     object.header.kind.store(DESTROYED, Release);
     Some(object)
 }
-
-/// A type whose objects are nothing but a handle.
-macro_rules! plain_objects {
-    ($($name:ident, $create:ident($call_create:literal), $destroy:ident($call_destroy:literal), $info:ty;)*) => {$(
-        pub struct $name;
-
-        impl $crate::object::Body for $name {
-            type Handle = ash::vk::$name;
-        }
-
-        pub unsafe extern "system" fn $create(
-            device: ash::vk::Device,
-            _: *const $info,
-            _: *const ash::vk::AllocationCallbacks<'_>,
-            out: *mut ash::vk::$name,
-        ) -> ash::vk::Result {
-            let Some(device) = $crate::object::get::<$crate::device::Device>($call_create, device) else {
-                return ash::vk::Result::ERROR_UNKNOWN;
-            };
-            *out = device.create($name);
-            ash::vk::Result::SUCCESS
-        }
-
-        pub unsafe extern "system" fn $destroy(
-            device: ash::vk::Device,
-            handle: ash::vk::$name,
-            _: *const ash::vk::AllocationCallbacks<'_>,
-        ) {
-            if let Some(device) = $crate::object::get::<$crate::device::Device>($call_destroy, device) {
-                device.destroy::<$name>($call_destroy, handle);
-            }
-        }
-    )*};
-}
-pub(crate) use plain_objects;

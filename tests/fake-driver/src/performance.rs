@@ -1,4 +1,4 @@
-//! `VK_KHR_performance_query`: counters whose values are known.
+//! Simulates `VK_KHR_performance_query`, with counters whose values are known.
 
 use std::ffi::CStr;
 use std::sync::atomic::Ordering::*;
@@ -9,20 +9,17 @@ use ash::vk::{
 };
 
 use crate::chain;
-use crate::command::Command;
 use crate::config::{Counters, config};
 use crate::device::Device;
 use crate::misuse;
 use crate::object;
-use crate::record::timestamp::query_range;
-use crate::record::{QUERY_POOL, record};
 
 struct Counter {
     name: &'static CStr,
     unit: Unit,
     storage: Storage,
     scope: Scope,
-    /// The raw result.
+    /// Computes the raw result.
     value: fn(&Tally) -> u64,
 }
 
@@ -41,7 +38,7 @@ const COUNTERS: [Counter; 6] = [
         scope: Scope::COMMAND,
         value: |tally| tally.busy_ns,
     },
-    // Not for one who counts from the first command that acts.
+    // A query that starts with the first command that acts cannot use this scope.
     Counter {
         name: c"whole buffer",
         unit: Unit::GENERIC,
@@ -56,7 +53,7 @@ const COUNTERS: [Counter; 6] = [
         scope: Scope::COMMAND,
         value: |tally| tally.bytes as u32 as u64,
     },
-    // Alone in its pass.
+    // This counter needs a pass of its own.
     Counter {
         name: c"alone",
         unit: Unit::GENERIC,
@@ -74,7 +71,7 @@ const COUNTERS: [Counter; 6] = [
 ];
 const ALONE: u32 = 4;
 
-/// What has been counted.
+/// The counts so far.
 #[derive(Default)]
 pub struct Tally {
     pub dispatches: u64,
@@ -134,7 +131,7 @@ pub unsafe extern "system" fn get_passes(
     };
 }
 
-/// The counters of a pool that is made.
+/// Returns the counters of a pool that is made.
 pub unsafe fn counters_of(
     call: &str,
     device: &Device,
@@ -184,52 +181,4 @@ pub unsafe extern "system" fn release_lock(device: vk::Device) {
     {
         misuse::report(CALL, "the lock is not held");
     }
-}
-
-pub unsafe extern "system" fn begin_query(
-    buffer: vk::CommandBuffer,
-    pool: vk::QueryPool,
-    query: u32,
-    flags: vk::QueryControlFlags,
-) {
-    const CALL: &str = "vkCmdBeginQuery";
-    record(CALL, buffer, QUERY_POOL, |buffer, recording| {
-        if buffer.level != vk::CommandBufferLevel::PRIMARY {
-            misuse::report(CALL, "a performance query of a secondary command buffer");
-        }
-        if !flags.is_empty() {
-            misuse::report(CALL, format_args!("{flags:?}"));
-        }
-        if recording.counting.is_some() {
-            misuse::report(CALL, "another query is active");
-        }
-        let range = query_range(CALL, recording, pool, query, 1);
-        if range.is_some_and(|range| range.pool.counters.is_empty()) {
-            misuse::report(CALL, "the query is a timestamp");
-        }
-        recording.counting = range;
-        recording.program.commands.push(Command::StartCounting);
-    });
-}
-
-pub unsafe extern "system" fn end_query(
-    buffer: vk::CommandBuffer,
-    pool: vk::QueryPool,
-    query: u32,
-) {
-    const CALL: &str = "vkCmdEndQuery";
-    record(CALL, buffer, QUERY_POOL, |_, recording| {
-        let asked = query_range(CALL, recording, pool, query, 1);
-        match (recording.counting.take(), asked) {
-            (Some(active), Some(asked))
-                if std::ptr::eq(active.pool, asked.pool) && active.first == asked.first =>
-            {
-                recording
-                    .program
-                    .commands
-                    .push(Command::StopCounting(active));
-            }
-            _ => misuse::report(CALL, "the query is not active"),
-        }
-    });
 }

@@ -1,16 +1,15 @@
-//! The one physical device: its queue families, memory types, formats and extensions.
+//! Describes the one physical device: its queue families, memory types, formats and extensions.
 
 use std::ffi::{CStr, c_char};
 
 use ash::vk;
 
 use crate::config::{Calibrated, Family, Vendor, config};
-use crate::instance::extension_properties;
 use crate::object::Body;
 use crate::{chain, memory};
 
 pub struct PhysicalDevice {
-    /// What the instance was created with decides which functions a device offers.
+    /// The extensions and version that the instance was created with decide which functions a device offers.
     pub api_version: u32,
     pub instance_extensions: Vec<&'static CStr>,
 }
@@ -60,7 +59,7 @@ const EXTENSIONS: &[&CStr] = &[
     ash::khr::vulkan_memory_model::NAME,
     ash::khr::zero_initialize_workgroup_memory::NAME,
     ash::nv::memory_decompression::NAME,
-    crate::entry_points::FRAGMENT_DENSITY_MAP_OFFSET,
+    crate::availability::FRAGMENT_DENSITY_MAP_OFFSET,
 ];
 
 pub fn extensions() -> Vec<&'static CStr> {
@@ -95,7 +94,7 @@ pub unsafe extern "system" fn enumerate_device_extension_properties(
     count: *mut u32,
     out: *mut vk::ExtensionProperties,
 ) -> vk::Result {
-    chain::enumerate(&extension_properties(&extensions()), count, out)
+    chain::enumerate(&chain::extension_properties(&extensions()), count, out)
 }
 
 pub unsafe extern "system" fn enumerate_device_layer_properties(

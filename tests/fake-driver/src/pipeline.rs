@@ -1,11 +1,12 @@
-//! Shaders, pipelines and render passes. No shader is ever run; a pipeline remembers the name of its entry point.
+//! Simulates shaders, pipelines and render passes. No shader is ever run; a pipeline remembers the name of its entry
+//! point.
 
 use std::ffi::CStr;
 
 use ash::vk;
 
-use crate::device::Device;
-use crate::object::{self, Body, plain_objects};
+use crate::device::{Device, plain_objects};
+use crate::object::{self, Body};
 use crate::{chain, misuse};
 
 pub struct Pipeline {

@@ -1,4 +1,4 @@
-//! Properties and limits of the fake GPU.
+//! Gives the properties of the fake GPU.
 
 use std::ffi::CStr;
 
@@ -21,7 +21,7 @@ fn core() -> vk::PhysicalDeviceProperties {
         driver_version: 1,
         vendor_id: VENDOR_ID,
         device_id: 1,
-        // Programs that refuse CPU devices must run on it.
+        // Programs that refuse CPU devices must run on this one.
         device_type: vk::PhysicalDeviceType::DISCRETE_GPU,
         device_name: chain::fixed(NAME),
         pipeline_cache_uuid: UUID,
@@ -87,7 +87,7 @@ fn v12() -> vk::PhysicalDeviceVulkan12Properties<'static> {
             .max_update_after_bind_descriptors_in_all_pools,
         driver_name: chain::fixed(c"gapscope-fake"),
         driver_info: chain::fixed(c"tests only: no GPU work is done"),
-        // As false as the other claims: wgpu ignores a driver that does not make it.
+        // This claim is as false as the others: wgpu ignores a driver that does not make it.
         conformance_version: vk::ConformanceVersion {
             major: 1,
             minor: 3,
@@ -207,7 +207,7 @@ pub unsafe extern "system" fn get_properties2(
     }
 }
 
-/// How large the GPU is, where the structure asks for that.
+/// Writes how large the GPU is, where the structure asks for that.
 unsafe fn write_size(item: *mut vk::BaseOutStructure<'_>) {
     let Some(size) = config().size else { return };
     match (size.vendor, (*item).s_type) {

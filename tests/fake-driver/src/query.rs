@@ -1,4 +1,4 @@
-//! Timestamp query pools.
+//! Simulates timestamp and performance query pools.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::*};
@@ -13,7 +13,7 @@ use crate::{misuse, performance, sync};
 
 pub struct QueryPool {
     queries: Box<[Query]>,
-    /// The counters of performance queries; of timestamps there are none.
+    /// The counters of performance queries; timestamp pools have none.
     pub counters: Vec<u32>,
 }
 
@@ -25,9 +25,9 @@ impl Body for QueryPool {
 pub struct Query {
     state: AtomicU8,
     value: AtomicU64,
-    /// Of a performance query: the raw results.
+    /// The raw results of a performance query.
     results: Mutex<Vec<u64>>,
-    /// How many submitted commands reset, write or copy it.
+    /// How many submitted commands reset, write or copy the query.
     pending: AtomicU32,
 }
 
@@ -68,7 +68,7 @@ impl Query {
 }
 
 impl QueryPool {
-    /// The queries of a range, if they exist.
+    /// Returns the queries of a range, if they exist.
     pub fn range(&self, call: &str, first: u32, count: u32) -> Option<&[Query]> {
         let range = self
             .queries
@@ -188,7 +188,7 @@ pub unsafe extern "system" fn get_results(
         return vk::Result::ERROR_UNKNOWN;
     }
     if flags.contains(vk::QueryResultFlags::WAIT) {
-        // A queue announces the end of a submission, not each query.
+        // A queue announces the end of a submission, not of each query.
         let all_available = || queries.iter().all(Query::is_available);
         loop {
             match sync::wait(
@@ -209,7 +209,7 @@ pub unsafe extern "system" fn get_results(
     }
 }
 
-/// The results of performance queries: eight bytes for each counter.
+/// Returns the results of performance queries: eight bytes for each counter.
 unsafe fn get_counters(
     queries: &[Query],
     counters: usize,

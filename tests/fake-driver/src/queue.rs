@@ -1,4 +1,4 @@
-//! Queues. Each is a thread that takes submissions in their order.
+//! Simulates queues. Each is a thread that takes submissions in their order.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
@@ -6,8 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use ash::vk;
 
-use crate::command::Program;
-use crate::command_buffer::CommandBuffer;
+use crate::command::{CommandBuffer, Program};
 use crate::config::{Family, config};
 use crate::device::{Device, lock};
 use crate::execution::{Cursor, Execution};
@@ -25,7 +24,7 @@ pub struct Queue {
     timestamp_bits: u32,
     submissions: Mutex<VecDeque<Submission>>,
     arrived: Condvar,
-    /// Submitted and not complete.
+    /// How many submissions are not complete.
     outstanding: AtomicUsize,
     pub sync: ExternalSync,
 }
@@ -103,7 +102,7 @@ impl Queue {
     }
 }
 
-/// The queue's thread.
+/// Runs the thread of the queue.
 pub fn run(queue: &Object<Queue>) {
     clock::sleep_precisely();
     let mut cursor = Cursor::default();
@@ -121,7 +120,7 @@ fn execute(queue: &Queue, cursor: &mut Cursor, number: u64, submission: Submissi
     let end_ns = waited
         .filter(|_| executes)
         .map(|waited_ns| work(queue, cursor, number, &submission, waited_ns));
-    // Released before the program can see the end, from when on it may record into the same allocations again.
+    // The allocations are released before the program can see the end, as from then on it may record into them again.
     for (buffer, program) in submission.command_buffers {
         if !config().null {
             program.end_use();
@@ -149,7 +148,7 @@ fn execute(queue: &Queue, cursor: &mut Cursor, number: u64, submission: Submissi
     });
 }
 
-/// When the last of the semaphores was signalled; `None` if the device went away first.
+/// Returns when the last of the semaphores was signalled; `None` if the device went away first.
 fn wait(queue: &Queue, waits: &[SemaphoreOperation]) -> Option<u64> {
     let mut reached_ns = Some(0);
     let closing = || queue.device.closing.load(Acquire);

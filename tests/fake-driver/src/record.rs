@@ -1,9 +1,10 @@
-//! `vkCmd*`: each call appends to its command buffer.
+//! Implements `vkCmd*`: each call appends to its command buffer.
 
 pub mod barrier;
 pub mod dispatch;
 pub mod graphics;
 pub mod label;
+pub mod performance_query;
 pub mod secondary;
 mod stages;
 pub mod timestamp;
@@ -12,7 +13,7 @@ pub mod transfer;
 use ash::vk::{self, BufferUsageFlags, QueueFlags};
 
 use crate::buffer::Buffer;
-use crate::command_buffer::{CommandBuffer, Recording, State};
+use crate::command::{CommandBuffer, Recording, State};
 use crate::config::config;
 use crate::misuse;
 use crate::object::{self, Object};
@@ -20,7 +21,7 @@ use crate::object::{self, Object};
 /// Where a command may be recorded.
 #[derive(Clone, Copy)]
 pub struct Allowed {
-    /// On queues with any of these.
+    /// The command needs a queue with any of these flags.
     on: QueueFlags,
     in_render_pass: bool,
 }
@@ -108,7 +109,7 @@ fn acts(call: &str) -> bool {
     !without_action.iter().any(|part| call.contains(part))
 }
 
-/// The GPU address of a part of a buffer, which the submission will use.
+/// Returns the GPU address of a part of a buffer, which the submission will use.
 fn buffer_address(
     call: &str,
     recording: &mut Recording,

@@ -1,4 +1,4 @@
-//! `vkQueueSubmit` and `vkQueueSubmit2`: checks of what is submitted.
+//! Implements `vkQueueSubmit` and `vkQueueSubmit2`, and checks what is submitted.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -6,8 +6,7 @@ use std::sync::atomic::Ordering::*;
 use ash::vk;
 
 use crate::clock::monotonic_ns;
-use crate::command::Program;
-use crate::command_buffer::CommandBuffer;
+use crate::command::{CommandBuffer, Program};
 use crate::config::config;
 use crate::object::{self, Object};
 use crate::queue::{Queue, SemaphoreOperation, Submission};
@@ -56,7 +55,7 @@ pub unsafe extern "system" fn submit(
     enqueue(CALL, queue, batches, fence, submitted_ns)
 }
 
-/// Values may be fewer than semaphores where the rest are binary.
+/// Pairs semaphores with values, of which there may be fewer where the rest are binary.
 fn pairs<'a>(
     semaphores: &'a [vk::Semaphore],
     values: &'a [u64],
@@ -173,7 +172,7 @@ fn signal_operation(call: &str, semaphore: &Semaphore) {
     }
 }
 
-/// What is submitted as protected must all be so.
+/// Checks that all command buffers of a protected submission are protected, and none of another.
 fn check_protection(call: &str, protected: bool, buffers: &[vk::CommandBuffer]) {
     for buffer in buffers {
         let buffer = object::get::<CommandBuffer>(call, *buffer);
@@ -214,7 +213,7 @@ fn command_buffers(
     buffers.collect()
 }
 
-/// Whether it can run; it can under most misuse.
+/// Checks a command buffer; returns whether it can run, which it can under most misuse.
 fn check_command_buffer(
     call: &str,
     queue: &Queue,
@@ -255,7 +254,7 @@ fn check_command_buffer(
     true
 }
 
-/// Whether all that it uses still exists.
+/// Checks that all that a command recording uses still exists, without which it cannot run.
 fn check_program(call: &str, program: &Program) -> bool {
     let mut runnable = true;
     for object in program

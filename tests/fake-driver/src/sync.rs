@@ -1,4 +1,4 @@
-//! Fences and semaphores, and the one condition on which the host and the queues wait.
+//! Simulates fences and semaphores, with the one condition on which the host and the queues wait.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -54,7 +54,7 @@ pub fn wait(
     }
 }
 
-/// `None` for timeouts that mean forever.
+/// Returns `None` for timeouts that mean forever.
 fn deadline(timeout_ns: u64) -> Option<Instant> {
     const YEAR_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
     (timeout_ns < YEAR_NS).then(|| Instant::now() + Duration::from_nanos(timeout_ns))
@@ -63,7 +63,7 @@ fn deadline(timeout_ns: u64) -> Option<Instant> {
 #[derive(Default)]
 pub struct Fence {
     pub signalled: AtomicBool,
-    /// A submission will signal it.
+    /// Whether a submission will signal the fence.
     pub submitted: AtomicBool,
 }
 
@@ -104,7 +104,7 @@ impl Semaphore {
         }
     }
 
-    /// When the value was reached, if it was. Zero if it was long ago.
+    /// Returns when the value was reached, if it was; zero if that was long ago.
     pub fn reached_at(&self, value: u64) -> Option<u64> {
         let value = if self.timeline { value } else { 1 };
         if self.value.load(Acquire) < value {

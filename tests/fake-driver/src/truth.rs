@@ -1,5 +1,5 @@
-//! The truth log: what the simulated queues really did, one JSON object per line, written before the program can see that
-//! the submission ended. Times are host CLOCK_MONOTONIC nanoseconds.
+//! Writes the truth log: what the simulated queues really did, one JSON object per line, written before the program
+//! can see that the submission ended. Times are host CLOCK_MONOTONIC nanoseconds.
 //!
 //! Each line has `pid`, `queue_family`, `queue_index`, `submission` (ordinal on its queue), `kind`, `start_ns`, `end_ns`.
 //! - `submission`: also `submitted_ns`, the submit call, and `command_buffers`, their count. It starts when its waits and
@@ -28,7 +28,7 @@ pub struct Lines {
     text: String,
 }
 
-/// What a command's line holds besides its times.
+/// The facts of a command's line besides its times.
 #[derive(Default)]
 pub struct LoggedCommand<'a> {
     pub kind: &'static str,
@@ -92,7 +92,7 @@ impl Lines {
             let _ = write!(text, r#","bytes":{bytes}"#);
         }
         if let Some(kernel) = command.kernel {
-            // `escape_default` of Rust is not JSON's, but agrees with it for what entry points contain.
+            // Rust's `escape_default` does not write JSON, but agrees with it for the characters of entry points.
             let _ = write!(text, r#","kernel":"{}""#, kernel.escape_default());
         }
         text.push_str("}\n");

@@ -1,16 +1,14 @@
-//! What the program calls instead of the next layer's functions.
+//! The functions that the program calls instead of the next layer's: what this layer does in the hooks that it shares
+//! with the layer that records ([`objects`], [`commands`], [`submit`]), and hooks of its own.
 
 pub mod barriers;
 pub mod bindings;
-pub mod command_buffers;
+pub mod command;
 pub mod commands;
-pub mod descriptors;
-pub mod devices;
-pub mod instances;
+pub mod events;
 pub mod kernels;
-pub mod labels;
 pub mod memory;
+pub mod objects;
 pub mod queries;
 pub mod refused;
-pub mod semaphores;
 pub mod submit;

@@ -1,5 +1,5 @@
-//! The functions that the program itself may call: see [`gapscope_spool::interface`]. A capture of its own is one that can be
-//! replayed, here; labels of its threads may choose the window.
+//! Exports the functions that the program itself may call: see [`gapscope_spool::interface`]. Under this layer a
+//! capture of the program's own is one that can be replayed, and labels of its threads may choose the window.
 
 use std::ffi::{OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use gapscope_spool::interface::{Status, Table, VERSION};
 use crate::window::{Capture, Labels, capture};
 
 /// Longer texts are refused.
-const LONGEST_TEXT: usize = 64 * 1024;
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 static TABLE: Table = Table {
     version: VERSION,
@@ -29,13 +29,13 @@ static TABLE: Table = Table {
     pop_layer,
 };
 
-/// [`gapscope_spool::interface::SYMBOL`].
+/// Exports [`gapscope_spool::interface::SYMBOL`].
 #[unsafe(no_mangle)]
 pub extern "C" fn gapscope_interface(version: u32) -> *const Table {
     TABLE.answer(version)
 }
 
-/// Runs a function of the interface: no panic leaves it.
+/// Runs a function of the interface; no panic leaves it.
 fn guarded(work: impl FnOnce(&'static Capture) -> Status) -> i32 {
     let status = guard(|| match capture() {
         Some(capture) => work(capture),
@@ -47,14 +47,14 @@ fn guarded(work: impl FnOnce(&'static Capture) -> Status) -> i32 {
 /// # Safety
 /// `text` is null or points to `bytes` bytes.
 unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {
-    if text.is_null() || bytes > LONGEST_TEXT {
+    if text.is_null() || bytes > MAX_TEXT_BYTES {
         return None;
     }
     // SAFETY: as the caller promises.
     Some(unsafe { std::slice::from_raw_parts(text.cast(), bytes) })
 }
 
-/// Labels that gapscope sets itself are of recordings: none chooses a window.
+/// Labels that gapscope sets itself belong to recordings, and choose no window.
 unsafe extern "C" fn push_layer(_layer: u32, _text: *const c_char, _text_bytes: usize) -> i32 {
     Status::NotRecorded as i32
 }
@@ -96,7 +96,7 @@ unsafe extern "C" fn start_capture(
     })
 }
 
-/// The path as the command, which may have another working directory, can use it.
+/// Returns the path as the command can use it, which may have another working directory.
 fn absolute(path: &[u8]) -> Option<PathBuf> {
     let path = Path::new(OsStr::from_bytes(path));
     match path.as_os_str().is_empty() {
@@ -110,7 +110,7 @@ extern "C" fn stop_capture(number: u32) -> i32 {
 }
 
 extern "C" fn capture_state(number: u32) -> i32 {
-    guarded(|capture| capture.own_state(number))
+    guarded(|capture| capture.own.state(number))
 }
 
 unsafe extern "C" fn push_label(text: *const c_char, bytes: usize) -> i32 {

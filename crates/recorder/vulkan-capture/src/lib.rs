@@ -1,19 +1,20 @@
-//! The Vulkan layer that captures: writes a window of a program's GPU work so that it can be run again.
+//! The Vulkan layer that captures: it writes a window of a program's GPU work so that the work can be run again.
 //!
-//! It is another layer than the one that records, since inside a window it changes when work runs: one submission at a time, each
-//! waited for. Outside of the window it only keeps what a window may need.
+//! This is another layer than the one that records, since inside a window it changes when work runs: one submission
+//! at a time, each waited for. Outside of the window it only keeps what a window may need.
 //!
-//! - **From the start** it keeps what objects were made from, what descriptor sets hold and what command buffers consist of
-//!   ([`objects`], [`command`]). Buffers get one usage more: to be copied from. Pointers and signals of the program are left alone.
-//! - **In the window** ([`window`]) a submission is resolved into records ([`window::resolve`]); memory that it may touch and whose
-//!   content is not known is copied by the GPU ([`window::staging`]) and written; the submission is passed on and waited for; what
-//!   it may have written is copied and hashed. Memory that the host can write is compared before each submission.
+//! - **From the start** the layer keeps what objects were made from, what descriptor sets hold and what command
+//!   buffers consist of ([`objects`]). Buffers get one more usage: to be copied from. Pointers and signals of the
+//!   program are left alone.
+//! - **In the window** ([`window`]) a submission is resolved into records ([`window::resolve`]); the GPU copies the
+//!   memory that the submission may access and whose content is not known ([`window::staging`]), and the layer writes
+//!   it; the submission is passed on and waited for; what it may have written is copied and hashed. Memory that the
+//!   host can write is compared before each submission.
 //! - **What cannot be captured right** ends the window before that submission, with the reason.
 //! - **No panic leaves an entry point** ([`gapscope_spool::hook::guard`]), and nothing is printed.
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod api;
-mod command;
 mod entry;
 mod hooks;
 mod interface;

@@ -1,20 +1,23 @@
-//! What is known of the program's objects, by their handles.
+//! Keeps what is known of the program's objects, by their handles.
 
-pub mod descriptors;
+pub mod command;
 pub mod kernels;
 pub mod memory;
+pub mod refusal;
 pub mod spirv;
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use ash::vk;
-use gapscope_vulkan_layer::handles::{HandleMap, Handles};
+use gapscope_vulkan_layer::descriptors::{Descriptor, Descriptors};
+use gapscope_vulkan_layer::handles::{Handles, Serial};
 
-use crate::command::CommandBuffer;
-use descriptors::Descriptors;
+use command::CommandBuffer;
 use kernels::{Module, Pipeline, PipelineLayout};
 use memory::{Buffer, Memory};
+
+/// The descriptors of a set, by their index among all of the set. What was never written is not there.
+pub type Contents = BTreeMap<u32, Descriptor>;
 
 /// The objects of a device.
 #[derive(Default)]
@@ -24,22 +27,9 @@ pub struct Objects {
     pub modules: Handles<Arc<Module>>,
     pub pipeline_layouts: Handles<Arc<PipelineLayout>>,
     pub pipelines: Handles<Arc<Pipeline>>,
-    pub descriptors: Descriptors,
+    pub descriptors: Descriptors<Contents>,
     pub semaphores: Handles<Semaphore>,
     pub command_buffers: Handles<Arc<Mutex<CommandBuffer>>>,
-    /// The command buffers of each pool.
-    pub command_pools: Mutex<HandleMap<Vec<vk::CommandBuffer>>>,
-}
-
-/// Tells objects apart for the life of the process: handles come again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Serial(u64);
-
-impl Serial {
-    pub fn next() -> Serial {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        Serial(NEXT.fetch_add(1, Relaxed))
-    }
 }
 
 /// A semaphore.
@@ -47,6 +37,6 @@ impl Serial {
 pub struct Semaphore {
     pub serial: Serial,
     pub is_timeline: bool,
-    /// Others, whom nobody knows, may signal it.
+    /// Whether other processes or APIs may signal the semaphore.
     pub is_shared: bool,
 }

@@ -1,10 +1,11 @@
-//! Maps from Vulkan handles to what is known of the objects.
+//! Maps Vulkan handles to what is known of the objects.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Handles are addresses or counters: one multiplication spreads them well enough.
+/// Hashes handles. They are addresses or counters, which one multiplication spreads well enough.
 #[derive(Default)]
 pub struct HandleHasher(u64);
 
@@ -69,7 +70,19 @@ impl<T> Handles<T> {
     }
 }
 
-/// Locks; a panic of ours while it was held (caught by the guard) does not matter to what these locks protect.
+/// Tells objects apart for the life of the process, as handles are used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Serial(u64);
+
+impl Serial {
+    pub fn next() -> Serial {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Serial(NEXT.fetch_add(1, Relaxed))
+    }
+}
+
+/// Locks a mutex. A panic of the layer while it was held (caught by the guard) does not matter to what these locks
+/// protect.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,32 @@
-//! What the layer that records and the layer that captures have in common: the loader's interface, the arguments that programs
-//! pass, and maps by handle.
+//! What the layer that records and the layer that captures do alike. The hooks take the calls of a program and pass
+//! them on to the next layer; what the calls mean reaches the layer through the traits of [`layer`].
+//!
+//! Each module uses only those above it in this list:
+//!
+//! 1. [`loader`]: the loader's interface; [`arguments`] and [`handles`]: what programs pass; [`table`] and
+//!    [`opaque_commands`]: tables of functions that ash does not know; [`registry`]: the commands of Vulkan's
+//!    registry.
+//! 2. [`functions`]: the next layer's functions of a device; [`instance`], [`physical_device`] and [`devices`].
+//! 3. [`command_pools`], [`descriptors`], [`barriers`], [`command`] and [`submissions`]: what programs make and record.
+//! 4. [`layer`]: what a layer does in a hook. [`hooks`]: the functions that the program calls. [`entry`]: how the
+//!    loader finds the hooks.
+#![warn(clippy::undocumented_unsafe_blocks)]
 
 pub mod arguments;
+pub mod barriers;
+pub mod command;
+pub mod command_pools;
+pub mod descriptors;
+pub mod devices;
+pub mod entry;
+pub mod functions;
 pub mod handles;
+pub mod hooks;
+pub mod instance;
+pub mod layer;
 pub mod loader;
+pub mod opaque_commands;
+pub mod physical_device;
+pub mod registry;
+pub mod submissions;
+pub mod table;

@@ -1,4 +1,4 @@
-//! The loader's layer interface (vk_layer.h), which ash does not bind.
+//! Binds the loader's layer interface (vk_layer.h), which ash does not.
 
 use ash::vk;
 use std::ffi::{c_char, c_void};
@@ -69,7 +69,7 @@ unsafe fn find(chain: *const c_void, s_type: i32, function: i32) -> Option<*mut 
     None
 }
 
-/// The next layer's entry point, with the chain moved on for it.
+/// Returns the next layer's entry point, and moves the chain on for it.
 ///
 /// # Safety
 /// `chain` is the pNext chain of a VkInstanceCreateInfo that the loader passed.
@@ -83,10 +83,10 @@ pub unsafe fn next_instance(chain: *const c_void) -> Option<GetInstanceProcAddr>
     }
 }
 
-/// The next layer when a device is made.
+/// The next layer, when a device is made.
 pub struct NextLayer {
     info: *mut CreateInfo,
-    /// What the next layer is to find.
+    /// The link that the next layer is to find.
     link: *mut c_void,
     pub get_instance_proc_addr: GetInstanceProcAddr,
     pub get_device_proc_addr: GetDeviceProcAddr,
@@ -103,7 +103,7 @@ impl NextLayer {
     }
 }
 
-/// As [`next_instance`], for a device.
+/// Returns the next layer of a device, and moves the chain on for it.
 ///
 /// # Safety
 /// `chain` is the pNext chain of a VkDeviceCreateInfo that the loader passed.
@@ -123,7 +123,7 @@ pub unsafe fn next_device(chain: *const c_void) -> Option<NextLayer> {
     }
 }
 
-/// The function that makes dispatchable handles of ours usable.
+/// Returns the function that makes dispatchable handles of the layer usable.
 ///
 /// # Safety
 /// As [`next_device`].
@@ -135,7 +135,7 @@ pub unsafe fn set_device_loader_data(chain: *const c_void) -> Option<SetDeviceLo
     }
 }
 
-/// The first word of a dispatchable handle: all handles of one instance or device share it.
+/// Returns the first word of a dispatchable handle, which all handles of one instance or device share.
 ///
 /// # Safety
 /// `handle` is a live dispatchable handle that the loader has returned to the program.

@@ -1,15 +1,12 @@
-//! Vulkan around the layer: the loader's interface, the next layer's functions, what it says of physical devices, and
-//! what programs pass to their calls.
+//! Describes Vulkan around the layer: physical devices, what the layer adds to devices, and tables of the functions
+//! that only this layer hooks.
 
 pub mod device_plan;
 pub mod families;
 pub mod features;
-pub mod functions;
-pub mod instance;
+pub mod opaque;
 pub mod performance;
 pub mod physical_device;
-pub mod table;
 pub mod timed_calls;
-pub mod work;
 
-pub use gapscope_vulkan_layer::{arguments, loader};
+pub use gapscope_vulkan_layer::{arguments, functions, instance, loader};

@@ -1,69 +1,71 @@
-//! Command buffers: their state while they are recorded, and until they are recorded anew.
+//! Keeps the state of a command buffer while it is recorded, and until it is recorded anew.
 
-mod work;
+mod effects;
 
-pub use work::Work;
+pub use effects::Effect;
 
 use crate::api::families::Delivery;
 use crate::api::functions::DeviceFunctions;
+use crate::api::opaque::OpaqueFunctions;
 use crate::device::Device;
-use crate::objects::command_pools::CommandPool;
-use crate::objects::descriptors::Set;
+use crate::objects::descriptors::Bindings;
 use crate::recorder::Mode;
 use crate::timing::barriers;
+use crate::timing::command_recording::Timing;
 use crate::timing::counting::Counting;
 use crate::timing::query_writer::QueryWriter;
-use crate::timing::recording::Timing;
 use ash::vk;
 use gapscope_spool::event::{Command, CommonEvent, LossKind, NO_QUERY, Object, Op, VulkanEvent};
 use gapscope_spool::ids;
+use gapscope_vulkan_layer::command_pools::CommandPool;
 use std::sync::Arc;
 
-/// Commands that are kept before they go to the spool as one block.
-const BLOCK: usize = 2048;
+/// How many commands go to the spool as one block.
+const BLOCK_COMMANDS: usize = 2048;
 
-/// What is known of a command buffer.
+/// The state of a command buffer.
 pub struct CommandBuffer {
     pub device: &'static Device,
-    /// The device's, kept here for the hot path.
+    /// The device's functions, kept here for the hot path.
     pub functions: &'static DeviceFunctions,
+    pub opaque: &'static OpaqueFunctions,
     handle: vk::CommandBuffer,
     family: u32,
     protected: bool,
     secondary: bool,
     name: String,
-    /// The current recording; none also when it was recorded while recording was off.
+    /// The current command recording; none if it was started while the recorder was off.
     pub recording: ids::Recording,
-    /// Dispatches and transfers get timestamps.
+    /// Whether dispatches and transfers get timestamps.
     times_commands: bool,
     serialised: bool,
-    /// The recording may run twice at once: it is timed from outside.
+    /// Whether the command recording may run twice at once, and so is timed from outside.
     pub simultaneous: bool,
-    /// Inside a render pass or the like, which is timed as a whole.
+    /// Whether the command buffer is inside a render pass or the like, which is timed as a whole.
     pub in_scope: bool,
-    /// A command that acts or synchronises has been recorded; before the first one the start is timed.
+    /// Whether a command that acts or synchronises has been recorded. The start is timed before the first one.
     acted: bool,
-    /// Its first such command resumes a rendering that another command buffer has suspended.
+    /// Whether the first such command resumes a rendering that another command buffer has suspended.
     pub resumes: bool,
-    /// The open rendering will be suspended at its end.
+    /// Whether the open rendering will be suspended at its end.
     suspending: bool,
-    /// Behind the last command a rendering is suspended: until it is resumed nothing may be added.
+    /// Whether a rendering is suspended behind the last command: until it is resumed nothing may be added.
     pub suspended: bool,
     commands: Vec<Command>,
-    /// The bound compute kernel; none: not known.
+    /// The bound compute kernel; none if it is not known.
     pub kernel: ids::Kernel,
     queries: QueryWriter,
-    /// What counts from the first command that acts on.
+    /// The query that counts from the first command that acts.
     counting: Option<Counting>,
-    /// Opaque work that has started, with the query of its start.
+    /// The query at the start of opaque work that has not ended.
     open_opaque: Option<u32>,
-    /// Timings of the secondaries that it executes.
+    /// The timings of the secondary command buffers that this one executes.
     children: Vec<Arc<Timing>>,
     /// One more than the greatest index at which a set has been bound.
     bound_sets: u32,
-    /// The sets with what has been pushed to them, by their index.
-    pushed: Vec<(u32, Set)>,
-    /// The queries of the finished recording.
+    /// The descriptors that have been pushed to each set, by its index.
+    pushed: Vec<(u32, Bindings)>,
+    /// The queries of the finished command recording.
     pub timing: Option<Arc<Timing>>,
 }
 
@@ -77,9 +79,10 @@ impl CommandBuffer {
         CommandBuffer {
             device,
             functions: device.functions,
+            opaque: device.opaque,
             handle,
             family: pool.family,
-            protected: pool.protected,
+            protected: pool.is_protected,
             secondary,
             name: String::new(),
             recording: ids::Recording::NONE,
@@ -103,13 +106,13 @@ impl CommandBuffer {
         }
     }
 
-    /// True while commands are to be recorded.
+    /// Returns whether commands are to be recorded.
     #[inline]
     pub fn is_recorded(&self) -> bool {
         self.recording != ids::Recording::NONE
     }
 
-    /// Names the command buffer, and so its recordings from now on; gives the one that has started.
+    /// Names the command buffer and its later command recordings; returns the one that has started.
     pub fn set_name(&mut self, name: &str) -> Option<ids::Recording> {
         name.clone_into(&mut self.name);
         self.is_recorded().then_some(self.recording)
@@ -118,7 +121,7 @@ impl CommandBuffer {
     #[inline]
     pub fn push(&mut self, command: Command) {
         self.commands.push(command);
-        if self.commands.len() >= BLOCK {
+        if self.commands.len() >= BLOCK_COMMANDS {
             self.write_commands();
         }
     }
@@ -134,7 +137,7 @@ impl CommandBuffer {
         }
     }
 
-    /// The recording cannot run any more; pending instances keep its queries.
+    /// Forgets the command recording, which cannot run any more. Pending instances keep its queries.
     pub fn forget_recording(&mut self) {
         self.timing = None;
         self.counting = None;
@@ -181,7 +184,7 @@ impl CommandBuffer {
         self.in_scope = inside;
         let delivery = self.delivery();
         self.queries.start(delivery, self.simultaneous);
-        // The first pair, which is started before the first command that acts.
+        // The first pair is started before the first command that acts.
         let query = match delivery {
             Delivery::None => NO_QUERY,
             _ => 0,
@@ -191,12 +194,12 @@ impl CommandBuffer {
         self.push(Command::new(Op::Begin, query, [0; 4]));
     }
 
-    /// How the timestamps of the recording that starts are delivered.
+    /// Returns how the timestamps of the command recording that starts are delivered.
     fn delivery(&self) -> Delivery {
         let family = self.device.families.get(self.family);
         match family.filter(|_| !self.in_scope) {
-            // Timed from outside; what is inside is known of instances that run alone. A copy must not wait for a
-            // query that an instance on another queue may reset.
+            // The command recording is timed from outside; timestamps inside are known for instances that run alone.
+            // A copy must not wait for a query that an instance on another queue may reset.
             Some(family) if self.simultaneous => {
                 let inside = !self.secondary && self.device.recorder.mode != Mode::CommandBuffer;
                 match family.delivery {
@@ -218,7 +221,7 @@ impl CommandBuffer {
             return;
         }
         if self.suspended {
-            // The last timestamp would be between the suspended rendering and the one that resumes it.
+            // The last timestamp would come between the suspended rendering and the one that resumes it.
             self.open_opaque = self.open_opaque.map(|_| NO_QUERY);
         } else if !self.acted {
             self.queries.start_pair();
@@ -235,7 +238,8 @@ impl CommandBuffer {
         self.push(Command::new(Op::End, query, [0; 4]));
         self.write_commands();
         let children = std::mem::take(&mut self.children);
-        // A secondary with timestamps inside is not for simultaneous use, and so its primary is not either.
+        // A secondary command buffer with timestamps inside is not for simultaneous use, so its primary is not
+        // either.
         self.simultaneous &= children.is_empty();
         let counting = self.counting.take();
         let timing = (self.queries).finish(self.recording, children, counting, whole);
@@ -244,7 +248,7 @@ impl CommandBuffer {
         }
     }
 
-    /// A command that acts or synchronises comes next.
+    /// Prepares for a command that acts or synchronises.
     #[inline]
     pub fn before_action(&mut self) {
         if !self.acted {
@@ -279,7 +283,7 @@ impl CommandBuffer {
         }
     }
 
-    /// What comes next must not be counted.
+    /// Ends counting before a command that must not be counted.
     pub fn cut_counting(&mut self) {
         if let Some(counting) = &mut self.counting {
             // SAFETY: callers are outside of render passes.
@@ -287,7 +291,7 @@ impl CommandBuffer {
         }
     }
 
-    /// Starts the timing of a command; gives its queries.
+    /// Starts the timing of a command and returns its first query.
     #[inline]
     pub fn start_timing(&mut self) -> u32 {
         self.before_action();
@@ -297,7 +301,7 @@ impl CommandBuffer {
         self.queries.start_pair()
     }
 
-    /// Ends the timing that started last.
+    /// Ends the timing that was started last.
     #[inline]
     pub fn end_timing(&mut self, query: u32) {
         if query == NO_QUERY {
@@ -310,7 +314,7 @@ impl CommandBuffer {
         }
     }
 
-    /// A set is bound at an index.
+    /// Records that a set is bound at an index.
     pub fn bind_set(&mut self, index: u32, content: ids::BindingContent) {
         self.bound_sets = self.bound_sets.max(index.saturating_add(1));
         self.push(Command::new(
@@ -320,24 +324,24 @@ impl CommandBuffer {
         ));
     }
 
-    /// What is bound at an index is in a descriptor buffer or heap, which are not followed.
+    /// Records that a descriptor buffer or heap, which is not followed, is bound at an index.
     pub fn forget_set(&mut self, index: u32) {
         self.push(Command::new(Op::BindSet, NO_QUERY, [index, 0, 1, 0]));
     }
 
-    /// The same for all indices.
+    /// Records the same for all indices.
     pub fn forget_sets(&mut self) {
         for index in 0..self.bound_sets.max(1) {
             self.forget_set(index);
         }
     }
 
-    /// The set that is pushed at an index.
-    pub fn pushed_set(&mut self, index: u32) -> &mut Set {
+    /// Returns the set that is pushed at an index.
+    pub fn pushed_set(&mut self, index: u32) -> &mut Bindings {
         let found = match self.pushed.iter().position(|(set, _)| *set == index) {
             Some(found) => found,
             None => {
-                self.pushed.push((index, Set::default()));
+                self.pushed.push((index, Bindings::default()));
                 self.pushed.len() - 1
             }
         };

@@ -1,4 +1,4 @@
-//! The state of each command buffer, found by its handle.
+//! Finds the state of a command buffer by its handle.
 
 use crate::command_buffer::CommandBuffer;
 use crate::handles::{HandleHasher, HandleMap};
@@ -22,18 +22,18 @@ unsafe impl Sync for Slot {}
 static SLOTS: RwLock<HandleMap<&'static Slot>> =
     RwLock::new(HandleMap::with_hasher(std::hash::BuildHasherDefault::new()));
 
-const CACHED: usize = 16;
+const CACHE_SLOTS: usize = 16;
 
 thread_local! {
     /// The slots that this thread used last, by a hash of the handle.
-    static CACHE: [Cell<Option<&'static Slot>>; CACHED] = const { [const { Cell::new(None) }; CACHED] };
+    static CACHE: [Cell<Option<&'static Slot>>; CACHE_SLOTS] = const { [const { Cell::new(None) }; CACHE_SLOTS] };
 }
 
 #[inline]
 fn slot(handle: u64) -> Option<&'static Slot> {
     let mut hasher = HandleHasher::default();
     hasher.write_u64(handle);
-    let index = (hasher.finish() >> 32) as usize & (CACHED - 1);
+    let index = (hasher.finish() >> 32) as usize & (CACHE_SLOTS - 1);
     if let Ok(Some(slot)) = CACHE.try_with(|cache| cache[index].get())
         && slot.handle == handle
     {
@@ -52,7 +52,7 @@ fn find_slot(handle: u64, index: usize) -> Option<&'static Slot> {
     Some(slot)
 }
 
-/// The state of a command buffer.
+/// Returns the state of a command buffer.
 ///
 /// # Safety
 /// The calling thread has the access to the command buffer that Vulkan demands of the call it is in, and holds no

@@ -1,13 +1,13 @@
-//! Logical devices: what is known of each.
+//! Composes what is known of a logical device, and writes its events.
 
-use crate::api::device_plan::DevicePlan;
+use crate::api::device_plan::RecordingPlan;
 use crate::api::families::Families;
 use crate::api::functions::DeviceFunctions;
 use crate::api::instance::Instance;
-use crate::api::loader::{NextLayer, SetDeviceLoaderData};
+use crate::api::opaque::OpaqueFunctions;
 use crate::api::physical_device::PhysicalDevice;
-use crate::objects::command_pools::CommandPools;
-use crate::objects::descriptors::Descriptors;
+use crate::api::timed_calls::TimedCallFunctions;
+use crate::objects::descriptors::Bindings;
 use crate::objects::images::Images;
 use crate::objects::kernels::Kernels;
 use crate::objects::memory::Memory;
@@ -22,6 +22,9 @@ use crate::timing::queries::Queries;
 use ash::vk;
 use gapscope_spool::event::{Api, ClockSource, CommonEvent, VulkanEvent};
 use gapscope_spool::{ids, monotonic_ns};
+use gapscope_vulkan_layer::command_pools::CommandPools;
+use gapscope_vulkan_layer::descriptors::Descriptors;
+use gapscope_vulkan_layer::layer::{self, NewDevice};
 use std::borrow::Cow;
 
 /// A logical device. It and its parts are leaked: what points to them may outlive them by a little.
@@ -30,6 +33,8 @@ pub struct Device {
     pub recorder: &'static Recorder,
     pub instance: &'static Instance,
     pub functions: &'static DeviceFunctions,
+    pub opaque: &'static OpaqueFunctions,
+    pub timed_calls: TimedCallFunctions,
     pub families: Families,
 
     pub queues: Queues,
@@ -38,11 +43,11 @@ pub struct Device {
     pub memory: Memory,
     pub images: Images,
     pub semaphores: Semaphores,
-    pub descriptors: Descriptors,
+    pub descriptors: Descriptors<Bindings>,
 
     pub queries: &'static Queries,
     pub brackets: &'static Brackets,
-    /// Where the user asked for counters, and the driver has some.
+    /// The counter queries, where the user asked for counters and the driver has some.
     pub counters: Option<&'static CounterQueries>,
     clock: &'static Clock,
     pub harvester: &'static Harvester,
@@ -56,19 +61,24 @@ impl Device {
     /// Writes the event of a device that has just been made, and samples its clock.
     ///
     /// # Safety
-    /// `handle` is live, `next` the layer that made it of `physical` as `plan` says.
+    /// The device is live, and has been made as `plan` says.
     pub unsafe fn new(
         recorder: &'static Recorder,
-        instance: &'static Instance,
-        physical: PhysicalDevice,
-        plan: &DevicePlan,
-        next: &NextLayer,
-        set_loader_data: Option<SetDeviceLoaderData>,
-        handle: vk::Device,
+        plan: &RecordingPlan,
+        made: &NewDevice<'_>,
     ) -> &'static Device {
         let id = recorder.ids.device.next();
+        let (handle, next) = (made.handle, made.next);
         // SAFETY: as the caller promises.
-        let functions = leak(unsafe { DeviceFunctions::load(handle, next.get_device_proc_addr) });
+        let (physical, functions, opaque, timed_calls) = unsafe {
+            let get = next.get_device_proc_addr;
+            (
+                PhysicalDevice::new(made.instance, made.physical),
+                leak(DeviceFunctions::load(handle, get)),
+                leak(OpaqueFunctions::load(handle, get)),
+                TimedCallFunctions::load(handle, get),
+            )
+        };
         let families = physical.families(plan.host_query_reset);
         let memory = physical.memory();
         let host_clock = plan
@@ -78,7 +88,7 @@ impl Device {
 
         let clock = leak(Clock::new(recorder, functions, id, host_clock));
         let queries = leak(Queries::new(functions, &families, &memory));
-        let brackets = leak(Brackets::new(queries, set_loader_data));
+        let brackets = leak(Brackets::new(queries, made.set_loader_data));
         let harvester = leak(Harvester::new(recorder, clock, queries, brackets));
         let counted = plan.counters().map(|possible| {
             // SAFETY: the device has been made as the plan says.
@@ -95,8 +105,10 @@ impl Device {
         let device = leak(Device {
             id,
             recorder,
-            instance,
+            instance: made.instance,
             functions,
+            opaque,
+            timed_calls,
             families,
             queues: Queues::default(),
             command_pools: CommandPools::default(),
@@ -161,24 +173,27 @@ impl Device {
         });
     }
 
-    /// Writes a queue that the program has asked for, the first time.
-    pub fn add_queue(&self, handle: vk::Queue, family: u32, index: u32) {
-        self.queues.add(handle, || {
-            let properties = self.families.get(family)?;
+    /// Writes the event of a queue when the program asks for it the first time.
+    pub fn write_queue(&self, queue: layer::Queue) {
+        self.queues.add(queue.handle, || {
+            let properties = self.families.get(queue.family)?;
             let id = self.recorder.ids.queue.next();
             self.recorder.write(&CommonEvent::Queue {
                 queue: id,
                 device: self.id,
-                family,
-                index,
+                family: queue.family,
+                index: queue.index,
                 flags: properties.flags.as_raw(),
                 timestamp_bits: properties.timestamp_bits,
             });
-            Some(Queue { id, family })
+            Some(Queue {
+                id,
+                family: queue.family,
+            })
         });
     }
 
-    /// The id of a queue, when it is known.
+    /// Returns the id of a queue that is known.
     pub fn queue_id(&self, handle: vk::Queue) -> Option<ids::Queue> {
         self.queues.get(handle).map(|queue| queue.id)
     }
@@ -190,7 +205,7 @@ impl Device {
         }
     }
 
-    /// After a call that returns when the GPU has finished something.
+    /// Collects results after a call that returns when the GPU has finished something.
     pub fn after_wait(&self, result: vk::Result) {
         self.note_result(result);
         if result == vk::Result::SUCCESS {
@@ -198,11 +213,11 @@ impl Device {
         }
     }
 
-    /// The program destroys the device: collects what has finished, and destroys what is ours.
+    /// Collects what has finished and destroys what is the layer's, before the program destroys the device.
     ///
     /// # Safety
     /// The device is live and idle.
-    pub unsafe fn end(&self) {
+    pub unsafe fn finish(&self) {
         self.stop_counting();
         self.harvester.stop();
         self.clock.sample();
@@ -219,7 +234,7 @@ impl Device {
         self.write_end(false);
     }
 
-    /// Results of counters are not waited for from here on.
+    /// Stops waiting for results of counters.
     pub fn stop_counting(&self) {
         if let Some(counters) = self.counters {
             counters.stop_waiting();

@@ -1,20 +1,17 @@
-//! What the program calls instead of the next layer: one file for each group of functions.
+//! The functions that the program calls instead of the next layer's: what this layer does in the hooks that it shares
+//! with the layer that captures ([`objects`], [`commands`], [`submit`]), and hooks of its own, one file for each
+//! group.
 
 pub mod bindings;
 pub mod command;
-pub mod command_buffers;
-pub mod command_pools;
 pub mod commands;
-pub mod descriptor_sets;
-pub mod devices;
 pub mod host_calls;
 pub mod images;
-pub mod instances;
 pub mod kernels;
 pub mod labels;
 pub mod memory;
-pub mod semaphores;
+pub mod objects;
+pub mod opaque;
 pub mod submit;
 pub mod timed_calls;
 pub mod transfers;
-pub mod work;

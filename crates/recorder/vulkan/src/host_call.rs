@@ -1,4 +1,4 @@
-//! The times of host calls, which explain gaps.
+//! Times host calls, which explain gaps.
 
 use crate::polls;
 use crate::recorder::Recorder;
@@ -6,7 +6,7 @@ use ash::vk;
 use gapscope_spool::event::{HostCallKind, Span, VulkanEvent};
 use gapscope_spool::{ids, monotonic_ns, stacks};
 
-/// Times a host call; does nothing while recording is off.
+/// Times a host call; does nothing while the recorder is off.
 pub struct HostCallTimer {
     recorder: &'static Recorder,
     start_ns: Option<i64>,
@@ -20,7 +20,7 @@ impl HostCallTimer {
         }
     }
 
-    /// When the call started; `None` while recording is off.
+    /// Returns when the call started, or `None` while the recorder is off.
     pub fn start_ns(&self) -> Option<i64> {
         self.start_ns
     }

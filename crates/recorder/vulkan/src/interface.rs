@@ -1,4 +1,4 @@
-//! The functions that the recorded program itself may call: see [`gapscope_spool::interface`].
+//! Exports the functions that the recorded program itself may call: see [`gapscope_spool::interface`].
 
 use crate::recorder::{Recorder, recorder};
 use crate::{devices, polls};
@@ -32,7 +32,7 @@ impl Host for Recorder {
 
 static TABLE: Table = Table::of::<Recorder>();
 
-/// [`gapscope_spool::interface::SYMBOL`].
+/// Exports [`gapscope_spool::interface::SYMBOL`].
 #[unsafe(no_mangle)]
 pub extern "C" fn gapscope_interface(version: u32) -> *const Table {
     TABLE.answer(version)

@@ -1,30 +1,31 @@
-//! The gapscope Vulkan layer: writes to a spool what a program asks of its GPU, and when the GPU did it.
+//! The Vulkan layer that records: it writes to a spool what a program asks of its GPU, and when the GPU did it.
 //!
 //! - **Nothing of the program is changed.** Handles are the driver's own, nothing is wrapped; no fence, semaphore or
-//!   wait is added. What is added: timestamps inside the program's command buffers, command buffers of ours around
+//!   wait is added. The layer adds timestamps inside the program's command buffers, command buffers of its own around
 //!   those that may run twice at once, the extension that reads both clocks, and host query reset.
-//! - **Results are asked for by a thread of ours**, each with a word that says whether it has arrived. Where asking
-//!   makes the driver wait for the device (llvmpipe), they are copied to mapped memory inside the command buffer instead;
-//!   that copy holds the device up, so it is not done elsewhere ([`api::families::Delivery`]).
+//! - **A thread of the layer asks for results**, each with a word that says whether it has arrived. Where asking
+//!   makes the driver wait for the device (llvmpipe), the command buffer copies them to mapped memory instead; that
+//!   copy holds the device up, so it is not done elsewhere ([`api::families::Delivery`]).
 //! - **The hot path** (`vkCmd*`) takes no lock: a command buffer is externally synchronised, so its state belongs to
-//!   the calling thread. It appends a 24-byte command to that state; whole blocks go to the spool.
+//!   the calling thread. A hook appends a 24-byte command to that state; whole blocks go to the spool.
 //! - **No panic leaves an entry point** ([`gapscope_spool::hook::guard`]); what cannot be measured is passed on and
 //!   counted as a loss.
 //!
 //! # Internals
 //!
-//! Each layer uses only those above it in this list; no two modules use each other, which `cargo xtask tidy` checks.
+//! Each module uses only those above it in this list; no two modules use each other, which `cargo xtask tidy` checks.
 //!
 //! 1. [`recorder`]: the spool, the ids and the mode, which the whole process shares; [`polls`] and [`host_call`]: the
 //!    times of host calls.
-//! 2. [`api`]: Vulkan around us: the loader, the next layer's functions with the tables of those that are hooked alike, physical
-//!    devices, the program's arguments.
-//! 3. [`objects`]: what is known of the program's buffers, kernels, descriptor sets and other objects.
-//!    [`timing`]: queries, the clock and the thread that collects results.
-//! 4. [`device`]: one logical device, composed of these; [`devices`]: all of them, by their handles.
-//! 5. [`command_buffer`] and [`command_buffers`]: what is being recorded. [`submission`]: what is being submitted.
-//! 6. [`hooks`]: what the program calls instead of the next layer. Only here does the program's thread enter.
-//! 7. [`entry`]: how the loader finds the hooks; [`interface`]: what the program may ask us for.
+//! 2. [`api`]: Vulkan around the layer: physical devices, what is added to devices, and tables of functions.
+//! 3. [`objects`]: what is known of the program's buffers, kernels, descriptor sets and other objects. [`timing`]:
+//!    queries, the clock and the thread that collects results.
+//! 4. [`device`]: one logical device, composed of these; [`devices`]: all of them.
+//! 5. [`command_buffer`] and [`command_buffers`]: the state of command buffers. [`submission`]: what a submission
+//!    runs.
+//! 6. [`hooks`]: the functions that the program calls instead of the next layer's. Only here does the program's
+//!    thread enter.
+//! 7. [`entry`]: how the loader finds the hooks; [`interface`]: the functions that the program may call by itself.
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod api;

@@ -1,6 +1,5 @@
-//! The program's objects: what is known of each, by its handle.
+//! Keeps what is known of the program's objects, by their handles.
 
-pub mod command_pools;
 pub mod descriptors;
 pub mod images;
 pub mod kernels;

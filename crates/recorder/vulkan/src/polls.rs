@@ -1,4 +1,4 @@
-//! Calls that only ask for a state. Programs make thousands of them, so that several are written as one.
+//! Folds calls that only ask for a state. Programs make thousands of them, so several are written as one.
 
 use gapscope_spool::Spool;
 use gapscope_spool::event::{HostCallKind, Span, VulkanEvent};
@@ -10,7 +10,7 @@ const FOLD_GAP_NS: i64 = 1_000_000;
 /// A row of folded polls covers at most this time, so that little is lost at a sudden end.
 const FOLD_SPAN_NS: i64 = 10_000_000;
 
-/// Several polls of one kind with one outcome: one that finds its work done is no part of the wait before it.
+/// Several polls of one kind with one outcome: a poll that finds its work done is no part of the wait before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Polls {
     call: HostCallKind,
@@ -20,7 +20,7 @@ struct Polls {
     result: i32,
 }
 
-/// Polls that are not written yet; they are when it is dropped.
+/// Folded polls that are written when this is dropped.
 struct Fold {
     spool: &'static Spool,
     polls: Polls,
@@ -31,7 +31,7 @@ thread_local! {
 }
 
 impl Polls {
-    /// These with the next one, if it belongs to them.
+    /// Adds the next poll, if it belongs to these.
     fn with(self, next: Polls) -> Option<Polls> {
         let kind = |polls: &Polls| (polls.call, polls.result);
         let (start_ns, end_ns) = (self.span.start_ns, next.span.end_ns());
@@ -83,7 +83,7 @@ pub fn add(spool: &'static Spool, call: HostCallKind, start_ns: i64, end_ns: i64
         };
         match slot.as_mut().map(|fold| (fold.polls.with(polls), fold)) {
             Some((Some(together), fold)) => fold.polls = together,
-            // Assigning drops, and so writes, the fold before.
+            // The assignment drops, and so writes, the polls before.
             _ => *slot = Some(Fold { spool, polls }),
         }
     });

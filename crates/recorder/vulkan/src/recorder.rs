@@ -1,4 +1,4 @@
-//! What the whole process shares: the spool, the mode and the counters of ids.
+//! Holds what the whole process shares: the spool, the mode and the counters of ids.
 
 use crate::polls;
 use gapscope_spool::event::{CommonEvent, EventGroup, LossKind};
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-/// What is timed, see `gapscope record --mode`.
+/// The granularity of timing, see `gapscope record --mode`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     CommandBuffer,
@@ -16,7 +16,7 @@ pub enum Mode {
     DispatchSerialised,
 }
 
-/// Gives the ids of events.
+/// The counters that give the ids of events.
 #[derive(Default)]
 pub struct Ids {
     pub device: Counter<ids::Device>,
@@ -30,7 +30,7 @@ pub struct Ids {
     pub instance: Counter<ids::Instance>,
 }
 
-/// The recording of this process.
+/// The recorder of this process.
 pub struct Recorder {
     spool: Spool,
     pub mode: Mode,
@@ -39,10 +39,10 @@ pub struct Recorder {
     texts: RwLock<Texts>,
 }
 
-/// Ids of the texts that have been written.
+/// The ids of the texts that have been written.
 #[derive(Default)]
 struct Texts {
-    /// The process that wrote them: a forked child has written none yet.
+    /// The process that wrote the texts: a forked child has written none yet.
     generation: u32,
     ids: HashMap<String, ids::Text>,
 }
@@ -58,7 +58,7 @@ impl Texts {
 
 static RECORDER: OnceLock<Option<Recorder>> = OnceLock::new();
 
-/// The recorder, when this process is being recorded.
+/// Returns the recorder, when this process is being recorded.
 pub fn recorder() -> Option<&'static Recorder> {
     RECORDER.get_or_init(Recorder::start).as_ref()
 }
@@ -98,7 +98,7 @@ impl Recorder {
         &self.spool
     }
 
-    /// True while work is to be recorded; definitions always are.
+    /// Returns whether work is to be recorded; definitions always are.
     pub fn recording(&self) -> bool {
         self.spool.recording()
     }
@@ -111,7 +111,7 @@ impl Recorder {
         });
     }
 
-    /// The id of a label's text, which is written once. A start label starts the recording.
+    /// Returns the id of a label's text, which is written once. A start label starts the recorder.
     pub fn text(&self, text: &str) -> ids::Text {
         if self
             .start_label

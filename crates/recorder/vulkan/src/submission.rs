@@ -1,4 +1,4 @@
-//! Submissions: what is prepared before one reaches its queue, and written after.
+//! Prepares a submission before it reaches its queue, and writes it afterwards.
 
 use crate::command_buffer::CommandBuffer;
 use crate::command_buffers;
@@ -6,8 +6,8 @@ use crate::device::Device;
 use crate::host_call::HostCallTimer;
 use crate::objects::queues::Queue;
 use crate::timing::brackets::Bracket;
-use crate::timing::pending::{Pending, TimeSource};
-use crate::timing::recording::Timing;
+use crate::timing::command_recording::Timing;
+use crate::timing::pending::{PendingInstance, TimeSource};
 use ash::vk;
 use gapscope_spool::event::{HostCallKind, Instance, Outcome, SemaphoreValue, Span, VulkanEvent};
 use gapscope_spool::{monotonic_ns, stacks};
@@ -18,20 +18,20 @@ use std::sync::Arc;
 /// The semaphores of a batch.
 pub type Semaphores = SmallVec<[SemaphoreValue; 4]>;
 
-/// What one batch (VkSubmitInfo) will run. Most are small: a submission allocates nothing.
+/// The instances and semaphores of one batch (VkSubmitInfo). Most batches are small, so that a submission allocates nothing.
 #[derive(Default)]
 pub struct Batch {
     instances: SmallVec<[Instance; 4]>,
-    pending: SmallVec<[Pending; 4]>,
+    pending: SmallVec<[PendingInstance; 4]>,
     waits: Semaphores,
     signals: Semaphores,
-    /// The command buffers with brackets around some; empty: as the program has them.
+    /// The command buffers with brackets around some; empty if they are as the program has them.
     pub command_buffers: Vec<vk::CommandBuffer>,
 }
 
 impl Batch {
-    /// A batch that waits for some semaphores, signals others and runs nothing.
-    pub fn of_semaphores((waits, signals): (Semaphores, Semaphores)) -> Batch {
+    /// Returns a batch that waits for some semaphores, signals others and runs nothing.
+    pub fn with_semaphores((waits, signals): (Semaphores, Semaphores)) -> Batch {
         Batch {
             waits,
             signals,
@@ -45,14 +45,14 @@ pub type Batches = SmallVec<[Batch; 2]>;
 
 /// A queue to which the program submits.
 #[derive(Clone, Copy)]
-pub struct Target {
+pub struct SubmitTarget {
     pub device: &'static Device,
     pub queue: Queue,
 }
 
-impl Target {
-    /// Prepares the instances of a batch, which waits for and signals `semaphores`. `may_bracket`: command buffers may be
-    /// added to it.
+impl SubmitTarget {
+    /// Prepares the instances of a batch, which waits for and signals `semaphores`. `may_bracket` says whether
+    /// command buffers may be added to the batch.
     ///
     /// # Safety
     /// The program is submitting the command buffers.
@@ -62,7 +62,7 @@ impl Target {
         may_bracket: bool,
         semaphores: (Semaphores, Semaphores),
     ) -> Batch {
-        let mut batch = Batch::of_semaphores(semaphores);
+        let mut batch = Batch::with_semaphores(semaphores);
         let mut brackets: Vec<(usize, vk::CommandBuffer, vk::CommandBuffer)> = Vec::new();
         for (index, handle) in command_buffers.clone().enumerate() {
             // SAFETY: a command buffer that is being submitted is not being recorded.
@@ -100,7 +100,7 @@ impl Target {
                     Outcome::NotInstrumented
                 })
             };
-            batch.pending.push(Pending { instance, times });
+            batch.pending.push(PendingInstance { instance, times });
         }
         if !brackets.is_empty() {
             let mut next = brackets.into_iter().peekable();
@@ -122,7 +122,7 @@ impl Target {
         brackets.take(self.queue.family, family.delivery)
     }
 
-    /// Prepares command buffers that were recorded while recording was on and are submitted while it is off: their
+    /// Prepares command buffers that were recorded while the recorder was on and are submitted while it is off: their
     /// queries must be reset before they are written again, and then hold the times of no instance.
     ///
     /// # Safety
@@ -141,7 +141,7 @@ impl Target {
         }
     }
 
-    /// What the queries of the next execution hold will be of no instance.
+    /// Notes that the queries of the next execution will hold the times of no instance.
     fn skip_times(self, state: &CommandBuffer) {
         if let Some(timing) = &state.timing {
             if !state.simultaneous {
@@ -151,7 +151,7 @@ impl Target {
         }
     }
 
-    /// Why an instance has no times.
+    /// Returns why an instance has no times.
     fn untimed(self) -> Outcome {
         match self.device.families.get(self.queue.family) {
             Some(family) if family.timestamp_bits == 0 => Outcome::NoTimestamps,
@@ -159,9 +159,9 @@ impl Target {
         }
     }
 
-    /// Frees the queries of a recording for its next execution.
+    /// Frees the queries of a command recording for its next execution.
     fn make_ready(self, timing: &Arc<Timing>) {
-        // The command buffer has one reference; another is an earlier instance that has not been collected.
+        // The command buffer has one reference; another one is an earlier instance that has not been collected.
         if Arc::strong_count(timing) > 1 {
             self.device.harvester.settle(timing);
         }
@@ -202,7 +202,7 @@ impl Target {
         let span = Span::between(start_ns, monotonic_ns());
         timer.finish_on_queue(call, result, Some(queue));
         if result != vk::Result::SUCCESS {
-            // What was not submitted does not run; brackets are idle again.
+            // A refused submission does not run, so its brackets are idle again.
             for pending in batches.into_iter().flat_map(|b| b.pending) {
                 if let TimeSource::Around(bracket, inside) = pending.times {
                     if let Some(inside) = inside {

@@ -1,15 +1,15 @@
-//! What times the work of a device: timestamp queries and where their results arrive, the clocks, and the thread that
+//! Times the work of a device: timestamp queries and where their results arrive, the clocks, and the thread that
 //! collects.
 
 pub mod barriers;
 pub mod brackets;
 pub mod chunk;
 pub mod clock;
+pub mod command_recording;
 pub mod counting;
-pub mod credit;
 pub mod harvester;
+pub mod overhead_budget;
 pub mod pending;
 pub mod queries;
 pub mod query_writer;
-pub mod recording;
 pub mod result_buffer;

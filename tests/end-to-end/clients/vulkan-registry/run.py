@@ -1,7 +1,7 @@
 """Lists the commands of vk.xml that a device, a queue or a command buffer is given, one a line: name, aliases, tasks,
 where in relation to render passes, parameters after the first as their binary interface has them.
 
-    python3 run.py [vk.xml] > crates/recorder/vulkan/registry/commands.tsv
+    python3 run.py [vk.xml] > crates/recorder/vulkan-layer/registry/commands.tsv
 
 Without a path it reads the vk.xml of the Python package vulkan-object.
 """

@@ -1,11 +1,10 @@
-//! Pipeline barriers.
+//! Records pipeline barriers.
 
 use ash::vk;
 
 use super::stages::{check_stages, require_synchronization2, waits_for_work, widen};
 use super::{TRANSFER, record};
-use crate::command::Command;
-use crate::command_buffer::{CommandBuffer, Recording};
+use crate::command::{Command, CommandBuffer, Recording};
 use crate::object::Object;
 use crate::{chain, misuse};
 

@@ -1,11 +1,10 @@
-//! Dispatches, and what is bound for them.
+//! Records dispatches, and what is bound for them.
 
 use ash::vk::{self, BufferUsageFlags};
 
 use super::{BINDING, COMPUTE, buffer_address, record};
 use crate::chain;
-use crate::command::Command;
-use crate::command_buffer::Recording;
+use crate::command::{Command, Recording};
 use crate::config::config;
 use crate::descriptor::{DescriptorSet, DescriptorUpdateTemplate, check_buffers};
 use crate::misuse;

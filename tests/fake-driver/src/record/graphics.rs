@@ -1,4 +1,4 @@
-//! `vkCmd*` of graphics, as far as a profiler of compute meets them: they take time and draw nothing.
+//! Records `vkCmd*` of graphics, as far as a profiler of compute meets them: they take time and draw nothing.
 
 use ash::vk;
 
@@ -74,7 +74,7 @@ pub unsafe extern "system" fn end_rendering(buffer: vk::CommandBuffer) {
     end("vkCmdEndRendering", buffer);
 }
 
-/// Which ash does not know.
+/// The type of vkCmdEndRendering2EXT, which ash does not know.
 pub type EndRendering2 = unsafe extern "system" fn(vk::CommandBuffer, *const std::ffi::c_void);
 
 pub unsafe extern "system" fn end_rendering2(
@@ -161,7 +161,7 @@ pub unsafe extern "system" fn bind_index_buffer(
 ) {
 }
 
-/// Of the common formats; images hold nothing, so only the time depends on it.
+/// The texel size of the common formats. Images hold nothing, so only the time depends on it.
 const TEXEL_BYTES: u64 = 4;
 
 fn bytes(extent: vk::Extent3D) -> u64 {

@@ -1,4 +1,4 @@
-//! Labels: checked as commands, then dropped.
+//! Checks labels as commands, then drops them.
 
 use ash::vk;
 

@@ -1,10 +1,9 @@
-//! Execution of secondary command buffers.
+//! Records the execution of secondary command buffers.
 
 use ash::vk;
 
 use super::{ANYWHERE, record};
-use crate::command::{Command, Secondary};
-use crate::command_buffer::{CommandBuffer, Recording};
+use crate::command::{Command, CommandBuffer, Recording, Secondary};
 use crate::object::{self, Object};
 use crate::{chain, misuse};
 
@@ -30,7 +29,7 @@ pub unsafe extern "system" fn execute_commands(
             };
             execute(CALL, recording, secondary);
         }
-        // What was bound is undefined after the call.
+        // Bindings are undefined after the call.
         (recording.compute_pipeline, recording.graphics_pipeline) = (None, None);
     });
 }

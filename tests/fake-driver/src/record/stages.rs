@@ -1,8 +1,8 @@
-//! Pipeline stages.
+//! Converts pipeline stages.
 
 use ash::vk::{self, QueueFlags};
 
-use crate::command_buffer::CommandBuffer;
+use crate::command::CommandBuffer;
 use crate::misuse;
 
 pub fn require_synchronization2(call: &str, buffer: &CommandBuffer) {
@@ -14,12 +14,12 @@ pub fn require_synchronization2(call: &str, buffer: &CommandBuffer) {
     }
 }
 
-/// The first 32 stages are the same in both types.
+/// Converts stages to those of synchronization2, where the first 32 are the same.
 pub fn widen(stages: vk::PipelineStageFlags) -> vk::PipelineStageFlags2 {
     vk::PipelineStageFlags2::from_raw(stages.as_raw().into())
 }
 
-/// Whether a stage mask waits for the end of earlier work and not only for its start.
+/// Returns whether a stage mask waits for the end of earlier work and not only for its start.
 pub fn waits_for_work(stages: vk::PipelineStageFlags2) -> bool {
     let no_work = vk::PipelineStageFlags2::TOP_OF_PIPE | vk::PipelineStageFlags2::HOST;
     !no_work.contains(stages)

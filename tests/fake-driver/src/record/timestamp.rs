@@ -1,11 +1,10 @@
-//! Timestamps and their queries.
+//! Records timestamps and their queries.
 
 use ash::vk::{self, BufferUsageFlags};
 
 use super::stages::{check_stages, require_synchronization2, waits_for_work, widen};
 use super::{ANYWHERE, QUERY_POOL, buffer_address, record};
-use crate::command::{Command, CopyQueries, QueryRange};
-use crate::command_buffer::{CommandBuffer, Recording};
+use crate::command::{Command, CommandBuffer, CopyQueries, QueryRange, Recording};
 use crate::misuse;
 use crate::object::{self, Object};
 use crate::query::{QueryPool, check_results, result_bytes};
@@ -27,7 +26,7 @@ pub unsafe extern "system" fn reset_query_pool(
     });
 }
 
-/// A range of queries which the submission will use.
+/// Returns a range of queries which the submission will use.
 pub fn query_range(
     call: &str,
     recording: &mut Recording,

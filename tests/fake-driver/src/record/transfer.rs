@@ -1,11 +1,10 @@
-//! Transfers between buffers.
+//! Records transfers between buffers.
 
 use ash::vk::{self, BufferUsageFlags};
 
 use super::{TRANSFER, buffer_address, record};
 use crate::buffer::Buffer;
-use crate::command::Command;
-use crate::command_buffer::Recording;
+use crate::command::{Command, Recording};
 use crate::{chain, misuse, object};
 
 pub unsafe extern "system" fn copy_buffer(
@@ -146,7 +145,7 @@ pub unsafe extern "system" fn update_buffer(
     });
 }
 
-/// A transfer with an image.
+/// Records a transfer with an image.
 pub unsafe fn image_transfer(call: &str, buffer: vk::CommandBuffer, bytes: u64) {
     record(call, buffer, TRANSFER, |_, recording| {
         recording

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a run left behind.
+/// The files that a run left behind.
 pub struct Outcome {
     pub misuse: Vec<String>,
     pub truth: Vec<Line>,
@@ -16,7 +16,7 @@ pub struct Line(String);
 
 const CHILD: &str = "FAKE_VK_TEST_CHILD";
 
-/// In the child, runs the scenario and returns nothing. `test` is the calling test's own path.
+/// Runs the scenario in a child process, which returns nothing. `test` is the calling test's own path.
 pub fn run(test: &str, variables: &[(&str, &str)], scenario: impl FnOnce()) -> Option<Outcome> {
     if std::env::var(CHILD).is_ok_and(|child| child == test) {
         scenario();

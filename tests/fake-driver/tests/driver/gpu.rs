@@ -25,7 +25,7 @@ pub struct Kernel {
     module: vk::ShaderModule,
 }
 
-/// `void main() {}`
+/// The code of `void main() {}`.
 const EMPTY_KERNEL: &[u32] = &[
     0x0723_0203,
     0x0001_0000,
@@ -162,7 +162,7 @@ impl Gpu {
         }
     }
 
-    /// Host-visible, for transfers.
+    /// Makes a host-visible buffer for transfers.
     pub fn buffer(&self, bytes: u64) -> Buffer {
         unsafe {
             let usage = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
@@ -193,7 +193,7 @@ impl Gpu {
         }
     }
 
-    /// The words of a buffer, mapped until it is destroyed. The GPU may write them.
+    /// Returns the words of a buffer, mapped until it is destroyed. The GPU may write them.
     pub fn map<'a>(&self, buffer: &'a Buffer) -> &'a [Cell<u32>] {
         let flags = vk::MemoryMapFlags::empty();
         unsafe {

@@ -1,5 +1,5 @@
-//! The fake driver through the ordinary loader. Each test runs in a process of its own, because the driver reads its
-//! configuration once.
+//! Tests the fake driver through the ordinary loader. Each test runs in a process of its own, because the driver
+//! reads its configuration once.
 
 #![allow(
     clippy::undocumented_unsafe_blocks,

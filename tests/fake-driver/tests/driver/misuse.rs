@@ -51,7 +51,7 @@ fn queries_are_reset_written_and_then_read() {
         let gpu = Gpu::with_host_query_reset(false);
         let (queries, results) = (gpu.timestamps(2), gpu.buffer(64));
         gpu.execute(2, |buffer| unsafe {
-            // Family 2 only transfers.
+            // Family 2 can only transfer.
             gpu.device.cmd_reset_query_pool(buffer, queries, 0, 2);
         });
         gpu.execute(3, |buffer| unsafe {
@@ -132,7 +132,7 @@ fn threads_do_not_share_a_command_pool() {
     let scenario = || {
         let gpu = Gpu::new();
         let (pool, kernel) = (gpu.pool(0), gpu.kernel());
-        // They start together, and go on for longer than a turn on a busy machine's processor.
+        // The threads start together, and go on for longer than a turn on a busy machine's processor.
         let start = std::sync::Barrier::new(2);
         let record = |buffer| unsafe {
             gpu.device

@@ -6,7 +6,7 @@ use crate::gpu::Gpu;
 const TOP: vk::PipelineStageFlags = vk::PipelineStageFlags::TOP_OF_PIPE;
 const BOTTOM: vk::PipelineStageFlags = vk::PipelineStageFlags::BOTTOM_OF_PIPE;
 
-/// The ticks around each of two dispatches: top, bottom, top, bottom.
+/// Returns the ticks around each of two dispatches: top, bottom, top, bottom.
 fn two_dispatches(barrier_between: bool) -> Vec<u64> {
     let gpu = Gpu::new();
     let (kernel, queries) = (gpu.kernel(), gpu.timestamps(4));

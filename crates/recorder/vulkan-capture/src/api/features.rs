@@ -1,4 +1,4 @@
-//! What a program asked a device for, for the capture's header.
+//! Describes a device and what a program asked it for, for the capture's header.
 
 mod names;
 
@@ -6,12 +6,12 @@ use std::ffi::CStr;
 
 use ash::vk;
 use gapscope_capture::model;
-use gapscope_vulkan_layer::arguments::{find, slice, text_in};
+use gapscope_vulkan_layer::arguments::{chain, find, slice, text_in};
+use gapscope_vulkan_layer::physical_device::PhysicalDevice;
 
-use crate::api::instance::Instance;
 use names::{CORE, STRUCTURES};
 
-/// The names of the extensions in a create-info.
+/// Returns the names of the extensions in a create-info.
 ///
 /// # Safety
 /// The create-info is valid.
@@ -29,7 +29,7 @@ unsafe fn extensions(info: &vk::DeviceCreateInfo<'_>) -> Vec<String> {
     }
 }
 
-/// The device stands for several GPUs.
+/// Returns whether the device stands for several GPUs.
 ///
 /// # Safety
 /// The create-info is valid.
@@ -43,27 +43,22 @@ pub unsafe fn is_group(info: &vk::DeviceCreateInfo<'_>) -> bool {
 /// Describes a device.
 ///
 /// # Safety
-/// `physical` is of the instance, and `info` valid.
-pub unsafe fn describe(
-    instance: &Instance,
-    physical: vk::PhysicalDevice,
-    info: &vk::DeviceCreateInfo<'_>,
-) -> model::Device {
+/// `info` is valid.
+pub unsafe fn describe(physical: PhysicalDevice, info: &vk::DeviceCreateInfo<'_>) -> model::Device {
+    let instance = physical.instance;
     let mut driver = vk::PhysicalDeviceDriverProperties::default();
     let mut subgroup = vk::PhysicalDeviceSubgroupProperties::default();
-    // SAFETY: as the caller promises.
-    let properties = unsafe { instance.next.get_physical_device_properties(physical) };
-    if instance.has_properties2 && properties.api_version >= vk::API_VERSION_1_1 {
+    let properties = physical.properties();
+    if instance.has_properties2
+        && properties.api_version >= vk::API_VERSION_1_1
+        && let Some(get) = physical.properties2()
+    {
         let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut subgroup);
         if properties.api_version >= vk::API_VERSION_1_2 {
             all = all.push_next(&mut driver);
         }
-        // SAFETY: as the caller promises; the device knows these structures.
-        unsafe {
-            instance
-                .next
-                .get_physical_device_properties2(physical, &mut all)
-        };
+        // SAFETY: the device knows these structures.
+        unsafe { get(physical.handle, &mut all) };
     }
     let driver_name = text_in(&driver.driver_name);
     let driver_info = text_in(&driver.driver_info);
@@ -85,7 +80,7 @@ pub unsafe fn describe(
     }
 }
 
-/// The names of the features that are enabled, each once.
+/// Returns the names of the features that are enabled, each once.
 ///
 /// # Safety
 /// The create-info is valid.
@@ -96,17 +91,15 @@ unsafe fn enabled(info: &vk::DeviceCreateInfo<'_>) -> Vec<String> {
         if !info.p_enabled_features.is_null() {
             add(&mut names, info.p_enabled_features.cast(), CORE);
         }
-        let mut node = info.p_next.cast::<vk::BaseInStructure<'_>>();
-        while !node.is_null() {
-            let kind = (*node).s_type;
+        for structure in chain(info.p_next) {
+            let kind = (*structure).s_type;
             let known = match kind {
                 vk::StructureType::PHYSICAL_DEVICE_FEATURES_2 => Some(CORE),
                 kind => (STRUCTURES.iter().find(|(known, _)| *known == kind)).map(|known| known.1),
             };
             if let Some(known) = known {
-                add(&mut names, node.add(1).cast(), known);
+                add(&mut names, structure.add(1).cast(), known);
             }
-            node = (*node).p_next;
         }
     }
     names.sort_unstable();
@@ -115,7 +108,7 @@ unsafe fn enabled(info: &vk::DeviceCreateInfo<'_>) -> Vec<String> {
 }
 
 /// # Safety
-/// At `first` are as many words as there are names.
+/// Adds the names of the features that are set.
 unsafe fn add(enabled: &mut Vec<&'static str>, first: *const vk::Bool32, names: &[&'static str]) {
     // SAFETY: as the caller promises.
     let values = unsafe { slice(first, names.len() as u32) };

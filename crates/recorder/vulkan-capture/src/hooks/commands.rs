@@ -1,227 +1,169 @@
-//! Dispatches and transfers.
+//! Keeps command buffers, and the commands that both layers follow.
 
 use ash::vk::{self, Handle};
-use gapscope_capture::model::CopyRegion;
-use gapscope_vulkan_layer::arguments::slice;
+use gapscope_capture::model::{self, CopyRegion};
+use gapscope_vulkan_layer::command::{self, Label};
+use gapscope_vulkan_layer::command_pools::{CommandPool, CommandPools};
+use gapscope_vulkan_layer::functions::DeviceFunctions;
 use gapscope_vulkan_layer::handles::lock;
+use gapscope_vulkan_layer::layer::{self, CommandHooks};
 
-use crate::api::device::{self, Device};
-use crate::command::Command;
+use crate::api::device::Device;
+use crate::hooks::command::{add, commands};
+use crate::hooks::{barriers, bindings};
+use crate::objects::command::Command;
 use crate::window;
 
-/// Adds a command to what is known of a command buffer.
-pub fn add(device: &Device, buffer: vk::CommandBuffer, command: Command) {
-    if let Some(state) = device.objects.command_buffers.get(buffer.as_raw()) {
-        lock(&state).commands.push(command);
+impl CommandHooks for Device {
+    fn command_pools(&self) -> &CommandPools {
+        &self.command_pools
+    }
+
+    fn add_command_buffer(
+        &'static self,
+        handle: vk::CommandBuffer,
+        _: &CommandPool,
+        _: vk::CommandBufferLevel,
+    ) {
+        let known = &self.objects.command_buffers;
+        known.insert(handle.as_raw(), Default::default());
+    }
+
+    unsafe fn remove_command_buffer(&self, handle: vk::CommandBuffer) {
+        self.objects.command_buffers.remove(handle.as_raw());
+    }
+
+    unsafe fn begin(&self, handle: vk::CommandBuffer, _: &vk::CommandBufferBeginInfo<'_>) {
+        self.empty(handle);
+    }
+
+    unsafe fn reset(&self, handle: vk::CommandBuffer) {
+        self.empty(handle);
+    }
+
+    unsafe fn record<F>(
+        handle: vk::CommandBuffer,
+        function: impl Fn(&'static DeviceFunctions) -> Option<F>,
+        command: command::Command<'_>,
+        call: impl FnOnce(F),
+    ) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let Some((device, next)) = layer::find::<Device, _>(handle, function) else {
+                return;
+            };
+            window::follow(|| {
+                if let Some(command) = kept(device, command) {
+                    add(device, handle, command);
+                }
+            });
+            call(next);
+        }
+    }
+
+    unsafe fn record_label(&'static self, handle: vk::CommandBuffer, label: Label<'_>) {
+        window::follow(|| {
+            let label = match label {
+                Label::Begin(text) => model::Label::Begin(text.into_owned()),
+                Label::End => model::Label::End,
+                Label::Instant(text) => model::Label::Instant(text.into_owned()),
+            };
+            add(self, handle, Command::Label(label));
+        });
     }
 }
 
-/// The same in a hook: gives the device.
+impl Device {
+    fn empty(&self, handle: vk::CommandBuffer) {
+        if let Some(state) = self.objects.command_buffers.get(handle.as_raw()) {
+            lock(&state).commands.clear();
+        }
+    }
+}
+
+/// Returns a command as it is kept, or `None` if it does not matter to compute.
 ///
 /// # Safety
-/// The command buffer is live.
-pub unsafe fn push(
-    buffer: vk::CommandBuffer,
-    command: impl FnOnce() -> Command,
-) -> Option<&'static Device> {
-    // SAFETY: as the caller promises.
-    let device = unsafe { device::of(buffer) }?;
-    window::keep(|| add(device, buffer, command()));
-    Some(device)
-}
-
-pub unsafe extern "system" fn dispatch(buffer: vk::CommandBuffer, x: u32, y: u32, z: u32) {
-    // SAFETY: the program's own call on a command buffer.
-    unsafe {
-        let command = || Command::Dispatch {
-            base: [0; 3],
-            groups: [x, y, z],
-        };
-        let Some(device) = push(buffer, command) else {
-            return;
-        };
-        (device.next.fp_v1_0().cmd_dispatch)(buffer, x, y, z);
-    }
-}
-
-pub unsafe extern "system" fn dispatch_base(
-    buffer: vk::CommandBuffer,
-    from_x: u32,
-    from_y: u32,
-    from_z: u32,
-    x: u32,
-    y: u32,
-    z: u32,
-) {
-    // SAFETY: the program's own call on a command buffer.
-    unsafe {
-        let command = || Command::Dispatch {
-            base: [from_x, from_y, from_z],
-            groups: [x, y, z],
-        };
-        let Some(device) = push(buffer, command) else {
-            return;
-        };
-        (device.next.fp_v1_1().cmd_dispatch_base)(buffer, from_x, from_y, from_z, x, y, z);
-    }
-}
-
-pub unsafe extern "system" fn dispatch_indirect(
-    buffer: vk::CommandBuffer,
-    arguments: vk::Buffer,
-    offset: vk::DeviceSize,
-) {
-    // SAFETY: the program's own call on a command buffer.
-    unsafe {
-        let command = || Command::DispatchIndirect {
-            buffer: arguments,
-            offset,
-        };
-        let Some(device) = push(buffer, command) else {
-            return;
-        };
-        (device.next.fp_v1_0().cmd_dispatch_indirect)(buffer, arguments, offset);
-    }
-}
-
-pub unsafe extern "system" fn copy_buffer(
-    buffer: vk::CommandBuffer,
-    from: vk::Buffer,
-    to: vk::Buffer,
-    count: u32,
-    regions: *const vk::BufferCopy,
-) {
-    // SAFETY: the program's own call on a command buffer.
-    unsafe {
-        let command = || {
-            let region = |region: &vk::BufferCopy| CopyRegion {
+/// The command is the program's, during its call.
+unsafe fn kept(device: &Device, command: command::Command<'_>) -> Option<Command> {
+    use command::Command as Given;
+    Some(match command {
+        Given::BindPipeline(pipeline) => {
+            Command::Pipeline(device.objects.pipelines.get(pipeline.as_raw()))
+        }
+        Given::BindDescriptorSets {
+            layout,
+            first,
+            sets,
+            dynamic_offsets,
+        } => bindings::bind_sets(device, layout, first, sets, dynamic_offsets),
+        Given::PushDescriptors {
+            layout,
+            set,
+            descriptors,
+        } => {
+            // SAFETY: as the caller promises.
+            unsafe { bindings::push_descriptors(device, layout, set, descriptors) }
+        }
+        Given::BindOther => return None,
+        Given::Dispatch { base, groups } => Command::Dispatch {
+            base: base.unwrap_or_default(),
+            groups,
+        },
+        Given::DispatchIndirect { buffer, offset } => Command::DispatchIndirect { buffer, offset },
+        Given::CopyBuffer { from, to, regions } => {
+            let region = |region: vk::BufferCopy| CopyRegion {
                 from: region.src_offset,
                 to: region.dst_offset,
                 bytes: region.size,
             };
-            let regions = slice(regions, count).iter().map(region).collect();
+            let regions = regions.iter().map(region).collect();
             Command::Copy { from, to, regions }
-        };
-        let Some(device) = push(buffer, command) else {
-            return;
-        };
-        (device.next.fp_v1_0().cmd_copy_buffer)(buffer, from, to, count, regions);
-    }
-}
-
-pub unsafe extern "system" fn copy_buffer2(
-    buffer: vk::CommandBuffer,
-    info: *const vk::CopyBufferInfo2<'_>,
-) {
-    // SAFETY: the program's own call on a command buffer.
-    unsafe {
-        let command = || {
-            let region = |region: &vk::BufferCopy2<'_>| CopyRegion {
-                from: region.src_offset,
-                to: region.dst_offset,
-                bytes: region.size,
-            };
-            let regions = slice((*info).p_regions, (*info).region_count);
-            Command::Copy {
-                from: (*info).src_buffer,
-                to: (*info).dst_buffer,
-                regions: regions.iter().map(region).collect(),
-            }
-        };
-        let Some(device) = push(buffer, command) else {
-            return;
-        };
-        (device.next.fp_v1_3().cmd_copy_buffer2)(buffer, info);
-    }
-}
-
-pub unsafe extern "system" fn fill_buffer(
-    buffer: vk::CommandBuffer,
-    target: vk::Buffer,
-    offset: vk::DeviceSize,
-    bytes: vk::DeviceSize,
-    value: u32,
-) {
-    // SAFETY: the program's own call on a command buffer.
-    unsafe {
-        let command = || Command::Fill {
-            buffer: target,
+        }
+        Given::FillBuffer {
+            buffer,
             offset,
             bytes,
             value,
-        };
-        let Some(device) = push(buffer, command) else {
-            return;
-        };
-        (device.next.fp_v1_0().cmd_fill_buffer)(buffer, target, offset, bytes, value);
-    }
+        } => Command::Fill {
+            buffer,
+            offset,
+            bytes,
+            value,
+        },
+        Given::UpdateBuffer {
+            buffer,
+            offset,
+            data,
+        } => Command::Update {
+            buffer,
+            offset,
+            data: data.to_vec(),
+        },
+        // SAFETY: as the caller promises.
+        Given::PipelineBarrier(barrier) => unsafe { Command::Barrier(barriers::barrier(barrier)) },
+        Given::WaitEvents(events, barrier) => {
+            // SAFETY: as the caller promises.
+            Command::WaitEvents(events.to_vec(), unsafe { barriers::wait(barrier) })
+        }
+        Given::ExecuteCommands(secondaries) => Command::Secondary(secondaries.to_vec()),
+    })
 }
 
-pub unsafe extern "system" fn update_buffer(
-    buffer: vk::CommandBuffer,
-    target: vk::Buffer,
-    offset: vk::DeviceSize,
-    bytes: vk::DeviceSize,
-    data: *const std::ffi::c_void,
-) {
-    // SAFETY: the program's own call on a command buffer.
-    unsafe {
-        let command = || {
-            let data = slice(data.cast::<u8>(), bytes as u32).to_vec();
-            Command::Update {
-                buffer: target,
-                offset,
-                data,
-            }
-        };
-        let Some(device) = push(buffer, command) else {
-            return;
-        };
-        (device.next.fp_v1_0().cmd_update_buffer)(buffer, target, offset, bytes, data);
-    }
-}
-
-pub unsafe extern "system" fn copy_query_pool_results(
-    buffer: vk::CommandBuffer,
-    pool: vk::QueryPool,
-    first: u32,
-    count: u32,
-    target: vk::Buffer,
-    offset: vk::DeviceSize,
-    stride: vk::DeviceSize,
-    flags: vk::QueryResultFlags,
-) {
-    // SAFETY: the program's own call on a command buffer.
-    unsafe {
-        let command = || {
-            let bytes = stride
-                .saturating_mul(u64::from(count.max(1)) - 1)
-                .saturating_add(16);
-            Command::QueryResults {
-                buffer: target,
-                offset,
-                bytes,
-            }
-        };
-        let Some(device) = push(buffer, command) else {
-            return;
-        };
-        let call = device.next.fp_v1_0().cmd_copy_query_pool_results;
-        call(buffer, pool, first, count, target, offset, stride, flags);
-    }
-}
-
-pub unsafe extern "system" fn execute_commands(
-    buffer: vk::CommandBuffer,
-    count: u32,
-    secondary: *const vk::CommandBuffer,
-) {
-    // SAFETY: the program's own call on a command buffer.
-    unsafe {
-        let command = || Command::Secondary(slice(secondary, count).to_vec());
-        let Some(device) = push(buffer, command) else {
-            return;
-        };
-        (device.next.fp_v1_0().cmd_execute_commands)(buffer, count, secondary);
-    }
+commands! {
+    fn cmd_copy_query_pool_results(
+        pool: vk::QueryPool,
+        first: u32,
+        count: u32,
+        target: vk::Buffer,
+        offset: u64,
+        stride: u64,
+        flags: vk::QueryResultFlags,
+    ) = |_| Command::QueryResults {
+        buffer: target,
+        offset,
+        bytes: stride
+            .saturating_mul(u64::from(count.max(1)) - 1)
+            .saturating_add(16),
+    };
 }

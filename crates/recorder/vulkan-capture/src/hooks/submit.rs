@@ -1,72 +1,92 @@
-//! What hands work to queues.
+//! Captures submissions, and keeps the program's waits for queues and the layer's apart.
 
 use std::cell::Cell;
+use std::sync::PoisonError;
 
-use ash::vk;
-use gapscope_vulkan_layer::arguments::slice;
+use ash::vk::{self, Handle};
+use gapscope_vulkan_layer::command::Label;
+use gapscope_vulkan_layer::layer::QueueHooks;
 
-use crate::api::device;
-use crate::window::{self, Batches, Call};
+use crate::api::device::Device;
+use crate::window::{self, SubmitCall, SubmitInfos};
 
-/// # Safety
-/// It is the program's own call on a live queue.
-unsafe fn submit(queue: vk::Queue, batches: Batches<'_>, fence: vk::Fence) -> vk::Result {
-    // SAFETY: as the caller promises.
-    unsafe {
-        let Some(device) = device::of(queue) else {
-            return vk::Result::ERROR_DEVICE_LOST;
-        };
-        let call = Call {
-            device,
+impl Device {
+    /// # Safety
+    /// The program's own call.
+    unsafe fn submit_batches(
+        &'static self,
+        queue: vk::Queue,
+        batches: SubmitInfos<'_>,
+        fence: vk::Fence,
+    ) -> vk::Result {
+        let call = SubmitCall {
+            device: self,
             queue,
             batches,
             fence,
             passed: Cell::default(),
         };
-        match window::capture() {
-            Some(capture) => capture.submit(&call),
-            None => call.pass_on(),
+        // SAFETY: as the caller promises.
+        unsafe {
+            match window::capture() {
+                Some(capture) => capture.submit(&call),
+                None => call.pass_on(),
+            }
         }
     }
 }
 
-pub unsafe extern "system" fn queue_submit(
-    queue: vk::Queue,
-    count: u32,
-    infos: *const vk::SubmitInfo<'_>,
-    fence: vk::Fence,
-) -> vk::Result {
-    // SAFETY: the program's own call on a live queue.
-    unsafe { submit(queue, Batches::One(slice(infos, count)), fence) }
-}
+impl QueueHooks for Device {
+    unsafe fn submit(
+        &'static self,
+        queue: vk::Queue,
+        infos: &[vk::SubmitInfo<'_>],
+        fence: vk::Fence,
+        next: vk::PFN_vkQueueSubmit,
+    ) -> vk::Result {
+        // SAFETY: as the caller promises.
+        unsafe { self.submit_batches(queue, SubmitInfos::One(infos, next), fence) }
+    }
 
-pub unsafe extern "system" fn queue_submit2(
-    queue: vk::Queue,
-    count: u32,
-    infos: *const vk::SubmitInfo2<'_>,
-    fence: vk::Fence,
-) -> vk::Result {
-    // SAFETY: the program's own call on a live queue.
-    unsafe { submit(queue, Batches::Two(slice(infos, count)), fence) }
-}
+    unsafe fn submit2(
+        &'static self,
+        queue: vk::Queue,
+        infos: &[vk::SubmitInfo2<'_>],
+        fence: vk::Fence,
+        next: vk::PFN_vkQueueSubmit2,
+    ) -> vk::Result {
+        // SAFETY: as the caller promises.
+        unsafe { self.submit_batches(queue, SubmitInfos::Two(infos, next), fence) }
+    }
 
-pub unsafe extern "system" fn queue_bind_sparse(
-    queue: vk::Queue,
-    count: u32,
-    infos: *const vk::BindSparseInfo<'_>,
-    fence: vk::Fence,
-) -> vk::Result {
-    // SAFETY: the program's own call on a live queue.
-    unsafe {
-        let Some(device) = device::of(queue) else {
-            return vk::Result::ERROR_DEVICE_LOST;
-        };
-        let call = device.next.fp_v1_0().queue_bind_sparse;
+    unsafe fn bind_sparse(
+        &'static self,
+        _: vk::Queue,
+        _: &[vk::BindSparseInfo<'_>],
+        pass_on: impl FnOnce() -> vk::Result,
+    ) -> vk::Result {
         match window::capture() {
-            Some(capture) => {
-                capture.refuse("vkQueueBindSparse", || call(queue, count, infos, fence))
+            Some(capture) => capture.refuse("vkQueueBindSparse", pass_on),
+            None => pass_on(),
+        }
+    }
+
+    fn wait_idle(
+        &'static self,
+        _: Option<vk::Queue>,
+        pass_on: impl FnOnce() -> vk::Result,
+    ) -> vk::Result {
+        let _alone = self.waits.read().unwrap_or_else(PoisonError::into_inner);
+        pass_on()
+    }
+
+    fn label_queue(&self, queue: vk::Queue, label: Label<'_>) {
+        if let Some(capture) = window::capture() {
+            match label {
+                Label::Begin(text) => capture.labels.begin(queue.as_raw(), text.into_owned()),
+                Label::End => capture.labels.end(queue.as_raw()),
+                Label::Instant(_) => {}
             }
-            None => call(queue, count, infos, fence),
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Shader modules, pipeline layouts and compute pipelines.
+//! Keeps shader modules, pipeline layouts and compute pipelines.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use ash::vk::{self, Handle};
+use ash::vk;
 use gapscope_capture::{Hash, model};
-use gapscope_vulkan_layer::arguments::{find, slice, text_at};
-use gapscope_vulkan_layer::handles::lock;
+use gapscope_vulkan_layer::arguments::{chain, inline_code, specialisation, text_at};
+use gapscope_vulkan_layer::descriptors::SetLayout;
+use gapscope_vulkan_layer::handles::{Serial, lock};
 
-use super::descriptors::SetLayout;
+use super::refusal::Refusal;
 use super::spirv::{self, Interface};
-use super::{Objects, Serial};
 
 /// A shader module.
 pub struct Module {
@@ -30,7 +30,7 @@ impl Module {
         }
     }
 
-    /// Its words as bytes, little-endian.
+    /// Returns the words as bytes, little-endian.
     pub fn bytes(&self) -> Vec<u8> {
         self.code
             .iter()
@@ -38,7 +38,7 @@ impl Module {
             .collect()
     }
 
-    /// What it can reach; read when it is asked for first.
+    /// Returns what the module can reach, which is read when it is asked for first.
     pub fn interface(&self) -> &Interface {
         self.interface.get_or_init(|| spirv::interface(&self.code))
     }
@@ -54,7 +54,7 @@ pub struct PipelineLayout {
 }
 
 impl PipelineLayout {
-    /// The size of all push constants, from byte 0.
+    /// Returns the size of all push constants, from byte 0.
     pub fn push_constant_bytes(&self) -> usize {
         let ends = self
             .push_constants
@@ -77,12 +77,12 @@ pub struct Pipeline {
     pub required_subgroup_size: Option<u32>,
     pub robustness: Option<model::Robustness>,
     pub name: Mutex<Option<String>>,
-    /// Why it cannot be captured.
-    pub refusal: Option<String>,
+    /// Why the pipeline cannot be captured.
+    pub refusal: Option<Refusal>,
 }
 
 impl Pipeline {
-    /// The name of the kernel as a recording shows it.
+    /// Returns the name of the kernel as a trace shows it.
     pub fn name(&self) -> String {
         let given = lock(&self.name)
             .clone()
@@ -97,37 +97,42 @@ impl Pipeline {
     }
 }
 
-impl Objects {
-    /// What a compute pipeline was made from; none if its layout is not known.
+impl Pipeline {
+    /// Keeps what a compute pipeline was made from; `module` is the stage's shader module, unless that is not known.
     ///
     /// # Safety
     /// `info` is the program's, during its call.
-    pub unsafe fn pipeline(
-        &self,
+    pub unsafe fn from_info(
         handle: vk::Pipeline,
         info: &vk::ComputePipelineCreateInfo<'_>,
-    ) -> Option<Pipeline> {
-        let layout = self.pipeline_layouts.get(info.layout.as_raw())?;
+        layout: Arc<PipelineLayout>,
+        module: Option<Arc<Module>>,
+    ) -> Pipeline {
         let stage = &info.stage;
-        let mut chained = Chained {
+        let mut chained = ChainedInfo {
             flags: info.flags.as_raw().into(),
-            ..Chained::default()
+            ..ChainedInfo::default()
         };
         // SAFETY: the program's structures are valid.
-        let (entry, constants) = unsafe {
+        let (entry, constants, inline) = unsafe {
             chained.read(info.p_next);
             chained.read(stage.p_next);
+            let constants = specialisation(stage.p_specialization_info);
+            let constants = constants.map(|(id, value)| model::Constant {
+                id,
+                value: value.to_vec(),
+            });
             (
                 text_at(stage.p_name).into_owned(),
-                constants(stage.p_specialization_info),
+                constants.collect(),
+                inline_code(stage),
             )
         };
-        let inline = chained.module.take().map(Arc::new);
-        let module = inline.or_else(|| self.modules.get(stage.module.as_raw()));
+        let module = module.or_else(|| inline.map(|code| Arc::new(Module::new(code))));
         let missing = module
             .is_none()
-            .then(|| "a pipeline without its SPIR-V".to_owned());
-        Some(Pipeline {
+            .then(|| Refusal::from("a pipeline without its SPIR-V"));
+        Pipeline {
             serial: Serial::next(),
             handle,
             layout,
@@ -140,18 +145,17 @@ impl Objects {
             robustness: chained.robustness,
             name: Mutex::default(),
             refusal: missing.or(chained.refusal),
-        })
+        }
     }
 }
 
-/// What is chained to a pipeline's create-info and its stage's.
+/// The structures that are chained to a pipeline's create-info and its stage's.
 #[derive(Default)]
-struct Chained {
+struct ChainedInfo {
     flags: u64,
     required_subgroup_size: Option<u32>,
     robustness: Option<model::Robustness>,
-    module: Option<Module>,
-    refusal: Option<String>,
+    refusal: Option<Refusal>,
 }
 
 /// VkPipelineCreateFlags2CreateInfo
@@ -161,18 +165,12 @@ struct Flags2 {
     flags: u64,
 }
 
-impl Chained {
+impl ChainedInfo {
     /// # Safety
-    /// `chain` is a valid pNext chain.
-    unsafe fn read(&mut self, chain: *const c_void) {
-        let mut node = chain.cast::<vk::BaseInStructure<'_>>();
-        while !node.is_null() {
-            // SAFETY: as the caller promises; each structure is of the type that it says.
-            unsafe {
-                self.read_one(node);
-                node = (*node).p_next;
-            }
-        }
+    /// `structures` is a valid pNext chain.
+    unsafe fn read(&mut self, structures: *const c_void) {
+        // SAFETY: as the caller promises; each structure is of the type that it says.
+        unsafe { chain(structures).for_each(|structure| self.read_one(structure)) };
     }
 
     /// # Safety
@@ -199,65 +197,16 @@ impl Chained {
                         images: info.images.as_raw() as u32,
                     });
                 }
-                Type::SHADER_MODULE_CREATE_INFO => {
-                    let info = &*node.cast::<vk::ShaderModuleCreateInfo<'_>>();
-                    let words = slice(info.p_code, (info.code_size / 4) as u32);
-                    self.module = Some(Module::new(words));
-                }
-                Type::PIPELINE_CREATION_FEEDBACK_CREATE_INFO
+                Type::SHADER_MODULE_CREATE_INFO
+                | Type::PIPELINE_CREATION_FEEDBACK_CREATE_INFO
                 | Type::PIPELINE_COMPILER_CONTROL_CREATE_INFO_AMD
                 | Type::DEBUG_UTILS_OBJECT_NAME_INFO_EXT
                 | Type::SHADER_MODULE_VALIDATION_CACHE_CREATE_INFO_EXT => {}
-                other => self.refusal = Some(format!("a pipeline that was made with a {other:?}")),
+                other => {
+                    self.refusal =
+                        Some(format!("a pipeline that was made with a {other:?}").into());
+                }
             }
         }
-    }
-}
-
-/// # Safety
-/// `info` is null or valid.
-unsafe fn constants(info: *const vk::SpecializationInfo<'_>) -> Vec<model::Constant> {
-    // SAFETY: as the caller promises.
-    unsafe {
-        let Some(info) = info.as_ref() else {
-            return Vec::new();
-        };
-        let data = slice(info.p_data.cast::<u8>(), info.data_size as u32);
-        let entries = slice(info.p_map_entries, info.map_entry_count);
-        let constants = entries.iter().filter_map(|entry| {
-            let value = data.get(entry.offset as usize..)?.get(..entry.size)?;
-            Some(model::Constant {
-                id: entry.constant_id,
-                value: value.to_vec(),
-            })
-        });
-        constants.collect()
-    }
-}
-
-/// The code of a module's create-info.
-///
-/// # Safety
-/// `info` is valid.
-pub unsafe fn module(info: &vk::ShaderModuleCreateInfo<'_>) -> Module {
-    // SAFETY: as the caller promises.
-    let words = unsafe { slice(info.p_code, (info.code_size / 4) as u32) };
-    Module::new(words)
-}
-
-/// The binding flags of a set layout, if it has some.
-///
-/// # Safety
-/// `info` is valid.
-pub unsafe fn binding_flags<'a>(
-    info: &'a vk::DescriptorSetLayoutCreateInfo<'_>,
-) -> &'a [vk::DescriptorBindingFlags] {
-    let wanted = vk::StructureType::DESCRIPTOR_SET_LAYOUT_BINDING_FLAGS_CREATE_INFO;
-    // SAFETY: as the caller promises.
-    unsafe {
-        find::<vk::DescriptorSetLayoutBindingFlagsCreateInfo<'_>>(info.p_next, wanted)
-            .map_or(&[], |flags| {
-                slice(flags.p_binding_flags, flags.binding_count)
-            })
     }
 }

@@ -1,4 +1,4 @@
-//! Sets of bytes, as intervals that do not touch.
+//! Keeps sets of bytes as intervals that do not touch.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,7 +25,7 @@ impl Intervals {
         self.0.insert(start, end);
     }
 
-    /// The parts of a range that are not in the set.
+    /// Returns the parts of a range that are not in the set.
     pub fn missing(&self, range: Range<u64>) -> Vec<Range<u64>> {
         let mut missing = Vec::new();
         let mut at = range.start;

@@ -1,4 +1,4 @@
-//! Labels that are open on queues and threads.
+//! Keeps the labels that are open on queues and threads.
 
 use std::cell::RefCell;
 use std::sync::Mutex;
@@ -6,16 +6,16 @@ use std::sync::Mutex;
 use ash::vk::Handle;
 use gapscope_vulkan_layer::handles::{HandleMap, lock};
 
-use super::call::Call;
+use super::submit_call::SubmitCall;
 
-/// Labels of queues; those of threads are each thread's own.
+/// The labels of queues; those of threads are each thread's own.
 #[derive(Default)]
 pub struct Labels {
     queues: Mutex<HandleMap<Vec<String>>>,
 }
 
 thread_local! {
-    static OF_THREAD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static THREAD_LABELS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Labels {
@@ -29,20 +29,20 @@ impl Labels {
         }
     }
 
-    /// A label of the calling thread begins.
+    /// Begins a label of the calling thread.
     pub fn push(text: String) {
-        OF_THREAD.with_borrow_mut(|open| open.push(text));
+        THREAD_LABELS.with_borrow_mut(|open| open.push(text));
     }
 
-    /// The innermost label of the calling thread ends; false: there is none.
+    /// Ends the innermost label of the calling thread; returns false if there is none.
     pub fn pop() -> bool {
-        OF_THREAD.with_borrow_mut(|open| open.pop().is_some())
+        THREAD_LABELS.with_borrow_mut(|open| open.pop().is_some())
     }
 
-    /// The submission is under a label that contains the text, or has one inside.
-    pub fn apply(&self, call: &Call<'_>, text: &str) -> bool {
+    /// Returns whether the submission is under a label that contains the text, or has one inside.
+    pub fn apply(&self, call: &SubmitCall<'_>, text: &str) -> bool {
         let contains = |open: &Vec<String>| open.iter().any(|label| label.contains(text));
-        if OF_THREAD.with_borrow(contains) {
+        if THREAD_LABELS.with_borrow(contains) {
             return true;
         }
         if lock(&self.queues)

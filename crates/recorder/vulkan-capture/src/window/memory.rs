@@ -1,4 +1,4 @@
-//! The content of memory: what a capture does not know yet, and what a submission has written.
+//! Writes the content of memory: what a capture does not know yet, and what a submission has written.
 
 use std::collections::HashMap;
 use std::io;
@@ -7,31 +7,31 @@ use std::sync::Arc;
 
 use gapscope_capture::model::{self, ContentCause, EndReason};
 use gapscope_capture::{Hash, Record, Writer, pieces};
+use gapscope_vulkan_layer::handles::Serial;
+use gapscope_vulkan_layer::layer::Queue;
 
-use super::disk::{disk, quietly};
 use super::intervals::Intervals;
-use super::open::Open;
-use super::resolve::{Access, Touch};
-use super::staging::Piece;
-use crate::api::device::Queue;
-use crate::objects::Serial;
+use super::open_window::OpenWindow;
+use super::quiet_writes::{end_reason, quietly};
+use super::resolve::{Access, AccessedRange};
+use super::staging::{BufferPiece, Failure};
 use crate::objects::memory::Memory;
 
 /// A piece of memory that is to be read.
-struct Wanted {
+struct PendingRead {
     memory: Arc<Memory>,
     bytes: Range<u64>,
-    from: Piece,
+    from: BufferPiece,
 }
 
-impl Open {
+impl OpenWindow {
     /// Writes what the submission may read and the capture does not know yet.
     pub(super) fn write_content(
         &mut self,
         queue: &Queue,
-        touches: &[Touch],
+        touches: &[AccessedRange],
     ) -> Result<(), EndReason> {
-        // What was asked for already, and what was written by then.
+        // The bytes that were asked for already, and those that were written by then.
         let mut covered: HashMap<Serial, Intervals> = HashMap::new();
         let mut wanted = Vec::new();
         for touch in touches {
@@ -48,21 +48,18 @@ impl Open {
             }
             covered.add(touch.bytes.clone());
         }
-        let mut run: Option<Run> = None;
-        let Open {
+        let mut run: Option<ContentRun> = None;
+        let OpenWindow {
             writer,
             known,
             staging,
             ..
         } = self;
-        let staging = staging
-            .as_mut()
-            .ok_or_else(|| EndReason::Failed("nothing can be copied".to_owned()))?;
-        let from: Vec<Piece> = wanted.iter().map(|wanted| wanted.from).collect();
+        let staging = staging.as_mut().ok_or(Failure::NoStaging)?;
+        let from: Vec<BufferPiece> = wanted.iter().map(|wanted| wanted.from).collect();
         let numbers = &mut self.numbers;
-        let mut error = None;
-        let read = staging.read(queue, &from, |index, bytes| {
-            let Wanted {
+        staging.read(queue, &from, |index, bytes| {
+            let PendingRead {
                 memory,
                 bytes: range,
                 ..
@@ -83,43 +80,35 @@ impl Open {
                 match &mut run {
                     Some(run) if run.goes_on(id, range, cause) => run.add(range, hash),
                     _ => {
-                        if let Some(run) = run.replace(Run::new(id, range, cause, hash)) {
+                        if let Some(run) = run.replace(ContentRun::new(id, range, cause, hash)) {
                             run.write(writer)?;
                         }
                     }
                 }
                 Ok(())
             };
-            quietly(&mut write).map_err(|e| {
-                error = Some(disk(e));
-                String::new()
-            })
-        });
-        if let Some(error) = error {
-            return Err(error);
-        }
-        read.map_err(EndReason::Failed)?;
+            quietly(&mut write).map_err(end_reason)
+        })?;
         match run {
-            Some(run) => quietly(|| run.write(&mut self.writer)).map_err(disk),
+            Some(run) => quietly(|| run.write(&mut self.writer)).map_err(end_reason),
             None => Ok(()),
         }
     }
 
-    /// What memory holds now.
+    /// Returns what memory holds now.
     pub(super) fn content_of(
         &mut self,
         queue: &Queue,
-        touch: &Touch,
+        touch: &AccessedRange,
     ) -> Result<Vec<u8>, EndReason> {
-        let from: Vec<Piece> = cut(touch, touch.bytes.clone())
+        let from: Vec<BufferPiece> = cut(touch, touch.bytes.clone())
             .map(|wanted| wanted.from)
             .collect();
         let mut content = Vec::new();
-        self.staging(|staging| {
-            staging.read(queue, &from, |_, bytes| {
-                content.extend_from_slice(bytes);
-                Ok(())
-            })
+        let staging = self.staging.as_mut().ok_or(Failure::NoStaging)?;
+        staging.read(queue, &from, |_, bytes| {
+            content.extend_from_slice(bytes);
+            Ok(())
         })?;
         Ok(content)
     }
@@ -128,17 +117,17 @@ impl Open {
     pub(super) fn write_outcome(
         &mut self,
         queue: &Queue,
-        touches: &[Touch],
+        touches: &[AccessedRange],
     ) -> Result<(), EndReason> {
         let mut covered: HashMap<Serial, Intervals> = HashMap::new();
-        let mut wanted: Vec<Wanted> = Vec::new();
+        let mut wanted: Vec<PendingRead> = Vec::new();
         for touch in touches.iter().filter(|touch| touch.access != Access::Read) {
             let covered = covered.entry(touch.memory.serial).or_default();
             let parts = covered.missing(touch.bytes.clone());
             wanted.extend(parts.into_iter().flat_map(|part| cut(touch, part)));
             covered.add(touch.bytes.clone());
         }
-        let Open {
+        let OpenWindow {
             staging,
             known,
             numbers,
@@ -146,30 +135,24 @@ impl Open {
             keeps_outputs,
             ..
         } = self;
-        let staging = staging
-            .as_mut()
-            .ok_or_else(|| EndReason::Failed("nothing can be copied".to_owned()))?;
-        let from: Vec<Piece> = wanted.iter().map(|wanted| wanted.from).collect();
-        let mut error = None;
+        let staging = staging.as_mut().ok_or(Failure::NoStaging)?;
+        let from: Vec<BufferPiece> = wanted.iter().map(|wanted| wanted.from).collect();
         let mut outcomes: Vec<model::Outcome> = Vec::new();
-        let read = staging.read(queue, &from, |index, bytes| {
-            let Wanted {
+        staging.read(queue, &from, |index, bytes| {
+            let PendingRead {
                 memory,
                 bytes: range,
                 ..
             } = &wanted[index];
             let hash = match keeps_outputs {
-                true => quietly(|| writer.chunk(bytes)).map_err(|e| {
-                    error = Some(disk(e));
-                    String::new()
-                })?,
+                true => quietly(|| writer.chunk(bytes)).map_err(end_reason)?,
                 false => Hash::of(bytes),
             };
             let known = known.entry(memory.serial).or_default();
             known.set(range.clone(), memory.is_host_visible().then_some(hash));
             let id = numbers.memory(memory);
             match outcomes.last_mut() {
-                // Pieces end at the same places in both, so that theirs are one outcome's.
+                // Pieces end at the same places in both, so that theirs belong to one outcome.
                 Some(last)
                     if last.memory == id
                         && last.offset + last.bytes == range.start
@@ -186,24 +169,20 @@ impl Open {
                 }),
             }
             Ok(())
-        });
-        if let Some(error) = error {
-            return Err(error);
-        }
-        read.map_err(EndReason::Failed)?;
+        })?;
         for outcome in outcomes {
-            quietly(|| self.writer.record(&Record::Outcome(outcome))).map_err(disk)?;
+            quietly(|| self.writer.record(&Record::Outcome(outcome))).map_err(end_reason)?;
         }
         Ok(())
     }
 }
 
-/// A range of a touch, in the pieces of a capture.
-fn cut(touch: &Touch, part: Range<u64>) -> impl Iterator<Item = Wanted> {
-    pieces(part.start, part.end - part.start).map(|(start, bytes)| Wanted {
+/// Cuts a range of memory into the pieces of a capture.
+fn cut(touch: &AccessedRange, part: Range<u64>) -> impl Iterator<Item = PendingRead> {
+    pieces(part.start, part.end - part.start).map(|(start, bytes)| PendingRead {
         memory: touch.memory.clone(),
         bytes: start..start + bytes,
-        from: Piece {
+        from: BufferPiece {
             buffer: touch.buffer.handle,
             offset: start - touch.buffer_at,
             bytes,
@@ -212,14 +191,19 @@ fn cut(touch: &Touch, part: Range<u64>) -> impl Iterator<Item = Wanted> {
 }
 
 /// Pieces of content that follow each other.
-struct Run {
+struct ContentRun {
     content: model::Content,
     end: u64,
 }
 
-impl Run {
-    fn new(memory: model::MemoryId, range: &Range<u64>, cause: ContentCause, hash: Hash) -> Run {
-        Run {
+impl ContentRun {
+    fn new(
+        memory: model::MemoryId,
+        range: &Range<u64>,
+        cause: ContentCause,
+        hash: Hash,
+    ) -> ContentRun {
+        ContentRun {
             content: model::Content {
                 memory,
                 offset: range.start,

@@ -1,4 +1,4 @@
-//! What submitted command buffers mean: their commands as a capture has them, and the memory that they may touch.
+//! Resolves submitted command buffers into the commands of a capture, and the memory that they may access.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,67 +6,65 @@ use std::sync::Arc;
 
 use ash::vk::{self, Handle};
 use gapscope_capture::model::{self, BufferRange, Command as Record};
+use gapscope_vulkan_layer::descriptors::{Descriptor, is_buffer};
 use gapscope_vulkan_layer::handles::lock;
 
-use super::bound::{Bound, UnknownSet};
-use super::objects::Numbers;
+use super::bound_state::{BoundState, UnknownSet};
+use super::object_ids::ObjectIds;
 use crate::api::device::Device;
-use crate::command::{Barrier, Command};
-use crate::objects::descriptors::{Descriptor, is_buffer};
+use crate::objects::command::{Barrier, Command};
 use crate::objects::memory::{Buffer, Memory};
+use crate::objects::refusal::Refusal;
 
-/// Why something cannot be captured.
-pub type Refusal = String;
+/// One command of the model can write no more.
+const MAX_UPDATE_BYTES: u64 = 65_536;
+/// Command buffers that execute each other deeper than this go in a circle.
+const MAX_NESTING: u32 = 8;
 
-/// More cannot be written by one command of the model.
-const UPDATE_BYTES: u64 = 65_536;
-/// A command buffer that executes others deeper than this goes in a circle.
-const DEPTH: u32 = 8;
-
-/// A range of memory that a command may touch.
+/// A range of memory that a command may access.
 #[derive(Clone)]
-pub struct Touch {
+pub struct AccessedRange {
     pub memory: Arc<Memory>,
-    /// By which it is reached, and where that begins in the memory.
+    /// The buffer by which the range is reached, and where that begins in the memory.
     pub buffer: Arc<Buffer>,
     pub buffer_at: u64,
-    /// In the memory.
+    /// The range, in the memory.
     pub bytes: Range<u64>,
     pub access: Access,
 }
 
-/// How a command touches memory.
+/// How a command accesses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     Read,
-    /// It may read, and write some of it or all.
+    /// The command may read, and write some of the range or all.
     ReadWrite,
-    /// It writes all of it and reads none.
+    /// The command writes all of the range and reads none.
     Overwrite,
 }
 
-/// Results of queries that a command buffer copies: what they are is known afterwards.
+/// Results of queries that a command buffer copies, which are known afterwards.
 pub struct QueryResults {
     /// Which of the submission's command buffers, and which of its commands.
     pub at: (usize, usize),
-    /// The touch, among all of the submission.
+    /// The index of the accessed range, among all of the submission.
     pub touch: usize,
 }
 
-/// The command buffers of one call.
+/// The command buffers of one call, as they are resolved.
 pub struct Resolver<'a> {
     device: &'static Device,
-    numbers: &'a mut Numbers,
-    pub touches: Vec<Touch>,
+    numbers: &'a mut ObjectIds,
+    pub touches: Vec<AccessedRange>,
     pub query_results: Vec<QueryResults>,
-    /// Of each command buffer.
+    /// The commands of each command buffer.
     pub commands: Vec<Vec<Record>>,
-    /// Events that the call sets.
+    /// The events that the call sets or resets.
     events: HashMap<vk::Event, bool>,
 }
 
 impl<'a> Resolver<'a> {
-    pub fn new(device: &'static Device, numbers: &'a mut Numbers) -> Resolver<'a> {
+    pub fn new(device: &'static Device, numbers: &'a mut ObjectIds) -> Resolver<'a> {
         Resolver {
             device,
             numbers,
@@ -84,7 +82,7 @@ impl<'a> Resolver<'a> {
         part: Range<usize>,
     ) -> Result<(), Refusal> {
         self.commands.push(Vec::new());
-        self.run(buffer, part, DEPTH)
+        self.run(buffer, part, MAX_NESTING)
     }
 
     fn run(
@@ -96,7 +94,7 @@ impl<'a> Resolver<'a> {
         let known = self.device.objects.command_buffers.get(buffer.as_raw());
         let known = known.ok_or("a command buffer that is not known")?;
         let recorded = lock(&known);
-        let mut bound = Bound::default();
+        let mut bound = BoundState::default();
         for (index, command) in recorded.commands.iter().enumerate().take(part.end) {
             if index >= part.start || command.is_state() {
                 self.command(command, &mut bound, depth)?;
@@ -111,7 +109,12 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn command(&mut self, command: &Command, bound: &mut Bound, depth: u32) -> Result<(), Refusal> {
+    fn command(
+        &mut self,
+        command: &Command,
+        bound: &mut BoundState,
+        depth: u32,
+    ) -> Result<(), Refusal> {
         match command {
             Command::Dispatch { base, groups } => {
                 self.dispatch(bound, *base, model::Groups::Direct(*groups))?;
@@ -129,7 +132,7 @@ impl<'a> Resolver<'a> {
             } => {
                 let mut range = self.located(*buffer, *offset, *bytes)?;
                 if *bytes == vk::WHOLE_SIZE {
-                    // The rest that is no whole word is left alone.
+                    // A rest that is no whole word is left alone.
                     range.bytes.end -= (range.bytes.end - range.bytes.start) % 4;
                 }
                 let range = self.touch(range, Access::Overwrite);
@@ -173,8 +176,8 @@ impl<'a> Resolver<'a> {
                 let mut located = self.located(*buffer, *offset, vk::WHOLE_SIZE)?;
                 let end = located.bytes.start.saturating_add(*bytes);
                 located.bytes.end = located.bytes.end.min(end) / 4 * 4;
-                if located.bytes.end - located.bytes.start > UPDATE_BYTES {
-                    return Err("vkCmdCopyQueryPoolResults of more than 64 KiB".to_owned());
+                if located.bytes.end - located.bytes.start > MAX_UPDATE_BYTES {
+                    return Err("vkCmdCopyQueryPoolResults of more than 64 KiB".into());
                 }
                 let touch = self.touches.len();
                 let range = self.touch(located, Access::Overwrite);
@@ -196,14 +199,14 @@ impl<'a> Resolver<'a> {
                         deeper.ok_or("command buffers that execute each other")?,
                     )?;
                 }
-                *bound = Bound::default();
+                *bound = BoundState::default();
             }
             Command::Pipeline(_)
             | Command::Sets { .. }
             | Command::PushDescriptors { .. }
             | Command::PushConstants { .. } => bound.set_up(command),
             Command::Once => {}
-            Command::Refused(name) => return Err((*name).to_owned()),
+            Command::Refused(name) => return Err((*name).into()),
         }
         Ok(())
     }
@@ -229,7 +232,7 @@ impl<'a> Resolver<'a> {
 
     fn dispatch(
         &mut self,
-        bound: &Bound,
+        bound: &BoundState,
         base: [u32; 3],
         groups: model::Groups,
     ) -> Result<(), Refusal> {
@@ -239,23 +242,20 @@ impl<'a> Resolver<'a> {
             .ok_or("a dispatch of a pipeline that is not known")?;
         let kernel = || pipeline.name();
         if let Some(refusal) = &pipeline.refusal {
-            return Err(format!("{refusal} (kernel {})", kernel()));
+            return Err(format!("{refusal} (kernel {})", kernel()).into());
         }
         let interface = pipeline.module.interface();
         if interface.uses_addresses {
             let kernel = kernel();
-            return Err(format!(
-                "kernel {kernel} reaches memory by device addresses"
-            ));
+            return Err(format!("kernel {kernel} reaches memory by device addresses").into());
         }
         let mut bindings = Vec::new();
         for (&(set, binding), access) in &interface.bindings {
             // The module may have variables that this entry point does not use, and its layout lacks.
             let layout = (pipeline.layout.sets.get(set as usize)).and_then(Option::as_ref);
             let Some(layout) = layout else { continue };
-            let slot = layout.bindings.iter().find(|slot| slot.binding == binding);
+            let slot = layout.bindings.iter().find(|slot| slot.number == binding);
             let Some(slot) = slot else { continue };
-            let descriptor_type = slot.descriptor_type;
             let found = bound.descriptors(self.device, set, binding, layout);
             let found = found.map_err(|UnknownSet| {
                 format!(
@@ -263,11 +263,10 @@ impl<'a> Resolver<'a> {
                     kernel()
                 )
             })?;
-            let read_only = access.read_only || is_uniform(descriptor_type);
+            let read_only = access.read_only || is_uniform(slot.kind);
             for (element, descriptor) in found {
-                let kind = vk::DescriptorType::from_raw(descriptor_type as i32);
                 let range = match descriptor {
-                    Descriptor::Buffer { .. } if !is_buffer(kind) => None,
+                    Descriptor::Buffer { .. } if !is_buffer(slot.kind) => None,
                     Descriptor::Buffer {
                         buffer,
                         offset,
@@ -279,7 +278,8 @@ impl<'a> Resolver<'a> {
                     return Err(format!(
                         "kernel {} uses an image, a sampler or another descriptor that is no buffer (set {set}, binding {binding})",
                         kernel()
-                    ));
+                    )
+                    .into());
                 };
                 let access = match read_only {
                     true => Access::Read,
@@ -293,7 +293,7 @@ impl<'a> Resolver<'a> {
                     set,
                     binding,
                     element,
-                    descriptor_type,
+                    descriptor_type: slot.kind.as_raw() as u32,
                     range,
                     read_only,
                 });
@@ -319,7 +319,7 @@ impl<'a> Resolver<'a> {
         let is_set = unsafe { self.device.next.get_event_status(event) };
         match is_set {
             Ok(true) => Ok(()),
-            _ => Err("vkCmdWaitEvents for an event that nothing has set yet".to_owned()),
+            _ => Err("vkCmdWaitEvents for an event that nothing has set yet".into()),
         }
     }
 
@@ -331,7 +331,7 @@ impl<'a> Resolver<'a> {
                 Ok(located) if !located.bytes.is_empty() => {
                     buffers.push((one.dependency, self.named(&located)));
                 }
-                // It concerns no memory that a window can have, but what it orders is ordered.
+                // The barrier concerns no memory that a window can have, but what it orders is ordered.
                 _ => memory.push(one.dependency),
             }
         }
@@ -343,17 +343,22 @@ impl<'a> Resolver<'a> {
         }));
     }
 
-    /// Where a range of a buffer is.
-    fn located(&self, buffer: vk::Buffer, offset: u64, bytes: u64) -> Result<Touch, Refusal> {
+    /// Returns where a range of a buffer is.
+    fn located(
+        &self,
+        buffer: vk::Buffer,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<AccessedRange, Refusal> {
         let known = self.device.objects.buffers.get(buffer.as_raw());
         let buffer = known.ok_or("a buffer that is not known")?;
         if buffer.flags.intersects(
             vk::BufferCreateFlags::SPARSE_BINDING | vk::BufferCreateFlags::SPARSE_RESIDENCY,
         ) {
-            return Err("a sparse buffer".to_owned());
+            return Err("a sparse buffer".into());
         }
         if buffer.flags.contains(vk::BufferCreateFlags::PROTECTED) {
-            return Err("a protected buffer".to_owned());
+            return Err("a protected buffer".into());
         }
         let (memory, at) = buffer
             .place
@@ -364,14 +369,14 @@ impl<'a> Resolver<'a> {
             return Err(refusal.clone());
         }
         if !buffer.is_readable {
-            return Err("a buffer that cannot be made to be copied from".to_owned());
+            return Err("a buffer that cannot be made to be copied from".into());
         }
         let start = offset.min(buffer.bytes);
         let end = match bytes {
             vk::WHOLE_SIZE => buffer.bytes,
             bytes => start.saturating_add(bytes).min(buffer.bytes),
         };
-        Ok(Touch {
+        Ok(AccessedRange {
             bytes: at + start..at + end,
             memory,
             buffer,
@@ -380,7 +385,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    fn named(&mut self, touch: &Touch) -> BufferRange {
+    fn named(&mut self, touch: &AccessedRange) -> BufferRange {
         BufferRange {
             buffer: self
                 .numbers
@@ -390,7 +395,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn touch(&mut self, mut touch: Touch, access: Access) -> BufferRange {
+    fn touch(&mut self, mut touch: AccessedRange, access: Access) -> BufferRange {
         touch.access = access;
         let range = self.named(&touch);
         self.touches.push(touch);
@@ -409,11 +414,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-fn is_uniform(kind: u32) -> bool {
-    [
-        vk::DescriptorType::UNIFORM_BUFFER,
-        vk::DescriptorType::UNIFORM_BUFFER_DYNAMIC,
-    ]
-    .iter()
-    .any(|uniform| uniform.as_raw() as u32 == kind)
+fn is_uniform(kind: vk::DescriptorType) -> bool {
+    use vk::DescriptorType as T;
+    matches!(kind, T::UNIFORM_BUFFER | T::UNIFORM_BUFFER_DYNAMIC)
 }

@@ -1,4 +1,5 @@
-//! Signals that `gapscope capture` has received, in a file that both map: the program's own handlers are left alone.
+//! Reads the count of signals that `gapscope capture` has received from a file that both map, so that the program's
+//! own handlers are left alone.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -13,7 +14,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Maps the file; none: there is no such file of eight bytes.
+    /// Maps the file; returns `None` unless there is such a file of at least eight bytes.
     pub fn map(path: &Path) -> Option<Signals> {
         let file = File::options().read(true).write(true).open(path).ok()?;
         if file.metadata().ok()?.len() < 8 {
@@ -41,13 +42,13 @@ impl Signals {
         })
     }
 
-    /// A window is to be open.
+    /// Returns whether a window is to be open.
     pub fn is_on(&self) -> bool {
         let count = self.count.load(Relaxed);
         count % 2 == 1 && count != self.off_at.load(Relaxed)
     }
 
-    /// No window before the next but one signal.
+    /// Lets no window begin before the next but one signal.
     pub fn turn_off(&self) {
         self.off_at.store(self.count.load(Relaxed), Relaxed);
     }

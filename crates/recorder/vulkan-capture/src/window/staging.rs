@@ -1,40 +1,64 @@
-//! Work of ours on the program's queues: memory is copied to where the host can read it, and submissions are timed.
+//! Runs work of the layer on the program's queues: memory is copied to where the host can read it, and submissions
+//! are timed.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use ash::vk::{self, Handle};
+use gapscope_capture::model::EndReason;
+use gapscope_vulkan_layer::layer::Queue;
 
-use super::call::Around;
-use crate::api::device::{Device, Queue};
+use super::submit_call::TimingPair;
+use crate::api::device::Device;
 
 /// The most that is copied at a time.
-const BYTES: u64 = 64 << 20;
+const MAX_STAGING_BYTES: u64 = 64 << 20;
 
-/// What may go wrong: as Vulkan says it, or that it took too long.
-pub type Failure = String;
+/// Why work of the layer on the device failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    #[error("{what}: {result:?}")]
+    Vulkan {
+        what: &'static str,
+        result: vk::Result,
+    },
+    #[error("it is not finished after {0} s")]
+    NotFinished(u64),
+    #[error("the device has no memory that the host can read")]
+    NoHostMemory,
+    #[error("a command buffer that is not known")]
+    UnknownCommandBuffer,
+    #[error("nothing can be copied")]
+    NoStaging,
+}
+
+impl From<Failure> for EndReason {
+    fn from(failure: Failure) -> EndReason {
+        EndReason::Failed(failure.to_string())
+    }
+}
 
 /// A piece of a buffer.
 #[derive(Debug, Clone, Copy)]
-pub struct Piece {
+pub struct BufferPiece {
     pub buffer: vk::Buffer,
     pub offset: u64,
     pub bytes: u64,
 }
 
-/// Our objects on a device, for one window.
+/// The layer's objects on a device, for one window.
 pub struct Staging {
     device: &'static Device,
     fence: vk::Fence,
-    families: HashMap<u32, Family>,
+    families: HashMap<u32, StagingFamily>,
     host: Option<HostBuffer>,
 }
 
-/// What is used on the queues of a family.
-struct Family {
+/// The objects for the queues of a family.
+struct StagingFamily {
     pool: vk::CommandPool,
     copy: vk::CommandBuffer,
-    timing: Option<(vk::QueryPool, Around)>,
+    timing: Option<(vk::QueryPool, TimingPair)>,
 }
 
 /// A mapped buffer.
@@ -51,8 +75,8 @@ unsafe impl Send for Staging {}
 // SAFETY: as above; nothing is read through a shared reference.
 unsafe impl Sync for Staging {}
 
-fn failed(what: &str) -> impl Fn(vk::Result) -> Failure {
-    move |error| format!("{what}: {error:?}")
+pub fn failed(what: &'static str) -> impl Fn(vk::Result) -> Failure {
+    move |result| Failure::Vulkan { what, result }
 }
 
 impl Staging {
@@ -89,7 +113,7 @@ impl Staging {
         self.await_fence(at_most)
     }
 
-    /// A new command buffer for the queues of a family.
+    /// Returns a new command buffer for the queues of a family.
     pub fn command_buffer(&mut self, family: u32) -> Result<vk::CommandBuffer, Failure> {
         let pool = self.family(family)?.pool;
         Ok(self.allocate(pool, 1)?[0])
@@ -132,7 +156,7 @@ impl Staging {
                 Ok(()) => break,
                 Err(vk::Result::TIMEOUT) if begun.elapsed() < at_most => {}
                 Err(vk::Result::TIMEOUT) => {
-                    return Err(format!("it is not finished after {} s", at_most.as_secs()));
+                    return Err(Failure::NotFinished(at_most.as_secs()));
                 }
                 Err(error) => return Err(failed("the device does not answer")(error)),
             }
@@ -142,19 +166,19 @@ impl Staging {
         reset.map_err(failed("a fence cannot be used again"))
     }
 
-    /// Copies pieces and hands them on in their order, each of at most [`BYTES`].
+    /// Copies pieces and hands them on in their order, each of at most [`MAX_STAGING_BYTES`].
     pub fn read(
         &mut self,
         queue: &Queue,
-        pieces: &[Piece],
-        mut each: impl FnMut(usize, &[u8]) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        pieces: &[BufferPiece],
+        mut each: impl FnMut(usize, &[u8]) -> Result<(), EndReason>,
+    ) -> Result<(), EndReason> {
         let mut done = 0;
         while done < pieces.len() {
             let mut bytes = 0;
             let mut count = 0;
             for piece in &pieces[done..] {
-                if count > 0 && bytes + piece.bytes > BYTES {
+                if count > 0 && bytes + piece.bytes > MAX_STAGING_BYTES {
                     break;
                 }
                 bytes += piece.bytes;
@@ -177,7 +201,12 @@ impl Staging {
         Ok(())
     }
 
-    fn copy(&mut self, queue: &Queue, pieces: &[Piece], host: HostBuffer) -> Result<(), Failure> {
+    fn copy(
+        &mut self,
+        queue: &Queue,
+        pieces: &[BufferPiece],
+        host: HostBuffer,
+    ) -> Result<(), Failure> {
         let buffer = self.family(queue.family)?.copy;
         let next = &self.device.next;
         let begin = vk::CommandBufferBeginInfo::default()
@@ -233,7 +262,7 @@ impl Staging {
         self.await_fence(Duration::from_secs(600))
     }
 
-    /// A mapped buffer that is large enough.
+    /// Returns a mapped buffer that is large enough.
     fn host(&mut self, bytes: u64) -> Result<HostBuffer, Failure> {
         if let Some(host) = self.host.filter(|host| host.bytes >= bytes) {
             return Ok(host);
@@ -242,7 +271,7 @@ impl Staging {
             // SAFETY: it is ours and not in use.
             unsafe { self.destroy_host(old) };
         }
-        let bytes = bytes.next_power_of_two().clamp(1 << 20, BYTES);
+        let bytes = bytes.next_power_of_two().clamp(1 << 20, MAX_STAGING_BYTES);
         let next = &self.device.next;
         let info = vk::BufferCreateInfo::default()
             .size(bytes)
@@ -280,7 +309,7 @@ impl Staging {
                 })
             };
             let kind = find(coherent | Flags::HOST_CACHED).or_else(|| find(coherent));
-            let kind = kind.ok_or("the device has no memory that the host can read")?;
+            let kind = kind.ok_or(Failure::NoHostMemory)?;
             let info = vk::MemoryAllocateInfo::default()
                 .allocation_size(needs.size)
                 .memory_type_index(kind as u32);
@@ -317,7 +346,7 @@ impl Staging {
         }
     }
 
-    fn family(&mut self, index: u32) -> Result<&Family, Failure> {
+    fn family(&mut self, index: u32) -> Result<&StagingFamily, Failure> {
         if !self.families.contains_key(&index) {
             let family = self.new_family(index)?;
             self.families.insert(index, family);
@@ -325,7 +354,7 @@ impl Staging {
         Ok(&self.families[&index])
     }
 
-    fn new_family(&self, index: u32) -> Result<Family, Failure> {
+    fn new_family(&self, index: u32) -> Result<StagingFamily, Failure> {
         let next = &self.device.next;
         let info = vk::CommandPoolCreateInfo::default()
             .flags(vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER)
@@ -334,19 +363,19 @@ impl Staging {
         let pool = unsafe { next.create_command_pool(&info, None) };
         let pool = pool.map_err(failed("a command pool cannot be made"))?;
         let buffers = self.allocate(pool, 3)?;
-        let around = Around {
+        let around = TimingPair {
             before: buffers[1],
             after: buffers[2],
         };
-        Ok(Family {
+        Ok(StagingFamily {
             pool,
             copy: buffers[0],
             timing: self.timing(index, around),
         })
     }
 
-    /// Timestamps before and after, where the family has them.
-    fn timing(&self, index: u32, around: Around) -> Option<(vk::QueryPool, Around)> {
+    /// Records timestamps before and after, where the family has them.
+    fn timing(&self, index: u32, around: TimingPair) -> Option<(vk::QueryPool, TimingPair)> {
         let family = self.device.families.get(index as usize)?;
         let resets = vk::QueueFlags::COMPUTE | vk::QueueFlags::GRAPHICS;
         if family.timestamp_valid_bits == 0 || !family.queue_flags.intersects(resets) {
@@ -381,13 +410,13 @@ impl Staging {
         }
     }
 
-    /// Command buffers that time what runs between them on a queue of this family.
-    pub fn around(&mut self, family: u32) -> Option<Around> {
+    /// Returns command buffers that time what runs between them on a queue of this family.
+    pub fn around(&mut self, family: u32) -> Option<TimingPair> {
         let family = self.family(family).ok()?;
         family.timing.map(|(_, around)| around)
     }
 
-    /// How long the device worked between them. They have run.
+    /// Returns how long the device worked between them. They have run.
     pub fn elapsed_ns(&mut self, family: u32) -> Option<u64> {
         let bits = self
             .device
@@ -413,10 +442,10 @@ impl Staging {
         Some((elapsed as f64 * f64::from(self.device.timestamp_period_ns)) as u64)
     }
 
-    /// Destroys what is ours.
+    /// Destroys the objects.
     ///
     /// # Safety
-    /// None of it is in use any more.
+    /// None of them is in use any more.
     pub unsafe fn destroy(&mut self) {
         if let Some(host) = self.host.take() {
             // SAFETY: as the caller promises.

@@ -1,21 +1,22 @@
-//! What the layer adds to a device that the program makes: the extension that reads both clocks, host query reset, and performance
-//! queries where the user asked for counters.
+//! Plans what the layer adds to a device that the program makes: the extension that reads both clocks, host query
+//! reset, and performance queries where the user asked for counters.
 
 use crate::api::arguments::slice;
 use crate::api::features::{self, ChainWithHostQueryReset, HostQueryReset};
 use crate::api::performance;
 use crate::api::physical_device::{HOST_QUERY_RESET, HostQueryResetBy, PhysicalDevice};
 use ash::vk;
+use gapscope_vulkan_layer::layer::DevicePlan;
 use std::ffi::{CStr, c_char};
 
-/// How the program's VkDeviceCreateInfo is changed.
-pub struct DevicePlan {
+/// The changes to the program's VkDeviceCreateInfo.
+pub struct RecordingPlan {
     extensions: Vec<*const c_char>,
-    /// The clocks can be read together.
+    /// Whether the device and host clocks can be read together.
     pub calibrated: bool,
-    /// Queries can be reset from the host.
+    /// Whether queries can be reset from the host.
     pub host_query_reset: bool,
-    /// Why not, where that would be better.
+    /// Why queries cannot be reset from the host, where that would be better.
     pub no_host_query_reset: Option<&'static str>,
     adds_calibration: bool,
     adds_extension: bool,
@@ -26,7 +27,7 @@ pub struct DevicePlan {
 /// Whether performance queries are added.
 enum CounterPlan {
     NotAsked,
-    /// They cannot be had, for this reason.
+    /// Performance queries are not available, for this reason.
     Refused(&'static str),
     Added(vk::PhysicalDevicePerformanceQueryFeaturesKHR<'static>),
 }
@@ -34,16 +35,16 @@ enum CounterPlan {
 /// How host query reset is added to the program's features.
 enum AddReset {
     No,
-    /// As a structure of its own before the chain.
+    /// Host query reset is a structure of its own before the chain.
     Before(vk::PhysicalDeviceHostQueryResetFeatures<'static>),
-    /// In a copy of the program's structure.
+    /// Host query reset is set in a copy of the program's structure.
     Inside(ChainWithHostQueryReset),
 }
 
-impl DevicePlan {
+impl RecordingPlan {
     /// # Safety
     /// `info` is the program's, during its call.
-    pub unsafe fn new(physical: PhysicalDevice, info: &vk::DeviceCreateInfo<'_>) -> DevicePlan {
+    pub unsafe fn new(physical: PhysicalDevice, info: &vk::DeviceCreateInfo<'_>) -> RecordingPlan {
         const NAMES: [&CStr; 2] = [
             c"VK_KHR_calibrated_timestamps",
             c"VK_EXT_calibrated_timestamps",
@@ -67,7 +68,7 @@ impl DevicePlan {
 
         // SAFETY: the chain is valid.
         let asked = unsafe { features::host_query_reset(info.p_next) };
-        let mut plan = DevicePlan {
+        let mut plan = RecordingPlan {
             calibrated: present.is_some() || addition.is_some(),
             host_query_reset: false,
             no_host_query_reset: None,
@@ -97,7 +98,7 @@ impl DevicePlan {
         plan
     }
 
-    /// Adds performance queries. `used`: the program has them itself.
+    /// Adds performance queries, unless the program uses them itself (`used`).
     fn add_counters(&mut self, physical: PhysicalDevice, used: bool) {
         let possible = match used {
             true => Err("the program uses VK_KHR_performance_query itself"),
@@ -119,10 +120,10 @@ impl DevicePlan {
         };
     }
 
-    /// Whether performance queries were added. `None`: they were not asked for.
+    /// Returns whether performance queries were added, or `None` if the user did not ask for them.
     ///
     /// # Errors
-    /// They could not be, for this reason.
+    /// Returns the reason why they could not be added.
     pub fn counters(&self) -> Option<Result<(), &'static str>> {
         match &self.counters {
             CounterPlan::NotAsked => None,
@@ -153,28 +154,10 @@ impl DevicePlan {
         }
         Ok(())
     }
+}
 
-    pub fn adds(&self) -> bool {
-        self.adds_extension || !matches!(self.reset, AddReset::No)
-    }
-
-    /// The driver refused our additions: what it gave without them.
-    pub fn drop_additions(&mut self) {
-        self.calibrated &= !self.adds_calibration;
-        if !matches!(self.reset, AddReset::No) {
-            self.host_query_reset = false;
-            self.no_host_query_reset = Some("the driver refused it");
-        }
-        if matches!(self.counters, CounterPlan::Added(_)) {
-            self.counters = CounterPlan::Refused("the driver refused the device with them");
-        }
-    }
-
-    /// The create info to pass on. It borrows from `self`.
-    pub fn create_info<'a>(
-        &'a mut self,
-        info: &vk::DeviceCreateInfo<'a>,
-    ) -> vk::DeviceCreateInfo<'a> {
+impl DevicePlan for RecordingPlan {
+    fn create_info<'a>(&'a mut self, info: &vk::DeviceCreateInfo<'a>) -> vk::DeviceCreateInfo<'a> {
         let mut changed = *info;
         if self.adds_extension {
             changed.enabled_extension_count = self.extensions.len() as u32;
@@ -193,5 +176,18 @@ impl DevicePlan {
             changed.p_next = (&raw const *feature).cast();
         }
         changed
+    }
+
+    fn drop_additions(&mut self) -> bool {
+        let adds_reset = !matches!(self.reset, AddReset::No);
+        self.calibrated &= !self.adds_calibration;
+        if adds_reset {
+            self.host_query_reset = false;
+            self.no_host_query_reset = Some("the driver refused it");
+        }
+        if matches!(self.counters, CounterPlan::Added(_)) {
+            self.counters = CounterPlan::Refused("the driver refused the device with them");
+        }
+        self.adds_extension || adds_reset
     }
 }

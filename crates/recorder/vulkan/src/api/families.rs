@@ -2,16 +2,17 @@
 
 use ash::vk;
 
-/// How results of a queue family leave the GPU.
+/// How the results of a queue family leave the GPU.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    /// The host resets the queries before each submission and asks the driver for results: nothing but timestamps is
-    /// added to the program's command buffers. Needs host query reset, and a driver that answers without waiting.
+    /// The host resets the queries before each submission and asks the driver for results, so that nothing but
+    /// timestamps is added to the program's command buffers. This takes host query reset, and a driver that answers
+    /// without waiting.
     Asked,
-    /// Reset and copied to mapped memory of ours inside the command buffer. The copy waits for the last timestamp, so
-    /// the device cannot start what follows before it has finished what came before.
+    /// The command buffer resets the queries and copies the results to mapped memory of the layer. The copy waits for
+    /// the last timestamp, so the device cannot start what follows before it has finished what came before.
     Copied,
-    /// The family has no timestamps, or no way to get at them.
+    /// The family has no timestamps, or its results cannot be read.
     None,
 }
 
@@ -25,7 +26,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// Queries can be reset in its command buffers.
+    /// Returns whether command buffers of the family can reset queries.
     pub fn resets_queries(&self) -> bool {
         self.flags
             .intersects(vk::QueueFlags::GRAPHICS | vk::QueueFlags::COMPUTE)
@@ -40,12 +41,12 @@ impl Families {
         self.0.get(index as usize)
     }
 
-    /// Results of some family are delivered this way.
+    /// Returns whether some family delivers its results this way.
     pub fn have(&self, delivery: Delivery) -> bool {
         self.0.iter().any(|family| family.delivery == delivery)
     }
 
-    /// The device has no second queue.
+    /// Returns whether the device has only one queue.
     pub fn have_one_queue(&self) -> bool {
         self.0.iter().map(|family| family.queues).sum::<u32>() == 1
     }

@@ -1,35 +1,36 @@
-//! Enabling host query reset in a program's chain of feature structures, which is not ours to write to.
+//! Enables host query reset in a program's chain of feature structures, which the layer must not write to.
 
 mod sizes;
 
 use ash::vk;
+use gapscope_vulkan_layer::arguments::find;
 use sizes::size_of_structure;
 use std::ffi::c_void;
 
 /// A copy of a pNext chain up to the structure that decides on host query reset, with the feature set in it.
 pub struct ChainWithHostQueryReset {
-    /// Each structure in words, so that it is aligned like the original.
+    /// Each structure as words, so that it is aligned like the original.
     copies: Vec<Vec<u64>>,
-    /// The rest of the chain, as it was.
+    /// The rest of the chain, which is the program's own.
     rest: *const c_void,
 }
 
-/// What a chain says about host query reset.
+/// The state of host query reset in a chain.
 pub enum HostQueryReset {
-    /// It is enabled already.
+    /// The feature is enabled already.
     Enabled,
-    /// No structure has it: one can be put before the chain.
+    /// No structure has the feature, so one can be put before the chain.
     Absent,
-    /// A structure has it off; this copy has it on.
+    /// A structure has the feature off; this copy has it on.
     Copied(ChainWithHostQueryReset),
-    /// A structure has it off behind another whose size we do not know.
+    /// A structure has the feature off behind another structure whose size is not known.
     OutOfReach,
 }
 
 /// The head that all structures of a chain share.
 type Head = vk::BaseInStructure<'static>;
 
-/// Where a structure keeps the feature.
+/// Returns where a structure keeps the feature.
 ///
 /// # Safety
 /// `structure` is a structure of its type.
@@ -50,22 +51,14 @@ unsafe fn feature(structure: *mut Head) -> Option<*mut vk::Bool32> {
     }
 }
 
-/// Whether a chain decides on performance queries.
+/// Returns whether a chain decides on performance queries.
 ///
 /// # Safety
 /// `chain` is a valid pNext chain of a VkDeviceCreateInfo.
 pub unsafe fn asks_for_performance_queries(chain: *const c_void) -> bool {
-    let mut node = chain.cast::<Head>();
-    while !node.is_null() {
-        // SAFETY: every structure starts with the head.
-        unsafe {
-            if (*node).s_type == vk::StructureType::PHYSICAL_DEVICE_PERFORMANCE_QUERY_FEATURES_KHR {
-                return true;
-            }
-            node = (*node).p_next;
-        }
-    }
-    false
+    let wanted = vk::StructureType::PHYSICAL_DEVICE_PERFORMANCE_QUERY_FEATURES_KHR;
+    // SAFETY: as the caller promises.
+    unsafe { find::<Head>(chain, wanted) }.is_some()
 }
 
 /// Looks for the feature in a chain.
@@ -104,7 +97,7 @@ pub unsafe fn host_query_reset(chain: *const c_void) -> HostQueryReset {
 }
 
 impl ChainWithHostQueryReset {
-    /// The head of the changed chain, which lives as long as `self`.
+    /// Returns the head of the changed chain, which lives as long as `self`.
     pub fn link(&mut self) -> *const c_void {
         let mut next = self.rest;
         for copy in self.copies.iter_mut().rev() {
@@ -126,11 +119,11 @@ impl ChainWithHostQueryReset {
 mod tests {
     use super::*;
 
-    /// As programs for Vulkan 1.4 do it.
+    /// Programs for Vulkan 1.4 chain their structures in this order.
     #[test]
     fn a_structure_that_ash_does_not_know_hides_nothing() {
         let mut core12 = vk::PhysicalDeviceVulkan12Features::default().timeline_semaphore(true);
-        // VkPhysicalDeviceVulkan14Features.
+        // This is VkPhysicalDeviceVulkan14Features, which ash does not know.
         let mut core14 = [0u64; 13];
         core14[0] = 55;
         core14[1] = (&raw mut core12) as u64;

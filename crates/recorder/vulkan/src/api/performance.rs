@@ -1,4 +1,4 @@
-//! What performance queries (`VK_KHR_performance_query`) of a driver can count.
+//! Chooses what performance queries (`VK_KHR_performance_query`) of a driver count.
 
 use crate::api::arguments::text_in;
 use crate::api::loader::GetInstanceProcAddr;
@@ -9,19 +9,19 @@ use std::ffi::CStr;
 
 pub const EXTENSION: &CStr = ash::khr::performance_query::NAME;
 
-/// A query holds at most so many: some drivers have thousands.
-const MOST: usize = 32;
+/// Some drivers have thousands of counters.
+const MAX_COUNTERS_PER_QUERY: usize = 32;
 
-/// What the queries of a queue family count, in one pass.
+/// The counters that the queries of a queue family count in one pass.
 pub struct FamilyCounters {
-    /// Numbers of the counters, as the driver has them.
+    /// The driver's numbers of the counters.
     pub indices: Vec<u32>,
     pub facts: Vec<PerformanceCounter>,
     storages: Vec<Storage>,
 }
 
 impl FamilyCounters {
-    /// The values of raw results.
+    /// Returns the values of raw results.
     pub fn values(&self, results: &[u64]) -> Vec<f64> {
         let results = results.iter().zip(&self.storages);
         results
@@ -30,7 +30,7 @@ impl FamilyCounters {
     }
 }
 
-/// A result is a union: of its bytes those at the start count.
+/// Reads a result, which is a union: the bytes at its start count.
 fn value(raw: u64, storage: Storage) -> f64 {
     match storage {
         Storage::INT32 => f64::from(raw as u32 as i32),
@@ -58,7 +58,8 @@ fn unit(unit: Unit) -> PerformanceUnit {
     }
 }
 
-/// The first counters of a queue family that a single pass counts together, between any two commands. `None`: there are none.
+/// Returns the first counters of a queue family that a single pass counts together, between any two commands, or
+/// `None` if there are none.
 ///
 /// # Safety
 /// The handles are live, `device` has the extension, and `get` belongs to the next layer.
@@ -116,7 +117,7 @@ pub unsafe fn counters(
             storages: Vec::new(),
         };
         for (index, (counter, described)) in (0u32..).zip(all.iter().zip(&described)) {
-            // Others must be the first and the last command, or around render passes.
+            // Counters of other scopes need queries as the first and last command, or around render passes.
             if counter.scope != vk::PerformanceCounterScopeKHR::COMMAND {
                 continue;
             }
@@ -131,7 +132,7 @@ pub unsafe fn counters(
                 category: text_in(&described.category).into_owned(),
                 unit: unit(counter.unit),
             });
-            if chosen.indices.len() == MOST {
+            if chosen.indices.len() == MAX_COUNTERS_PER_QUERY {
                 break;
             }
         }

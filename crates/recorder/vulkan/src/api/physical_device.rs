@@ -1,4 +1,4 @@
-//! What the next layer says of a physical device.
+//! Asks the next layer what the recorder needs to know of a physical device.
 
 use crate::api::arguments::text_in;
 use crate::api::families::{Delivery, Families, Family};
@@ -8,27 +8,33 @@ use crate::api::performance::{self, FamilyCounters};
 use ash::vk;
 use gapscope_spool::event::DeviceLimits;
 use std::ffi::{CStr, c_void};
+use std::ops::Deref;
 
-/// A physical device.
+/// A physical device, as the recorder asks for it.
 #[derive(Clone, Copy)]
-pub struct PhysicalDevice {
-    instance: &'static Instance,
-    handle: vk::PhysicalDevice,
+pub struct PhysicalDevice(gapscope_vulkan_layer::physical_device::PhysicalDevice);
+
+impl Deref for PhysicalDevice {
+    type Target = gapscope_vulkan_layer::physical_device::PhysicalDevice;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 /// The extension by which devices before Vulkan 1.2 have host query reset.
 pub const HOST_QUERY_RESET: &CStr = ash::ext::host_query_reset::NAME;
 
-/// What makes host query reset available.
+/// Where host query reset comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum HostQueryResetBy {
-    /// Vulkan 1.2, whose feature it is.
+    /// Vulkan 1.2 has the feature.
     Core,
-    /// [`HOST_QUERY_RESET`].
+    /// The extension [`HOST_QUERY_RESET`] has the feature.
     Extension,
 }
 
-/// What tells a physical device from others.
+/// The identity of a physical device.
 pub struct Identity {
     pub name: String,
     /// Driver name and version.
@@ -41,33 +47,26 @@ impl PhysicalDevice {
     /// # Safety
     /// `handle` is live and belongs to `instance`.
     pub unsafe fn new(instance: &'static Instance, handle: vk::PhysicalDevice) -> PhysicalDevice {
-        PhysicalDevice { instance, handle }
-    }
-
-    fn properties(self) -> vk::PhysicalDeviceProperties {
-        let mut properties = vk::PhysicalDeviceProperties::default();
-        if let Some(get) = self.instance.properties {
-            // SAFETY: fills the structure.
-            unsafe { get(self.handle, &mut properties) };
-        }
-        properties
+        // SAFETY: as the caller promises.
+        PhysicalDevice(unsafe {
+            gapscope_vulkan_layer::physical_device::PhysicalDevice::new(instance, handle)
+        })
     }
 
     fn api_version(self) -> u32 {
         self.properties().api_version
     }
 
-    /// vkGetPhysicalDeviceProperties2 of a device that knows the structures of Vulkan 1.2.
-    fn properties2(self) -> Option<vk::PFN_vkGetPhysicalDeviceProperties2> {
-        self.instance
-            .properties2
+    /// Returns vkGetPhysicalDeviceProperties2 of a device that knows the structures of Vulkan 1.2.
+    fn properties2_of_1_2(self) -> Option<vk::PFN_vkGetPhysicalDeviceProperties2> {
+        self.properties2()
             .filter(|_| self.api_version() >= vk::API_VERSION_1_2)
     }
 
-    /// What Vulkan 1.2 says of the driver; empty before.
+    /// Returns what Vulkan 1.2 says of the driver; empty before.
     fn driver(self) -> vk::PhysicalDeviceDriverProperties<'static> {
         let mut driver = vk::PhysicalDeviceDriverProperties::default();
-        if let Some(get) = self.properties2() {
+        if let Some(get) = self.properties2_of_1_2() {
             let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut driver);
             // SAFETY: a valid chain of structures of Vulkan 1.2.
             unsafe { get(self.handle, &mut all) };
@@ -84,7 +83,7 @@ impl PhysicalDevice {
             uuid: properties.pipeline_cache_uuid,
             nanoseconds_per_tick: properties.limits.timestamp_period,
         };
-        if let Some(get) = self.properties2() {
+        if let Some(get) = self.properties2_of_1_2() {
             let mut ids = vk::PhysicalDeviceIDProperties::default();
             let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut ids);
             // SAFETY: a valid chain of structures of Vulkan 1.2.
@@ -97,10 +96,10 @@ impl PhysicalDevice {
         identity
     }
 
-    /// How many multiprocessors it has, where the driver has one of the extensions of its vendor that say so. Asking needs none of
-    /// them enabled.
+    /// Returns the size of the device, where the driver has one of its vendor's extensions that give it. The query
+    /// needs none of them enabled.
     pub fn limits(self) -> Option<DeviceLimits> {
-        let get = self.properties2()?;
+        let get = self.properties2_of_1_2()?;
         let ask = |structures: *mut c_void| {
             let mut all = vk::PhysicalDeviceProperties2 {
                 p_next: structures,
@@ -128,7 +127,7 @@ impl PhysicalDevice {
         } else if self.has_extension(ash::arm::shader_core_builtins::NAME) {
             let mut size = vk::PhysicalDeviceShaderCoreBuiltinsPropertiesARM::default();
             ask((&raw mut size).cast());
-            // How many threads a warp has it does not say.
+            // The extension does not say how many threads a warp has.
             (size.shader_core_count, 0)
         } else {
             return None;
@@ -140,29 +139,21 @@ impl PhysicalDevice {
         })
     }
 
-    pub fn memory(self) -> vk::PhysicalDeviceMemoryProperties {
-        let mut memory = vk::PhysicalDeviceMemoryProperties::default();
-        if let Some(get) = self.instance.memory {
-            // SAFETY: fills the structure.
-            unsafe { get(self.handle, &mut memory) };
-        }
-        memory
-    }
-
-    /// Whether performance queries are to count on it. NVIDIA's GPUs are sampled from outside.
+    /// Returns whether performance queries are to count on the device. NVIDIA's GPUs are sampled from outside of the
+    /// program.
     pub fn is_to_count(self) -> bool {
         const NVIDIA: u32 = 0x10de;
         std::env::var_os(gapscope_spool::env::COUNTERS).is_some()
             && self.properties().vendor_id != NVIDIA
     }
 
-    /// Whether performance queries can be had.
+    /// Checks that performance queries are available.
     ///
     /// # Errors
-    /// They cannot, for this reason.
+    /// Returns the reason why they are not.
     pub fn performance_queries(self) -> Result<(), &'static str> {
         const ABSENT: &str = "the driver does not offer VK_KHR_performance_query";
-        let features2 = self.instance.features2.ok_or(ABSENT)?;
+        let features2 = self.features2().ok_or(ABSENT)?;
         if !self.has_extension(performance::EXTENSION) {
             return Err(ABSENT);
         }
@@ -176,35 +167,13 @@ impl PhysicalDevice {
         }
     }
 
-    /// What a queue family can count in one pass. `get` belongs to the next layer of the device.
+    /// Returns what a queue family can count in one pass. `get` belongs to the next layer of the device.
     pub fn counters(self, get: GetInstanceProcAddr, family: u32) -> Option<FamilyCounters> {
         // SAFETY: the device has the extension.
         unsafe { performance::counters(self.instance.handle, self.handle, get, family) }
     }
 
-    /// Whether the device has an extension.
-    pub fn has_extension(self, wanted: &CStr) -> bool {
-        let Some(enumerate) = self.instance.extensions else {
-            return false;
-        };
-        let (device, mut count) = (self.handle, 0);
-        // SAFETY: the two-call idiom; the second call writes at most `count` entries.
-        unsafe {
-            if enumerate(device, std::ptr::null(), &mut count, std::ptr::null_mut())
-                != vk::Result::SUCCESS
-            {
-                return false;
-            }
-            let mut found = vec![vk::ExtensionProperties::default(); count as usize];
-            let _ = enumerate(device, std::ptr::null(), &mut count, found.as_mut_ptr());
-            found.truncate(count as usize);
-            found
-                .iter()
-                .any(|e| e.extension_name_as_c_str() == Ok(wanted))
-        }
-    }
-
-    /// True where asking for results makes the driver wait for the device: llvmpipe does so in any case
+    /// Returns whether asking for results makes the driver wait for the device: llvmpipe does so in any case
     /// (lvp_query.c). The environment may decide otherwise.
     fn must_copy_results(self) -> bool {
         match std::env::var(gapscope_spool::env::RESULTS).as_deref() {
@@ -214,19 +183,8 @@ impl PhysicalDevice {
         }
     }
 
-    /// The queue families, with the delivery that is possible with host query reset or without.
+    /// Returns the queue families, with the delivery that is possible with or without host query reset.
     pub fn families(self, host_query_reset: bool) -> Families {
-        let Some(get) = self.instance.queue_families else {
-            return Families(Vec::new());
-        };
-        let mut count = 0;
-        let mut families;
-        // SAFETY: the two-call idiom.
-        unsafe {
-            get(self.handle, &mut count, std::ptr::null_mut());
-            families = vec![vk::QueueFamilyProperties::default(); count as usize];
-            get(self.handle, &mut count, families.as_mut_ptr());
-        }
         let must_copy = self.must_copy_results();
         let family = |family: &vk::QueueFamilyProperties| {
             use vk::QueueFlags as Flags;
@@ -253,21 +211,21 @@ impl PhysicalDevice {
                 delivery,
             }
         };
-        Families(families.iter().map(family).collect())
+        Families(self.queue_families().iter().map(family).collect())
     }
 
-    /// True when the times of some family leave the GPU best by host query reset.
+    /// Returns whether host query reset is the best way to deliver the results of some family.
     pub fn wants_host_query_reset(self) -> bool {
         self.families(true).have(Delivery::Asked)
     }
 
-    /// How host query reset can be had.
+    /// Returns where host query reset comes from.
     ///
     /// # Errors
-    /// It cannot, for this reason.
+    /// Returns the reason why it is not available.
     pub fn host_query_reset(self) -> Result<HostQueryResetBy, &'static str> {
         const ABSENT: &str = "the driver does not offer it";
-        let features2 = self.instance.features2.ok_or(
+        let features2 = self.features2().ok_or(
             "the program asks for Vulkan 1.0 without VK_KHR_get_physical_device_properties2",
         )?;
         let by = if self.instance.api_version.min(self.api_version()) >= vk::API_VERSION_1_2 {
@@ -285,11 +243,11 @@ impl PhysicalDevice {
         is_there.then_some(by).ok_or(ABSENT)
     }
 
-    /// The best host clock among those that the driver reads together with the device's. `get` belongs to the next
-    /// layer of the device.
+    /// Returns the best host clock among those that the driver reads together with the device's. `get` belongs to the
+    /// next layer of the device.
     pub fn host_clock(self, get: GetInstanceProcAddr) -> Option<vk::TimeDomainEXT> {
-        // By the extension that the device has: a layer below that wraps handles lets functions through that it does
-        // not know, and the driver then gets the wrapped handle.
+        // The function is named after the extension that the device has: a layer below that wraps handles lets
+        // functions through that it does not know, and the driver would then get the wrapped handle.
         let extensions = [
             (
                 c"VK_EXT_calibrated_timestamps",

@@ -1,6 +1,7 @@
-//! Host calls that may take long and of which nothing but the time is recorded: one line each.
+//! A table of the host calls that may take long and of which only the time is recorded.
 
-use crate::api::table::{Pointer, function_table};
+use gapscope_vulkan_layer::function_table;
+use gapscope_vulkan_layer::table::Pointer;
 
 /// Calls a macro with the table: the call's field and hook, its names, its parameters after the device, and its kind.
 macro_rules! timed_calls {

@@ -1,14 +1,14 @@
-//! What the hooks of all `vkCmd*` functions have in common.
+//! The body of the hooks of this layer's own `vkCmd*` functions.
 
-/// Calls the next layer's function; while the command buffer is recorded, `$start` runs before and `$record` after it.
-/// The state comes from a cache of the thread, so that the device is not looked up.
+/// Calls the next layer's function; while the command buffer is recorded, `$start` runs before and `$record` after
+/// it. The state comes from a cache of the thread, so that the device is not looked up.
 macro_rules! command {
     ($cb:ident, $($function:ident).+($($argument:expr),*), |$before:ident| $start:expr, |$state:ident, $token:pat_param| $record:expr) => {
         // SAFETY: the program's own call, which gives this thread the command buffer.
         unsafe {
             match $crate::command_buffers::state($cb) {
                 Some(state) => {
-                    let Some(call) = state.functions.$($function).+ else { return };
+                    let Some(call) = state.$($function).+ else { return };
                     if !state.is_recorded() {
                         return call($cb $(, $argument)*);
                     }
@@ -19,7 +19,8 @@ macro_rules! command {
                     }
                 }
                 None => {
-                    if let Some((_, call)) = $crate::devices::with($cb, |f| f.$($function).+) {
+                    let call = $crate::devices::DEVICES.get($cb).and_then(|device| device.$($function).+);
+                    if let Some(call) = call {
                         call($cb $(, $argument)*);
                     }
                 }

@@ -1,267 +1,268 @@
-//! Dispatches, barriers and what surrounds them. This is the hot path: no lock, no system call and no allocation for a
-//! command.
+//! Records the commands that both layers follow. This is the hot path: a command takes no lock, no system call and no
+//! allocation.
 
-use crate::api::arguments::slice;
+use crate::api::functions::DeviceFunctions;
 use crate::command_buffer::CommandBuffer;
 use crate::command_buffers;
-use crate::hooks::command::command;
+use crate::device::Device;
+use crate::devices;
+use crate::hooks::{labels, transfers};
+use crate::objects::descriptors::Bindings;
 use ash::vk;
-use gapscope_spool::event::{Command, NO_QUERY, Op};
+use gapscope_spool::event::{Command as Written, NO_QUERY, Op};
+use gapscope_spool::hook::guard;
+use gapscope_spool::ids;
+use gapscope_vulkan_layer::barriers::Barriers;
+use gapscope_vulkan_layer::command::{Command, Label, PushedDescriptors};
+use gapscope_vulkan_layer::command_pools::{CommandPool, CommandPools};
+use gapscope_vulkan_layer::device_hooks;
+use gapscope_vulkan_layer::layer::CommandHooks;
 
-pub unsafe extern "system" fn dispatch(cb: vk::CommandBuffer, x: u32, y: u32, z: u32) {
-    command!(
-        cb,
-        cmd_dispatch(x, y, z),
-        |state| state.start_timing(),
-        |state, query| {
-            state.end_timing(query);
-            state.push(Command::new(Op::Dispatch, query, [x, y, z, state.kernel.0]));
+impl CommandHooks for Device {
+    fn command_pools(&self) -> &CommandPools {
+        &self.command_pools
+    }
+
+    fn add_command_buffer(
+        &'static self,
+        handle: vk::CommandBuffer,
+        pool: &CommandPool,
+        level: vk::CommandBufferLevel,
+    ) {
+        let is_secondary = level == vk::CommandBufferLevel::SECONDARY;
+        let state = CommandBuffer::new(self, handle, pool, is_secondary);
+        command_buffers::add(handle, state);
+    }
+
+    unsafe fn remove_command_buffer(&self, handle: vk::CommandBuffer) {
+        // SAFETY: as the caller promises.
+        unsafe { command_buffers::remove(handle) };
+    }
+
+    unsafe fn begin(&self, handle: vk::CommandBuffer, info: &vk::CommandBufferBeginInfo<'_>) {
+        // SAFETY: as the caller promises.
+        if let Some(state) = unsafe { command_buffers::state(handle) } {
+            state.start_recording(info);
         }
-    );
-}
+    }
 
-pub unsafe extern "system" fn dispatch_base(
-    cb: vk::CommandBuffer,
-    base_x: u32,
-    base_y: u32,
-    base_z: u32,
-    x: u32,
-    y: u32,
-    z: u32,
-) {
-    command!(
-        cb,
-        cmd_dispatch_base(base_x, base_y, base_z, x, y, z),
-        |state| state.start_timing(),
-        |state, query| {
-            state.end_timing(query);
-            state.push(Command::new(
-                Op::DispatchBase,
-                query,
-                [x, y, z, state.kernel.0],
-            ));
+    unsafe fn reset(&self, handle: vk::CommandBuffer) {
+        // SAFETY: as the caller promises.
+        if let Some(state) = unsafe { command_buffers::state(handle) } {
+            state.forget_recording();
         }
-    );
-}
+    }
 
-pub unsafe extern "system" fn dispatch_indirect(
-    cb: vk::CommandBuffer,
-    buffer: vk::Buffer,
-    offset: u64,
-) {
-    command!(
-        cb,
-        cmd_dispatch_indirect(buffer, offset),
-        |state| state.start_timing(),
-        |state, query| {
-            state.end_timing(query);
-            let id = state.device.memory.buffer_id(buffer);
-            let operands = [id.0, offset as u32, (offset >> 32) as u32, state.kernel.0];
-            state.push(Command::new(Op::DispatchIndirect, query, operands));
-        }
-    );
-}
-
-pub unsafe extern "system" fn bind_pipeline(
-    cb: vk::CommandBuffer,
-    point: vk::PipelineBindPoint,
-    pipeline: vk::Pipeline,
-) {
-    command!(
-        cb,
-        cmd_bind_pipeline(point, pipeline),
-        |_state| (),
-        |state, ()| {
-            if point == vk::PipelineBindPoint::COMPUTE {
-                state.kernel = state.device.kernels.of(pipeline).unwrap_or_default();
-            }
-        }
-    );
-}
-
-pub unsafe extern "system" fn bind_shaders(
-    cb: vk::CommandBuffer,
-    count: u32,
-    stages: *const vk::ShaderStageFlags,
-    shaders: *const vk::ShaderEXT,
-) {
-    command!(
-        cb,
-        cmd_bind_shaders(count, stages, shaders),
-        |_state| (),
-        |state, ()| {
-            let shaders = slice(shaders, count);
-            for (index, stage) in slice(stages, count).iter().enumerate() {
-                if stage.contains(vk::ShaderStageFlags::COMPUTE) {
-                    // Without shaders what was bound is unbound.
-                    let shader = shaders.get(index).copied().unwrap_or_default();
-                    state.kernel = state.device.kernels.of_shader(shader).unwrap_or_default();
-                }
-            }
-        }
-    );
-}
-
-pub unsafe extern "system" fn pipeline_barrier(
-    cb: vk::CommandBuffer,
-    from: vk::PipelineStageFlags,
-    to: vk::PipelineStageFlags,
-    flags: vk::DependencyFlags,
-    memory_count: u32,
-    memory: *const vk::MemoryBarrier<'_>,
-    buffer_count: u32,
-    buffers: *const vk::BufferMemoryBarrier<'_>,
-    image_count: u32,
-    images: *const vk::ImageMemoryBarrier<'_>,
-) {
-    command!(
-        cb,
-        cmd_pipeline_barrier(
-            from,
-            to,
-            flags,
-            memory_count,
-            memory,
-            buffer_count,
-            buffers,
-            image_count,
-            images
-        ),
-        |state| state.before_action(),
-        |state, ()| state.push(Command::new(
-            Op::Barrier,
-            NO_QUERY,
-            [from.as_raw(), 0, to.as_raw(), 0]
-        ))
-    );
-}
-
-pub unsafe extern "system" fn pipeline_barrier2(
-    cb: vk::CommandBuffer,
-    info: *const vk::DependencyInfo<'_>,
-) {
-    command!(
-        cb,
-        cmd_pipeline_barrier2(info),
-        |state| state.before_action(),
-        |state, ()| push_barrier(state, slice(info, 1))
-    );
-}
-
-/// Waiting for events orders commands as a barrier does.
-pub unsafe extern "system" fn wait_events2(
-    cb: vk::CommandBuffer,
-    count: u32,
-    events: *const vk::Event,
-    infos: *const vk::DependencyInfo<'_>,
-) {
-    command!(
-        cb,
-        cmd_wait_events2(count, events, infos),
-        |state| state.before_action(),
-        |state, ()| push_barrier(state, slice(infos, count))
-    );
-}
-
-/// Writes a barrier with the stages of all its parts.
-///
-/// # Safety
-/// The program's own structures, during its call.
-unsafe fn push_barrier(state: &mut CommandBuffer, infos: &[vk::DependencyInfo<'_>]) {
-    let (mut from, mut to) = (0, 0);
-    let mut add = |a: vk::PipelineStageFlags2, b: vk::PipelineStageFlags2| {
-        from |= a.as_raw();
-        to |= b.as_raw();
-    };
-    for info in infos {
+    /// Records a command. The state comes from a cache of the thread, so that the device is not looked up.
+    #[inline]
+    unsafe fn record<F>(
+        handle: vk::CommandBuffer,
+        function: impl Fn(&'static DeviceFunctions) -> Option<F>,
+        command: Command<'_>,
+        call: impl FnOnce(F),
+    ) {
         // SAFETY: as the caller promises.
         unsafe {
-            for b in slice(info.p_memory_barriers, info.memory_barrier_count) {
-                add(b.src_stage_mask, b.dst_stage_mask);
+            let Some(state) = command_buffers::state(handle) else {
+                if let Some((_, next)) = devices::with(handle, function) {
+                    call(next);
+                }
+                return;
+            };
+            let Some(next) = function(state.functions) else {
+                return;
+            };
+            if !state.is_recorded() {
+                return call(next);
             }
-            for b in slice(
-                info.p_buffer_memory_barriers,
-                info.buffer_memory_barrier_count,
-            ) {
-                add(b.src_stage_mask, b.dst_stage_mask);
-            }
-            for b in slice(
-                info.p_image_memory_barriers,
-                info.image_memory_barrier_count,
-            ) {
-                add(b.src_stage_mask, b.dst_stage_mask);
+            let started = guard(|| state.before(command));
+            call(next);
+            if let Some(query) = started {
+                guard(|| state.after(command, query));
             }
         }
     }
-    let operands = [
-        from as u32,
-        (from >> 32) as u32,
-        to as u32,
-        (to >> 32) as u32,
-    ];
-    state.push(Command::new(Op::Barrier, NO_QUERY, operands));
+
+    unsafe fn record_label(&'static self, handle: vk::CommandBuffer, label: Label<'_>) {
+        // SAFETY: as the caller promises.
+        unsafe { labels::label_command_buffer(handle, &label) };
+    }
 }
 
-pub unsafe extern "system" fn execute_commands(
-    cb: vk::CommandBuffer,
-    count: u32,
-    secondaries: *const vk::CommandBuffer,
-) {
-    command!(
-        cb,
-        cmd_execute_commands(count, secondaries),
-        |state| {
-            let states = slice(secondaries, count).iter();
-            let states = states.filter_map(|cb| command_buffers::state(*cb).map(|state| &*state));
-            state.start_secondaries(states)
-        },
-        |state, query| {
-            state.end_timing(query);
-            let mut query = query;
-            for cb in slice(secondaries, count) {
-                if let Some(secondary) = command_buffers::state(*cb) {
-                    state.execute(secondary, query);
+impl CommandBuffer {
+    /// Prepares for a command and returns its first query.
+    ///
+    /// # Safety
+    /// The command is the program's, during its call.
+    #[inline]
+    unsafe fn before(&mut self, command: Command<'_>) -> u32 {
+        match command {
+            Command::Dispatch { .. }
+            | Command::DispatchIndirect { .. }
+            | Command::CopyBuffer { .. }
+            | Command::FillBuffer { .. }
+            | Command::UpdateBuffer { .. } => self.start_timing(),
+            Command::PipelineBarrier(_) | Command::WaitEvents(..) => {
+                self.before_action();
+                NO_QUERY
+            }
+            Command::ExecuteCommands(secondaries) => {
+                // SAFETY: as the caller promises; a secondary command buffer is only read while it is executed.
+                let states = secondaries
+                    .iter()
+                    .filter_map(|cb| unsafe { command_buffers::state(*cb) }.map(|state| &*state));
+                self.start_secondaries(states)
+            }
+            Command::BindPipeline(_)
+            | Command::BindDescriptorSets { .. }
+            | Command::PushDescriptors { .. }
+            | Command::BindOther => NO_QUERY,
+        }
+    }
+
+    /// Records a command after the driver's function has run.
+    ///
+    /// # Safety
+    /// The command is the program's, during its call.
+    #[inline]
+    unsafe fn after(&mut self, command: Command<'_>, query: u32) {
+        match command {
+            Command::BindPipeline(pipeline) => {
+                self.kernel = self.device.kernels.kernel_of(pipeline).unwrap_or_default();
+            }
+            Command::BindDescriptorSets {
+                first,
+                sets,
+                dynamic_offsets,
+                ..
+            } => self.bind_sets(first, sets, dynamic_offsets),
+            Command::PushDescriptors {
+                set, descriptors, ..
+            } => {
+                // SAFETY: as the caller promises.
+                unsafe { self.push_descriptors(set, descriptors) };
+            }
+            Command::BindOther => {}
+            Command::Dispatch { base, groups } => {
+                self.end_timing(query);
+                let op = base.map_or(Op::Dispatch, |_| Op::DispatchBase);
+                let [x, y, z] = groups;
+                self.push(Written::new(op, query, [x, y, z, self.kernel.0]));
+            }
+            Command::DispatchIndirect { buffer, offset } => {
+                self.end_timing(query);
+                let id = self.device.memory.buffer_id(buffer);
+                let operands = [id.0, offset as u32, (offset >> 32) as u32, self.kernel.0];
+                self.push(Written::new(Op::DispatchIndirect, query, operands));
+            }
+            Command::CopyBuffer { from, to, regions } => {
+                let bytes = regions.iter().map(|region| region.size).sum();
+                let memory = &self.device.memory;
+                let (from, to) = (memory.buffer_id(from), memory.buffer_id(to));
+                transfers::transfer(self, Op::CopyBuffer, query, Some(bytes), from, to);
+            }
+            Command::FillBuffer {
+                buffer,
+                offset,
+                bytes,
+                ..
+            } => {
+                let memory = &self.device.memory;
+                let bytes = match bytes {
+                    // The fill goes to the end of the buffer, rounded down to whole words.
+                    vk::WHOLE_SIZE => memory
+                        .buffer_bytes(buffer)
+                        .map(|all| all.saturating_sub(offset) & !3),
+                    bytes => Some(bytes),
+                };
+                let to = memory.buffer_id(buffer);
+                transfers::transfer(self, Op::FillBuffer, query, bytes, ids::Buffer::NONE, to);
+            }
+            Command::UpdateBuffer { buffer, data, .. } => {
+                let to = self.device.memory.buffer_id(buffer);
+                let bytes = Some(data.len() as u64);
+                transfers::transfer(self, Op::UpdateBuffer, query, bytes, ids::Buffer::NONE, to);
+            }
+            // Waiting for events orders commands as a barrier does.
+            Command::PipelineBarrier(barriers) | Command::WaitEvents(_, barriers) => {
+                // SAFETY: as the caller promises.
+                unsafe { self.push_barrier(barriers) };
+            }
+            Command::ExecuteCommands(secondaries) => {
+                self.end_timing(query);
+                let mut query = query;
+                for cb in secondaries {
+                    // SAFETY: as the caller promises; a secondary command buffer is only read while it is executed.
+                    if let Some(secondary) = unsafe { command_buffers::state(*cb) } {
+                        self.execute(secondary, query);
+                    }
+                    // All secondary command buffers are timed together, with the first.
+                    query = NO_QUERY;
                 }
-                // All of them are timed together, with the first.
-                query = NO_QUERY;
             }
         }
-    );
+    }
+
+    /// Records a barrier with the stages of all its parts.
+    ///
+    /// # Safety
+    /// The program's own structures, during its call.
+    unsafe fn push_barrier(&mut self, barriers: Barriers<'_>) {
+        // SAFETY: as the caller promises.
+        let (after, before) = unsafe { barriers.stages() };
+        let operands = [
+            after as u32,
+            (after >> 32) as u32,
+            before as u32,
+            (before >> 32) as u32,
+        ];
+        self.push(Written::new(Op::Barrier, NO_QUERY, operands));
+    }
+
+    fn bind_sets(&mut self, first: u32, sets: &[vk::DescriptorSet], mut offsets: &[u32]) {
+        let (descriptors, recorder) = (&self.device.descriptors, self.device.recorder);
+        for (index, set) in (first..).zip(sets) {
+            let content = descriptors
+                .with(*set, |set| set.contents.content(recorder))
+                .unwrap_or_default();
+            self.bind_set(index, content.id);
+            let (own, rest) = offsets.split_at((content.dynamic as usize).min(offsets.len()));
+            for (which, offset) in (0..).zip(own) {
+                let operands = [index, which, *offset, 0];
+                self.push(Written::new(Op::DynamicOffset, NO_QUERY, operands));
+            }
+            offsets = rest;
+        }
+    }
+
+    /// # Safety
+    /// The program's own structures, during its call.
+    unsafe fn push_descriptors(&mut self, index: u32, descriptors: PushedDescriptors<'_>) {
+        let device = self.device;
+        let push = |pushed: &mut Bindings| {
+            // SAFETY: as the caller promises.
+            unsafe { pushed.push(&device.memory, &device.descriptors, descriptors) };
+            pushed.content(device.recorder)
+        };
+        if let PushedDescriptors::Template(template, _) = descriptors
+            && device.descriptors.template(template).is_none()
+        {
+            return;
+        }
+        let content = push(self.pushed_set(index));
+        self.bind_set(index, content.id);
+    }
 }
 
-/// Waiting for events orders commands as a barrier does.
-pub unsafe extern "system" fn wait_events(
-    cb: vk::CommandBuffer,
-    count: u32,
-    events: *const vk::Event,
-    from: vk::PipelineStageFlags,
-    to: vk::PipelineStageFlags,
-    memory_count: u32,
-    memory: *const vk::MemoryBarrier<'_>,
-    buffer_count: u32,
-    buffers: *const vk::BufferMemoryBarrier<'_>,
-    image_count: u32,
-    images: *const vk::ImageMemoryBarrier<'_>,
-) {
-    command!(
-        cb,
-        cmd_wait_events(
-            count,
-            events,
-            from,
-            to,
-            memory_count,
-            memory,
-            buffer_count,
-            buffers,
-            image_count,
-            images
-        ),
-        |state| state.before_action(),
-        |state, ()| state.push(Command::new(
-            Op::Barrier,
-            NO_QUERY,
-            [from.as_raw(), 0, to.as_raw(), 0]
-        ))
-    );
+device_hooks! {
+    Device;
+
+    fn end_command_buffer(handle: vk::CommandBuffer) -> vk::Result = |_device, call| {
+        guard(|| {
+            if let Some(state) = command_buffers::state(handle) {
+                state.finish_recording();
+            }
+        });
+        call(handle)
+    }
 }

@@ -1,57 +1,24 @@
-//! Waits, polls, signals and presentation.
+//! Records waits, polls, signals and presentation.
 
 use crate::api::arguments::slice;
-use crate::devices;
+use crate::device::Device;
 use crate::host_call::HostCallTimer;
 use ash::vk;
 use gapscope_spool::event::{HostCallKind, VulkanEvent};
 use gapscope_spool::hook::guard;
 use gapscope_spool::monotonic_ns;
+use gapscope_vulkan_layer::device_hooks;
 
-pub unsafe extern "system" fn queue_wait_idle(handle: vk::Queue) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.queue_wait_idle) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
-        let timer = HostCallTimer::start(device.recorder);
-        let result = call(handle);
-        guard(|| {
-            timer.finish_on_queue(HostCallKind::WaitQueueIdle, result, device.queue_id(handle));
-            device.after_wait(result);
-        });
-        result
-    }
-}
+device_hooks! {
+    Device;
 
-pub unsafe extern "system" fn device_wait_idle(handle: vk::Device) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.device_wait_idle) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
-        let timer = HostCallTimer::start(device.recorder);
-        let result = call(handle);
-        guard(|| {
-            timer.finish(HostCallKind::WaitDeviceIdle, result);
-            device.after_wait(result);
-        });
-        result
-    }
-}
-
-pub unsafe extern "system" fn wait_for_fences(
-    handle: vk::Device,
-    count: u32,
-    fences: *const vk::Fence,
-    all: vk::Bool32,
-    timeout: u64,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.wait_for_fences) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
+    fn wait_for_fences(
+        handle: vk::Device,
+        count: u32,
+        fences: *const vk::Fence,
+        all: vk::Bool32,
+        timeout: u64,
+    ) -> vk::Result = |device, call| {
         let timer = HostCallTimer::start(device.recorder);
         let result = call(handle, count, fences, all, timeout);
         guard(|| {
@@ -64,14 +31,8 @@ pub unsafe extern "system" fn wait_for_fences(
         });
         result
     }
-}
 
-pub unsafe extern "system" fn get_fence_status(handle: vk::Device, fence: vk::Fence) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.get_fence_status) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
+    fn get_fence_status(handle: vk::Device, fence: vk::Fence) -> vk::Result = |device, call| {
         let timer = HostCallTimer::start(device.recorder);
         let result = call(handle, fence);
         guard(|| {
@@ -80,18 +41,12 @@ pub unsafe extern "system" fn get_fence_status(handle: vk::Device, fence: vk::Fe
         });
         result
     }
-}
 
-pub unsafe extern "system" fn wait_semaphores(
-    handle: vk::Device,
-    info: *const vk::SemaphoreWaitInfo<'_>,
-    timeout: u64,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.wait_semaphores) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
+    fn wait_semaphores(
+        handle: vk::Device,
+        info: *const vk::SemaphoreWaitInfo<'_>,
+        timeout: u64,
+    ) -> vk::Result = |device, call| {
         let timer = HostCallTimer::start(device.recorder);
         let result = call(handle, info, timeout);
         guard(|| {
@@ -104,22 +59,16 @@ pub unsafe extern "system" fn wait_semaphores(
         });
         result
     }
-}
 
-pub unsafe extern "system" fn get_semaphore_counter_value(
-    handle: vk::Device,
-    semaphore: vk::Semaphore,
-    value: *mut u64,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.get_semaphore_counter_value) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
+    fn get_semaphore_counter_value(
+        handle: vk::Device,
+        semaphore: vk::Semaphore,
+        value: *mut u64,
+    ) -> vk::Result = |device, call| {
         let timer = HostCallTimer::start(device.recorder);
         let result = call(handle, semaphore, value);
         guard(|| {
-            // The call succeeds whatever the value: what it found is said as for a fence.
+            // The call succeeds whatever the value, so its outcome is written as that of a fence would be.
             let is_done =
                 result != vk::Result::SUCCESS || device.semaphores.is_done(semaphore, *value);
             let found = if is_done {
@@ -132,18 +81,12 @@ pub unsafe extern "system" fn get_semaphore_counter_value(
         });
         result
     }
-}
 
-pub unsafe extern "system" fn signal_semaphore(
-    handle: vk::Device,
-    info: *const vk::SemaphoreSignalInfo<'_>,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.signal_semaphore) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
-        // Before the call: it must precede the work that it releases.
+    fn signal_semaphore(
+        handle: vk::Device,
+        info: *const vk::SemaphoreSignalInfo<'_>,
+    ) -> vk::Result = |device, call| {
+        // The event is written before the call, as it must precede the work that the signal releases.
         guard(|| {
             let (semaphore, value) = ((*info).semaphore, (*info).value);
             if let Some(semaphore) = device.semaphores.with_value(semaphore, value) {
@@ -155,39 +98,27 @@ pub unsafe extern "system" fn signal_semaphore(
         });
         call(handle, info)
     }
-}
 
-pub unsafe extern "system" fn get_query_pool_results(
-    handle: vk::Device,
-    pool: vk::QueryPool,
-    first: u32,
-    count: u32,
-    bytes: usize,
-    data: *mut std::ffi::c_void,
-    stride: u64,
-    flags: vk::QueryResultFlags,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.get_query_pool_results) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
+    fn get_query_pool_results(
+        handle: vk::Device,
+        pool: vk::QueryPool,
+        first: u32,
+        count: u32,
+        bytes: usize,
+        data: *mut std::ffi::c_void,
+        stride: u64,
+        flags: vk::QueryResultFlags,
+    ) -> vk::Result = |device, call| {
         let timer = HostCallTimer::start(device.recorder);
         let result = call(handle, pool, first, count, bytes, data, stride, flags);
         guard(|| timer.finish_poll(HostCallKind::GetQueryResults, result));
         result
     }
-}
 
-pub unsafe extern "system" fn queue_present(
-    handle: vk::Queue,
-    info: *const vk::PresentInfoKHR<'_>,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.queue_present) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
+    fn queue_present(
+        handle: vk::Queue,
+        info: *const vk::PresentInfoKHR<'_>,
+    ) -> vk::Result = |device, call| {
         let timer = HostCallTimer::start(device.recorder);
         let result = call(handle, info);
         guard(|| {
@@ -205,38 +136,26 @@ pub unsafe extern "system" fn queue_present(
         });
         result
     }
-}
 
-pub unsafe extern "system" fn acquire_next_image(
-    handle: vk::Device,
-    swapchain: vk::SwapchainKHR,
-    timeout: u64,
-    semaphore: vk::Semaphore,
-    fence: vk::Fence,
-    index: *mut u32,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.acquire_next_image) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
+    fn acquire_next_image(
+        handle: vk::Device,
+        swapchain: vk::SwapchainKHR,
+        timeout: u64,
+        semaphore: vk::Semaphore,
+        fence: vk::Fence,
+        index: *mut u32,
+    ) -> vk::Result = |device, call| {
         let timer = HostCallTimer::start(device.recorder);
         let result = call(handle, swapchain, timeout, semaphore, fence, index);
         guard(|| timer.finish(HostCallKind::AcquireImage, result));
         result
     }
-}
 
-pub unsafe extern "system" fn acquire_next_image2(
-    handle: vk::Device,
-    info: *const vk::AcquireNextImageInfoKHR<'_>,
-    index: *mut u32,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.acquire_next_image2) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
+    fn acquire_next_image2(
+        handle: vk::Device,
+        info: *const vk::AcquireNextImageInfoKHR<'_>,
+        index: *mut u32,
+    ) -> vk::Result = |device, call| {
         let timer = HostCallTimer::start(device.recorder);
         let result = call(handle, info, index);
         guard(|| timer.finish(HostCallKind::AcquireImage, result));

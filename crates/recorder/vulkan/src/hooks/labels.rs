@@ -1,161 +1,56 @@
-//! Debug labels and object names.
+//! Records debug labels and object names.
 
-use crate::api::arguments::text_at;
 use crate::command_buffers;
 use crate::device::Device;
-use crate::devices;
 use crate::recorder::Recorder;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::event::{Command, CommonEvent, LabelEdge, LabelScope, NO_QUERY, Object, Op};
-use gapscope_spool::hook::guard;
 use gapscope_spool::{ids, monotonic_ns};
+use gapscope_vulkan_layer::command::Label;
 
-/// # Safety
-/// The program's own call on a command buffer that is being recorded.
-unsafe fn label(cb: vk::CommandBuffer, op: Op, info: *const vk::DebugUtilsLabelEXT<'_>) {
-    guard(|| {
-        // SAFETY: as the caller promises.
-        unsafe {
-            let Some(state) = command_buffers::state(cb) else {
-                return;
-            };
-            let text = text_id(state.device.recorder, info);
-            if state.is_recorded() {
-                state.push(Command::new(op, NO_QUERY, [text.0, 0, 0, 0]));
-            }
-        }
-    });
+/// Returns the edge of a label and the id of its text; an end has no text. A start label starts the recorder.
+fn edge(recorder: &Recorder, label: &Label<'_>) -> (LabelEdge, ids::Text) {
+    match label {
+        Label::Begin(text) => (LabelEdge::Begin, recorder.text(text)),
+        Label::End => (LabelEdge::End, ids::Text::NONE),
+        Label::Instant(text) => (LabelEdge::Instant, recorder.text(text)),
+    }
 }
 
-/// The id of a label's text; none where there is no label.
+/// Records a label of a command buffer.
 ///
 /// # Safety
-/// `info` is null or a valid label.
-unsafe fn text_id(recorder: &Recorder, info: *const vk::DebugUtilsLabelEXT<'_>) -> ids::Text {
-    if info.is_null() {
-        return ids::Text::NONE;
-    }
+/// The program's own call on the command buffer.
+pub unsafe fn label_command_buffer(handle: vk::CommandBuffer, label: &Label<'_>) {
     // SAFETY: as the caller promises.
-    recorder.text(&unsafe { text_at((*info).p_label_name) })
-}
-
-macro_rules! command_label {
-    ($name:ident, $function:ident, $op:expr) => {
-        pub unsafe extern "system" fn $name(
-            cb: vk::CommandBuffer,
-            info: *const vk::DebugUtilsLabelEXT<'_>,
-        ) {
-            // SAFETY: the program's own call. A driver without debug utils has no such function.
-            unsafe {
-                label(cb, $op, info);
-                if let Some((_, call)) = devices::with(cb, |f| f.$function) {
-                    call(cb, info);
-                }
-            }
-        }
+    let Some(state) = (unsafe { command_buffers::state(handle) }) else {
+        return;
     };
-}
-
-command_label!(cmd_begin_label, cmd_begin_debug_utils_label, Op::LabelBegin);
-command_label!(
-    cmd_insert_label,
-    cmd_insert_debug_utils_label,
-    Op::LabelInstant
-);
-
-pub unsafe extern "system" fn cmd_end_label(cb: vk::CommandBuffer) {
-    // SAFETY: as for `command_label`.
-    unsafe {
-        label(cb, Op::LabelEnd, std::ptr::null());
-        if let Some((_, call)) = devices::with(cb, |f| f.cmd_end_debug_utils_label) {
-            call(cb);
-        }
+    let (edge, text) = edge(state.device.recorder, label);
+    let op = match edge {
+        LabelEdge::Begin => Op::LabelBegin,
+        LabelEdge::End => Op::LabelEnd,
+        LabelEdge::Instant => Op::LabelInstant,
+    };
+    if state.is_recorded() {
+        state.push(Command::new(op, NO_QUERY, [text.0, 0, 0, 0]));
     }
 }
 
-/// # Safety
-/// The program's own call.
-unsafe fn queue_label(handle: vk::Queue, edge: LabelEdge, info: *const vk::DebugUtilsLabelEXT<'_>) {
-    guard(|| {
-        // SAFETY: as the caller promises.
-        unsafe {
-            let Some(device) = devices::of(handle) else {
-                return;
-            };
-            let Some(queue) = device.queue_id(handle) else {
-                return;
-            };
-            let text = text_id(device.recorder, info);
-            if device.recorder.recording() {
-                let scope = LabelScope::Queue(queue);
-                device.recorder.write(&CommonEvent::Label {
-                    scope,
-                    edge,
-                    text,
-                    at_ns: monotonic_ns(),
-                });
-            }
-        }
-    });
-}
-
-macro_rules! queue_label {
-    ($name:ident, $function:ident, $edge:expr) => {
-        pub unsafe extern "system" fn $name(
-            queue: vk::Queue,
-            info: *const vk::DebugUtilsLabelEXT<'_>,
-        ) {
-            // SAFETY: as for `command_label`.
-            unsafe {
-                queue_label(queue, $edge, info);
-                if let Some((_, call)) = devices::with(queue, |f| f.$function) {
-                    call(queue, info);
-                }
-            }
-        }
+/// Records a label of a queue.
+pub fn label_queue(device: &Device, handle: vk::Queue, label: &Label<'_>) {
+    let Some(queue) = device.queue_id(handle) else {
+        return;
     };
-}
-
-queue_label!(
-    queue_begin_label,
-    queue_begin_debug_utils_label,
-    LabelEdge::Begin
-);
-queue_label!(
-    queue_insert_label,
-    queue_insert_debug_utils_label,
-    LabelEdge::Instant
-);
-
-pub unsafe extern "system" fn queue_end_label(queue: vk::Queue) {
-    // SAFETY: as for `command_label`.
-    unsafe {
-        queue_label(queue, LabelEdge::End, std::ptr::null());
-        if let Some((_, call)) = devices::with(queue, |f| f.queue_end_debug_utils_label) {
-            call(queue);
-        }
-    }
-}
-
-pub unsafe extern "system" fn set_object_name(
-    handle: vk::Device,
-    info: *const vk::DebugUtilsObjectNameInfoEXT<'_>,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some(device) = devices::of(handle) else {
-            return vk::Result::SUCCESS;
-        };
-        guard(|| {
-            let info = &*info;
-            let name = text_at(info.p_object_name);
-            name_object(device, info.object_type, info.object_handle, &name);
+    let (edge, text) = edge(device.recorder, label);
+    if device.recorder.recording() {
+        device.recorder.write(&CommonEvent::Label {
+            scope: LabelScope::Queue(queue),
+            edge,
+            text,
+            at_ns: monotonic_ns(),
         });
-        match device.functions.set_debug_utils_object_name {
-            Some(call) => call(handle, info),
-            None => vk::Result::SUCCESS,
-        }
     }
 }
 
@@ -163,15 +58,15 @@ pub unsafe extern "system" fn set_object_name(
 ///
 /// # Safety
 /// `handle` is a live object of that type, to which the calling thread has the access that naming it demands.
-unsafe fn name_object(device: &Device, kind: vk::ObjectType, handle: u64, name: &str) {
+pub unsafe fn name_object(device: &Device, kind: vk::ObjectType, handle: u64, name: &str) {
     let object = match kind {
         vk::ObjectType::PIPELINE => device
             .kernels
-            .of(vk::Pipeline::from_raw(handle))
+            .kernel_of(vk::Pipeline::from_raw(handle))
             .map(Object::Kernel),
         vk::ObjectType::SHADER_EXT => device
             .kernels
-            .of_shader(vk::ShaderEXT::from_raw(handle))
+            .kernel_of_shader(vk::ShaderEXT::from_raw(handle))
             .map(Object::Kernel),
         vk::ObjectType::BUFFER => device
             .memory

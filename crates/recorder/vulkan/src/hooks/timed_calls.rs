@@ -1,20 +1,23 @@
-//! Host calls of which nothing but the time is recorded: those of [`crate::api::timed_calls`]'s table.
+//! Hooks of the host calls of which only the time is recorded: those of the table in [`crate::api::timed_calls`].
 
-use crate::api::table::{Pointer, hook_table};
 use crate::api::timed_calls::timed_calls;
-use crate::devices;
+use crate::devices::DEVICES;
 use crate::host_call::HostCallTimer;
 use ash::vk;
 use gapscope_spool::event::HostCallKind;
 use gapscope_spool::hook::guard;
+use gapscope_vulkan_layer::hook_table;
+use gapscope_vulkan_layer::layer::Answer;
+use gapscope_vulkan_layer::table::Pointer;
 
 macro_rules! hooks {
     ($($hook:ident $($name:literal)+ ($($argument:ident: $type:ty),*) = $kind:expr;)+) => {
         $(pub unsafe extern "system" fn $hook(handle: vk::Device $(, $argument: $type)*) -> vk::Result {
             // SAFETY: the program's own call.
             unsafe {
-                let Some((device, call)) = devices::with(handle, |f| f.timed_calls.$hook) else {
-                    return vk::Result::ERROR_INITIALIZATION_FAILED;
+                let found = DEVICES.get(handle).and_then(|device| Some((device, device.timed_calls.$hook?)));
+                let Some((device, call)) = found else {
+                    return Answer::UNKNOWN;
                 };
                 let timer = HostCallTimer::start(device.recorder);
                 let result = call(handle $(, $argument)*);

@@ -1,4 +1,4 @@
-//! Copies, fills and updates.
+//! Records copies from and to images.
 
 use crate::api::arguments::slice;
 use crate::command_buffer::CommandBuffer;
@@ -7,13 +7,10 @@ use ash::vk;
 use gapscope_spool::event::{Command, Op};
 use gapscope_spool::ids::Buffer;
 
-/// Instead of a buffer: an image is copied.
+/// Stands for a buffer where an image is copied.
 const IMAGE: Buffer = Buffer::NONE;
-/// Instead of a buffer: the command has the data itself.
-const COMMAND: Buffer = Buffer::NONE;
-
-/// Writes a transfer; `bytes` is `None` where its size is not known.
-fn transfer(
+/// Records a transfer; `bytes` is `None` where its size is not known.
+pub fn transfer(
     state: &mut CommandBuffer,
     op: Op,
     query: u32,
@@ -30,92 +27,6 @@ fn transfer(
     ));
 }
 
-pub unsafe extern "system" fn copy_buffer(
-    cb: vk::CommandBuffer,
-    from: vk::Buffer,
-    to: vk::Buffer,
-    count: u32,
-    regions: *const vk::BufferCopy,
-) {
-    command!(
-        cb,
-        cmd_copy_buffer(from, to, count, regions),
-        |state| state.start_timing(),
-        |state, query| {
-            let bytes = slice(regions, count).iter().map(|r| r.size).sum();
-            let memory = &state.device.memory;
-            let (from, to) = (memory.buffer_id(from), memory.buffer_id(to));
-            transfer(state, Op::CopyBuffer, query, Some(bytes), from, to);
-        }
-    );
-}
-
-pub unsafe extern "system" fn copy_buffer2(
-    cb: vk::CommandBuffer,
-    info: *const vk::CopyBufferInfo2<'_>,
-) {
-    command!(
-        cb,
-        cmd_copy_buffer2(info),
-        |state| state.start_timing(),
-        |state, query| {
-            let info = &*info;
-            let bytes = slice(info.p_regions, info.region_count)
-                .iter()
-                .map(|r| r.size)
-                .sum();
-            let from = state.device.memory.buffer_id(info.src_buffer);
-            let to = state.device.memory.buffer_id(info.dst_buffer);
-            transfer(state, Op::CopyBuffer, query, Some(bytes), from, to);
-        }
-    );
-}
-
-pub unsafe extern "system" fn fill_buffer(
-    cb: vk::CommandBuffer,
-    buffer: vk::Buffer,
-    offset: u64,
-    size: u64,
-    data: u32,
-) {
-    command!(
-        cb,
-        cmd_fill_buffer(buffer, offset, size, data),
-        |state| state.start_timing(),
-        |state, query| {
-            let bytes = match size {
-                // To the end of the buffer, rounded down to whole words.
-                vk::WHOLE_SIZE => state
-                    .device
-                    .memory
-                    .buffer_bytes(buffer)
-                    .map(|all| all.saturating_sub(offset) & !3),
-                size => Some(size),
-            };
-            let to = state.device.memory.buffer_id(buffer);
-            transfer(state, Op::FillBuffer, query, bytes, COMMAND, to);
-        }
-    );
-}
-
-pub unsafe extern "system" fn update_buffer(
-    cb: vk::CommandBuffer,
-    buffer: vk::Buffer,
-    offset: u64,
-    size: u64,
-    data: *const std::ffi::c_void,
-) {
-    command!(
-        cb,
-        cmd_update_buffer(buffer, offset, size, data),
-        |state| state.start_timing(),
-        |state, query| {
-            let to = state.device.memory.buffer_id(buffer);
-            transfer(state, Op::UpdateBuffer, query, Some(size), COMMAND, to);
-        }
-    );
-}
-
 pub unsafe extern "system" fn copy_image(
     cb: vk::CommandBuffer,
     from: vk::Image,
@@ -127,7 +38,7 @@ pub unsafe extern "system" fn copy_image(
 ) {
     command!(
         cb,
-        cmd_copy_image(from, from_layout, to, to_layout, count, regions),
+        functions.cmd_copy_image(from, from_layout, to, to_layout, count, regions),
         |state| state.start_timing(),
         |state, query| {
             let regions = slice(regions, count).iter();
@@ -144,7 +55,7 @@ pub unsafe extern "system" fn copy_image2(
 ) {
     command!(
         cb,
-        cmd_copy_image2(info),
+        functions.cmd_copy_image2(info),
         |state| state.start_timing(),
         |state, query| {
             let info = &*info;
@@ -166,7 +77,7 @@ pub unsafe extern "system" fn copy_buffer_to_image(
 ) {
     command!(
         cb,
-        cmd_copy_buffer_to_image(from, to, layout, count, regions),
+        functions.cmd_copy_buffer_to_image(from, to, layout, count, regions),
         |state| state.start_timing(),
         |state, query| {
             let from = state.device.memory.buffer_id(from);
@@ -184,7 +95,7 @@ pub unsafe extern "system" fn copy_buffer_to_image2(
 ) {
     command!(
         cb,
-        cmd_copy_buffer_to_image2(info),
+        functions.cmd_copy_buffer_to_image2(info),
         |state| state.start_timing(),
         |state, query| {
             let from = state.device.memory.buffer_id((*info).src_buffer);
@@ -207,7 +118,7 @@ pub unsafe extern "system" fn copy_image_to_buffer(
 ) {
     command!(
         cb,
-        cmd_copy_image_to_buffer(from, layout, to, count, regions),
+        functions.cmd_copy_image_to_buffer(from, layout, to, count, regions),
         |state| state.start_timing(),
         |state, query| {
             let to = state.device.memory.buffer_id(to);
@@ -225,7 +136,7 @@ pub unsafe extern "system" fn copy_image_to_buffer2(
 ) {
     command!(
         cb,
-        cmd_copy_image_to_buffer2(info),
+        functions.cmd_copy_image_to_buffer2(info),
         |state| state.start_timing(),
         |state, query| {
             let to = state.device.memory.buffer_id((*info).dst_buffer);

@@ -1,252 +1,148 @@
-//! Descriptor sets: which buffer ranges kernels can reach.
+//! Keeps which buffer ranges kernels can reach through descriptor sets.
 //!
 //! What a set holds at the moment in which it is bound is an immutable *content*, written once; a later update makes
-//! a new content. So binding it costs two words in the recording. (A set that is updated after it was bound, which needs
-//! `UPDATE_AFTER_BIND`, is recorded as it was when bound.)
+//! a new content. So binding a set costs two words in the command recording. (A set that is updated after it was
+//! bound, which needs `UPDATE_AFTER_BIND`, is recorded as it was when bound.)
 
-use crate::api::arguments::slice;
-use crate::handles::{HandleMap, Handles, lock};
 use crate::objects::memory::Memory;
 use crate::recorder::Recorder;
 use ash::vk;
-use ash::vk::Handle;
 use gapscope_spool::event::{Binding, VulkanEvent};
 use gapscope_spool::ids::{self, BindingContent};
+use gapscope_vulkan_layer::command::PushedDescriptors;
+use gapscope_vulkan_layer::descriptors::{
+    Descriptor, Descriptors, SetContents, SetLayout, Slot, for_each_in_template, for_each_written,
+    is_dynamic,
+};
 use std::borrow::Cow;
-use std::ffi::c_void;
-use std::sync::{Arc, Mutex};
 
-/// The descriptor sets of a device.
-#[derive(Default)]
-pub struct Descriptors {
-    /// The layouts that have dynamic descriptors.
-    layouts: Handles<Arc<[Binding]>>,
-    sets: Handles<Set>,
-    /// The sets of each pool.
-    pools: Mutex<HandleMap<Vec<vk::DescriptorSet>>>,
-    templates: Handles<Arc<[vk::DescriptorUpdateTemplateEntry]>>,
+/// The buffer descriptors of a set, sorted by binding and element: those that have been written, and all dynamic
+/// ones.
+#[derive(Clone, Default)]
+pub struct Bindings {
+    entries: Vec<Binding>,
+    /// The present content; none if it has not been written yet.
+    content: BindingContent,
+    /// How many dynamic offsets the written content needs.
+    dynamic: u32,
 }
 
-impl Descriptors {
-    /// Keeps the dynamic descriptors of a new layout: each takes an offset when a set is bound, written or not.
-    pub fn add_layout(
-        &self,
-        layout: vk::DescriptorSetLayout,
-        bindings: &[vk::DescriptorSetLayoutBinding<'_>],
-    ) {
-        let elements = |binding: &vk::DescriptorSetLayoutBinding<'_>| {
-            let (kind, at) = (binding.descriptor_type, binding.binding);
-            (0..binding.descriptor_count).map(move |element| Binding {
-                binding: at,
+/// The content of a set at one moment.
+#[derive(Clone, Copy, Default)]
+pub struct BoundContent {
+    /// None if the content is not known.
+    pub id: BindingContent,
+    /// How many dynamic offsets the content needs.
+    pub dynamic: u32,
+}
+
+impl SetContents for Bindings {
+    type Context = Memory;
+    type Kept = Binding;
+
+    /// Adds the dynamic descriptors: each takes an offset when a set is bound, written or not.
+    fn new(layout: &SetLayout) -> Bindings {
+        let dynamic = layout.bindings.iter().filter(|b| is_dynamic(b.kind));
+        let entries = dynamic.flat_map(|binding| {
+            (0..binding.count).map(|element| Binding {
+                binding: binding.number,
                 element,
                 buffer: ids::Buffer::NONE,
                 offset: 0,
                 bytes: 0,
-                kind: kind.as_raw() as u32,
+                kind: binding.kind.as_raw() as u32,
             })
-        };
-        let dynamic = bindings
-            .iter()
-            .filter(|binding| is_dynamic(binding.descriptor_type));
-        let mut entries: Vec<_> = dynamic.flat_map(elements).collect();
-        if !entries.is_empty() {
-            entries.sort_by_key(|entry| (entry.binding, entry.element));
-            self.layouts.insert(layout.as_raw(), entries.into());
-        }
-    }
-
-    pub fn remove_layout(&self, layout: vk::DescriptorSetLayout) {
-        self.layouts.remove(layout.as_raw());
-    }
-
-    pub fn add(
-        &self,
-        pool: vk::DescriptorPool,
-        layouts: &[vk::DescriptorSetLayout],
-        made: &[vk::DescriptorSet],
-    ) {
-        for (set, layout) in made.iter().zip(layouts) {
-            let dynamic = self.layouts.get(layout.as_raw());
-            let entries = dynamic.map_or_else(Vec::new, |entries| entries.to_vec());
-            let new = Set {
-                entries,
-                ..Set::default()
-            };
-            self.sets.insert(set.as_raw(), new);
-        }
-        lock(&self.pools)
-            .entry(pool.as_raw())
-            .or_default()
-            .extend(made);
-    }
-
-    pub fn free(&self, pool: vk::DescriptorPool, freed: &[vk::DescriptorSet]) {
-        self.forget(freed);
-        if let Some(members) = lock(&self.pools).get_mut(&pool.as_raw()) {
-            members.retain(|set| !freed.contains(set));
-        }
-    }
-
-    /// A pool was reset or destroyed, and its sets with it.
-    pub fn forget_pool(&self, pool: vk::DescriptorPool) {
-        let members = lock(&self.pools).remove(&pool.as_raw());
-        self.forget(&members.unwrap_or_default());
-    }
-
-    fn forget(&self, sets: &[vk::DescriptorSet]) {
-        for set in sets {
-            self.sets.remove(set.as_raw());
-        }
-    }
-
-    pub fn with<R>(&self, set: vk::DescriptorSet, work: impl FnOnce(&mut Set) -> R) -> Option<R> {
-        self.sets.with(set.as_raw(), work)
-    }
-
-    pub fn copy(&self, copy: &vk::CopyDescriptorSet<'_>) {
-        let elements = copy.src_array_element..copy.src_array_element + copy.descriptor_count;
-        let wanted = |e: &&Binding| e.binding == copy.src_binding && elements.contains(&e.element);
-        let from: Option<Vec<Binding>> = self.with(copy.src_set, |set| {
-            set.entries.iter().filter(wanted).copied().collect()
         });
-        self.with(copy.dst_set, |set| {
-            set.take_over(copy, &from.unwrap_or_default());
-        });
+        Bindings {
+            entries: entries.collect(),
+            ..Bindings::default()
+        }
     }
 
-    pub fn add_template(
-        &self,
-        template: vk::DescriptorUpdateTemplate,
-        entries: &[vk::DescriptorUpdateTemplateEntry],
-    ) {
-        self.templates.insert(template.as_raw(), entries.into());
-    }
-
-    pub fn remove_template(&self, template: vk::DescriptorUpdateTemplate) {
-        self.templates.remove(template.as_raw());
-    }
-
-    pub fn template(
-        &self,
-        template: vk::DescriptorUpdateTemplate,
-    ) -> Option<Arc<[vk::DescriptorUpdateTemplateEntry]>> {
-        self.templates.get(template.as_raw())
-    }
-}
-
-/// Buffer descriptors, sorted by binding and element: those that have been written, and all dynamic ones.
-#[derive(Clone, Default)]
-pub struct Set {
-    entries: Vec<Binding>,
-    /// The content as it is now; none: not written yet.
-    content: BindingContent,
-    /// Dynamic offsets that the written content needs.
-    dynamic: u32,
-}
-
-/// What a set holds at one moment.
-#[derive(Clone, Copy, Default)]
-pub struct Content {
-    /// None: unknown.
-    pub id: BindingContent,
-    /// Dynamic offsets that it needs.
-    pub dynamic: u32,
-}
-
-fn is_buffer(kind: vk::DescriptorType) -> bool {
-    use vk::DescriptorType as T;
-    matches!(
-        kind,
-        T::UNIFORM_BUFFER
-            | T::STORAGE_BUFFER
-            | T::UNIFORM_BUFFER_DYNAMIC
-            | T::STORAGE_BUFFER_DYNAMIC
-    )
-}
-
-fn is_dynamic(kind: vk::DescriptorType) -> bool {
-    matches!(
-        kind,
-        vk::DescriptorType::UNIFORM_BUFFER_DYNAMIC | vk::DescriptorType::STORAGE_BUFFER_DYNAMIC
-    )
-}
-
-impl Set {
-    fn put(
+    fn write(
         &mut self,
         memory: &Memory,
+        slot: Slot,
         kind: vk::DescriptorType,
-        binding: u32,
-        element: u32,
-        info: &vk::DescriptorBufferInfo,
+        descriptor: Descriptor,
     ) {
+        if let Descriptor::Buffer {
+            buffer,
+            offset,
+            range,
+        } = descriptor
+        {
+            let entry = Binding {
+                binding: slot.binding,
+                element: slot.element,
+                buffer: memory.buffer_id(buffer),
+                offset,
+                bytes: range,
+                kind: kind.as_raw() as u32,
+            };
+            self.set(slot, Some(entry));
+        }
+    }
+
+    fn get(&self, slot: Slot) -> Option<Binding> {
+        self.find(slot).ok().map(|at| self.entries[at])
+    }
+
+    fn set(&mut self, slot: Slot, kept: Option<Binding>) {
         self.content = BindingContent::NONE;
-        let found = self
-            .entries
-            .binary_search_by_key(&(binding, element), |e| (e.binding, e.element));
-        let entry = Binding {
-            binding,
-            element,
-            buffer: memory.buffer_id(info.buffer),
-            offset: info.offset,
-            bytes: info.range,
-            kind: kind.as_raw() as u32,
-        };
-        match found {
-            Ok(at) => self.entries[at] = entry,
-            Err(at) => self.entries.insert(at, entry),
+        let entry = kept.map(|entry| Binding {
+            binding: slot.binding,
+            element: slot.element,
+            ..entry
+        });
+        match (self.find(slot), entry) {
+            (Ok(at), Some(entry)) => self.entries[at] = entry,
+            (Err(at), Some(entry)) => self.entries.insert(at, entry),
+            (Ok(at), None) => {
+                self.entries.remove(at);
+            }
+            (Err(_), None) => {}
         }
     }
+}
 
-    /// # Safety
-    /// `write` is a valid VkWriteDescriptorSet.
-    pub unsafe fn write(&mut self, memory: &Memory, write: &vk::WriteDescriptorSet<'_>) {
-        if !is_buffer(write.descriptor_type) {
-            return;
-        }
-        // SAFETY: as the caller promises, buffer descriptors come in that array.
-        let infos = unsafe { slice(write.p_buffer_info, write.descriptor_count) };
-        for (element, info) in (write.dst_array_element..).zip(infos) {
-            self.put(
-                memory,
-                write.descriptor_type,
-                write.dst_binding,
-                element,
-                info,
-            );
-        }
+impl Bindings {
+    /// Returns where the entry of a slot is, or would be inserted.
+    fn find(&self, slot: Slot) -> Result<usize, usize> {
+        self.entries
+            .binary_search_by_key(&(slot.binding, slot.element), |e| (e.binding, e.element))
     }
 
+    /// Adds descriptors that a command buffer pushes.
+    ///
     /// # Safety
-    /// `data` holds what the template's entries say.
-    pub unsafe fn write_template(
+    /// They are the program's, during its call.
+    pub unsafe fn push(
         &mut self,
         memory: &Memory,
-        template: &[vk::DescriptorUpdateTemplateEntry],
-        data: *const c_void,
+        known: &Descriptors<Bindings>,
+        descriptors: PushedDescriptors<'_>,
     ) {
-        for entry in template.iter().filter(|e| is_buffer(e.descriptor_type)) {
-            for index in 0..entry.descriptor_count {
-                // SAFETY: as the caller promises; the data need not be aligned.
-                let info = unsafe {
-                    data.cast::<u8>()
-                        .add(entry.offset + index as usize * entry.stride)
-                        .cast::<vk::DescriptorBufferInfo>()
-                        .read_unaligned()
-                };
-                self.put(
-                    memory,
-                    entry.descriptor_type,
-                    entry.dst_binding,
-                    entry.dst_array_element + index,
-                    &info,
-                );
+        let mut write = |slot, kind, descriptor| self.write(memory, slot, kind, descriptor);
+        // SAFETY: as the caller promises.
+        unsafe {
+            match descriptors {
+                PushedDescriptors::Writes(writes) => {
+                    for one in writes {
+                        for_each_written(None, one, &mut write);
+                    }
+                }
+                PushedDescriptors::Template(template, data) => {
+                    if let Some(template) = known.template(template) {
+                        for_each_in_template(None, &template, data, write);
+                    }
+                }
             }
         }
     }
 
-    /// The content as it is now, which is written unless that has been done.
-    pub fn content(&mut self, recorder: &Recorder) -> Content {
+    /// Returns the present content, and writes it unless that has been done.
+    pub fn content(&mut self, recorder: &Recorder) -> BoundContent {
         if self.content == BindingContent::NONE {
             self.content = recorder.ids.content.next();
             let kinds = self.entries.iter().map(|entry| entry.kind as i32);
@@ -258,25 +154,9 @@ impl Set {
                 entries,
             });
         }
-        Content {
+        BoundContent {
             id: self.content,
             dynamic: self.dynamic,
         }
-    }
-
-    /// Takes over the descriptors that a copy names, which another set holds.
-    fn take_over(&mut self, copy: &vk::CopyDescriptorSet<'_>, from: &[Binding]) {
-        for entry in from {
-            let element = entry.element - copy.src_array_element + copy.dst_array_element;
-            self.entries
-                .retain(|e| (e.binding, e.element) != (copy.dst_binding, element));
-            self.entries.push(Binding {
-                binding: copy.dst_binding,
-                element,
-                ..*entry
-            });
-        }
-        self.entries.sort_by_key(|e| (e.binding, e.element));
-        self.content = BindingContent::NONE;
     }
 }

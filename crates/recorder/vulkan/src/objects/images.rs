@@ -1,4 +1,4 @@
-//! Images: how many bytes a texel has, so that copies have a size.
+//! Keeps how many bytes a texel of an image has, so that copies have a size.
 
 use crate::handles::Handles;
 use ash::vk;
@@ -19,8 +19,8 @@ impl Images {
         self.0.remove(image.as_raw());
     }
 
-    /// Bytes that copying these extents (with their layers) from or to an image moves; `None` where its format has no
-    /// fixed texel size, or the image is not ours to know, such as a swapchain's.
+    /// Returns how many bytes a copy of these extents (with their layers) from or to an image moves; `None` where its
+    /// format has no fixed texel size, or the image is not known, such as a swapchain's.
     pub fn copied_bytes(
         &self,
         image: vk::Image,
@@ -39,7 +39,8 @@ impl Images {
     }
 }
 
-/// Bytes of a texel of an uncompressed colour format (Vulkan, "Compatible Formats"); the numbers are VkFormat's.
+/// Returns the bytes of a texel of an uncompressed colour format (Vulkan, "Compatible Formats"); the numbers are
+/// VkFormat's.
 fn texel_bytes(format: vk::Format) -> Option<u64> {
     Some(match format.as_raw() {
         1 | 9..=15 => 1,

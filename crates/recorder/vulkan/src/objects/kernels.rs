@@ -1,6 +1,6 @@
-//! Shader modules, compute pipelines and shader objects: what kernels are.
+//! Keeps shader modules, compute pipelines and shader objects, and writes the kernels that they are.
 
-use crate::api::arguments::{find, slice, text_at};
+use crate::api::arguments::{self, inline_code, slice, text_at};
 use crate::handles::{Handles, lock};
 use crate::objects::spirv::{self, Description};
 use crate::recorder::Recorder;
@@ -10,7 +10,6 @@ use gapscope_spool::event::{CommonEvent, Object, SourceFormat};
 use gapscope_spool::ids;
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::ffi::c_void;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +20,7 @@ struct Module {
     name: String,
 }
 
-/// Hashes of sources that have been written.
+/// The hashes of sources that have been written.
 static WRITTEN: Mutex<Option<HashSet<[u8; 16]>>> = Mutex::new(None);
 
 /// The kernels of a device.
@@ -43,13 +42,13 @@ impl Kernels {
         }
     }
 
-    /// The kernel of a pipeline; `None` where it is not known, as of graphics pipelines.
-    pub fn of(&self, pipeline: vk::Pipeline) -> Option<ids::Kernel> {
+    /// Returns the kernel of a pipeline; `None` where it is not known, as of graphics pipelines.
+    pub fn kernel_of(&self, pipeline: vk::Pipeline) -> Option<ids::Kernel> {
         self.pipelines.get(pipeline.as_raw())
     }
 
-    /// The kernel of a shader object; `None` where it is not known, as of other stages.
-    pub fn of_shader(&self, shader: vk::ShaderEXT) -> Option<ids::Kernel> {
+    /// Returns the kernel of a shader object; `None` where it is not known, as of other stages.
+    pub fn kernel_of_shader(&self, shader: vk::ShaderEXT) -> Option<ids::Kernel> {
         self.shaders.get(shader.as_raw())
     }
 
@@ -61,7 +60,7 @@ impl Kernels {
         self.modules.remove(handle.as_raw());
     }
 
-    /// Names a module: the source of kernels that are made from now on.
+    /// Names a module, which is the source of kernels that are made from now on.
     pub fn name_module(&self, handle: vk::ShaderModule, name: &str) {
         self.modules
             .with(handle.as_raw(), |module| name.clone_into(&mut module.name));
@@ -102,7 +101,7 @@ impl Kernels {
             let module = self
                 .modules
                 .get(stage.module.as_raw())
-                .or_else(|| self.inline_module(stage.p_next));
+                .or_else(|| inline_code(stage).map(|code| self.describe(code)));
             (
                 module,
                 text_at(stage.p_name),
@@ -174,49 +173,23 @@ impl Kernels {
     pub fn remove_pipeline(&self, handle: vk::Pipeline) {
         self.pipelines.remove(handle.as_raw());
     }
-
-    /// Since maintenance5, a pipeline's code may be in its own chain.
-    ///
-    /// # Safety
-    /// `chain` is a valid pNext chain.
-    unsafe fn inline_module(&self, chain: *const c_void) -> Option<Module> {
-        let kind = vk::StructureType::SHADER_MODULE_CREATE_INFO;
-        // SAFETY: as the caller promises; the code is valid during the call.
-        unsafe {
-            let info = find::<vk::ShaderModuleCreateInfo<'_>>(chain, kind)?;
-            Some(self.describe(slice(info.p_code, (info.code_size / 4) as u32)))
-        }
-    }
 }
 
-/// Specialisation constants as `id:hex`, joined by commas, in the order of their ids.
+/// Returns specialisation constants as `id:hex`, joined by commas, in the order of their ids.
 ///
 /// # Safety
 /// A non-null pointer is a valid VkSpecializationInfo.
 unsafe fn specialisation(info: *const vk::SpecializationInfo<'_>) -> String {
+    // SAFETY: as the caller promises.
+    let mut constants: Vec<_> = unsafe { arguments::specialisation(info) }.collect();
+    constants.sort_by_key(|(id, _)| *id);
     let mut text = String::new();
-    // SAFETY: as the caller promises; entries outside the data are passed over.
-    unsafe {
-        if info.is_null() {
-            return text;
-        }
-        let data = slice((*info).p_data.cast::<u8>(), (*info).data_size as u32);
-        let mut entries = slice((*info).p_map_entries, (*info).map_entry_count).to_vec();
-        entries.sort_by_key(|entry| entry.constant_id);
-        for entry in entries {
-            let start = entry.offset as usize;
-            let Some(value) = start
-                .checked_add(entry.size)
-                .and_then(|end| data.get(start..end))
-            else {
-                continue;
-            };
-            let separator = if text.is_empty() { "" } else { "," };
-            let _ = write!(text, "{separator}{}:", entry.constant_id);
-            value.iter().for_each(|byte| {
-                let _ = write!(text, "{byte:02x}");
-            });
-        }
+    for (id, value) in constants {
+        let separator = if text.is_empty() { "" } else { "," };
+        let _ = write!(text, "{separator}{id}:");
+        value.iter().for_each(|byte| {
+            let _ = write!(text, "{byte:02x}");
+        });
     }
     text
 }

@@ -1,4 +1,4 @@
-//! Device memory and buffers.
+//! Keeps device memory and buffers, and writes their events.
 
 use crate::handles::Handles;
 use crate::recorder::Recorder;
@@ -37,7 +37,7 @@ impl Memory {
         }
     }
 
-    /// The id of a buffer; none where it is not known.
+    /// Returns the id of a buffer; none where it is not known.
     pub fn buffer_id(&self, buffer: vk::Buffer) -> ids::Buffer {
         let id = self.buffers.with(buffer.as_raw(), |b| b.id);
         id.unwrap_or_default()
@@ -67,7 +67,7 @@ impl Memory {
         }
     }
 
-    /// A buffer got its memory.
+    /// Writes that a buffer got its memory.
     pub fn bind_buffer(&self, buffer: vk::Buffer, memory: vk::DeviceMemory, offset: u64) {
         let (Some(buffer), Some(memory)) = (
             self.buffers.get(buffer.as_raw()),

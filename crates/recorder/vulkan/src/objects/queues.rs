@@ -1,4 +1,4 @@
-//! Queues that the program has asked for.
+//! Keeps the queues that the program has asked for.
 
 use crate::handles::HandleMap;
 use ash::vk;
@@ -25,8 +25,7 @@ impl Queues {
     /// Keeps a queue, made by `make`, unless it is known.
     pub fn add(&self, handle: vk::Queue, make: impl FnOnce() -> Option<Queue>) {
         let mut queues = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if handle != vk::Queue::null()
-            && !queues.contains_key(&handle.as_raw())
+        if !queues.contains_key(&handle.as_raw())
             && let Some(queue) = make()
         {
             queues.insert(handle.as_raw(), queue);

@@ -1,4 +1,4 @@
-//! Semaphores, binary and timeline.
+//! Keeps binary and timeline semaphores.
 
 use crate::handles::Handles;
 use ash::vk;
@@ -10,7 +10,7 @@ use gapscope_spool::ids;
 pub struct Semaphore {
     pub id: ids::Semaphore,
     pub timeline: bool,
-    /// The greatest value that a submission gives it.
+    /// The greatest value that a submission gives the semaphore.
     pub last_value: u64,
 }
 
@@ -27,25 +27,25 @@ impl Semaphores {
         self.0.remove(handle.as_raw())
     }
 
-    /// A submission gives a timeline semaphore this value.
+    /// Notes the value that a submission gives a timeline semaphore.
     pub fn will_reach(&self, handle: vk::Semaphore, value: u64) {
         self.0.with(handle.as_raw(), |semaphore| {
             semaphore.last_value = semaphore.last_value.max(value);
         });
     }
 
-    /// Whether all that was submitted has signalled a semaphore that now has this value.
+    /// Returns whether all that was submitted has signalled a semaphore that now has this value.
     pub fn is_done(&self, handle: vk::Semaphore, value: u64) -> bool {
         let known = self.0.get(handle.as_raw());
         known.is_none_or(|semaphore| value >= semaphore.last_value)
     }
 
-    /// A semaphore with a value that a call gives for it.
+    /// Returns a semaphore with a value that a call gives for it.
     pub fn with_value(&self, handle: vk::Semaphore, value: u64) -> Option<SemaphoreValue> {
         let known = self.0.get(handle.as_raw())?;
         Some(SemaphoreValue {
             semaphore: known.id,
-            // Programs may give a value for a binary semaphore, which means nothing.
+            // A program may give a value for a binary semaphore, which means nothing.
             value: if known.timeline { value } else { 0 },
         })
     }

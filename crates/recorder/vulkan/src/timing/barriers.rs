@@ -1,4 +1,4 @@
-//! Barriers that the layer adds.
+//! Records the barriers that the layer adds.
 
 use crate::api::functions::DeviceFunctions;
 use ash::vk;
@@ -19,7 +19,7 @@ pub unsafe fn to_host(functions: &DeviceFunctions, cb: vk::CommandBuffer) {
     unsafe { record(functions, cb, stages, &barrier) };
 }
 
-/// What follows starts when everything before has ended.
+/// Lets what follows start only when everything before has ended.
 ///
 /// # Safety
 /// As [`to_host`].

@@ -1,11 +1,12 @@
-//! Command buffers of ours around one that may run twice at once: inner timestamps would overwrite each other.
+//! Makes command buffers of the layer around one that may run twice at once, whose inner timestamps would overwrite
+//! each other.
 
 use crate::api::families::Delivery;
 use crate::api::loader::SetDeviceLoaderData;
 use crate::handles::{HandleMap, lock};
 use crate::timing::barriers;
+use crate::timing::command_recording::Timing;
 use crate::timing::queries::Queries;
-use crate::timing::recording::Timing;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::ids;
@@ -45,7 +46,7 @@ impl Brackets {
         }
     }
 
-    /// A bracket for a queue family; `None` where the family cannot be timed that way.
+    /// Returns a bracket for a queue family; `None` where the family cannot be timed that way.
     pub fn take(&self, family: u32, delivery: Delivery) -> Option<Bracket> {
         if delivery == Delivery::None {
             return None;
@@ -109,14 +110,14 @@ impl Brackets {
                 return None;
             }
             for cb in pair {
-                // Without it the handle lacks the dispatch table.
+                // Without this call the handle lacks the dispatch table.
                 if let Some(set) = self.set_loader_data {
                     let _ = set(f.device, cb.as_raw() as *mut std::ffi::c_void);
                 }
             }
             let [before, after] = pair;
             let mut chunk = self.queries.take(true)?;
-            // They are submitted again once their results have arrived. Layers below may learn that they are no longer
+            // The pair is submitted again once its results have arrived. Layers below may learn that it is no longer
             // pending only from a fence of the program's, perhaps later.
             let begin = vk::CommandBufferBeginInfo::default()
                 .flags(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE);

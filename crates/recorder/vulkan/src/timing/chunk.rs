@@ -4,7 +4,7 @@ use crate::api::functions::DeviceFunctions;
 use crate::timing::result_buffer::ResultBuffer;
 use ash::vk;
 
-/// Bytes of a result: value and availability.
+/// The bytes of a result: value and availability.
 pub const RESULT_BYTES: u64 = 16;
 
 /// A range of queries of a slab.
@@ -12,10 +12,10 @@ pub const RESULT_BYTES: u64 = 16;
 pub struct Chunk {
     pub pool: vk::QueryPool,
     mapped: Option<ResultBuffer>,
-    /// First query in the pool.
+    /// The first query, in the pool.
     pub first: u32,
     pub count: u32,
-    /// Its queries have been reset by the host and not been written since.
+    /// Whether the host has reset the queries and nothing has been written since.
     pub reset: bool,
     results: *mut [u64; 2],
 }
@@ -26,11 +26,12 @@ unsafe impl Send for Chunk {}
 // SAFETY: as above.
 unsafe impl Sync for Chunk {}
 impl Chunk {
-    /// All queries of a pool, with the address of their results and the mapped memory, if that is where they are.
+    /// Returns all queries of a pool, with the address of their results and the mapped memory, if that is where they
+    /// are.
     ///
     /// # Safety
     /// `results` has room for `count` results, and lives until the device is destroyed.
-    pub unsafe fn of_pool(
+    pub unsafe fn new(
         pool: vk::QueryPool,
         count: u32,
         results: *mut [u64; 2],
@@ -138,7 +139,7 @@ impl Chunk {
         }
     }
 
-    /// The ticks of a query, when they have arrived.
+    /// Returns the ticks of a query, when they have arrived.
     pub fn ticks(&self, query: u32) -> Option<u64> {
         // SAFETY: the result lies in the chunk's part of the mapping. The availability is read first; the value was
         // written no later by the device.
@@ -158,7 +159,7 @@ impl Chunk {
         }
     }
 
-    /// Offset and length of its results in the slab's memory.
+    /// Returns the offset and length of the results in the slab's memory.
     fn bytes(&self) -> (u64, u64) {
         (
             u64::from(self.first) * RESULT_BYTES,

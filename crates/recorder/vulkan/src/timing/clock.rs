@@ -1,4 +1,4 @@
-//! Samples of the device's and the host's clock at one moment.
+//! Samples the device's and the host's clock at one moment.
 
 use crate::api::functions::DeviceFunctions;
 use crate::recorder::Recorder;
@@ -8,14 +8,14 @@ use gapscope_spool::{HostClock, ids, monotonic_ns};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// The least time between samples.
-const INTERVAL_NS: i64 = 20_000_000;
+const MIN_SAMPLE_INTERVAL_NS: i64 = 20_000_000;
 
-/// How the clocks of a device are read.
+/// The clocks of a device.
 pub struct Clock {
     recorder: &'static Recorder,
     functions: &'static DeviceFunctions,
     device: ids::Device,
-    /// The host clock that the driver reads together with the device's; `None`: it cannot.
+    /// The host clock that the driver reads together with the device's; `None` if it reads none.
     domain: Option<vk::TimeDomainEXT>,
     last_ns: AtomicI64,
 }
@@ -42,7 +42,9 @@ impl Clock {
 
     /// Writes a sample when the last one is old enough.
     pub fn sample_if_due(&self) {
-        if self.domain.is_some() && monotonic_ns() - self.last_ns.load(Relaxed) >= INTERVAL_NS {
+        if self.domain.is_some()
+            && monotonic_ns() - self.last_ns.load(Relaxed) >= MIN_SAMPLE_INTERVAL_NS
+        {
             self.sample();
         }
     }
@@ -87,8 +89,8 @@ impl Clock {
     }
 }
 
-/// The offset from CLOCK_MONOTONIC_RAW to CLOCK_MONOTONIC now, with its error bound: the best of several readings of
-/// one clock between two of the other.
+/// Returns the offset from CLOCK_MONOTONIC_RAW to CLOCK_MONOTONIC now, with its error bound: the best of several
+/// readings of one clock between two of the other.
 fn raw_to_monotonic() -> (i64, u64) {
     let raw = || HostClock::MonotonicRaw.now_ns();
     (0..5)

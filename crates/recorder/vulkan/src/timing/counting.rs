@@ -1,8 +1,8 @@
-//! Performance queries around what command buffers do, where the user asked for counters.
+//! Puts performance queries around what command buffers do, where the user asked for counters.
 //!
-//! A query counts from the first command of a primary command buffer that acts to its end. It is not used for one that may run twice at
-//! once, and what one has counted is dropped where a secondary command buffer or a suspended rendering comes between: queries must not be
-//! active there.
+//! A query counts from the first command of a primary command buffer that acts to its end. A command buffer that may
+//! run twice at once has none, and what was counted is dropped where a secondary command buffer or a suspended
+//! rendering comes between, as queries must not be active there.
 
 use crate::api::families::{Delivery, Families};
 use crate::api::functions::DeviceFunctions;
@@ -18,50 +18,50 @@ use std::borrow::Cow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// Queries of a pool.
-const POOL: u32 = 64;
+/// How many queries a pool has.
+const POOL_QUERIES: u32 = 64;
 /// Results that are not there after so many looks at finished work never come.
-const MOST_LOOKS: u32 = 25;
+const MAX_LOOKS: u32 = 25;
 
 /// The performance queries of a device.
 pub struct CounterQueries {
     functions: &'static DeviceFunctions,
     recorder: &'static Recorder,
-    /// By the number of the family.
+    /// The counters of each queue family, by its number.
     families: Vec<Option<FamilyCounters>>,
     state: Mutex<State>,
-    /// Nobody waits for results any more.
+    /// Whether nobody waits for results any more.
     silent: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
     pools: Vec<vk::QueryPool>,
-    /// By family: queries that nobody uses.
+    /// The unused queries, each with its family.
     free: Vec<(u32, vk::QueryPool, u32)>,
     refused: bool,
 }
 
-/// A query of one recording.
+/// A query of one command recording.
 pub struct Counting {
     queries: &'static CounterQueries,
     family: u32,
     pool: vk::QueryPool,
     query: u32,
-    /// It does not count all of the command buffer.
+    /// Whether the query does not count all of the command buffer.
     partial: bool,
-    /// It may have been written since it was reset.
+    /// Whether the query may have been written since it was reset.
     written: AtomicBool,
     looks: AtomicU32,
-    /// Its results, once they are there.
+    /// The results, once they have arrived.
     results: Mutex<Vec<u64>>,
 }
 
 impl CounterQueries {
-    /// Takes the profiling lock of a device that has performance queries, and says what is counted.
+    /// Takes the profiling lock of a device that has performance queries, and writes what is counted.
     ///
     /// # Errors
-    /// Nothing can be counted, for this reason.
+    /// Returns the reason why nothing can be counted.
     ///
     /// # Safety
     /// The device was made with the feature; `get` belongs to the next layer.
@@ -111,18 +111,18 @@ impl CounterQueries {
         })
     }
 
-    /// The device or the process ends: what is there by now is all that comes.
+    /// Stops waiting: the device or the process ends, and no more results come.
     pub fn stop_waiting(&self) {
         self.silent.store(true, Relaxed);
     }
 
-    fn of(&self, family: u32) -> Option<&FamilyCounters> {
+    fn counters_of(&self, family: u32) -> Option<&FamilyCounters> {
         self.families.get(family as usize)?.as_ref()
     }
 
-    /// A query that has been reset. `None`: the family counts nothing, or the driver gives no more.
+    /// Returns a query that has been reset, or `None` if the family counts nothing or the driver gives no more.
     pub fn take(&'static self, family: u32) -> Option<Counting> {
-        let counters = self.of(family)?;
+        let counters = self.counters_of(family)?;
         let mut state = lock(&self.state);
         let at = state.free.iter().position(|(of, ..)| *of == family);
         let (_, pool, query) = match at {
@@ -138,7 +138,7 @@ impl CounterQueries {
                     return None;
                 };
                 state.pools.push(pool);
-                let others = (1..POOL).map(|query| (family, pool, query));
+                let others = (1..POOL_QUERIES).map(|query| (family, pool, query));
                 state.free.extend(others);
                 (family, pool, 0)
             }
@@ -165,7 +165,7 @@ impl CounterQueries {
             .counter_indices(&counters.indices);
         let info = vk::QueryPoolCreateInfo::default()
             .query_type(vk::QueryType::PERFORMANCE_QUERY_KHR)
-            .query_count(POOL)
+            .query_count(POOL_QUERIES)
             .push_next(&mut performance);
         let mut pool = vk::QueryPool::null();
         let create = self.functions.create_query_pool?;
@@ -212,7 +212,7 @@ impl Counting {
         }
     }
 
-    /// Ends it before its command buffer does: what it counts is not used.
+    /// Ends the query before its command buffer ends: what it counts is not used.
     ///
     /// # Safety
     /// As [`Self::begin`].
@@ -239,7 +239,7 @@ impl Counting {
         }
     }
 
-    /// Prepares it for an execution.
+    /// Prepares the query for an execution.
     ///
     /// # Safety
     /// It is not pending.
@@ -252,10 +252,10 @@ impl Counting {
         }
     }
 
-    /// Whether nobody need wait for its results any longer, once its command buffer has finished.
+    /// Returns whether nobody need wait for the results any longer, once the command buffer has finished.
     pub fn has_arrived(&self) -> bool {
         self.partial || self.queries.silent.load(Relaxed) || self.ask() || {
-            let over = self.looks.fetch_add(1, Relaxed) >= MOST_LOOKS;
+            let over = self.looks.fetch_add(1, Relaxed) >= MAX_LOOKS;
             if over {
                 self.queries.silent.store(true, Relaxed);
             }
@@ -265,8 +265,10 @@ impl Counting {
 
     fn ask(&self) -> bool {
         let f = self.queries.functions;
-        let (Some(get), Some(counters)) = (f.get_query_pool_results, self.queries.of(self.family))
-        else {
+        let (Some(get), Some(counters)) = (
+            f.get_query_pool_results,
+            self.queries.counters_of(self.family),
+        ) else {
             return false;
         };
         let mut results = lock(&self.results);
@@ -298,7 +300,7 @@ impl Counting {
     /// Writes what was counted while an instance ran, and forgets it.
     pub fn write(&self, instance: ids::Instance) {
         let recorder = self.queries.recorder;
-        let Some(counters) = self.queries.of(self.family) else {
+        let Some(counters) = self.queries.counters_of(self.family) else {
             return;
         };
         let count = counters.indices.len() as u64;

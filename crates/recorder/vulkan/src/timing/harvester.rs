@@ -1,13 +1,13 @@
-//! The thread that collects the results of a device's pending instances.
+//! Runs the thread that collects the results of a device's pending instances.
 
 use crate::handles::lock;
 use crate::recorder::Recorder;
 use crate::timing::brackets::Brackets;
 use crate::timing::clock::Clock;
-use crate::timing::credit::Credit;
-use crate::timing::pending::{Pending, PendingInstances, TimeSource};
+use crate::timing::command_recording::Timing;
+use crate::timing::overhead_budget::OverheadBudget;
+use crate::timing::pending::{PendingInstance, PendingInstances, TimeSource};
 use crate::timing::queries::Queries;
-use crate::timing::recording::Timing;
 use gapscope_spool::event::{NO_TICKS, Outcome, VulkanEvent};
 use gapscope_spool::{hook, ids, monotonic_ns};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -16,14 +16,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often results are looked for while work is pending.
-const INTERVAL: Duration = Duration::from_millis(4);
+const COLLECTION_INTERVAL: Duration = Duration::from_millis(4);
 /// Rounds without pending work after which the thread sleeps until it is woken.
 const IDLE_ROUNDS: u32 = 25;
-/// About what a query takes to be read and written. An instance that would take more than the credit is left to our
-/// thread.
-const QUERY_NS: i64 = 20;
-/// For so long at most the program's thread waits for ours, which holds its lock while it writes one instance.
-const LOCK_NS: i64 = 20_000;
+/// About what a query takes to be read and written. An instance that would take more than the budget is left to the
+/// layer's thread.
+const NS_PER_QUERY: i64 = 20;
+/// How long the program's thread waits at most for the layer's thread, which holds its lock while it writes one
+/// instance.
+const MAX_LOCK_WAIT_NS: i64 = 20_000;
 
 /// Collects the results of a device, and samples its clock meanwhile.
 pub struct Harvester {
@@ -35,12 +36,12 @@ pub struct Harvester {
     /// Held from when an instance is taken until its results have been read and written.
     writing: Mutex<Vec<u64>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// The device is lost: its results never come.
+    /// Whether the device is lost, so that its results never come.
     lost: AtomicBool,
     stop: AtomicBool,
     idle: AtomicBool,
-    /// What the program's threads may spend on collecting.
-    credit: Credit,
+    /// The time that the program's threads may spend on collecting.
+    budget: OverheadBudget,
 }
 
 impl Harvester {
@@ -61,12 +62,12 @@ impl Harvester {
             lost: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             idle: AtomicBool::new(false),
-            credit: Credit::default(),
+            budget: OverheadBudget::default(),
         }
     }
 
     /// Adds the instances of a submission that has reached its queue.
-    pub fn add(&'static self, queue: ids::Queue, instances: impl Iterator<Item = Pending>) {
+    pub fn add(&'static self, queue: ids::Queue, instances: impl Iterator<Item = PendingInstance>) {
         self.pending.add(queue, instances);
         if self.idle.swap(false, Relaxed)
             && let Some(thread) = &*lock(&self.thread)
@@ -100,40 +101,40 @@ impl Harvester {
             if idle_rounds > IDLE_ROUNDS {
                 self.clock.sample();
                 self.idle.store(true, Relaxed);
-                // A wake-up that comes before this line is not lost: it leaves a token.
+                // A wake-up that comes before this line is not lost, as it leaves a token.
                 if self.pending.is_empty() {
                     std::thread::park();
                     self.clock.sample();
                 }
                 idle_rounds = 0;
             } else {
-                std::thread::sleep(INTERVAL);
+                std::thread::sleep(COLLECTION_INTERVAL);
             }
         }
     }
 
-    /// Collects instances that have finished, on the program's thread, which has just seen that work ended: it may end the
-    /// process in the next moment, without exit handlers. It takes no more time than there is credit for.
+    /// Collects instances that have finished, on a thread of the program that has just seen work end: it may end the
+    /// process in the next moment, without exit handlers. The call takes no more time than the budget has.
     pub fn harvest_small(&self) {
         let start_ns = monotonic_ns();
-        let credit_ns = self.credit.left(start_ns);
+        let budget_ns = self.budget.left(start_ns);
         let mut spent_ns = 0;
-        while spent_ns < credit_ns {
-            let left_ns = credit_ns - spent_ns;
-            let Some(mut scratch) = self.lock_within(left_ns.min(LOCK_NS)) else {
+        while spent_ns < budget_ns {
+            let left_ns = budget_ns - spent_ns;
+            let Some(mut scratch) = self.lock_within(left_ns.min(MAX_LOCK_WAIT_NS)) else {
                 break;
             };
-            let most_queries = u32::try_from(left_ns / QUERY_NS).unwrap_or(u32::MAX);
+            let most_queries = u32::try_from(left_ns / NS_PER_QUERY).unwrap_or(u32::MAX);
             if !self.harvest_one(&mut scratch, most_queries) {
                 break;
             }
             drop(scratch);
             spent_ns = monotonic_ns() - start_ns;
         }
-        self.credit.spend(start_ns, monotonic_ns() - start_ns);
+        self.budget.spend(start_ns, monotonic_ns() - start_ns);
     }
 
-    /// The lock, when whoever holds it frees it soon.
+    /// Takes the lock if its holder frees it soon.
     fn lock_within(&self, most_ns: i64) -> Option<MutexGuard<'_, Vec<u64>>> {
         let mut until_ns = None;
         loop {
@@ -150,8 +151,8 @@ impl Harvester {
         }
     }
 
-    /// Collects all instances that have finished; how many. The lock is taken anew for each, so that a program that
-    /// waits for it waits for one.
+    /// Collects all instances that have finished, and returns how many. The lock is taken anew for each, so that a
+    /// program that waits for it waits for one instance.
     fn harvest(&self) -> usize {
         let mut collected = 0;
         while self.harvest_one(&mut lock(&self.writing), u32::MAX) {
@@ -176,10 +177,10 @@ impl Harvester {
         }
     }
 
-    /// Writes what an instance's queries hold, and forgets it.
-    fn write(&self, pending: Pending, scratch: &mut Vec<u64>) {
+    /// Writes what an instance's queries hold, and forgets the instance.
+    fn write(&self, pending: PendingInstance, scratch: &mut Vec<u64>) {
         let seen_ns = monotonic_ns();
-        let Pending { instance, times } = pending;
+        let PendingInstance { instance, times } = pending;
         let mut timestamps = |recording, first_query, ticks: &[u64]| {
             self.recorder.write(&VulkanEvent::Timestamps {
                 instance,
@@ -223,20 +224,21 @@ impl Harvester {
         });
     }
 
-    /// Collects all instances that have finished, and both clocks; true when none is pending any more.
+    /// Collects all instances that have finished, and samples both clocks; returns true when none is pending any
+    /// more.
     pub fn flush(&self) -> bool {
         if self.harvest() > 0 {
             self.clock.sample();
         }
-        // Whoever took an instance has written it when the lock is free.
+        // When the lock is free, each instance that was taken has been written.
         drop(lock(&self.writing));
         self.pending.is_empty()
     }
 
-    /// A recording is about to be submitted again, so its earlier instance has finished: collects that one before its
-    /// results are overwritten.
+    /// Collects the earlier instance of a command recording that is about to be submitted again, before its results
+    /// are overwritten. That instance has finished.
     pub fn settle(&self, timing: &Arc<Timing>) {
-        // Another thread may hold it already; then its reading ends before ours starts.
+        // Another thread may hold the instance already; its reading then ends before this thread's starts.
         let Some(mut pending) = self.pending.take_timed_by(timing) else {
             drop(lock(&self.writing));
             return;
@@ -252,7 +254,7 @@ impl Harvester {
         self.lost.load(Relaxed)
     }
 
-    /// The device is lost: gives up what is pending. True the first time.
+    /// Notes that the device is lost and gives up what is pending. Returns true the first time.
     pub fn lose(&self) -> bool {
         let first = !self.lost.swap(true, Relaxed);
         if first {
@@ -261,7 +263,7 @@ impl Harvester {
         first
     }
 
-    /// Gives up what is pending; how many instances.
+    /// Gives up what is pending; returns how many instances there were.
     pub fn abandon(&self) -> usize {
         let outcome = if self.is_lost() {
             Outcome::DeviceLost
@@ -277,7 +279,7 @@ impl Harvester {
                 outcome,
                 seen_ns,
             });
-            // Its queries may still be written: they are not used again.
+            // The queries may still be written, so they are not used again.
             std::mem::forget(pending.times);
         }
         count
@@ -294,7 +296,7 @@ impl Harvester {
     }
 
     /// Ends the thread and collects what has finished, but does not wait long: the process is exiting, and the thread
-    /// may be waiting for a driver that waits for us.
+    /// may be waiting for a driver that waits for this call.
     pub fn stop_at_exit(&self) {
         self.stop.store(true, Relaxed);
         let ended = || match self.thread.try_lock() {

@@ -1,26 +1,27 @@
-//! Instances that have been submitted and whose results have not been collected.
+//! Keeps the instances that have been submitted and whose results have not been collected.
 
 use crate::handles::lock;
 use crate::timing::brackets::Bracket;
-use crate::timing::recording::Timing;
+use crate::timing::command_recording::Timing;
 use gapscope_spool::event::Outcome;
 use gapscope_spool::ids;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 /// An instance whose results have not been collected.
-pub struct Pending {
+pub struct PendingInstance {
     pub instance: ids::Instance,
     pub times: TimeSource,
 }
 
 /// Where the times of an instance come from.
 pub enum TimeSource {
-    /// Timestamps inside it.
+    /// Timestamps inside the instance.
     Inside(Arc<Timing>),
-    /// Around it; inside it as well, if no other instance of the recording is pending with it.
+    /// Timestamps around the instance, and inside it as well if no other instance of the recording is pending with
+    /// it.
     Around(Bracket, Option<Arc<Timing>>),
-    /// It has none.
+    /// The instance has no times, for this reason.
     None(Outcome),
 }
 
@@ -45,12 +46,12 @@ impl TimeSource {
 /// The pending instances of a device.
 #[derive(Default)]
 pub struct PendingInstances {
-    /// Those of each queue in the order of submission.
-    queues: Mutex<Vec<(ids::Queue, VecDeque<Pending>)>>,
+    /// The instances of each queue, in the order of submission.
+    queues: Mutex<Vec<(ids::Queue, VecDeque<PendingInstance>)>>,
 }
 
 impl PendingInstances {
-    pub fn add(&self, queue: ids::Queue, instances: impl Iterator<Item = Pending>) {
+    pub fn add(&self, queue: ids::Queue, instances: impl Iterator<Item = PendingInstance>) {
         let mut queues = lock(&self.queues);
         match queues.iter_mut().find(|(id, _)| *id == queue) {
             Some((_, pending)) => pending.extend(instances),
@@ -64,9 +65,9 @@ impl PendingInstances {
             .all(|(_, pending)| pending.is_empty())
     }
 
-    /// Takes one instance that has finished and has at most so many queries. Those of one queue finish in order, or
-    /// nearly so.
-    pub fn take_finished(&self, most_queries: u32) -> Option<Pending> {
+    /// Takes one instance that has finished and has at most so many queries. The instances of one queue finish in
+    /// order, or nearly so.
+    pub fn take_finished(&self, most_queries: u32) -> Option<PendingInstance> {
         lock(&self.queues).iter_mut().find_map(|(_, pending)| {
             pending.pop_front_if(|first| {
                 first.times.query_count() <= most_queries && first.times.has_arrived()
@@ -74,8 +75,8 @@ impl PendingInstances {
         })
     }
 
-    /// Takes an instance whose times are in the queries of a recording.
-    pub fn take_timed_by(&self, timing: &Arc<Timing>) -> Option<Pending> {
+    /// Takes an instance whose times are in the queries of a command recording.
+    pub fn take_timed_by(&self, timing: &Arc<Timing>) -> Option<PendingInstance> {
         lock(&self.queues).iter_mut().find_map(|(_, pending)| {
             let index = pending.iter().position(
                 |p| matches!(&p.times, TimeSource::Inside(inside) if uses(inside, timing)),
@@ -84,7 +85,7 @@ impl PendingInstances {
         })
     }
 
-    pub fn take_all(&self) -> Vec<Pending> {
+    pub fn take_all(&self) -> Vec<PendingInstance> {
         lock(&self.queues)
             .iter_mut()
             .flat_map(|(_, pending)| pending.drain(..))
@@ -92,7 +93,7 @@ impl PendingInstances {
     }
 }
 
-/// True when `timing` is `of`, or a secondary's in it.
+/// Returns whether `timing` is `of`, or belongs to one of its secondaries.
 fn uses(of: &Arc<Timing>, timing: &Arc<Timing>) -> bool {
     Arc::ptr_eq(of, timing) || of.children.iter().any(|child| uses(child, timing))
 }

@@ -1,8 +1,8 @@
-//! Where timestamp queries come from.
+//! Hands out timestamp queries.
 //!
-//! Queries come in slabs: one query pool, and memory with 16 bytes a query (value, availability). Command
-//! buffers take chunks of a slab, a small one first, since many hold only a few dispatches. A chunk goes back to its
-//! list when the last user of the recording's [`Timing`](crate::timing::recording::Timing) is gone.
+//! Queries come in slabs: one query pool, and memory with 16 bytes a query (value, availability). Command buffers
+//! take chunks of a slab, a small one first, since many hold only a few dispatches. A chunk goes back to its list
+//! when the last user of the recording's [`Timing`](crate::timing::command_recording::Timing) is gone.
 
 use crate::api::families::{Delivery, Families};
 use crate::api::functions::DeviceFunctions;
@@ -13,22 +13,24 @@ use ash::vk;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Queries of a slab.
+/// How many queries a slab has.
 const SLAB_QUERIES: u32 = 16 * 1024;
-/// Queries of the first chunk of a recording, and of the others. Results of one chunk are one 256-byte multiple, so
-/// that no two chunks share a block of non-coherent memory.
-const SMALL: u32 = 16;
-const LARGE: u32 = 1024;
+/// How many queries the first chunk of a command recording has, and how many the others have. The results of one
+/// chunk are a multiple of 256 bytes, so that no two chunks share a block of non-coherent memory.
+const SMALL_CHUNK_QUERIES: u32 = 16;
+const LARGE_CHUNK_QUERIES: u32 = 1024;
 
 /// The queries of a device.
 pub struct Queries {
     pub functions: &'static DeviceFunctions,
-    /// Results of some family are copied to mapped memory, of some family the driver is asked for them.
+    /// Whether the results of some family are copied to mapped memory, and whether the driver is asked for those of
+    /// some family.
     copied: bool,
     asked: bool,
-    /// `None`: no memory type is host-visible.
+    /// `None` if no memory type is host-visible.
     memory: Option<ResultMemory>,
-    /// There are finished recordings with queries, which must be prepared even while recording is off.
+    /// Whether there are finished command recordings with queries, which must be prepared even while the recorder is
+    /// off.
     recorded: AtomicBool,
     state: Mutex<State>,
 }
@@ -38,7 +40,7 @@ struct State {
     slabs: Vec<Slab>,
     small: Vec<Chunk>,
     large: Vec<Chunk>,
-    /// Of either size, with queries that have been written.
+    /// Chunks of either size with queries that have been written.
     used: Vec<Chunk>,
     /// The unused end of the newest slab.
     rest: Option<Chunk>,
@@ -61,23 +63,23 @@ impl Queries {
         }
     }
 
-    /// A recording with queries has been finished.
+    /// Notes that a command recording with queries has been finished.
     pub fn note_recorded(&self) {
         self.recorded.store(true, Relaxed);
     }
 
-    /// Some recording with queries has been finished.
+    /// Returns whether some command recording with queries has been finished.
     pub fn are_recorded(&self) -> bool {
         self.recorded.load(Relaxed)
     }
 
-    /// A chunk, small or large; `None` when the driver gives no more memory or query pools.
+    /// Returns a chunk, small or large; `None` when the driver gives no more memory or query pools.
     pub fn take(&self, small: bool) -> Option<Chunk> {
         let mut state = lock(&self.state);
         let (list, count) = if small {
-            (&mut state.small, SMALL)
+            (&mut state.small, SMALL_CHUNK_QUERIES)
         } else {
-            (&mut state.large, LARGE)
+            (&mut state.large, LARGE_CHUNK_QUERIES)
         };
         let chunk = match list.pop() {
             Some(chunk) => chunk,
@@ -95,14 +97,14 @@ impl Queries {
         let mut state = lock(&self.state);
         if !chunk.reset {
             state.used.push(chunk);
-        } else if chunk.count == SMALL {
+        } else if chunk.count == SMALL_CHUNK_QUERIES {
             state.small.push(chunk);
         } else {
             state.large.push(chunk);
         }
     }
 
-    /// Resets the queries of chunks that nobody has, so that the program's thread does not have to.
+    /// Resets the queries of unused chunks, so that the program's thread does not have to.
     pub fn reset_used(&self) {
         if !self.asked {
             return;
@@ -134,7 +136,7 @@ impl Queries {
         }
     }
 
-    /// A chunk that nobody has had yet.
+    /// Returns a chunk that has never been used.
     fn split(&self, state: &mut State, count: u32) -> Option<Chunk> {
         if let Some(chunk) = state.rest.as_mut().and_then(|rest| rest.split(count)) {
             return Some(chunk);
@@ -154,7 +156,7 @@ impl Queries {
         state.rest.insert(rest).split(count)
     }
 
-    /// A slab, and all of its queries.
+    /// Makes a slab, and returns it with all of its queries.
     fn create_slab(&self) -> Option<(Slab, Chunk)> {
         let f = self.functions;
         let info = vk::QueryPoolCreateInfo::default()
@@ -186,7 +188,7 @@ impl Queries {
             SlabMemory::Host { .. } => None,
         };
         // SAFETY: the memory has room for the results of a slab.
-        let all = unsafe { Chunk::of_pool(pool, SLAB_QUERIES, results, mapped) };
+        let all = unsafe { Chunk::new(pool, SLAB_QUERIES, results, mapped) };
         Some((Slab { pool, memory }, all))
     }
 }
@@ -199,9 +201,9 @@ struct Slab {
 
 /// Where the results of a slab arrive.
 enum SlabMemory {
-    /// In memory of the host.
+    /// The results arrive in host memory.
     Host { _results: Box<[[u64; 2]]> },
-    /// In device memory that is mapped.
+    /// The results arrive in device memory that is mapped.
     Mapped(ResultBuffer),
 }
 

@@ -1,34 +1,34 @@
-//! The timestamps that a command buffer writes while it is recorded.
+//! Writes the timestamps of a command buffer while it is recorded.
 
 use crate::api::families::Delivery;
 use crate::api::functions::DeviceFunctions;
 use crate::recorder::Recorder;
 use crate::timing::barriers;
 use crate::timing::chunk::Chunk;
+use crate::timing::command_recording::Timing;
 use crate::timing::counting::Counting;
 use crate::timing::queries::Queries;
-use crate::timing::recording::Timing;
 use ash::vk;
 use gapscope_spool::event::{LossKind, NO_QUERY};
 use gapscope_spool::ids;
 use std::sync::Arc;
 
-/// Hands out the queries of one command buffer's recording.
+/// Hands out the queries of one command recording.
 pub struct QueryWriter {
     functions: &'static DeviceFunctions,
     queries: &'static Queries,
     recorder: &'static Recorder,
     command_buffer: vk::CommandBuffer,
     delivery: Delivery,
-    /// The recording may run twice at once.
+    /// Whether the command recording may run twice at once.
     simultaneous: bool,
-    /// Chunks with the number of queries used in each.
+    /// The chunks, with the number of queries used in each.
     chunks: Vec<(Chunk, u32)>,
-    /// Pool, first unused query and number of unused queries of the newest chunk.
+    /// The pool, first unused query and number of unused queries of the newest chunk.
     open_pool: vk::QueryPool,
     open_next: u32,
     open_left: u32,
-    /// Index among the recording's queries of the next one.
+    /// The index of the next query among those of the command recording.
     next_query: u32,
 }
 
@@ -53,10 +53,10 @@ impl QueryWriter {
         }
     }
 
-    /// Forgets the recording; what it has written is not used.
+    /// Forgets the command recording; what it has written is not used.
     pub fn reset(&mut self) {
         for (chunk, used) in self.chunks.drain(..) {
-            // Started and never ended: a timing gives its chunks back when dropped.
+            // A recording was started and never ended: a timing gives its chunks back when dropped.
             drop(Timing::new(
                 self.queries,
                 ids::Recording::NONE,
@@ -69,25 +69,25 @@ impl QueryWriter {
         self.next_query = 0;
     }
 
-    /// Starts a recording, whose timestamps are written outside of render passes.
+    /// Starts a command recording, whose timestamps are written outside of render passes.
     pub fn start(&mut self, delivery: Delivery, simultaneous: bool) {
         self.delivery = delivery;
         self.simultaneous = simultaneous;
     }
 
-    /// Nothing is written from here on.
+    /// Writes nothing from here on.
     pub fn give_up(&mut self) {
         self.delivery = Delivery::None;
         self.open_left = 0;
     }
 
-    /// Some query of the recording has been handed out.
+    /// Returns whether some query of the command recording has been handed out.
     pub fn has_queries(&self) -> bool {
         self.next_query > 0
     }
 
-    /// Writes the first timestamp of a pair; gives the index of its query among the recording's, [`NO_QUERY`] where it
-    /// cannot be timed. The other one must be written before the next pair is started.
+    /// Writes the first timestamp of a pair; returns the index of its query among the recording's, or [`NO_QUERY`]
+    /// where it cannot be timed. The other timestamp must be written before the next pair is started.
     #[inline]
     pub fn start_pair(&mut self) -> u32 {
         let query = self.reserve_pair();
@@ -105,7 +105,8 @@ impl QueryWriter {
         self.write(stage, self.open_pool, self.open_next - 1);
     }
 
-    /// Two queries, by the index of the first. They must both be written: the copy of results waits for them.
+    /// Reserves two queries and returns the index of the first. Both must be written, as the copy of results waits
+    /// for them.
     #[inline]
     fn reserve_pair(&mut self) -> u32 {
         if self.open_left < 2 && !self.open_chunk() {
@@ -137,7 +138,7 @@ impl QueryWriter {
                 Delivery::Asked if !self.simultaneous => chunk.make_reset(self.functions),
                 _ => {
                     chunk.reset_in(self.functions, self.command_buffer);
-                    // Whenever the command buffer runs, whether or not that is recorded, its queries are written.
+                    // The queries are written whenever the command buffer runs, recorded or not.
                     chunk.reset = false;
                 }
             }
@@ -160,9 +161,9 @@ impl QueryWriter {
         }
     }
 
-    /// Ends the recording: writes the second timestamp of its first pair and what delivers the results. Gives its
-    /// timing, with those of the secondaries that it executes; `None` where nothing is timed. Unless `whole`, nothing may
-    /// be written any more: the timing keeps the queries, and what they hold is not asked for.
+    /// Ends the command recording: writes the second timestamp of its first pair and what delivers the results.
+    /// Returns its timing, with those of the secondaries that it executes, or `None` where nothing is timed. Unless
+    /// `whole`, nothing may be written any more: the timing keeps the queries, and what they hold is not asked for.
     pub fn finish(
         &mut self,
         recording: ids::Recording,

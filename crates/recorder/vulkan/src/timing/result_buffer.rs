@@ -1,4 +1,4 @@
-//! Mapped memory of the device into which results of queries are copied.
+//! Maps device memory into which results of queries are copied.
 
 use crate::api::functions::DeviceFunctions;
 use ash::vk;
@@ -14,7 +14,7 @@ pub struct ResultMemory {
 }
 
 impl ResultMemory {
-    /// A host-visible memory type, cached where there is one.
+    /// Chooses a host-visible memory type, cached where there is one.
     pub fn choose(memory: &vk::PhysicalDeviceMemoryProperties) -> Option<ResultMemory> {
         use vk::MemoryPropertyFlags as Flags;
         let types = &memory.memory_types[..memory.memory_type_count as usize];
@@ -47,7 +47,7 @@ pub struct ResultBuffer {
 }
 
 impl ResultBuffer {
-    /// A buffer of so many bytes, and its address.
+    /// Makes a buffer of so many bytes, and returns it with its address.
     pub fn create(
         functions: &DeviceFunctions,
         result_memory: ResultMemory,

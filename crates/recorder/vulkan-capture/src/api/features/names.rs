@@ -1,8 +1,8 @@
-//! The names of features, by the structures that programs chain.
+//! Gives the names of features, by the structures that programs chain.
 
 use ash::vk;
 
-/// VkPhysicalDeviceFeatures
+/// The features of VkPhysicalDeviceFeatures, in order.
 pub const CORE: &[&str] = &[
     "robustBufferAccess",
     "fullDrawIndexUint32",
@@ -61,7 +61,7 @@ pub const CORE: &[&str] = &[
     "inheritedQueries",
 ];
 
-/// Structures that may be chained to VkDeviceCreateInfo, by the features in their order.
+/// The structures that may be chained to VkDeviceCreateInfo, each with its features in order.
 pub const STRUCTURES: &[(vk::StructureType, &[&str])] = &[
     (
         vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,

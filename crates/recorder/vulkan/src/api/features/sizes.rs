@@ -1,9 +1,9 @@
-//! Sizes of the structures that programs put into VkDeviceCreateInfo.
+//! Gives the sizes of the structures that programs put into VkDeviceCreateInfo.
 
 use ash::vk;
 
-/// Structures of nothing but VkBool32 by how many they have, each as its VkStructureType: all that extend VkDeviceCreateInfo in
-/// vk.xml of 1.4.366. Drivers and programs know newer ones than ash.
+/// The structures that consist of VkBool32 alone, by how many each has and as its VkStructureType: all that extend
+/// VkDeviceCreateInfo in vk.xml of 1.4.366. Drivers and programs know newer structures than ash.
 #[rustfmt::skip]
 const OF_SWITCHES: &[(usize, &[i32])] = &[
     (1, &[1000044003, 1000050000, 1000063000, 1000066000, 1000067001, 1000068001, 1000102000, 1000108000, 1000110000,
@@ -47,13 +47,13 @@ const OF_SWITCHES: &[(usize, &[i32])] = &[
     (47, &[51]),
 ];
 
-/// The size of a structure by its type; `None`: it is not known.
+/// Returns the size of a structure by its type, or `None` if it is not known.
 pub fn size_of_structure(kind: vk::StructureType) -> Option<usize> {
     macro_rules! sizes {
         ($($name:ident => $type:ident,)+) => {
             match kind {
                 $(vk::StructureType::$name => Some(size_of::<vk::$type<'static>>()),)+
-                // VkLayerDeviceCreateInfo: sType, pNext, function and one pointer.
+                // VkLayerDeviceCreateInfo has sType, pNext, function and one pointer.
                 kind if kind.as_raw() == 48 => Some(32),
                 kind => size_of_switches(kind),
             }
@@ -104,7 +104,7 @@ mod tests {
         check::<vk::PhysicalDeviceExtendedDynamicState3FeaturesEXT<'_>>();
         check::<vk::PhysicalDeviceCooperativeMatrixFeaturesKHR<'_>>();
         check::<vk::PhysicalDeviceRayTracingPipelineFeaturesKHR<'_>>();
-        // VkPhysicalDeviceVulkan14Features: 21 switches.
+        // VkPhysicalDeviceVulkan14Features has 21 features.
         assert_eq!(
             size_of_structure(vk::StructureType::from_raw(55)),
             Some(104)

@@ -1,0 +1,146 @@
+//! Keeps the commands of command buffers, with handles as the program gave them, which are resolved when it submits.
+
+use std::sync::Arc;
+
+use ash::vk;
+use gapscope_capture::model::{CopyRegion, Dependency, Label};
+use gapscope_vulkan_layer::descriptors::{Descriptor, SetLayout};
+
+use crate::objects::kernels::{Pipeline, PipelineLayout};
+
+/// A command of a command buffer.
+#[derive(Clone)]
+pub enum Command {
+    /// A compute pipeline is bound; `None` if it is not known.
+    Pipeline(Option<Arc<Pipeline>>),
+    Sets {
+        layout: Arc<PipelineLayout>,
+        first: u32,
+        sets: Vec<vk::DescriptorSet>,
+        offsets: Vec<u32>,
+    },
+    PushDescriptors {
+        pipeline_layout: Arc<PipelineLayout>,
+        set: u32,
+        layout: Arc<SetLayout>,
+        written: Vec<(u32, Descriptor)>,
+    },
+    PushConstants {
+        /// `None` if the layout is not known.
+        layout: Option<Arc<PipelineLayout>>,
+        stages: vk::ShaderStageFlags,
+        offset: u32,
+        bytes: Vec<u8>,
+    },
+    Dispatch {
+        base: [u32; 3],
+        groups: [u32; 3],
+    },
+    DispatchIndirect {
+        buffer: vk::Buffer,
+        offset: u64,
+    },
+    Copy {
+        from: vk::Buffer,
+        to: vk::Buffer,
+        regions: Vec<CopyRegion>,
+    },
+    Fill {
+        buffer: vk::Buffer,
+        offset: u64,
+        bytes: u64,
+        value: u32,
+    },
+    Update {
+        buffer: vk::Buffer,
+        offset: u64,
+        data: Vec<u8>,
+    },
+    Barrier(Barrier),
+    SetEvent(vk::Event),
+    ResetEvent(vk::Event),
+    WaitEvents(Vec<vk::Event>, Barrier),
+    Label(Label),
+    /// Results of queries are copied: `bytes` at most.
+    QueryResults {
+        buffer: vk::Buffer,
+        offset: u64,
+        bytes: u64,
+    },
+    Secondary(Vec<vk::CommandBuffer>),
+    /// A command that touches no memory of buffers, and that cannot be recorded a second time.
+    Once,
+    /// A command that no capture can hold.
+    Refused(&'static str),
+}
+
+impl Command {
+    /// Returns whether the command only sets up those that follow.
+    pub fn is_state(&self) -> bool {
+        matches!(
+            self,
+            Command::Pipeline(_)
+                | Command::Sets { .. }
+                | Command::PushDescriptors { .. }
+                | Command::PushConstants { .. }
+        )
+    }
+
+    pub fn is_dispatch(&self) -> bool {
+        matches!(
+            self,
+            Command::Dispatch { .. } | Command::DispatchIndirect { .. }
+        )
+    }
+}
+
+/// A barrier. Images are left out, since no work of a window touches any.
+#[derive(Default, Clone)]
+pub struct Barrier {
+    /// Whether each dependency has stages of its own, as in synchronization2.
+    pub has_own_stages: bool,
+    /// Whether the barrier also concerns images or the families that own a buffer, which is not kept.
+    pub is_more: bool,
+    pub flags: u32,
+    pub memory: Vec<Dependency>,
+    pub buffers: Vec<BufferBarrier>,
+}
+
+/// A barrier for a range of a buffer.
+#[derive(Clone)]
+pub struct BufferBarrier {
+    pub dependency: Dependency,
+    pub buffer: vk::Buffer,
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+/// The commands that have been recorded into a command buffer since it was begun.
+#[derive(Default)]
+pub struct CommandBuffer {
+    pub commands: Vec<Command>,
+}
+
+impl CommandBuffer {
+    /// Returns how many dispatches the command buffer has itself, and the secondary command buffers that it executes.
+    pub fn dispatches(&self) -> (u64, Vec<vk::CommandBuffer>) {
+        let mut count = 0;
+        let mut secondary = Vec::new();
+        for command in &self.commands {
+            match command {
+                Command::Dispatch { .. } | Command::DispatchIndirect { .. } => count += 1,
+                Command::Secondary(buffers) => secondary.extend(buffers),
+                _ => {}
+            }
+        }
+        (count, secondary)
+    }
+
+    /// Returns the texts of the labels.
+    pub fn labels(&self) -> impl Iterator<Item = &str> {
+        self.commands.iter().filter_map(|command| match command {
+            Command::Label(Label::Begin(text) | Label::Instant(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+}

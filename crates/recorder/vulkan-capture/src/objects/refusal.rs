@@ -1,0 +1,26 @@
+//! Says why something that the program does cannot be captured.
+
+use std::borrow::Cow;
+
+/// The reason that a reader of the capture is told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(Cow<'static, str>);
+
+impl From<&'static str> for Refusal {
+    fn from(text: &'static str) -> Refusal {
+        Refusal(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Refusal {
+        Refusal(Cow::Owned(text))
+    }
+}
+
+impl From<Refusal> for gapscope_capture::model::EndReason {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal.0.into_owned())
+    }
+}

@@ -1,0 +1,508 @@
+//! Writes an open window, one submission at a time.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ash::vk::{self, Handle};
+use gapscope_capture::model::{self, Command as Record, CommandsId, EndReason, Header};
+use gapscope_capture::request::Window;
+use gapscope_capture::{Record as Line, Writer};
+use gapscope_vulkan_layer::handles::Serial;
+use gapscope_vulkan_layer::layer::Queue;
+use gapscope_vulkan_layer::submissions::SemaphoreUse;
+
+use super::known_content::KnownContent;
+use super::object_ids::ObjectIds;
+use super::quiet_writes::{end_reason, quietly};
+use super::resolve::{Access, AccessedRange, QueryResults, Resolver};
+use super::split_submission::{SplitSubmission, lists};
+use super::staging::{Failure, Staging};
+use super::submit_call::{SubmitBatch, SubmitCall, TimingPair};
+use crate::api::device::Device;
+
+/// How long work may take that was submitted before the window.
+const MAX_EARLIER_WORK: Duration = Duration::from_secs(20);
+/// How long a submission of the window may take.
+const MAX_SUBMISSION: Duration = Duration::from_secs(3600);
+
+/// A window that is being written.
+pub struct OpenWindow {
+    device: &'static Device,
+    path: PathBuf,
+    pub(super) writer: Writer,
+    /// Whether the bytes that work writes are kept, and not their hash alone.
+    pub(super) keeps_outputs: bool,
+    began: Instant,
+    pub(super) numbers: ObjectIds,
+    pub(super) staging: Option<Staging>,
+    pub(super) known: HashMap<Serial, KnownContent>,
+    /// Command buffers as they were written last.
+    written: HashMap<vk::CommandBuffer, (Vec<Record>, CommandsId)>,
+    next_commands: u32,
+    has_work: bool,
+    /// The queue on which work of the program runs that has command buffers of the layer.
+    unfinished: Option<vk::Queue>,
+}
+
+/// Which dispatches of a submission are in the window.
+#[derive(Debug, Clone)]
+pub struct Dispatches {
+    /// The captured dispatches, counted from the submission's first.
+    pub captured: Range<u64>,
+    /// How many dispatches the submission has.
+    pub count: u64,
+}
+
+/// The part of a submission that is captured.
+struct CapturedWork {
+    called_ns: u64,
+    touches: Vec<AccessedRange>,
+    commands: Vec<Vec<Record>>,
+    query_results: Vec<QueryResults>,
+}
+
+impl CapturedWork {
+    fn overwrites_query_results(&self) -> bool {
+        self.query_results.iter().any(|results| {
+            let touch = &self.touches[results.touch];
+            self.touches[results.touch + 1..].iter().any(|later| {
+                later.access != Access::Read
+                    && later.memory.serial == touch.memory.serial
+                    && later.bytes.start < touch.bytes.end
+                    && later.bytes.end > touch.bytes.start
+            })
+        })
+    }
+}
+
+/// Why a window cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum BeginError {
+    #[error("{} exists", .0.display())]
+    Exists(PathBuf),
+    #[error("{} cannot be written: {error}", path.display())]
+    NotWritable { path: PathBuf, error: io::Error },
+}
+
+impl OpenWindow {
+    /// Makes the capture's folder.
+    pub fn begin(
+        device: &'static Device,
+        path: &Path,
+        window: &Window,
+        keeps_outputs: bool,
+    ) -> Result<OpenWindow, BeginError> {
+        let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+        let arguments = arguments
+            .split(|byte| *byte == 0)
+            .filter(|word| !word.is_empty());
+        let header = Header {
+            format: gapscope_capture::FORMAT,
+            gapscope: env!("CARGO_PKG_VERSION").to_owned(),
+            command: arguments
+                .map(|word| String::from_utf8_lossy(word).into_owned())
+                .collect(),
+            pid: std::process::id(),
+            started_unix_ns: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_nanos() as i64),
+            window: window.to_string(),
+            device: device.described.clone(),
+        };
+        let writer =
+            quietly(|| Writer::create(path, header)).map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => BeginError::Exists(path.to_owned()),
+                _ => BeginError::NotWritable {
+                    path: path.to_owned(),
+                    error,
+                },
+            })?;
+        Ok(OpenWindow {
+            device,
+            path: path.to_owned(),
+            writer,
+            keeps_outputs,
+            began: Instant::now(),
+            numbers: ObjectIds::default(),
+            staging: None,
+            known: HashMap::new(),
+            written: HashMap::new(),
+            next_commands: 0,
+            has_work: false,
+            unfinished: None,
+        })
+    }
+
+    /// Returns whether a submission has been written.
+    pub fn has_work(&self) -> bool {
+        self.has_work
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn device(&self) -> &'static Device {
+        self.device
+    }
+
+    /// Writes why the window ended.
+    pub fn end(&mut self, reason: EndReason) {
+        let after_ns = self.began.elapsed().as_nanos() as u64;
+        let end = model::End { reason, after_ns };
+        // Without space a capture has no end, and is read as one that was cut off.
+        let _ = quietly(|| self.writer.record(&Line::End(end)));
+    }
+
+    /// Destroys the layer's objects on the device, where no work of the window runs any more.
+    pub fn clean_up(&mut self) {
+        if let Some(mut staging) = self.staging.take() {
+            if let Some(queue) = self.unfinished
+                && staging.wait(queue, MAX_SUBMISSION).is_err()
+            {
+                // The objects may be in use for ever.
+                return std::mem::forget(staging);
+            }
+            // SAFETY: each piece of work of ours has been waited for.
+            unsafe { staging.destroy() };
+        }
+    }
+
+    /// Captures a submission, or these of its dispatches.
+    ///
+    /// # Safety
+    /// It is the program's own call, and nobody else uses the queues.
+    pub unsafe fn submit(
+        &mut self,
+        call: &SubmitCall<'_>,
+        dispatches: Option<Dispatches>,
+    ) -> Result<(), EndReason> {
+        let queue = self.check(call)?;
+        let split = dispatches.and_then(|of| SplitSubmission::cut(call, &of.captured, of.count));
+        // SAFETY: as the caller promises.
+        unsafe {
+            match split {
+                Some(split) => self.submit_split(call, &queue, split),
+                None => self.submit_whole(call, &queue),
+            }
+        }
+    }
+
+    /// Returns the queue of a call that can be captured.
+    fn check(&self, call: &SubmitCall<'_>) -> Result<Queue, EndReason> {
+        let refused = |text: &str| Err(EndReason::Refused(text.to_owned()));
+        if !std::ptr::eq(call.device, self.device) {
+            return refused("work on a second device");
+        }
+        if self.device.is_group {
+            return refused("a device that stands for several GPUs");
+        }
+        let Some(queue) = call.known_queue() else {
+            return refused("a queue that is not known");
+        };
+        if queue.is_protected || call.batches().iter().any(|batch| batch.is_protected) {
+            return refused("protected work");
+        }
+        Ok(queue)
+    }
+
+    /// Resolves what is to be captured of a call.
+    fn resolve(
+        &mut self,
+        parts: impl Iterator<Item = (vk::CommandBuffer, Range<usize>)>,
+    ) -> Result<CapturedWork, EndReason> {
+        let called_ns = self.began.elapsed().as_nanos() as u64;
+        let mut resolver = Resolver::new(self.device, &mut self.numbers);
+        for (buffer, part) in parts {
+            resolver.command_buffer(buffer, part)?;
+        }
+        let work = CapturedWork {
+            called_ns,
+            touches: resolver.touches,
+            commands: resolver.commands,
+            query_results: resolver.query_results,
+        };
+        match work.overwrites_query_results() {
+            true => Err(EndReason::Refused(
+                "results of queries that the same submission overwrites".to_owned(),
+            )),
+            false => Ok(work),
+        }
+    }
+
+    /// # Safety
+    /// As for [`OpenWindow::submit`].
+    unsafe fn submit_whole(
+        &mut self,
+        call: &SubmitCall<'_>,
+        queue: &Queue,
+    ) -> Result<(), EndReason> {
+        let buffers = call.command_buffers().into_iter();
+        let work = self.resolve(buffers.map(|buffer| (buffer, 0..usize::MAX)))?;
+        self.start(call)?;
+        self.write_before(queue, &work)?;
+        let around = match call.can_have_others() && !call.batches().is_empty() {
+            true => self.staging(|staging| Ok(staging.around(queue.family)))?,
+            false => None,
+        };
+        // SAFETY: as the caller promises.
+        let result = unsafe {
+            match around {
+                Some(around) => call.pass_on_with(&surrounded(call.lists(), around)),
+                None => call.pass_on(),
+            }
+        };
+        self.finish(queue, result)?;
+        let device_ns = match around {
+            Some(_) => self.staging(|staging| Ok(staging.elapsed_ns(queue.family)))?,
+            // Without a batch there is no work.
+            None => call.batches().is_empty().then_some(0),
+        };
+        self.write_after(queue, work, device_ns, &call.batches())
+    }
+
+    /// # Safety
+    /// As for [`OpenWindow::submit`].
+    unsafe fn submit_split(
+        &mut self,
+        call: &SubmitCall<'_>,
+        queue: &Queue,
+        mut split: SplitSubmission,
+    ) -> Result<(), EndReason> {
+        let parts = split.inside.iter();
+        let work = self.resolve(parts.map(|part| (part.of, part.commands.clone())))?;
+        self.start(call)?;
+        // SAFETY: as the caller promises.
+        self.staging(|staging| unsafe { split.record(call, queue.family, staging) })?;
+        let before: Vec<_> = split.before.iter().map(|part| part.run).collect();
+        if !before.is_empty() {
+            // SAFETY: they are the program's, or have been recorded, and all waits of the call are over.
+            self.staging(|staging| unsafe { staging.run(queue.handle, &before, MAX_SUBMISSION) })?;
+        }
+        let mut is_inside_done = false;
+        // SAFETY: as the caller promises.
+        let captured =
+            unsafe { self.submit_inside(call, queue, &split, work, &mut is_inside_done) };
+        if call.passed.get().is_none() {
+            // Whatever became of the capture, the program's work goes on from here.
+            let inside = split.inside.iter().filter(|_| !is_inside_done);
+            let rest = lists(inside.chain(&split.after), call.batches().len());
+            // SAFETY: as the caller promises; what has run is left out.
+            let result = unsafe { call.pass_on_with(&rest) };
+            self.unfinished = (result == vk::Result::SUCCESS).then_some(queue.handle);
+        }
+        captured
+    }
+
+    /// # Safety
+    /// As for [`OpenWindow::submit`].
+    unsafe fn submit_inside(
+        &mut self,
+        call: &SubmitCall<'_>,
+        queue: &Queue,
+        split: &SplitSubmission,
+        work: CapturedWork,
+        is_done: &mut bool,
+    ) -> Result<(), EndReason> {
+        self.write_before(queue, &work)?;
+        let around = self.staging(|staging| Ok(staging.around(queue.family)))?;
+        let mut batch = SubmitBatch {
+            waits: Vec::new(),
+            commands: split.inside.iter().map(|part| part.run).collect(),
+            signals: Vec::new(),
+            is_protected: false,
+        };
+        if split.after.is_empty() {
+            let lists = lists(&split.inside, call.batches().len());
+            let lists = match around {
+                Some(around) => surrounded(lists, around),
+                None => lists,
+            };
+            // SAFETY: as the caller promises; what comes before has run.
+            let result = unsafe { call.pass_on_with(&lists) };
+            *is_done = true;
+            self.finish(queue, result)?;
+            batch.signals = call.batches().into_iter().flat_map(|b| b.signals).collect();
+        } else {
+            let lists = match around {
+                Some(around) => surrounded(vec![batch.commands.clone()], around),
+                None => vec![batch.commands.clone()],
+            };
+            // SAFETY: they are executable, and all waits of the call are over.
+            self.staging(|staging| unsafe {
+                staging.run(queue.handle, &lists[0], MAX_SUBMISSION)
+            })?;
+            *is_done = true;
+        }
+        let device_ns = match around {
+            Some(_) => self.staging(|staging| Ok(staging.elapsed_ns(queue.family)))?,
+            None => None,
+        };
+        self.write_after(queue, work, device_ns, &[batch])
+    }
+
+    /// Waits until the device has done what was passed on.
+    fn finish(&mut self, queue: &Queue, result: vk::Result) -> Result<(), EndReason> {
+        if result != vk::Result::SUCCESS {
+            let text = format!("the submission was answered with {result:?}");
+            return Err(EndReason::Failed(text));
+        }
+        self.staging(|staging| staging.wait(queue.handle, MAX_SUBMISSION))
+    }
+
+    /// Writes what the work needs that the capture does not have yet.
+    fn write_before(&mut self, queue: &Queue, work: &CapturedWork) -> Result<(), EndReason> {
+        self.numbers.queue(self.device, queue);
+        quietly(|| self.numbers.write(&mut self.writer)).map_err(end_reason)?;
+        self.write_content(queue, &work.touches)
+    }
+
+    /// Writes the work, which has run, and what it has written.
+    fn write_after(
+        &mut self,
+        queue: &Queue,
+        mut work: CapturedWork,
+        device_ns: Option<u64>,
+        batches: &[SubmitBatch],
+    ) -> Result<(), EndReason> {
+        for results in &work.query_results {
+            let data = self.content_of(queue, &work.touches[results.touch])?;
+            let (buffer, command) = results.at;
+            if let Record::Update(update) = &mut work.commands[buffer][command] {
+                update.data = data;
+            }
+        }
+        let submission = model::Submission {
+            queue: self.numbers.queue(self.device, queue),
+            called_ns: work.called_ns,
+            device_ns,
+            batches: Vec::new(),
+        };
+        self.write_submission(submission, batches, work.commands)
+            .map_err(end_reason)?;
+        self.write_outcome(queue, &work.touches)
+    }
+
+    /// Waits for earlier work, and checks that nothing keeps the call from running.
+    fn start(&mut self, call: &SubmitCall<'_>) -> Result<(), EndReason> {
+        if self.staging.is_none() {
+            self.wait_for_earlier_work()?;
+        }
+        match call.waits_for_what_has_not_come() {
+            Some(reason) => Err(EndReason::Refused(reason)),
+            None => Ok(()),
+        }
+    }
+
+    fn wait_for_earlier_work(&mut self) -> Result<(), EndReason> {
+        let refused = |reason: &dyn Display| {
+            EndReason::Refused(format!(
+                "work that was submitted before the window: {reason}"
+            ))
+        };
+        // The program may be waiting for a queue, and must be alone with it then.
+        let begun = Instant::now();
+        let _alone = loop {
+            match self.device.waits.try_write() {
+                Ok(alone) => break alone,
+                Err(std::sync::TryLockError::Poisoned(alone)) => break alone.into_inner(),
+                Err(std::sync::TryLockError::WouldBlock) if begun.elapsed() < MAX_EARLIER_WORK => {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+                Err(std::sync::TryLockError::WouldBlock) => {
+                    return Err(refused(&"the program waits for it without end"));
+                }
+            }
+        };
+        let mut staging = Staging::new(self.device)?;
+        let queues = gapscope_vulkan_layer::handles::lock(&self.device.queues).clone();
+        for queue in queues.iter().filter(|queue| !queue.is_protected) {
+            if let Err(error) = staging.wait(queue.handle, MAX_EARLIER_WORK) {
+                // What the layer submitted there is still to run, so it is left behind.
+                std::mem::forget(staging);
+                return Err(refused(&error));
+            }
+        }
+        self.staging = Some(staging);
+        Ok(())
+    }
+
+    pub(super) fn staging<R>(
+        &mut self,
+        work: impl FnOnce(&mut Staging) -> Result<R, Failure>,
+    ) -> Result<R, EndReason> {
+        let staging = self.staging.as_mut().ok_or(Failure::NoStaging)?;
+        Ok(work(staging)?)
+    }
+
+    fn write_submission(
+        &mut self,
+        mut submission: model::Submission,
+        batches: &[SubmitBatch],
+        commands: Vec<Vec<Record>>,
+    ) -> io::Result<()> {
+        let mut commands = commands.into_iter();
+        for batch in batches {
+            let mut ids = Vec::new();
+            for (buffer, commands) in batch.commands.iter().zip(commands.by_ref()) {
+                ids.push(self.write_commands(*buffer, commands)?);
+            }
+            let numbers = &mut self.numbers;
+            let semaphores = &self.device.objects.semaphores;
+            let mut used = |used: &SemaphoreUse| {
+                let known = semaphores.get(used.semaphore.as_raw())?;
+                Some(model::SemaphoreUse {
+                    semaphore: numbers.semaphore(known.serial),
+                    value: known.is_timeline.then_some(used.value),
+                    stages: used.stages,
+                })
+            };
+            submission.batches.push(model::Batch {
+                waits: batch.waits.iter().filter_map(&mut used).collect(),
+                commands: ids,
+                signals: batch.signals.iter().filter_map(&mut used).collect(),
+            });
+        }
+        quietly(|| self.writer.record(&Line::Submission(submission)))?;
+        self.has_work = true;
+        Ok(())
+    }
+
+    fn write_commands(
+        &mut self,
+        buffer: vk::CommandBuffer,
+        commands: Vec<Record>,
+    ) -> io::Result<CommandsId> {
+        if let Some((known, id)) = self.written.get(&buffer)
+            && *known == commands
+        {
+            return Ok(*id);
+        }
+        let id = CommandsId(self.next_commands);
+        self.next_commands += 1;
+        let record = Line::Commands(model::Commands { id, commands });
+        quietly(|| self.writer.record(&record))?;
+        if let Line::Commands(model::Commands { commands, .. }) = record {
+            self.written.insert(buffer, (commands, id));
+        }
+        Ok(id)
+    }
+}
+
+/// Puts command buffers of the layer around those of all batches, of which there is at least one.
+fn surrounded(
+    mut lists: Vec<Vec<vk::CommandBuffer>>,
+    around: TimingPair,
+) -> Vec<Vec<vk::CommandBuffer>> {
+    if let Some(first) = lists.first_mut() {
+        first.insert(0, around.before);
+    }
+    if let Some(last) = lists.last_mut() {
+        last.push(around.after);
+    }
+    lists
+}

@@ -1,0 +1,96 @@
+//! Represents the commands that both layers follow, decoded from either version of their functions.
+
+use std::borrow::Cow;
+use std::ffi::c_void;
+
+use ash::vk;
+
+use crate::barriers::Barriers;
+
+/// A command, with the program's own arrays during its call.
+#[derive(Clone, Copy)]
+pub enum Command<'a> {
+    /// A compute pipeline is bound.
+    BindPipeline(vk::Pipeline),
+    /// Descriptor sets are bound for compute.
+    BindDescriptorSets {
+        layout: vk::PipelineLayout,
+        first: u32,
+        sets: &'a [vk::DescriptorSet],
+        dynamic_offsets: &'a [u32],
+    },
+    /// Descriptors are pushed for compute, or by a template.
+    PushDescriptors {
+        layout: vk::PipelineLayout,
+        set: u32,
+        descriptors: PushedDescriptors<'a>,
+    },
+    /// Something is bound that compute does not use.
+    BindOther,
+    Dispatch {
+        /// `None` if the command has no base.
+        base: Option<[u32; 3]>,
+        groups: [u32; 3],
+    },
+    DispatchIndirect {
+        buffer: vk::Buffer,
+        offset: u64,
+    },
+    CopyBuffer {
+        from: vk::Buffer,
+        to: vk::Buffer,
+        regions: CopyRegions<'a>,
+    },
+    FillBuffer {
+        buffer: vk::Buffer,
+        offset: u64,
+        /// The size may be `VK_WHOLE_SIZE`.
+        bytes: u64,
+        value: u32,
+    },
+    UpdateBuffer {
+        buffer: vk::Buffer,
+        offset: u64,
+        data: &'a [u8],
+    },
+    PipelineBarrier(Barriers<'a>),
+    WaitEvents(&'a [vk::Event], Barriers<'a>),
+    ExecuteCommands(&'a [vk::CommandBuffer]),
+}
+
+/// The descriptors that a command pushes.
+#[derive(Clone, Copy)]
+pub enum PushedDescriptors<'a> {
+    Writes(&'a [vk::WriteDescriptorSet<'a>]),
+    /// The pointer leads to what the template describes.
+    Template(vk::DescriptorUpdateTemplate, *const c_void),
+}
+
+/// The regions of a copy between buffers.
+#[derive(Clone, Copy)]
+pub enum CopyRegions<'a> {
+    One(&'a [vk::BufferCopy]),
+    Two(&'a [vk::BufferCopy2<'a>]),
+}
+
+impl CopyRegions<'_> {
+    pub fn iter(&self) -> impl Iterator<Item = vk::BufferCopy> + '_ {
+        let (one, two): (&[_], &[_]) = match self {
+            CopyRegions::One(regions) => (regions, &[]),
+            CopyRegions::Two(regions) => (&[], regions),
+        };
+        let two = two.iter().map(|region| vk::BufferCopy {
+            src_offset: region.src_offset,
+            dst_offset: region.dst_offset,
+            size: region.size,
+        });
+        one.iter().copied().chain(two)
+    }
+}
+
+/// A debug label in a command buffer or a queue, with its text.
+pub enum Label<'a> {
+    Begin(Cow<'a, str>),
+    End,
+    Instant(Cow<'a, str>),
+}

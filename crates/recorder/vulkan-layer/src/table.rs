@@ -1,0 +1,85 @@
+//! Macros for tables of functions with parameters of the binary interface, so that the tables have functions that ash
+//! does not know.
+
+/// A parameter that points to structures, arrays or a dispatchable handle.
+pub type Pointer = *const std::ffi::c_void;
+
+/// Defines a structure of the next layer's functions, from the rows of a table: field, names, parameters, meaning.
+#[macro_export]
+macro_rules! function_table {
+    (
+        $(#[$doc:meta])*
+        $table:ident($handle:ty) -> $result:ty:
+        $($field:ident $($name:literal)+ ($($argument:ident: $type:ty),*) = $what:expr;)+
+    ) => {
+        $(#[$doc])*
+        pub struct $table {
+            $(pub $field: Option<unsafe extern "system" fn($handle $(, $type)*) -> $result>,)+
+        }
+
+        impl $table {
+            /// # Safety
+            /// `device` has been made by the next layer, to which `get` belongs.
+            pub unsafe fn load(
+                device: ash::vk::Device,
+                get: $crate::loader::GetDeviceProcAddr,
+            ) -> $table {
+                $table {
+                    // SAFETY: as the caller promises; a function of that name has these parameters, which the tests compare
+                    // with the registry.
+                    $($field: unsafe {
+                        $crate::functions::find(device, get, &[$(concat!($name, "\0")),+]).map(|function| {
+                            std::mem::transmute::<
+                                unsafe extern "system" fn(),
+                                unsafe extern "system" fn($handle $(, $type)*) -> $result,
+                            >(function)
+                        })
+                    },)+
+                }
+            }
+        }
+    };
+}
+
+/// Defines the hooks of a table's functions, by name.
+#[macro_export]
+macro_rules! hook_table {
+    ($($hook:ident $($name:literal)+ ($($argument:ident: $type:ty),*) = $what:expr;)+) => {
+        /// Returns the hook of a function.
+        pub fn hook(name: &str) -> ash::vk::PFN_vkVoidFunction {
+            let function = match name {
+                $($($name)|+ => $hook as *const (),)+
+                _ => return None,
+            };
+            // SAFETY: it points to a function, which is called only after the cast back.
+            unsafe { std::mem::transmute(function) }
+        }
+
+        /// The names of each function, and the types of its parameters after the first.
+        #[cfg(test)]
+        pub const FUNCTIONS: &[(&[&str], &[&str])] =
+            &[$((&[$($name),+], &[$(stringify!($type)),*])),+];
+    };
+}
+
+/// Defines hooks of one layer, whose devices have the given type. Each finds the device of its first argument and the next layer's
+/// function of its own name; an unknown handle and a missing function get the answer that they get from the shared hooks.
+#[macro_export]
+macro_rules! device_hooks {
+    (
+        $layer:ty;
+        $($(#[$doc:meta])* fn $hook:ident($handle:ident: $handle_type:ty $(, $argument:ident: $type:ty)* $(,)?) $(-> $result:ty)?
+            = |$device:ident, $call:ident| $body:block)+
+    ) => {
+        $($(#[$doc])*
+        pub unsafe extern "system" fn $hook($handle: $handle_type $(, $argument: $type)*) $(-> $result)? {
+            // SAFETY: the program's own call: its handles are live, and its structures valid until it returns.
+            unsafe {
+                match $crate::layer::find::<$layer, _>($handle, |functions| functions.$hook) {
+                    Some(($device, $call)) => $body
+                    None => $crate::layer::Answer::UNKNOWN,
+                }
+            }
+        })+
+    };
+}

@@ -1,0 +1,77 @@
+//! Hooks of the commands that are recorded by what they are: render passes, ray tracing, clears and the rest of the
+//! table in [`crate::api::opaque`].
+
+use crate::api::arguments::slice;
+use crate::api::opaque::recorded_commands;
+use crate::command_buffer::Effect;
+use crate::hooks::command::command;
+use ash::vk;
+use gapscope_spool::event::{Op, OpaqueWorkKind as Kind};
+use gapscope_vulkan_layer::hook_table;
+use gapscope_vulkan_layer::table::Pointer;
+
+macro_rules! hooks {
+    ($($hook:ident $($name:literal)+ ($($argument:ident: $type:ty),*) = $effect:expr;)+) => {
+        $(pub unsafe extern "system" fn $hook(cb: vk::CommandBuffer $(, $argument: $type)*) {
+            command!(
+                cb,
+                opaque.$hook($($argument),*),
+                |state| state.before_effect($effect),
+                |state, (effect, query)| state.after_effect(effect, query)
+            );
+        })+
+
+        hook_table! { $($hook $($name)+ ($($argument: $type),*) = $effect;)+ }
+    };
+}
+recorded_commands!(hooks);
+
+/// # Safety
+/// `info` is a VkRenderingInfo.
+unsafe fn rendering_flags(info: Pointer) -> vk::RenderingFlags {
+    // SAFETY: as the caller promises.
+    unsafe { (*info.cast::<vk::RenderingInfo<'_>>()).flags }
+}
+
+/// VkDeviceAddressRangeKHR
+#[repr(C)]
+struct AddressRange {
+    address: u64,
+    size: u64,
+}
+
+/// VkDeviceMemoryCopyKHR
+#[repr(C)]
+struct MemoryCopy {
+    head: vk::BaseInStructure<'static>,
+    from: AddressRange,
+    from_flags: u32,
+    to: AddressRange,
+    to_flags: u32,
+}
+
+/// VkCopyDeviceMemoryInfoKHR
+#[repr(C)]
+struct MemoryCopies {
+    head: vk::BaseInStructure<'static>,
+    count: u32,
+    regions: *const MemoryCopy,
+}
+
+/// # Safety
+/// `range` is a VkDeviceAddressRangeKHR.
+unsafe fn range_bytes(range: Pointer) -> Option<u64> {
+    // SAFETY: as the caller promises.
+    Some(unsafe { (*range.cast::<AddressRange>()).size })
+}
+
+/// # Safety
+/// `info` is a VkCopyDeviceMemoryInfoKHR.
+unsafe fn copied_bytes(info: Pointer) -> Option<u64> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let info = &*info.cast::<MemoryCopies>();
+        let regions = slice(info.regions, info.count);
+        Some(regions.iter().map(|region| region.from.size).sum())
+    }
+}
