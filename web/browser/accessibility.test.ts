@@ -1,12 +1,12 @@
 // What axe-core, the usual checker of accessibility rules, says of the page in each of its states.
 
+import axe from "axe-core";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import axe from "axe-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { COUNTED } from "./counted.ts";
-import { TEXT } from "./known.ts";
 import { recordingOfRanks } from "./known-ranks.ts";
+import { TEXT } from "./known.ts";
 import { closeBrowser, FIREFOX, openPage, openTrace, type Opened, scratch, traceOf, view, type Viewer } from "./product.ts";
 import { SAMPLED } from "./sampled.ts";
 

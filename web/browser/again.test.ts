@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, expect, test } from "vitest";
-import { TEXT } from "./known.ts";
 import { LATE, RANKS, recordingOfRanks, STEPS } from "./known-ranks.ts";
+import { TEXT } from "./known.ts";
 import { closeBrowser, download, gapscope, type Opened, openTrace, scratch, state, traceOf, view, type Viewer } from "./product.ts";
 
 const made = scratch();
@@ -111,7 +111,7 @@ test("all ranks are one file with their comparison", async () => {
   const { page } = await keep(`${pathToFileURL(file).href}#p=ranks`);
   await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
   expect(await page.locator(".ranks-said").innerText()).toContain(`Rank ${LATE} arrived last`);
-  await expect.poll(() => page.locator(".lateness .wait").count()).toBe(STEPS * (RANKS - 1));
+  await expect.poll(() => page.locator(".collective-waits .wait").count()).toBe(STEPS * (RANKS - 1));
   await page.locator(".each-verdict button", { hasText: "rank 1" }).click();
   await page.waitForSelector('.timeline.beside[data-trace="rank 0"]');
   await page.waitForSelector('.verdict[data-together="host-bound"]');

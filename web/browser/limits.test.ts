@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { closeBrowser, FIREFOX, gapscope, openTrace, type Opened, scratch, state, traceOf, view, type Viewer } from "./product.ts";
 import { COUNTED } from "./counted.ts";
+import { closeBrowser, FIREFOX, gapscope, openTrace, type Opened, scratch, state, traceOf, view, type Viewer } from "./product.ts";
 
 let viewer: Viewer;
 let opened: Opened;
@@ -84,7 +84,7 @@ test("a selected range narrows picture and table, and a search too", async () =>
   await page.evaluate(() => (location.hash = "#p=limits&s=3500000-5000000"));
   await expect.poll(kernels).toEqual(["copy"]);
   await expect.poll(marks).toEqual(["copy"]);
-  await page.locator(".chip[data-narrowed=range] button").click();
+  await page.locator(".chip[data-filter=range] button").click();
   await expect.poll(marks).toEqual(["copy", "gemm", "walk"]);
   await page.locator("input[type=search]").fill("gemm");
   await expect.poll(kernels).toEqual(["gemm"]);

@@ -1,8 +1,8 @@
 // Answers that come late, or in another order than they were asked for: what was asked last is shown.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { TEXT } from "./known.ts";
 import { RANKS, ranksInOneTrace } from "./known-ranks.ts";
+import { TEXT } from "./known.ts";
 import { alter, closeBrowser, Growing, Held, openPage, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
 import { SAMPLED } from "./sampled.ts";
 

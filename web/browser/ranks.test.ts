@@ -79,7 +79,7 @@ describe("the ranks of a program", () => {
   test("are joined by what they waited for one of them", async () => {
     const { page } = opened;
     // Each of the others waited at each collective.
-    const waits = page.locator(".lateness .wait");
+    const waits = page.locator(".collective-waits .wait");
     await expect.poll(() => waits.count()).toBe(STEPS * (RANKS - 1));
     const drawn = await waits.evaluateAll((all) => all.map((one): Record<string, string | null | undefined> => ({ ...(one as SVGElement).dataset, says: one.querySelector("title")?.textContent })));
     const first = drawn.filter(({ rank, from }) => rank === "0" && Number(from) === arrives(0) * 1000);
@@ -88,11 +88,11 @@ describe("the ranks of a program", () => {
     const { from, to } = await state(page);
     await expect
       .poll(async () => {
-        const { wait, over, ns } = await placed(page, '.lateness .wait[data-rank="1"]', '.timeline[data-trace="rank 1"] canvas.tracks');
+        const { wait, over, ns } = await placed(page, '.collective-waits .wait[data-rank="1"]', '.timeline[data-trace="rank 1"] canvas.tracks');
         return wait.x - (over.x + ((ns - from) / (to - from)) * over.width);
       })
       .toBeCloseTo(0, 0);
-    const { wait, over } = await placed(page, '.lateness .wait[data-rank="1"]', '.timeline[data-trace="rank 1"] canvas.tracks');
+    const { wait, over } = await placed(page, '.collective-waits .wait[data-rank="1"]', '.timeline[data-trace="rank 1"] canvas.tracks');
     expect(wait.top).toBeGreaterThan(over.top);
     expect(wait.bottom).toBeLessThan(over.bottom);
   });
@@ -102,7 +102,7 @@ describe("the ranks of a program", () => {
     await page.locator(".skews tbody tr").first().click();
     const skew = lateBy(STEPS - 1) * 1000;
     await expect.poll(async () => (await state(page)).from).toBeCloseTo(arrives(STEPS - 1) * 1000 - skew, -1);
-    await expect.poll(() => page.locator(".lateness .wait").count()).toBe(RANKS - 1);
+    await expect.poll(() => page.locator(".collective-waits .wait").count()).toBe(RANKS - 1);
     expect((await state(page)).to).toBeLessThan(END_US * 1000 + 1);
   });
 
@@ -121,7 +121,7 @@ test("ranks out of sight are neither drawn nor loaded until they are scrolled to
   const last = page.locator(".timeline").last();
   expect(await last.getAttribute("data-draws")).toBeNull();
   expect(Number(await page.locator(".timeline").first().getAttribute("data-events"))).toBeGreaterThan(0);
-  await page.locator(".stage").evaluate((stage) => stage.scrollTo(0, stage.scrollHeight));
+  await page.locator(".timeline-stack").evaluate((stage) => stage.scrollTo(0, stage.scrollHeight));
   await expect.poll(async () => Number(await last.getAttribute("data-events"))).toBeGreaterThan(0);
   expect(errors).toEqual([]);
 });
@@ -133,9 +133,9 @@ test("ranks in one trace have a verdict for each device, and are joined likewise
     await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
     expect(await page.locator(".ranks-said").innerText()).toContain(`Rank ${LATE} arrived last at ${STEPS} of ${STEPS} collectives`);
     expect(await page.locator(".each-verdict li").allInnerTexts()).toEqual(Array.from({ length: RANKS }, (_, device) => `GPU ${device + 1} (Made GPU) host-bound`));
-    await expect.poll(() => page.locator(".lateness .wait").count()).toBe(STEPS * (RANKS - 1));
+    await expect.poll(() => page.locator(".collective-waits .wait").count()).toBe(STEPS * (RANKS - 1));
     // On the track of its own queue.
-    const { wait, over } = await placed(page, '.lateness .wait[data-rank="0"]', '[data-track="q1.work"]');
+    const { wait, over } = await placed(page, '.collective-waits .wait[data-rank="0"]', '[data-track="q1.work"]');
     expect(wait.top).toBeGreaterThan(over.top);
     expect(wait.bottom).toBeLessThan(over.bottom);
     expect(errors).toEqual([]);

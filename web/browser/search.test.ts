@@ -52,9 +52,9 @@ test("lists what it finds by what it is, and goes there", async () => {
   await expect.poll(async () => (await state(page)).event).toBe("dispatches.0");
   expect(await results(page).isVisible()).toBe(false);
   // From there on.
-  await page.locator(".through").getByRole("button", { name: "The next that is found" }).click();
+  await page.locator(".match-buttons").getByRole("button", { name: "The next that is found" }).click();
   await expect.poll(async () => page.locator(".search-problem").innerText()).toBe("2 of 40");
-  await page.locator(".through").getByRole("button", { name: "The one before that is found" }).click();
+  await page.locator(".match-buttons").getByRole("button", { name: "The one before that is found" }).click();
   await expect.poll(async () => (await state(page)).event).toBe("dispatches.0");
   await box.fill("wait.fences|copier|launch latency");
   await expect.poll(() => kinds(page)).toEqual(["Calls 20", `Gaps ${GAPS.length}`, "Tracks 1"]);
@@ -103,15 +103,15 @@ test("a search leaves the colours, and narrows the tables with a way out", async
   await page.fill(".search input", "^sin$");
   await page.fill(".search input", "sin");
   await expect.poll(() => rows(page)).toBe("1");
-  await expect.poll(async () => page.locator("[data-narrowed=search]").innerText()).toContain("what “sin” finds");
+  await expect.poll(async () => page.locator("[data-filter=search]").innerText()).toContain("what “sin” finds");
   await page.locator('[data-tab="gaps"]').click();
   await expect.poll(async () => page.locator(".gaps-list .table").getAttribute("data-rows")).toBe("9");
   await page.locator('[data-tab="about"]').click();
-  expect(await page.locator(".narrowed").isVisible()).toBe(false);
+  expect(await page.locator(".active-filters").isVisible()).toBe(false);
   await page.locator('[data-tab="gaps"]').click();
   await page.getByRole("button", { name: "Clear the search" }).click();
   await expect.poll(async () => page.locator(".gaps-list .table").getAttribute("data-rows")).toBe(String(GAPS.length));
-  expect(await page.locator(".narrowed").isVisible()).toBe(false);
+  expect(await page.locator(".active-filters").isVisible()).toBe(false);
 });
 
 test.each(["the server", "a file"])("a selected range narrows every table, from %s", async (from) => {
@@ -122,7 +122,7 @@ test.each(["the server", "a file"])("a selected range narrows every table, from 
   const starts = WORK.filter(({ start_us, name }) => name === "sin" && start_us * 1000 >= range[0] && start_us * 1000 < range[1]).length;
   expect((await cells("sin")).slice(0, 3)).toEqual(["sin", String(starts), `${starts * 100} µs`]);
   expect((await cells("sin")).slice(4, 7)).toEqual(["100 µs", "100 µs", "100 µs"]);
-  expect(await page.locator("[data-narrowed=range]").innerText()).toContain("2.500 ms to 7.100 ms, 4.60 ms");
+  expect(await page.locator("[data-filter=range]").innerText()).toContain("2.500 ms to 7.100 ms, 4.60 ms");
   await page.locator('[data-tab="labels"]').click();
   await expect.poll(() => rows(page)).toBe("1");
   const work = WORK.filter(({ start_us }) => start_us * 1000 >= range[0] && start_us * 1000 < range[1]).length;

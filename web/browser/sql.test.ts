@@ -4,8 +4,8 @@ import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { GAPS, KERNELS, TEXT } from "./known.ts";
 import { recordingOfRanks } from "./known-ranks.ts";
+import { GAPS, KERNELS, TEXT } from "./known.ts";
 import { built, closeBrowser, gapscope, openTrace, type Opened, scratch, serving, state, traceOf, view, type Viewer } from "./product.ts";
 
 const folder = scratch();

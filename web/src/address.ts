@@ -1,17 +1,17 @@
 // The address of the page, which follows what is shown.
 
-import { readSide, type Side, writtenSide } from "./compare.ts";
-import { Latest } from "./latest.ts";
-import { read, type ViewState, written } from "./link.ts";
+import { readSide, type Side, writeSide } from "./comparison-sides.ts";
+import { LatestRequest } from "./latest-request.ts";
 import { length } from "./time/range.ts";
 import { placeName } from "./timeline/timeline.ts";
+import { readViewState, type ViewState, writeViewState } from "./view-state.ts";
 import type { View } from "./view.ts";
 
 /** It follows when the view has rested for so long. */
 const REST_MS = 300;
 
 /** What the page does with an address, and what it writes into one. */
-export interface Addressed {
+export interface AddressCallbacks {
   /** What is shown besides range, selection and event. */
   state: () => ViewState;
   show: (state: ViewState) => void;
@@ -24,14 +24,14 @@ export interface Addressed {
 }
 
 export class Address {
-  private readonly reading = new Latest();
+  private readonly reading = new LatestRequest();
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** What the page shows, as read or written last. Another address has come from outside and is never written over: it is about to be read. */
   private shown: string | null = null;
 
   constructor(
     private readonly view: View,
-    private readonly page: Addressed,
+    private readonly page: AddressCallbacks,
   ) {}
 
   /** Writes it soon. */
@@ -48,8 +48,8 @@ export class Address {
     if (selection) state.selection = selection;
     if (event) state.event = event.track.rowOf(event);
     const sides = this.page.sides();
-    if (sides) state.compare = { ...sides, before: writtenSide(sides.before), after: writtenSide(sides.after) };
-    const hash = `#${written(state)}`;
+    if (sides) state.compare = { ...sides, before: writeSide(sides.before), after: writeSide(sides.after) };
+    const hash = `#${writeViewState(state)}`;
     if (hash === this.shown || (hash === "#" && this.shown === "")) return;
     history.replaceState(null, "", hash);
     this.shown = location.hash;
@@ -57,9 +57,9 @@ export class Address {
 
   /** Shows what it says; `anew` when the page showed something before, which is undone where the address says nothing of it. */
   async read(anew: boolean): Promise<void> {
-    const last = this.reading.begin();
+    const isLatest = this.reading.begin();
     const { hash } = location;
-    const state = read(hash);
+    const state = readViewState(hash);
     this.shown = null;
     if (state.range) this.view.show(state.range);
     else if (anew) this.view.fit();
@@ -72,8 +72,8 @@ export class Address {
     const after = state.compare && readSide(state.compare.after);
     if (before && after) await this.page.compare(before, after, state.compare?.instance);
     else if (anew) this.page.stopComparing();
-    if (last() && state.event && !picked) await this.page.goTo(state.event.table, state.event.row, state.range !== undefined);
-    if (!last()) return;
+    if (isLatest() && state.event && !picked) await this.page.goTo(state.event.table, state.event.row, state.range !== undefined);
+    if (!isLatest()) return;
     this.shown = hash;
     this.later();
   }

@@ -7,11 +7,11 @@ import "./style/sql.css";
 import "./style/timeline.css";
 import "./style/dependencies.css";
 import { App } from "./app.ts";
-import { CapturePage } from "./captured.ts";
+import { CapturePage } from "./capture-page.ts";
 import { ELEMENT, FileAnswers } from "./data/file.ts";
 import { DataSource, ServerAnswers } from "./data/source.ts";
 import { fill, h } from "./dom.ts";
-import { sentence } from "./sentence.ts";
+import { errorMessage } from "./error-message.ts";
 
 async function begin(): Promise<void> {
   const root = document.getElementById("app");
@@ -32,7 +32,7 @@ async function begin(): Promise<void> {
         "div",
         { class: "failure", role: "alert" },
         h("h1", {}, "This trace cannot be shown"),
-        h("p", {}, sentence(error)),
+        h("p", {}, errorMessage(error)),
       ),
     );
   }

@@ -1,40 +1,40 @@
 // Going to things: rows, gaps, the next event.
 
+import type { Appearance } from "./appearance.ts";
 import { deviceOfGaps, type Gap } from "./data/gaps.ts";
 import { isMissing } from "./data/missing.ts";
 import { contains } from "./data/slices.ts";
 import type { DataSource } from "./data/source.ts";
-import { hitLanes, nextHit } from "./hits.ts";
-import type { Look } from "./look.ts";
+import type { Trace } from "./data/trace.ts";
+import { errorMessage } from "./error-message.ts";
+import { LatestRequest } from "./latest-request.ts";
 import type { GapsPanel } from "./panels/gaps.ts";
 import type { SqlPlace } from "./panels/sql.ts";
-import { sentence } from "./sentence.ts";
-import type { Stage } from "./stage.ts";
-import { Latest } from "./latest.ts";
-import type { Trace } from "./data/trace.ts";
-import type { Timeline } from "./timeline/timeline.ts";
+import { hitLanes, nextHit } from "./search-hits.ts";
 import { length, type Range, widened } from "./time/range.ts";
+import type { TimelineStack } from "./timeline-stack.ts";
+import type { Timeline } from "./timeline/timeline.ts";
 import { type EventPlace, eventRange, type View, wholeRange } from "./view.ts";
 
 /** So many times its length is seen before and behind a row that is gone to from afar. */
-const CLOSE = 4;
+const CONTEXT_LENGTHS = 4;
 
 export class Navigation {
-  private readonly going = new Latest();
+  private readonly going = new LatestRequest();
   /** The gap that was gone to last, and what was then seen of it. */
   private gap: { start_ns: number; event: EventPlace | null; range: Range } | null = null;
 
   constructor(
     private readonly root: HTMLElement,
     private readonly source: DataSource,
-    private readonly stage: Stage,
+    private readonly timelineStack: TimelineStack,
     private readonly gaps: GapsPanel,
     private readonly stopComparing: () => void,
     private readonly say: (problem: string) => void,
   ) {}
 
   private get view(): View {
-    return this.stage.view;
+    return this.timelineStack.view;
   }
 
   /** Something is gone to: what was said of another is over. */
@@ -46,8 +46,8 @@ export class Navigation {
   /** Shows and selects a row, unless something else is gone to or picked meanwhile. */
   async goTo(view: View, table: string, row: number, stays = false): Promise<void> {
     const { trace, picks } = view;
-    const last = this.begin();
-    const wanted = (): boolean => last() && view.picks === picks;
+    const isLatest = this.begin();
+    const wanted = (): boolean => isLatest() && view.picks === picks;
     try {
       const found = table === "samples" ? await trace.sampleRow(row) : await this.source.row(trace.number, table, row);
       if (!wanted()) return;
@@ -58,7 +58,7 @@ export class Navigation {
         // Of what is too much to be held, a row is only there where it is seen from close by.
         const range = { from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) };
         if (!wanted()) return;
-        if (!track.has(view.range) || !contains(view.range, range)) view.show(widened(range, CLOSE));
+        if (!track.has(view.range) || !contains(view.range, range)) view.show(widened(range, CONTEXT_LENGTHS));
         await trace.awaitRows(track, view.range);
       }
       // The row may be newer than what the page has of the track.
@@ -67,20 +67,20 @@ export class Navigation {
       const place = track.placeOf(table, row, found.start_ns);
       if (!place) return this.say(track.state === "part" ? "So much runs beside that row that it is drawn alone only from closer by." : "That row is not drawn.");
       if (view === this.view) this.stopComparing();
-      const timeline = this.stage.timelines.find((timeline) => timeline.view === view);
+      const timeline = this.timelineStack.timelines.find((timeline) => timeline.view === view);
       timeline?.renew();
       if (!stays) view.reveal({ from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) });
       view.pick({ track, ...place });
       timeline?.bringIntoSight({ track, ...place });
     } catch (error) {
-      if (wanted()) this.say(sentence(error));
+      if (wanted()) this.say(errorMessage(error));
     }
   }
 
   /** Shows what a row of a query's answer is of: the thing itself where it is known, else its time. */
   async goToAnswer({ trace, start_ns, duration_ns, row }: SqlPlace): Promise<void> {
-    const last = this.begin();
-    const timeline = this.stage.timelines.find(({ view }) => view.trace === trace) ?? (trace === this.view.trace ? this.stage.main : null);
+    const isLatest = this.begin();
+    const timeline = this.timelineStack.timelines.find(({ view }) => view.trace === trace) ?? (trace === this.view.trace ? this.timelineStack.main : null);
     if (!timeline) return this.say(`${trace.overview.name} is not on the timeline now.`);
     const { view } = timeline;
     const { picks } = view;
@@ -90,7 +90,7 @@ export class Navigation {
       if (part) return this.show(timeline, part);
     }
     const found = row && row.table !== "gaps" ? await this.source.rowWith(trace.number, row.table, row.values).catch(() => null) : null;
-    if (!last() || view.picks !== picks) return;
+    if (!isLatest() || view.picks !== picks) return;
     if (row && found && !isMissing(found)) return this.goTo(view, row.table, found.row);
     view.reveal(range);
     view.select(duration_ns > 0 ? range : null);
@@ -105,7 +105,7 @@ export class Navigation {
   /** Shows a whole gap and selects its longest part of a cause. */
   async goToGap(gap: Gap, cause = gap.cause): Promise<void> {
     const range = { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns };
-    const last = this.begin();
+    const isLatest = this.begin();
     this.stopComparing();
     const margin = length(range) * 1.5;
     this.view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
@@ -116,8 +116,8 @@ export class Navigation {
       if (deviceOfGaps(track.id) !== gap.device) continue;
       const came = !track.has(this.view.range);
       await trace.awaitRows(track, this.view.range);
-      if (came) this.stage.main.renew();
-      if (!last() || this.view.picks !== picks) return;
+      if (came) this.timelineStack.main.renew();
+      if (!isLatest() || this.view.picks !== picks) return;
       const of_cause = gap.parts.filter((part) => part.cause === cause);
       const part = of_cause.sort((a, b) => b.duration_ns - a.duration_ns)[0] ?? gap.parts[0];
       const middle = part ? part.start_ns + part.duration_ns / 2 : range.from_ns;
@@ -127,7 +127,7 @@ export class Navigation {
         if (!found || Math.abs(eventRange(found).from_ns - (part?.start_ns ?? range.from_ns)) > 1) continue;
         this.view.pick(found);
         if (this.gap) this.gap.event = found;
-        this.stage.main.bringIntoSight(found);
+        this.timelineStack.main.bringIntoSight(found);
         return;
       }
     }
@@ -140,9 +140,9 @@ export class Navigation {
   }
 
   /** Goes to the next piece of work that the search finds, or to the one before. */
-  hit(look: Look, forward: boolean): void {
+  hit(appearance: Appearance, forward: boolean): void {
     const { view } = this;
-    const next = nextHit(hitLanes(view.trace, look), view.event?.track.kind === "work" ? view.event : null, view.range.from_ns, forward);
+    const next = nextHit(hitLanes(view.trace, appearance), view.event?.track.kind === "work" ? view.event : null, view.range.from_ns, forward);
     if (!next) return this.say("The search finds no work that is loaded.");
     this.goToEvent(next);
   }
@@ -153,7 +153,7 @@ export class Navigation {
     this.stopComparing();
     this.view.reveal(eventRange(event));
     this.view.pick(event);
-    this.stage.main.bringIntoSight(event);
+    this.timelineStack.main.bringIntoSight(event);
   }
 
   /** Where the gap begins that is picked, or is seen because it was gone to. */
@@ -174,7 +174,7 @@ export class Navigation {
     const next = { ...event, index };
     this.view.reveal(eventRange(next));
     this.view.pick(next);
-    this.stage.main.bringIntoSight(next);
+    this.timelineStack.main.bringIntoSight(next);
   }
 
   /** The first work that is visible, where stepping through events begins. */

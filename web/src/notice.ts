@@ -6,7 +6,7 @@ import type { Trace } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
 
 /** So much is said of what is folded or lacks. */
-const SAID = 2;
+const MAX_REMARKS = 2;
 
 export class Notice {
   readonly element = h("p", { class: "notice", role: "status", hidden: true });
@@ -26,7 +26,7 @@ export class Notice {
       return this.traces.length > 1 ? sentences.map((sentence) => `${trace.overview.name}: ${sentence}`) : sentences;
     });
     const remarks = overview.complete ? [] : overview.remarks;
-    const said = [this.folded, ...remarks].filter(Boolean).slice(0, SAID);
+    const said = [this.folded, ...remarks].filter(Boolean).slice(0, MAX_REMARKS);
     if (unknown.length > 0) unknown.push("What rests on it is unknown.");
     this.element.hidden = unknown.length + said.length === 0;
     fill(this.element, unknown.length > 0 ? h("b", {}, `${unknown.join(" ")} `) : null, said.join(" "));

@@ -6,7 +6,7 @@ import { fill, h } from "./dom.ts";
 const VERSION = 1;
 
 /** What is shown, and of what. */
-export interface Shared {
+export interface SharedView {
   /** The paths that `gapscope view` was given. */
   opened: readonly string[];
   /** What is behind the `#` of the address, and in its query. */
@@ -15,7 +15,7 @@ export interface Shared {
 }
 
 /** The command that shows it again: of POSIX shells. */
-export function commandOf({ opened, state }: Shared): string {
+export function commandOf({ opened, state }: SharedView): string {
   const [first, ...rest] = opened;
   return ["gapscope view", quoted(state ? `${first}#${state}` : first), ...rest.map(quoted)].join(" ");
 }
@@ -25,7 +25,7 @@ function quoted(text: string): string {
 }
 
 /** The file that shows it again, and what it is called. */
-export function savedView({ opened, state }: Shared, gapscope: string): { name: string; text: string } {
+export function savedView({ opened, state }: SharedView, gapscope: string): { name: string; text: string } {
   const folder = opened[0].split(/[\\/]/).filter(Boolean).at(-1) ?? "";
   return { name: `${folder.replace(/\.gapscope$/, "") || "gapscope"}.view.json`, text: `${JSON.stringify({ gapscope_view: VERSION, gapscope, traces: opened, state }, null, 2)}\n` };
 }
@@ -36,7 +36,7 @@ export class Sharing {
 
   constructor(
     private readonly gapscope: string,
-    private readonly shared: () => Shared,
+    private readonly shared: () => SharedView,
   ) {
     this.element.addEventListener("click", (event) => {
       if (event.target === this.element) this.element.close();

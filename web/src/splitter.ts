@@ -3,13 +3,13 @@
 import { h } from "./dom.ts";
 
 /** Pixels. */
-const LEAST = 80;
+const MIN_HEIGHT_PX = 80;
 
 /** A line that sets the height of what is `below` it. */
 export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
   const say = (): void => line.setAttribute("aria-valuenow", String(below.offsetHeight));
   const set = (pixels: number): void => {
-    root.style.setProperty("--panels", `${Math.round(Math.max(LEAST, Math.min(pixels, window.innerHeight - 260)))}px`);
+    root.style.setProperty("--panels", `${Math.round(Math.max(MIN_HEIGHT_PX, Math.min(pixels, window.innerHeight - 260)))}px`);
     say();
   };
   const line = h("div", {
@@ -18,7 +18,7 @@ export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
     tabindex: "0",
     "aria-orientation": "horizontal",
     "aria-label": "Height of the panels",
-    "aria-valuemin": String(LEAST),
+    "aria-valuemin": String(MIN_HEIGHT_PX),
     "aria-valuenow": "0",
     onfocus: say,
     onpointerdown: (event: Event) => {

@@ -1,7 +1,7 @@
 // Panels of which one is shown.
 
 import { fill, h } from "./dom.ts";
-import type { PanelName } from "./link.ts";
+import type { PanelName } from "./view-state.ts";
 
 export interface Tab {
   name: PanelName;

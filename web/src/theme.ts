@@ -2,12 +2,12 @@
 
 import type { Theme } from "./draw/palette.ts";
 
-const KEY = "gapscope-theme";
+const STORAGE_KEY = "gapscope-theme";
 
 export function storedTheme(): Theme {
   let stored: string | null = null;
   try {
-    stored = localStorage.getItem(KEY);
+    stored = localStorage.getItem(STORAGE_KEY);
   } catch {
     // A file may have no storage.
   }
@@ -17,7 +17,7 @@ export function storedTheme(): Theme {
 
 export function keepTheme(theme: Theme): void {
   try {
-    localStorage.setItem(KEY, theme);
+    localStorage.setItem(STORAGE_KEY, theme);
   } catch {
     // It holds until the page is closed.
   }

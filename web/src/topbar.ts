@@ -1,11 +1,11 @@
 // The bar at the top: search, colouring, theme, link.
 
 import { fill, h } from "./dom.ts";
-import type { Colouring } from "./link.ts";
+import type { Colouring } from "./view-state.ts";
 
 export const NOTHING_FOUND = "nothing found";
 
-export interface TopbarSteps {
+export interface TopbarCallbacks {
   search: (text: string) => void;
   /** Goes to the next that is found, or to the one before. */
   step: (forward: boolean) => void;
@@ -25,7 +25,7 @@ export class Topbar {
   private readonly choices: HTMLButtonElement[];
   private readonly live = h("span", { class: "live", hidden: true, role: "status" }, "● recording");
 
-  constructor(name: string, ranks: HTMLElement | null, file: boolean, steps: TopbarSteps) {
+  constructor(name: string, ranks: HTMLElement | null, file: boolean, callbacks: TopbarCallbacks) {
     this.input = h("input", {
       type: "search",
       placeholder: "Search kernels, labels and code",
@@ -33,17 +33,17 @@ export class Topbar {
       title: "Enter: the next that is found; Shift + Enter: the one before",
       spellcheck: "false",
       autocomplete: "off",
-      oninput: () => steps.search(this.input.value),
+      oninput: () => callbacks.search(this.input.value),
     });
     this.through = h(
       "span",
-      { class: "through", hidden: true },
-      h("button", { type: "button", class: "icon", title: "Shift + Enter", "aria-label": "The one before that is found", onclick: () => steps.step(false) }, "‹"),
-      h("button", { type: "button", class: "icon", title: "Enter", "aria-label": "The next that is found", onclick: () => steps.step(true) }, "›"),
+      { class: "match-buttons", hidden: true },
+      h("button", { type: "button", class: "icon", title: "Shift + Enter", "aria-label": "The one before that is found", onclick: () => callbacks.step(false) }, "‹"),
+      h("button", { type: "button", class: "icon", title: "Enter", "aria-label": "The next that is found", onclick: () => callbacks.step(true) }, "›"),
     );
     const colourings: Colouring[] = ["kernel", "label", "cause"];
-    this.choices = colourings.map((by) => h("button", { type: "button", role: "radio", "data-colouring": by, onclick: () => steps.colour(by) }, by));
-    const link = h("button", { type: "button", title: "Show this view again: its address, a command, a file", onclick: steps.share }, "Link");
+    this.choices = colourings.map((by) => h("button", { type: "button", role: "radio", "data-colouring": by, onclick: () => callbacks.colour(by) }, by));
+    const link = h("button", { type: "button", title: "Show this view again: its address, a command, a file", onclick: callbacks.share }, "Link");
     this.element = h(
       "header",
       { class: "topbar" },
@@ -54,8 +54,8 @@ export class Topbar {
       h("span", { class: "search" }, this.input, this.problem, this.through, this.found),
       h("span", { class: "choice", role: "radiogroup", "aria-label": "Colour work by" }, h("span", { class: "note" }, "Colour"), this.choices),
       file ? null : link,
-      h("button", { type: "button", class: "icon", title: "Light or dark", "aria-label": "Change between light and dark", onclick: steps.theme }, "◐"),
-      h("button", { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: steps.help }, "?"),
+      h("button", { type: "button", class: "icon", title: "Light or dark", "aria-label": "Change between light and dark", onclick: callbacks.theme }, "◐"),
+      h("button", { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: callbacks.help }, "?"),
     );
   }
 

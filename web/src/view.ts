@@ -4,7 +4,7 @@ import type { Note } from "./data/notes.ts";
 import type { Link } from "./data/row.ts";
 import type { Place, Trace, Track } from "./data/trace.ts";
 import type { Lane } from "./lane/lane.ts";
-import { clamped, History, length, type Range, widened } from "./time/range.ts";
+import { clamped, RangeHistory, length, type Range, widened } from "./time/range.ts";
 
 /** An event of a track. */
 export interface EventPlace extends Place {
@@ -36,7 +36,7 @@ export class View {
   picks = 0;
   /** What was picked before the trace was reset, to be found again. */
   private sought: { track: Track; start_ns: number; duration_ns: number } | null = null;
-  private readonly history = new History();
+  private readonly history = new RangeHistory();
   private readonly listeners: ((change: Change) => void)[] = [];
 
   constructor(
@@ -108,7 +108,7 @@ export class View {
   }
 
   /** The trace is about to be reset: lets go of its events, to find them again. */
-  letGo(): void {
+  releaseEvents(): void {
     this.hover(null);
     if (!this.event) return;
     const { from_ns, to_ns } = eventRange(this.event);

@@ -1,12 +1,12 @@
 // Samples of stacks, which of them stand for idle time, and the tree of a flame graph, from a FAKE of the server's answers.
 
 import { describe, expect, test } from "vitest";
-import { Code, commonest, Idle } from "../src/data/code.ts";
+import { Appearance } from "../src/appearance.ts";
+import { Code, commonest, IdleSamples } from "../src/data/code.ts";
 import { flame, placed } from "../src/data/flame.ts";
 import { readFrame } from "../src/data/frame.ts";
 import { DataSource } from "../src/data/source.ts";
 import { Trace } from "../src/data/trace.ts";
-import { Look } from "../src/look.ts";
 import { CodePanel, NO_SAMPLES } from "../src/panels/code.ts";
 import { View } from "../src/view.ts";
 import { FakeAnswers, frame, traceOverview, trackOverview } from "./fake-answers.ts";
@@ -59,8 +59,8 @@ const IDLE = frame(
   },
 );
 
-function read(): Idle {
-  return new Idle(new Code(readFrame(SAMPLES)), readFrame(IDLE));
+function read(): IdleSamples {
+  return new IdleSamples(new Code(readFrame(SAMPLES)), readFrame(IDLE));
 }
 
 describe("samples", () => {
@@ -190,7 +190,7 @@ describe("a trace", () => {
   test("without samples asks for none and says how to get them", async () => {
     const fakeAnswers = answers();
     const trace = new Trace(0, traceOverview([trackOverview("q1.work")]), new DataSource(fakeAnswers));
-    const panel = new CodePanel(new View(trace), new Look([trace]), () => undefined, () => undefined);
+    const panel = new CodePanel(new View(trace), new Appearance([trace]), () => undefined, () => undefined);
     await panel.open();
     expect(fake(panel.element).innerText).toBe(NO_SAMPLES);
     expect(fakeAnswers.asked).toEqual([]);

@@ -1,5 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import { callColour } from "../src/appearance.ts";
 import { Causes } from "../src/data/causes.ts";
 import { Counter } from "../src/data/counter.ts";
 import { FileAnswers } from "../src/data/file.ts";
@@ -7,7 +8,6 @@ import { readFrame } from "../src/data/frame.ts";
 import { DataSource, Unanswered } from "../src/data/source.ts";
 import { Trace, Track } from "../src/data/trace.ts";
 import { colours, mixed } from "../src/draw/palette.ts";
-import { callColour } from "../src/look.ts";
 import { FakeAnswers, frame, json, LANES, packed, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
 
 describe("a frame", () => {
@@ -164,8 +164,8 @@ describe("a file", () => {
     await expect(source.row(0, "dispatches", 257)).rejects.toThrow("no row 257");
   });
   test("says what it does not have, whatever the key", async () => {
-    const source = new DataSource(FileAnswers.of(packed(answers)));
+    const source = new DataSource(FileAnswers.fromBuffer(packed(answers)));
     await expect(source.range(0, 0, 1)).rejects.toThrow(Unanswered);
-    await expect(FileAnswers.of(packed(answers)).bytes("constructor")).rejects.toThrow("gapscope view");
+    await expect(FileAnswers.fromBuffer(packed(answers)).bytes("constructor")).rejects.toThrow("gapscope view");
   });
 });

@@ -6,10 +6,10 @@ import { DataSource } from "../src/data/source.ts";
 import { type Camera, fitted, kept, opening, revealing, upright, zoomedAt } from "../src/dependencies/camera.ts";
 import { curveOf, distance, pointOn } from "../src/dependencies/curve.ts";
 import { PickDetails } from "../src/dependencies/details.ts";
-import { Findings } from "../src/dependencies/findings.ts";
+import { DependencyFindings } from "../src/dependencies/findings-list.ts";
+import { DependencyGraph, type Pick } from "../src/dependencies/graph.ts";
 import { GRAPH_KEYS, graphAction } from "../src/dependencies/keys.ts";
 import { type Layout, layoutOf, NODE } from "../src/dependencies/layout.ts";
-import { Dependencies, type Pick } from "../src/dependencies/model.ts";
 import { FakeAnswers, json } from "./fake-answers.ts";
 import { fake, fakeDocument } from "./fake-dom.ts";
 
@@ -61,7 +61,7 @@ function places(layout: Layout): [column: number, lane: number][] {
 
 describe("the layout", () => {
   test("puts a command right of all that it depends on, and chains into lanes", () => {
-    expect(places(layoutOf(new Dependencies(DIAMOND), "dependencies"))).toEqual([
+    expect(places(layoutOf(new DependencyGraph(DIAMOND), "dependencies"))).toEqual([
       [0, 0],
       [1, 0],
       [1, 1],
@@ -69,16 +69,16 @@ describe("the layout", () => {
     ]);
   });
   test("by barriers lets run together what no barrier parts", () => {
-    const recorded = layoutOf(new Dependencies(DIAMOND), "barriers");
+    const recorded = layoutOf(new DependencyGraph(DIAMOND), "barriers");
     expect(places(recorded).map(([column]) => column)).toEqual([0, 1, 2, 3]);
     const apart = answer([node(0), node(1), node(2)], [], [barrier(2)]);
-    expect(places(layoutOf(new Dependencies(apart), "barriers")).map(([column]) => column)).toEqual([0, 0, 1]);
-    expect(places(layoutOf(new Dependencies(apart), "dependencies")).map(([column]) => column)).toEqual([0, 0, 0]);
+    expect(places(layoutOf(new DependencyGraph(apart), "barriers")).map(([column]) => column)).toEqual([0, 0, 1]);
+    expect(places(layoutOf(new DependencyGraph(apart), "dependencies")).map(([column]) => column)).toEqual([0, 0, 0]);
   });
   test("never lets two nodes, or the frames of two submissions, lie on each other", () => {
     const nodes = Array.from({ length: 60 }, (_, id) => node(id, { submission: Math.floor(id / 7) }));
     const edges = nodes.flatMap(({ id }) => [id - 1 - (id % 3), id - 5].filter((from) => from >= 0).map((from) => edge(from, id)));
-    const { nodes: placed, frames } = layoutOf(new Dependencies(answer(nodes, edges)), "dependencies");
+    const { nodes: placed, frames } = layoutOf(new DependencyGraph(answer(nodes, edges)), "dependencies");
     expect(new Set([...placed.values()].map(({ x, y }) => `${x} ${y}`)).size).toBe(60);
     expect(frames.length).toBe(9);
     for (const [at, frame] of frames.entries()) {
@@ -95,12 +95,12 @@ describe("the layout", () => {
     const two = answer(nodes, [edge(0, 2)], [], {
       submissions: [0, 1].map((number) => ({ number, queue: `queue ${number}`, called_ns: null, device_ns: null })),
     });
-    const { bands, nodes: placed } = layoutOf(new Dependencies(two), "dependencies");
+    const { bands, nodes: placed } = layoutOf(new DependencyGraph(two), "dependencies");
     expect(bands.map(({ name }) => name)).toEqual(["queue 0", "queue 1"]);
     for (const { node, y } of placed.values()) expect(y > bands[1].y).toBe(node.submission === 1);
   });
   test("puts barriers between, those at one place as one mark that says the worst", () => {
-    const graph = new Dependencies(answer([node(0), node(1)], [edge(0, 1)], [barrier(0, "outside"), barrier(1), barrier(1, "needless"), barrier(2, "outside")]));
+    const graph = new DependencyGraph(answer([node(0), node(1)], [edge(0, 1)], [barrier(0, "outside"), barrier(1), barrier(1, "needless"), barrier(2, "outside")]));
     const { marks, nodes } = layoutOf(graph, "dependencies");
     expect(marks.map(({ need, barriers }) => [need, barriers.length])).toEqual([
       ["outside", 1],
@@ -113,7 +113,7 @@ describe("the layout", () => {
   });
   test("of a part begins with its first node", () => {
     const part = answer([node(7), node(8)], [edge(7, 8)]);
-    const graph = new Dependencies(part);
+    const graph = new DependencyGraph(part);
     expect(graph.node(8)?.name).toBe("k8");
     expect(graph.node(6)).toBeUndefined();
     expect(places(layoutOf(graph, "dependencies"))).toEqual([
@@ -159,7 +159,7 @@ describe("the camera", () => {
 });
 
 describe("an edge", () => {
-  const { nodes } = layoutOf(new Dependencies(DIAMOND), "dependencies");
+  const { nodes } = layoutOf(new DependencyGraph(DIAMOND), "dependencies");
   const [a, b] = [nodes.get(0), nodes.get(2)];
   if (!a || !b) throw new Error("both are there");
   test("goes from the right of the one to the left of the other", () => {
@@ -185,8 +185,8 @@ describe("what is said", () => {
   );
   test("lists hazards, needless barriers and the largest dependencies, which are gone to", () => {
     const picked: Pick[] = [];
-    const findings = new Findings((pick) => picked.push(pick));
-    findings.show(new Dependencies(HAZARD));
+    const findings = new DependencyFindings((pick) => picked.push(pick));
+    findings.show(new DependencyGraph(HAZARD));
     const text = fake(findings.element).innerText;
     for (const said of ["Hazards 1", "0 k0 → 1 k1", "Needless barriers 1", "after 1 k1, before 2 k2", "2 commands of 3 commands", "1.50", "at most 4.00 KiB"]) expect(text).toContain(said);
     const buttons = fake(findings.element).all("button");
@@ -200,15 +200,15 @@ describe("what is said", () => {
     ]);
   });
   test("of what is not known says why, and never that there is none", () => {
-    const findings = new Findings(() => undefined);
-    findings.show(new Dependencies({ ...DIAMOND, unknown: "a recording has no barriers" }));
+    const findings = new DependencyFindings(() => undefined);
+    findings.show(new DependencyGraph({ ...DIAMOND, unknown: "a recording has no barriers" }));
     const text = fake(findings.element).innerText;
     expect(text).toContain("Unknown: a recording has no barriers.");
     expect(text).not.toContain("None: every");
   });
   test("of no hazard is no more than is known", () => {
-    const findings = new Findings(() => undefined);
-    const says = (given: DependenciesAnswer): string => (findings.show(new Dependencies(given)), fake(findings.element).innerText);
+    const findings = new DependencyFindings(() => undefined);
+    const says = (given: DependenciesAnswer): string => (findings.show(new DependencyGraph(given)), fake(findings.element).innerText);
     expect(says(DIAMOND)).toContain("None: every dependency of the window is ordered.");
     expect(says({ ...DIAMOND, edges: [edge(0, 1, "RAW", 64, { ordered_by: "unknown" })] })).toContain("None found. Of 1 dependency it is not known what orders it");
     expect(says({ ...DIAMOND, edges: [edge(0, 1, "RAW", 64, { ordered_by: "nothing", hazard: "possible" })] })).toContain("None is certain.");
@@ -217,7 +217,7 @@ describe("what is said", () => {
   test("of a node: what it reaches, why not exactly, and its neighbours as links", () => {
     const picked: (Pick | null)[] = [];
     const details = new PickDetails({ pick: (pick) => picked.push(pick), go: null });
-    const graph = new Dependencies(HAZARD);
+    const graph = new DependencyGraph(HAZARD);
     details.show(graph, { kind: "node", id: 2 });
     const text = fake(details.element).innerText;
     for (const said of ["k2", "at most 64 B", "At most, since an address depends on data.", "table", "1 k1", "WAR at most 4.00 KiB: b1", "Nothing in the window."]) expect(text).toContain(said);
@@ -240,7 +240,7 @@ describe("what is said", () => {
     const gone: string[] = [];
     const details = new PickDetails({ pick: () => undefined, go: (table, row) => gone.push(`${table}.${row}`) });
     const placed = answer([node(0, { place: { table: "dispatches", row: 9, track: "q1.work", start_ns: 5 } })], []);
-    const graph = new Dependencies(placed);
+    const graph = new DependencyGraph(placed);
     details.show(graph, { kind: "node", id: 0 });
     fake(details.element)
       .all("button")
@@ -253,7 +253,7 @@ describe("what is said", () => {
 });
 
 test("what is next to what is picked is told from the rest", () => {
-  const graph = new Dependencies(DIAMOND);
+  const graph = new DependencyGraph(DIAMOND);
   expect([...graph.near({ kind: "node", id: 1 }).nodes].sort()).toEqual([0, 1, 3]);
   expect([...graph.near({ kind: "edge", index: 3 }).nodes].sort()).toEqual([2, 3]);
   expect([...graph.near({ kind: "barrier", index: 1 }).nodes].sort()).toEqual([1, 2]);

@@ -1,13 +1,13 @@
 // A trace that grows and is completed while it is looked at: every order of the answers that can happen.
 
 import { describe, expect, test } from "vitest";
+import { Appearance } from "../src/appearance.ts";
 import type { TraceOverview } from "../src/data/overview.ts";
 import { DataSource, Outdated } from "../src/data/source.ts";
-import { Explainer } from "../src/explaining.ts";
 import { Trace } from "../src/data/trace.ts";
-import { Loader } from "../src/loading.ts";
-import { Look } from "../src/look.ts";
-import { pattern } from "../src/search.ts";
+import { FindingsLoader } from "../src/findings-loader.ts";
+import { Loader } from "../src/loader.ts";
+import { pattern } from "../src/search-pattern.ts";
 import { followed } from "../src/time/range.ts";
 import { View } from "../src/view.ts";
 import { type Event, HeldAnswers, json, LANES, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
@@ -49,12 +49,12 @@ async function following(): Promise<{ answers: HeldAnswers; trace: Trace; view: 
   await loading;
   const loader = new Loader(
     source,
-    new Look([trace]),
+    new Appearance([trace]),
     () => undefined,
     (problem) => events.push(problem),
     () => true,
   );
-  const ended = loader.follow([trace], { resetting: () => (events.push("resetting"), view.letGo()), grown: () => events.push("grown"), appeared: () => events.push("appeared") });
+  const ended = loader.follow([trace], { resetting: () => (events.push("resetting"), view.releaseEvents()), grown: () => events.push("grown"), appeared: () => events.push("appeared") });
   return { answers, trace, view, events, ended };
 }
 
@@ -160,7 +160,7 @@ describe("a live trace", () => {
     const [track] = trace.tracks;
     view.pick({ track, lane: 0, index: 1 });
     view.hover({ track, lane: 0, index: 1 });
-    view.letGo();
+    view.releaseEvents();
     trace.reset(grownTo(2, 2, false), ["new"]);
     expect([view.event, view.hovered]).toEqual([null, null]);
     const loading = trace.loadTrack(track);
@@ -187,7 +187,7 @@ describe("findings", () => {
     const source = new DataSource(answers);
     const trace = new Trace(0, grownTo(1), source);
     const told: unknown[] = [];
-    const explainer = new Explainer(source, () => told.push(count(trace)), fail);
+    const explainer = new FindingsLoader(source, () => told.push(count(trace)), fail);
     const done = explainer.ask(trace);
     void explainer.ask(trace);
     void explainer.ask(trace);
@@ -204,7 +204,7 @@ describe("findings", () => {
     const answers = new HeldAnswers();
     const source = new DataSource(answers);
     const trace = new Trace(0, grownTo(1), source);
-    const explainer = new Explainer(source, () => undefined, fail);
+    const explainer = new FindingsLoader(source, () => undefined, fail);
     const done = explainer.ask(trace);
     await answers.answer("t/0/findings", found(1));
     // Its strings are asked for when the trace is reset.
@@ -223,7 +223,7 @@ describe("findings", () => {
     const source = new DataSource(answers);
     const trace = new Trace(0, grownTo(1), source);
     const said: string[] = [];
-    const explainer = new Explainer(source, () => undefined, (problem) => said.push(problem));
+    const explainer = new FindingsLoader(source, () => undefined, (problem) => said.push(problem));
     const first = explainer.ask(trace);
     await answers.answer("t/0/findings", found(1));
     await answers.answer("t/0/strings", none);
@@ -238,16 +238,16 @@ describe("findings", () => {
 test("a search before the strings are there finds what it would find later", async () => {
   const answers = new HeldAnswers();
   const trace = new Trace(0, grownTo(1), new DataSource(answers));
-  const look = new Look([trace]);
-  look.search(pattern("cos"));
+  const appearance = new Appearance([trace]);
+  appearance.search(pattern("cos"));
   const loading = trace.loadTrack(trace.tracks[0]);
   await answers.answer("t/0/track/q1.work", trackFrame(LANES, TABLES, 1));
   await loading;
-  expect(look.foundIn(trace, trace.tracks[0], 0)?.lane.count).toBe(0);
+  expect(appearance.foundIn(trace, trace.tracks[0], 0)?.lane.count).toBe(0);
   const named = trace.loadStrings();
   await answers.answer("t/0/strings", strings("sin", "cos"));
   await named;
-  expect(look.foundIn(trace, trace.tracks[0], 0)?.lane.count).toBe(1);
+  expect(appearance.foundIn(trace, trace.tracks[0], 0)?.lane.count).toBe(1);
 });
 
 test("who looks at everything, or at the end, goes on doing so; who looks at a part stays there", () => {

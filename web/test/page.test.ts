@@ -1,24 +1,24 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type Choice, firstPair, readSide, writtenSide } from "../src/compare.ts";
-import { changeText, figureText } from "../src/panels/compare.ts";
+import { Appearance } from "../src/appearance.ts";
+import { type SideChoice, firstPair, readSide, writeSide } from "../src/comparison-sides.ts";
+import { readFrame } from "../src/data/frame.ts";
+import { DataSource } from "../src/data/source.ts";
+import { Trace } from "../src/data/trace.ts";
 import { colours, inkOn, luminance, workSlots } from "../src/draw/palette.ts";
+import { Texts } from "../src/draw/texts.ts";
 import { actionOf, KEYS } from "../src/input/keys.ts";
 import { Lane } from "../src/lane/lane.ts";
 import { partsIn, startingIn, unionBusy } from "../src/lane/statistics.ts";
-import { read, type ViewState, written } from "../src/link.ts";
+import { changeText, figureText } from "../src/panels/compare.ts";
 import { fieldValue } from "../src/panels/details.ts";
 import { sorted } from "../src/panels/table.ts";
-import { readFrame } from "../src/data/frame.ts";
-import { hitLanes, nextHit, rankOf } from "../src/hits.ts";
-import { Look } from "../src/look.ts";
+import { hitLanes, nextHit, hitNumber } from "../src/search-hits.ts";
+import { marks, pattern } from "../src/search-pattern.ts";
+import { shownTraces } from "../src/shown-traces.ts";
+import { readViewState, type ViewState, writeViewState } from "../src/view-state.ts";
 import type { EventPlace } from "../src/view.ts";
-import { shownOf } from "../src/ranks.ts";
-import { marks, pattern } from "../src/search.ts";
-import { Texts } from "../src/draw/texts.ts";
-import { DataSource } from "../src/data/source.ts";
-import { Trace } from "../src/data/trace.ts";
 import { type Event, FakeAnswers, json, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
 
 function lane(events: [number, number, number][]): Lane {
@@ -72,12 +72,12 @@ describe("a link", () => {
       code_label: "step 1 / attention & more",
       compare: { before: "0:label:eager / sin", after: "1:all", instance: 0 },
     };
-    expect(read(`#${written(state)}`)).toEqual(state);
+    expect(readViewState(`#${writeViewState(state)}`)).toEqual(state);
   });
   test("with nonsense in it shows everything", () => {
-    expect(read("#t=9-3&s=x&e=..&c=purple&p=__proto__&a=1&g=&i=-1")).toEqual({});
-    expect(read("#a=0:all&z=1:all&i=x").compare).toEqual({ before: "0:all", after: "1:all" });
-    expect(written({})).toBe("");
+    expect(readViewState("#t=9-3&s=x&e=..&c=purple&p=__proto__&a=1&g=&i=-1")).toEqual({});
+    expect(readViewState("#a=0:all&z=1:all&i=x").compare).toEqual({ before: "0:all", after: "1:all" });
+    expect(writeViewState({})).toBe("");
   });
   test("names the sides of a comparison", () => {
     for (const side of [
@@ -85,7 +85,7 @@ describe("a link", () => {
       { trace: 0, what: "label", path: "a:b / c\nd" } as const,
       { trace: 0, what: "range", range: { from_ns: 3, to_ns: 9 } } as const,
     ]) {
-      expect(readSide(writtenSide(side))).toEqual(side);
+      expect(readSide(writeSide(side))).toEqual(side);
     }
     expect(readSide("0:range:9:3")).toBeNull();
     expect(readSide("nothing")).toBeNull();
@@ -101,8 +101,8 @@ describe("a comparison", () => {
       return json({ instances, count: instances.length });
     };
     const source = new DataSource(answers);
-    const choices = Object.entries(set).map(([path, { length }]): Choice => ({ side: { trace: 0, what: "label", path }, instances: length, dispatches: without.includes(path) ? 0 : 3 }));
-    return (await firstPair(source, [new Trace(0, traceOverview([]), source)], choices))?.map(writtenSide);
+    const choices = Object.entries(set).map(([path, { length }]): SideChoice => ({ side: { trace: 0, what: "label", path }, instances: length, dispatches: without.includes(path) ? 0 : 3 }));
+    return (await firstPair(source, [new Trace(0, traceOverview([]), source)], choices))?.map(writeSide);
   }
 
   test("is at first of labels beside each other that did something equally often, one after the other", async () => {
@@ -121,8 +121,8 @@ describe("a comparison", () => {
 
   test("is at first of two traces", async () => {
     const source = new DataSource(new FakeAnswers(new Map()));
-    const choices: Choice[] = [{ side: { trace: 0, what: "all" } }, { side: { trace: 0, what: "label", path: "a" }, instances: 1, dispatches: 1 }, { side: { trace: 1, what: "all" } }];
-    expect((await firstPair(source, [], choices))?.map(writtenSide)).toEqual(["0:all", "1:all"]);
+    const choices: SideChoice[] = [{ side: { trace: 0, what: "all" } }, { side: { trace: 0, what: "label", path: "a" }, instances: 1, dispatches: 1 }, { side: { trace: 1, what: "all" } }];
+    expect((await firstPair(source, [], choices))?.map(writeSide)).toEqual(["0:all", "1:all"]);
     expect(await firstPair(source, [], choices.slice(0, 2))).toBeNull();
   });
 
@@ -177,14 +177,14 @@ describe("what a search finds", () => {
   // Two lanes; two start at once.
   trace.tracks[0].take(readFrame(trackFrame([[event(0, 0, 0), event(10, 1, 1), event(20, 0, 2)], [event(4, 0, 3), event(20, 0, 4)]], ["dispatches"])));
   trace.tracks[1].take(readFrame(trackFrame([[event(5, 1, 0)]], ["gaps"])));
-  const look = new Look([trace]);
-  look.search(pattern("sin"));
-  const lanes = hitLanes(trace, look);
+  const appearance = new Appearance([trace]);
+  appearance.search(pattern("sin"));
+  const lanes = hitLanes(trace, appearance);
   const at = (lane: number, index: number): EventPlace => ({ track: trace.tracks[0], lane, index });
   test("is counted, and each has its place in time", () => {
-    expect([at(0, 0), at(1, 0), at(0, 2), at(1, 1)].map((event) => rankOf(lanes, event))).toEqual([1, 2, 3, 4]);
-    expect(rankOf(lanes, at(0, 1))).toBeNull();
-    expect(rankOf(lanes, null)).toBeNull();
+    expect([at(0, 0), at(1, 0), at(0, 2), at(1, 1)].map((event) => hitNumber(lanes, event))).toEqual([1, 2, 3, 4]);
+    expect(hitNumber(lanes, at(0, 1))).toBeNull();
+    expect(hitNumber(lanes, null)).toBeNull();
   });
   test("is gone through both ways, and around", () => {
     const order = [at(0, 0), at(1, 0), at(0, 2), at(1, 1)];
@@ -200,8 +200,8 @@ describe("what a search finds", () => {
     expect(nextHit([], null, 0, true)).toBeNull();
   });
   test("leaves gaps as they are", () => {
-    expect(look.foundIn(trace, trace.tracks[1], 0)).toBeNull();
-    expect(look.finds("sinh") && !look.finds("cos")).toBe(true);
+    expect(appearance.foundIn(trace, trace.tracks[1], 0)).toBeNull();
+    expect(appearance.finds("sinh") && !appearance.finds("cos")).toBe(true);
   });
 });
 
@@ -212,7 +212,7 @@ describe("ranks", () => {
   // In the order in which they appeared.
   const traces = [of(0, "run", null, 0), of(1, "rank 10", 10), of(2, "rank 2", 2), of(3, "rank 11", 11, 0)];
   const names = (together: string | null, search: string): string[] => {
-    const { first, beside } = shownOf({ protocol: 1, gapscope: "", file: null, traces: [], together, bins: 1 }, traces, search);
+    const { first, beside } = shownTraces({ protocol: 1, gapscope: "", file: null, traces: [], together, bins: 1 }, traces, search);
     return [first, ...beside].map((trace) => trace.overview.name);
   };
   test("are shown by number, those that have something", () => {

@@ -1,20 +1,20 @@
 // What panels show while data comes, when it cannot be had, when there is none, and when it is there.
 
 import { describe, expect, test } from "vitest";
+import { Appearance } from "../src/appearance.ts";
 import type { Findings } from "../src/data/findings.ts";
 import type { Gap } from "../src/data/gaps.ts";
 import type { KernelCounters, KernelRow } from "../src/data/kernels.ts";
 import { DataSource } from "../src/data/source.ts";
 import { Trace } from "../src/data/trace.ts";
-import { Look } from "../src/look.ts";
 import { AboutPanel } from "../src/panels/about.ts";
-import { type FindingsSoFar, part } from "../src/panels/awaited.ts";
 import { ComparePanel } from "../src/panels/compare.ts";
 import { gapDetails } from "../src/panels/gap-details.ts";
 import { GapsPanel, nextByCost, nextGap, timeBy } from "../src/panels/gaps.ts";
 import { kernelTable, labelTable, limitText, namedKernels, type NamedKernel } from "../src/panels/kernels.ts";
-import { points, reached, spareText } from "../src/panels/limits.ts";
 import { Legend } from "../src/panels/legend.ts";
+import { points, reached, spareText } from "../src/panels/limits.ts";
+import { type FindingsSoFar, part } from "../src/panels/loadable.ts";
 import { Verdict } from "../src/panels/verdict.ts";
 import { FakeAnswers, traceOverview } from "./fake-answers.ts";
 import { fake, fakeDocument } from "./fake-dom.ts";
@@ -157,7 +157,7 @@ describe("a list of gaps", () => {
 
 describe("tables", () => {
   test("of kernels say that they load, why they cannot, or that there are none", () => {
-    const table = kernelTable(made(), new Look([]), () => undefined);
+    const table = kernelTable(made(), new Appearance([]), () => undefined);
     const says = told((found) => (table.take(part(found, COMING, namedKernels)), fake(table.element).innerText));
     expect(says).toMatchObject({ coming: expect.stringMatching(COMING), failed: FAILED.missing, cut: UNKNOWN, empty: "The trace has no dispatches." });
   });
@@ -207,7 +207,7 @@ describe("other panels", () => {
   });
   test("the legend is empty where it is not known what is coloured", () => {
     const trace = made();
-    const legend = new Legend(trace, new Look([trace]));
+    const legend = new Legend(trace, new Appearance([trace]));
     const says = told((found) => ((trace.findings = found), legend.show(), fake(legend.element).innerText));
     expect(says.coming).toContain("when the trace is analysed");
     expect(says).toMatchObject({ failed: "", cut: "", empty: "" });

@@ -1,14 +1,14 @@
 // Tracks that are too large to be held: shown in parts.
 
 import { describe, expect, test } from "vitest";
+import { Appearance } from "../src/appearance.ts";
 import { readFrame } from "../src/data/frame.ts";
 import { Slices } from "../src/data/slices.ts";
 import { type Answers, DataSource } from "../src/data/source.ts";
 import { Trace, Track } from "../src/data/trace.ts";
 import type { Lane } from "../src/lane/lane.ts";
 import { LEVELS, Runs } from "../src/lane/runs.ts";
-import { Loader } from "../src/loading.ts";
-import { Look } from "../src/look.ts";
+import { Loader } from "../src/loader.ts";
 import { type Range, Scale } from "../src/time/range.ts";
 import { View } from "../src/view.ts";
 import { frame, traceOverview, trackOverview } from "./fake-answers.ts";
@@ -119,9 +119,9 @@ describe("what is loaded of a large track", () => {
   test("is what views look at, and two of one trace do not take turns for ever", async () => {
     const answers = new Parts(100);
     const { trace, track } = large(answers);
-    const look = new Look([trace]);
+    const appearance = new Appearance([trace]);
     const views = [CLOSE, { from_ns: 8000, to_ns: 8100 }].map((range) => ({ trace, range }));
-    const loader: Loader = new Loader(new DataSource(answers), look, () => views.forEach((view) => loader.wanted([track], view)), (problem) => expect.fail(problem), () => true);
+    const loader: Loader = new Loader(new DataSource(answers), appearance, () => views.forEach((view) => loader.wanted([track], view)), (problem) => expect.fail(problem), () => true);
     for (const view of views) loader.wanted([track], view);
     await settled();
     expect(answers.asked.map((asked) => asked.split(" ")[1])).toEqual(["0..10000", "3950..4150", "7950..8150"]);
@@ -147,7 +147,7 @@ describe("what is loaded of a large track", () => {
     const [track] = trace.tracks;
     const view = { trace, range: WHOLE };
     let answered = false;
-    const loader: Loader = new Loader(new DataSource(answers), new Look([trace]), () => loader.wanted([track], view), (problem) => expect.fail(problem), () => answered);
+    const loader: Loader = new Loader(new DataSource(answers), new Appearance([trace]), () => loader.wanted([track], view), (problem) => expect.fail(problem), () => answered);
     loader.wanted([track], view);
     await settled();
     expect([track.state, asked]).toEqual(["part", ["t/0/track/q1.work from=0&to=10000"]]);
@@ -175,9 +175,9 @@ describe("what is loaded of a large track", () => {
 
 describe("slices", () => {
   const slices = (busy: number[], key: number[]): Slices =>
-    Slices.of(readFrame(frame({ slices: busy.length }, { busy: Uint8Array.from(busy), name: Uint32Array.from(key) })), { from_ns: 0, to_ns: busy.length * 10 });
+    Slices.fromFrame(readFrame(frame({ slices: busy.length }, { busy: Uint8Array.from(busy), name: Uint32Array.from(key) })), { from_ns: 0, to_ns: busy.length * 10 });
   const runs = (it: Slices, scale: Scale): number[][] => {
-    const found = new Runs().ofSlices(it, 0, scale);
+    const found = new Runs().fillFromSlices(it, 0, scale);
     return Array.from({ length: found.count }, (_, i) => [found.left[i], found.right[i], found.level[i], found.event[i]]);
   };
   test("are drawn where they lie, those that look alike as one, and nothing where nothing ran", () => {

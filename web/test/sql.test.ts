@@ -1,7 +1,7 @@
 // What the page makes of an answer of SQL.
 
 import { expect, test } from "vitest";
-import { momentColumn, order, placeOf, readings, shown, type SqlAnswer, tableOf, telling, written } from "../src/data/sql.ts";
+import { momentColumn, order, placeOf, readings, shown, type SqlAnswer, tableOf, identifyingValues, written } from "../src/data/sql.ts";
 
 const CLOCK = { origin_ns: "9100000000000000001", extent: [-5, 1000] as [number, number] };
 const answer = (columns: [string, "integer" | "fraction" | "text" | "boolean"][], rows: (string | null)[][]): SqlAnswer => ({
@@ -20,7 +20,7 @@ test("times are counted from the origin, whatever the clock's size", () => {
   expect(read).toEqual(["moment", "length"]);
   expect(placeOf(one, read, one.rows[0], CLOCK.origin_ns)).toEqual({ start_ns: 500, duration_ns: 40 });
   expect(shown("9100000000000000501", "moment", CLOCK)).toBe("500 ns");
-  expect(telling(one, one.rows[0], CLOCK.origin_ns)).toEqual({ start_ns: "500", duration_ns: "40" });
+  expect(identifyingValues(one, one.rows[0], CLOCK.origin_ns)).toEqual({ start_ns: "500", duration_ns: "40" });
 });
 
 test("from_start_ns is a moment too, from the recording's start as it is", () => {

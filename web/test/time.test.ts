@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { bytes, count, duration, instant, quantity, share, times } from "../src/time/format.ts";
-import { CLOSEST_NS, clamped, History, length, panned, Scale, zoomed } from "../src/time/range.ts";
+import { CLOSEST_NS, clamped, RangeHistory, length, panned, Scale, zoomed } from "../src/time/range.ts";
 import { ticks } from "../src/time/ticks.ts";
 
 describe("quantities", () => {
@@ -71,7 +71,7 @@ describe("the visible range", () => {
     expect(length(clamped({ from_ns: -1e12, to_ns: 1e12 }, whole))).toBeCloseTo(1_040_000);
   });
   test("goes back by gestures, not by single steps", () => {
-    const history = new History(500);
+    const history = new RangeHistory(500);
     history.leave({ from_ns: 0, to_ns: 1 }, 1000);
     history.leave({ from_ns: 0, to_ns: 2 }, 1100);
     history.leave({ from_ns: 0, to_ns: 3 }, 1500);

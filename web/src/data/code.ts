@@ -7,9 +7,9 @@ import { type Column, column, type Frame, type Header } from "./frame.ts";
 /** An index or id that is not known. */
 const NONE = 0xffffffff;
 /** No stack is deeper: a circle of parents ends here. */
-const MOST_FRAMES = 4096;
+const MAX_FRAMES = 4096;
 /** Below so many samples there are lines, and no shares. */
-export const LEAST_SAMPLES = 10;
+export const MIN_SAMPLES = 10;
 
 export interface CodeFrame {
   /** `train.py:41 load_batch`. */
@@ -130,7 +130,7 @@ export class Code {
     const { frame, parent } = this.header.stacks;
     const found: number[] = [];
     let next: number | null | undefined = stack === NONE ? null : stack;
-    for (let left = MOST_FRAMES; left > 0 && typeof next === "number"; left -= 1) {
+    for (let left = MAX_FRAMES; left > 0 && typeof next === "number"; left -= 1) {
       const one = frame[next];
       if (typeof one === "number" && this.header.frames[one]) found.push(one);
       next = parent[next];
@@ -201,7 +201,7 @@ interface IdleHeader extends Header {
 }
 
 /** What of idle time is asked for; absent: all. */
-export interface Asked {
+export interface IdleFilter {
   range?: Range | null;
   /** As in the trace's strings. */
   cause?: number | null;
@@ -220,7 +220,7 @@ export interface LineTime {
 }
 
 /** The samples in gaps. */
-export class Idle {
+export class IdleSamples {
   readonly causes: IdleHeader["causes"];
   private readonly sampleAt: Column;
   private readonly device: Column;
@@ -246,7 +246,7 @@ export class Idle {
   }
 
   /** Visits what is asked for, of one kind. */
-  each(part: "sampled" | "exact" | "worker", { range = null, cause = null, label = null, device = null }: Asked, visit: (sample: number, weight_ns: number) => void): void {
+  each(part: "sampled" | "exact" | "worker", { range = null, cause = null, label = null, device = null }: IdleFilter, visit: (sample: number, weight_ns: number) => void): void {
     const wanted = this.parts.indexOf(part);
     for (let row = 0; row < this.sampleAt.length; row += 1) {
       if (this.partAt[row] !== wanted || (device !== null && this.device[row] !== device)) continue;
@@ -260,7 +260,7 @@ export class Idle {
   }
 
   /** By line, the greatest first. */
-  lines(part: "sampled" | "exact" | "worker", asked: Asked): LineTime[] {
+  lines(part: "sampled" | "exact" | "worker", asked: IdleFilter): LineTime[] {
     const found = new Map<number, LineTime>();
     // A worker's sample in gaps of two devices is one; the others stand for time of each device.
     const seen = new Set<number>();

@@ -5,7 +5,7 @@ import type { Range } from "../time/range.ts";
 import { column, type Frame } from "./frame.ts";
 
 /** A counter in a range of time. */
-export interface Statistics {
+export interface CounterStatistics {
   /** Over the time in which its value is known. */
   mean: number;
   least: number;
@@ -60,7 +60,7 @@ export class Counter {
 
   /** The greatest of the steps `from..to`; null where none is known. */
   mostOf(from: number, to: number): number | null {
-    const value = this.value[this.peaks.of(from, to)] ?? -Infinity;
+    const value = this.value[this.peaks.indexOfMax(from, to)] ?? -Infinity;
     return value === -Infinity ? null : value;
   }
 
@@ -84,7 +84,7 @@ export class Counter {
   }
 
   /** Of a range; null where no value is known in it. */
-  in(range: Range): Statistics | null {
+  in(range: Range): CounterStatistics | null {
     // The step that holds at its beginning, too.
     const before = this.startingBefore(range.from_ns);
     const from = this.at_ns[before] === range.from_ns ? before : Math.max(0, before - 1);
@@ -94,7 +94,7 @@ export class Counter {
     const [start, end] = [this.until(range.from_ns), this.until(range.to_ns)];
     const [area, known_ns] = [end.area - start.area, end.known_ns - start.known_ns];
     const span = range.to_ns - range.from_ns;
-    const valley = this.valleys.of(from, to);
+    const valley = this.valleys.indexOfMax(from, to);
     return { mean: known_ns > 0 ? area / known_ns : most, least: this.value[valley], most, known: span > 0 ? Math.min(1, known_ns / span) : 0 };
   }
 

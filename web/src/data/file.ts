@@ -19,10 +19,10 @@ export class FileAnswers implements Answers {
   static async open(text: string): Promise<FileAnswers> {
     const packed = Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0));
     const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return FileAnswers.of(await new Response(unpacked).arrayBuffer());
+    return FileAnswers.fromBuffer(await new Response(unpacked).arrayBuffer());
   }
 
-  static of(buffer: ArrayBuffer): FileAnswers {
+  static fromBuffer(buffer: ArrayBuffer): FileAnswers {
     const { header, at } = readHeader<{ answers: Record<string, [number, number]> }>(buffer);
     return new FileAnswers(buffer, header.answers, at);
   }

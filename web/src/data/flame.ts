@@ -1,6 +1,6 @@
 // The tree of a flame graph: which frames called which, with the idle time of each.
 
-import type { Asked, Code, Idle } from "./code.ts";
+import type { IdleFilter, Code, IdleSamples } from "./code.ts";
 
 export interface FlameNode {
   /** Number of the frame; -1: all of it. */
@@ -11,7 +11,7 @@ export interface FlameNode {
 }
 
 /** The tree of what is asked for, the outermost frames first; children are the greatest first. Frames of others that all stacks begin with are left out. */
-export function flame(idle: Idle, asked: Asked): FlameNode {
+export function flame(idle: IdleSamples, asked: IdleFilter): FlameNode {
   const { code } = idle;
   const root: FlameNode = { frame: -1, total_ns: 0, samples: 0, children: [] };
   const children = new Map<FlameNode, Map<number, FlameNode>>();
@@ -51,31 +51,31 @@ function hasOwn(nodes: readonly FlameNode[], code: Code): boolean {
 }
 
 /** A node as it is drawn: where, as shares of the width, and how deep. */
-export interface Placed {
+export interface PlacedFrame {
   node: FlameNode;
   from: number;
   width: number;
   depth: number;
-  parent: Placed | null;
+  parent: PlacedFrame | null;
   /** It is around what is zoomed to. */
   around: boolean;
 }
 
 /** Places the nodes of a tree, with `zoomed` as wide as all; those narrower than `least` are left out. */
-export function placed(root: FlameNode, zoomed: FlameNode, least: number): Placed[] {
-  const found: Placed[] = [];
+export function placed(root: FlameNode, zoomed: FlameNode, least: number): PlacedFrame[] {
+  const found: PlacedFrame[] = [];
   const path = pathTo(root, zoomed) ?? [root];
-  let parent: Placed | null = null;
+  let parent: PlacedFrame | null = null;
   for (const node of path) {
     parent = { node, from: 0, width: 1, depth: found.length, parent, around: node !== zoomed };
     found.push(parent);
   }
-  const place = (inside: Placed): void => {
+  const place = (inside: PlacedFrame): void => {
     let { from } = inside;
     for (const node of inside.node.children) {
       const width = inside.node.total_ns > 0 ? (inside.width * node.total_ns) / inside.node.total_ns : 0;
       if (width >= least) {
-        const child: Placed = { node, from, width, depth: inside.depth + 1, parent: inside, around: false };
+        const child: PlacedFrame = { node, from, width, depth: inside.depth + 1, parent: inside, around: false };
         found.push(child);
         place(child);
       }

@@ -1,6 +1,6 @@
 // Notes of the reader at moments and ranges of a trace, kept in its folder by the server.
 
-import { sentence } from "../sentence.ts";
+import { errorMessage } from "../error-message.ts";
 import { isMissing, type Missing } from "./missing.ts";
 import type { DataSource } from "./source.ts";
 
@@ -51,7 +51,7 @@ export class Notes {
   }
 
   async load(): Promise<void> {
-    this.take(await this.source.notes(this.trace).catch((error: unknown) => ({ missing: sentence(error) })));
+    this.take(await this.source.notes(this.trace).catch((error: unknown) => ({ missing: errorMessage(error) })));
   }
 
   /** Adds a note, or puts it in the place of another. */
@@ -71,7 +71,7 @@ export class Notes {
       this.take(answer);
       return true;
     } catch (error) {
-      this.problem = sentence(error);
+      this.problem = errorMessage(error);
       await this.load();
       return false;
     }

@@ -4,7 +4,7 @@ import { length, type Range } from "../time/range.ts";
 import { column, type Frame } from "./frame.ts";
 
 /** How many times as long as what is seen slices may be: those that are left are about one for each pixel. */
-const MOST_ZOOM = 4;
+const MAX_ZOOM = 4;
 
 export interface SlicedLane {
   /** The share of each slice in which an event ran, times 255: 0 for nothing at all. */
@@ -22,7 +22,7 @@ export class Slices {
   ) {}
 
   /** Those of a frame. */
-  static of(frame: Frame, range: Range): Slices {
+  static fromFrame(frame: Frame, range: Range): Slices {
     const busy = column(frame, "busy") as Uint8Array;
     const key = column(frame, "name") as Uint32Array;
     const count = frame.header.slices ?? frame.header.rows;
@@ -48,7 +48,7 @@ export class Slices {
 
   /** Whether they are fine enough for what is seen. */
   suffice(seen: Range): boolean {
-    return contains(this.range, seen) && length(this.range) <= MOST_ZOOM * length(seen);
+    return contains(this.range, seen) && length(this.range) <= MAX_ZOOM * length(seen);
   }
 }
 

@@ -1,6 +1,7 @@
 // Where the page's data comes from: the server of `gapscope view`, or the file that it is in. What can be asked, and the shapes of the answers, are
 // those of `crates/view/PROTOCOL.md`.
 
+import type { Range } from "../time/range.ts";
 import type { Comparison, Instances } from "./comparison.ts";
 import type { DependenciesAnswer } from "./dependencies.ts";
 import type { Findings, RangeFindings } from "./findings.ts";
@@ -11,7 +12,6 @@ import type { Note, NotesAnswer } from "./notes.ts";
 import type { Live, Overview } from "./overview.ts";
 import type { RankFindings } from "./ranks.ts";
 import type { Dependencies, Row, Source } from "./row.ts";
-import type { Range } from "../time/range.ts";
 import type { Catalogue, SqlAnswer } from "./sql.ts";
 
 export interface Strings {
@@ -53,7 +53,7 @@ export class DataSource {
   }
 
   /** The key of something of a trace, and the query with the edition. */
-  private of(trace: number, key: string, query: Record<string, string | number> = {}): [string, Record<string, string | number>] {
+  private request(trace: number, key: string, query: Record<string, string | number> = {}): [string, Record<string, string | number>] {
     const edition = this.editions.get(trace);
     return [`t/${trace}/${key}`, edition === undefined ? query : { edition, ...query }];
   }
@@ -74,35 +74,35 @@ export class DataSource {
     return this.json("overview");
   }
   strings(trace: number, after: number, edition?: number): Promise<Strings> {
-    return this.json(...this.of(trace, "strings", edition === undefined ? { after } : { after, edition }));
+    return this.json(...this.request(trace, "strings", edition === undefined ? { after } : { after, edition }));
   }
   track(trace: number, id: string, after: number): Promise<Frame> {
-    return this.frame(...this.of(trace, `track/${id}`, { after }));
+    return this.frame(...this.request(trace, `track/${id}`, { after }));
   }
   /** What of a track is in a range: rows, or slices where they are too many. */
   trackPart(trace: number, id: string, { from_ns, to_ns }: Range): Promise<Frame> {
-    return this.frame(...this.of(trace, `track/${id}`, { from: Math.floor(from_ns), to: Math.ceil(to_ns) }));
+    return this.frame(...this.request(trace, `track/${id}`, { from: Math.floor(from_ns), to: Math.ceil(to_ns) }));
   }
   trackLabels(trace: number, id: string, part: Range | null): Promise<Frame> {
-    return this.frame(...this.of(trace, `track/${id}/label`, part ? { from: part.from_ns, to: part.to_ns } : { after: 0 }));
+    return this.frame(...this.request(trace, `track/${id}/label`, part ? { from: part.from_ns, to: part.to_ns } : { after: 0 }));
   }
   counter(trace: number, id: string): Promise<Frame> {
-    return this.frame(...this.of(trace, `counter/${id}`));
+    return this.frame(...this.request(trace, `counter/${id}`));
   }
   findings(trace: number): Promise<Findings> {
-    return this.json(...this.of(trace, "findings"));
+    return this.json(...this.request(trace, "findings"));
   }
   /** All samples of stacks. */
   code(trace: number): Promise<Frame> {
-    return this.frame(...this.of(trace, "code"));
+    return this.frame(...this.request(trace, "code"));
   }
   /** The samples in gaps. */
   idleCode(trace: number): Promise<Frame> {
-    return this.frame(...this.of(trace, "code/idle"));
+    return this.frame(...this.request(trace, "code/idle"));
   }
   async row(trace: number, table: string, row: number): Promise<Row> {
     const each = this.answers.rowsInAnswer;
-    if (each === 1) return this.json(...this.of(trace, `rows/${table}/${row}`));
+    if (each === 1) return this.json(...this.request(trace, `rows/${table}/${row}`));
     const key = `t/${trace}/rows/${table}/${Math.floor(row / each)}`;
     let block = this.blocks.get(key);
     if (!block) this.blocks.set(key, (block = this.json<Row[]>(key)));
@@ -111,12 +111,12 @@ export class DataSource {
     return found;
   }
   dependencies(trace: number, table: string, row: number): Promise<Dependencies | Missing> {
-    return this.json(...this.of(trace, `dependencies/${table}/${row}`));
+    return this.json(...this.request(trace, `dependencies/${table}/${row}`));
   }
   /** What depends on what in a part of a trace or of a capture. */
   allDependencies(trace: number, { from_ns, to_ns, first, around }: { from_ns?: number; to_ns?: number; first?: number; around?: string }): Promise<DependenciesAnswer | Missing> {
     return this.json(
-      ...this.of(trace, "dependencies", {
+      ...this.request(trace, "dependencies", {
         ...(from_ns === undefined || to_ns === undefined ? {} : { from: Math.floor(from_ns), to: Math.ceil(to_ns) }),
         ...(first === undefined ? {} : { first }),
         ...(around === undefined ? {} : { around }),
@@ -124,19 +124,19 @@ export class DataSource {
     );
   }
   source(trace: number, kernel: number): Promise<Source | Missing> {
-    return this.json(...this.of(trace, `source/${kernel}`));
+    return this.json(...this.request(trace, `source/${kernel}`));
   }
   range(trace: number, from_ns: number, to_ns: number): Promise<RangeFindings> {
-    return this.json(...this.of(trace, "range", { from: Math.floor(from_ns), to: Math.ceil(to_ns) }));
+    return this.json(...this.request(trace, "range", { from: Math.floor(from_ns), to: Math.ceil(to_ns) }));
   }
   instances(trace: number, label: string): Promise<Instances> {
-    return this.json(...this.of(trace, "instances", { label }));
+    return this.json(...this.request(trace, "instances", { label }));
   }
   graph(trace: number, range?: { from_ns: number; to_ns: number }): Promise<Graph | Missing> {
-    return this.json(...this.of(trace, "graph", range ? { from: Math.floor(range.from_ns), to: Math.ceil(range.to_ns) } : {}));
+    return this.json(...this.request(trace, "graph", range ? { from: Math.floor(range.from_ns), to: Math.ceil(range.to_ns) } : {}));
   }
   notes(trace: number): Promise<NotesAnswer | Missing> {
-    return this.json(...this.of(trace, "notes"));
+    return this.json(...this.request(trace, "notes"));
   }
   /** Replaces all notes, unless they have been changed since `revision`. */
   async replaceNotes(trace: number, sent: { revision: string; notes: readonly Note[] }): Promise<NotesAnswer | Missing> {
@@ -172,7 +172,7 @@ export class DataSource {
   }
   /** The only row of a table with these values, if there is one. */
   rowWith(trace: number, table: string, values: Record<string, string>): Promise<{ row: number } | Missing> {
-    return this.json(...this.of(trace, `row/${table}`, values));
+    return this.json(...this.request(trace, `row/${table}`, values));
   }
   /** Waits until one of the traces has another generation than these, or a trace more is there. */
   live(generations: readonly number[]): Promise<Live> {

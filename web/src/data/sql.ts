@@ -28,7 +28,7 @@ export interface Catalogue {
 }
 
 /** What of a trace tells what its numbers are. */
-export interface Clock {
+export interface TraceClock {
   origin_ns: string;
   /** The first and last time of anything, from the origin. */
   extent: [number, number];
@@ -39,11 +39,11 @@ const MOMENTS = ["start_ns", "time_ns", "at_ns", "end_ns", "seen_ns", "host_sign
 /** A moment that counts from the recording's start already. */
 const FROM_START = "from_start_ns";
 /** Numbers that name something, besides those whose meaning begins so. */
-const NAMES = ["position", "gap", "family", "index", "line", "rank", "pid"];
+const IDENTIFIERS = ["position", "gap", "family", "index", "line", "rank", "pid"];
 const IS_ID = /^(The )?(system's )?(id|Id)\b|^The system's id/;
 /** By what a row of the trace is found again. */
-const TELLING = ["id", "command_buffer", "submission", "position", "queue", "kernel", "label", "process", "thread", "start_ns", "duration_ns", "time_ns"];
-const TIMES = ["start_ns", "time_ns"];
+const IDENTIFYING = ["id", "command_buffer", "submission", "position", "queue", "kernel", "label", "process", "thread", "start_ns", "duration_ns", "time_ns"];
+const TIME_COLUMNS = ["start_ns", "time_ns"];
 
 /** How a column is shown. */
 export type Reading = "moment" | "from-start" | "length" | "bytes" | "name" | "number" | "text";
@@ -54,8 +54,8 @@ export function fromOrigin(cell: string, origin_ns: string): number {
 }
 
 /** How the columns of an answer are read; `clockOf` is that of the trace that a row is of, or null where it is not known. */
-export function readings(answer: SqlAnswer, catalogue: Catalogue | null, clockOf: (row: Cell[]) => Clock | null): Reading[] {
-  const ids = new Set(NAMES);
+export function readings(answer: SqlAnswer, catalogue: Catalogue | null, clockOf: (row: Cell[]) => TraceClock | null): Reading[] {
+  const ids = new Set(IDENTIFIERS);
   for (const { columns } of catalogue?.tables ?? []) for (const { name, meaning } of columns) if (IS_ID.test(meaning)) ids.add(name);
   return answer.columns.map(({ name, type }, at) => {
     if (type !== "integer" && type !== "fraction") return "text";
@@ -68,7 +68,7 @@ export function readings(answer: SqlAnswer, catalogue: Catalogue | null, clockOf
 }
 
 /** A query may call anything `start_ns`: only what lies in the recording is a moment of it. */
-function within(cell: Cell, clock: Clock | null, origin_ns = clock?.origin_ns): boolean {
+function within(cell: Cell, clock: TraceClock | null, origin_ns = clock?.origin_ns): boolean {
   if (cell === null) return true;
   if (clock === null || origin_ns === undefined) return false;
   const at = fromOrigin(cell, origin_ns);
@@ -76,7 +76,7 @@ function within(cell: Cell, clock: Clock | null, origin_ns = clock?.origin_ns): 
 }
 
 /** A value as people read it. */
-export function shown(cell: string, reading: Reading, clock: Clock | null): string {
+export function shown(cell: string, reading: Reading, clock: TraceClock | null): string {
   if (reading === "text" || reading === "name") return cell;
   if (reading === "moment") return clock ? instant(fromOrigin(cell, clock.origin_ns), 1e3) : cell;
   const number = Number(cell);
@@ -121,12 +121,12 @@ export function tableOf(sql: string, tables: readonly string[]): string | null {
 }
 
 /** The values of a row by which it is found in its table, with times from the origin. */
-export function telling(answer: SqlAnswer, row: Cell[], origin_ns: string): Record<string, string> {
+export function identifyingValues(answer: SqlAnswer, row: Cell[], origin_ns: string): Record<string, string> {
   const values: Record<string, string> = {};
   answer.columns.forEach(({ name, type }, at) => {
     const cell = row[at];
-    if (cell === null || type !== "integer" || !TELLING.includes(name) || name in values) return;
-    values[name] = TIMES.includes(name) ? String(BigInt(cell) - BigInt(origin_ns)) : cell;
+    if (cell === null || type !== "integer" || !IDENTIFYING.includes(name) || name in values) return;
+    values[name] = TIME_COLUMNS.includes(name) ? String(BigInt(cell) - BigInt(origin_ns)) : cell;
   });
   return values;
 }

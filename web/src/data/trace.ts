@@ -1,10 +1,10 @@
 // A trace in the page: its tracks with what of them has been loaded.
 
+import { errorMessage } from "../error-message.ts";
 import { Lane, type Durations, type Integers } from "../lane/lane.ts";
-import { sentence } from "../sentence.ts";
-import { around, type Range, shared, widened } from "../time/range.ts";
+import { coveringRange, type Range, shared, widened } from "../time/range.ts";
 import { Causes } from "./causes.ts";
-import { Code, Idle } from "./code.ts";
+import { Code, IdleSamples } from "./code.ts";
 import { Counter } from "./counter.ts";
 import type { Findings } from "./findings.ts";
 import { column, type Frame } from "./frame.ts";
@@ -19,15 +19,15 @@ const MOMENT_NS = 1e6;
 /** So many rows of a trace are loaded at once: of a larger one slices come first, so that all of it is seen soon. */
 const QUICK_ROWS = 2_000_000;
 /** A track larger than this part of those rows is shown in parts. */
-const LARGE = 1 / 16;
+const LARGE_SHARE = 1 / 16;
 /** So much of what is seen is loaded before and behind it. */
-const MARGIN = 0.5;
+const MARGIN_SHARE = 0.5;
 
 /** `ready`: all rows are there; `part`: those of a part of the time, or slices of it. */
 export type TrackState = "waiting" | "loading" | "ready" | "part" | { missing: string };
 
 /** A part of the time of a track that is too large to be held. */
-export interface Part {
+export interface LoadedPart {
   range: Range;
   /** Null where its rows are there. */
   slices: Slices | null;
@@ -51,7 +51,7 @@ export class Track {
   /** Of a track that is shown in parts: slices of all of its time. */
   coarse: Slices | null = null;
   /** The part of it that the lanes are of. */
-  part: Part | null = null;
+  part: LoadedPart | null = null;
   /** There is more by now than the slices tell. */
   stale = false;
   tables: string[] = [];
@@ -112,7 +112,7 @@ export class Track {
   get extent(): Range | null {
     const { coarse } = this;
     const extents = coarse ? coarse.extents : this.lanes.filter(({ count }) => count > 0).map((lane) => ({ from_ns: lane.start_ns[0], to_ns: lane.end_ns(lane.count - 1) }));
-    return extents.length > 0 ? around(extents) : null;
+    return extents.length > 0 ? coveringRange(extents) : null;
   }
 
   /** Whether all rows of a range are there. */
@@ -134,7 +134,7 @@ export class Track {
   }
 
   /** Of what a range is drawn, from left to right: of slices, or else of events. */
-  pieces(range: Range): Part[] {
+  pieces(range: Range): LoadedPart[] {
     const { coarse, part } = this;
     if (!coarse) return [{ range, slices: null }];
     const inside = part && shared(part.range, range);
@@ -270,7 +270,7 @@ function partOf({ header }: Frame): Range {
 
 /** The slices of a frame; null where it has rows. */
 function slicesOf(frame: Frame): Slices | null {
-  return frame.header.slices === undefined ? null : Slices.of(frame, partOf(frame));
+  return frame.header.slices === undefined ? null : Slices.fromFrame(frame, partOf(frame));
 }
 
 type Numbers = Float64Array | Uint32Array | Uint16Array | Uint8Array;
@@ -299,7 +299,7 @@ export class Trace {
   /** Samples of stacks, once a track of them or the code of idle time was asked for. */
   code: Code | null = null;
   private loadingStrings: Promise<void> | null = null;
-  private loadingCode: { of: string; code: Promise<Code>; idle: Promise<Idle> | null } | null = null;
+  private loadingCode: { of: string; code: Promise<Code>; idle: Promise<IdleSamples> | null } | null = null;
 
   constructor(
     readonly number: number,
@@ -402,10 +402,10 @@ export class Trace {
   }
 
   /** The samples in gaps. */
-  loadIdle(): Promise<Idle> {
+  loadIdle(): Promise<IdleSamples> {
     const asked = this.codeAsked;
     if (asked.idle) return asked.idle;
-    const idle = Promise.all([this.loadCode(), this.source.idleCode(this.number)]).then(([code, frame]) => new Idle(code, frame));
+    const idle = Promise.all([this.loadCode(), this.source.idleCode(this.number)]).then(([code, frame]) => new IdleSamples(code, frame));
     asked.idle = idle;
     idle.catch(() => (asked.idle = null));
     return idle;
@@ -436,7 +436,7 @@ export class Trace {
         // The other edition is about to come, and it is asked for anew.
         if (cleared !== track.cleared || error instanceof Outdated) return;
         if (track.state === "ready" || track.state === "part") throw error;
-        track.state = { missing: sentence(error) };
+        track.state = { missing: errorMessage(error) };
       })
       .finally(() => {
         if (track.loading === loading) track.loading = null;
@@ -447,7 +447,7 @@ export class Trace {
   /** Loads of a track that is shown in parts what shows a range. */
   loadPart(track: Track, range: Range): Promise<void> {
     if (track.loading || !track.coarse || track.stale) return this.loadTrack(track);
-    const seen = shared(widened(range, MARGIN), track.coarse.range);
+    const seen = shared(widened(range, MARGIN_SHARE), track.coarse.range);
     if (!seen) return Promise.resolve();
     return this.loaded(track, async (cleared) => {
       const frame = await this.source.trackPart(this.number, track.id, seen);
@@ -468,7 +468,7 @@ export class Trace {
     const most = Math.min(this.most_rows, QUICK_ROWS);
     const rows = track.overview.rows ?? Infinity;
     const held = this.tracks.reduce((sum, { count }) => sum + count, 0);
-    return this.rows > most && (rows > most * LARGE || held + rows > most);
+    return this.rows > most && (rows > most * LARGE_SHARE || held + rows > most);
   }
 
   /** Rows on all tracks, as far as they are known. */

@@ -1,6 +1,6 @@
 // The curve of an edge, from the right of a node to the left of another.
 
-import { NODE, type Placed } from "./layout.ts";
+import { NODE, type PlacedNode } from "./layout.ts";
 
 export interface Curve {
   x1: number;
@@ -16,7 +16,7 @@ export interface Curve {
 /** Edges of a kind end at a height of their own, so that two between the same nodes are two. */
 const OFFSETS = { RAW: 0, WAR: 9, WAW: -9 } as const;
 
-export function curveOf(from: Placed, to: Placed, kind: keyof typeof OFFSETS): Curve {
+export function curveOf(from: PlacedNode, to: PlacedNode, kind: keyof typeof OFFSETS): Curve {
   const offset = OFFSETS[kind];
   const x1 = from.x + NODE.width;
   const y1 = from.y + NODE.height / 2 + offset;

@@ -1,7 +1,7 @@
 // Where the nodes of a graph stand: columns by depth, submission after submission; lanes by chains; a band for each queue.
 
 import type { Need, NodeAnswer } from "../data/dependencies.ts";
-import { type Barrier, type Dependencies, strongest } from "./model.ts";
+import { type Barrier, type DependencyGraph, strongest } from "./graph.ts";
 
 export const NODE = { width: 138, height: 48 } as const;
 /** Between columns: room for a barrier and for the frames of two submissions. */
@@ -14,7 +14,7 @@ const BAND_TOP = 62;
 /** What columns stand for: what must come after what, or what the recorded barriers let run together. */
 export type Layers = "dependencies" | "barriers";
 
-export interface Placed {
+export interface PlacedNode {
   node: NodeAnswer;
   column: number;
   lane: number;
@@ -23,7 +23,7 @@ export interface Placed {
 }
 
 /** A submission's frame. */
-export interface Frame {
+export interface SubmissionFrame {
   submission: number;
   x: number;
   y: number;
@@ -32,7 +32,7 @@ export interface Frame {
 }
 
 /** A barrier's place: a line from `y` on, `height` long. Barriers at one place are one mark. */
-export interface Mark {
+export interface BarrierMark {
   barriers: Barrier[];
   need: Need;
   x: number;
@@ -41,9 +41,9 @@ export interface Mark {
 }
 
 export interface Layout {
-  nodes: Map<number, Placed>;
-  frames: Frame[];
-  marks: Mark[];
+  nodes: Map<number, PlacedNode>;
+  frames: SubmissionFrame[];
+  marks: BarrierMark[];
   bands: { name: string; y: number }[];
   width: number;
   height: number;
@@ -52,15 +52,15 @@ export interface Layout {
 /** Needs, those that one wants to see first. */
 const NEEDS: readonly Need[] = ["needless", "needed", "unknown", "host", "outside"];
 
-interface Run {
+interface SubmissionRun {
   submission: number;
   queue: string;
-  nodes: Placed[];
+  nodes: PlacedNode[];
 }
 
-export function layoutOf(graph: Dependencies, layers: Layers): Layout {
+export function layoutOf(graph: DependencyGraph, layers: Layers): Layout {
   const queueOf = (submission: number): string => graph.submissions.get(submission)?.queue ?? "unknown queue";
-  const placed = new Map<number, Placed>();
+  const placed = new Map<number, PlacedNode>();
   const runs = columns(graph, layers, placed, queueOf);
   const queues = [...new Set(runs.map(({ queue }) => queue))];
   const lanesOf = new Map<string, number>();
@@ -84,9 +84,9 @@ export function layoutOf(graph: Dependencies, layers: Layers): Layout {
 }
 
 /** Gives each node its column; in each queue a submission begins where the one before has ended. */
-function columns(graph: Dependencies, layers: Layers, placed: Map<number, Placed>, queueOf: (submission: number) => string): Run[] {
-  const runs: Run[] = [];
-  const open = new Map<string, { run: Run; first: number; last: number }>();
+function columns(graph: DependencyGraph, layers: Layers, placed: Map<number, PlacedNode>, queueOf: (submission: number) => string): SubmissionRun[] {
+  const runs: SubmissionRun[] = [];
+  const open = new Map<string, { run: SubmissionRun; first: number; last: number }>();
   const barriers = new Set(graph.barriers.map(({ position, submission }) => `${submission}.${position}`));
   for (const node of graph.nodes) {
     const queue = queueOf(node.submission);
@@ -110,7 +110,7 @@ function columns(graph: Dependencies, layers: Layers, placed: Map<number, Placed
 }
 
 /** Gives each node its lane: that of the chain that it goes on, or the nearest that is free. */
-function lanes(graph: Dependencies, placed: Map<number, Placed>, queueOf: (submission: number) => string, counts: Map<string, number>): void {
+function lanes(graph: DependencyGraph, placed: Map<number, PlacedNode>, queueOf: (submission: number) => string, counts: Map<string, number>): void {
   const taken = new Map<string, number[]>();
   for (const one of placed.values()) {
     const queue = queueOf(one.node.submission);
@@ -134,7 +134,7 @@ function nearest(last: readonly number[], wanted: number, column: number): numbe
   return last.length;
 }
 
-function frameOf({ submission, nodes }: Run): Frame {
+function frameOf({ submission, nodes }: SubmissionRun): SubmissionFrame {
   const xs = nodes.map(({ x }) => x);
   const ys = nodes.map(({ y }) => y);
   const x = smallest(xs) - FRAME.side;
@@ -151,8 +151,8 @@ function greatest(values: readonly number[]): number {
 }
 
 /** Barriers stand before the node that comes after them; the last of a submission behind its last node. */
-function marks(graph: Dependencies, placed: Map<number, Placed>, frames: readonly Frame[], layers: Layers): Mark[] {
-  const found = new Map<string, Mark>();
+function marks(graph: DependencyGraph, placed: Map<number, PlacedNode>, frames: readonly SubmissionFrame[], layers: Layers): BarrierMark[] {
+  const found = new Map<string, BarrierMark>();
   const frameOf = new Map(frames.map((frame) => [frame.submission, frame]));
   for (const barrier of graph.barriers) {
     const { before, after } = graph.around(barrier);

@@ -4,11 +4,11 @@ import type { EdgeKind } from "../data/dependencies.ts";
 import type { Colours, Theme } from "../draw/palette.ts";
 import { Texts } from "../draw/texts.ts";
 import { bytes, count, duration } from "../time/format.ts";
+import { type GraphColours, graphColours, isDispatch, type NodeColours } from "./appearance.ts";
 import { type Camera, type Size, upright } from "./camera.ts";
 import { type Curve, curveOf, pointOn } from "./curve.ts";
-import { type Frame, type Layout, type Mark, NODE, type Placed } from "./layout.ts";
-import { type GraphColours, graphColours, isDispatch, type NodeColours } from "./look.ts";
-import type { Dependencies, Edge, Pick } from "./model.ts";
+import type { DependencyGraph, Edge, Pick } from "./graph.ts";
+import { type SubmissionFrame, type Layout, type BarrierMark, NODE, type PlacedNode } from "./layout.ts";
 
 const FONT = 'system-ui, "Segoe UI", "Helvetica Neue", "DejaVu Sans", sans-serif';
 /** Nodes narrower than these have no figures, and no name. */
@@ -18,13 +18,13 @@ const NAME_PX = 30;
 const DASHED_SCALE = 0.22;
 /** Below this, only barriers that nothing needs are seen. */
 const MARKS_SCALE = 0.12;
-const FADED = 0.16;
+const FADED_ALPHA = 0.16;
 /** Columns. */
-const FAR = 3;
+const FAR_COLUMNS = 3;
 
 /** What is drawn. */
 export interface Scene {
-  graph: Dependencies;
+  graph: DependencyGraph;
   layout: Layout;
   nodeColours: NodeColours;
   kinds: ReadonlySet<EdgeKind>;
@@ -40,7 +40,7 @@ interface Badge {
   alpha: number;
 }
 
-export class Painter {
+export class GraphPainter {
   private readonly texts: Texts;
   private colours!: Colours;
   private own!: GraphColours;
@@ -117,7 +117,7 @@ export class Painter {
     }
   }
 
-  private frame(frame: Frame, { graph }: Scene): void {
+  private frame(frame: SubmissionFrame, { graph }: Scene): void {
     const [x, y] = [this.sx(frame.x), this.sy(frame.y)];
     const [width, height] = [frame.width * this.scale, frame.height * this.high];
     if (!this.seen(x, y - 20, width, height + 20)) return;
@@ -158,8 +158,8 @@ export class Painter {
       if (!curve) continue;
       const isNear = near === null || near.has(edge.index);
       // What leads far is in the way of what is near.
-      const far = near === null && to.column - from.column > FAR;
-      const alpha = isNear ? (far ? 0.45 : 1) : FADED;
+      const far = near === null && to.column - from.column > FAR_COLUMNS;
+      const alpha = isNear ? (far ? 0.45 : 1) : FADED_ALPHA;
       const width = this.width(edge, graph);
       if (edge.hazard === "certain") {
         hazards.push({ edge, curve, alpha });
@@ -198,7 +198,7 @@ export class Painter {
   }
 
   /** Its width says its bytes: the area of a thick one is that of many. */
-  private width(edge: Edge, graph: Dependencies): number {
+  private width(edge: Edge, graph: DependencyGraph): number {
     const share = Math.sqrt(edge.size / graph.largest);
     return Math.max(1, Math.round((1 + 3.5 * share) * Math.min(1, this.scale * 1.4) * 2) / 2);
   }
@@ -231,7 +231,7 @@ export class Painter {
     context.fill();
   }
 
-  private hazard(edge: Edge, curve: Curve, alpha: number, graph: Dependencies): void {
+  private hazard(edge: Edge, curve: Curve, alpha: number, graph: DependencyGraph): void {
     const { context } = this;
     const path = new Path2D();
     trace(path, curve);
@@ -266,7 +266,7 @@ export class Painter {
     context.fillText(text, x, y + 0.5);
   }
 
-  private mark(mark: Mark, { picked, hovered }: Scene): void {
+  private mark(mark: BarrierMark, { picked, hovered }: Scene): void {
     const x = this.sx(mark.x);
     const [y, height] = [this.sy(mark.y), mark.height * this.high];
     if (!this.seen(x - 40, y - 16, 80, height + 32)) return;
@@ -295,7 +295,7 @@ export class Painter {
     }
   }
 
-  private node(placed: Placed, { graph, nodeColours, picked, hovered }: Scene, near: Set<number> | null): void {
+  private node(placed: PlacedNode, { graph, nodeColours, picked, hovered }: Scene, near: Set<number> | null): void {
     const [x, y] = [this.sx(placed.x), this.sy(placed.y)];
     const [width, height] = [NODE.width * this.scale, NODE.height * this.high];
     if (!this.seen(x - 4, y - 4, width + 8, height + 8)) return;
@@ -305,7 +305,7 @@ export class Painter {
     const isHovered = hovered?.kind === "node" && hovered.id === node.id;
     const critical = graph.isCritical(node.id);
     const radius = Math.min(isDispatch(node) ? 7 : height / 2, width / 2, 8 * (isDispatch(node) ? this.scale : 3));
-    const colour = nodeColours.of(node, colours);
+    const colour = nodeColours.colourOf(node, colours);
     // What is not near is seen through a veil, not through other things.
     const faded = near !== null && !near.has(node.id);
     context.globalAlpha = 1;
@@ -336,7 +336,7 @@ export class Painter {
     if (width >= NAME_PX) this.words(placed, x, y, width, height);
   }
 
-  private words({ node }: Placed, x: number, y: number, width: number, height: number): void {
+  private words({ node }: PlacedNode, x: number, y: number, width: number, height: number): void {
     const { context, colours } = this;
     const left = x + Math.max(5, 14 * this.scale);
     const room = x + width - left - 4;

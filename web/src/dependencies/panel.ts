@@ -1,23 +1,23 @@
 // The tab: the graph of what depends on what, with its findings beside it.
 
+import type { Appearance } from "../appearance.ts";
 import type { DependenciesAnswer, EdgeKind } from "../data/dependencies.ts";
 import { isMissing, type Missing } from "../data/missing.ts";
 import { fill, h, keepFocus } from "../dom.ts";
-import { Latest } from "../latest.ts";
-import type { Look } from "../look.ts";
-import { sentence } from "../sentence.ts";
-import { count, of } from "../time/format.ts";
+import { errorMessage } from "../error-message.ts";
+import { keyName } from "../input/keys.ts";
+import { LatestRequest } from "../latest-request.ts";
+import { count, plural } from "../time/format.ts";
+import { KINDS } from "./appearance.ts";
 import { GraphCanvas } from "./canvas.ts";
 import { PickDetails } from "./details.ts";
-import { Findings } from "./findings.ts";
+import { DependencyFindings } from "./findings-list.ts";
+import { DependencyGraph, type Pick } from "./graph.ts";
 import { GRAPH_KEYS } from "./keys.ts";
 import type { Layers } from "./layout.ts";
-import { KINDS } from "./look.ts";
-import { Dependencies, type Pick } from "./model.ts";
-import { keyName } from "../input/keys.ts";
 
 /** A part of a trace or a capture. */
-export interface Wanted {
+export interface GraphPart {
   from_ns?: number;
   to_ns?: number;
   /** The node that it begins with. */
@@ -26,8 +26,8 @@ export interface Wanted {
   around?: string;
 }
 
-export interface PanelSteps {
-  ask: (wanted: Wanted) => Promise<DependenciesAnswer | Missing>;
+export interface DependenciesPanelCallbacks {
+  ask: (wanted: GraphPart) => Promise<DependenciesAnswer | Missing>;
   /** Shows a row in the timeline, where there is one. */
   go: ((table: string, row: number) => void) | null;
   /** There is only one part: a file has no others. */
@@ -45,33 +45,33 @@ export class DependenciesPanel {
   private readonly says = h("span", { role: "status" });
   private readonly notes = h("span", { class: "note clip" });
   private readonly kinds = new Set<EdgeKind>(["RAW", "WAR", "WAW"]);
-  private readonly stage: GraphCanvas;
+  private readonly canvas: GraphCanvas;
   private readonly details: PickDetails;
-  private readonly findings: Findings;
+  private readonly findings: DependencyFindings;
   private readonly more = h("span", { class: "node-parts", hidden: true });
   private readonly layerButtons: HTMLButtonElement[];
   private readonly nothing = h("p", { class: "dependencies-nothing note", hidden: true });
-  private readonly asked = new Latest();
-  private graph: Dependencies | null = null;
+  private readonly asked = new LatestRequest();
+  private graph: DependencyGraph | null = null;
   private layers: Layers = "dependencies";
   private loaded: string | null = null;
-  private wanted: Wanted = {};
+  private wanted: GraphPart = {};
   private asking = false;
   /** What is shown, or asked for, is of an earlier generation, or could not be had. */
   private old = false;
   private keeps = false;
 
   constructor(
-    look: Look,
-    private readonly steps: PanelSteps,
+    appearance: Appearance,
+    private readonly callbacks: DependenciesPanelCallbacks,
   ) {
-    this.stage = new GraphCanvas(look, this.kinds, {
+    this.canvas = new GraphCanvas(appearance, this.kinds, {
       picked: (pick) => this.picked(pick),
       go: () => this.go(),
       finding: (forward) => this.nextFinding(forward),
     });
-    this.details = new PickDetails({ pick: (pick) => this.pick(pick), go: steps.go });
-    this.findings = new Findings((pick) => this.pick(pick));
+    this.details = new PickDetails({ pick: (pick) => this.pick(pick), go: callbacks.go });
+    this.findings = new DependencyFindings((pick) => this.pick(pick));
     this.layerButtons = LAYERS.map(({ layers, name, says }) =>
       h("button", { type: "button", role: "radio", title: says, "data-layers": layers, "aria-checked": String(layers === this.layers), onclick: () => this.layBy(layers) }, name),
     );
@@ -86,9 +86,9 @@ export class DependenciesPanel {
         this.notes,
         h("span", { class: "kinds" }, Object.entries(KINDS).map(([kind, { name, says }]) => this.kindButton(kind as EdgeKind, name, says))),
         h("span", { class: "choice", role: "radiogroup", "aria-label": "What columns stand for" }, h("span", { class: "note" }, "Order"), this.layerButtons),
-        h("button", { type: "button", title: "Show everything (F)", onclick: () => this.stage.act("fit") }, "Fit"),
+        h("button", { type: "button", title: "Show everything (F)", onclick: () => this.canvas.act("fit") }, "Fit"),
       ),
-      h("div", { class: "dependencies-body" }, h("div", { class: "dependencies-drawing" }, this.stage.element, this.nothing), h("aside", { class: "dependencies-side", tabindex: "0", "aria-label": "Findings and details" }, this.details.element, this.findings.element, keysHint(steps.go !== null))),
+      h("div", { class: "dependencies-body" }, h("div", { class: "dependencies-drawing" }, this.canvas.element, this.nothing), h("aside", { class: "dependencies-side", tabindex: "0", "aria-label": "Findings and details" }, this.details.element, this.findings.element, keysHint(callbacks.go !== null))),
     );
   }
 
@@ -104,7 +104,7 @@ export class DependenciesPanel {
         onclick: () => {
           if (!this.kinds.delete(kind)) this.kinds.add(kind);
           button.setAttribute("aria-pressed", String(this.kinds.has(kind)));
-          this.stage.draw();
+          this.canvas.draw();
         },
       },
       h("span", { class: "line", "aria-hidden": "true" }),
@@ -116,11 +116,11 @@ export class DependenciesPanel {
   private layBy(layers: Layers): void {
     this.layers = layers;
     for (const button of this.layerButtons) button.setAttribute("aria-checked", String(button.dataset.layers === layers));
-    this.stage.layBy(layers);
+    this.canvas.layBy(layers);
   }
 
   /** Loads a part, unless it is there already; `pick` is then picked. */
-  async open(wanted: Wanted, pick?: (graph: Dependencies) => Pick | null): Promise<void> {
+  async open(wanted: GraphPart, pick?: (graph: DependencyGraph) => Pick | null): Promise<void> {
     const key = JSON.stringify(wanted);
     if (this.loaded !== key && !this.keeps) {
       this.loaded = key;
@@ -128,7 +128,7 @@ export class DependenciesPanel {
       this.graph = null;
     } else {
       // The canvas had no size while it was not shown.
-      this.stage.draw();
+      this.canvas.draw();
       if (this.graph) this.pickFirst(this.graph, pick);
       if (!this.old || this.asking) return;
     }
@@ -136,35 +136,35 @@ export class DependenciesPanel {
     await this.ask(pick);
   }
 
-  private async ask(pick?: (graph: Dependencies) => Pick | null): Promise<void> {
+  private async ask(pick?: (graph: DependencyGraph) => Pick | null): Promise<void> {
     this.old = false;
     this.asking = true;
-    const last = this.asked.begin();
+    const isLatest = this.asked.begin();
     let answer: DependenciesAnswer | Missing;
     try {
-      answer = await this.steps.ask(this.wanted);
+      answer = await this.callbacks.ask(this.wanted);
     } catch (error) {
-      if (!last()) return;
+      if (!isLatest()) return;
       this.asking = false;
       this.old = true;
-      if (!this.graph) this.say("", sentence(error));
+      if (!this.graph) this.say("", errorMessage(error));
       return;
     }
-    if (!last()) return;
+    if (!isLatest()) return;
     this.asking = false;
     if (isMissing(answer)) {
       this.graph = null;
       this.say("", answer.missing);
     } else {
       const earlier = this.graph;
-      this.graph = new Dependencies(answer);
+      this.graph = new DependencyGraph(answer);
       this.show(this.graph, earlier);
-      if (!this.stage.picked) this.pickFirst(this.graph, pick);
+      if (!this.canvas.picked) this.pickFirst(this.graph, pick);
     }
     if (this.old && this.element.isConnected) void this.ask();
   }
 
-  private pickFirst(graph: Dependencies, pick?: (graph: Dependencies) => Pick | null): void {
+  private pickFirst(graph: DependencyGraph, pick?: (graph: DependencyGraph) => Pick | null): void {
     const picked = pick?.(graph);
     if (picked) this.pick(picked);
   }
@@ -201,23 +201,23 @@ export class DependenciesPanel {
     this.nothing.hidden = missing === "";
     this.nothing.classList.toggle("missing", missing !== "");
     fill(this.nothing, missing);
-    this.stage.show(null, this.layers);
+    this.canvas.show(null, this.layers);
     this.details.show(null, null);
     this.findings.show(null);
     this.publish();
   }
 
   /** `earlier` is the same part before the trace grew. */
-  private show(graph: Dependencies, earlier: Dependencies | null): void {
+  private show(graph: DependencyGraph, earlier: DependencyGraph | null): void {
     const { answer } = graph;
     const shown = answer.nodes.length;
     const last = answer.first + shown;
     const all = shown === answer.node_count;
     this.nothing.hidden = true;
-    fill(this.says, all ? of(shown, "command", "commands") : `Commands ${count(answer.first)} to ${count(last - 1)} of ${count(answer.node_count)}`, `, ${of(answer.edge_count, "dependency", "dependencies")}`);
+    fill(this.says, all ? plural(shown, "command", "commands") : `Commands ${count(answer.first)} to ${count(last - 1)} of ${count(answer.node_count)}`, `, ${plural(answer.edge_count, "dependency", "dependencies")}`);
     const remarks = [
       answer.edges_left_out > 0 ? `The ${count(answer.edges_left_out)} smallest of these dependencies are left out.` : "",
-      answer.edges_outside > 0 ? `${of(answer.edges_outside, "dependency leads", "dependencies lead")} out of this part.` : "",
+      answer.edges_outside > 0 ? `${plural(answer.edges_outside, "dependency leads", "dependencies lead")} out of this part.` : "",
       answer.cut_at !== null ? `There are too many dependencies: they are of the first ${count(answer.cut_at)} commands.` : "",
       ...answer.remarks,
     ];
@@ -227,8 +227,8 @@ export class DependenciesPanel {
     // Without barriers, those that were recorded order nothing.
     const judged = answer.barrier_count > 0;
     for (const button of this.layerButtons) button.disabled = !judged;
-    const picked = earlier && graph.again(this.stage.picked, earlier);
-    this.stage.show(graph, judged ? this.layers : "dependencies", earlier && { picked });
+    const picked = earlier && graph.again(this.canvas.picked, earlier);
+    this.canvas.show(graph, judged ? this.layers : "dependencies", earlier && { picked });
     keepFocus(this.details.element, () => this.details.show(graph, picked));
     keepFocus(this.findings.element, () => this.findings.show(graph, this.notes.title));
     this.publish();
@@ -238,7 +238,7 @@ export class DependenciesPanel {
   private showParts(answer: DependenciesAnswer): void {
     const shown = answer.nodes.length;
     const around = this.wanted.around !== undefined;
-    this.more.hidden = shown === answer.node_count || this.steps.file === true;
+    this.more.hidden = shown === answer.node_count || this.callbacks.file === true;
     const to = (first: number): void => {
       const { from_ns, to_ns } = this.wanted;
       void this.open({ ...(around || from_ns === undefined ? {} : { from_ns, to_ns }), first: Math.max(0, first) });
@@ -256,19 +256,19 @@ export class DependenciesPanel {
     dataset.nodes = graph ? String(graph.nodes.length) : "";
     dataset.hazards = graph ? String(graph.answer.hazard_count) : "";
     dataset.needless = graph ? String(graph.answer.needless_count) : "";
-    dataset.picked = pickText(this.stage.picked);
+    dataset.picked = pickText(this.canvas.picked);
   }
 
   /** Picks something and shows where it is. */
   pick(pick: Pick | null): void {
-    this.stage.pick(pick, true);
+    this.canvas.pick(pick, true);
   }
 
   /** Picks the node of a row, where it is here. */
   pickRow(table: string, row: number): boolean {
     const id = this.graph?.at(table, row);
     if (id === undefined) return false;
-    const { picked } = this.stage;
+    const { picked } = this.canvas;
     if (picked?.kind !== "node" || picked.id !== id) this.pick({ kind: "node", id });
     return true;
   }
@@ -278,14 +278,14 @@ export class DependenciesPanel {
     this.element.dataset.picked = pickText(pick);
     // What was picked is at the top of what is beside it.
     if (pick) this.details.element.parentElement?.scrollTo?.(0, 0);
-    this.steps.picked?.(pick);
+    this.callbacks.picked?.(pick);
   }
 
   private go(): void {
-    const { picked } = this.stage;
+    const { picked } = this.canvas;
     if (picked?.kind !== "node") return;
     const place = this.graph?.node(picked.id)?.place;
-    if (place) this.steps.go?.(place.table, place.row);
+    if (place) this.callbacks.go?.(place.table, place.row);
   }
 
   /** Goes to the next hazard or needless barrier, in the order of execution. */
@@ -297,14 +297,14 @@ export class DependenciesPanel {
       ...graph.barriers.filter(({ need }) => need === "needless").map((barrier) => ({ at: barrier.position - 0.5, pick: { kind: "barrier", index: barrier.index } as const })),
     ].sort((a, b) => a.at - b.at);
     if (found.length === 0) return;
-    const now = found.findIndex(({ pick }) => JSON.stringify(pick) === JSON.stringify(this.stage.picked));
+    const now = found.findIndex(({ pick }) => JSON.stringify(pick) === JSON.stringify(this.canvas.picked));
     const next = now < 0 ? (forward ? 0 : found.length - 1) : (now + (forward ? 1 : -1) + found.length) % found.length;
     this.pick(found[next].pick);
   }
 
   /** Colours changed. */
   renew(): void {
-    this.stage.draw();
+    this.canvas.draw();
   }
 }
 

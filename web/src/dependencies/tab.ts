@@ -1,15 +1,15 @@
 // The graph of dependencies beside a timeline: of the selected range, and what is picked in the one is picked in the other.
 
+import type { Appearance } from "../appearance.ts";
 import type { DataSource } from "../data/source.ts";
-import type { Look } from "../look.ts";
 import type { View } from "../view.ts";
-import type { Dependencies, Pick } from "./model.ts";
+import type { DependencyGraph, Pick } from "./graph.ts";
 import { DependenciesPanel } from "./panel.ts";
 
 /** The server is asked when the selection has rested for so long. */
 const REST_MS = 250;
 
-export interface TabSteps {
+export interface DependenciesTabCallbacks {
   /** Whether the tab is the one that is shown, and shows it. */
   isShown: () => boolean;
   show: () => void;
@@ -27,11 +27,11 @@ export class DependenciesTab {
   constructor(
     private readonly view: View,
     private readonly source: DataSource,
-    look: Look,
-    private readonly steps: TabSteps,
+    appearance: Appearance,
+    private readonly callbacks: DependenciesTabCallbacks,
   ) {
     this.edition = view.trace.overview.edition;
-    this.panel = new DependenciesPanel(look, { ask: (wanted) => source.allDependencies(view.trace.number, wanted), go: steps.go, file: source.file });
+    this.panel = new DependenciesPanel(appearance, { ask: (wanted) => source.allDependencies(view.trace.number, wanted), go: callbacks.go, file: source.file });
     view.onChange((change) => {
       if (change === "event") this.follow();
       if (change === "selection") this.forget();
@@ -67,15 +67,15 @@ export class DependenciesTab {
   private forget(): void {
     this.panel.forget();
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.steps.isShown() && this.open(), REST_MS);
+    this.timer = setTimeout(() => this.callbacks.isShown() && this.open(), REST_MS);
   }
 
   /** Shows a row: where it is already, or else among what ran around it. */
   show(table: string, row: number): void {
     this.sought = this.panel.has(table, row) ? null : { table, row };
-    if (this.sought) this.steps.show();
+    if (this.sought) this.callbacks.show();
     else {
-      this.panel.keep(this.steps.show);
+      this.panel.keep(this.callbacks.show);
       this.panel.pickRow(table, row);
     }
     this.sought = null;
@@ -84,7 +84,7 @@ export class DependenciesTab {
   /** What is picked in the timeline is picked here too, where it is here. */
   private follow(): void {
     const { event } = this.view;
-    if (!event || !this.steps.isShown()) return;
+    if (!event || !this.callbacks.isShown()) return;
     const { table, row } = event.track.rowOf(event);
     this.panel.pickRow(table, row);
   }
@@ -95,7 +95,7 @@ export class DependenciesTab {
   }
 }
 
-function nodeOf(graph: Dependencies, place: { table: string; row: number } | undefined): Pick | null {
+function nodeOf(graph: DependencyGraph, place: { table: string; row: number } | undefined): Pick | null {
   const id = place && graph.at(place.table, place.row);
   return id === undefined ? null : { kind: "node", id };
 }

@@ -2,7 +2,7 @@
 
 const ELLIPSIS = "…";
 /** A name that is cut to fewer letters says nothing. */
-const LEAST_LETTERS = 4;
+const MIN_LETTERS = 4;
 
 export class Texts {
   private readonly widths = new Map<string, number>();
@@ -29,7 +29,7 @@ export class Texts {
   cut(text: string, room: number): string {
     const short = text.length > 300 ? text.slice(0, 300) : text;
     if (this.width(short) <= room) return short;
-    for (let fits = Math.floor((room - this.average) / this.average); fits >= LEAST_LETTERS; fits -= 1) {
+    for (let fits = Math.floor((room - this.average) / this.average); fits >= MIN_LETTERS; fits -= 1) {
       const text = short.slice(0, fits) + ELLIPSIS;
       if (this.width(text) <= room) return text;
     }

@@ -22,14 +22,14 @@ export type Action =
   | "note"
   | "help";
 
-export interface Key {
+export interface KeyBinding {
   action: Action;
   /** As the help lists it. */
   keys: string[];
   says: string;
 }
 
-export const KEYS: readonly Key[] = [
+export const KEYS: readonly KeyBinding[] = [
   { action: "zoom-in", keys: ["w", "+", "="], says: "zoom in" },
   { action: "zoom-out", keys: ["s", "-"], says: "zoom out" },
   { action: "pan-left", keys: ["a", "ArrowLeft"], says: "pan left" },

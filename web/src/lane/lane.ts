@@ -109,7 +109,7 @@ export class Lane {
 
   /** The longest of the events `from..to`, -1 for none. */
   longestOf(from: number, to: number): number {
-    return this.peaks.of(from, to);
+    return this.peaks.indexOfMax(from, to);
   }
 
   /** The event at a time, -1 for none. */

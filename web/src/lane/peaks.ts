@@ -35,7 +35,7 @@ export class Peaks {
   }
 
   /** Where the greatest of the numbers `from..to` is, -1 for none. */
-  of(from: number, to: number): number {
+  indexOfMax(from: number, to: number): number {
     if (from >= to) return -1;
     let most = from;
     let greatest = this.numbers[from];

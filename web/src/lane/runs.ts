@@ -41,7 +41,7 @@ export class Runs {
   }
 
   /** The slices of a lane that are in the scale's range. */
-  ofSlices(slices: Slices, lane: number, scale: Scale): this {
+  fillFromSlices(slices: Slices, lane: number, scale: Scale): this {
     this.count = 0;
     this.exact = false;
     const { busy, key } = slices.lanes[lane];
@@ -70,7 +70,7 @@ export class Runs {
   }
 
   /** What of `lane` is in the scale's range. An event is at least `least_px` wide. */
-  of(lane: Lane, scale: Scale, least_px = 1): this {
+  fillFromLane(lane: Lane, scale: Scale, least_px = 1): this {
     this.count = 0;
     const { from, to } = lane.within(scale.range);
     // Below two pixels an event, single events say less than their share does.

@@ -25,7 +25,7 @@ export function unionBusy(lanes: readonly Lane[], range: Range): number {
   return busy;
 }
 
-export interface Total {
+export interface KeyTotal {
   key: number;
   count: number;
   total_ns: number;
@@ -33,12 +33,12 @@ export interface Total {
 }
 
 /** Events by what they are: those that start in the range, with their whole length. */
-export function startingIn(lanes: readonly Lane[], range: Range): Total[] {
+export function startingIn(lanes: readonly Lane[], range: Range): KeyTotal[] {
   return totals(lanes, (lane) => ({ from: lane.startingBefore(range.from_ns), to: lane.startingBefore(range.to_ns) }), (lane, i) => lane.duration_ns[i]);
 }
 
 /** Events by what they are: those that have a part in the range, with the length of that part. */
-export function partsIn(lanes: readonly Lane[], range: Range): Total[] {
+export function partsIn(lanes: readonly Lane[], range: Range): KeyTotal[] {
   return totals(lanes, (lane) => lane.within(range), (lane, i) => Math.min(lane.end_ns(i), range.to_ns) - Math.max(lane.start_ns[i], range.from_ns));
 }
 
@@ -46,8 +46,8 @@ function totals(
   lanes: readonly Lane[],
   stretch: (lane: Lane) => { from: number; to: number },
   measure: (lane: Lane, event: number) => number,
-): Total[] {
-  const found = new Map<number, Total>();
+): KeyTotal[] {
+  const found = new Map<number, KeyTotal>();
   for (const lane of lanes) {
     const { from, to } = stretch(lane);
     for (let i = from; i < to; i += 1) {

@@ -68,12 +68,12 @@ export class AboutPanel {
 }
 
 /** The hooks of gapscope: a process with another one was recorded by that tool (`Process::other_tool`). */
-const OWN = ["", "none", "vulkan", "cuda", "sdk", "replay", "sampled"];
+const OWN_HOOKS = ["", "none", "vulkan", "cuda", "sdk", "replay", "sampled"];
 
 /** How a device's clock was mapped to the host's, as `gapscope info` says it. */
 export function clockText({ clock, process }: ManifestDevice, processes: readonly ManifestProcess[]): string {
   if (clock.method === "none") return "not mapped to the host's clock";
-  const tool = processes.find(({ id, hook }) => id === process && hook !== undefined && !OWN.includes(hook))?.hook;
+  const tool = processes.find(({ id, hook }) => id === process && hook !== undefined && !OWN_HOOKS.includes(hook))?.hook;
   const mapped = tool === undefined ? "calibrated by the driver" : `mapped by the tool that wrote the file (${tool})`;
   const error = clock.error_ns === null ? "error unknown" : `error at most ${duration(clock.error_ns)}`;
   return `${clock.method === "brackets" ? "bounded by submissions and waits" : mapped}, ${error}`;

@@ -1,13 +1,13 @@
 // The code of idle time: a flame graph of the stacks that submitting threads had in gaps, and the same as a table.
 
-import { type Asked, type Code, type Idle, LEAST_SAMPLES, type LineTime } from "../data/code.ts";
-import { flame, type FlameNode, type Placed, placed } from "../data/flame.ts";
+import type { Appearance } from "../appearance.ts";
+import { type IdleFilter, type Code, type IdleSamples, MIN_SAMPLES, type LineTime } from "../data/code.ts";
+import { flame, type FlameNode, type PlacedFrame, placed } from "../data/flame.ts";
 import { fill, h } from "../dom.ts";
 import { inkOn } from "../draw/palette.ts";
-import { Latest } from "../latest.ts";
-import type { Look } from "../look.ts";
-import { sentence } from "../sentence.ts";
-import { count, duration, instant, of, share } from "../time/format.ts";
+import { errorMessage } from "../error-message.ts";
+import { LatestRequest } from "../latest-request.ts";
+import { count, duration, instant, plural, share } from "../time/format.ts";
 import { length } from "../time/range.ts";
 import type { View } from "../view.ts";
 import { swatch } from "./swatch.ts";
@@ -16,7 +16,7 @@ import { Table } from "./table.ts";
 /** Rows of the drawing. */
 const ROW_PX = 18;
 /** Narrower frames are not drawn, as a share of the width. */
-const LEAST_WIDTH = 1 / 600;
+const MIN_WIDTH = 1 / 600;
 /** Names in narrower frames could not be read. */
 const NAMED_WIDTH = 0.045;
 const REST_MS = 120;
@@ -33,22 +33,22 @@ export class CodePanel {
   private readonly whole = h("button", { type: "button", hidden: true, onclick: () => this.zoom(null) }, "Zoom out");
   private readonly drawing = h("div", { class: "flame", role: "group", "aria-label": "Flame graph of idle time. Arrow keys move, Enter zooms, Escape zooms out. The table has the same by line.", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   private readonly table: Table<LineTime>;
-  private readonly asked = new Latest();
+  private readonly asked = new LatestRequest();
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private idle: Idle | null = null;
+  private idle: IdleSamples | null = null;
   /** The numbers that causes and labels have in it. */
   private numbers: ReadonlyMap<string, number> = new Map();
   /** The cause and label that are asked for, whether they are there or not. */
   private wanted = { cause: "", label: "" };
   private root: FlameNode | null = null;
   private zoomed: FlameNode | null = null;
-  private nodes: { placed: Placed; element: HTMLButtonElement }[] = [];
+  private nodes: { placed: PlacedFrame; element: HTMLButtonElement }[] = [];
   private samples = 0;
   private total_ns = 0;
 
   constructor(
     private readonly view: View,
-    private readonly look: Look,
+    private readonly appearance: Appearance,
     /** A line was picked: it is searched for. */
     private readonly pick: (line: string) => void,
     /** Another cause or label was chosen. */
@@ -62,7 +62,7 @@ export class CodePanel {
       columns: [
         { head: "line", wide: true, whole: true, text: (row) => this.named(row), sort: (row) => row.text },
         { head: "idle time", says: "Idle time that its samples stand for", number: true, text: (row) => duration(Math.round(row.total_ns)), sort: (row) => row.total_ns },
-        { head: "share", says: `Of the time with samples; from ${LEAST_SAMPLES} samples on`, number: true, text: (row) => (this.samples < LEAST_SAMPLES ? "–" : share(row.total_ns / this.total_ns)), sort: (row) => row.total_ns },
+        { head: "share", says: `Of the time with samples; from ${MIN_SAMPLES} samples on`, number: true, text: (row) => (this.samples < MIN_SAMPLES ? "–" : share(row.total_ns / this.total_ns)), sort: (row) => row.total_ns },
         { head: "samples", number: true, text: (row) => count(row.samples), sort: (row) => row.samples },
       ],
     });
@@ -76,7 +76,7 @@ export class CodePanel {
 
   private named(row: LineTime): Node {
     const source = this.idle?.code.lineFrame(row.line)?.source;
-    return h("span", { class: "code-line" }, h("span", {}, this.idle ? swatch(this.look.lineColour(this.idle.code, row.line)) : null, row.text), source ? h("code", { title: source }, source) : null);
+    return h("span", { class: "code-line" }, h("span", {}, this.idle ? swatch(this.appearance.lineColour(this.idle.code, row.line)) : null, row.text), source ? h("code", { title: source }, source) : null);
   }
 
   private head(): void {
@@ -100,26 +100,26 @@ export class CodePanel {
     const { trace } = this.view;
     this.head();
     if (!trace.hasSamples) return;
-    const last = this.asked.begin();
+    const isLatest = this.asked.begin();
     if (!this.idle) fill(this.said, "Loading samples…");
     try {
       const idle = await trace.loadIdle();
       // Causes and labels are named by the trace's strings.
       if (idle !== this.idle) await trace.loadStrings();
-      if (!last()) return;
+      if (!isLatest()) return;
       if (idle === this.idle) return this.show();
       this.idle = idle;
       this.zoomed = null;
       this.choices(idle);
       this.show();
     } catch (error) {
-      if (!last()) return;
+      if (!isLatest()) return;
       this.idle = null;
-      fill(this.element, h("p", { class: "problem" }, sentence(error)));
+      fill(this.element, h("p", { class: "problem" }, errorMessage(error)));
     }
   }
 
-  private choices(idle: Idle): void {
+  private choices(idle: IdleSamples): void {
     const { trace } = this.view;
     // By what they are called: another edition numbers the trace's strings anew.
     const choose = (select: HTMLSelectElement, value: string, all: string, values: [value: string, text: string][]): void => {
@@ -152,7 +152,7 @@ export class CodePanel {
     this.chosen();
   }
 
-  private get filter(): Asked {
+  private get filter(): IdleFilter {
     const number = ({ value }: HTMLSelectElement): number | null => (value ? (this.numbers.get(value) ?? null) : null);
     return { range: this.view.selection, cause: number(this.causes), label: number(this.labels) };
   }
@@ -170,17 +170,17 @@ export class CodePanel {
     this.element.dataset.samples = String(this.samples);
     this.element.dataset.totalNs = this.total_ns.toFixed(0);
     const where = filter.range ? ` from ${instant(filter.range.from_ns, length(filter.range) / 100)} to ${instant(filter.range.to_ns, length(filter.range) / 100)}` : "";
-    fill(this.said, h("b", {}, duration(Math.round(this.total_ns))), ` of idle time${where} by ${of(this.samples, "sample", "samples")}`);
+    fill(this.said, h("b", {}, duration(Math.round(this.total_ns))), ` of idle time${where} by ${plural(this.samples, "sample", "samples")}`);
     fill(this.more, this.caveat(idle));
     this.table.show(idle.lines("sampled", filter));
     this.draw(idle.code);
   }
 
   /** What the samples do not say. */
-  private caveat(idle: Idle): string {
+  private caveat(idle: IdleSamples): string {
     const { range, cause, label } = this.filter;
     const said: string[] = [];
-    if (this.samples < LEAST_SAMPLES) said.push("too few for shares");
+    if (this.samples < MIN_SAMPLES) said.push("too few for shares");
     if (!range && label === null) {
       const without_ns = idle.causes.filter((one) => cause === null || one.cause === this.causes.value).reduce((sum, one) => sum + one.without_samples_ns, 0);
       if (without_ns > 0) said.push(`${duration(without_ns)} more without samples`);
@@ -204,7 +204,7 @@ export class CodePanel {
     const { root } = this;
     if (!root) return;
     const focused = this.nodes.find(({ element }) => element === document.activeElement)?.placed.node;
-    const all = root.samples === 0 ? [] : placed(root, this.zoomed ?? root, LEAST_WIDTH);
+    const all = root.samples === 0 ? [] : placed(root, this.zoomed ?? root, MIN_WIDTH);
     this.whole.hidden = this.zoomed === null;
     this.nodes = all.map((one) => ({ placed: one, element: this.node(code, one) }));
     const depth = all.reduce((most, one) => Math.max(most, one.depth + 1), 0);
@@ -217,19 +217,19 @@ export class CodePanel {
     if (focused) again?.element.focus();
   }
 
-  private node(code: Code, one: Placed): HTMLButtonElement {
+  private node(code: Code, one: PlacedFrame): HTMLButtonElement {
     const { node } = one;
     const frame = node.frame < 0 ? null : code.header.frames[node.frame];
     const name = frame?.text ?? "all idle time with samples";
-    const part = this.samples < LEAST_SAMPLES ? "" : `, ${share(node.total_ns / this.total_ns)}`;
-    const says = `${name}: ${duration(Math.round(node.total_ns))}${part}, ${of(node.samples, "sample", "samples")}`;
+    const part = this.samples < MIN_SAMPLES ? "" : `, ${share(node.total_ns / this.total_ns)}`;
+    const says = `${name}: ${duration(Math.round(node.total_ns))}${part}, ${plural(node.samples, "sample", "samples")}`;
     const place = [frame?.file ?? frame?.library, frame?.source].filter(Boolean).join("\n");
-    const found = this.look.searching && frame !== null && this.look.finds(frame.text);
+    const found = this.appearance.searching && frame !== null && this.appearance.finds(frame.text);
     const element = h(
       "button",
       {
         type: "button",
-        class: ["flame-node", frame?.own ? "own" : "", one.around ? "around" : "", this.look.searching ? (found ? "found" : "dimmed") : ""].filter(Boolean).join(" "),
+        class: ["flame-node", frame?.own ? "own" : "", one.around ? "around" : "", this.appearance.searching ? (found ? "found" : "dimmed") : ""].filter(Boolean).join(" "),
         tabindex: "-1",
         "aria-label": says,
         "aria-pressed": String(node === (this.zoomed ?? this.root)),
@@ -250,10 +250,10 @@ export class CodePanel {
 
   /** Frames by which lines are told have the colours that those have elsewhere; the others are grey. */
   private colour(code: Code, node: FlameNode, found: boolean): string {
-    const { colours } = this.look;
-    if (this.look.searching && !found) return colours.dimmed;
+    const { colours } = this.appearance;
+    if (this.appearance.searching && !found) return colours.dimmed;
     const line = code.lineOfFrame(node.frame);
-    if (line !== null) return this.look.lineColour(code, line);
+    if (line !== null) return this.appearance.lineColour(code, line);
     return node.frame < 0 || code.header.frames[node.frame].own ? colours.strong : colours.hostWait;
   }
 

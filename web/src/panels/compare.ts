@@ -1,19 +1,19 @@
 // Choosing what is compared, and what the comparison says.
 
-import { type Choice, compared, firstPair, readSide, type Side, sideName, writtenSide } from "../compare.ts";
+import { type SideChoice, compared, firstPair, readSide, type Side, sideName, writeSide } from "../comparison-sides.ts";
 import type { CauseChange, Comparison, KernelChange, Ratio, Work } from "../data/comparison.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import { Latest } from "../latest.ts";
-import { part } from "./awaited.ts";
+import { errorMessage } from "../error-message.ts";
+import { LatestRequest } from "../latest-request.ts";
+import { bytes, count, duration, known, plural, times } from "../time/format.ts";
+import type { Range } from "../time/range.ts";
+import { part } from "./loadable.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
-import { sentence } from "../sentence.ts";
-import { bytes, count, duration, known, of, times } from "../time/format.ts";
-import type { Range } from "../time/range.ts";
 
-export interface CompareSteps {
+export interface CompareCallbacks {
   /** Puts two sides under each other. */
   start: (before: Side, after: Side) => void;
   stop: () => void;
@@ -22,7 +22,7 @@ export interface CompareSteps {
   selection: () => { trace: number; range: Range } | null;
 }
 
-const MOST_LABELS = 300;
+const MAX_LABELS = 300;
 const NOTHING_TO_COMPARE = "Open two traces (gapscope view A B), label the parts that do the same work, or take two selected ranges here.";
 
 /** Chooses, and says under the pointer what has no room in the box. */
@@ -39,8 +39,8 @@ export class ComparePanel {
   private readonly problem = h("p", { class: "problem", role: "alert", hidden: true });
   private readonly stepper = h("span", { class: "stepper", hidden: true });
   private readonly extra: Side[] = [];
-  private readonly asked = new Latest();
-  private readonly suggesting = new Latest();
+  private readonly asked = new LatestRequest();
+  private readonly suggesting = new LatestRequest();
   /** Ends when it is known what suggests itself. */
   private suggested: Promise<void> | null = null;
   /** Why there are too few choices. */
@@ -49,7 +49,7 @@ export class ComparePanel {
   constructor(
     private readonly traces: readonly Trace[],
     private readonly source: DataSource,
-    private readonly steps: CompareSteps,
+    private readonly callbacks: CompareCallbacks,
   ) {
     const use = (select: HTMLSelectElement): HTMLElement =>
       h("button", { type: "button", title: "Take the selected range", onclick: () => this.useSelection(select) }, "use selection");
@@ -69,7 +69,7 @@ export class ComparePanel {
         h("label", {}, "After ", this.after),
         use(this.after),
         h("button", { type: "submit", class: "primary" }, "Compare"),
-        h("button", { type: "button", class: "stop", onclick: () => this.steps.stop() }, "Back to one timeline"),
+        h("button", { type: "button", class: "stop", onclick: () => this.callbacks.stop() }, "Back to one timeline"),
         this.stepper,
       ),
       this.problem,
@@ -80,18 +80,18 @@ export class ComparePanel {
 
   /** The choices: labels, whole traces, and ranges that were taken. */
   fillChoices(): void {
-    const choices: Choice[] = this.extra.map((side) => ({ side }));
+    const choices: SideChoice[] = this.extra.map((side) => ({ side }));
     for (const trace of this.traces) {
       // What has no rank may have nothing to show.
       if (this.traces.length > 1 && trace.tracks.length > 0) choices.push({ side: { trace: trace.number, what: "all" } });
       const { findings } = trace;
       if (findings && "labels" in findings) {
-        for (const { path, instances, inclusive } of (findings.labels ?? []).slice(0, MOST_LABELS)) {
+        for (const { path, instances, inclusive } of (findings.labels ?? []).slice(0, MAX_LABELS)) {
           choices.push({ side: { trace: trace.number, what: "label", path }, instances, dispatches: inclusive.dispatch_count });
         }
       }
     }
-    const option = ({ side }: Choice): HTMLElement => h("option", { value: writtenSide(side) }, sideName(side, this.traces));
+    const option = ({ side }: SideChoice): HTMLElement => h("option", { value: writeSide(side) }, sideName(side, this.traces));
     const [before, after] = [this.before.value, this.after.value];
     fill(this.before, choices.map(option));
     fill(this.after, choices.map(option));
@@ -106,21 +106,21 @@ export class ComparePanel {
   }
 
   /** Chooses what suggests itself, unless something was chosen meanwhile. */
-  private async suggest(choices: readonly Choice[]): Promise<void> {
-    const last = this.suggesting.begin();
+  private async suggest(choices: readonly SideChoice[]): Promise<void> {
+    const isLatest = this.suggesting.begin();
     const first = await firstPair(this.source, this.traces, choices);
-    if (!first || !last() || this.before.value || this.after.value) return;
-    choose(this.before, writtenSide(first[0]));
-    choose(this.after, writtenSide(first[1]));
+    if (!first || !isLatest() || this.before.value || this.after.value) return;
+    choose(this.before, writeSide(first[0]));
+    choose(this.after, writeSide(first[1]));
   }
 
   private useSelection(select: HTMLSelectElement): void {
-    const selected = this.steps.selection();
+    const selected = this.callbacks.selection();
     if (!selected) return this.say("Select a range first: drag on the ruler, or with Shift on the tracks.");
     const side: Side = { ...selected, what: "range" };
     this.extra.unshift(side);
     this.fillChoices();
-    choose(select, writtenSide(side));
+    choose(select, writeSide(side));
   }
 
   private say(problem: string): void {
@@ -139,28 +139,28 @@ export class ComparePanel {
     const after = readSide(this.after.value);
     if (!before || !after) return this.say("Choose what is before and what is after.");
     this.say("");
-    this.steps.start(before, after);
+    this.callbacks.start(before, after);
   }
 
   /** Shows what the comparison says, and gives it; `null` when another was asked for, or it failed. */
   async show(before: Side, after: Side): Promise<Comparison | null> {
     for (const [side, select] of [[before, this.before] as const, [after, this.after] as const]) {
-      const value = writtenSide(side);
+      const value = writeSide(side);
       if (![...select.options].some((option) => option.value === value)) this.extra.unshift(side);
     }
     this.fillChoices();
-    choose(this.before, writtenSide(before));
-    choose(this.after, writtenSide(after));
+    choose(this.before, writeSide(before));
+    choose(this.after, writeSide(after));
     this.say("");
     fill(this.result, h("p", { class: "working" }, "Comparing…"));
-    const last = this.asked.begin();
+    const isLatest = this.asked.begin();
     try {
       const found = await compared(this.source, before, after);
-      if (!last()) return null;
+      if (!isLatest()) return null;
       this.tell(found, before, after);
       return found;
     } catch (error) {
-      if (last()) fill(this.result, h("p", { class: "problem" }, sentence(error)));
+      if (isLatest()) fill(this.result, h("p", { class: "problem" }, errorMessage(error)));
       return null;
     }
   }
@@ -169,9 +169,9 @@ export class ComparePanel {
     this.stepper.hidden = of_all < 2;
     fill(
       this.stepper,
-      h("button", { type: "button", "aria-label": "Previous instance", onclick: () => this.steps.step(-1) }, "◂"),
+      h("button", { type: "button", "aria-label": "Previous instance", onclick: () => this.callbacks.step(-1) }, "◂"),
       ` instance ${count(shown + 1)} of ${count(of_all)} `,
-      h("button", { type: "button", "aria-label": "Next instance", onclick: () => this.steps.step(1) }, "▸"),
+      h("button", { type: "button", "aria-label": "Next instance", onclick: () => this.callbacks.step(1) }, "▸"),
     );
   }
 
@@ -215,10 +215,10 @@ export class ComparePanel {
     const { causes } = this.traces[before.trace];
     const each = found.per_evaluation ? ", for one evaluation" : "";
     const sides = ["Before", "After"].map((head, at) => ({ head, says: sideName([before, after][at], this.traces) }));
-    const time = (of: (row: KernelChange | CauseChange) => number | null, at: number): { head: string; says: string; text: (row: KernelChange | CauseChange) => string; sort: (row: KernelChange | CauseChange) => number | null; number: true } => ({
+    const time = (timeOf: (row: KernelChange | CauseChange) => number | null, at: number): { head: string; says: string; text: (row: KernelChange | CauseChange) => string; sort: (row: KernelChange | CauseChange) => number | null; number: true } => ({
       ...sides[at],
-      text: (row) => known(of(row), (ns) => (ns === 0 ? "–" : duration(Math.round(ns)))),
-      sort: of,
+      text: (row) => known(timeOf(row), (ns) => (ns === 0 ? "–" : duration(Math.round(ns)))),
+      sort: timeOf,
       number: true,
     });
     const changed = {
@@ -260,7 +260,7 @@ export class ComparePanel {
   }
 
   private heading(side: Side, work: Work): HTMLElement {
-    const evaluations = work.evaluations === null ? null : h("span", { class: "note" }, ` ${of(work.counted_evaluations, "evaluation", "evaluations")}`);
+    const evaluations = work.evaluations === null ? null : h("span", { class: "note" }, ` ${plural(work.counted_evaluations, "evaluation", "evaluations")}`);
     return h("th", { scope: "col" }, sideName(side, this.traces), evaluations);
   }
 }
@@ -289,7 +289,7 @@ function figure(what: string, value: number | null, most: number, side: string):
 }
 
 /** What is said of an amount: of counts how many, of times and bytes how much. */
-type Of = "count" | "time";
+type AmountKind = "count" | "time";
 
 /** How much more or less it takes after; nothing is less than nothing. */
 export function changeText({ what, before, after, ratio, within_noise }: Ratio): string {
@@ -299,18 +299,18 @@ export function changeText({ what, before, after, ratio, within_noise }: Ratio):
 }
 
 /** An amount after by that before: `1.80 × more`, `0.56 × as much`. */
-export function amount(before: number | null, after: number | null, of: Of): string {
+export function amount(before: number | null, after: number | null, kind: AmountKind): string {
   if (before === null || after === null) return "unknown";
   if (before === after) return "the same";
   if (after === 0) return "none";
   if (before === 0) return "new";
-  return factorText(after / before, of);
+  return factorText(after / before, kind);
 }
 
-function factorText(factor: number, of: Of): string {
+function factorText(factor: number, kind: AmountKind): string {
   const text = times(factor);
   if (text === times(1)) return "about the same";
-  return factor > 1 ? `${text} more` : `${text} as ${of === "count" ? "many" : "much"}`;
+  return factor > 1 ? `${text} more` : `${text} as ${kind === "count" ? "many" : "much"}`;
 }
 
 function signed(before_ns: number | null, after_ns: number | null): string {
@@ -333,5 +333,5 @@ function isUnlike({ basis }: Comparison): boolean {
 
 function unlikeText({ common_kernels, all_kernels }: Comparison): string {
   const [common, all] = [common_kernels ?? 0, all_kernels ?? 0];
-  return `Not the same work: ${common === 0 ? `none of ${of(all, "kernel", "kernels")} is` : `${count(common)} of ${of(all, "kernel", "kernels")} ${common === 1 ? "is" : "are"}`} in both.`;
+  return `Not the same work: ${common === 0 ? `none of ${plural(all, "kernel", "kernels")} is` : `${count(common)} of ${plural(all, "kernel", "kernels")} ${common === 1 ? "is" : "are"}`} in both.`;
 }

@@ -1,22 +1,22 @@
 // Everything about the selected event.
 
+import type { Appearance } from "../appearance.ts";
 import { deviceOfGaps } from "../data/gaps.ts";
+import { launchCounters } from "../data/launch-counters.ts";
 import { isMissing } from "../data/missing.ts";
 import type { Dependencies, Dependency, Field, Link, Row } from "../data/row.ts";
 import type { DataSource } from "../data/source.ts";
 import { fill, h } from "../dom.ts";
-import { Latest } from "../latest.ts";
-import type { Look } from "../look.ts";
-import { sentence } from "../sentence.ts";
-import { bytes, count, duration, instant, known, of } from "../time/format.ts";
+import { errorMessage } from "../error-message.ts";
+import { LatestRequest } from "../latest-request.ts";
+import { bytes, count, duration, instant, known, plural } from "../time/format.ts";
 import { type Arrow, arrowEnd, type View, wholeRange } from "../view.ts";
 import { gapCode, sampleDetails } from "./code-details.ts";
-import { launchCounters } from "../data/launch-counters.ts";
 import { gapDetails } from "./gap-details.ts";
+import { hotInstructions } from "./hot-instructions.ts";
 import { namedKernels } from "./kernels.ts";
 import { counterDetails } from "./limits.ts";
-import { hotInstructions } from "./instructions.ts";
-import { profiledKernel } from "./profiled.ts";
+import { profiledKernel } from "./profiled-kernel.ts";
 
 const TABLES: Record<string, string> = {
   dispatches: "dispatch",
@@ -39,7 +39,7 @@ const RELATIONS: Record<string, string> = {
   "waits-for": "Waits for",
 };
 
-export interface Steps {
+export interface DetailsCallbacks {
   /** Selects a row and shows it. */
   go: (view: View, table: string, row: number) => void;
   search: (text: string) => void;
@@ -49,7 +49,7 @@ export interface Steps {
 
 export class DetailsPanel {
   readonly element = h("section", { class: "details-panel", "aria-label": "Details", "aria-live": "polite", hidden: true });
-  private readonly asked = new Latest();
+  private readonly asked = new LatestRequest();
   /** Shows what the analyses say of the kernel, once they have answered. */
   private analysed: (() => void) | null = null;
   /** Shows the code of the gap in the colours of now. */
@@ -58,8 +58,8 @@ export class DetailsPanel {
   constructor(
     private view: View,
     private readonly source: DataSource,
-    private readonly look: Look,
-    private readonly steps: Steps,
+    private readonly appearance: Appearance,
+    private readonly callbacks: DetailsCallbacks,
   ) {
     this.follow(view);
   }
@@ -81,7 +81,7 @@ export class DetailsPanel {
 
   private async showEvent(): Promise<void> {
     const { event, trace } = this.view;
-    const last = this.asked.begin();
+    const isLatest = this.asked.begin();
     this.element.hidden = event === null;
     this.analysed = this.coded = null;
     if (!event) return;
@@ -104,10 +104,10 @@ export class DetailsPanel {
     );
     try {
       const found = await this.source.row(trace.number, table, row);
-      if (last()) await this.show(found, last);
+      if (isLatest()) await this.show(found, isLatest);
     } catch (error) {
-      const status = last() ? this.element.querySelector("[role=status]") : null;
-      if (status) status.textContent = sentence(error);
+      const status = isLatest() ? this.element.querySelector("[role=status]") : null;
+      if (status) status.textContent = errorMessage(error);
     }
   }
 
@@ -137,13 +137,13 @@ export class DetailsPanel {
     );
   }
 
-  private async show(row: Row, last: () => boolean): Promise<void> {
+  private async show(row: Row, isLatest: () => boolean): Promise<void> {
     const dependencies = h("div", { class: "dependencies" });
     const analysed = h("div");
     const { kernel, gap } = row;
     const { trace } = this.view;
     const device = deviceOfGaps(row.track);
-    const codeOfGap = (): HTMLElement | null => (gap && device !== null ? gapCode(trace, this.look, device, { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns }) : null);
+    const codeOfGap = (): HTMLElement | null => (gap && device !== null ? gapCode(trace, this.appearance, device, { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns }) : null);
     let code = codeOfGap();
     const ofGap = h("div");
     this.analysed = () =>
@@ -177,11 +177,11 @@ export class DetailsPanel {
     this.element.dataset.row = `${row.table}.${row.row}`;
     this.view.setArrows(submissionArrows(row));
     if (row.table !== "dispatches" && row.table !== "transfers") return;
-    const toGraph = h("button", { type: "button", class: "link", onclick: () => this.steps.graph(this.view, row.table, row.row) }, "Show it among its dependencies");
+    const toGraph = h("button", { type: "button", class: "link", onclick: () => this.callbacks.graph(this.view, row.table, row.row) }, "Show it among its dependencies");
     fill(dependencies, toGraph);
     if (this.source.file) return;
-    const found = await this.source.dependencies(this.view.trace.number, row.table, row.row).catch((error: unknown) => ({ missing: sentence(error) }));
-    if (!last()) return;
+    const found = await this.source.dependencies(this.view.trace.number, row.table, row.row).catch((error: unknown) => ({ missing: errorMessage(error) }));
+    if (!isLatest()) return;
     this.dependencies(dependencies, found);
     if (!isMissing(found)) this.view.setArrows([...this.view.arrows, ...dependencyArrows(row, found)]);
   }
@@ -190,7 +190,7 @@ export class DetailsPanel {
     return h(
       "nav",
       { class: "path", "aria-label": "Labels around it" },
-      path.map((text) => h("button", { type: "button", title: `Search ${text}`, onclick: () => this.steps.search(text) }, text)),
+      path.map((text) => h("button", { type: "button", title: `Search ${text}`, onclick: () => this.callbacks.search(text) }, text)),
     );
   }
 
@@ -208,7 +208,7 @@ export class DetailsPanel {
           { "data-relation": relation },
           h("h3", {}, RELATIONS[relation] ?? relation, all > 1 ? h("span", { class: "note" }, ` ${count(all)}`) : null),
           h("ul", {}, links.slice(0, 8).map((link) => h("li", {}, this.link(link)))),
-          all > 8 ? h("p", { class: "note" }, `and ${of(all - Math.min(8, links.length), "more", "more")}`) : null,
+          all > 8 ? h("p", { class: "note" }, `and ${plural(all - Math.min(8, links.length), "more", "more")}`) : null,
         );
       }),
     );
@@ -217,7 +217,7 @@ export class DetailsPanel {
   private link(link: Pick<Link, "table" | "row" | "name" | "duration_ns" | "track">): HTMLElement {
     const text = [link.name, link.duration_ns === null ? "" : duration(link.duration_ns)].filter(Boolean).join("  ");
     if (link.track === null) return h("span", {}, text);
-    return h("button", { type: "button", class: "link clip", title: link.name, onclick: () => this.steps.go(this.view, link.table, link.row) }, text);
+    return h("button", { type: "button", class: "link clip", title: link.name, onclick: () => this.callbacks.go(this.view, link.table, link.row) }, text);
   }
 
   private dependencies(element: HTMLElement, found: Dependencies | { missing: string }): void {
@@ -274,7 +274,7 @@ export class DetailsPanel {
         said.textContent = `${source.language}, ${source.file}${source.cut ? "; cut to its beginning" : ""}`;
         code.textContent = source.text;
       } catch (error) {
-        said.textContent = sentence(error);
+        said.textContent = errorMessage(error);
       }
     };
     return h(

@@ -3,9 +3,9 @@
 import type { Gap, GapTotal } from "../data/gaps.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h, keepFocus } from "../dom.ts";
-import { count, duration, instant, of, share } from "../time/format.ts";
+import { count, duration, instant, plural, share } from "../time/format.ts";
 import { overlaps, type Range } from "../time/range.ts";
-import { type Awaited, type FindingsSoFar, part } from "./awaited.ts";
+import { type Loadable, type FindingsSoFar, part } from "./loadable.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
@@ -15,12 +15,12 @@ const NOT_FOUND = "None of the longest gaps is in the selected range or found by
 const NOT_LISTED = "No gap with this cause is among the longest.";
 const NO_TIMES = "No GPU work has known times, so there is no idle time between it.";
 /** In order of time, keys go to gaps that are at least this part of the longest one that is listed. */
-const WORTH_SEEING = 0.01;
+const MIN_SHARE_OF_LONGEST = 0.01;
 /** From this share of the idle time on, what to do about a cause is in the table. */
 const ADVICE_SHARE = 0.03;
 
 /** Idle time as the panel shows it. */
-interface Idle {
+interface IdleTimeRows {
   causes: GapTotal[];
   longest: Gap[];
   gap_count: number;
@@ -29,10 +29,10 @@ interface Idle {
 }
 
 /** What of the idle time is shown. */
-export interface GapsNarrowed {
+export interface GapsFilter {
   range: Range | null;
   /** Idle time by cause in the range. */
-  causes: Awaited<GapTotal[]> | null;
+  causes: Loadable<GapTotal[]> | null;
   /** Whether the search finds a text; null where nothing is searched for. */
   finds: ((text: string) => boolean) | null;
 }
@@ -41,10 +41,10 @@ export class GapsPanel {
   readonly element = h("div", { class: "panel gaps-panel" });
   private readonly causes: Table<GapTotal>;
   private list: Table<Gap>;
-  private idle: Awaited<Idle> = { state: "coming", says: "" };
+  private idle: Loadable<IdleTimeRows> = { state: "coming", says: "" };
   /** Only gaps with a part of this cause are listed and jumped to. */
   private cause: string | null = null;
-  private narrowed: GapsNarrowed = { range: null, causes: null, finds: null };
+  private narrowed: GapsFilter = { range: null, causes: null, finds: null };
   private readonly head = h("p", { class: "panel-head" });
   /** The search is among gaps: what their causes sum to is of all of them. */
   private readonly causesOf = h("p", { class: "panel-head note", hidden: true }, "By cause: of all gaps, found or not");
@@ -118,7 +118,7 @@ export class GapsPanel {
   }
 
   /** What is shown from the next showing on. */
-  narrow(narrowed: GapsNarrowed): void {
+  narrow(narrowed: GapsFilter): void {
     this.narrowed = narrowed;
   }
 
@@ -130,7 +130,7 @@ export class GapsPanel {
     const { causes } = this.narrowed;
     this.causesOf.hidden = this.narrowed.finds === null;
     if (this.idle.state === "there") this.causes.empty = !this.idle.value.timed ? NO_TIMES : causes ? NOT_IDLE_HERE : NEVER_IDLE;
-    const whole: Awaited<GapTotal[]> = this.idle.state === "there" ? { state: "there", value: this.idle.value.causes } : this.idle;
+    const whole: Loadable<GapTotal[]> = this.idle.state === "there" ? { state: "there", value: this.idle.value.causes } : this.idle;
     this.causes.take(causes?.state === "there" ? { state: "there", value: causes.value.filter((row) => row.total_ns > 0) } : (causes ?? whole));
     this.filter(this.cause);
   }
@@ -165,8 +165,8 @@ export class GapsPanel {
     this.list.empty = gap_count === 0 ? "" : narrowed ? NOT_FOUND : NOT_LISTED;
     this.list.show(gaps);
     const words = [
-      cause ? h("span", {}, `${of(gaps.length, "gap", "gaps")} with ${this.trace.causes.name(cause)} `, h("button", { type: "button", onclick: () => this.showAll() }, "show all")) : null,
-      cause ? null : h("span", {}, narrowed ? `${of(gaps.length, "gap", "gaps")} of ${count(gap_count)}${range ? ", each with its whole length" : ""}` : `${of(gap_count, "gap", "gaps")}, ${duration(total_ns)} idle`),
+      cause ? h("span", {}, `${plural(gaps.length, "gap", "gaps")} with ${this.trace.causes.name(cause)} `, h("button", { type: "button", onclick: () => this.showAll() }, "show all")) : null,
+      cause ? null : h("span", {}, narrowed ? `${plural(gaps.length, "gap", "gaps")} of ${count(gap_count)}${range ? ", each with its whole length" : ""}` : `${plural(gap_count, "gap", "gaps")}, ${duration(total_ns)} idle`),
       longest.length < gap_count ? h("span", { class: "note" }, ` · ${cause || narrowed ? "of " : ""}the ${count(longest.length)} longest${cause || narrowed ? "" : " are listed"}`) : null,
     ];
     keepFocus(this.head, () => fill(this.head, words));
@@ -236,7 +236,7 @@ export function nextByCost(gaps: readonly Gap[], cause: string | null, picked: n
 /** The gap worth seeing after or before the one that is picked; without one, the first that does not begin left of what is seen, or the last that does. */
 export function nextGap(gaps: readonly Gap[], cause: string | null, picked: number | null, left_ns: number, forward: boolean): Gap | null {
   const most = gaps.reduce((most, gap) => Math.max(most, timeBy(gap, cause)), 0);
-  const sorted = gaps.filter((gap) => timeBy(gap, cause) >= most * WORTH_SEEING).sort((a, b) => a.start_ns - b.start_ns);
+  const sorted = gaps.filter((gap) => timeBy(gap, cause) >= most * MIN_SHARE_OF_LONGEST).sort((a, b) => a.start_ns - b.start_ns);
   const after = ({ start_ns }: Gap): boolean => (picked === null ? start_ns >= left_ns : start_ns > picked);
   const before = ({ start_ns }: Gap): boolean => start_ns < (picked ?? left_ns);
   const found = forward ? sorted.find(after) : sorted.findLast(before);

@@ -5,9 +5,9 @@ import type { Graph, GraphEdge, GraphNode } from "../data/graph.ts";
 import { isMissing } from "../data/missing.ts";
 import type { DataSource } from "../data/source.ts";
 import { fill, h, svg } from "../dom.ts";
-import { Latest } from "../latest.ts";
-import { sentence } from "../sentence.ts";
-import { bytes, count, duration, of } from "../time/format.ts";
+import { errorMessage } from "../error-message.ts";
+import { LatestRequest } from "../latest-request.ts";
+import { bytes, count, duration, plural } from "../time/format.ts";
 import type { View } from "../view.ts";
 
 const NODE_PX = { width: 184, height: 58 };
@@ -21,7 +21,7 @@ export class GraphPanel {
   private readonly head = h("p", { class: "panel-head" });
   private readonly canvas = h("div", { class: "graph" });
   private loaded = "";
-  private readonly asked = new Latest();
+  private readonly asked = new LatestRequest();
 
   private timer: ReturnType<typeof setTimeout> | undefined;
   private asking = false;
@@ -49,16 +49,16 @@ export class GraphPanel {
     this.loaded = wanted;
     this.old = false;
     this.asking = true;
-    const last = this.asked.begin();
+    const isLatest = this.asked.begin();
     try {
       const graph = await this.source.graph(this.view.trace.number, range ?? undefined);
-      if (last()) this.show(graph, range !== null);
+      if (isLatest()) this.show(graph, range !== null);
     } catch (error) {
-      if (!last()) return;
+      if (!isLatest()) return;
       this.loaded = "";
-      this.show({ missing: sentence(error) }, false);
+      this.show({ missing: errorMessage(error) }, false);
     } finally {
-      if (last()) {
+      if (isLatest()) {
         this.asking = false;
         if (this.old && this.loaded !== "" && this.element.isConnected) void this.open();
       }
@@ -92,7 +92,7 @@ export class GraphPanel {
     const of_all = graph.considered < graph.dispatches ? `, the first ${count(graph.considered)} of ${count(graph.dispatches)} dispatches` : "";
     fill(
       this.head,
-      h("span", {}, `${of(graph.nodes.length, "node", "nodes")}, ${of(graph.edges.length, "dependency", "dependencies")}${of_all}. `),
+      h("span", {}, `${plural(graph.nodes.length, "node", "nodes")}, ${plural(graph.edges.length, "dependency", "dependencies")}${of_all}. `),
       h("span", { class: "note" }, `${graph.folded} ${this.source.file || part ? "" : "Select a range for a part of it."}`),
     );
     fill(this.canvas, this.drawing(graph));
@@ -113,7 +113,7 @@ export class GraphPanel {
   }
 
   private edge(g: InstanceType<typeof graphlib.Graph>, edge: GraphEdge): SVGElement {
-    const title = svg("title", {}, `${edge.buffers.join(", ")}: ${bytes(Number(edge.bytes))}, ${of(edge.count, "time", "times")}`);
+    const title = svg("title", {}, `${edge.buffers.join(", ")}: ${bytes(Number(edge.bytes))}, ${plural(edge.count, "time", "times")}`);
     const from = g.node(String(edge.from)) as { x: number; y: number };
     const to = g.node(String(edge.to)) as { x: number; y: number };
     const x1 = from.x + NODE_PX.width / 2;
@@ -134,10 +134,10 @@ export class GraphPanel {
 
   private node(at: { x: number; y: number }, node: GraphNode, graph: Graph, most_ns: number): SVGElement {
     const [x, y] = [at.x - NODE_PX.width / 2, at.y - NODE_PX.height / 2];
-    const says = [node.name, node.label, of(node.count, "execution", "executions"), node.total_ns === null ? "time unknown" : duration(node.total_ns)];
+    const says = [node.name, node.label, plural(node.count, "execution", "executions"), node.total_ns === null ? "time unknown" : duration(node.total_ns)];
     const needs = graph.edges.filter((edge) => edge.to === node.id).length;
     const name = svg("text", { x: x + 10, y: y + 18, class: "node-name" }, shortened(node.name, 24));
-    const figures = `${of(node.count, "run", "runs")}, ${node.total_ns === null ? "time unknown" : `${duration(node.total_ns)} in all`}`;
+    const figures = `${plural(node.count, "run", "runs")}, ${node.total_ns === null ? "time unknown" : `${duration(node.total_ns)} in all`}`;
     // It tells nodes of one kernel apart: by the outermost label or the innermost. The title has the whole path.
     const label = node.label && middleCut(node.label, 27);
     const go = (): void => this.go(node);
@@ -152,7 +152,7 @@ export class GraphPanel {
           if ((event as KeyboardEvent).key === "Enter") go();
         },
       },
-      svg("title", {}, [...says, `depends on ${of(needs, "node", "nodes")}`].filter(Boolean).join("\n")),
+      svg("title", {}, [...says, `depends on ${plural(needs, "node", "nodes")}`].filter(Boolean).join("\n")),
       svg("rect", { x, y, width: NODE_PX.width, height: NODE_PX.height, rx: 6, class: "box" }),
       svg("rect", { x: x + 1, y: y + NODE_PX.height - 4, width: Math.max(0, ((node.total_ns ?? 0) / most_ns) * (NODE_PX.width - 2)), height: 3, rx: 1.5, class: "cost" }),
       name,

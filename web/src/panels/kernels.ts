@@ -1,10 +1,10 @@
 // Kernels and labels as tables.
 
+import type { Appearance } from "../appearance.ts";
 import type { Findings, LabelRow } from "../data/findings.ts";
 import type { KernelRow, LaunchShape } from "../data/kernels.ts";
 import type { Trace } from "../data/trace.ts";
 import { h } from "../dom.ts";
-import type { Look } from "../look.ts";
 import { bytes, count, duration, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
@@ -14,14 +14,14 @@ export interface NamedKernel extends KernelRow {
   key: number | null;
 }
 
-export function kernelTable(trace: Trace, look: Look, pick: (row: NamedKernel) => void): Table<NamedKernel> {
+export function kernelTable(trace: Trace, appearance: Appearance, pick: (row: NamedKernel) => void): Table<NamedKernel> {
   return new Table<NamedKernel>({
     name: "Kernels",
     sorted: 2,
     empty: "The trace has no dispatches.",
     pick,
     columns: [
-      { head: "Kernel", text: (row) => h("span", { class: "cause", title: tooltip(row) }, swatch(look.nameColour(trace, row.key, "kernel")), h("span", { class: "whole" }, row.name)), sort: (row) => row.name, wide: true, whole: true },
+      { head: "Kernel", text: (row) => h("span", { class: "cause", title: tooltip(row) }, swatch(appearance.nameColour(trace, row.key, "kernel")), h("span", { class: "whole" }, row.name)), sort: (row) => row.name, wide: true, whole: true },
       { head: "Dispatches", text: (row) => count(row.count), sort: (row) => row.count, number: true },
       { head: "Busy", text: (row) => known(row.busy_ns, duration), sort: (row) => row.busy_ns, number: true, says: "Time in which at least one of them ran." },
       { head: "Share", text: (row) => known(row.busy_share, share), sort: (row) => row.busy_share, number: true, says: "Of the devices' busy time." },

@@ -2,7 +2,7 @@
 
 import type { Note, Notes } from "../data/notes.ts";
 import { fill, h } from "../dom.ts";
-import { instant, of } from "../time/format.ts";
+import { instant, plural } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";
 
@@ -37,7 +37,7 @@ export class NotesPanel {
     const { all, unwritable, problem } = this.notes;
     fill(
       this.head,
-      h("span", { role: "status" }, of(all.length, "note", "notes")),
+      h("span", { role: "status" }, plural(all.length, "note", "notes")),
       unwritable === null ? h("button", { type: "button", onclick: () => this.begin() }, "New note") : h("span", { class: "note" }, unwritable),
       unwritable === null ? h("span", { class: "note" }, "at the selected range, or else at what is picked or in the middle; ", h("kbd", {}, "M")) : null,
     );

@@ -1,5 +1,6 @@
 // The panels below the timeline, behind their tabs.
 
+import type { Appearance } from "../appearance.ts";
 import type { Gap } from "../data/gaps.ts";
 import { isMissing } from "../data/missing.ts";
 import { type Note, Notes } from "../data/notes.ts";
@@ -7,22 +8,21 @@ import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { DependenciesTab } from "../dependencies/tab.ts";
 import { h } from "../dom.ts";
-import type { InRange } from "../in-range.ts";
-import type { ViewState } from "../link.ts";
-import type { Look } from "../look.ts";
-import { escaped } from "../search.ts";
-import type { Search } from "../searching.ts";
+import type { RangeAnalysis } from "../range-analysis.ts";
+import { escaped } from "../search-pattern.ts";
+import type { Search } from "../search.ts";
 import { Tables } from "../tables.ts";
 import { Tabs } from "../tabs.ts";
+import type { ViewState } from "../view-state.ts";
 import type { View } from "../view.ts";
 import { AboutPanel } from "./about.ts";
+import { ActiveFilters } from "./active-filters.ts";
 import { CodePanel } from "./code.ts";
-import { ComparePanel, type CompareSteps } from "./compare.ts";
+import { ComparePanel, type CompareCallbacks } from "./compare.ts";
 import { GapsPanel } from "./gaps.ts";
 import { GraphPanel } from "./graph.ts";
 import { kernelTable, labelTable } from "./kernels.ts";
 import { LimitsPanel } from "./limits.ts";
-import { Narrowed } from "./narrowed.ts";
 import { goToNote, NotesPanel } from "./notes.ts";
 import type { RanksPanel } from "./ranks.ts";
 import { type SqlPlace, SqlPanel } from "./sql.ts";
@@ -32,9 +32,9 @@ export interface PanelsParts {
   view: View;
   traces: readonly Trace[];
   source: DataSource;
-  look: Look;
+  appearance: Appearance;
   search: Search;
-  inRange: InRange;
+  rangeAnalysis: RangeAnalysis;
   /** Of a program with ranks. */
   ranks: RanksPanel | null;
   /** Whether the server keeps what is asked in SQL. */
@@ -43,11 +43,11 @@ export interface PanelsParts {
   folded: string | null;
 }
 
-export interface PanelsSteps {
+export interface PanelsCallbacks {
   goToRow: (table: string, row: number) => void;
   goToGap: (gap: Gap, cause?: string) => void;
   goToAnswer: (place: SqlPlace) => void;
-  compare: CompareSteps;
+  compare: CompareCallbacks;
   /** What is said until the analyses have answered. */
   coming: () => string;
   /** What the address says of the panels is another. */
@@ -74,27 +74,27 @@ export class Panels {
 
   constructor(
     private readonly parts: PanelsParts,
-    private readonly steps: PanelsSteps,
+    private readonly callbacks: PanelsCallbacks,
   ) {
-    const { view, traces, source, look, search, inRange, ranks, keeps } = parts;
+    const { view, traces, source, appearance, search, rangeAnalysis, ranks, keeps } = parts;
     const { trace } = view;
     this.trace = trace;
     const findText = (text: string): void => search.pick(escaped(text));
     const findName = ({ name }: { name: string }): void => search.pick(`^${escaped(name)}$`);
-    this.compare = new ComparePanel(traces, source, steps.compare);
-    const narrowed = new Narrowed({ range: () => view.select(null), search: () => search.for("") });
-    this.gaps = new GapsPanel(trace, steps.goToGap, steps.changed);
-    this.code = new CodePanel(view, look, findText, steps.changed);
-    this.kernels = kernelTable(trace, look, findName);
-    const limits = new LimitsPanel(trace, look, findName);
+    this.compare = new ComparePanel(traces, source, callbacks.compare);
+    const narrowed = new ActiveFilters({ range: () => view.select(null), search: () => search.for("") });
+    this.gaps = new GapsPanel(trace, callbacks.goToGap, callbacks.changed);
+    this.code = new CodePanel(view, appearance, findText, callbacks.changed);
+    this.kernels = kernelTable(trace, appearance, findName);
+    const limits = new LimitsPanel(trace, appearance, findName);
     const labels = labelTable(({ path }) => findText(path));
     this.graph = new GraphPanel(view, source, findName);
-    this.dependencies = new DependenciesTab(view, source, look, {
+    this.dependencies = new DependenciesTab(view, source, appearance, {
       isShown: () => this.tabs.shown === "dependencies",
       show: () => this.tabs.show("dependencies"),
-      go: steps.goToRow,
+      go: callbacks.goToRow,
     });
-    this.sql = new SqlPanel(traces, source, steps.goToAnswer, steps.changed, keeps);
+    this.sql = new SqlPanel(traces, source, callbacks.goToAnswer, callbacks.changed, keeps);
     this.kept = new Notes(trace.number, source);
     this.notesOf = this.edition;
     this.noted = this.notes();
@@ -113,10 +113,10 @@ export class Panels {
         { name: "notes", title: "Notes", element: this.noted.element },
         { name: "about", title: "Recording", element: this.about.element },
       ],
-      steps.changed,
+      callbacks.changed,
       narrowed.element,
     );
-    this.tables = new Tables(view, look, { gaps: this.gaps, kernels: this.kernels, limits, labels, narrowed, inRange, search }, steps.coming);
+    this.tables = new Tables(view, appearance, { gaps: this.gaps, kernels: this.kernels, limits, labels, narrowed, rangeAnalysis, search }, callbacks.coming);
     view.onChange((change) => change === "selection" && this.graph.forget());
   }
 
@@ -132,7 +132,7 @@ export class Panels {
     notes.onChange(() => {
       view.notes = notes.all;
       view.changed("notes");
-      if (notes.problem) this.steps.say(notes.problem);
+      if (notes.problem) this.callbacks.say(notes.problem);
     });
     void notes.load();
     return new NotesPanel(view, notes, (note) => goToNote(view, note));

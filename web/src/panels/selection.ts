@@ -1,19 +1,19 @@
 // What the selected range holds.
 
+import type { Appearance } from "../appearance.ts";
 import type { RangeFindings } from "../data/findings.ts";
 import { isMissing, type Missing } from "../data/missing.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { partsIn, shareOf, startingIn, unionBusy } from "../lane/statistics.ts";
-import type { InRange } from "../in-range.ts";
-import type { Look } from "../look.ts";
-import { bytes, count, duration, instant, of, share, statisticsText } from "../time/format.ts";
+import type { RangeAnalysis } from "../range-analysis.ts";
+import { bytes, count, duration, instant, plural, share, statisticsText } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";
 import { swatch } from "./swatch.ts";
 
-const MOST_KERNELS = 12;
+const MAX_KERNELS = 12;
 
 export class SelectionPanel {
   readonly element = h("section", { class: "selection-panel", "aria-label": "Selected range", hidden: true });
@@ -22,13 +22,13 @@ export class SelectionPanel {
   constructor(
     private readonly view: View,
     private readonly source: DataSource,
-    private readonly look: Look,
-    private readonly inRange: InRange,
+    private readonly appearance: Appearance,
+    private readonly rangeAnalysis: RangeAnalysis,
   ) {
     view.onChange((change) => {
       if (change === "selection" || (change === "data" && view.selection)) this.show();
     });
-    inRange.onChange(() => this.show());
+    rangeAnalysis.onChange(() => this.show());
   }
 
   show(): void {
@@ -37,7 +37,7 @@ export class SelectionPanel {
     cancelAnimationFrame(this.calculating);
     if (!selection) return;
     // Once a frame is enough while the range is dragged.
-    this.calculating = requestAnimationFrame(() => this.calculate(trace, selection, this.inRange.found));
+    this.calculating = requestAnimationFrame(() => this.calculate(trace, selection, this.rangeAnalysis.found));
   }
 
   private calculate(trace: Trace, range: Range, found: RangeFindings | Missing | null): void {
@@ -134,7 +134,7 @@ export class SelectionPanel {
       "p",
       { "data-bytes": found.transfer_bytes ?? "unknown" },
       h("b", {}, found.transfer_bytes === null ? "unknown" : bytes(Number(found.transfer_bytes))),
-      ` by ${of(transfers, "transfer", "transfers")} that start in it`,
+      ` by ${plural(transfers, "transfer", "transfers")} that start in it`,
     );
   }
 
@@ -147,15 +147,15 @@ export class SelectionPanel {
     return h(
       "div",
       { class: "range-kernels", "data-events": events },
-      h("h3", {}, `${of(events, "piece of work starts", "pieces of work start")} in it`, absent.length > 0 ? h("span", { class: "note" }, ` on the queues that are loaded; ${of(absent.length, "queue is", "queues are")} not`) : null),
+      h("h3", {}, `${plural(events, "piece of work starts", "pieces of work start")} in it`, absent.length > 0 ? h("span", { class: "note" }, ` on the queues that are loaded; ${plural(absent.length, "queue is", "queues are")} not`) : null),
       h(
         "ul",
         { class: "causes" },
-        totals.slice(0, MOST_KERNELS).map((total) =>
+        totals.slice(0, MAX_KERNELS).map((total) =>
           h(
             "li",
             { title: trace.text(total.key) },
-            swatch(this.look.nameColour(trace, total.key, "kernel")),
+            swatch(this.appearance.nameColour(trace, total.key, "kernel")),
             h("span", { class: "whole" }, trace.text(total.key)),
             h("span", { class: "number" }, `${count(total.count)} ×`),
             h("span", { class: "number" }, duration(total.total_ns)),
@@ -163,7 +163,7 @@ export class SelectionPanel {
           ),
         ),
       ),
-      totals.length > MOST_KERNELS ? h("p", { class: "note" }, `and ${of(totals.length - MOST_KERNELS, "more", "more")}`) : null,
+      totals.length > MAX_KERNELS ? h("p", { class: "note" }, `and ${plural(totals.length - MAX_KERNELS, "more", "more")}`) : null,
     );
   }
 }

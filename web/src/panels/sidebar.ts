@@ -1,11 +1,11 @@
 // What stands beside the timeline: all about what is picked or selected, or else what the colours mean.
 
+import type { Appearance } from "../appearance.ts";
 import type { DataSource } from "../data/source.ts";
 import { h } from "../dom.ts";
-import type { InRange } from "../in-range.ts";
-import type { Look } from "../look.ts";
+import type { RangeAnalysis } from "../range-analysis.ts";
 import type { View } from "../view.ts";
-import { DetailsPanel, type Steps } from "./details.ts";
+import { DetailsPanel, type DetailsCallbacks } from "./details.ts";
 import { Legend } from "./legend.ts";
 import { SelectionPanel } from "./selection.ts";
 
@@ -18,15 +18,15 @@ export class Sidebar {
   constructor(
     private readonly view: View,
     source: DataSource,
-    look: Look,
-    inRange: InRange,
+    appearance: Appearance,
+    rangeAnalysis: RangeAnalysis,
     /** Views of what is on the stage. */
     private readonly views: () => View[],
-    steps: Steps,
+    callbacks: DetailsCallbacks,
   ) {
-    this.legend = new Legend(view.trace, look);
-    this.details = new DetailsPanel(view, source, look, steps);
-    this.selection = new SelectionPanel(view, source, look, inRange);
+    this.legend = new Legend(view.trace, appearance);
+    this.details = new DetailsPanel(view, source, appearance, callbacks);
+    this.selection = new SelectionPanel(view, source, appearance, rangeAnalysis);
     this.element = h(
       "section",
       { class: "side", "aria-label": "Beside the timeline" },

@@ -1,20 +1,20 @@
 // SQL over what is open: an editor, the saved queries, what was asked before, and the answer as a table.
 
-import type { DataSource } from "../data/source.ts";
-import { type Catalogue, type Cell, type Clock, momentColumn, order, placeOf, type Reading, readings, shown, type SqlAnswer, tableOf, telling, written } from "../data/sql.ts";
-import type { Trace } from "../data/trace.ts";
 import { isMissing } from "../data/missing.ts";
+import type { DataSource } from "../data/source.ts";
+import { type Catalogue, type Cell, type TraceClock, momentColumn, order, placeOf, type Reading, readings, shown, type SqlAnswer, tableOf, identifyingValues, written } from "../data/sql.ts";
+import type { Trace } from "../data/trace.ts";
 import { fill, h, keepFocus } from "../dom.ts";
-import { History } from "../history.ts";
-import { Latest } from "../latest.ts";
-import { sentence } from "../sentence.ts";
-import { of } from "../time/format.ts";
+import { errorMessage } from "../error-message.ts";
+import { LatestRequest } from "../latest-request.ts";
+import { QueryHistory } from "../query-history.ts";
+import { plural } from "../time/format.ts";
 import { type Column, Table } from "./table.ts";
 
 const IN_FILE = "A file has no SQL: open the trace with `gapscope view`, or ask `gapscope query`.";
-const WHICH = "This row may be of any of the traces: add the column `trace` to the query.";
+const UNKNOWN_TRACE = "This row may be of any of the traces: add the column `trace` to the query.";
 /** What a row is called that is longer. */
-const LONG = 60;
+const MAX_NAME_LENGTH = 60;
 
 /** Where a row of an answer leads. */
 export interface SqlPlace {
@@ -47,8 +47,8 @@ export class SqlPanel {
   private readonly warned = h("div", { class: "sql-warned", role: "alert", hidden: true });
   private readonly copies = h("span", { class: "sql-copies", hidden: true });
   private readonly result = h("div", { class: "sql-result" });
-  private readonly history: History;
-  private readonly asked = new Latest();
+  private readonly history: QueryHistory;
+  private readonly asked = new LatestRequest();
   private running: AbortController | null = null;
   private catalogue: Catalogue | null = null;
   private opened = false;
@@ -64,7 +64,7 @@ export class SqlPanel {
     /** Whether the server keeps what was asked. */
     served: boolean,
   ) {
-    this.history = new History(source, served);
+    this.history = new QueryHistory(source, served);
     if (source.file) {
       fill(this.element, h("p", { class: "empty" }, IN_FILE));
       return;
@@ -110,7 +110,7 @@ export class SqlPanel {
 
   private async load(): Promise<void> {
     fill(this.saved, h("p", { class: "working" }, "Asking what there is…"));
-    const [catalogue] = await Promise.all([this.source.catalogue().catch((error: unknown) => ({ missing: sentence(error) })), this.history.load()]);
+    const [catalogue] = await Promise.all([this.source.catalogue().catch((error: unknown) => ({ missing: errorMessage(error) })), this.history.load()]);
     this.fillEarlier();
     if (isMissing(catalogue)) {
       this.opened = false;
@@ -128,7 +128,7 @@ export class SqlPanel {
       fill(
         this.earlier,
         all.length > 0 ? h("h2", { class: "part" }, "Earlier") : null,
-        all.length > 0 ? h("ul", { class: "earlier" }, all.map((sql) => this.query(sql.replace(/\s+/g, " ").slice(0, LONG), "", sql))) : null,
+        all.length > 0 ? h("ul", { class: "earlier" }, all.map((sql) => this.query(sql.replace(/\s+/g, " ").slice(0, MAX_NAME_LENGTH), "", sql))) : null,
       ),
     );
   }
@@ -202,7 +202,7 @@ export class SqlPanel {
     if (sql === "") return this.say("Write a query, or choose one.");
     this.due = false;
     this.stop("");
-    const last = this.asked.begin();
+    const isLatest = this.asked.begin();
     this.busy(new AbortController());
     this.say("Asking…");
     this.warned.hidden = true;
@@ -211,22 +211,22 @@ export class SqlPanel {
     this.changed();
     try {
       const answer = await this.source.query(sql, this.running?.signal);
-      if (!last()) return;
+      if (!isLatest()) return;
       this.busy(null);
       this.answered(answer, sql);
     } catch (error) {
-      if (!last()) return;
+      if (!isLatest()) return;
       this.busy(null);
       this.copies.hidden = true;
       fill(this.result);
       this.element.dataset.rows = "";
-      this.say(sentence(error), true);
+      this.say(errorMessage(error), true);
     }
   }
 
   private answered(answer: SqlAnswer, sql: string): void {
     const { rows, more, took_ms, missing } = answer;
-    const clockOf = (row: Cell[]): Clock | null => this.traceOf(answer, row)?.overview ?? null;
+    const clockOf = (row: Cell[]): TraceClock | null => this.traceOf(answer, row)?.overview ?? null;
     const read = readings(answer, this.catalogue, clockOf);
     const leads = momentColumn(answer, read);
     const table = new Table<Cell[]>({
@@ -237,7 +237,7 @@ export class SqlPanel {
       columns: answer.columns.map((column, at) => this.column(column.name, at, read[at], at === leads, clockOf)),
     });
     table.show(rows);
-    this.say(`${more ? "the first " : ""}${of(rows.length, "row", "rows")}${more ? ", there are more" : ""}, ${(took_ms / 1000).toFixed(2)} s`);
+    this.say(`${more ? "the first " : ""}${plural(rows.length, "row", "rows")}${more ? ", there are more" : ""}, ${(took_ms / 1000).toFixed(2)} s`);
     this.element.dataset.rows = String(rows.length);
     this.warned.hidden = missing.length === 0;
     fill(this.warned, missing.map((text) => h("p", {}, text)));
@@ -246,7 +246,7 @@ export class SqlPanel {
     fill(this.result, table.element);
   }
 
-  private column(name: string, at: number, reading: Reading, leads: boolean, clockOf: (row: Cell[]) => Clock | null): Column<Cell[]> {
+  private column(name: string, at: number, reading: Reading, leads: boolean, clockOf: (row: Cell[]) => TraceClock | null): Column<Cell[]> {
     return {
       head: name,
       ...(reading === "moment" || reading === "from-start" ? { says: "From the start of the recording, as everywhere on the page." } : {}),
@@ -254,7 +254,7 @@ export class SqlPanel {
         const cell = row[at];
         if (cell === null) return h("span", { class: "null" }, "NULL");
         const text = shown(cell, reading, clockOf(row));
-        return leads || reading === "name" ? text : h("span", { class: "cell", title: text === cell && cell.length < LONG ? null : cell }, text);
+        return leads || reading === "name" ? text : h("span", { class: "cell", title: text === cell && cell.length < MAX_NAME_LENGTH ? null : cell }, text);
       },
       sort: (row) => order(row[at], reading),
       number: reading !== "text",
@@ -288,11 +288,11 @@ export class SqlPanel {
 
   private pick(answer: SqlAnswer, read: readonly Reading[], row: Cell[], sql: string): void {
     const trace = this.traceOf(answer, row);
-    if (!trace) return this.say(WHICH, true);
+    if (!trace) return this.say(UNKNOWN_TRACE, true);
     const { origin_ns } = trace.overview;
     const place = placeOf(answer, read, row, origin_ns);
     if (!place) return this.say("This row has no time.", true);
     const table = tableOf(sql, this.catalogue?.tables.map(({ name }) => name) ?? []);
-    this.go({ trace, ...place, row: table === null ? null : { table, values: telling(answer, row, origin_ns) } });
+    this.go({ trace, ...place, row: table === null ? null : { table, values: identifyingValues(answer, row, origin_ns) } });
   }
 }

@@ -1,7 +1,7 @@
 // A table that sorts and can hold many rows: those past the first screens are added as one scrolls.
 
 import { fill, h } from "../dom.ts";
-import type { Awaited } from "./awaited.ts";
+import type { Loadable } from "./loadable.ts";
 
 export interface Column<Row> {
   /** Its heading. */
@@ -34,7 +34,7 @@ export interface TableOptions<Row> {
   empty: string;
 }
 
-const CHUNK = 100;
+const ROWS_AT_ONCE = 100;
 
 export class Table<Row> {
   readonly element: HTMLElement;
@@ -74,7 +74,7 @@ export class Table<Row> {
   }
 
   /** Shows rows, or says why there are none yet; `none` is said instead of what stands for an empty table. */
-  take(rows: Awaited<readonly Row[]>, none: string | null = null): void {
+  take(rows: Loadable<readonly Row[]>, none: string | null = null): void {
     this.show(rows.state === "there" ? rows.value : []);
     if (none !== null) fill(this.none, none);
     if (rows.state === "there") return;
@@ -140,7 +140,7 @@ export class Table<Row> {
   private add(): void {
     const { columns, pick } = this.options;
     const leading = Math.max(columns.findIndex(({ leads }) => leads), columns.findIndex(({ wide }) => wide));
-    const until = Math.min(this.rows.length, this.shown + CHUNK);
+    const until = Math.min(this.rows.length, this.shown + ROWS_AT_ONCE);
     for (; this.shown < until; this.shown += 1) {
       const row = this.rows[this.shown];
       const cells = columns.map((column, number) => {

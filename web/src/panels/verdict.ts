@@ -1,14 +1,14 @@
 // The verdict and its evidence, at the top of the page.
 
+import type { Causes } from "../data/causes.ts";
 import type { Work } from "../data/comparison.ts";
 import type { Findings, Part } from "../data/findings.ts";
 import type { TraceOverview } from "../data/overview.ts";
 import type { RankFindings } from "../data/ranks.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import type { Causes } from "../data/causes.ts";
-import type { FindingsSoFar } from "./awaited.ts";
-import { count, duration, known, of, share } from "../time/format.ts";
+import { count, duration, known, plural, share } from "../time/format.ts";
+import type { FindingsSoFar } from "./loadable.ts";
 
 /** Words for the verdict. */
 const VERDICTS: Record<string, string> = {
@@ -58,7 +58,7 @@ export class Verdict {
   ) {}
 
   /** Takes what bounds all ranks together; the next drawing has it. */
-  together(ranks: RankFindings | null): void {
+  takeRanks(ranks: RankFindings | null): void {
     this.ranks = ranks;
   }
 
@@ -80,7 +80,7 @@ export class Verdict {
     const ofDevices = devices.length > 1 ? each("Verdict of each device", devices.map(({ device, verdict, verdict_sentence }) => ({ name: deviceName(findings, device), verdict, sentence: verdict_sentence }))) : null;
     this.element.dataset.together = ranks?.verdict ?? "";
     if (ranks) {
-      const all = h("span", { class: "note" }, ` all ${of(ranks.ranks.length, "rank", "ranks")} together`);
+      const all = h("span", { class: "note" }, ` all ${plural(ranks.ranks.length, "rank", "ranks")} together`);
       return fill(
         this.element,
         h("div", { class: "verdict-words" }, h("h1", { class: `bound bound-${ranks.verdict}` }, boundName(ranks.verdict), all), h("p", { title: ranks.verdict_sentence }, ranks.verdict_sentence)),
@@ -132,16 +132,16 @@ export class Verdict {
       "dl",
       { class: "facts" },
       facts.map(([name, value, title]) => h("div", { class: name === "Clock error" ? null : "spare", title }, h("dt", {}, name), h("dd", {}, value))),
-      lost > 0 ? h("div", { class: "lost", title: overview.losses.map(({ what, count: n, reason }) => `${of(n, what, what)}: ${reason}`).join("\n") }, h("dt", {}, "Not recorded"), h("dd", {}, count(lost))) : null,
+      lost > 0 ? h("div", { class: "lost", title: overview.losses.map(({ what, count: n, reason }) => `${plural(n, what, what)}: ${reason}`).join("\n") }, h("dt", {}, "Not recorded"), h("dd", {}, count(lost))) : null,
       overview.complete ? null : h("div", { class: "lost" }, h("dt", {}, "Recording"), h("dd", {}, overview.live ? "running" : "not complete")),
     );
   }
 }
 
 /** Verdicts that have room at the top; the others are in the panel of ranks. */
-const MOST_VERDICTS = 8;
+const MAX_VERDICTS = 8;
 
-interface OneVerdict {
+interface NamedVerdict {
   name: string;
   verdict: string;
   sentence: string;
@@ -150,13 +150,13 @@ interface OneVerdict {
 }
 
 /** The verdict of each device or rank, in a line. */
-function each(label: string, verdicts: readonly OneVerdict[]): HTMLElement {
-  const one = ({ name, verdict, sentence, first, choose }: OneVerdict): HTMLElement => {
+function each(label: string, verdicts: readonly NamedVerdict[]): HTMLElement {
+  const one = ({ name, verdict, sentence, first, choose }: NamedVerdict): HTMLElement => {
     const words = [h("b", {}, name), h("span", { class: `bound-${verdict}` }, ` ${boundName(verdict).toLowerCase()}`)];
     return h("li", { "data-verdict": verdict, title: sentence }, choose && !first ? h("button", { type: "button", onclick: choose }, words) : h("span", { "aria-current": first ? "true" : null }, words));
   };
-  const rest = verdicts.length - MOST_VERDICTS;
-  return h("ul", { class: "each-verdict", "aria-label": label }, verdicts.slice(0, MOST_VERDICTS).map(one), rest > 0 ? h("li", { class: "note" }, `and ${count(rest)} more`) : null);
+  const rest = verdicts.length - MAX_VERDICTS;
+  return h("ul", { class: "each-verdict", "aria-label": label }, verdicts.slice(0, MAX_VERDICTS).map(one), rest > 0 ? h("li", { class: "note" }, `and ${count(rest)} more`) : null);
 }
 
 function deviceName({ devices }: Findings, device: number): string {

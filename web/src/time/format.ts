@@ -72,7 +72,7 @@ export function share(part: number): string {
 }
 
 /** `1 gap`, `1,204 gaps`. */
-export function of(number: number, one: string, many: string): string {
+export function plural(number: number, one: string, many: string): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
 

@@ -27,7 +27,7 @@ export function between(a_ns: number, b_ns: number): Range {
 }
 
 /** From the earliest start to the latest end. */
-export function around(ranges: readonly Range[]): Range {
+export function coveringRange(ranges: readonly Range[]): Range {
   return { from_ns: Math.min(...ranges.map(({ from_ns }) => from_ns)), to_ns: Math.max(...ranges.map(({ to_ns }) => to_ns)) };
 }
 
@@ -90,7 +90,7 @@ export class Scale {
 }
 
 /** Ranges that were visible, for going back. Steps within one gesture count as one. */
-export class History {
+export class RangeHistory {
   private past: Range[] = [];
   private last_at = -Infinity;
   constructor(
@@ -108,8 +108,5 @@ export class History {
   back(): Range | undefined {
     this.last_at = -Infinity;
     return this.past.pop();
-  }
-  get depth(): number {
-    return this.past.length;
   }
 }

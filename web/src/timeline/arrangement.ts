@@ -4,12 +4,12 @@ import type { CallFacts } from "../data/causes.ts";
 import type { Group } from "../data/overview.ts";
 import type { Trace, Track } from "../data/trace.ts";
 import { count } from "../time/format.ts";
-import { trackWords } from "./track-words.ts";
+import { trackNames } from "./track-names.ts";
 
 /** From so many tracks on the secondary ones are hidden at first. */
 const MANY_TRACKS = 14;
 /** So many threads that do the same one thing are one row. */
-const LEAST_BUNDLE = 3;
+const MIN_BUNDLE = 3;
 
 /** Tracks of threads that do the same one thing, as one row until it is opened. */
 export interface Bundle {
@@ -27,13 +27,13 @@ export interface Section {
   bundles: Bundle[];
 }
 
-export interface Arranged {
+export interface VisibleTracks {
   pinned: Track[];
   sections: Section[];
 }
 
 /** The whole arrangement as texts: for links and to be kept. Absent: as at first. */
-export interface Written {
+export interface ArrangementText {
   /** Ids, each after a letter that says what is done with it, joined by `*`. */
   tracks?: string | undefined;
   /** Ids of tracks and groups in another order than that of the trace, joined by `*`. */
@@ -42,14 +42,14 @@ export interface Written {
   text?: string | undefined;
 }
 
-type Mark = "h" | "s" | "p" | "f" | "u";
+type TrackMark = "h" | "s" | "p" | "f" | "u";
 
 /** Which tracks can be drawn at all. */
 export type Drawable = (track: Track) => boolean;
 
 export class Arrangement {
   /** Hidden and shown where that is not as at first, pinned, folded and unfolded. */
-  private marks: Record<Mark, Set<string>> = { h: new Set(), s: new Set(), p: new Set(), f: new Set(), u: new Set() };
+  private marks: Record<TrackMark, Set<string>> = { h: new Set(), s: new Set(), p: new Set(), f: new Set(), u: new Set() };
   private order: string[] = [];
   private words: string[] = [];
   private typed = "";
@@ -81,7 +81,7 @@ export class Arrangement {
     });
   }
 
-  get arranged(): Arranged {
+  get arranged(): VisibleTracks {
     const all = this.all;
     const seen = (track: Track): boolean => this.shows(track) && this.finds(track);
     const pinned = [...this.marks.p].flatMap((id) => all.flatMap(({ tracks }) => tracks.filter((track) => track.id === id && seen(track))));
@@ -112,14 +112,14 @@ export class Arrangement {
     }
     return [...alike].flatMap(([what, threads]) => {
       const id = `${group.id}.${what.replaceAll(" ", "-")}`;
-      return threads.length < LEAST_BUNDLE ? [] : [{ id, name: `${count(threads.length)} threads that only ${what}`, tracks: threads.flat(), folded: !this.marks.u.has(id) }];
+      return threads.length < MIN_BUNDLE ? [] : [{ id, name: `${count(threads.length)} threads that only ${what}`, tracks: threads.flat(), folded: !this.marks.u.has(id) }];
     });
   }
 
-  private inOrder<One extends { id: string }>(all: readonly One[]): One[] {
+  private inOrder<T extends { id: string }>(all: readonly T[]): T[] {
     if (this.order.length === 0) return [...all];
     const at = new Map(this.order.map((id, at) => [id, at]));
-    const place = ({ id }: One): number => at.get(id) ?? this.order.length;
+    const place = ({ id }: T): number => at.get(id) ?? this.order.length;
     return [...all].sort((a, b) => place(a) - place(b));
   }
 
@@ -139,7 +139,7 @@ export class Arrangement {
   private finds(track: Track): boolean {
     if (this.words.length === 0) return true;
     const group = this.trace.overview.groups.find(({ id }) => id === track.overview.group);
-    const { name, note } = trackWords(track);
+    const { name, note } = trackNames(track);
     const text = `${group?.name ?? ""} ${track.overview.name} ${name} ${note}`.toLowerCase();
     return this.words.every((word) => text.includes(word));
   }
@@ -159,7 +159,7 @@ export class Arrangement {
   // ---- changes ----
 
   /** Only tracks that have all of these words in their names are drawn. */
-  look(text: string): void {
+  filterBy(text: string): void {
     this.typed = text;
     this.words = text.toLowerCase().split(/\s+/).filter(Boolean);
     this.changed();
@@ -191,7 +191,7 @@ export class Arrangement {
     const bundle = this.arranged.sections.flatMap(({ bundles }) => bundles).find(({ tracks }) => tracks.includes(track));
     const folded = !this.isPinned(track) && this.marks.f.has(track.overview.group);
     if (this.shows(track) && this.finds(track) && !folded && !bundle?.folded) return;
-    if (!this.finds(track)) this.look("");
+    if (!this.finds(track)) this.filterBy("");
     this.show([track], true);
     this.marks.f.delete(track.overview.group);
     const now = this.arranged.sections.flatMap(({ bundles }) => bundles).find(({ tracks }) => tracks.includes(track));
@@ -260,8 +260,8 @@ export class Arrangement {
 
   // ---- as texts ----
 
-  get written(): Written {
-    const marked = (Object.keys(this.marks) as Mark[]).flatMap((mark) => [...this.marks[mark]].map((id) => mark + id));
+  get written(): ArrangementText {
+    const marked = (Object.keys(this.marks) as TrackMark[]).flatMap((mark) => [...this.marks[mark]].map((id) => mark + id));
     return {
       ...(marked.length > 0 ? { tracks: marked.join("*") } : {}),
       ...(this.order.length > 0 ? { order: this.order.join("*") } : {}),
@@ -270,11 +270,11 @@ export class Arrangement {
   }
 
   /** Takes what was written. What the trace does not have stays without effect. */
-  read({ tracks, order, text }: Written): void {
-    for (const mark of Object.keys(this.marks) as Mark[]) this.marks[mark] = new Set();
-    for (const one of tracks?.split("*") ?? []) if (one.charAt(0) in this.marks) this.marks[one.charAt(0) as Mark].add(one.slice(1));
+  read({ tracks, order, text }: ArrangementText): void {
+    for (const mark of Object.keys(this.marks) as TrackMark[]) this.marks[mark] = new Set();
+    for (const one of tracks?.split("*") ?? []) if (one.charAt(0) in this.marks) this.marks[one.charAt(0) as TrackMark].add(one.slice(1));
     this.order = order ? order.split("*") : [];
-    this.look(text ?? "");
+    this.filterBy(text ?? "");
   }
 }
 

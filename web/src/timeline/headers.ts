@@ -2,12 +2,12 @@
 
 import type { Trace, Track } from "../data/trace.ts";
 import { h } from "../dom.ts";
-import { count, of } from "../time/format.ts";
+import { count, plural } from "../time/format.ts";
 import type { Arrangement } from "./arrangement.ts";
-import { Drag } from "./drag.ts";
 import type { HeadRow, Layout, Row, TrackRow } from "./layout.ts";
+import { TrackDrag } from "./track-drag.ts";
 import { TrackMenu } from "./track-menu.ts";
-import { trackWords } from "./track-words.ts";
+import { trackNames } from "./track-names.ts";
 
 /** A row as it is shown. Its elements stay while data come in: a button that is replaced between press and release is never clicked. */
 interface ShownRow {
@@ -21,14 +21,14 @@ export class Headers {
   readonly said = h("p", { class: "unseen", role: "status" });
   readonly menu: TrackMenu;
   private readonly pinned = h("div", { class: "pinned-headers" });
-  private readonly drag: Drag;
+  private readonly drag: TrackDrag;
   private shown = new Map<string, ShownRow>();
   /** The row that the Tab key comes to. */
   private at: string | null = null;
 
   constructor(private readonly arrangement: Arrangement) {
     this.menu = new TrackMenu(arrangement, (id, by) => this.step(id, by), (id) => this.focus(id));
-    this.drag = new Drag(this.element, arrangement);
+    this.drag = new TrackDrag(this.element, arrangement);
   }
 
   show(layout: Layout, trace: Trace, sticky_px: number): void {
@@ -103,7 +103,7 @@ export class Headers {
         row = now as TrackRow;
         const { track, pinned } = row;
         const state = stateOf(track, row.hidden_lanes, trace);
-        const words = trackWords(track);
+        const words = trackNames(track);
         element.className = `track-name kind-${track.kind}${pinned ? " pinned" : ""}`;
         element.title = [words.title, state].filter(Boolean).join(" · ");
         element.dataset.lanes = String(track.lanes.length);
@@ -185,7 +185,7 @@ export class Headers {
     const next = [...buttons.slice(at + 1), ...buttons.slice(0, at).reverse()].map(idOf).find((other) => !gone.has(other)) ?? "";
     this.at = next;
     this.arrangement.show(hidden, false);
-    this.said.textContent = track ? `${trackWords(track).title} is hidden.` : `${bundle?.name} are hidden.`;
+    this.said.textContent = track ? `${trackNames(track).title} is hidden.` : `${bundle?.name} are hidden.`;
     this.focus(next);
   }
 }
@@ -218,10 +218,10 @@ function stateOf(track: Track, hidden: number, trace: Trace): string {
   const said: string[] = [];
   if (typeof track.state === "object") said.push(track.summary ? "busy share only" : trace.overview.live ? "nothing yet" : track.state.missing);
   else if (track.state === "loading") said.push("loading…");
-  else if (track.state === "part") said.push(`${of(track.overview.rows ?? 0, "row", "rows")}${track.part && !track.part.slices ? "" : " in slices"}`);
-  else if (!track.isCounter && track.overview.rows !== null) said.push(of(track.overview.rows, "row", "rows"));
+  else if (track.state === "part") said.push(`${plural(track.overview.rows ?? 0, "row", "rows")}${track.part && !track.part.slices ? "" : " in slices"}`);
+  else if (!track.isCounter && track.overview.rows !== null) said.push(plural(track.overview.rows, "row", "rows"));
   if (track.overview.untimed > 0) said.push(`${count(track.overview.untimed)} untimed`);
-  if (hidden > 0) said.push(`${of(hidden, "lane", "lanes")} not drawn`);
+  if (hidden > 0) said.push(`${plural(hidden, "lane", "lanes")} not drawn`);
   if (track.kind === "work" && trace.overview.sampling_mode === "command-buffer") said.push("command buffers");
   return said.join(", ");
 }

@@ -6,10 +6,10 @@ import type { Arrangement } from "./arrangement.ts";
 export const GROUP_PX = 24;
 const PAD_PX = 5;
 /** Lanes of one track that are drawn; more would be a wall. */
-export const MOST_LANES = 24;
+export const MAX_LANES = 24;
 
 /** Pinned tracks stay where they are while the others are scrolled, up to this part of the height. */
-const MOST_PINNED = 0.6;
+const MAX_PINNED = 0.6;
 
 /** The name of a group, or of threads that do the same. */
 export interface HeadRow {
@@ -80,7 +80,7 @@ export function layout(arrangement: Arrangement, terse = false): Layout {
   };
   const add = (track: Track, pinned = false): void => {
     const all = track.isCounter ? 1 : Math.max(1, track.laneCount);
-    const lanes = Math.min(all, MOST_LANES);
+    const lanes = Math.min(all, MAX_LANES);
     const lane_px = lanePixels(track, lanes);
     const height = lane_px * lanes + 2 * PAD_PX;
     rows.push({ what: "track", track, pinned, top, height, lane_px, lanes, hidden_lanes: all - lanes });
@@ -109,7 +109,7 @@ function busiest(tracks: readonly Track[]): Uint8Array | null {
 
 /** Pixels at the top in which pinned tracks stay, in a timeline so high. */
 export function stickyPixels({ pinned_px }: Layout, height: number): number {
-  return pinned_px <= height * MOST_PINNED ? pinned_px : 0;
+  return pinned_px <= height * MAX_PINNED ? pinned_px : 0;
 }
 
 /** The rows as they lie in the contents that are scrolled: pinned ones are moved with them. */

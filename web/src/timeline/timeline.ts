@@ -1,18 +1,18 @@
 // The timeline: names of tracks on the left, their events on a canvas, a ruler above.
 
+import type { Appearance } from "../appearance.ts";
 import type { Note } from "../data/notes.ts";
 import type { Track } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import type { Lane } from "../lane/lane.ts";
 import { Texts } from "../draw/texts.ts";
-import type { Look } from "../look.ts";
+import type { Lane } from "../lane/lane.ts";
 import { instant } from "../time/format.ts";
-import { length, overlaps, Scale } from "../time/range.ts";
+import { length, Scale } from "../time/range.ts";
 import type { EventPlace, View } from "../view.ts";
 import { Arrangement, type Drawable } from "./arrangement.ts";
 import { Headers } from "./headers.ts";
 import { GROUP_PX, layout, type Layout, laneTop, rowAt, rowOf, stickyPixels } from "./layout.ts";
-import { Painter } from "./paint.ts";
+import { TimelinePainter } from "./paint.ts";
 import { listen } from "./pointer.ts";
 import { paintRuler, RULER_PX } from "./ruler.ts";
 import { Tooltip } from "./tooltip.ts";
@@ -35,7 +35,7 @@ export class Timeline {
   private readonly ruler: HTMLCanvasElement;
   private readonly body: HTMLElement;
   private readonly headers: Headers;
-  private readonly painter: Painter;
+  private readonly painter: TimelinePainter;
   private readonly tooltip: Tooltip;
   /** The time under the pointer, as a line. */
   private readonly cursor = h("div", { class: "cursor", hidden: true, "aria-hidden": "true" });
@@ -59,12 +59,12 @@ export class Timeline {
 
   constructor(
     readonly view: View,
-    private readonly look: Look,
+    private readonly appearance: Appearance,
     private readonly options: TimelineOptions,
     /** Loads what has come into sight. */
     private readonly wanted: (tracks: Track[]) => void,
   ) {
-    this.painter = new Painter(look);
+    this.painter = new TimelinePainter(appearance);
     this.ruler = h("canvas", { class: "ruler", "aria-hidden": "true" });
     this.canvas = h("canvas", {
       class: "tracks",
@@ -75,7 +75,7 @@ export class Timeline {
     this.arrangement = new Arrangement(view.trace, options.shown);
     this.headers = new Headers(this.arrangement);
     this.chooser = options.chooses ? new TrackChooser(this.arrangement) : null;
-    this.tooltip = new Tooltip(look);
+    this.tooltip = new Tooltip(appearance);
     const spacer = h("div", { class: "spacer" }, this.headers.element, this.canvas);
     this.body = h("div", { class: "tracks-body", onscroll: () => this.draw() }, spacer);
     this.element = h(
@@ -175,7 +175,7 @@ export class Timeline {
     const scroll = this.body.scrollTop;
     this.painter.paint({ context, texts: this.texts, width, height }, this.view, this.rows, scroll);
     this.ruler.style.width = `${width}px`;
-    paintRuler(this.fitted(this.ruler, width, RULER_PX), this.view, width, this.look.colours);
+    paintRuler(this.fitted(this.ruler, width, RULER_PX), this.view, width, this.appearance.colours);
     // The range may have moved under a pointer that rests.
     this.pointAt(this.pointed, this.rests?.y ?? null);
     if (this.rests) {
@@ -216,7 +216,7 @@ export class Timeline {
     data.parts = String(view.trace.tracks.filter((track) => track.state === "part").length);
     data.ready = String(view.trace.tracks.filter((track) => track.state === "ready").length);
     data.events = String(view.trace.tracks.reduce((sum, track) => sum + track.count, 0));
-    data.found = this.look.searching ? String(this.found) : "";
+    data.found = this.appearance.searching ? String(this.found) : "";
     data.notes = String(view.notes.length);
     data.draws = String(this.draws);
     data.drawMs = draw_ms.toFixed(2);
@@ -227,7 +227,7 @@ export class Timeline {
     let sum = 0;
     for (const track of this.view.trace.tracks) {
       if (track.kind !== "work" || track.state !== "ready") continue;
-      track.lanes.forEach((_, lane) => (sum += this.look.foundIn(this.view.trace, track, lane)?.lane.count ?? 0));
+      track.lanes.forEach((_, lane) => (sum += this.appearance.foundIn(this.view.trace, track, lane)?.lane.count ?? 0));
     }
     return sum;
   }
@@ -251,7 +251,7 @@ export class Timeline {
       return to - from > 1 ? lane.longestOf(from, to) : lane.nearest(scale.ns(x), 2 / scale.pixels_per_ns);
     };
     // What the search finds is drawn over the rest.
-    const found = this.look.foundIn(this.view.trace, track, hit.lane);
+    const found = this.appearance.foundIn(this.view.trace, track, hit.lane);
     const at = found ? nearest(found.lane) : -1;
     const index = found && at >= 0 ? found.place[at] : nearest(lane);
     return index < 0 ? null : { track, lane: hit.lane, index };
@@ -293,11 +293,6 @@ export class Timeline {
     this.body.scrollTop += pixels;
   }
 
-  /** Whether there is more above or below. */
-  get scrolls(): boolean {
-    return this.body.scrollHeight > this.body.clientHeight + 1;
-  }
-
   /** Puts the line where the pointer is; `null` takes it away. `y` is absent where it is not on the tracks. */
   pointAt(x: number | null, y: number | null = null): void {
     this.pointed = x;
@@ -326,13 +321,6 @@ export class Timeline {
     } else if (!event) this.tooltip.hide();
   }
 
-  get visibleLength_ns(): number {
-    return length(this.view.range);
-  }
-
-  seesSelection(): boolean {
-    return this.view.selection !== null && overlaps(this.view.selection, this.view.range);
-  }
 }
 
 export function placeName(event: EventPlace): string {

@@ -1,9 +1,9 @@
 // All tracks, those too that are hidden: a box in the corner that filters them, and a list in which they are shown, hidden and pinned.
 
 import { fill, h } from "../dom.ts";
-import { count, of } from "../time/format.ts";
+import { count, plural } from "../time/format.ts";
 import type { Arrangement } from "./arrangement.ts";
-import { trackWords } from "./track-words.ts";
+import { trackNames } from "./track-names.ts";
 
 export class TrackChooser {
   /** For the corner of the timeline. */
@@ -21,9 +21,9 @@ export class TrackChooser {
       "aria-label": "Filter tracks by words in their names",
       spellcheck: "false",
       autocomplete: "off",
-      oninput: () => arrangement.look(this.input.value),
+      oninput: () => arrangement.filterBy(this.input.value),
       onkeydown: (event: Event) => {
-        if ((event as KeyboardEvent).key === "Escape") arrangement.look("");
+        if ((event as KeyboardEvent).key === "Escape") arrangement.filterBy("");
       },
     });
     this.tools = h("span", { class: "track-tools" }, this.input, this.button);
@@ -76,12 +76,12 @@ export class TrackChooser {
         return h(
           "fieldset",
           {},
-          h("legend", {}, h("label", { title: group.name }, whole, h("b", { class: "clip" }, group.name), h("span", { class: "note" }, shown < tracks.length ? `${count(shown)} of ${count(tracks.length)}` : of(shown, "track", "tracks")))),
+          h("legend", {}, h("label", { title: group.name }, whole, h("b", { class: "clip" }, group.name), h("span", { class: "note" }, shown < tracks.length ? `${count(shown)} of ${count(tracks.length)}` : plural(shown, "track", "tracks")))),
           h(
             "ul",
             {},
             tracks.map((track) => {
-              const { name, note, title } = trackWords(track);
+              const { name, note, title } = trackNames(track);
               const pinned = arrangement.isPinned(track);
               return h(
                 "li",

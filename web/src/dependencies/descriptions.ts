@@ -1,0 +1,53 @@
+// What nodes, edges and barriers are in words.
+
+import type { AccessAnswer, NodeAnswer } from "../data/dependencies.ts";
+import { bytes, count } from "../time/format.ts";
+import { KINDS, NEEDS } from "./appearance.ts";
+import type { Barrier, DependencyGraph, Edge } from "./graph.ts";
+
+export function nodeName(node: NodeAnswer | undefined, id: number): string {
+  return node ? `${id} ${node.name}` : `${id}`;
+}
+
+/** `16.0 KiB`, or `at most 16.0 KiB`. */
+export function sizeText(size: string, exact: boolean): string {
+  const said = bytes(Number(size));
+  return exact || size === "0" ? said : `at most ${said}`;
+}
+
+export function edgeText(edge: Edge): string {
+  return `${KINDS[edge.kind].name}, ${sizeText(edge.bytes, edge.exact)}`;
+}
+
+/** What orders the ends of an edge, as the end of a sentence. */
+export function orderText(edge: Edge): string {
+  if (edge.hazard === "certain") return "nothing orders them: a hazard";
+  if (edge.hazard === "possible") return "nothing orders them: maybe a hazard, since what they reach is only bounded";
+  switch (edge.ordered_by) {
+    case "barrier":
+      return "ordered by barriers";
+    case "semaphore":
+      return "ordered by semaphores";
+    case "nothing":
+      return "ordered by nothing; they are atomic operations";
+    default:
+      return "what orders them is not known";
+  }
+}
+
+export function buffersOf(edge: Edge): string {
+  const more = edge.buffer_count - edge.buffers.length;
+  return edge.buffers.join(", ") + (more > 0 ? ` and ${count(more)} more` : "");
+}
+
+export function accessName(access: AccessAnswer): string {
+  if (!access.binding) return "";
+  const [set, binding, element] = access.binding;
+  return `${set}.${binding}${element > 0 ? `[${element}]` : ""}`;
+}
+
+export function barrierText(graph: DependencyGraph, barrier: Barrier): string {
+  const { before, after } = graph.around(barrier);
+  const place = [before ? `after ${nodeName(before, before.id)}` : "", after ? `before ${nodeName(after, after.id)}` : ""].filter(Boolean).join(", ");
+  return `${NEEDS[barrier.need].name}${place ? `: ${place}` : ""}`;
+}

@@ -1,0 +1,34 @@
+// What a track is called beside the timeline.
+
+import type { TrackOverview } from "../data/overview.ts";
+import type { Track } from "../data/trace.ts";
+
+const WHAT: Record<TrackOverview["kind"], string> = {
+  work: "",
+  "command-buffers": "command buffers",
+  labels: "labels in the work",
+  "queue-labels": "labels on the queue",
+  gaps: "idle time by cause",
+  counter: "",
+  calls: "GPU calls",
+  "thread-labels": "labels of the thread",
+  samples: "sampled code",
+};
+
+export interface TrackNames {
+  /** Threads and queues are told apart by their names, other tracks by what they are. */
+  name: string;
+  /** What it shows, where that is not its name. */
+  note: string;
+  /** All of it, in one line. */
+  title: string;
+}
+
+export function trackNames({ kind, overview }: Track): TrackNames {
+  const { counter } = overview;
+  const what = counter?.name ?? WHAT[kind] ?? kind;
+  const measured = counter ? `${counter.unit}, ${counter.source}` : "";
+  const named = kind === "work" || kind === "calls" || kind === "thread-labels";
+  const [name, note] = named ? [overview.name, what] : [what, measured];
+  return { name, note, title: [overview.name, measured || what].filter(Boolean).join(" · ") };
+}
