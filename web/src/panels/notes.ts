@@ -1,6 +1,7 @@
 // The notes of the reader: a list that leads to their places, and a form that writes them.
 
-import type { Note, Notes } from "../data/notes.ts";
+import type { Note } from "../data/notes.ts";
+import type { NotesStore } from "../data/notes-store.ts";
 import { fill, h } from "../dom.ts";
 import { instant, plural } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
@@ -24,7 +25,7 @@ export class NotesPanel {
 
   constructor(
     private readonly view: View,
-    private readonly notes: Notes,
+    private readonly notes: NotesStore,
     private readonly go: (note: Note) => void,
   ) {
     fill(this.form, this.where, this.text, h("button", { class: "primary" }, "Keep"), h("button", { type: "button", onclick: () => this.close() }, "Cancel"));

@@ -3,7 +3,8 @@
 import type { Appearance } from "../appearance.ts";
 import type { Gap } from "../data/gaps.ts";
 import { isMissing } from "../data/missing.ts";
-import { type Note, Notes } from "../data/notes.ts";
+import type { Note } from "../data/notes.ts";
+import { NotesStore } from "../data/notes-store.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { DependenciesTab } from "../dependencies/tab.ts";
@@ -66,7 +67,7 @@ export class Panels {
   private readonly kernels: ReturnType<typeof kernelTable>;
   private readonly graph: GraphPanel;
   private readonly noted: NotesPanel;
-  private readonly kept: Notes;
+  private readonly kept: NotesStore;
   /** The state of the trace that notes were loaded in. */
   private notesOf: string;
   private readonly about = new AboutPanel();
@@ -95,7 +96,7 @@ export class Panels {
       go: callbacks.goToRow,
     });
     this.sql = new SqlPanel(traces, source, callbacks.goToAnswer, callbacks.changed, keeps);
-    this.kept = new Notes(trace.number, source);
+    this.kept = new NotesStore(trace.number, source);
     this.notesOf = this.edition;
     this.noted = this.notes();
     this.tabs = new Tabs(

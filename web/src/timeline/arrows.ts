@@ -1,10 +1,10 @@
 // Arrows from host calls to their GPU work, and between work that depends on each other.
 
+import type { Canvas } from "../draw/canvas.ts";
 import type { Colours } from "../draw/palette.ts";
 import type { Scale } from "../time/range.ts";
 import type { Arrow, View } from "../view.ts";
 import { type Layout, laneTop, type TrackRow } from "./layout.ts";
-import type { Canvas } from "./paint.ts";
 
 export function paintArrows(canvas: Canvas, view: View, layout: Layout, scale: Scale, colours: Colours): void {
   const { context } = canvas;

@@ -4,6 +4,7 @@ import type { Appearance } from "../appearance.ts";
 import type { Counter } from "../data/counter.ts";
 import type { Slices } from "../data/slices.ts";
 import type { Track } from "../data/trace.ts";
+import type { Canvas } from "../draw/canvas.ts";
 import { inkOn } from "../draw/palette.ts";
 import type { Texts } from "../draw/texts.ts";
 import type { Lane } from "../lane/lane.ts";
@@ -14,13 +15,6 @@ import { ticks } from "../time/ticks.ts";
 import { eventRange, type EventPlace, type View } from "../view.ts";
 import { paintArrows } from "./arrows.ts";
 import { type HeadRow, type Layout, laneTop, type Row, settled, stickyPixels, type TrackRow } from "./layout.ts";
-
-export interface Canvas {
-  context: CanvasRenderingContext2D;
-  texts: Texts;
-  width: number;
-  height: number;
-}
 
 const FONT = "11px system-ui, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-serif";
 /** Room around a name in its rectangle, and the least that a name needs. */

@@ -32,7 +32,7 @@ export interface TimelineOptions {
 export class Timeline {
   readonly element: HTMLElement;
   readonly canvas: HTMLCanvasElement;
-  private readonly ruler: HTMLCanvasElement;
+  readonly ruler: HTMLCanvasElement;
   private readonly body: HTMLElement;
   private readonly headers: Headers;
   private readonly painter: TimelinePainter;
@@ -110,10 +110,6 @@ export class Timeline {
   /** Pixels from the left of the canvas to time. */
   get scale(): Scale {
     return new Scale(this.view.range, 0, this.canvas.clientWidth);
-  }
-
-  get rulerElement(): HTMLCanvasElement {
-    return this.ruler;
   }
 
   /** Draws at the next frame. */
