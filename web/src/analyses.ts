@@ -1,4 +1,4 @@
-// What the analyses say: asked for when the work in sight is there, shown by all that tells of it.
+// Asks for a trace's findings once the work in sight has loaded, and updates every part of the page that shows them.
 
 import type { DataSource } from "./data/source.ts";
 import type { Trace } from "./data/trace.ts";
@@ -13,7 +13,7 @@ import type { RankComparison } from "./rank-comparison.ts";
 import { count, plural } from "./time/format.ts";
 import type { View } from "./view.ts";
 
-/** What tells of the findings. */
+/** The parts of the page that show findings. */
 export interface AnalysesParts {
   verdict: Verdict;
   panels: Panels;
@@ -28,7 +28,7 @@ export class Analyses {
 
   constructor(
     private readonly view: View,
-    /** The traces that are analysed on their own. */
+    /** The traces whose findings are asked for without a request of the reader. */
     private readonly traces: readonly Trace[],
     private readonly loader: Loader,
     source: DataSource,
@@ -39,13 +39,13 @@ export class Analyses {
     this.findingsLoader = new FindingsLoader(source, (trace) => this.explained(trace), failed);
   }
 
-  /** Asks, once the work in sight is there: both take all cores, and work is looked at first. */
+  /** Asks for findings once the work in sight has loaded: both use all cores, and the work is looked at first. */
   ask(): void {
     if (this.loader.awaitsWork) return;
     for (const trace of this.traces) if (!this.findingsLoader.has(trace)) void this.findingsLoader.ask(trace);
   }
 
-  /** Asks again: a trace has more than before. */
+  /** Asks again for the findings of a trace that has grown. */
   grown(trace: Trace): void {
     const { trace: first } = this.view;
     if (trace === first && !trace.findings) this.show();
@@ -53,7 +53,7 @@ export class Analyses {
     for (const view of this.views()) if (view.trace === trace) this.picked(view);
   }
 
-  /** Asks for another rank when something of it is picked: not while it is recorded, as that would disturb the program. */
+  /** Asks for the findings of another rank when one of its events is picked, but not while it is recorded: that would disturb the program. */
   picked({ event, trace }: View): void {
     if (event === null || trace.overview.live || this.traces.includes(trace) || this.findingsLoader.has(trace)) return;
     void this.findingsLoader.ask(trace);
@@ -81,7 +81,7 @@ export class Analyses {
   }
 }
 
-/** What is said until the analyses have answered: how far it is. */
+/** Returns a message about the progress until the findings are there. */
 export function coming(loader: Loader, trace: Trace): string {
   const { ready, all } = loader.workOf(trace);
   return ready < all ? `Loading: ${count(ready)} of ${plural(all, "track", "tracks")} of GPU work ${ready === 1 ? "is" : "are"} here…` : "Analysing the trace…";

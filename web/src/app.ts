@@ -1,4 +1,4 @@
-// Puts the page together and connects its parts.
+// Builds the parts of the page and connects them.
 
 import { Address } from "./address.ts";
 import { Analyses, coming } from "./analyses.ts";
@@ -46,7 +46,7 @@ export class App {
   private readonly minimap: Minimap;
   private readonly panels: Panels;
   private readonly sidebar: Sidebar;
-  /** Of a program with ranks. */
+  /** Null where the program has no ranks. */
   private readonly rankComparison: RankComparison | null;
   private readonly status = h("p", { class: "status", role: "status", hidden: true });
   private readonly navigation: Navigation;
@@ -57,7 +57,7 @@ export class App {
   private readonly analyses: Analyses;
   private readonly liveTraces: LiveTraces;
   private readonly keyboard: Keyboard;
-  /** The traces have their strings. */
+  /** Whether the traces have loaded their strings. */
   private named = false;
 
   constructor(
@@ -74,7 +74,7 @@ export class App {
     const addressChanged = (): void => this.address.later();
     const writeAddress = (): void => this.address.write();
     const stopComparing = (): void => this.comparison.stop();
-    // Of all ranks, so that the end of the longest can be reached.
+    // The bounds cover all ranks, so that one can scroll to the end of the longest.
     this.view = new View(trace, () => coveringRange([trace, ...beside].map((one) => one.whole)));
     this.address = new Address(this.view, {
       state: () => ({ search: this.topbar.input.value, sql: this.panels.sql.sql, colouring: this.appearance.colouring, panel: this.panels.tabs.shown, arranged: this.timelineStack.main.arrangement.written, ...this.panels.filters }),
@@ -228,9 +228,9 @@ export class App {
     this.timelineStack.main.draw();
     this.minimap.draw();
     requestAnimationFrame(() => requestAnimationFrame(() => this.mark("firstDraw")));
-    // A file is opened with its own state, unless the address says another.
+    // A saved page starts in its own state unless the address gives another.
     if (this.overview.state && location.hash.length < 2) history.replaceState(null, "", `#${this.overview.state}`);
-    // What the address says is shown from the first drawing on, before anybody can have gone elsewhere.
+    // The address is read before the first drawing, because afterwards the reader may have gone elsewhere.
     const read = this.address.read(false);
     await Promise.all(this.traces.map((trace) => trace.loadStrings()));
     this.named = true;
@@ -243,12 +243,12 @@ export class App {
       this.panels.tabs.show("compare");
       void this.comparison.start({ trace: 0, what: "all" }, { trace: 1, what: "all" });
     }
-    // There is nothing that would come.
+    // Without tracks no data will arrive.
     if (trace.tracks.length === 0 && !trace.overview.live) this.dataCame();
     if (!this.source.file) void this.liveTraces.follow(this.loader);
   }
 
-  /** Shows what is picked in a view beside the main one. */
+  /** Shows the events that are picked in a view other than the main one. */
   private follow(view: View): void {
     this.sidebar.follow(view);
     view.onChange((change) => {
@@ -265,27 +265,27 @@ export class App {
     this.settle();
     if (!this.complete) return;
     requestAnimationFrame(() => requestAnimationFrame(() => this.mark("fullDraw")));
-    // Their colours are those of what is drawn.
+    // Legend and tables use the colours of what has been drawn.
     this.sidebar.legend.show();
     this.panels.recolour();
   }
 
-  /** Tells all views that there is more of their traces: those of other ranks and of a comparison too. */
+  /** Tells all views, those of other ranks and of a comparison included, that their traces have new data. */
   private changed(): void {
     for (const view of this.timelineStack.views) view.changed("data");
   }
 
-  /** Whether all work in sight is there. */
+  /** Whether all work in sight has loaded. */
   private get complete(): boolean {
     return this.timelineStack.timelines.every((timeline) => timeline.complete);
   }
 
-  /** Colours that were seen stay, once all work in sight is there with its names. */
+  /** Fixes the colours once all work in sight has loaded with its names. */
   private settle(): void {
     if (this.named && this.complete) this.appearance.settle();
   }
 
-  /** When something was first drawn, in milliseconds since 1970, for measurements from outside. */
+  /** Publishes when something was first drawn, in milliseconds since 1970, for measurements from outside. */
   private mark(what: "firstDraw" | "fullDraw"): void {
     this.root.dataset[what] ??= (performance.timeOrigin + performance.now()).toFixed(1);
     this.root.dataset[`${what}Ms`] ??= performance.now().toFixed(1);
@@ -296,7 +296,7 @@ export class App {
     this.status.hidden = problem === "";
   }
 
-  /** The search finds something else. */
+  /** Updates the page after the search has changed. */
   private searched(): void {
     this.panels.searched();
     this.results.renew();
@@ -304,7 +304,7 @@ export class App {
     this.address.later();
   }
 
-  /** Shows what an address says besides range, selection and event. */
+  /** Shows what an address gives besides range, selection and event. */
   private show({ colouring, search, sql, panel, arranged, ...filters }: ViewState): void {
     this.panels.filters = filters;
     if (sql !== undefined) this.panels.sql.show(sql);

@@ -1,4 +1,4 @@
-// How events look: their colour and whether the search finds them.
+// Decides how events are drawn: their colour, and whether they match the search.
 
 import { type NameKind, ColourSlots } from "./colour-slots.ts";
 import type { Causes } from "./data/causes.ts";
@@ -10,24 +10,24 @@ import type { Lane } from "./lane/lane.ts";
 import { marks, type Pattern } from "./search-pattern.ts";
 import type { Colouring } from "./view-state.ts";
 
-/** The colour of a host call: that of the cause that it explains. */
+/** Returns the colour of a host call: that of the cause that it explains. */
 export function callColour(call: string, causes: Causes, colours: Colours): string {
   const facts = causes.call(call);
-  // Paler than the gaps, which are what one looks for.
+  // Calls are paler than the gaps, because readers look for the gaps.
   if (facts?.cause) return mixed(causes.colour(facts.cause), colours.background, 0.45);
   return facts?.waits ? colours.hostWait : colours.host;
 }
 
-/** How much of its colour is left to what the search does not find. */
+/** The share of its colour that an event keeps when it does not match the search. */
 const PALE_SHARE = 0.3;
 
-/** A lane's events that the search finds, as a lane of their own. */
+/** The events of a lane that match the search, as a lane of their own; `place` has their indices in the original lane. */
 export interface FoundEvents {
   lane: Lane;
   place: Uint32Array;
 }
 
-/** What of a trace the search finds: which of the strings that were there, and in lanes. */
+/** The matches of the search in one trace: its strings, and its lanes. */
 interface SearchMarks {
   strings: readonly string[];
   marks: Uint8Array;
@@ -37,7 +37,7 @@ interface SearchMarks {
 export class Appearance {
   theme: Theme = "light";
   colouring: Colouring = "kernel";
-  /** What the search finds, by index in a trace's strings; null without a search. */
+  /** The matches of each trace; empty without a search. */
   private found = new Map<Trace, SearchMarks>();
   private matches: ((text: string) => boolean) | null = null;
   private readonly pales: Record<Theme, Map<string, string>> = { light: new Map(), dark: new Map() };
@@ -56,7 +56,7 @@ export class Appearance {
     return this.matches !== null;
   }
 
-  /** Whether the search finds a text; without a search it does. */
+  /** Whether a text matches the search. Without a search every text does. */
   finds(text: string): boolean {
     return this.matches?.(text) ?? true;
   }
@@ -66,7 +66,7 @@ export class Appearance {
     this.found = new Map();
   }
 
-  /** What the search finds among the strings that a trace has by now. */
+  /** Returns the matches among the strings that the trace has by now. */
   private marked(trace: Trace, matches: (text: string) => boolean): SearchMarks {
     const known = this.found.get(trace);
     if (known && known.strings === trace.strings && known.marks.length === trace.strings.length) return known;
@@ -75,23 +75,23 @@ export class Appearance {
     return marked;
   }
 
-  /** What the search finds of a lane. */
+  /** Returns the matches in a lane, or null where the search does not apply to it. */
   foundIn(trace: Trace, track: Track, lane: number): FoundEvents | null {
-    // Gaps are no work that could be found: they stay what one looks for.
+    // Gaps are never matched: readers look for them during a search, too.
     if (!this.matches || track.kind === "gaps") return null;
     const { marks: texts, lanes } = this.marked(trace, this.matches);
     const it = track.lanes[lane];
     const known = lanes.get(it);
     if (known) return known;
     const labels = track.labels?.[lane];
-    // Samples have names of their own.
+    // The keys of samples are lines of code, not strings of the trace.
     const marks = track.kind === "samples" ? this.lineMarks(trace, this.matches) : texts;
     const found = it.filtered((i) => marks[it.key[i]] === 1 || (labels !== undefined && labels[i] !== NO_LABEL && texts[labels[i]] === 1));
     lanes.set(it, found);
     return found;
   }
 
-  /** Says whether the search finds what is called so on a track that has no rows here. */
+  /** Returns a function that tells whether a key of a track matches the search, for tracks without rows in the page. */
   findsKey(trace: Trace, track: Track): (key: number) => boolean {
     if (!this.matches || track.kind === "gaps") return () => true;
     const { marks } = this.marked(trace, this.matches);
@@ -103,7 +103,7 @@ export class Appearance {
     return marks([...lines.map(({ text }) => text), "unknown code"], matches);
   }
 
-  /** A colour of what the search does not find: paler, so that it can still be told what it is. */
+  /** Returns the paler colour of events that do not match the search. */
   pale(colour: string): string {
     const of = this.pales[this.theme];
     const known = of.get(colour);
@@ -113,34 +113,34 @@ export class Appearance {
     return pale;
   }
 
-  /** The colour of a line of code: the most frequent have their own. */
+  /** Returns the colour of a line of code. The most frequent lines have colours of their own. */
   lineColour(code: Code, line: number): string {
     let slots = this.lineSlots.get(code);
     if (!slots) this.lineSlots.set(code, (slots = workSlots(code.counts)));
     return this.colours.work[slots[line] ?? REST];
   }
 
-  /** Labels came: what was found without them is not all. */
+  /** Discards the matches of a track whose labels have been loaded. */
   forget(trace: Trace, track: Track): void {
     for (const lane of track.lanes) this.found.get(trace)?.lanes.delete(lane);
   }
 
-  /** All that was in sight is there: colours stay as they are, as far as they can. */
+  /** Fixes the colours of names as far as possible, once all that is in sight has loaded. */
   settle(): void {
     this.slots.settle();
   }
 
-  /** Which of the colours of work a name has. */
+  /** Returns the colour slot of a name. */
   slotOf(trace: Trace, name: number | null, by: NameKind): number {
     return (name === null ? undefined : this.slots.slotsOf(trace, by)[name]) ?? REST;
   }
 
-  /** The colour of a name, for tables. */
+  /** Returns the colour of a name, for tables. */
   nameColour(trace: Trace, name: number | null, by: NameKind): string {
     return this.colours.work[this.slotOf(trace, name, by)];
   }
 
-  /** Gives the colour of the events of a lane. */
+  /** Returns a function from an event of a lane to its colour. */
   colourOf(trace: Trace, track: Track, lane: number): (event: number) => string {
     const labels = track.labels?.[lane];
     if (track.kind === "work" && this.colouring === "label" && labels) {
@@ -153,7 +153,7 @@ export class Appearance {
     return (event) => colour(key[event]);
   }
 
-  /** Gives the colour of what an event is, on a track. */
+  /** Returns a function from a key of a track to its colour. */
   keyColour(trace: Trace, track: Track): (key: number) => string {
     const { colours } = this;
     switch (track.kind) {

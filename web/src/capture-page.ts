@@ -1,4 +1,4 @@
-// The page of a capture: what was captured, its kernels, and what depends on what.
+// The page of a capture: its kernels, its facts, and the graph of dependencies between its commands.
 
 import { Appearance } from "./appearance.ts";
 import type { CapturedKernel, CaptureOverview } from "./data/dependencies.ts";
@@ -60,7 +60,7 @@ export class CapturePage {
     root.dataset.fullDraw = "true";
   }
 
-  /** The node that the address names. */
+  /** Returns the node that the address names. */
   private addressed(nodes: number): { kind: "node"; id: number } | null {
     const id = Number(/^#n=(\d+)$/.exec(location.hash)?.[1] ?? NaN);
     return Number.isInteger(id) && id < nodes ? { kind: "node", id } : null;
@@ -72,7 +72,7 @@ export class CapturePage {
     const one = (number: number, one: string, many: string): HTMLElement => figure(count(number), number === 1 ? one : many);
     return h(
       "section",
-      { class: "figures", "aria-label": "What was captured" },
+      { class: "figures", "aria-label": "Contents of the capture" },
       one(capture.submission_count, "submission", "submissions"),
       one(capture.dispatch_count, "dispatch", "dispatches"),
       one(capture.transfer_count, "transfer", "transfers"),
@@ -93,7 +93,7 @@ export class CapturePage {
         { head: "Dispatches", text: ({ dispatch_count }) => count(dispatch_count), sort: ({ dispatch_count }) => dispatch_count, number: true },
         { head: "Entry point", text: ({ entry }) => entry, sort: ({ entry }) => entry },
         { head: "Constants", text: ({ constant_count }) => count(constant_count), sort: ({ constant_count }) => constant_count, number: true, says: "Specialisation constants that the program set." },
-        { head: "Subgroup size", text: ({ required_subgroup_size }) => (required_subgroup_size === null ? "any" : count(required_subgroup_size)), sort: ({ required_subgroup_size }) => required_subgroup_size, number: true, says: "What the program asked for." },
+        { head: "Subgroup size", text: ({ required_subgroup_size }) => (required_subgroup_size === null ? "any" : count(required_subgroup_size)), sort: ({ required_subgroup_size }) => required_subgroup_size, number: true, says: "The subgroup size that the program requires." },
         { head: "SPIR-V", text: ({ code_bytes }) => (code_bytes === null ? "unknown" : bytes(code_bytes)), sort: ({ code_bytes }) => code_bytes, number: true },
       ],
     });
@@ -119,13 +119,13 @@ export class CapturePage {
           pair("process", String(capture.process)),
           pair("window", capture.window),
           pair("begun", new Date(Number(capture.started_unix_ns) / 1e6).toLocaleString()),
-          pair("lasted", capture.window_ns === null ? "unknown: it was cut off" : `${duration(Number(capture.window_ns))}, with each submission waited for and saved`),
+          pair("lasted", capture.window_ns === null ? "unknown, because the capture was cut off" : `${duration(Number(capture.window_ns))}, including the time to wait for and save each submission`),
           pair("ended", capture.end ?? "cut off"),
           pair("written by", `gapscope ${capture.gapscope}`),
         ),
       ),
       h("div", {}, h("h2", { class: "part" }, "Device"), h("dl", { class: "fields" }, pair("name", capture.device.name), pair("driver", capture.device.driver), pair("subgroup size", String(capture.device.subgroup_size)))),
-      h("div", {}, h("h2", { class: "part" }, "Run it again"), h("p", {}, h("code", {}, `gapscope replay ${capture.name}`)), h("p", { class: "note" }, "runs the window again and compares what it wrote; "), h("p", {}, h("code", {}, `gapscope deps --json ${capture.name}`)), h("p", { class: "note" }, "has what the graph shows, for programs.")),
+      h("div", {}, h("h2", { class: "part" }, "Run it again"), h("p", {}, h("code", {}, `gapscope replay ${capture.name}`)), h("p", { class: "note" }, "Runs the window again and compares its output."), h("p", {}, h("code", {}, `gapscope deps --json ${capture.name}`)), h("p", { class: "note" }, "Prints the data of the graph as JSON.")),
     );
   }
 

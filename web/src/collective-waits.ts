@@ -1,18 +1,18 @@
-// Who waits for whom, drawn between the timelines of ranks, or the queues of ranks in one trace: a bar on the collective for as long as its rank waited, and from its end
-// a line to the rank that came last.
+// Draws which rank waited for which: a bar on a collective for as long as its rank waited, and from its end a line to the rank that came last. Ranks are
+// timelines of their own, or queues in one trace.
 
 import type { Collective } from "./data/ranks.ts";
 import { setAttribute, svg } from "./dom.ts";
 import { duration } from "./time/format.ts";
 import type { Timeline } from "./timeline/timeline.ts";
 
-/** Waits narrower than this are not drawn. */
+/** The least width of a wait that is drawn. */
 const MIN_WAIT_PX = 3;
-/** Collectives that are drawn: those in sight with the greatest skews. */
+/** The most collectives that are drawn, those with the greatest skews first. */
 const MAX_COLLECTIVES = 120;
 const BAR_PX = 5;
 
-/** A wait of one rank, in sight. */
+/** A visible wait of one rank. */
 export interface Wait {
   rank: number;
   queue: number | null;
@@ -23,7 +23,7 @@ export interface Wait {
   says: string;
 }
 
-/** The waits in a range, those of the greatest skews; `least_ns`: shorter ones are left out. */
+/** Returns the waits in a range that last at least `least_ns`, of the collectives with the greatest skews. */
 export function waitsIn(collectives: readonly Collective[], from_ns: number, to_ns: number, least_ns: number): Wait[] {
   return collectives
     .filter(({ first_ns, skew_ns }) => skew_ns >= least_ns && first_ns < to_ns && first_ns + skew_ns > from_ns)
@@ -51,10 +51,10 @@ export class CollectiveWaits {
 
   constructor(
     private readonly container: HTMLElement,
-    /** The timelines that are shown, each with its rank; without one where all ranks are in it. */
+    /** Returns the timelines that are shown, each with its rank; the rank is null where one timeline has all ranks. */
     private readonly timelines: () => readonly { rank: number | null; timeline: Timeline }[],
   ) {
-    // Tracks are scrolled inside their timelines.
+    // Scroll events of the tracks inside the timelines do not bubble, so they are captured.
     container.addEventListener("scroll", () => this.draw(), true);
     new ResizeObserver(() => this.draw()).observe(container);
   }
@@ -64,7 +64,7 @@ export class CollectiveWaits {
     this.draw();
   }
 
-  /** Draws at the next frame but one: the timelines move at the next. */
+  /** Draws two frames later, because the timelines move in the next one. */
   draw(): void {
     if (this.scheduled) return;
     this.scheduled = requestAnimationFrame(() => requestAnimationFrame(() => {
@@ -112,7 +112,7 @@ export class CollectiveWaits {
   }
 }
 
-/** The middle of a queue's track of work as far as it is in sight, below `top`; of a timeline that was not seen yet, its own. */
+/** Returns the middle of a queue's track of work within the visible part, relative to `top`. A timeline that was never visible has no tracks: its own middle counts. */
 function middle(timeline: Timeline, queue: number | null, top: number): number | undefined {
   const track = timeline.element.querySelector(`[data-track="q${queue}.work"]`) ?? timeline.element.querySelector(".kind-work");
   const head = (track ?? timeline.element).getBoundingClientRect();

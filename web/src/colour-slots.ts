@@ -1,27 +1,27 @@
-// Which names of work have a colour of their own: the costliest of all open traces together, so that a name has the same colour in each of them.
+// Gives the costliest names of work colours of their own. Costs are summed over all open traces, so that a name has the same colour in each.
 
 import type { Trace, Track } from "./data/trace.ts";
 import { REST } from "./draw/palette.ts";
 
 export type NameKind = "kernel" | "label";
 
-/** The cost of each name in what a trace had when it was counted: so many tracks and strings. */
+/** The cost of each name in one trace, and the state of the trace in which it was counted. */
 interface NameCosts {
   tracks: number;
-  /** Those of them of which there are slices only. */
+  /** The number of those tracks that have only slices. */
   sliced: number;
   strings: readonly string[];
   count: number;
   of: Map<string, number>;
 }
 
-/** What is decided for kernels, or for labels. */
+/** The colours of kernels, or of labels. */
 interface SlotDecision {
-  /** How much had changed in the traces. */
+  /** The sum of the traces' change counters at the time of the decision. */
   changes: number;
   costs: Map<Trace, NameCosts>;
   own: ReadonlyMap<string, number>;
-  /** The same by index in the strings of a trace, for those that were asked about. */
+  /** The slots by index in a trace's strings, for the traces that were asked for. */
   slots: Map<Trace, Uint8Array>;
 }
 
@@ -31,7 +31,7 @@ export class ColourSlots {
 
   constructor(private readonly traces: readonly Trace[]) {}
 
-  /** The slot of each string of a trace. */
+  /** Returns the slot of each string of a trace. */
   slotsOf(trace: Trace, by: NameKind): Uint8Array {
     const { own, slots } = this.decision(by);
     let found = slots.get(trace);
@@ -44,8 +44,8 @@ export class ColourSlots {
   }
 
   /**
-   * From now on a name keeps its colour while it is not needed for a costlier one. Until then the order in which answers come makes no
-   * difference: what is opened again has the same colours.
+   * Makes each name keep its colour from now on unless a costlier one needs it. Before that, the order in which answers arrive makes no
+   * difference, so that a trace that is opened again has the same colours.
    */
   settle(): void {
     this.decision("kernel");
@@ -55,7 +55,7 @@ export class ColourSlots {
 
   private decision(by: NameKind): SlotDecision {
     const decision = this.decisions[by];
-    // This is asked for each lane that is drawn: most often nothing has changed.
+    // This runs for each lane that is drawn, and most often nothing has changed.
     let changes = 0;
     for (const trace of this.traces) changes += trace.changes;
     if (changes === decision.changes) return decision;
@@ -72,7 +72,7 @@ function undecided(): SlotDecision {
   return { changes: -1, costs: new Map(), own: new Map(), slots: new Map() };
 }
 
-/** Counts what the names of a trace cost, unless that is known of its tracks and strings; rows that a live track got since change no colours. */
+/** Counts the costs of a trace's names, unless they are known for its tracks and strings. Rows that a live track has gained since change no colours. */
 function count(costs: Map<Trace, NameCosts>, trace: Trace, by: NameKind): boolean {
   const { strings } = trace;
   const there = ({ state, coarse, labels }: Track): boolean => (state === "ready" ? by === "kernel" || labels !== null : by === "kernel" && coarse !== null);
@@ -83,7 +83,7 @@ function count(costs: Map<Trace, NameCosts>, trace: Trace, by: NameKind): boolea
   const sums = new Float64Array(strings.length);
   for (const track of ready) {
     if (track.coarse) {
-      // What ran longest in each slice stands for all that ran in it.
+      // The event that ran longest in a slice stands for all that ran in it.
       const { lanes, slice_ns } = track.coarse;
       for (const { busy, key } of lanes) busy.forEach((share, i) => key[i] < sums.length && (sums[key[i]] += (share / 255) * slice_ns));
       continue;
@@ -106,7 +106,7 @@ function summed(costs: readonly NameCosts[]): Map<string, number> {
   return sums;
 }
 
-/** Gives the costliest names a slot each. One that had a slot before keeps it, unless that is needed for one that costs more. */
+/** Assigns slots to the costliest names. A name that had a slot keeps it unless a costlier name needs it. */
 export function assigned(costs: ReadonlyMap<string, number>, before: ReadonlyMap<string, number>): Map<string, number> {
   const costOf = (name: string): number => costs.get(name) ?? 0;
   const costliest = new Set([...costs.keys()].sort((a, b) => costOf(b) - costOf(a)).slice(0, REST));

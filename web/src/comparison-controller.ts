@@ -1,4 +1,4 @@
-// A comparison: two sides put under each other, with what it says of them.
+// Starts and stops a comparison: aligns the timelines of both sides and shows the comparison's results.
 
 import { type Side, sideName } from "./comparison-sides.ts";
 import type { Trace } from "./data/trace.ts";
@@ -9,11 +9,11 @@ import type { Verdict } from "./panels/verdict.ts";
 import type { TimelineStack } from "./timeline-stack.ts";
 
 export interface ComparisonCallbacks {
-  /** Tracks came that were waited for. */
+  /** Called when tracks that the comparison waits for have loaded. */
   came: () => void;
-  /** Other timelines are shown than before. */
+  /** Called when other timelines are shown than before. */
   changed: () => void;
-  /** There is one timeline again. */
+  /** Called when the comparison has ended. */
   ended: () => void;
   say: (problem: string) => void;
 }
@@ -30,7 +30,7 @@ export class ComparisonController {
     private readonly callbacks: ComparisonCallbacks,
   ) {}
 
-  /** `instance`: the one that is shown first, of labels. */
+  /** Starts a comparison; `instance` is the instance of labels that is shown first. */
   async start(before: Side, after: Side, instance?: number): Promise<void> {
     const isLatest = this.latest.begin();
     try {
@@ -51,7 +51,7 @@ export class ComparisonController {
     }
   }
 
-  /** Aligning whole traces needs to know when their work began. */
+  /** Loads the work of a side: aligning whole traces needs the time at which their work began. */
   private async ready(side: Side): Promise<void> {
     const trace = this.traces[side.trace];
     if (!trace || side.what === "range") return;
@@ -59,7 +59,7 @@ export class ComparisonController {
     this.callbacks.came();
   }
 
-  /** Ends the comparison, or what would become one. */
+  /** Ends the comparison, also one that is still starting. */
   stop(): void {
     this.latest.begin();
     if (!this.timelineStack.comparing) return;

@@ -1,4 +1,4 @@
-// Two sides compared: two traces, two labels of one, or two ranges, on one scale and with a common start.
+// The sides of a comparison: how they are written in addresses, which pairs are suggested, and two linked views that show them from a common start.
 
 import type { Comparison, Instances } from "./data/comparison.ts";
 import type { DataSource } from "./data/source.ts";
@@ -6,7 +6,7 @@ import type { Trace } from "./data/trace.ts";
 import { coveringRange, length, type Range } from "./time/range.ts";
 import { View } from "./view.ts";
 
-/** A side of a comparison. */
+/** One side of a comparison: a whole trace, all instances of a label, or a range. */
 export type Side =
   | { trace: number; what: "all" }
   | { trace: number; what: "label"; path: string }
@@ -39,17 +39,17 @@ export function sideName(side: Side, traces: readonly Trace[]): string {
   return [trace, side.what === "all" && trace ? "" : what].filter(Boolean).join(", ");
 }
 
-/** A side that can be chosen; of a label how often it was set and how much ran under it. */
+/** A side that the reader can choose; of a label also how often it was set and how much ran under it. */
 export interface SideChoice {
   side: Side;
   instances?: number | null;
   dispatches?: number;
 }
 
-/** So many pairs of labels are looked at: each takes two answers of the server. */
+/** The most pairs of labels that are tried: each costs two requests. */
 const MAX_PAIRS = 6;
 
-/** What may be compared at first: two traces, or two labels beside each other that ran something equally often. */
+/** Returns the pairs to suggest: two whole traces, or sibling labels that were set equally often. */
 export function likelyPairs(choices: readonly SideChoice[]): [Side, Side][] {
   const pairs: [Side, Side][] = [];
   choices.forEach((a, at) => {
@@ -66,27 +66,27 @@ function isLikely(a: SideChoice, b: SideChoice): boolean {
   return ran(a) && ran(b) && Boolean(a.instances) && a.instances === b.instances && unnumbered(a.side.path) !== unnumbered(b.side.path);
 }
 
-/** `step 3` without what tells it from `step 4`. */
+/** Replaces numbers, so that `step 3` equals `step 4`. */
 function unnumbered(path: string): string {
   return path.replace(/\d+/g, "#");
 }
 
-/** The path of the label around one. */
+/** Returns the path of the enclosing label. */
 function parentPath(path: string): string {
   return path.split(" / ").slice(0, -1).join(" / ");
 }
 
-/** Whether one comes in turn with the other, as the phases of a step do: two ways to do the same come one after the other. */
+/** Whether instances of the two alternate, as the phases of a step do. Two ways to do the same work come one after the other instead. */
 export function alternate(a: readonly Range[], b: readonly Range[]): boolean {
   const [all_a, all_b] = [coveringRange(a), coveringRange(b)];
   return all_a.to_ns > all_b.from_ns && all_b.to_ns > all_a.from_ns;
 }
 
-/** What is compared at first; null where nothing suggests itself. */
+/** Returns the pair to compare first; null where no pair suggests itself. */
 export async function firstPair(source: DataSource, traces: readonly Trace[], choices: readonly SideChoice[]): Promise<[Side, Side] | null> {
   for (const [a, b] of likelyPairs(choices)) {
     if (a.what === "all") return [a, b];
-    // Asking would disturb the program.
+    // A request would disturb the program that is recorded.
     if (traces[a.trace].overview.live) return null;
     const found = await Promise.all([a, b].map((side) => stretches(source, traces[side.trace], side))).catch(() => []);
     if (found.length === 2 && found.every(({ length }) => length > 0) && !alternate(found[0], found[1])) return [a, b];
@@ -94,7 +94,7 @@ export async function firstPair(source: DataSource, traces: readonly Trace[], ch
   return null;
 }
 
-/** The server's comparison of equal work. */
+/** Asks the server to compare two sides. */
 export function compared(source: DataSource, before: Side, after: Side): Promise<Comparison> {
   return source.compare({ ...asked("a", before), ...asked("b", after) });
 }
@@ -109,7 +109,7 @@ function asked(name: "a" | "b", side: Side): Record<string, string | number> {
   return query;
 }
 
-/** The stretches of a side that can be put under each other: each instance of a label, or the one range. */
+/** Returns the ranges of a side that can be aligned: each instance of a label, or the one range. */
 export async function stretches(source: DataSource, trace: Trace, side: Side): Promise<Range[]> {
   if (side.what === "range") return [side.range];
   if (side.what === "all") return [workExtent(trace)];
@@ -122,7 +122,7 @@ export async function stretches(source: DataSource, trace: Trace, side: Side): P
   }
 }
 
-/** Instances that touch or overlap, as of a label in each command buffer of one step, are one stretch only if they overlap. */
+/** Merges instances that overlap, such as those of one label in several command buffers of a step. Instances that only touch stay apart. */
 function joined(instances: Instances["instances"]): Range[] {
   const ranges: { from_ns: number; to_ns: number }[] = [];
   for (const { start_ns, duration_ns } of [...instances].sort((a, b) => a.start_ns - b.start_ns)) {
@@ -133,7 +133,7 @@ function joined(instances: Instances["instances"]): Range[] {
   return ranges.filter((range) => length(range) > 0);
 }
 
-/** Instances from the tracks in the page, for files, which know of each only the label's own text: none where labels elsewhere have that too. */
+/** Collects instances from the loaded tracks, for saved pages. Tracks know only a label's own text, so nothing is returned where several labels have it. */
 function ownInstances(trace: Trace, path: string): Instances["instances"] {
   const text = path.split(" / ").at(-1);
   const { findings } = trace;
@@ -155,13 +155,13 @@ function ownInstances(trace: Trace, path: string): Instances["instances"] {
   return [];
 }
 
-/** From the first work to the last, so that two traces start together whatever came before. */
+/** Returns the range from the first work to the last, so that two traces start together whatever came before. */
 function workExtent(trace: Trace): Range {
   const extents = trace.tracks.filter((track) => track.kind === "work").flatMap((track) => track.extent ?? []);
   return extents.length === 0 ? trace.whole : coveringRange(extents);
 }
 
-/** Two views that show the same stretch of time after their own start, at the same scale. */
+/** Makes two views that show the same time after their own start, at the same scale. */
 export function linkedViews(before: { trace: Trace; stretch: Range }, after: { trace: Trace; stretch: Range }): [View, View] {
   const least = Math.min(before.trace.whole.from_ns - before.stretch.from_ns, after.trace.whole.from_ns - after.stretch.from_ns);
   const most = Math.max(before.trace.whole.to_ns - before.stretch.from_ns, after.trace.whole.to_ns - after.stretch.from_ns);
@@ -179,7 +179,7 @@ export function linkedViews(before: { trace: Trace; stretch: Range }, after: { t
   return views;
 }
 
-/** Makes views show the same stretch of time, each from its own origin. */
+/** Makes views follow each other, each relative to its own origin. */
 export function link(views: readonly View[]): void {
   for (const leader of views) {
     leader.onChange((change) => {

@@ -1,4 +1,5 @@
-/** What an error says. */
+// Turns whatever was thrown into a sentence for the reader.
+
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,4 @@
-// Asks what the analyses say of a trace, again when it has grown.
+// Loads the findings of traces, and loads them again for traces that have grown.
 
 import { type DataSource, Outdated } from "./data/source.ts";
 import type { Trace } from "./data/trace.ts";
@@ -6,22 +6,22 @@ import { errorMessage } from "./error-message.ts";
 
 export class FindingsLoader {
   private readonly asked = new Set<Trace>();
-  /** Questions that are under way; `again` when the trace has changed since. */
+  /** The requests under way; `again` is set when the trace has changed since the request began. */
   private readonly asking = new Map<Trace, { again: boolean }>();
 
   constructor(
     private readonly source: DataSource,
-    /** A trace's findings, or why there are none, have come. */
+    /** Called when a trace's findings, or the reason why there are none, have arrived. */
     private readonly answered: (trace: Trace) => void,
     private readonly failed: (problem: string) => void,
   ) {}
 
-  /** Whether a trace's findings were ever asked for. */
+  /** Whether a trace's findings were ever requested. */
   has(trace: Trace): boolean {
     return this.asked.has(trace);
   }
 
-  /** Asks for a trace's findings: one question at a time, so that the last answer is of what there is. */
+  /** Requests a trace's findings. Only one request runs at a time, so that the last answer is about the present state. */
   async ask(trace: Trace): Promise<void> {
     this.asked.add(trace);
     const other = this.asking.get(trace);
@@ -45,9 +45,9 @@ export class FindingsLoader {
     const { edition } = trace.overview;
     try {
       const findings = await this.source.findings(trace.number);
-      // Names may have come with the analysis.
+      // The analysis may have added names.
       await trace.loadStrings();
-      // What was found of another edition names other rows and strings, and is asked for again when that is here.
+      // Findings of another edition refer to other rows and strings. They are requested again when that edition is loaded.
       if (edition !== trace.overview.edition) return;
       trace.findings = findings;
       trace.causes.note(findings);

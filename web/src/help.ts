@@ -1,4 +1,4 @@
-// The keys, as a dialogue.
+// A dialog that lists keys and mouse actions.
 
 import { h } from "./dom.ts";
 import { KEYS, keyName } from "./input/keys.ts";
@@ -23,7 +23,7 @@ export function helpDialog(): HTMLDialogElement {
         ["Ctrl + wheel, pinch, or wheel on the ruler", "zoom"],
         ["Shift + wheel, or sideways", "move"],
         ["click, double click", "select, zoom to"],
-        ["Enter, Shift + Enter in the search", "next, previous work that it finds"],
+        ["Enter, Shift + Enter in the search", "next, previous match"],
       ] as const).flatMap(([what, says]) => [h("dt", {}, what), h("dd", {}, says)]),
     ),
     h("form", { method: "dialog" }, h("button", { class: "primary" }, "Close")),

@@ -1,4 +1,4 @@
-// What the keys do on the page, unless they belong to what has the focus.
+// Maps keys to actions of the page, unless the focused element uses the keys itself.
 
 import { type Action, actionOf } from "./input/keys.ts";
 import type { Navigation } from "./navigation.ts";
@@ -11,7 +11,7 @@ export interface KeyboardParts {
   timelineStack: TimelineStack;
   navigation: Navigation;
   search: Search;
-  /** The box of the search. */
+  /** The search box. */
   input: HTMLInputElement;
   help: HTMLDialogElement;
   sharing: HTMLDialogElement;
@@ -19,7 +19,7 @@ export interface KeyboardParts {
 
 export interface KeyboardCallbacks {
   note: () => void;
-  /** Nothing is complained about any more. */
+  /** Clears the error message. */
   calm: () => void;
 }
 

@@ -1,9 +1,9 @@
-// Of things that are begun one after the other and end in any order, the last one counts.
+// Tells which of several overlapping requests began last, so that only its answer is used.
 
 export class LatestRequest {
   private begun = 0;
 
-  /** Begins one, and gives what tells whether it is still the last. */
+  /** Begins a request and returns a function that tells whether it is still the latest. */
   begin(): () => boolean {
     const own = (this.begun += 1);
     return () => own === this.begun;

@@ -1,4 +1,4 @@
-// Traces that are recorded while they are looked at: what is done when they grow.
+// Updates the page while its traces are being recorded.
 
 import type { Overview } from "./data/overview.ts";
 import type { Trace } from "./data/trace.ts";
@@ -21,15 +21,15 @@ export interface LiveTracesParts {
 }
 
 export interface LiveTracesCallbacks {
-  /** A trace has more than before, and the timelines have it. */
+  /** Called when a trace has grown, after its timelines have been updated. */
   grown: (trace: Trace) => void;
-  /** The page is about to begin anew. */
+  /** Called before the page is reloaded. */
   leaving: () => void;
   say: (problem: string) => void;
 }
 
 export class LiveTraces {
-  /** What there was to be seen before the trace grew. */
+  /** The bounds of the view before the trace grew. */
   private seen: Range;
 
   constructor(
@@ -39,7 +39,7 @@ export class LiveTraces {
     this.seen = parts.view.bounds;
   }
 
-  /** Says whether anything is recorded. */
+  /** Shows whether any trace is being recorded. */
   show(): void {
     const { topbar, traces } = this.parts;
     topbar.recording(traces.some((trace) => trace.overview.live));
@@ -62,9 +62,9 @@ export class LiveTraces {
   private grown(trace: Trace): void {
     const { root, overview, shown, view, timelineStack } = this.parts;
     this.show();
-    // Its first rows came: it has a timeline of its own.
+    // A trace with its first rows needs a timeline of its own.
     if (overview.together && trace.tracks.length > 0 && trace !== shown.first && !shown.beside.includes(trace)) return this.reload();
-    // Who looks at the end goes on looking at it.
+    // A view of the end of the trace keeps following the end.
     const [before, { bounds }] = [this.seen, view];
     this.seen = bounds;
     if (before.to_ns !== bounds.to_ns || before.from_ns !== bounds.from_ns) view.slide(followed(view.range, before, bounds));

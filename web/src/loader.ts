@@ -1,4 +1,4 @@
-// Loads what is in sight, the work of the GPUs first, and keeps a live trace up to date.
+// Loads the tracks in sight, the work of the GPUs first, and keeps live traces up to date.
 
 import type { Appearance } from "./appearance.ts";
 import type { TraceOverview } from "./data/overview.ts";
@@ -7,17 +7,17 @@ import type { Trace, Track } from "./data/trace.ts";
 import { errorMessage } from "./error-message.ts";
 import type { Range } from "./time/range.ts";
 
-/** Requests at a time. */
+/** The most requests that run at a time. */
 const MAX_REQUESTS = 3;
 
-/** Parts are loaded when what is seen has rested so long: while it moves, drawing goes first. */
+/** How long a view must rest before parts are loaded: while it moves, drawing goes first. */
 const REST_MS = 80;
-/** It may move on for so long before they are loaded all the same. */
+/** How long a view may keep moving before its parts are loaded all the same. */
 const MAX_WAIT_MS = 500;
 
 const KINDS_BY_PRIORITY = ["work", "gaps", "labels", "calls"];
 
-/** Who looks at tracks. */
+/** A view whose tracks are loaded. */
 interface Viewer {
   readonly trace: Trace;
   readonly range: Range;
@@ -27,11 +27,11 @@ export class Loader {
   private readonly queue: { trace: Trace; track: Track; looker: Viewer }[] = [];
   private readonly running = new Set<Track>();
   private readonly labelled = new WeakSet<Track>();
-  /** Tracks in parts whose rows could not be had. */
+  /** Tracks in parts whose rows could not be loaded. */
   private readonly unfilled = new WeakSet<Track>();
-  /** Views that lack parts and may not rest yet. */
+  /** Views that lack parts and may still be moving. */
   private readonly moving = new WeakMap<Viewer, { timer: ReturnType<typeof setTimeout>; since_ms: number }>();
-  /** What each view asked for last of tracks in parts: two views of one trace do not take turns for ever. */
+  /** The part of each track that each view requested last, so that two views of one trace do not take turns for ever. */
   private readonly asked = new WeakMap<Viewer, Map<Track, { range: Range; generation: number }>>();
 
   constructor(
@@ -43,7 +43,7 @@ export class Loader {
     private readonly answered: () => boolean,
   ) {}
 
-  /** Tracks that are seen: what is not there yet is loaded. */
+  /** Loads what is missing of the tracks in sight. */
   wanted(tracks: readonly Track[], looker: Viewer): void {
     const { trace } = looker;
     this.ask(tracks.filter((track) => track.state === "waiting" || this.fills(trace, track)), looker);
@@ -60,7 +60,7 @@ export class Loader {
     this.next();
   }
 
-  /** Asks for parts that a view lacks once it rests. */
+  /** Requests the parts that a view lacks once the view rests. */
   private later(tracks: readonly Track[], looker: Viewer): void {
     const moving = this.moving.get(looker);
     clearTimeout(moving?.timer);
@@ -75,12 +75,12 @@ export class Loader {
     this.moving.set(looker, { timer, since_ms });
   }
 
-  /** Whether all rows of a track in parts are to be loaded: not before the analyses, which take all cores too, and are waited for. */
+  /** Whether to load all rows of a track in parts: not before the analyses have answered, which use all cores and are waited for. */
   private fills(trace: Trace, track: Track): boolean {
     return track.state === "part" && trace.isHeld && this.answered() && !this.unfilled.has(track);
   }
 
-  /** Whether a part is to be loaded of a track that is seen. */
+  /** Whether a view lacks a part of a track in sight. */
   private lacks(track: Track, looker: Viewer): boolean {
     if (track.state !== "part" || track.loading || track.shows(looker.range)) return false;
     const asked = this.asked.get(looker)?.get(track);
@@ -88,7 +88,7 @@ export class Loader {
     return !asked || asked.generation !== trace.overview.generation || asked.range.from_ns !== range.from_ns || asked.range.to_ns !== range.to_ns;
   }
 
-  /** Label paths of a track's events, for colouring and search. */
+  /** Loads the label paths of a track's events, for colouring and search. */
   private labels(trace: Trace, track: Track): void {
     if (track.count === 0 || track.labels || this.labelled.has(track) || (track.kind !== "work" && track.kind !== "command-buffers")) return;
     this.labelled.add(track);
@@ -120,12 +120,12 @@ export class Loader {
         await trace.loadWhole(track);
         this.unfilled.delete(track);
       } else if (track.state === "part") {
-        // By now it may be somewhere else.
+        // The view may have moved since the request was queued.
         const { range } = looker;
         const { stale } = track;
         this.remember(looker, track, range);
         await trace.loadPart(track, range);
-        // Its slices are there again, and the part is not.
+        // The slices have been renewed, but the part is missing.
         if (stale) this.asked.get(looker)?.delete(track);
       } else await trace.loadTrack(track);
       this.labelled.delete(track);
@@ -143,12 +143,12 @@ export class Loader {
     this.asked.set(looker, asked);
   }
 
-  /** Whether work is still to come. */
+  /** Whether tracks of work are still to be loaded. */
   get awaitsWork(): boolean {
     return [...this.running, ...this.queue.map(({ track }) => track)].some((track) => track.kind === "work");
   }
 
-  /** How many tracks of work are there, of those that are or will be. */
+  /** Counts the tracks of work that are loaded, and those that are loaded or requested. */
   workOf(trace: Trace): { ready: number; all: number } {
     const coming = new Set([...this.running, ...this.queue.map(({ track }) => track)]);
     const work = trace.tracks.filter((track) => track.kind === "work");
@@ -156,7 +156,7 @@ export class Loader {
     return { ready: there.length, all: there.length + work.filter((track) => !there.includes(track) && coming.has(track)).length };
   }
 
-  /** Follows traces while they are recorded; ends when they are complete, or another one has appeared. */
+  /** Follows traces while they are recorded. Returns when all are complete, or when another trace has appeared. */
   async follow(traces: readonly Trace[], callbacks: FollowCallbacks): Promise<void> {
     while (traces.some((trace) => trace.overview.live)) {
       const live = await this.source.live(traces.map((trace) => trace.overview.generation));
@@ -168,7 +168,7 @@ export class Loader {
         try {
           await this.take(trace, overview.traces[trace.number], callbacks);
         } catch (error) {
-          // It was completed between two questions: the next are of what there is now.
+          // The trace was completed between two requests; the next ones are for its present edition.
           if (!(error instanceof Outdated)) throw error;
         }
       }
@@ -181,7 +181,7 @@ export class Loader {
       await trace.loadStrings();
       trace.renew(overview);
     } else {
-      // All at once, so that no old row is seen under a new name.
+      // Strings and rows are replaced together, so that no old row is drawn with a new name.
       const { strings } = await this.source.strings(trace.number, 0, overview.edition);
       callbacks.resetting(trace);
       trace.reset(overview, strings);
@@ -195,17 +195,17 @@ export class Loader {
   }
 }
 
-/** What is done when traces that are followed change. */
+/** Callbacks for changes of the traces that are followed. */
 export interface FollowCallbacks {
-  /** Its rows are about to be replaced: nothing may hold them. */
+  /** Called before the rows of a trace are replaced, to drop references to them. */
   resetting: (trace: Trace) => void;
   grown: (trace: Trace) => void;
-  /** There are more traces than before. */
+  /** Called when there are more traces than before. */
   appeared: () => void;
 }
 
 function priority(track: Track): number {
   const at = KINDS_BY_PRIORITY.indexOf(track.kind);
-  // What is shown already comes last.
+  // Tracks that are shown in parts already come last.
   return (at < 0 ? KINDS_BY_PRIORITY.length : at) + (track.state === "part" ? KINDS_BY_PRIORITY.length : 0);
 }

@@ -1,4 +1,4 @@
-// The page: finds its data and begins.
+// Starts the page: opens the data in the page or the server, and shows traces or a capture.
 
 import "./style/page.css";
 import "./style/panels.css";
@@ -19,7 +19,7 @@ async function begin(): Promise<void> {
   try {
     const inside = document.getElementById(ELEMENT);
     const source = new DataSource(inside ? await FileAnswers.open(inside.textContent ?? "") : new ServerAnswers());
-    // The data's text is not needed twice.
+    // The encoded data is large and not needed any more.
     inside?.remove();
     const overview = await source.overview();
     if (overview.capture) return new CapturePage(root, source, overview.capture).begin();

@@ -1,4 +1,4 @@
-// The whole trace in one strip: how busy each device was, why it was idle, and what of it is visible.
+// Draws the whole trace as a strip: how busy each device was, why it was idle, and which part is visible.
 
 import type { Appearance } from "./appearance.ts";
 import { h } from "./dom.ts";
@@ -87,7 +87,7 @@ export class Minimap {
     this.canvas.dataset.tracks = String(trace.tracks.length);
   }
 
-  /** The busiest queue of each moment. */
+  /** Draws the busy share of the busiest queue at each moment. */
   private busy(context: CanvasRenderingContext2D, width: number): void {
     const { trace } = this.view;
     const summaries = trace.tracks.flatMap((track) => (track.kind === "work" && track.summary ? [track.summary] : []));

@@ -1,4 +1,4 @@
-// Queries that were asked before, the latest first: kept by the server, whatever its port, or else by the browser.
+// The SQL queries that the reader ran before, latest first: kept by the server, or else by the browser.
 
 import type { DataSource } from "./data/source.ts";
 
@@ -6,24 +6,23 @@ const STORAGE_KEY = "gapscope.queries";
 const MAX_QUERIES = 30;
 
 export class QueryHistory {
-  /** The latest first. */
   all: readonly string[] = [];
 
   constructor(
     private readonly source: DataSource,
-    /** Whether the server keeps them. */
+    /** Whether the server keeps the queries. */
     private readonly served: boolean,
   ) {}
 
   async load(): Promise<void> {
     const before = this.served ? (await this.source.queries().catch(() => ({ queries: [] }))).queries : foundHere();
-    // Something may have been asked meanwhile.
+    // A query may have been added while the history was loading.
     this.all = [...this.all, ...before.filter((sql) => !this.all.includes(sql))].slice(0, MAX_QUERIES);
   }
 
   add(sql: string): void {
     this.all = [sql, ...this.all.filter((one) => one !== sql)].slice(0, MAX_QUERIES);
-    // What cannot be kept is there while the page is open.
+    // A query that cannot be kept stays in the list until the page is closed.
     if (this.served) void this.source.keepQuery(sql).catch(() => undefined);
     else keepHere(this.all);
   }
@@ -33,7 +32,7 @@ function keepHere(all: readonly string[]): void {
   try {
     localStorage.setItem(STORAGE_KEY, JSON.stringify(all));
   } catch {
-    // As above.
+    // Without storage the list lasts until the page is closed.
   }
 }
 

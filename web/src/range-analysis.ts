@@ -1,4 +1,4 @@
-// What the analyses say of the selected range: asked of the server when it has rested, or counted from the rows that a file has.
+// The analyses of the selected range: requested from the server once the selection rests, or counted from the rows of a saved page.
 
 import type { Findings, LabelRow, RangeFindings } from "./data/findings.ts";
 import type { GapTotal } from "./data/gaps.ts";
@@ -11,25 +11,28 @@ import { LatestRequest } from "./latest-request.ts";
 import type { Range } from "./time/range.ts";
 import type { View } from "./view.ts";
 
-/** It is asked when the selection has rested for so long. */
+/** How long the selection must rest before a request. */
 const REST_MS = 250;
-/** Pieces of work that are counted in the page at most. */
+/** The most pieces of work in a range that the page counts. */
 const MAX_RANGE_PIECES = 500_000;
-/** Pieces of work of a recording whose labels are asked for at most. */
+/** The most pieces of work in a trace whose labels the page counts. */
 const MAX_TRACE_PIECES = 3_000_000;
-const TRACE_TOO_LARGE = "Labels of a range are counted in the page, of recordings with up to 3,000,000 pieces of work: this one has more.";
-const RANGE_TOO_LARGE = "More than 500,000 pieces of work start in the selected range: a shorter one has this table.";
+const TRACE_TOO_LARGE = "The page counts the labels of a range only in traces with up to 3,000,000 pieces of work. This trace has more.";
+const RANGE_TOO_LARGE = "More than 500,000 pieces of work start in the selected range. Select a shorter range to see this table.";
 
 export class RangeAnalysis {
-  /** Null until it has come, and without a selection. */
+  /** The server's findings; null until they arrive, and without a selection. */
   found: RangeFindings | Missing | null = null;
-  /** In a file: kernels and idle time as far as the rows tell. */
+  /** Kernels and idle time: from the server, or in a saved page as far as its rows tell. */
   kernels: KernelRow[] | Missing | null = null;
   gaps: GapTotal[] | Missing | null = null;
   labels: LabelRow[] | Missing | null = null;
   private readonly asked = new LatestRequest();
   private timer: ReturnType<typeof setTimeout> | undefined;
-  /** A question is about to be asked or under way; `again` when more came since: its answer is awaited all the same, or in a recording that grows faster none would ever be taken. */
+  /**
+   * The request that waits or runs; `again` is set when the trace has grown since. The answer is still awaited, because a trace that grows faster
+   * would otherwise never show one.
+   */
   private asking: { again: boolean } | null = null;
   private readonly listeners: (() => void)[] = [];
 
@@ -42,7 +45,7 @@ export class RangeAnalysis {
     });
   }
 
-  /** Whether kernels of a range come with what limits them. */
+  /** Whether the kernels of a range come with their limits. */
   get tellsLimits(): boolean {
     return !this.source.file;
   }
@@ -64,7 +67,7 @@ export class RangeAnalysis {
     clearTimeout(this.timer);
     const isLatest = this.asked.begin();
     this.asking = null;
-    // While more of the same range comes, what is known of it stays.
+    // The known findings stay while the same range grows.
     if (other) {
       this.found = this.kernels = this.gaps = this.labels = null;
       this.changed();
@@ -72,7 +75,7 @@ export class RangeAnalysis {
     if (!selection) return;
     const asking = (this.asking = { again: false });
     const take = async (): Promise<void> => {
-      // What the server says comes first: counting takes the rows.
+      // The server's answer comes first, because counting loads rows.
       if (!this.source.file) {
         const found = await this.source.range(trace.number, selection.from_ns, selection.to_ns).catch((error: unknown) => ({ missing: errorMessage(error) }));
         if (!isLatest()) return;
@@ -101,7 +104,7 @@ export class RangeAnalysis {
   }
 }
 
-/** Idle time by cause, of the parts of gaps in a range. */
+/** Sums idle time by cause over the parts of gaps that lie in a range. */
 function gapsIn(trace: Trace, range: Range): GapTotal[] | Missing {
   const tracks = trace.tracks.filter(({ kind }) => kind === "gaps");
   const absent = tracks.find((track) => track.state !== "ready");
@@ -111,7 +114,7 @@ function gapsIn(trace: Trace, range: Range): GapTotal[] | Missing {
   for (const lane of tracks.flatMap(({ lanes }) => lanes)) {
     const { from, to } = lane.within(range);
     for (let part = from; part < to; part += 1) {
-      // Parts of one gap touch each other.
+      // Parts that touch belong to one gap.
       if (part === from || lane.start_ns[part] > lane.end_ns(part - 1)) gap += 1;
       const key = lane.key[part];
       const total = totals.get(key) ?? { count: 0, total_ns: 0, gap: 0 };
@@ -121,7 +124,7 @@ function gapsIn(trace: Trace, range: Range): GapTotal[] | Missing {
   return [...totals].map(([key, { count, total_ns }]) => ({ cause: trace.text(key), count, total_ns, main_count: 0, main_ns: 0, by_other_threads_ns: 0, uncertain_ns: null }));
 }
 
-/** Durations and busy time of some work that comes in order of time. */
+/** Adds up durations and busy time of work that is added in order of time. */
 class Tally {
   dispatches = 0;
   transfers = 0;
@@ -153,7 +156,7 @@ interface WorkPiece {
   start_ns: number;
 }
 
-/** The work that starts in a range, in order of time. */
+/** Returns the work that starts in a range, in order of time. */
 async function piecesIn(trace: Trace, range: Range): Promise<WorkPiece[]> {
   const all = trace.tracks.reduce((sum, { kind, overview }) => sum + (kind === "work" ? (overview.rows ?? 0) : 0), 0);
   if (all > MAX_TRACE_PIECES) throw new Error(TRACE_TOO_LARGE);
@@ -174,7 +177,7 @@ async function piecesIn(trace: Trace, range: Range): Promise<WorkPiece[]> {
   return pieces.sort((a, b) => a.start_ns - b.start_ns);
 }
 
-/** Kernels and labels of the work that starts in a range, as far as the rows of the page tell. */
+/** Counts kernels and labels of the work that starts in a range, as far as the rows of the page tell. */
 async function countedIn(trace: Trace, range: Range): Promise<{ kernels: KernelRow[]; labels: LabelRow[] | Missing }> {
   const { findings } = trace;
   if (!findings || isMissing(findings)) throw new Error("The analyses have not answered yet.");
@@ -224,7 +227,7 @@ async function countedIn(trace: Trace, range: Range): Promise<{ kernels: KernelR
   return { kernels, labels: rows };
 }
 
-/** For each name of a label the rows of its table that its work belongs to: its own and those around it. */
+/** Returns, for each label, the rows of the label table that its work counts for: its own row and those of the enclosing labels. */
 function ancestors({ labels, label_names }: Findings): { name: number; rows: number[] }[] {
   const around: number[] = [];
   return (labels ?? []).flatMap(({ depth }, row) => {

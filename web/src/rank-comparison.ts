@@ -1,5 +1,4 @@
-// What the ranks of a program are together: their comparison, in a panel, in the verdict and between their timelines. Ranks may be inside of one
-// trace too, each a device.
+// Compares the ranks of a program in a panel, in the verdict and between their timelines. Ranks are traces of their own, or devices of one trace.
 
 import { CollectiveWaits } from "./collective-waits.ts";
 import { isMissing } from "./data/missing.ts";
@@ -15,10 +14,10 @@ import type { ShownTraces } from "./shown-traces.ts";
 import type { TimelineStack } from "./timeline-stack.ts";
 
 export interface RankComparisonCallbacks {
-  /** Puts the trace of this name first. */
+  /** Shows the trace of this name first. */
   choose: (name: string) => void;
   stopComparing: () => void;
-  /** The verdict is another. */
+  /** Called when the verdict has changed. */
   changed: () => void;
 }
 
@@ -41,22 +40,22 @@ export class RankComparison {
     for (const view of timelineStack.views) view.onChange((change) => (change === "range" || change === "data") && this.collectiveWaits.draw());
   }
 
-  /** The ranks are devices of one trace, whose verdict is that of all. */
+  /** Whether the ranks are devices of one trace, whose verdict covers all of them. */
   private get inside(): boolean {
     return this.traces.length === 1;
   }
 
-  /** Whether there may be ranks. */
+  /** Whether an overview may have ranks. */
   static in(overview: Overview): boolean {
     const [first] = overview.traces;
     return overview.together !== null || (overview.traces.length === 1 && (first.manifest.devices ?? []).length > 1);
   }
 
-  /** Asks how the ranks compare. */
+  /** Requests the comparison of the ranks. */
   async ask(): Promise<void> {
     const isLatest = this.asked.begin();
-    // Analysing all of them would disturb the program that is recorded.
-    if (this.traces.some(({ overview }) => overview.live)) return this.panel.show({ missing: "The ranks are compared when the recording is complete." });
+    // Analysing all ranks would disturb the program that is recorded.
+    if (this.traces.some(({ overview }) => overview.live)) return this.panel.show({ missing: "The ranks are compared once recording has ended." });
     try {
       const found = await this.source.ranks();
       if (!isLatest()) return;

@@ -1,10 +1,10 @@
-// The work, or the calls, that the search finds, in order of time, across queues and threads.
+// Walks through the work or calls that match the search, in order of time across queues and threads.
 
 import type { FoundEvents, Appearance } from "./appearance.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import type { EventPlace } from "./view.ts";
 
-/** What is found of a lane. */
+/** The matches in one lane. */
 export interface HitLane {
   track: Track;
   lane: number;
@@ -21,7 +21,7 @@ export function hitLanes(trace: Trace, appearance: Appearance, kind: Track["kind
   );
 }
 
-/** Hits of a lane before an event that starts at `start_ns` in lane number `at`; what starts at once is in the order of lanes. */
+/** Counts the matches of a lane before an event that starts at `start_ns` in lane number `at`. Events with equal starts are in the order of lanes. */
 function before(hit: HitLane, number: number, start_ns: number, at: number): number {
   const { lane } = hit.found;
   let count = lane.startingBefore(start_ns);
@@ -29,7 +29,7 @@ function before(hit: HitLane, number: number, start_ns: number, at: number): num
   return count;
 }
 
-/** Where an event is among the hits, from 1; `null` where it is none. */
+/** Returns the number of an event among the matches, from 1; `null` where the event is none of them. */
 export function hitNumber(lanes: readonly HitLane[], event: EventPlace | null): number | null {
   if (!event) return null;
   const at = lanes.findIndex((hit) => hit.track === event.track && hit.lane === event.lane);
@@ -41,7 +41,7 @@ export function hitNumber(lanes: readonly HitLane[], event: EventPlace | null): 
   return 1 + lanes.reduce((sum, hit, number) => sum + before(hit, number, start_ns, at), 0);
 }
 
-/** The hit after or before an event, or else the first that does not begin left of what is seen, or the last that does; after the last comes the first. */
+/** Returns the match after or before an event. Without an event, this is the first match from the left edge on, or the last before it. The search wraps around. */
 export function nextHit(lanes: readonly HitLane[], event: EventPlace | null, left_ns: number, forward: boolean): EventPlace | null {
   const start_ns = event ? event.track.lanes[event.lane].start_ns[event.index] : left_ns;
   const at = event ? lanes.findIndex((hit) => hit.track === event.track && hit.lane === event.lane) : 0;
@@ -51,7 +51,7 @@ export function nextHit(lanes: readonly HitLane[], event: EventPlace | null, lef
       const index = indexOf(hit, number);
       if (index < 0 || index >= hit.found.lane.count) return;
       const start_ns = hit.found.lane.start_ns[index];
-      // What starts at once: forward the first lane, backward the last.
+      // Of equal starts, take the first lane forward and the last lane backward.
       if (!best || (forward ? start_ns < best.start_ns : start_ns >= best.start_ns)) best = { place: { track: hit.track, lane: hit.lane, index: hit.found.place[index] }, start_ns };
     });
     return (best as { place: EventPlace } | null)?.place ?? null;
@@ -59,7 +59,7 @@ export function nextHit(lanes: readonly HitLane[], event: EventPlace | null, lef
   const next = pick((hit, number) => {
     const earlier = before(hit, number, start_ns, at);
     if (!forward) return earlier - 1;
-    // The event itself is not after itself.
+    // The event does not follow itself.
     const own = number === at && event !== null && hit.found.lane.start_ns[earlier] === start_ns;
     return earlier + (own ? 1 : 0);
   });

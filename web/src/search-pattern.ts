@@ -1,10 +1,10 @@
-// Search with regular expressions over texts.
+// Turns what the reader types into a pattern that texts are matched against.
 
 import { errorMessage } from "./error-message.ts";
 
 export type Pattern = { matches: (text: string) => boolean } | { problem: string } | null;
 
-/** The pattern of what was typed: a regular expression, case ignored unless a capital is in it. `null` for nothing. */
+/** Parses a regular expression. It ignores case unless it has a capital letter. Returns `null` for an empty text. */
 export function pattern(typed: string): Pattern {
   if (typed === "") return null;
   try {
@@ -19,12 +19,12 @@ function reason(error: unknown): string {
   return `This is not a regular expression: ${errorMessage(error).replace(/^Invalid regular expression: /, "")}`;
 }
 
-/** For each text whether it matches. */
+/** Returns 1 for each text that matches, and 0 for the others. */
 export function marks(texts: readonly string[], matches: (text: string) => boolean): Uint8Array {
   return Uint8Array.from(texts, (text) => (matches(text) ? 1 : 0));
 }
 
-/** The pattern of a text as it stands. */
+/** Returns a regular expression that matches exactly this text. */
 export function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }

@@ -1,4 +1,4 @@
-// What the search finds, as a list below its box: kernels, labels, work, calls, gaps, tracks, notes, code.
+// Lists the matches of the search below its box: kernels, labels, work, calls, gaps, tracks, notes and code.
 
 import type { Appearance } from "./appearance.ts";
 import type { Gap } from "./data/gaps.ts";
@@ -16,19 +16,19 @@ import type { Arrangement } from "./timeline/arrangement.ts";
 import { trackNames } from "./timeline/track-names.ts";
 import { type EventPlace, eventRange, type View } from "./view.ts";
 
-/** Of each kind so many are listed. */
+/** The most matches of each kind that are listed. */
 const MAX_LISTED = 5;
-/** Tracks of at most so many rows are loaded to look in them. */
+/** The largest track, in rows, that is loaded only to search it. */
 const MAX_LOADED_ROWS = 100_000;
 
 export interface SearchResultsCallbacks {
   event: (event: EventPlace) => void;
   gap: (gap: Gap) => void;
-  /** Searches for one thing alone. */
+  /** Replaces the search. */
   search: (text: string) => void;
   track: (id: string) => void;
   code: () => void;
-  /** Loads tracks, to look in them too. */
+  /** Loads tracks, so that they are searched, too. */
   want: (tracks: Track[]) => void;
 }
 
@@ -42,13 +42,13 @@ interface SearchResult {
 interface ResultKind {
   name: string;
   count: number;
-  /** What the count leaves out. */
+  /** A restriction of the count, shown after it. */
   but?: string;
   results: SearchResult[];
 }
 
 export class SearchResults {
-  readonly element = h("div", { class: "results", role: "region", tabindex: "-1", "aria-label": "What the search finds", hidden: true, onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
+  readonly element = h("div", { class: "results", role: "region", tabindex: "-1", "aria-label": "Search results", hidden: true, onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   private open = false;
 
   constructor(
@@ -81,7 +81,7 @@ export class SearchResults {
     this.renew();
   }
 
-  /** What is searched for has changed, or what there is to be found. */
+  /** Lists the matches anew. */
   renew(): void {
     this.element.hidden = !this.open || !this.appearance.searching;
     if (this.element.hidden) return fill(this.element);
@@ -89,7 +89,7 @@ export class SearchResults {
     const kinds = this.found().filter(({ count, but }) => count > 0 || but !== undefined);
     fill(
       this.element,
-      kinds.length === 0 ? h("p", { class: "note" }, "Nothing is found.") : null,
+      kinds.length === 0 ? h("p", { class: "note" }, "No matches.") : null,
       kinds.map(({ name, count: all, but, results }) => [
         h("h3", { "data-kind": name, "data-count": all }, name, h("span", { class: "note" }, ` ${count(all)}${but ?? ""}${results.length < all ? `, ${count(results.length)} listed` : ""}`)),
         h("ul", {}, results.map((result) => h("li", {}, this.button(result)))),
@@ -146,7 +146,7 @@ export class SearchResults {
     ];
   }
 
-  /** Events that are found, from the one that is picked on, or else from the left edge. */
+  /** Lists matching events from the picked one on, or else from the left edge. */
   private events(name: string, trace: Trace, kind: "work" | "calls"): ResultKind {
     const lanes = hitLanes(trace, this.appearance, kind);
     const all = lanes.reduce((sum, { found }) => sum + found.lane.count, 0);

@@ -1,4 +1,4 @@
-// The search of the page: what is typed or picked, what it finds, and going through that.
+// The search of the page: takes what is typed or picked, updates the page, and steps through the matches.
 
 import type { Appearance } from "./appearance.ts";
 import { LatestRequest } from "./latest-request.ts";
@@ -8,18 +8,18 @@ import { count, plural } from "./time/format.ts";
 import { NOTHING_FOUND } from "./topbar.ts";
 import type { View } from "./view.ts";
 
-/** Somebody who types is waited for. */
+/** How long typing must pause before the search runs. */
 const REST_MS = 120;
 
 export interface SearchCallbacks {
   view: View;
-  /** The box in which it is typed, and what is said beside it. */
+  /** The search box, and the message beside it. */
   box: { input: HTMLInputElement; searched: (problem: string, found: string) => void };
-  /** What it finds has changed. */
+  /** Called when the matches have changed. */
   changed: () => void;
-  /** Work that is found on all timelines. */
+  /** Counts the matching work on all timelines. */
   events: () => number;
-  /** Goes to the next that is found, or the one before. */
+  /** Goes to the next or the previous match. */
   go: (forward: boolean) => void;
 }
 
@@ -27,7 +27,7 @@ export class Search {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly told = new LatestRequest();
   private done = "";
-  /** What was picked in a table or the like instead of typed. */
+  /** The text that was picked in a table instead of typed. */
   private picked: string | null = null;
 
   constructor(
@@ -35,17 +35,17 @@ export class Search {
     private readonly callbacks: SearchCallbacks,
   ) {}
 
-  /** Whether tables show only what it finds. Where it was picked in one, they stay as they are, so that something else can be picked. */
+  /** Whether tables show only matches. Where the text was picked in a table, they show all rows, so that another can be picked. */
   get filters(): boolean {
     return this.appearance.searching && this.picked === null;
   }
 
-  /** What is searched for. */
+  /** The text of the search. */
   get text(): string {
     return this.done;
   }
 
-  /** Searches for what is picked; picked again, or with any other search, that ends. */
+  /** Searches for a picked text, or clears the search if the same text is picked again. */
   pick(text: string): void {
     const again = this.picked === text;
     this.for(again ? "" : text);
@@ -70,7 +70,7 @@ export class Search {
     this.tell();
   }
 
-  /** Goes to the next that is found, or the one before; what was typed just now is looked for first. */
+  /** Goes to the next or the previous match; a text that was typed just now is searched for first. */
   step(forward: boolean): void {
     clearTimeout(this.timer);
     const { value } = this.callbacks.box.input;
@@ -78,7 +78,7 @@ export class Search {
     if (this.appearance.searching) this.callbacks.go(forward);
   }
 
-  /** Says how much is found by now, if anything is searched for. The timeline counts while it draws. */
+  /** Shows the number of matches, two frames later because the timelines count while they draw. */
   tell(): void {
     if (!this.appearance.searching) return;
     const isLatest = this.told.begin();

@@ -1,19 +1,19 @@
-// The traces of one program's ranks: which one the panels are about, and which are shown beside it.
+// Chooses which trace of a program with ranks the panels are about, and which traces are shown beside it.
 
 import type { Overview } from "./data/overview.ts";
 import type { Trace } from "./data/trace.ts";
 import { h } from "./dom.ts";
 
-/** The part of the address that says which trace comes first, by its name. */
+/** The parameter of the address that names the first trace. */
 const FIRST_PARAMETER = "first";
 
 export interface ShownTraces {
   first: Trace;
-  /** Traces of the same program and clock, in order. */
+  /** The other traces of the same program and clock, by rank. */
   beside: Trace[];
 }
 
-/** Which traces are shown: of a program with ranks all that have anything, by rank; of others the first. */
+/** Returns the traces to show: of a program with ranks all that have tracks, by rank; otherwise the first one. */
 export function shownTraces(overview: Overview, traces: readonly Trace[], search: string): ShownTraces {
   if (!overview.together) return { first: traces[0], beside: [] };
   const rank = (trace: Trace): number => trace.overview.manifest.rank?.rank ?? Infinity;
@@ -23,7 +23,7 @@ export function shownTraces(overview: Overview, traces: readonly Trace[], search
   return { first, beside: filled.filter((trace) => trace !== first) };
 }
 
-/** Puts the trace of this name first: the page begins anew. */
+/** Reloads the page with the trace of this name first; what is picked or compared is left behind, because it belongs to another trace. */
 export function chooseFirst(name: string, leaving: () => void): void {
   leaving();
   const parts = new URLSearchParams(location.hash.slice(1));
@@ -31,7 +31,7 @@ export function chooseFirst(name: string, leaving: () => void): void {
   location.assign(`?${new URLSearchParams({ [FIRST_PARAMETER]: name })}#${parts}`);
 }
 
-/** Chooses which trace comes first; `leaving` puts into the address what is shown. What is selected in another is left behind; the visible time, the search and the panel stay. */
+/** Makes the control that chooses the first trace; null where there is only one. `leaving` writes the state into the address before the page is reloaded. */
 export function rankChoice({ first, beside }: ShownTraces, leaving: () => void): HTMLElement | null {
   if (beside.length === 0) return null;
   const names = [first, ...beside].map((trace) => trace.overview.name).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));

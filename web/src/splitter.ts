@@ -1,11 +1,10 @@
-// The line between timeline and panels, which can be moved.
+// The movable line between the timelines and the panels.
 
 import { h } from "./dom.ts";
 
-/** Pixels. */
 const MIN_HEIGHT_PX = 80;
 
-/** A line that sets the height of what is `below` it. */
+/** Makes a line that sets the height of the element below it. */
 export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
   const say = (): void => line.setAttribute("aria-valuenow", String(below.offsetHeight));
   const set = (pixels: number): void => {

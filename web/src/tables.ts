@@ -1,4 +1,4 @@
-// The tables of gaps, kernels, their limits and labels: of the whole recording, or of what the search finds and the selected range has.
+// Fills the tables of gaps, kernels, limits and labels: for the whole trace, or restricted to the search and the selected range.
 
 import type { Appearance } from "./appearance.ts";
 import type { LabelRow } from "./data/findings.ts";
@@ -16,7 +16,7 @@ import type { Search } from "./search.ts";
 import type { View } from "./view.ts";
 
 const COUNTING = "Looking at the selected range…";
-const WHOLE_TRACE_LIMITS = "Limits are of the whole recording: a file has none of a range, `gapscope view` has.";
+const WHOLE_TRACE_LIMITS = "These limits are those of the whole trace. A saved page has none for a range; `gapscope view` does.";
 
 export class Tables {
   private scheduled = 0;
@@ -25,11 +25,11 @@ export class Tables {
     private readonly view: View,
     private readonly appearance: Appearance,
     private readonly parts: { gaps: GapsPanel; kernels: Table<NamedKernel>; limits: LimitsPanel; labels: Table<LabelRow & { order: number }>; narrowed: ActiveFilters; rangeAnalysis: RangeAnalysis; search: Search },
-    /** What is said until the analyses have answered. */
+    /** Returns the message that is shown until the findings are there. */
     private readonly coming: () => string,
   ) {
     parts.rangeAnalysis.onChange(() => {
-      // Once a frame is enough while the range is dragged.
+      // While the range is dragged, one update per frame is enough.
       this.scheduled ||= requestAnimationFrame(() => {
         this.scheduled = 0;
         this.show();
@@ -46,7 +46,7 @@ export class Tables {
     narrowed.show({ range: selection, search: search.filters ? search.text : null });
     gaps.narrow({ range: selection, causes: selection && ranged(rangeAnalysis.gaps), finds });
     gaps.show(findings, coming);
-    const none = (what: string): string | null => (finds ? `The search finds no ${what}${selection ? " in the selected range" : ""}.` : selection ? `No work of a ${what} starts in the selected range.` : null);
+    const none = (what: string): string | null => (finds ? `The search finds no ${what}${selection ? " in the selected range" : ""}.` : selection ? `No ${what} has work that starts in the selected range.` : null);
     const found = <Row>(rows: Loadable<Row[]>, text: (row: Row) => string): Loadable<Row[]> =>
       rows.state === "there" && finds ? { state: "there", value: rows.value.filter((row) => finds(text(row))) } : rows;
     const here = <Row>(rows: Row[] | Missing | null, named: (rows: Row[]) => Row[]): Loadable<Row[]> => {
@@ -68,7 +68,7 @@ function ranged<T>(answer: T | Missing | null): Loadable<T> {
   return isMissing(answer) ? { state: "missing", says: answer.missing } : { state: "there", value: answer };
 }
 
-/** Kernels of a range with the names that their work is drawn with. */
+/** Adds to the kernels of a range the keys by which their work is coloured. */
 function keyed(rows: Loadable<KernelRow[]>, { findings }: Trace): Loadable<NamedKernel[]> {
   if (rows.state !== "there") return rows;
   const keys = new Map((findings && !isMissing(findings) ? (namedKernels(findings) ?? []) : []).map(({ name, key }) => [name, key]));

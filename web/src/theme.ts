@@ -1,4 +1,4 @@
-// Light or dark: as this reader chose before, else as the system has it.
+// The colour theme: the reader's stored choice, or else that of the system.
 
 import type { Theme } from "./draw/palette.ts";
 
@@ -9,7 +9,7 @@ export function storedTheme(): Theme {
   try {
     stored = localStorage.getItem(STORAGE_KEY);
   } catch {
-    // A file may have no storage.
+    // A saved page may have no storage.
   }
   if (stored === "light" || stored === "dark") return stored;
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
@@ -19,6 +19,6 @@ export function keepTheme(theme: Theme): void {
   try {
     localStorage.setItem(STORAGE_KEY, theme);
   } catch {
-    // It holds until the page is closed.
+    // Without storage the choice lasts until the page is closed.
   }
 }

@@ -1,4 +1,4 @@
-// The timelines on the page: one, or two under each other that are compared.
+// The timelines on the page: the main one with those of other ranks below it, or the two of a comparison.
 
 import type { Appearance } from "./appearance.ts";
 import type { Side } from "./comparison-sides.ts";
@@ -11,14 +11,14 @@ import { length, type Range } from "./time/range.ts";
 import { Timeline } from "./timeline/timeline.ts";
 import { View } from "./view.ts";
 
-/** Tracks of a comparison, and of other ranks: what the devices did, and why not. */
+/** The kinds of tracks that are shown in a comparison and for other ranks. */
 const COMPARED_KINDS = ["work", "gaps", "labels"];
 const SECOND_INSTANCE = 1;
 
 export class TimelineStack {
   readonly element = h("div", { class: "timeline-stack" });
   readonly main: Timeline;
-  /** Below it: traces of the same program and clock. */
+  /** The timelines below the main one: traces of the same program and clock. */
   private readonly others: Timeline[];
   private pair: [Timeline, Timeline] | null = null;
   private sides: { before: Side; after: Side; stretches: [Range[], Range[]]; at: number } | null = null;
@@ -30,7 +30,7 @@ export class TimelineStack {
     private readonly appearance: Appearance,
     private readonly wanted: (tracks: Track[], view: View) => void,
     private readonly instances: (shown: number, of_all: number) => void,
-    /** Views of a comparison that were made. */
+    /** Called with each view that is made for a comparison. */
     private readonly made: (view: View) => void,
     beside: readonly Trace[],
   ) {
@@ -64,7 +64,7 @@ export class TimelineStack {
     return this.pair !== null;
   }
 
-  /** Views of all timelines, those too that are hidden now. */
+  /** The views of all timelines, hidden ones included. */
   get views(): View[] {
     return [this.main, ...this.others, ...(this.pair ?? [])].map((timeline) => timeline.view);
   }
@@ -77,18 +77,21 @@ export class TimelineStack {
     for (const timeline of [this.main, ...this.others, ...(this.pair ?? [])]) timeline.renew();
   }
 
-  /** Puts two sides under each other, if that is still `wanted` when it is known where they start. The second instance is shown first: the one before may be warming up. */
+  /**
+   * Aligns two sides below each other, if that is still `wanted` when their ranges are known. The second instance is shown first, because the first may
+   * be a warm-up.
+   */
   async compare(before: Side, after: Side, wanted: () => boolean, instance = SECOND_INSTANCE): Promise<void> {
     const [first, second] = [this.traces[before.trace], this.traces[after.trace]];
     if (!first || !second) throw new Error("One of the traces of this comparison is not open.");
     const found: [Range[], Range[]] = [await stretches(this.source, first, before), await stretches(this.source, second, after)];
     if (!wanted()) return;
-    if (found[0].length === 0 || found[1].length === 0) throw new Error("One side has no times, so that it cannot be put under the other.");
+    if (found[0].length === 0 || found[1].length === 0) throw new Error("One side has no times, so the two cannot be aligned.");
     this.sides = { before, after, stretches: found, at: Math.min(instance, found[0].length - 1, found[1].length - 1) };
     this.showPair();
   }
 
-  /** The next or previous instance of the labels on both sides. */
+  /** Shows the next or the previous instance of the labels on both sides. */
   step(by: number): void {
     if (!this.sides) return;
     const most = Math.min(this.sides.stretches[0].length, this.sides.stretches[1].length);
@@ -127,7 +130,7 @@ export class TimelineStack {
     this.instances(sides.at, most);
   }
 
-  /** What is picked in a view that goes, or is hidden, is not shown beside it any more. */
+  /** Clears the events that are picked in views that are about to be hidden, so that their details go, too. */
   private releaseEvents(): void {
     for (const { view } of this.timelines) if (view.event) view.pick(null);
   }
@@ -150,7 +153,7 @@ export class TimelineStack {
   }
 }
 
-/** One event is picked at a time: the others let go of theirs. */
+/** Clears the picked events of the other views when one is picked. */
 function pickOne(views: readonly View[]): void {
   for (const view of views) {
     view.onChange((change) => {

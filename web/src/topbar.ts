@@ -1,4 +1,4 @@
-// The bar at the top: search, colouring, theme, link.
+// The bar at the top of the page: search, colouring, theme and link.
 
 import { fill, h } from "./dom.ts";
 import type { Colouring } from "./view-state.ts";
@@ -7,7 +7,7 @@ export const NOTHING_FOUND = "nothing found";
 
 export interface TopbarCallbacks {
   search: (text: string) => void;
-  /** Goes to the next that is found, or to the one before. */
+  /** Goes to the next or the previous match. */
   step: (forward: boolean) => void;
   colour: (by: Colouring) => void;
   theme: () => void;
@@ -16,7 +16,7 @@ export interface TopbarCallbacks {
 }
 
 export class Topbar {
-  /** What is found, below the box. */
+  /** The place of the search results, below the box. */
   readonly found = h("span", { class: "found-list" });
   private readonly through: HTMLElement;
   readonly element: HTMLElement;
@@ -30,7 +30,7 @@ export class Topbar {
       type: "search",
       placeholder: "Search kernels, labels and code",
       "aria-label": "Search kernels, labels and code with a regular expression",
-      title: "Enter: the next that is found; Shift + Enter: the one before",
+      title: "Enter: next match; Shift + Enter: previous match",
       spellcheck: "false",
       autocomplete: "off",
       oninput: () => callbacks.search(this.input.value),
@@ -38,8 +38,8 @@ export class Topbar {
     this.through = h(
       "span",
       { class: "match-buttons", hidden: true },
-      h("button", { type: "button", class: "icon", title: "Shift + Enter", "aria-label": "The one before that is found", onclick: () => callbacks.step(false) }, "‹"),
-      h("button", { type: "button", class: "icon", title: "Enter", "aria-label": "The next that is found", onclick: () => callbacks.step(true) }, "›"),
+      h("button", { type: "button", class: "icon", title: "Shift + Enter", "aria-label": "Previous match", onclick: () => callbacks.step(false) }, "‹"),
+      h("button", { type: "button", class: "icon", title: "Enter", "aria-label": "Next match", onclick: () => callbacks.step(true) }, "›"),
     );
     const colourings: Colouring[] = ["kernel", "label", "cause"];
     this.choices = colourings.map((by) => h("button", { type: "button", role: "radio", "data-colouring": by, onclick: () => callbacks.colour(by) }, by));

@@ -1,4 +1,4 @@
-// The state of a view in the address, so that a link shows another person the same: everything after `#`.
+// The state of a view as the part of an address after `#`, so that a link shows another person the same.
 
 import type { Range } from "./time/range.ts";
 import type { ArrangementText } from "./timeline/arrangement.ts";
@@ -6,25 +6,25 @@ import type { ArrangementText } from "./timeline/arrangement.ts";
 export type Colouring = "kernel" | "label" | "cause";
 export type PanelName = "gaps" | "ranks" | "code" | "kernels" | "limits" | "labels" | "dependencies" | "graph" | "compare" | "sql" | "notes" | "about";
 
-/** What a link carries. Absent: as when the page is opened. */
+/** The state in a link. Absent fields are as when the page is opened. */
 export interface ViewState {
   range?: Range;
   selection?: Range;
-  /** The selected event by its table and row. */
+  /** The table and row of the selected event. */
   event?: { table: string; row: number };
   search?: string;
-  /** What is asked in the panel of SQL. */
+  /** The query in the SQL panel. */
   sql?: string;
   colouring?: Colouring;
   panel?: PanelName;
-  /** How the tracks are arranged. */
+  /** The arrangement of the tracks. */
   arranged?: ArrangementText;
-  /** The cause of the gaps that are listed. */
+  /** The cause that the list of gaps is restricted to. */
   cause?: string;
-  /** Of the code of idle time: the cause and the label that it is of. */
+  /** The cause and the label that the code of idle time is restricted to. */
   code_cause?: string;
   code_label?: string;
-  /** Two labels, or two ranges, that are compared, and which of their instances is shown where that is not as at first. */
+  /** The two sides of a comparison, and the instance that is shown where it is not the first choice. */
   compare?: { before: string; after: string; instance?: number };
 }
 
@@ -43,7 +43,7 @@ function readRange(text: string | null): Range | undefined {
   return range.from_ns < range.to_ns && Number.isFinite(range.to_ns) ? range : undefined;
 }
 
-/** The state as the part of an address after `#`. */
+/** Writes the state as the part of an address after `#`. */
 export function writeViewState(state: ViewState): string {
   const parts = new URLSearchParams();
   if (state.range) parts.set("t", writtenRange(state.range));
@@ -68,7 +68,7 @@ export function writeViewState(state: ViewState): string {
   return parts.toString();
 }
 
-/** The state of such a text. What it does not understand it leaves out. */
+/** Reads the state from the part of an address after `#`, and ignores whatever is not valid. */
 export function readViewState(hash: string): ViewState {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
   const state: ViewState = {};

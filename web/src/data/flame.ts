@@ -1,16 +1,16 @@
-// The tree of a flame graph: which frames called which, with the idle time of each.
+// Builds the tree of a flame graph from samples in idle time, and lays it out.
 
 import type { IdleFilter, Code, IdleSamples } from "./code.ts";
 
 export interface FlameNode {
-  /** Number of the frame; -1: all of it. */
+  /** The number of the frame; -1 for the root. */
   frame: number;
   total_ns: number;
   samples: number;
   children: FlameNode[];
 }
 
-/** The tree of what is asked for, the outermost frames first; children are the greatest first. Frames of others that all stacks begin with are left out. */
+/** Builds the tree of the samples that pass a filter, outermost frames first and the greatest children first. Frames that run the program, but are not part of it, are left out. */
 export function flame(idle: IdleSamples, asked: IdleFilter): FlameNode {
   const { code } = idle;
   const root: FlameNode = { frame: -1, total_ns: 0, samples: 0, children: [] };
@@ -39,7 +39,7 @@ export function flame(idle: IdleSamples, asked: IdleFilter): FlameNode {
   return { ...root, children: withoutRunners(root, code) };
 }
 
-/** A program may be run by some module of Python: those frames say nothing of its code. */
+/** Skips the outermost frames while they are common to all samples and not the program's own, such as those of a Python module that runs a program. */
 function withoutRunners(root: FlameNode, code: Code): FlameNode[] {
   let { children } = root;
   while (children.length === 1 && children[0].samples === root.samples && !code.header.frames[children[0].frame].own && children[0].children.length > 0) ({ children } = children[0]);
@@ -50,18 +50,18 @@ function hasOwn(nodes: readonly FlameNode[], code: Code): boolean {
   return nodes.some((node) => code.header.frames[node.frame].own);
 }
 
-/** A node as it is drawn: where, as shares of the width, and how deep. */
+/** The place of a node: left edge and width as shares of the whole width, and depth. */
 export interface PlacedFrame {
   node: FlameNode;
   from: number;
   width: number;
   depth: number;
   parent: PlacedFrame | null;
-  /** It is around what is zoomed to. */
+  /** Whether the node encloses the one that is zoomed to. */
   around: boolean;
 }
 
-/** Places the nodes of a tree, with `zoomed` as wide as all; those narrower than `least` are left out. */
+/** Places the nodes of a tree, with `zoomed` as wide as the drawing. Nodes narrower than `least` are left out. */
 export function placed(root: FlameNode, zoomed: FlameNode, least: number): PlacedFrame[] {
   const found: PlacedFrame[] = [];
   const path = pathTo(root, zoomed) ?? [root];

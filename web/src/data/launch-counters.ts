@@ -1,4 +1,4 @@
-// Counters of one dispatch: only where at least two whole samples lie in it, and nothing ran beside it.
+// The counters of one dispatch, if at least two whole samples lie in it and no other work ran beside it.
 
 import type { CounterStatistics } from "./counter.ts";
 import type { Place, Trace, Track } from "./trace.ts";
@@ -11,7 +11,7 @@ export interface LaunchCounter {
 
 const MIN_SAMPLES = 2;
 
-/** Of the counters with these names that are loaded. Empty where it is not known that the dispatch ran alone. */
+/** Returns the loaded counters with these names. The list is empty where it is not known that the dispatch ran alone. */
 export function launchCounters(trace: Trace, track: Track, place: Place, names: ReadonlySet<string>): LaunchCounter[] {
   const lane = track.lanes[place.lane];
   const range = { from_ns: lane.start_ns[place.index], to_ns: lane.end_ns(place.index) };

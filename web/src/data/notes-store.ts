@@ -6,11 +6,11 @@ import type { Note, NotesAnswer } from "./notes.ts";
 import type { DataSource } from "./source.ts";
 
 export class NotesStore {
-  /** In order of time. */
+  /** All notes, in order of time. */
   all: readonly Note[] = [];
-  /** Why none can be written; null where they can. */
-  unwritable: string | null = "The notes have not come yet.";
-  /** Why they could not be had, or the last change was not kept. */
+  /** Why notes cannot be written; null where they can. */
+  unwritable: string | null = "The notes are still loading.";
+  /** Why the notes could not be loaded or saved; empty otherwise. */
   problem = "";
   private revision = "";
   private readonly listeners: (() => void)[] = [];
@@ -39,7 +39,7 @@ export class NotesStore {
     this.take(await this.source.notes(this.trace).catch((error: unknown) => ({ missing: errorMessage(error) })));
   }
 
-  /** Adds a note, or puts it in the place of another. */
+  /** Adds a note, or replaces another with it. */
   save(note: Note, instead: Note | null): Promise<boolean> {
     return this.replace([...this.all.filter((one) => one !== instead), note]);
   }
@@ -48,7 +48,7 @@ export class NotesStore {
     return this.replace(this.all.filter((one) => one !== note));
   }
 
-  /** What was changed elsewhere meanwhile is shown instead, and nothing is written over. */
+  /** Saves all notes. If they were changed elsewhere meanwhile, it loads those instead and overwrites nothing. */
   private async replace(notes: readonly Note[]): Promise<boolean> {
     try {
       const answer = await this.source.replaceNotes(this.trace, { revision: this.revision, notes: inOrder(notes) });

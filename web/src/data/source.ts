@@ -1,5 +1,5 @@
-// Where the page's data comes from: the server of `gapscope view`, or the file that it is in. What can be asked, and the shapes of the answers, are
-// those of `crates/view/PROTOCOL.md`.
+// Requests the page's data from the server of `gapscope view`, or from the saved page itself. `crates/view/PROTOCOL.md` describes the questions and
+// the answers.
 
 import type { Range } from "../time/range.ts";
 import type { Comparison, Instances } from "./comparison.ts";
@@ -19,40 +19,40 @@ export interface Strings {
   strings: string[];
 }
 
-/** Something that gives answers by their key. */
+/** A source of answers by key. */
 export interface Answers {
   /** True for a file, which has fewer answers than a server. */
   readonly file: boolean;
-  /** Rows of a table that one answer has. */
+  /** The number of table rows in one answer. */
   readonly rowsInAnswer: number;
-  /** `signal` ends the wait, and with it what a server does for the answer. */
+  /** Gets an answer. `signal` ends the wait, and with it the server's work. */
   bytes(key: string, query?: Record<string, string | number>, signal?: AbortSignal): Promise<ArrayBuffer>;
-  /** Replaces what there is under a key; a file is not changed. */
+  /** Replaces the value of a key; a saved page cannot be changed. */
   put?(key: string, value: unknown): Promise<ArrayBuffer>;
 }
 
-/** Why an answer is not there, in a sentence for the reader. */
+/** An answer is not available; the message is a sentence for the reader. */
 export class Unanswered extends Error {}
 
-/** The answer would be of another edition of the trace than the page has. */
+/** The answer would be about another edition of the trace than the page has. */
 export class Outdated extends Unanswered {}
 
-/** The server's status for that. */
+/** The server's status for an outdated edition. */
 const CONFLICT = 409;
 
-/** What can be asked. */
+/** All questions that the page asks. */
 export class DataSource {
   private readonly blocks = new Map<string, Promise<Row[]>>();
-  /** Of traces that are recorded: the edition that the page has. Answers of another are refused. */
+  /** The edition that the page has of each live trace. Answers of another edition are refused. */
   private readonly editions = new Map<number, number>();
   constructor(private readonly answers: Answers) {}
 
-  /** Asks from now on for answers of this edition of a trace only. */
+  /** Makes later questions about a trace ask for this edition only. */
   expect(trace: number, edition: number): void {
     this.editions.set(trace, edition);
   }
 
-  /** The key of something of a trace, and the query with the edition. */
+  /** Returns the key of an answer about a trace, and the query with the edition. */
   private request(trace: number, key: string, query: Record<string, string | number> = {}): [string, Record<string, string | number>] {
     const edition = this.editions.get(trace);
     return [`t/${trace}/${key}`, edition === undefined ? query : { edition, ...query }];
@@ -79,7 +79,7 @@ export class DataSource {
   track(trace: number, id: string, after: number): Promise<Frame> {
     return this.frame(...this.request(trace, `track/${id}`, { after }));
   }
-  /** What of a track is in a range: rows, or slices where they are too many. */
+  /** The part of a track in a range: rows, or slices where there are too many. */
   trackPart(trace: number, id: string, { from_ns, to_ns }: Range): Promise<Frame> {
     return this.frame(...this.request(trace, `track/${id}`, { from: Math.floor(from_ns), to: Math.ceil(to_ns) }));
   }
@@ -107,13 +107,13 @@ export class DataSource {
     let block = this.blocks.get(key);
     if (!block) this.blocks.set(key, (block = this.json<Row[]>(key)));
     const found = (await block)[row % each];
-    if (!found) throw new Unanswered(`This file has no row ${row} of ${table}.`);
+    if (!found) throw new Unanswered(`This saved page has no row ${row} of ${table}.`);
     return found;
   }
   dependencies(trace: number, table: string, row: number): Promise<Dependencies | Missing> {
     return this.json(...this.request(trace, `dependencies/${table}/${row}`));
   }
-  /** What depends on what in a part of a trace or of a capture. */
+  /** The dependencies in a part of a trace or of a capture. */
   allDependencies(trace: number, { from_ns, to_ns, first, around }: { from_ns?: number; to_ns?: number; first?: number; around?: string }): Promise<DependenciesAnswer | Missing> {
     return this.json(
       ...this.request(trace, "dependencies", {
@@ -140,7 +140,7 @@ export class DataSource {
   }
   /** Replaces all notes, unless they have been changed since `revision`. */
   async replaceNotes(trace: number, sent: { revision: string; notes: readonly Note[] }): Promise<NotesAnswer | Missing> {
-    if (!this.answers.put) throw new Unanswered("This file is not changed.");
+    if (!this.answers.put) throw new Unanswered("A saved page cannot be changed.");
     return JSON.parse(new TextDecoder().decode(await this.answers.put(`t/${trace}/notes`, sent))) as NotesAnswer | Missing;
   }
   compare(sides: Record<string, string | number>): Promise<Comparison> {
@@ -150,11 +150,11 @@ export class DataSource {
   ranks(): Promise<RankFindings | Missing> {
     return this.json("ranks");
   }
-  /** The rows that SQL has over all traces. */
+  /** The rows of an SQL query over all traces. */
   query(sql: string, signal?: AbortSignal): Promise<SqlAnswer> {
     return this.json("query", { sql }, signal);
   }
-  /** Queries that were asked before, the latest first. */
+  /** The queries that were run before, latest first. */
   queries(): Promise<{ queries: string[] }> {
     return this.json("queries");
   }
@@ -162,11 +162,11 @@ export class DataSource {
   async keepQuery(sql: string): Promise<void> {
     await this.answers.put?.("queries", sql);
   }
-  /** Keeps how the tracks of a trace are arranged. */
+  /** Keeps the arrangement of a trace's tracks. */
   async keepArrangement(trace: number, arranged: object): Promise<void> {
     await this.answers.put?.(`t/${trace}/arrangement`, arranged);
   }
-  /** Tables and saved queries. */
+  /** The tables and the saved queries. */
   catalogue(): Promise<Catalogue> {
     return this.json("catalogue");
   }
@@ -174,7 +174,7 @@ export class DataSource {
   rowWith(trace: number, table: string, values: Record<string, string>): Promise<{ row: number } | Missing> {
     return this.json(...this.request(trace, `row/${table}`, values));
   }
-  /** Waits until one of the traces has another generation than these, or a trace more is there. */
+  /** Waits until one of the traces has another generation than these, or there are more traces. */
   live(generations: readonly number[]): Promise<Live> {
     return this.json("live", { generations: generations.join(".") });
   }
@@ -188,7 +188,7 @@ export class ServerAnswers implements Answers {
   async bytes(key: string, query: Record<string, string | number> = {}, signal?: AbortSignal): Promise<ArrayBuffer> {
     const { answer, bytes } = await this.ask(key, query, signal && { signal });
     if (answer.ok) return bytes;
-    if (answer.status === CONFLICT) throw new Outdated("The recording was completed meanwhile.");
+    if (answer.status === CONFLICT) throw new Outdated("Recording has ended meanwhile.");
     throw refused(answer, bytes);
   }
 
