@@ -176,7 +176,7 @@ test("a trace without samples says how to get them, and asks for nothing", async
   await page.reload();
   await page.waitForSelector("#app[data-full-draw]");
   await page.getByRole("tab", { name: "Code" }).click();
-  expect(await page.locator(".code-panel").innerText()).toContain("No samples: record with stacks.");
+  expect(await page.locator(".code-panel").innerText()).toContain("The trace has no samples of stacks.");
   expect(asked.filter((url) => url.includes("/code"))).toEqual([]);
   expect(await page.locator(".track-name.kind-samples").count()).toBe(0);
 });

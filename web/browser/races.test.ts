@@ -94,8 +94,8 @@ test("a search tells of the gaps that the analyses find later", async () => {
   await page.waitForSelector("#app[data-full-draw]");
   const box = page.getByRole("searchbox", { name: /regular expression/ });
   await box.fill("launch latency");
-  const results = page.getByRole("region", { name: "What the search finds" });
-  await expect.poll(() => results.innerText()).toContain("Nothing is found");
+  const results = page.getByRole("region", { name: "Search results" });
+  await expect.poll(() => results.innerText()).toContain("No matches.");
   await answer();
   await expect.poll(() => results.innerText()).toMatch(/Gaps/);
 });
@@ -339,5 +339,5 @@ test("that figures of a range cannot be had is said", async () => {
   await page.locator("canvas.tracks").focus();
   await page.keyboard.press("r");
   await expect.poll(() => page.locator(".selection-panel").innerText()).toContain("It was made to fail.");
-  expect(await page.locator(".selection-panel").innerText()).not.toContain("Asking for");
+  expect(await page.locator(".selection-panel").innerText()).not.toContain("Loading");
 });

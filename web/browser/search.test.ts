@@ -34,7 +34,7 @@ async function open(hash = "", url = viewer.url): Promise<Opened["page"]> {
   return opened.page;
 }
 
-const results = (page: Opened["page"]) => page.getByRole("region", { name: "What the search finds" });
+const results = (page: Opened["page"]) => page.getByRole("region", { name: "Search results" });
 const rows = (page: Opened["page"]) => page.locator(".tab-body .table").first().getAttribute("data-rows");
 const kinds = (page: Opened["page"]) => results(page).locator("[data-kind]").evaluateAll((heads) => heads.map((head) => `${(head as HTMLElement).dataset.kind} ${(head as HTMLElement).dataset.count}`));
 
@@ -52,9 +52,9 @@ test("lists what it finds by what it is, and goes there", async () => {
   await expect.poll(async () => (await state(page)).event).toBe("dispatches.0");
   expect(await results(page).isVisible()).toBe(false);
   // From there on.
-  await page.locator(".match-buttons").getByRole("button", { name: "The next that is found" }).click();
+  await page.locator(".match-buttons").getByRole("button", { name: "Next match" }).click();
   await expect.poll(async () => page.locator(".search-problem").innerText()).toBe("2 of 40");
-  await page.locator(".match-buttons").getByRole("button", { name: "The one before that is found" }).click();
+  await page.locator(".match-buttons").getByRole("button", { name: "Previous match" }).click();
   await expect.poll(async () => (await state(page)).event).toBe("dispatches.0");
   await box.fill("wait.fences|copier|launch latency");
   await expect.poll(() => kinds(page)).toEqual(["Calls 20", `Gaps ${GAPS.length}`, "Tracks 1"]);
@@ -64,7 +64,7 @@ test("lists what it finds by what it is, and goes there", async () => {
   await results(page).locator("[data-kind=Gaps] + ul button").first().click();
   await expect.poll(async () => page.locator(".gap-details").getAttribute("data-gap-ns")).toBe("600000");
   await box.fill("nothing at all");
-  await expect.poll(async () => results(page).innerText()).toBe("Nothing is found.");
+  await expect.poll(async () => results(page).innerText()).toBe("No matches.");
 });
 
 test("a search leaves the colours, and narrows the tables with a way out", async () => {

@@ -193,7 +193,7 @@ test("a file says why it has none", async () => {
   const file = join(folder, "known.html");
   gapscope("report", "--html", file, trace);
   const page = await open("#p=sql", pathToFileURL(file).href);
-  expect(await page.locator(".sql-panel").innerText()).toContain("A file has no SQL");
+  expect(await page.locator(".sql-panel").innerText()).toContain("A saved page has no SQL");
 });
 
 test("idle time by cause is that of the report", async () => {

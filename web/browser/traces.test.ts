@@ -201,7 +201,7 @@ describe("hostile input", () => {
     const page = await show(torn);
     expect((await state(page)).events).toBeGreaterThanOrEqual(WORK.length);
     // What it takes away is said above all, and is unknown everywhere.
-    expect(await page.locator(".notice").innerText()).toBe("host_calls.parquet cannot be read (its end is missing). What rests on it is unknown.");
+    expect(await page.locator(".notice").innerText()).toBe("host_calls.parquet cannot be read (its end is missing). Figures that need this data are unknown.");
     await expect.poll(async () => page.locator(".verdict").getAttribute("data-verdict")).toBe("unknown");
     expect(await page.locator(".gaps-panel").innerText()).toBe("Unknown. host_calls.parquet cannot be read (its end is missing).");
     await page.locator('[data-tab="about"]').click();

@@ -94,7 +94,7 @@ test("threads that are one row are hidden as one, by the pointer and the keyboar
     expect(await all.innerText()).toBe(`${before + COMPILERS} hidden`);
     expect(await drawn(page)).toEqual(AT_FIRST);
     await all.click();
-    await page.getByRole("dialog", { name: "All tracks" }).getByRole("button", { name: "As at first" }).click();
+    await page.getByRole("dialog", { name: "All tracks" }).getByRole("button", { name: "Reset" }).click();
     await page.keyboard.press("Escape");
     await expect.poll(() => row.count()).toBe(1);
   }
@@ -117,7 +117,7 @@ test("a track is hidden and shown again, and the list says how many are hidden",
   await list.getByRole("button", { name: "Show all" }).click();
   expect(await drawn(page)).toContain("q1.depth");
   expect(await all.innerText()).toBe("Tracks");
-  await list.getByRole("button", { name: "As at first" }).click();
+  await list.getByRole("button", { name: "Reset" }).click();
   expect(await drawn(page)).toEqual(AT_FIRST);
   await page.keyboard.press("Escape");
   expect(await list.isVisible()).toBe(false);
@@ -177,7 +177,7 @@ test("tracks and groups are moved by dragging and by the keyboard", async () => 
   await page.keyboard.press("Alt+ArrowDown");
   expect((await drawn(page))[0]).toBe("p1.t42.calls");
   await page.locator(".all-tracks").click();
-  await page.getByRole("button", { name: "As at first" }).click();
+  await page.getByRole("button", { name: "Reset" }).click();
   expect(await drawn(page)).toEqual(AT_FIRST);
 });
 

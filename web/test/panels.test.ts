@@ -209,7 +209,7 @@ describe("other panels", () => {
     const trace = made();
     const legend = new Legend(trace, new Appearance([trace]));
     const says = told((found) => ((trace.findings = found), legend.show(), fake(legend.element).innerText));
-    expect(says.coming).toContain("when the trace is analysed");
+    expect(says.coming).toContain("once the trace has been analysed");
     expect(says).toMatchObject({ failed: "", cut: "", empty: "" });
     expect(says.there).toContain("host-late");
   });
@@ -217,7 +217,7 @@ describe("other panels", () => {
     const trace = made();
     const panel = new ComparePanel([trace], new DataSource(new FakeAnswers(new Map())), { start: () => undefined, stop: () => undefined, step: () => undefined, selection: () => null });
     const says = told((found) => ((trace.findings = found), panel.fillChoices(), fake(panel.element).all("p").map((p) => p.innerText).join("")));
-    expect(says.coming).toContain("when the trace is analysed");
+    expect(says.coming).toContain("once the trace has been analysed");
     expect(says).toMatchObject({ failed: FAILED.missing, cut: UNKNOWN });
     expect(says.empty).toContain("Open two traces");
   });

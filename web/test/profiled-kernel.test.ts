@@ -36,7 +36,7 @@ describe("a kernel's profile", () => {
   test("is the last one of its name, with figures that are known and unknown", () => {
     const shown = profiledKernel(findings([{ ...PROFILE, sentence: "Before." }, PROFILE, { ...PROFILE, kernel: "gemm" }]), "add");
     const text = shown ? fake(shown).innerText : "";
-    for (const part of ["22.0 µs, 20 passes, the last of 2 launches", "Memory bounds it.", "91.0 %, 1.50 MiB", "by shared memory", "long scoreboard", "60.0 %", "unknown", "caches hold what the run before left"]) expect(text).toContain(part);
+    for (const part of ["22.0 µs, 20 passes, the last of 2 launches", "Memory bounds it.", "91.0 %, 1.50 MiB", "by shared memory", "long scoreboard", "60.0 %", "unknown", "caches hold what the previous run left"]) expect(text).toContain(part);
     expect(text).not.toContain("Before.");
   });
 

@@ -1,4 +1,4 @@
-// Colours of a graph of dependencies, and what stands for what in words.
+// Colours and words for the kinds of edges, the needs of barriers, and the nodes of a dependency graph.
 
 import type { EdgeKind, Need, NodeAnswer } from "../data/dependencies.ts";
 import { type Colours, type Theme, workSlots } from "../draw/palette.ts";
@@ -29,14 +29,14 @@ export const KINDS: Record<EdgeKind, { name: string; says: string }> = {
 };
 
 export const NEEDS: Record<Need, { name: string; says: string }> = {
-  needed: { name: "needed", says: "A dependency that no other barrier covers." },
-  needless: { name: "needless", says: "Without it, and all others that are needless, every dependency of the window is covered as it was." },
-  outside: { name: "at the edge", says: "Whether it is needed is not known: it is at the edge of its submission, and may be for other work." },
-  host: { name: "for the host", says: "Whether it is needed is not known: it is for the host." },
-  unknown: { name: "unknown", says: "Whether it is needed is not known." },
+  needed: { name: "needed", says: "It covers a dependency that no other barrier covers." },
+  needless: { name: "needless", says: "Without this and all other needless barriers, every dependency of the window is still covered." },
+  outside: { name: "at the edge", says: "It is not known whether it is needed: it is at the edge of its submission and may order other work." },
+  host: { name: "for the host", says: "It is not known whether it is needed: it orders work for the host." },
+  unknown: { name: "unknown", says: "It is not known whether it is needed." },
 };
 
-/** Colours of nodes by what they run: what takes most time, or else what runs most often, has its own. */
+/** The colours of nodes by kernel: the kernels that take most time, or else run most often, have colours of their own. */
 export class NodeColours {
   private readonly slots = new Map<string, number>();
 

@@ -1,4 +1,4 @@
-// The canvas of a graph: what is seen of it, what is pointed at and picked.
+// The canvas of a dependency graph: draws it, and handles the camera, the pointer and the keys.
 
 import type { Appearance } from "../appearance.ts";
 import type { EdgeKind } from "../data/dependencies.ts";
@@ -13,17 +13,17 @@ import { GraphMinimap } from "./minimap.ts";
 import { GraphPainter } from "./paint.ts";
 import { GraphTooltip } from "./tooltip.ts";
 
-/** A press that moves less is a click. */
+/** The least movement that makes a press a drag. */
 const CLICK_PX = 4;
 const NEAR_PX = 6;
-/** Where there is less room from top to bottom, the graph takes all of it. */
+/** The least height at which there is room for the minimap. */
 const MINIMAP_FROM_PX = 200;
-/** Draw times that are kept for the figures that the page publishes. */
+/** The number of draw times that are kept for the published figures. */
 const MAX_DRAW_TIMES = 240;
 
 export interface GraphCanvasCallbacks {
   picked: (pick: Pick | null) => void;
-  /** Goes to what is picked in the timeline. */
+  /** Shows the picked node in the timeline. */
   go: () => void;
   finding: (forward: boolean) => void;
 }
@@ -63,7 +63,7 @@ export class GraphCanvas {
     this.listen();
   }
 
-  /** Shows a graph from its beginning, or, where it is one that has grown since it was shown, the same part of it with what is picked there now. */
+  /** Shows a graph from its beginning. A graph that has grown since it was shown keeps its visible part, with the given pick. */
   show(graph: DependencyGraph | null, layers: Layers, grown: { picked: Pick | null } | null = null): void {
     this.graph = graph;
     this.layout = graph && layoutOf(graph, layers);
@@ -77,7 +77,7 @@ export class GraphCanvas {
     this.draw();
   }
 
-  /** Lays the same graph out by something else; what is picked stays. */
+  /** Lays out the same graph by other layers; the pick stays. */
   layBy(layers: Layers): void {
     if (!this.graph) return;
     this.layout = layoutOf(this.graph, layers);
@@ -88,7 +88,7 @@ export class GraphCanvas {
     this.draw();
   }
 
-  /** The scale from top to bottom. */
+  /** The vertical scale. */
   private get high(): number {
     return this.camera && this.layout ? upright(this.camera, this.layout, this.size) : 1;
   }
@@ -130,7 +130,7 @@ export class GraphCanvas {
     this.publish(graph);
   }
 
-  /** What tests and measurements ask. */
+  /** Publishes the state for tests and measurements. */
   private publish(graph: DependencyGraph): void {
     const { dataset } = this.canvas;
     dataset.nodes = String(graph.nodes.length);
@@ -144,7 +144,7 @@ export class GraphCanvas {
     dataset.picked = this.picked ? `${this.picked.kind} ${this.picked.kind === "node" ? this.picked.id : this.picked.index}` : "";
   }
 
-  /** Where a node is on the canvas, in pixels. */
+  /** Returns the centre of a node on the canvas, in pixels. */
   placeOf(id: number): { x: number; y: number } | null {
     const placed = this.layout?.nodes.get(id);
     if (!placed || !this.camera) return null;
@@ -159,7 +159,7 @@ export class GraphCanvas {
     this.draw();
   }
 
-  /** Moves so that it is in sight. */
+  /** Moves the camera so that the picked element is visible. */
   reveal(pick: Pick): void {
     const box = this.boxOf(pick);
     const { width, height } = this.size;
@@ -185,7 +185,7 @@ export class GraphCanvas {
 
   // ---- pointer ----
 
-  /** What is at a place of the canvas. */
+  /** Returns the element at a point of the canvas. */
   private at(px: number, py: number): Pick | null {
     const { graph, layout, camera } = this;
     if (!graph || !layout || !camera) return null;
@@ -246,7 +246,7 @@ export class GraphCanvas {
         const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
         const [dx, dy] = [event.deltaX * pixels, event.deltaY * pixels];
         if (event.ctrlKey || event.metaKey) {
-          // Pinching on a trackpad comes as small steps of a wheel with Control.
+          // Browsers report a pinch on a trackpad as small wheel steps with Control.
           const strength = Math.abs(dy) < 30 ? 0.01 : 0.0025;
           return this.move(zoomedAt(this.camera, event.offsetX, event.offsetY, Math.exp(-dy * strength), this.layout, this.size));
         }

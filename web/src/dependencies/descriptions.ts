@@ -1,4 +1,4 @@
-// What nodes, edges and barriers are in words.
+// Descriptions of nodes, edges and barriers in words.
 
 import type { AccessAnswer, NodeAnswer } from "../data/dependencies.ts";
 import { bytes, count } from "../time/format.ts";
@@ -9,7 +9,7 @@ export function nodeName(node: NodeAnswer | undefined, id: number): string {
   return node ? `${id} ${node.name}` : `${id}`;
 }
 
-/** `16.0 KiB`, or `at most 16.0 KiB`. */
+/** Formats a size, such as `16.0 KiB` or `at most 16.0 KiB`. */
 export function sizeText(size: string, exact: boolean): string {
   const said = bytes(Number(size));
   return exact || size === "0" ? said : `at most ${said}`;
@@ -19,19 +19,19 @@ export function edgeText(edge: Edge): string {
   return `${KINDS[edge.kind].name}, ${sizeText(edge.bytes, edge.exact)}`;
 }
 
-/** What orders the ends of an edge, as the end of a sentence. */
+/** Says what orders the two ends of an edge, as the end of a sentence. */
 export function orderText(edge: Edge): string {
   if (edge.hazard === "certain") return "nothing orders them: a hazard";
-  if (edge.hazard === "possible") return "nothing orders them: maybe a hazard, since what they reach is only bounded";
+  if (edge.hazard === "possible") return "nothing orders them: possibly a hazard, since only bounds of their accesses are known";
   switch (edge.ordered_by) {
     case "barrier":
       return "ordered by barriers";
     case "semaphore":
       return "ordered by semaphores";
     case "nothing":
-      return "ordered by nothing; they are atomic operations";
+      return "nothing orders them, but both are atomic operations";
     default:
-      return "what orders them is not known";
+      return "it is not known what orders them";
   }
 }
 

@@ -1,4 +1,4 @@
-// Everything about the node, edge or barrier that is picked.
+// The details of the picked node, edge or barrier.
 
 import type { NodeAnswer } from "../data/dependencies.ts";
 import { fill, h } from "../dom.ts";
@@ -7,12 +7,12 @@ import { KINDS, NEEDS } from "./appearance.ts";
 import { accessName, barrierText, buffersOf, nodeName, edgeText, orderText, sizeText } from "./descriptions.ts";
 import type { Barrier, DependencyGraph, Edge, Pick } from "./graph.ts";
 
-/** Neighbours that are listed on each side. */
+/** The most neighbours that are listed on each side. */
 const MAX_NEIGHBOURS = 30;
 
 export interface PickDetailsCallbacks {
   pick: (pick: Pick | null) => void;
-  /** Shows a row in the timeline; none where there is no timeline. */
+  /** Shows a row in the timeline; null where there is no timeline. */
   go: ((table: string, row: number) => void) | null;
 }
 

@@ -1,11 +1,11 @@
-// What a graph says, as lists: hazards, barriers that nothing needs, the longest chain, the largest dependencies.
+// Lists the findings about a graph: hazards, needless barriers, the critical path, and the largest dependencies.
 
 import { fill, h } from "../dom.ts";
 import { count, duration, plural } from "../time/format.ts";
 import { barrierText, nodeName, sizeText } from "./descriptions.ts";
 import type { DependencyGraph, Edge, Pick } from "./graph.ts";
 
-/** Rows of a list. */
+/** The most rows of a list. */
 const MAX_ROWS = 25;
 
 export class DependencyFindings {
@@ -13,7 +13,7 @@ export class DependencyFindings {
 
   constructor(private readonly pick: (pick: Pick) => void) {}
 
-  /** `remarks` say what is to be known of the whole, such as what is left out. */
+  /** Shows the findings; `remarks` are sentences about the whole graph, such as about edges that are left out. */
   show(graph: DependencyGraph | null, remarks = ""): void {
     if (!graph) return fill(this.element);
     const { answer } = graph;
@@ -82,7 +82,7 @@ export class DependencyFindings {
   }
 }
 
-/** What is said where there is no hazard: only what is known. */
+/** Returns the sentence for a graph without certain hazards, which claims no more than is known. */
 function none({ edges, answer }: DependencyGraph, possible: number): string {
   const unknown = edges.filter(({ ordered_by }) => ordered_by === "unknown").length;
   if (unknown > 0) return `None found. Of ${plural(unknown, "dependency", "dependencies")} it is not known what orders ${unknown === 1 ? "it" : "them"}: the host may have waited in between.`;

@@ -1,9 +1,9 @@
-// A graph of dependencies as the page uses it: nodes with the edges at each.
+// A graph of dependencies, with the edges at each node.
 
 import type { BarrierAnswer, DependenciesAnswer, EdgeAnswer, NodeAnswer, SubmissionAnswer } from "../data/dependencies.ts";
 
 export interface Edge extends EdgeAnswer {
-  /** Its place among the edges. */
+  /** The place among the graph's edges. */
   index: number;
   size: number;
   critical: boolean;
@@ -13,7 +13,7 @@ export interface Barrier extends BarrierAnswer {
   index: number;
 }
 
-/** What is picked or pointed at. */
+/** The element of a graph that is picked or pointed at. */
 export type Pick = { kind: "node"; id: number } | { kind: "edge"; index: number } | { kind: "barrier"; index: number };
 
 export class DependencyGraph {
@@ -49,12 +49,12 @@ export class DependencyGraph {
     return this.answer.nodes[id - this.answer.first];
   }
 
-  /** Edges to what it waits for. */
+  /** Returns the edges from the nodes that a node waits for. */
   waitsFor(id: number): readonly Edge[] {
     return this.before.get(id) ?? [];
   }
 
-  /** Edges to what waits for it. */
+  /** Returns the edges to the nodes that wait for a node. */
   neededBy(id: number): readonly Edge[] {
     return this.after.get(id) ?? [];
   }
@@ -63,12 +63,12 @@ export class DependencyGraph {
     return this.critical.has(id);
   }
 
-  /** The node that a row of a trace is. */
+  /** Returns the node of a row of a trace. */
   at(table: string, row: number): number | undefined {
     return this.byPlace.get(`${table}.${row}`);
   }
 
-  /** What was picked in an earlier graph of the same trace, where it is here. */
+  /** Finds the element that was picked in an earlier graph of the same trace. */
   again(pick: Pick | null, earlier: DependencyGraph): Pick | null {
     const here = (id: number): number | undefined => {
       const place = earlier.node(id)?.place;
@@ -85,13 +85,13 @@ export class DependencyGraph {
     return found ? { kind: "edge", index: found.index } : null;
   }
 
-  /** The nodes between which a barrier stands, where they are of its submission. */
+  /** Returns the nodes before and after a barrier, if they are of the same submission. */
   around(barrier: Barrier): { before: NodeAnswer | undefined; after: NodeAnswer | undefined } {
     const inside = (node: NodeAnswer | undefined): NodeAnswer | undefined => (node?.submission === barrier.submission ? node : undefined);
     return { before: inside(this.node(barrier.position - 1)), after: inside(this.node(barrier.position)) };
   }
 
-  /** What is next to what is picked, so that it can be told from the rest. */
+  /** Returns the neighbours of the picked element, which are highlighted with it. */
   near(pick: Pick): { nodes: Set<number>; edges: Set<number> } {
     if (pick.kind === "edge") {
       const edge = this.edges[pick.index];
@@ -112,7 +112,7 @@ function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
   else map.set(key, [value]);
 }
 
-/** The strongest of some edges: what is read before what is overwritten, then by bytes. */
+/** Returns the strongest edge: critical before other edges, RAW before other kinds, then by bytes. */
 export function strongest(edges: readonly Edge[]): Edge | undefined {
   return edges.reduce<Edge | undefined>((best, edge) => (best && strength(best) >= strength(edge) ? best : edge), undefined);
 }

@@ -1,17 +1,17 @@
-// Where the nodes of a graph stand: columns by depth, submission after submission; lanes by chains; a band for each queue.
+// Lays out a graph: columns by depth, submission after submission; lanes by chains; a band for each queue.
 
 import type { Need, NodeAnswer } from "../data/dependencies.ts";
 import { type Barrier, type DependencyGraph, strongest } from "./graph.ts";
 
 export const NODE = { width: 138, height: 48 } as const;
-/** Between columns: room for a barrier and for the frames of two submissions. */
+/** The distance of columns, with room for a barrier and the frames of two submissions. */
 const COLUMN = NODE.width + 74;
 const LANE = NODE.height + 42;
 const FRAME = { side: 26, top: 28, bottom: 18 } as const;
-/** Above the lanes of a queue: its name. */
+/** The room for a queue's name above its lanes. */
 const BAND_TOP = 62;
 
-/** What columns stand for: what must come after what, or what the recorded barriers let run together. */
+/** What decides the columns: the dependencies, or the recorded barriers. */
 export type Layers = "dependencies" | "barriers";
 
 export interface PlacedNode {
@@ -22,7 +22,7 @@ export interface PlacedNode {
   y: number;
 }
 
-/** A submission's frame. */
+/** The frame around the nodes of a submission. */
 export interface SubmissionFrame {
   submission: number;
   x: number;
@@ -31,7 +31,7 @@ export interface SubmissionFrame {
   height: number;
 }
 
-/** A barrier's place: a line from `y` on, `height` long. Barriers at one place are one mark. */
+/** The place of barriers: a vertical line from `y` on. Barriers at one place share a mark. */
 export interface BarrierMark {
   barriers: Barrier[];
   need: Need;
@@ -49,7 +49,7 @@ export interface Layout {
   height: number;
 }
 
-/** Needs, those that one wants to see first. */
+/** The needs of barriers; a mark with several barriers shows the first of them. */
 const NEEDS: readonly Need[] = ["needless", "needed", "unknown", "host", "outside"];
 
 interface SubmissionRun {
@@ -83,7 +83,7 @@ export function layoutOf(graph: DependencyGraph, layers: Layers): Layout {
   return { nodes: placed, frames, marks: marks(graph, placed, frames, layers), bands, width, height: y };
 }
 
-/** Gives each node its column; in each queue a submission begins where the one before has ended. */
+/** Assigns each node a column. In each queue a submission begins after the one before it has ended. */
 function columns(graph: DependencyGraph, layers: Layers, placed: Map<number, PlacedNode>, queueOf: (submission: number) => string): SubmissionRun[] {
   const runs: SubmissionRun[] = [];
   const open = new Map<string, { run: SubmissionRun; first: number; last: number }>();
@@ -109,7 +109,7 @@ function columns(graph: DependencyGraph, layers: Layers, placed: Map<number, Pla
   return runs;
 }
 
-/** Gives each node its lane: that of the chain that it goes on, or the nearest that is free. */
+/** Assigns each node a lane: that of the chain that it continues, or the nearest free one. */
 function lanes(graph: DependencyGraph, placed: Map<number, PlacedNode>, queueOf: (submission: number) => string, counts: Map<string, number>): void {
   const taken = new Map<string, number[]>();
   for (const one of placed.values()) {
@@ -150,7 +150,7 @@ function greatest(values: readonly number[]): number {
   return values.reduce((most, value) => Math.max(most, value), -Infinity);
 }
 
-/** Barriers stand before the node that comes after them; the last of a submission behind its last node. */
+/** Places barriers before the node that follows them, and the last of a submission after its last node. */
 function marks(graph: DependencyGraph, placed: Map<number, PlacedNode>, frames: readonly SubmissionFrame[], layers: Layers): BarrierMark[] {
   const found = new Map<string, BarrierMark>();
   const frameOf = new Map(frames.map((frame) => [frame.submission, frame]));

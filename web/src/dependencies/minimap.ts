@@ -1,4 +1,4 @@
-// All of a graph, small, below it: where one is, and where hazards and needless barriers are.
+// A small drawing of the whole graph that shows the visible part, hazards and needless barriers.
 
 import type { Appearance } from "../appearance.ts";
 import { h } from "../dom.ts";
@@ -12,14 +12,14 @@ const MARGIN_PX = 6;
 
 export class GraphMinimap {
   readonly canvas = h("canvas", { class: "dependencies-minimap", "aria-hidden": "true", hidden: true });
-  /** Without the box that says what is seen: drawn once for each graph, size and theme. */
+  /** The picture without the box around the visible part, drawn once for each graph, size and theme. */
   private picture: HTMLCanvasElement | null = null;
   private drawn = "";
   private drawing: Size = { width: 1, height: 1 };
 
   constructor(
     private readonly appearance: Appearance,
-    /** Puts a place of the drawing into the middle. */
+    /** Centres the graph on a point of the drawing. */
     private readonly go: (x: number, y: number) => void,
   ) {
     const to = (event: PointerEvent): void => {
@@ -33,14 +33,14 @@ export class GraphMinimap {
     this.canvas.addEventListener("pointermove", (event) => event.buttons === 1 && to(event));
   }
 
-  /** The graph is another one, or laid out otherwise. */
+  /** Discards the picture, because the graph or its layout has changed. */
   forget(): void {
     this.drawn = "";
   }
 
   draw(graph: DependencyGraph, layout: Layout, colours: NodeColours, camera: Camera, screen: Size, ratio: number): void {
     const { canvas, appearance } = this;
-    // Where all of it is in sight it would say nothing.
+    // The minimap says nothing while the whole graph is visible.
     canvas.hidden = layout.width * camera.scale < screen.width * 1.02 && camera.x <= 0;
     if (canvas.hidden) return;
     const width = screen.width;

@@ -1,4 +1,4 @@
-// Draws a graph of dependencies on a canvas.
+// Draws a dependency graph on a canvas.
 
 import type { EdgeKind } from "../data/dependencies.ts";
 import type { Colours, Theme } from "../draw/palette.ts";
@@ -11,18 +11,18 @@ import type { DependencyGraph, Edge, Pick } from "./graph.ts";
 import { type SubmissionFrame, type Layout, type BarrierMark, NODE, type PlacedNode } from "./layout.ts";
 
 const FONT = 'system-ui, "Segoe UI", "Helvetica Neue", "DejaVu Sans", sans-serif';
-/** Nodes narrower than these have no figures, and no name. */
+/** The least widths of nodes that show figures, and a name. */
 const FIGURES_PX = 96;
 const NAME_PX = 30;
-/** Dashes smaller than this are a blur that takes long. */
+/** The least scale for dashed edges: smaller dashes blur, and take long to draw. */
 const DASHED_SCALE = 0.22;
-/** Below this, only barriers that nothing needs are seen. */
+/** The least scale at which barriers other than needless ones are drawn. */
 const MARKS_SCALE = 0.12;
 const FADED_ALPHA = 0.16;
-/** Columns. */
+/** The number of columns from which an edge counts as long. */
 const FAR_COLUMNS = 3;
 
-/** What is drawn. */
+/** All that a drawing depends on besides camera and colours. */
 export interface Scene {
   graph: DependencyGraph;
   layout: Layout;
@@ -45,12 +45,12 @@ export class GraphPainter {
   private colours!: Colours;
   private own!: GraphColours;
   private scale = 1;
-  /** The scale from top to bottom. */
+  /** The vertical scale. */
   private high = 1;
   private x = 0;
   private y = 0;
   private screen: Size = { width: 0, height: 0 };
-  /** Words that lie on everything else. */
+  /** Words that are drawn over everything else. */
   private readonly badges: Badge[] = [];
 
   constructor(private readonly context: CanvasRenderingContext2D) {
@@ -128,7 +128,7 @@ export class GraphPainter {
     box(context, x, y, width, height, Math.min(10, 12 * this.scale));
     context.fill();
     if (width > 6) context.stroke();
-    // The name stays in sight while its frame is.
+    // The name stays visible while its frame is.
     const left = Math.max(x, 0) + 4;
     const room = Math.min(x + width, this.screen.width) - left - 8;
     if (room < 24) return;
@@ -157,7 +157,7 @@ export class GraphPainter {
       const curve = this.onScreen(curveOf(from, to, edge.kind));
       if (!curve) continue;
       const isNear = near === null || near.has(edge.index);
-      // What leads far is in the way of what is near.
+      // Long edges are faded, because they cover short ones.
       const far = near === null && to.column - from.column > FAR_COLUMNS;
       const alpha = isNear ? (far ? 0.45 : 1) : FADED_ALPHA;
       const width = this.width(edge, graph);
@@ -182,7 +182,7 @@ export class GraphPainter {
       context.lineWidth = Math.max(5, 15 * this.scale);
       context.stroke(critical);
     }
-    // Those that are pale come first, so that the others lie on them.
+    // Faded edges are drawn first, below the others.
     for (const { path, kind, width, alpha } of [...plain.values()].sort((a, b) => a.alpha - b.alpha || (a.kind === "RAW" ? 1 : -1))) {
       context.globalAlpha = alpha * (kind === "RAW" ? 1 : 0.85);
       context.strokeStyle = this.own.edges[kind];
@@ -197,7 +197,7 @@ export class GraphPainter {
     context.globalAlpha = 1;
   }
 
-  /** Its width says its bytes: the area of a thick one is that of many. */
+  /** Returns the width of an edge, which grows with the square root of its bytes. */
   private width(edge: Edge, graph: DependencyGraph): number {
     const share = Math.sqrt(edge.size / graph.largest);
     return Math.max(1, Math.round((1 + 3.5 * share) * Math.min(1, this.scale * 1.4) * 2) / 2);
@@ -249,7 +249,7 @@ export class GraphPainter {
     this.badges.push({ text, x: middle.x - this.texts.width(text) / 2, y: middle.y - 12, colour: this.own.hazard, alpha });
   }
 
-  /** A word in a frame, from `x` on. */
+  /** Draws a word in a rounded frame, from `x` on. */
   private badge({ text, x, y, colour, alpha }: Badge): void {
     const { context } = this;
     const width = this.texts.width(text) + 10;
@@ -306,7 +306,7 @@ export class GraphPainter {
     const critical = graph.isCritical(node.id);
     const radius = Math.min(isDispatch(node) ? 7 : height / 2, width / 2, 8 * (isDispatch(node) ? this.scale : 3));
     const colour = nodeColours.colourOf(node, colours);
-    // What is not near is seen through a veil, not through other things.
+    // Faded nodes stay opaque, so that edges do not show through them.
     const faded = near !== null && !near.has(node.id);
     context.globalAlpha = 1;
     context.fillStyle = width < NAME_PX ? colour : colours.background;

@@ -1,4 +1,4 @@
-// The tab: the graph of what depends on what, with its findings beside it.
+// The panel with the dependency graph, its controls, its findings and the details of the picked element.
 
 import type { Appearance } from "../appearance.ts";
 import type { DependenciesAnswer, EdgeKind } from "../data/dependencies.ts";
@@ -16,28 +16,28 @@ import { DependencyGraph, type Pick } from "./graph.ts";
 import { GRAPH_KEYS } from "./keys.ts";
 import type { Layers } from "./layout.ts";
 
-/** A part of a trace or a capture. */
+/** A part of the dependencies of a trace or a capture. */
 export interface GraphPart {
   from_ns?: number;
   to_ns?: number;
-  /** The node that it begins with. */
+  /** The first node of the part. */
   first?: number;
-  /** A row, as `dispatches.17`: what is around it. */
+  /** A row such as `dispatches.17`, for the part around it. */
   around?: string;
 }
 
 export interface DependenciesPanelCallbacks {
   ask: (wanted: GraphPart) => Promise<DependenciesAnswer | Missing>;
-  /** Shows a row in the timeline, where there is one. */
+  /** Shows a row in the timeline; null where there is no timeline. */
   go: ((table: string, row: number) => void) | null;
-  /** There is only one part: a file has no others. */
+  /** Whether the source is a saved page, which has only one part. */
   file?: boolean;
   picked?: (pick: Pick | null) => void;
 }
 
 const LAYERS: readonly { layers: Layers; name: string; says: string }[] = [
-  { layers: "dependencies", name: "needed", says: "Columns: what could run together. A command stands right of all that it depends on." },
-  { layers: "barriers", name: "recorded", says: "Columns: what the recorded barriers let run together." },
+  { layers: "dependencies", name: "needed", says: "A column has the commands that could run together. A command stands to the right of everything that it depends on." },
+  { layers: "barriers", name: "recorded", says: "A column has the commands that the recorded barriers let run together." },
 ];
 
 export class DependenciesPanel {
@@ -57,7 +57,7 @@ export class DependenciesPanel {
   private loaded: string | null = null;
   private wanted: GraphPart = {};
   private asking = false;
-  /** What is shown, or asked for, is of an earlier generation, or could not be had. */
+  /** Whether the shown or requested part is out of date, or could not be loaded. */
   private old = false;
   private keeps = false;
 
@@ -119,7 +119,7 @@ export class DependenciesPanel {
     this.canvas.layBy(layers);
   }
 
-  /** Loads a part, unless it is there already; `pick` is then picked. */
+  /** Loads a part unless it is loaded already, and then picks what `pick` returns. */
   async open(wanted: GraphPart, pick?: (graph: DependencyGraph) => Pick | null): Promise<void> {
     const key = JSON.stringify(wanted);
     if (this.loaded !== key && !this.keeps) {
@@ -127,12 +127,12 @@ export class DependenciesPanel {
       this.wanted = wanted;
       this.graph = null;
     } else {
-      // The canvas had no size while it was not shown.
+      // The canvas had no size while the tab was hidden.
       this.canvas.draw();
       if (this.graph) this.pickFirst(this.graph, pick);
       if (!this.old || this.asking) return;
     }
-    if (!this.graph) this.say("Looking at what depends on what…");
+    if (!this.graph) this.say("Loading dependencies…");
     await this.ask(pick);
   }
 
@@ -169,25 +169,25 @@ export class DependenciesPanel {
     if (picked) this.pick(picked);
   }
 
-  /** What is shown is of another selection or edition. */
+  /** Discards the loaded part, because the selection or the edition has changed. */
   forget(): void {
     this.loaded = null;
     this.asking = false;
     this.asked.begin();
   }
 
-  /** The trace has more: what is shown stays until the newer is there, which is asked for when what is under way has come. */
+  /** Reloads the part of a trace that has grown, after any request that is under way. The old part stays until the new one arrives. */
   grown(): void {
     this.old = true;
     if (this.loaded !== null && !this.asking && this.element.isConnected) void this.ask();
   }
 
-  /** Whether a row is here. */
+  /** Whether the loaded part has a row. */
   has(table: string, row: number): boolean {
     return this.loaded !== null && this.graph?.at(table, row) !== undefined;
   }
 
-  /** Does something that would load what is wanted otherwise, and stays as it is. */
+  /** Runs an action that would load another part, and keeps the loaded one. */
   keep(what: () => void): void {
     this.keeps = true;
     what();
@@ -207,7 +207,7 @@ export class DependenciesPanel {
     this.publish();
   }
 
-  /** `earlier` is the same part before the trace grew. */
+  /** Shows a graph; `earlier` is the same part before the trace grew. */
   private show(graph: DependencyGraph, earlier: DependencyGraph | null): void {
     const { answer } = graph;
     const shown = answer.nodes.length;
@@ -224,7 +224,7 @@ export class DependenciesPanel {
     this.notes.title = remarks.filter(Boolean).join(" ");
     fill(this.notes, this.notes.title);
     this.showParts(answer);
-    // Without barriers, those that were recorded order nothing.
+    // Without recorded barriers there is nothing to lay out by them.
     const judged = answer.barrier_count > 0;
     for (const button of this.layerButtons) button.disabled = !judged;
     const picked = earlier && graph.again(this.canvas.picked, earlier);
@@ -234,7 +234,7 @@ export class DependenciesPanel {
     this.publish();
   }
 
-  /** Buttons to the parts before and after this one. */
+  /** Shows buttons for the parts before and after this one. */
   private showParts(answer: DependenciesAnswer): void {
     const shown = answer.nodes.length;
     const around = this.wanted.around !== undefined;
@@ -259,12 +259,12 @@ export class DependenciesPanel {
     dataset.picked = pickText(this.canvas.picked);
   }
 
-  /** Picks something and shows where it is. */
+  /** Picks an element and moves it into sight. */
   pick(pick: Pick | null): void {
     this.canvas.pick(pick, true);
   }
 
-  /** Picks the node of a row, where it is here. */
+  /** Picks the node of a row, if the loaded part has it. */
   pickRow(table: string, row: number): boolean {
     const id = this.graph?.at(table, row);
     if (id === undefined) return false;
@@ -276,7 +276,7 @@ export class DependenciesPanel {
   private picked(pick: Pick | null): void {
     this.details.show(this.graph, pick);
     this.element.dataset.picked = pickText(pick);
-    // What was picked is at the top of what is beside it.
+    // The details are at the top of the side column.
     if (pick) this.details.element.parentElement?.scrollTo?.(0, 0);
     this.callbacks.picked?.(pick);
   }
@@ -288,7 +288,7 @@ export class DependenciesPanel {
     if (place) this.callbacks.go?.(place.table, place.row);
   }
 
-  /** Goes to the next hazard or needless barrier, in the order of execution. */
+  /** Picks the next or previous hazard or needless barrier, in order of execution. */
   private nextFinding(forward: boolean): void {
     const { graph } = this;
     if (!graph) return;
@@ -302,7 +302,7 @@ export class DependenciesPanel {
     this.pick(found[next].pick);
   }
 
-  /** Colours changed. */
+  /** Draws with changed colours. */
   renew(): void {
     this.canvas.draw();
   }

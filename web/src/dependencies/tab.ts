@@ -1,4 +1,4 @@
-// The graph of dependencies beside a timeline: of the selected range, and what is picked in the one is picked in the other.
+// The dependency graph of the selected range. A row that is picked in the timeline is picked in the graph, and the other way round.
 
 import type { Appearance } from "../appearance.ts";
 import type { DataSource } from "../data/source.ts";
@@ -6,11 +6,11 @@ import type { View } from "../view.ts";
 import type { DependencyGraph, Pick } from "./graph.ts";
 import { DependenciesPanel } from "./panel.ts";
 
-/** The server is asked when the selection has rested for so long. */
+/** How long the selection must rest before a request. */
 const REST_MS = 250;
 
 export interface DependenciesTabCallbacks {
-  /** Whether the tab is the one that is shown, and shows it. */
+  /** Whether the tab is shown. */
   isShown: () => boolean;
   show: () => void;
   /** Shows a row in the timeline. */
@@ -20,7 +20,7 @@ export interface DependenciesTabCallbacks {
 export class DependenciesTab {
   private readonly panel: DependenciesPanel;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  /** A row that is about to be shown among what ran around it. */
+  /** The row that is about to be shown among its neighbours. */
   private sought: { table: string; row: number } | null = null;
   private edition: number;
 
@@ -42,7 +42,7 @@ export class DependenciesTab {
     return this.panel.element;
   }
 
-  /** Loads what is wanted when the tab is opened. */
+  /** Loads the graph when the tab is opened. */
   open(): void {
     const { sought } = this;
     if (sought) {
@@ -54,23 +54,23 @@ export class DependenciesTab {
     void this.panel.open(range ? { ...range } : {}, (graph) => nodeOf(graph, this.view.event?.track.rowOf(this.view.event)));
   }
 
-  /** The recording has more. */
+  /** Updates the graph of a trace that has grown. */
   grown(): void {
     const { edition } = this.view.trace.overview;
     if (edition === this.edition) return this.panel.grown();
-    // Rows are numbered anew.
+    // Another edition numbers the rows anew.
     this.edition = edition;
     this.forget();
   }
 
-  /** What is shown is of another range or edition. */
+  /** Discards the graph, and loads another once the selection rests. */
   private forget(): void {
     this.panel.forget();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.callbacks.isShown() && this.open(), REST_MS);
   }
 
-  /** Shows a row: where it is already, or else among what ran around it. */
+  /** Shows a row in the loaded graph, or else loads the graph around it. */
   show(table: string, row: number): void {
     this.sought = this.panel.has(table, row) ? null : { table, row };
     if (this.sought) this.callbacks.show();
@@ -81,7 +81,7 @@ export class DependenciesTab {
     this.sought = null;
   }
 
-  /** What is picked in the timeline is picked here too, where it is here. */
+  /** Picks the row that is picked in the timeline, if the graph has it. */
   private follow(): void {
     const { event } = this.view;
     if (!event || !this.callbacks.isShown()) return;
@@ -89,7 +89,7 @@ export class DependenciesTab {
     this.panel.pickRow(table, row);
   }
 
-  /** Colours changed. */
+  /** Draws with changed colours. */
   renew(): void {
     this.panel.renew();
   }

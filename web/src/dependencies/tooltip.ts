@@ -1,4 +1,4 @@
-// What the pointer is on in a graph, in a few words beside it.
+// A tooltip about the element of the graph under the pointer.
 
 import type { NodeAnswer } from "../data/dependencies.ts";
 import { fill, h } from "../dom.ts";

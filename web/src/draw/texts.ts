@@ -1,7 +1,7 @@
-// Texts on a canvas, cut to the room that they have.
+// Measures texts on a canvas, and cuts them to the room that they have.
 
 const ELLIPSIS = "…";
-/** A name that is cut to fewer letters says nothing. */
+/** The least number of letters of a cut name. */
 const MIN_LETTERS = 4;
 
 export class Texts {
@@ -10,7 +10,7 @@ export class Texts {
 
   constructor(private readonly context: CanvasRenderingContext2D) {}
 
-  /** Call after the font was changed. */
+  /** Forgets all widths; to be called after the font has changed. */
   reset(): void {
     this.widths.clear();
     this.average = this.context.measureText("abcdefghijklmnopqrstuvwxyz_0123456789").width / 37;
@@ -25,7 +25,7 @@ export class Texts {
     return width;
   }
 
-  /** A text if it fits in `room` pixels, otherwise its start; nothing when that would be too little to say anything. */
+  /** Returns the text if it fits in `room` pixels, otherwise its start; nothing where that would be too short. */
   cut(text: string, room: number): string {
     const short = text.length > 300 ? text.slice(0, 300) : text;
     if (this.width(short) <= room) return short;

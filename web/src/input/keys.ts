@@ -1,4 +1,4 @@
-// Which key does what on the timeline.
+// The keys of the page and their actions.
 
 export type Action =
   | "pan-left"
@@ -24,7 +24,7 @@ export type Action =
 
 export interface KeyBinding {
   action: Action;
-  /** As the help lists it. */
+  /** The keys as the help dialog lists them. */
   keys: string[];
   says: string;
 }
@@ -37,19 +37,19 @@ export const KEYS: readonly KeyBinding[] = [
   { action: "scroll-up", keys: ["ArrowUp"], says: "scroll the tracks up" },
   { action: "scroll-down", keys: ["ArrowDown"], says: "scroll the tracks down" },
   { action: "fit", keys: ["f", "Home"], says: "show everything" },
-  { action: "fit-selection", keys: ["e"], says: "zoom to what is selected" },
-  { action: "back", keys: ["b", "Backspace"], says: "back to the view before" },
-  { action: "next-gap", keys: ["n"], says: "the costliest gap of those listed, then the next by cost" },
-  { action: "previous-gap", keys: ["p"], says: "the one before, which costs more" },
-  { action: "later-gap", keys: ["j"], says: "next gap in time that is at least 1 % of the longest" },
-  { action: "earlier-gap", keys: ["k"], says: "the one before in time" },
+  { action: "fit-selection", keys: ["e"], says: "zoom to the selection" },
+  { action: "back", keys: ["b", "Backspace"], says: "back to the previous view" },
+  { action: "next-gap", keys: ["n"], says: "costliest of the listed gaps, then the next by cost" },
+  { action: "previous-gap", keys: ["p"], says: "previous gap by cost" },
+  { action: "later-gap", keys: ["j"], says: "next gap in time with at least 1 % of the longest one's length" },
+  { action: "earlier-gap", keys: ["k"], says: "previous gap in time" },
   { action: "next-event", keys: ["."], says: "next event of the lane" },
   { action: "previous-event", keys: [","], says: "previous event of the lane" },
   { action: "measure-screen", keys: ["r"], says: "select the visible range" },
-  { action: "note", keys: ["m"], says: "note something here" },
+  { action: "note", keys: ["m"], says: "add a note here" },
   { action: "search", keys: ["/"], says: "search" },
   { action: "clear", keys: ["Escape"], says: "clear selection and search" },
-  { action: "help", keys: ["?"], says: "these keys" },
+  { action: "help", keys: ["?"], says: "show these keys" },
 ];
 
 const BY_KEY = new Map(KEYS.flatMap(({ action, keys }) => keys.map((key) => [key, action] as const)));
@@ -61,13 +61,13 @@ export interface Pressed {
   altKey: boolean;
 }
 
-/** The action of a key; none with Control, Alt or the system's key held, which belong to the browser. */
+/** Returns the action of a key. Keys with Control, Alt or the system's key belong to the browser. */
 export function actionOf(pressed: Pressed): Action | undefined {
   if (pressed.ctrlKey || pressed.metaKey || pressed.altKey) return undefined;
   return BY_KEY.get(pressed.key) ?? BY_KEY.get(pressed.key.toLowerCase());
 }
 
-/** A key's name as it is written on keyboards. */
+/** Returns the name of a key as keyboards show it. */
 export function keyName(key: string): string {
   return { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" }[key] ?? (key.length === 1 ? key.toUpperCase() : key);
 }

@@ -1,4 +1,4 @@
-// By what the tables below are narrowed, each with the way out.
+// Shows the filters that restrict the tables below, each with a button that clears it.
 
 import { fill, h } from "../dom.ts";
 import { duration, instant } from "../time/format.ts";
@@ -6,7 +6,7 @@ import { length, type Range } from "../time/range.ts";
 
 export interface Filters {
   range: Range | null;
-  /** What is searched for. */
+  /** The text of the search. */
   search: string | null;
 }
 
@@ -24,7 +24,7 @@ export class ActiveFilters {
       this.element,
       h("span", { class: "note" }, "Only"),
       range ? chip("range", `${instant(range.from_ns, step_ns)} to ${instant(range.to_ns, step_ns)}, ${duration(Math.round(length(range)))}`, "Clear the selected range", this.clear.range) : null,
-      search === null ? null : chip("search", `what “${search}” finds`, "Clear the search", this.clear.search),
+      search === null ? null : chip("search", `matches of “${search}”`, "Clear the search", this.clear.search),
     );
   }
 }

@@ -1,4 +1,4 @@
-// Code beside the timeline: that of a gap, and a sample with its stack.
+// The code in the sidebar: that of a gap, and the stack of a sample.
 
 import type { Appearance } from "../appearance.ts";
 import { type Code, type CodeFrame, commonest, type IdleSamples, MIN_SAMPLES, type LineTime, type Sample } from "../data/code.ts";
@@ -9,11 +9,11 @@ import { count, duration, instant, plural, share } from "../time/format.ts";
 import type { Range } from "../time/range.ts";
 import { swatch } from "./swatch.ts";
 
-/** Lines that are listed. */
+/** The most lines that are listed. */
 const MAX_LINES = 6;
-/** Frames of a stack that are seen without opening the rest. */
+/** The most frames of a stack that are shown before the rest is opened. */
 const MAX_FRAMES = 12;
-/** Frames beside the pointer. */
+/** The most frames in a tooltip. */
 const MAX_TOOLTIP_FRAMES = 5;
 
 const SOURCES: Record<string, string> = {
@@ -22,7 +22,7 @@ const SOURCES: Record<string, string> = {
   sampled: "sampled",
 };
 
-/** The code of a gap: comes when the samples are there. Nothing where the trace has none. */
+/** Makes an element with the code of a gap, which fills in when the samples have loaded. Returns null where the trace has none. */
 export function gapCode(trace: Trace, appearance: Appearance, device: number, range: Range): HTMLElement | null {
   if (!trace.hasSamples) return null;
   const element = h("div", { class: "gap-code" }, h("h3", {}, "Code of the submitting thread"), h("p", { class: "note", role: "status" }, "Loading samples…"));
@@ -46,7 +46,7 @@ function showGap(element: HTMLElement, idle: IdleSamples, appearance: Appearance
   fill(
     element,
     h("h3", {}, "Code of the submitting thread", samples > 0 ? h("span", { class: "note" }, ` ${total}${samples < MIN_SAMPLES ? ", too few for shares" : ""}`) : null),
-    samples === 0 ? h("p", { class: "note" }, "No samples: none was taken while its work was not submitted.") : lineList(code, appearance, lines, samples),
+    samples === 0 ? h("p", { class: "note" }, "No samples were taken while the next work was not yet submitted.") : lineList(code, appearance, lines, samples),
     exact.length > 0
       ? h(
           "div",
@@ -55,12 +55,12 @@ function showGap(element: HTMLElement, idle: IdleSamples, appearance: Appearance
           h("ul", { class: "causes" }, exact.slice(0, MAX_LINES).map((line) => h("li", {}, lineName(code, appearance, line.line), h("span", { class: "note" }, kindsOf(code, line))))),
         )
       : null,
-    typeof row === "number" ? wholeStack(code.sample(row).frames, lines.length > 1 ? "The stack of most samples" : "Its stack") : null,
+    typeof row === "number" ? wholeStack(code.sample(row).frames, lines.length > 1 ? "The most frequent stack" : "Its stack") : null,
     workers.length > 0 ? workerList(code, appearance, workers) : null,
   );
 }
 
-/** By what an exact line was seen. */
+/** Describes how the exact samples of a line were taken. */
 function kindsOf(code: Code, line: LineTime): string {
   return [...new Set(line.rows.map((row) => SOURCES[code.sample(row).source] ?? "exact"))].join("; ").replaceAll("exact, ", "");
 }
@@ -117,7 +117,7 @@ function workerList(code: Code, appearance: Appearance, lines: readonly LineTime
   );
 }
 
-/** A stack, the innermost frame first; the program's own frames stand out. */
+/** Lists a stack, innermost frame first, with the program's own frames highlighted. */
 function wholeStack(frames: readonly CodeFrame[], title: string): HTMLElement {
   if (frames.length === 0) return h("p", { class: "note" }, "The stack could not be read.");
   const item = (frame: CodeFrame): HTMLElement =>
@@ -137,13 +137,13 @@ function wholeStack(frames: readonly CodeFrame[], title: string): HTMLElement {
   );
 }
 
-/** Whether the thread ran, and what held it. */
+/** Describes whether the thread ran, and what it waited for. */
 function stateText(sample: Sample): string {
   const waits = sample.gil_holder === null ? "" : `, waiting for the interpreter's lock (GIL) of thread ${sample.gil_holder}`;
   return `${sample.state}${sample.system_call ? ` in ${sample.system_call}` : ""}${waits}`;
 }
 
-/** What is said beside the pointer. */
+/** Makes the tooltip of a sample. */
 export function sampleNote(sample: Sample): HTMLElement {
   const more = sample.frames.length - MAX_TOOLTIP_FRAMES;
   return h(
@@ -155,7 +155,7 @@ export function sampleNote(sample: Sample): HTMLElement {
   );
 }
 
-/** All about a sample. */
+/** Makes the details of a sample. */
 export function sampleDetails(sample: Sample): HTMLElement[] {
   const field = (name: string, value: string): HTMLElement[] => [h("dt", {}, name), h("dd", {}, value)];
   return [

@@ -1,4 +1,4 @@
-// The code of idle time: a flame graph of the stacks that submitting threads had in gaps, and the same as a table.
+// The code of idle time: a flame graph of the stacks of submitting threads in gaps, and a table by line.
 
 import type { Appearance } from "../appearance.ts";
 import { type IdleFilter, type Code, type IdleSamples, MIN_SAMPLES, type LineTime } from "../data/code.ts";
@@ -13,16 +13,16 @@ import type { View } from "../view.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
-/** Rows of the drawing. */
+/** The height of a row of the flame graph. */
 const ROW_PX = 18;
-/** Narrower frames are not drawn, as a share of the width. */
+/** The least width of a frame that is drawn, as a share of the whole width. */
 const MIN_WIDTH = 1 / 600;
-/** Names in narrower frames could not be read. */
+/** The least width of a frame with a readable name. */
 const NAMED_WIDTH = 0.045;
 const REST_MS = 120;
 
-/** What is said where the recording has no samples. */
-export const NO_SAMPLES = "No samples: record with stacks. `gapscope record` takes them of Python and native threads unless it is told --no-stacks.";
+/** The message for a trace without samples. */
+export const NO_SAMPLES = "The trace has no samples of stacks. `gapscope record` samples Python and native threads unless --no-stacks is given.";
 
 export class CodePanel {
   readonly element = h("div", { class: "panel code-panel" });
@@ -31,14 +31,14 @@ export class CodePanel {
   private readonly causes = h("select", { "aria-label": "Cause of idle time", onchange: () => this.choose() });
   private readonly labels = h("select", { "aria-label": "Label of the work that ended the gap", onchange: () => this.choose() });
   private readonly whole = h("button", { type: "button", hidden: true, onclick: () => this.zoom(null) }, "Zoom out");
-  private readonly drawing = h("div", { class: "flame", role: "group", "aria-label": "Flame graph of idle time. Arrow keys move, Enter zooms, Escape zooms out. The table has the same by line.", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
+  private readonly drawing = h("div", { class: "flame", role: "group", "aria-label": "Flame graph of idle time. Arrow keys move, Enter zooms, Escape zooms out. The table has the same time by line.", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   private readonly table: Table<LineTime>;
   private readonly asked = new LatestRequest();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private idle: IdleSamples | null = null;
-  /** The numbers that causes and labels have in it. */
+  /** The indices of causes and labels in the trace's strings. */
   private numbers: ReadonlyMap<string, number> = new Map();
-  /** The cause and label that are asked for, whether they are there or not. */
+  /** The wanted cause and label, whether the trace has them or not. */
   private wanted = { cause: "", label: "" };
   private root: FlameNode | null = null;
   private zoomed: FlameNode | null = null;
@@ -49,9 +49,9 @@ export class CodePanel {
   constructor(
     private readonly view: View,
     private readonly appearance: Appearance,
-    /** A line was picked: it is searched for. */
+    /** Called with the text of a picked line, to search for it. */
     private readonly pick: (line: string) => void,
-    /** Another cause or label was chosen. */
+    /** Called when another cause or label was chosen. */
     private readonly chosen: () => void,
   ) {
     this.table = new Table<LineTime>({
@@ -82,11 +82,11 @@ export class CodePanel {
   private head(): void {
     const { trace } = this.view;
     if (!trace.hasSamples) {
-      // A recording that goes on may get them.
+      // A live trace may still get samples.
       const says = trace.overview.live && trace.overview.manifest.stack_rate_hz ? "No samples yet." : NO_SAMPLES;
       return fill(this.element, h("p", { class: "empty" }, says));
     }
-    // What has the keyboard stays where it is.
+    // The elements are kept, so that the focus stays.
     if (this.element.contains(this.drawing)) return;
     fill(
       this.element,
@@ -95,7 +95,7 @@ export class CodePanel {
     );
   }
 
-  /** Loads what there is by now. */
+  /** Loads the samples of the trace's present generation. */
   async open(): Promise<void> {
     const { trace } = this.view;
     this.head();
@@ -104,7 +104,7 @@ export class CodePanel {
     if (!this.idle) fill(this.said, "Loading samples…");
     try {
       const idle = await trace.loadIdle();
-      // Causes and labels are named by the trace's strings.
+      // The names of causes and labels are in the trace's strings.
       if (idle !== this.idle) await trace.loadStrings();
       if (!isLatest()) return;
       if (idle === this.idle) return this.show();
@@ -121,7 +121,7 @@ export class CodePanel {
 
   private choices(idle: IdleSamples): void {
     const { trace } = this.view;
-    // By what they are called: another edition numbers the trace's strings anew.
+    // Options are identified by name, because another edition renumbers the trace's strings.
     const choose = (select: HTMLSelectElement, value: string, all: string, values: [value: string, text: string][]): void => {
       fill(select, h("option", { value: "" }, all), values.map(([value, text]) => h("option", { value }, text)));
       select.value = values.some(([one]) => one === value) ? value : "";
@@ -138,7 +138,7 @@ export class CodePanel {
     return this.wanted;
   }
 
-  /** Shows the idle time of a cause and before the work of a label; "" of all. */
+  /** Restricts the idle time to a cause and to a label of the work after it; "" does not restrict. */
   set only(wanted: { cause: string; label: string }) {
     this.wanted = wanted;
     if (!this.idle) return;
@@ -163,7 +163,7 @@ export class CodePanel {
     const { filter } = this;
     const path = this.root && this.zoomed ? pathOf(this.root, this.zoomed) : null;
     this.root = flame(idle, filter);
-    // What is zoomed to stays, where it is there.
+    // The zoom stays where the new tree has the node.
     this.zoomed = path && followed(this.root, path);
     this.samples = this.root.samples;
     this.total_ns = this.root.total_ns;
@@ -176,7 +176,7 @@ export class CodePanel {
     this.draw(idle.code);
   }
 
-  /** What the samples do not say. */
+  /** Returns restrictions of the figures, as the end of a sentence. */
   private caveat(idle: IdleSamples): string {
     const { range, cause, label } = this.filter;
     const said: string[] = [];
@@ -193,7 +193,7 @@ export class CodePanel {
     if (this.idle) this.draw(this.idle.code);
   }
 
-  /** Colours, or what the search finds, have changed. */
+  /** Draws with changed colours or matches of the search. */
   renew(): void {
     if (!this.idle || !this.element.isConnected) return;
     this.table.show(this.table.all);
@@ -248,7 +248,7 @@ export class CodePanel {
     return element;
   }
 
-  /** Frames by which lines are told have the colours that those have elsewhere; the others are grey. */
+  /** Returns the colour of a frame: that of its line, or grey where no line stands for it. */
   private colour(code: Code, node: FlameNode, found: boolean): string {
     const { colours } = this.appearance;
     if (this.appearance.searching && !found) return colours.dimmed;
@@ -282,7 +282,7 @@ export class CodePanel {
   }
 }
 
-/** The frames that lead to a node. */
+/** Returns the frames from the root to a node. */
 function pathOf(root: FlameNode, node: FlameNode): number[] | null {
   if (root === node) return [];
   for (const child of root.children) {
@@ -292,7 +292,7 @@ function pathOf(root: FlameNode, node: FlameNode): number[] | null {
   return null;
 }
 
-/** The node to which frames lead, if there is one. */
+/** Returns the node at the end of a path of frames, if there is one. */
 function followed(root: FlameNode, path: readonly number[]): FlameNode | null {
   let node: FlameNode | undefined = root;
   for (const frame of path) node = node?.children.find((child) => child.frame === frame);

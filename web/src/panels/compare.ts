@@ -1,4 +1,4 @@
-// Choosing what is compared, and what the comparison says.
+// The panel in which the sides of a comparison are chosen and its results are shown.
 
 import { type SideChoice, compared, firstPair, readSide, type Side, sideName, writeSide } from "../comparison-sides.ts";
 import type { CauseChange, Comparison, KernelChange, Ratio, Work } from "../data/comparison.ts";
@@ -14,18 +14,18 @@ import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
 export interface CompareCallbacks {
-  /** Puts two sides under each other. */
+  /** Starts a comparison. */
   start: (before: Side, after: Side) => void;
   stop: () => void;
-  /** Goes to another instance of the labels. */
+  /** Shows another instance of the labels. */
   step: (by: number) => void;
   selection: () => { trace: number; range: Range } | null;
 }
 
 const MAX_LABELS = 300;
-const NOTHING_TO_COMPARE = "Open two traces (gapscope view A B), label the parts that do the same work, or take two selected ranges here.";
+const NOTHING_TO_COMPARE = "Open two traces (gapscope view A B), label the parts that do the same work, or use two selected ranges.";
 
-/** Chooses, and says under the pointer what has no room in the box. */
+/** Selects an option, and shows its whole text as a tooltip because the box may cut it. */
 function choose(select: HTMLSelectElement, value: string): void {
   select.value = value;
   select.title = [...select.children].find((option) => (option as HTMLOptionElement).value === value)?.textContent ?? "";
@@ -41,9 +41,9 @@ export class ComparePanel {
   private readonly extra: Side[] = [];
   private readonly asked = new LatestRequest();
   private readonly suggesting = new LatestRequest();
-  /** Ends when it is known what suggests itself. */
+  /** Resolves when the suggested pair is known. */
   private suggested: Promise<void> | null = null;
-  /** Why there are too few choices. */
+  /** The hint that is shown while there are too few choices. */
   private hint: HTMLElement | null = null;
 
   constructor(
@@ -52,7 +52,7 @@ export class ComparePanel {
     private readonly callbacks: CompareCallbacks,
   ) {
     const use = (select: HTMLSelectElement): HTMLElement =>
-      h("button", { type: "button", title: "Take the selected range", onclick: () => this.useSelection(select) }, "use selection");
+      h("button", { type: "button", title: "Use the selected range", onclick: () => this.useSelection(select) }, "use selection");
     fill(
       this.element,
       h(
@@ -78,11 +78,11 @@ export class ComparePanel {
     this.fillChoices();
   }
 
-  /** The choices: labels, whole traces, and ranges that were taken. */
+  /** Fills in the choices: labels, whole traces, and ranges that were added. */
   fillChoices(): void {
     const choices: SideChoice[] = this.extra.map((side) => ({ side }));
     for (const trace of this.traces) {
-      // What has no rank may have nothing to show.
+      // A process of the launcher without a rank may have no tracks.
       if (this.traces.length > 1 && trace.tracks.length > 0) choices.push({ side: { trace: trace.number, what: "all" } });
       const { findings } = trace;
       if (findings && "labels" in findings) {
@@ -99,13 +99,13 @@ export class ComparePanel {
     choose(this.after, after);
     if (!before && !after) this.suggested = this.suggest(choices);
     if (choices.length < 2 && (!this.result.hasChildNodes() || this.result.firstChild === this.hint)) {
-      const labels = part(this.traces.find(({ findings }) => findings === null)?.findings ?? this.traces[0].findings, "The labels that can be compared are known when the trace is analysed.", ({ labels }) => labels);
+      const labels = part(this.traces.find(({ findings }) => findings === null)?.findings ?? this.traces[0].findings, "Labels can be compared once the trace has been analysed.", ({ labels }) => labels);
       this.hint = h("p", { class: labels.state === "missing" ? "problem" : "empty" }, labels.state === "there" ? NOTHING_TO_COMPARE : labels.says);
       fill(this.result, this.hint);
     } else if (this.result.firstChild === this.hint) fill(this.result);
   }
 
-  /** Chooses what suggests itself, unless something was chosen meanwhile. */
+  /** Selects the suggested pair unless the reader has chosen meanwhile. */
   private async suggest(choices: readonly SideChoice[]): Promise<void> {
     const isLatest = this.suggesting.begin();
     const first = await firstPair(this.source, this.traces, choices);
@@ -128,7 +128,7 @@ export class ComparePanel {
     this.problem.hidden = problem === "";
   }
 
-  /** A range was selected: nothing is missing any more. */
+  /** Clears the message that asks for a range. */
   selected(): void {
     this.say("");
   }
@@ -137,12 +137,12 @@ export class ComparePanel {
     await this.suggested;
     const before = readSide(this.before.value);
     const after = readSide(this.after.value);
-    if (!before || !after) return this.say("Choose what is before and what is after.");
+    if (!before || !after) return this.say("Choose both sides.");
     this.say("");
     this.callbacks.start(before, after);
   }
 
-  /** Shows what the comparison says, and gives it; `null` when another was asked for, or it failed. */
+  /** Shows the results of a comparison and returns them; `null` when another was started or it failed. */
   async show(before: Side, after: Side): Promise<Comparison | null> {
     for (const [side, select] of [[before, this.before] as const, [after, this.after] as const]) {
       const value = writeSide(side);
@@ -210,7 +210,7 @@ export class ComparePanel {
     );
   }
 
-  /** What changed by kernel and by cause of idle time. */
+  /** Makes the tables of changes by kernel and by cause of idle time. */
   private changes(found: Comparison, before: Side, after: Side): HTMLElement {
     const { causes } = this.traces[before.trace];
     const each = found.per_evaluation ? ", for one evaluation" : "";
@@ -243,7 +243,7 @@ export class ComparePanel {
     const idle = new Table<CauseChange>({
       name: "What changed by cause of idle time",
       sorted: 3,
-      empty: "Idle time of neither side is known by cause.",
+      empty: "The causes of idle time are known for neither side.",
       columns: [
         { head: "Cause of idle time", text: (row) => h("span", { class: "cause", title: causes.sentence(row.cause) }, swatch(causes.colour(row.cause)), causes.name(row.cause)), sort: (row) => causes.name(row.cause), wide: true },
         ...times_of,
@@ -272,12 +272,12 @@ const NAMES: Record<string, string> = {
 };
 
 const MEANINGS: Record<string, string> = {
-  "GPU busy ns": "Time in which the GPU ran something of it.",
+  "GPU busy ns": "Time in which the GPU ran any of its work.",
   "wall ns": "From the start of its first work to the end of its last.",
   "start to start ns": "From the start of an evaluation's work to the start of the next one's: what it takes in a loop, the host's part included.",
 };
 
-/** A value of a figure with its unit. */
+/** Formats a value of a figure with its unit. */
 export function figureText(what: string, value: number | null): string {
   return known(value, what.includes("byte") ? bytes : what.endsWith(" ns") ? duration : (n: number) => (Number.isInteger(n) || n >= 999.5 ? count(n) : n.toFixed(n < 0.995 ? 2 : 1).replace(/\.0+$/, "")));
 }
@@ -288,17 +288,17 @@ function figure(what: string, value: number | null, most: number, side: string):
   return h("div", { class: "figure" }, h("span", { class: "number" }, figureText(what, value)), h("span", { class: "figure-track" }, bar));
 }
 
-/** What is said of an amount: of counts how many, of times and bytes how much. */
+/** Whether an amount is counted (`as many`) or measured (`as much`). */
 type AmountKind = "count" | "time";
 
-/** How much more or less it takes after; nothing is less than nothing. */
+/** Describes the change of a figure; a change within the noise is not called a change. */
 export function changeText({ what, before, after, ratio, within_noise }: Ratio): string {
   if (within_noise && before !== after) return "within noise";
   if (ratio === null && after !== 0 && before !== after) return "unknown";
   return amount(before, after, what.endsWith(" ns") || what.includes("byte") ? "time" : "count");
 }
 
-/** An amount after by that before: `1.80 × more`, `0.56 × as much`. */
+/** Describes the ratio of two amounts: `1.80 × more`, `0.56 × as much`. */
 export function amount(before: number | null, after: number | null, kind: AmountKind): string {
   if (before === null || after === null) return "unknown";
   if (before === after) return "the same";
@@ -319,14 +319,14 @@ function signed(before_ns: number | null, after_ns: number | null): string {
   return by === 0 ? "–" : `${by > 0 ? "+" : "−"}${duration(Math.abs(by))}`;
 }
 
-/** Where the true change is. */
+/** Describes the interval in which the true change lies. */
 function intervalText({ what, low, high }: Ratio): string {
   if (low === null || high === null) return "Too few evaluations to tell a difference from chance.";
   const of = what.endsWith(" ns") || what.includes("byte") ? "much" : "many";
   return `In 95 of 100 cases after takes between ${times(1 / high)} and ${times(1 / low)} as ${of}.`;
 }
 
-/** The sides did different work, as far as their kernels tell. */
+/** Whether the sides did different work, as far as their kernels tell. */
 function isUnlike({ basis }: Comparison): boolean {
   return basis === "no-common-kernel" || basis === "few-common-kernels";
 }

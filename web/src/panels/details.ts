@@ -1,4 +1,4 @@
-// Everything about the selected event.
+// The details of the picked event.
 
 import type { Appearance } from "../appearance.ts";
 import { deviceOfGaps } from "../data/gaps.ts";
@@ -40,19 +40,19 @@ const RELATIONS: Record<string, string> = {
 };
 
 export interface DetailsCallbacks {
-  /** Selects a row and shows it. */
+  /** Picks a row and shows it. */
   go: (view: View, table: string, row: number) => void;
   search: (text: string) => void;
-  /** Shows a row in the graph of dependencies. */
+  /** Shows a row in the dependency graph. */
   graph: (view: View, table: string, row: number) => void;
 }
 
 export class DetailsPanel {
   readonly element = h("section", { class: "details-panel", "aria-label": "Details", "aria-live": "polite", hidden: true });
   private readonly asked = new LatestRequest();
-  /** Shows what the analyses say of the kernel, once they have answered. */
+  /** Shows the findings about the kernel or gap once they have arrived. */
   private analysed: (() => void) | null = null;
-  /** Shows the code of the gap in the colours of now. */
+  /** Shows the code of the gap in the present colours. */
   private coded: (() => void) | null = null;
 
   constructor(
@@ -64,7 +64,7 @@ export class DetailsPanel {
     this.follow(view);
   }
 
-  /** Shows what is picked in a view from now on. */
+  /** Shows the events that are picked in a view from now on. */
   follow(view: View): void {
     view.onChange((change) => {
       if (change === "data" && view === this.view) this.analysed?.();
@@ -74,7 +74,7 @@ export class DetailsPanel {
     });
   }
 
-  /** Colours are others. */
+  /** Draws with changed colours. */
   recolour(): void {
     this.coded?.();
   }
@@ -94,11 +94,11 @@ export class DetailsPanel {
       this.element.dataset.row = `samples.${row}`;
       return;
     }
-    // What the page has is there at once.
+    // Show at once what the page already has.
     fill(
       this.element,
       this.head(TABLES[table] ?? table, trace.nameOf(event.track, lane.key[event.index])),
-      // Of a gap this is a part, and the whole of it is what was gone to.
+      // The event is a part of a gap; the whole gap is shown when its row has loaded.
       table === "gaps" ? null : this.times(lane.start_ns[event.index], lane.duration_ns[event.index]),
       h("p", { class: "note", role: "status" }, "Loading details…"),
     );
@@ -247,7 +247,7 @@ export class DetailsPanel {
     );
   }
 
-  /** What the hardware counters say of all dispatches of a kernel. */
+  /** Shows the hardware counters over all dispatches of a kernel. */
   private counters(kernel: NonNullable<Row["kernel"]>): HTMLElement | null {
     const { findings } = this.view.trace;
     if (!findings || isMissing(findings)) return null;
@@ -281,7 +281,7 @@ export class DetailsPanel {
       "div",
       { class: "kernel" },
       this.fields(`Kernel ${kernel.name}`, kernel.fields),
-      kernel.has_source ? h("details", { class: "code", ontoggle: () => void load() }, h("summary", {}, "Source"), said, code) : h("p", { class: "note" }, "The trace does not have its code."),
+      kernel.has_source ? h("details", { class: "code", ontoggle: () => void load() }, h("summary", {}, "Source"), said, code) : h("p", { class: "note" }, "The trace does not have the kernel's code."),
     );
   }
 
@@ -329,7 +329,7 @@ export class DetailsPanel {
   }
 }
 
-/** Times and sizes also as people read them. */
+/** Adds a readable form to long times and large sizes. */
 export function fieldValue(name: string, value: string | null): string {
   if (value === null) return "unknown";
   const number = Number(value);

@@ -1,4 +1,4 @@
-// Idle time: by cause, and the gaps that cost most.
+// The panel of idle time: a table by cause, and the longest gaps.
 
 import type { Gap, GapTotal } from "../data/gaps.ts";
 import type { Trace } from "../data/trace.ts";
@@ -14,12 +14,12 @@ const NOT_IDLE_HERE = "The device was not idle between work in the selected rang
 const NOT_FOUND = "None of the longest gaps is in the selected range or found by the search.";
 const NOT_LISTED = "No gap with this cause is among the longest.";
 const NO_TIMES = "No GPU work has known times, so there is no idle time between it.";
-/** In order of time, keys go to gaps that are at least this part of the longest one that is listed. */
+/** The least length of a gap that the keys for gaps in time go to, as a share of the longest listed one. */
 const MIN_SHARE_OF_LONGEST = 0.01;
-/** From this share of the idle time on, what to do about a cause is in the table. */
+/** The least share of the idle time for which a cause is shown with advice. */
 const ADVICE_SHARE = 0.03;
 
-/** Idle time as the panel shows it. */
+/** The idle time that the panel shows. */
 interface IdleTimeRows {
   causes: GapTotal[];
   longest: Gap[];
@@ -28,12 +28,12 @@ interface IdleTimeRows {
   timed: boolean;
 }
 
-/** What of the idle time is shown. */
+/** A restriction of the idle time that is shown. */
 export interface GapsFilter {
   range: Range | null;
-  /** Idle time by cause in the range. */
+  /** The idle time by cause in the range. */
   causes: Loadable<GapTotal[]> | null;
-  /** Whether the search finds a text; null where nothing is searched for. */
+  /** Tells whether a text matches the search; null without a search. */
   finds: ((text: string) => boolean) | null;
 }
 
@@ -42,19 +42,19 @@ export class GapsPanel {
   private readonly causes: Table<GapTotal>;
   private list: Table<Gap>;
   private idle: Loadable<IdleTimeRows> = { state: "coming", says: "" };
-  /** Only gaps with a part of this cause are listed and jumped to. */
+  /** If set, only gaps with a part of this cause are listed and jumped to. */
   private cause: string | null = null;
   private narrowed: GapsFilter = { range: null, causes: null, finds: null };
   private readonly head = h("p", { class: "panel-head" });
-  /** The search is among gaps: what their causes sum to is of all of them. */
+  /** A note that is shown during a search, which filters the list of gaps but not the sums by cause. */
   private readonly causesOf = h("p", { class: "panel-head note", hidden: true }, "By cause: of all gaps, found or not");
   private readonly listed = h("div", { class: "gaps-list" });
 
   constructor(
     private readonly trace: Trace,
-    /** Goes to a gap, and to its part of a cause. */
+    /** Goes to a gap and picks its part with the cause. */
     private readonly go: (gap: Gap, cause: string) => void,
-    /** Another cause was chosen. */
+    /** Called when another cause was chosen. */
     private readonly chosen: () => void = () => undefined,
   ) {
     this.causes = new Table<GapTotal>({
@@ -74,7 +74,7 @@ export class GapsPanel {
     fill(this.element, h("div", { class: "split" }, h("div", { class: "causes-table" }, this.causesOf, this.causes.element), this.listed));
   }
 
-  /** The list of all gaps, or of those with a part of a cause, which is then what counts. */
+  /** Makes the list of all gaps, or of those with a part of a cause, by the time of that cause. */
   private listOf(cause: string | null): Table<Gap> {
     const between = { head: "Between", text: (gap: Gap) => `${gap.before.name} → ${gap.after.name}`, sort: (gap: Gap) => gap.before.name, wide: true };
     const at = { head: "At", text: (gap: Gap) => instant(gap.start_ns, 1e4), sort: (gap: Gap) => gap.start_ns, number: true };
@@ -103,7 +103,7 @@ export class GapsPanel {
     return h("span", { class: "cause", title: causes.sentence(cause) }, swatch(causes.colour(cause)), h("span", { class: "clip" }, causes.name(cause)));
   }
 
-  /** The code of a cause and what to do about it, where it costs enough. */
+  /** Returns the code of a cause and advice, where the cause takes enough time. */
   private told(row: GapTotal): Node | null {
     const { causes } = this.trace;
     const [code, advice] = [causes.code(row.cause), causes.advice(row.cause)];
@@ -117,12 +117,12 @@ export class GapsPanel {
     return this.idle.state === "there" ? this.idle.value.total_ns : NaN;
   }
 
-  /** What is shown from the next showing on. */
+  /** Sets the restriction for the next call of `show`. */
   narrow(narrowed: GapsFilter): void {
     this.narrowed = narrowed;
   }
 
-  /** `coming` is said until there are findings. */
+  /** Shows the idle time of the findings, or `coming` until there are any. */
   show(findings: FindingsSoFar, coming: string): void {
     this.idle = part(findings, coming, ({ gaps, idle_time, gpu_busy_ns }) =>
       gaps && idle_time && { causes: gaps.filter((row) => row.total_ns > 0), longest: idle_time.longest, gap_count: idle_time.gap_count, total_ns: idle_time.total_ns, timed: gpu_busy_ns !== null },
@@ -135,7 +135,7 @@ export class GapsPanel {
     this.filter(this.cause);
   }
 
-  /** The cause of which gaps are listed; "" of all. */
+  /** The cause that the list is restricted to; "" for none. */
   get only(): string {
     return this.cause ?? "";
   }
@@ -176,11 +176,11 @@ export class GapsPanel {
 
   private showAll(): void {
     this.choose(null);
-    // The button has gone.
+    // The focused button has been removed.
     this.list.element.focus();
   }
 
-  /** The gaps that are listed. */
+  /** The gaps that pass the restriction. */
   private get gaps(): Gap[] {
     const { range, finds } = this.narrowed;
     const all = this.idle.state === "there" ? this.idle.value.longest : [];
@@ -192,12 +192,12 @@ export class GapsPanel {
     );
   }
 
-  /** Goes to the gap that costs next less than `picked`, the start of a gap, or next more; without one to the costliest. */
+  /** Goes to the next gap by cost after `picked`, the start of a gap, or to the one before it; without one to the costliest. */
   jumpByCost(picked: number | null, forward: boolean): boolean {
     return this.goTo(nextByCost(this.gaps, this.cause, picked, forward));
   }
 
-  /** Goes to the next gap in time that is worth seeing, or to the one before: from `picked`, the start of a gap, or else from the left edge. */
+  /** Goes to the next or previous long gap in time, from `picked`, the start of a gap, or else from the left edge. */
   jumpInTime(picked: number | null, left_ns: number, forward: boolean): boolean {
     return this.goTo(nextGap(this.gaps, this.cause, picked, left_ns, forward));
   }
@@ -207,25 +207,25 @@ export class GapsPanel {
     return gap !== null;
   }
 
-  /** Why there are no gaps to go to. */
+  /** The message for when there is no gap to go to. */
   get why(): string {
     return this.idle.state === "there" ? "There are no gaps to go to." : this.idle.says;
   }
 }
 
-/** By what a gap is found: its causes, the work and labels around it, its thread. */
+/** Returns the texts of a gap that the search looks at: its causes, the work and labels around it, its thread. */
 export function gapTexts(gap: Gap, { causes }: Trace): string[] {
   const around = [gap.before, gap.after].flatMap(({ name, label }) => [name, label ?? ""]);
   return [...around, gap.thread_name ?? "", ...gap.parts.map(({ cause }) => causes.name(cause))].filter(Boolean);
 }
 
-/** Time of a gap by a cause; by all without one. */
+/** Returns the time of a gap with a cause, or its whole length without one. */
 export function timeBy(gap: Gap, cause: string | null): number {
   if (cause === null) return gap.duration_ns;
   return gap.parts.reduce((sum, part) => sum + (part.cause === cause ? part.duration_ns : 0), 0);
 }
 
-/** The gap that costs next less than the picked one, or next more; the costliest without one, and behind the last. */
+/** Returns the gap that comes after the picked one by cost, or before it. It wraps around, and begins at the costliest. */
 export function nextByCost(gaps: readonly Gap[], cause: string | null, picked: number | null, forward: boolean): Gap | null {
   const sorted = [...gaps].sort((a, b) => timeBy(b, cause) - timeBy(a, cause) || a.start_ns - b.start_ns);
   const at = sorted.findIndex(({ start_ns }) => start_ns === picked);
@@ -233,7 +233,7 @@ export function nextByCost(gaps: readonly Gap[], cause: string | null, picked: n
   return sorted[(at + (forward ? 1 : sorted.length - 1)) % sorted.length];
 }
 
-/** The gap worth seeing after or before the one that is picked; without one, the first that does not begin left of what is seen, or the last that does. */
+/** Returns the next or previous long gap in time. Without a picked gap, this is the first from the left edge on, or the last before it. */
 export function nextGap(gaps: readonly Gap[], cause: string | null, picked: number | null, left_ns: number, forward: boolean): Gap | null {
   const most = gaps.reduce((most, gap) => Math.max(most, timeBy(gap, cause)), 0);
   const sorted = gaps.filter((gap) => timeBy(gap, cause) >= most * MIN_SHARE_OF_LONGEST).sort((a, b) => a.start_ns - b.start_ns);

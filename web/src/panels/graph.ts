@@ -1,4 +1,4 @@
-// The folded graph of dependencies.
+// The panel of the data flow: the graph of dependencies, with repeated work folded.
 
 import { graphlib, layout } from "@dagrejs/dagre";
 import type { Graph, GraphEdge, GraphNode } from "../data/graph.ts";
@@ -11,9 +11,9 @@ import { bytes, count, duration, plural } from "../time/format.ts";
 import type { View } from "../view.ts";
 
 const NODE_PX = { width: 184, height: 58 };
-/** Room below for edges that go back. */
+/** The room below the nodes for edges that go back. */
 const BACK_PX = 46;
-/** The server is asked when the selection has rested for so long. */
+/** How long the selection must rest before a request. */
 const REST_MS = 250;
 
 export class GraphPanel {
@@ -25,7 +25,7 @@ export class GraphPanel {
 
   private timer: ReturnType<typeof setTimeout> | undefined;
   private asking = false;
-  /** What is shown, or asked for, is of an earlier generation. */
+  /** Whether the shown or requested graph is out of date. */
   private old = false;
 
   constructor(
@@ -36,12 +36,12 @@ export class GraphPanel {
     fill(this.element, this.head, this.canvas);
   }
 
-  /** Loads the graph when the panel is opened: of the selected range, where there is one. */
+  /** Loads the graph of the selected range or the whole trace when the panel is opened. */
   async open(): Promise<void> {
     const range = this.source.file ? null : this.view.selection;
     const wanted = range ? `${range.from_ns}-${range.to_ns}` : "all";
     if (this.loaded === wanted && (!this.old || this.asking)) return;
-    // What grew is shown until the newer is there.
+    // The old graph of a trace that has grown stays until the new one arrives.
     if (this.loaded !== wanted) {
       fill(this.head, h("span", { role: "status" }, "Folding the graph…"));
       fill(this.canvas);
@@ -65,19 +65,19 @@ export class GraphPanel {
     }
   }
 
-  /** The trace has more: asked for when what is under way has come, as otherwise nothing would ever be shown of a trace that grows faster. */
+  /** Reloads the graph of a trace that has grown, after any request that is under way. Otherwise a trace that grows faster would never show one. */
   grown(): void {
     this.old = true;
     if (this.element.isConnected && !this.asking) void this.open();
   }
 
-  /** What is shown is of another selection, or of an earlier generation. An answer that is under way is too. */
+  /** Discards the graph and any answer under way, because the selection or the edition has changed. */
   forget(): void {
     this.loaded = "";
     this.asking = false;
     this.asked.begin();
     clearTimeout(this.timer);
-    // When the selection has rested, if the panel is seen.
+    // The panel may be hidden by then.
     this.timer = setTimeout(() => this.element.isConnected && void this.open(), REST_MS);
   }
 
@@ -124,7 +124,7 @@ export class GraphPanel {
       const d = `M${x1},${from.y} C${x1 + bend},${from.y} ${x2 - bend},${to.y} ${x2 - 5},${to.y}`;
       return svg("g", { class: "edge" }, title, svg("path", { d, "stroke-width": width }), svg("path", { class: "head", d: `M${x2},${to.y} l-7,-4 v8 z` }));
     }
-    // A repetition goes back below the nodes.
+    // Edges of repetitions go back below the nodes.
     const below = NODE_PX.height / 2;
     const depth = Math.max(from.y, to.y) + below + BACK_PX;
     const [from_x, to_x] = [from.x + 20, to.x - 20];
@@ -138,7 +138,7 @@ export class GraphPanel {
     const needs = graph.edges.filter((edge) => edge.to === node.id).length;
     const name = svg("text", { x: x + 10, y: y + 18, class: "node-name" }, shortened(node.name, 24));
     const figures = `${plural(node.count, "run", "runs")}, ${node.total_ns === null ? "time unknown" : `${duration(node.total_ns)} in all`}`;
-    // It tells nodes of one kernel apart: by the outermost label or the innermost. The title has the whole path.
+    // The label tells nodes of one kernel apart by its first or its last part, so its middle is cut. The title has the whole path.
     const label = node.label && middleCut(node.label, 27);
     const go = (): void => this.go(node);
     return svg(

@@ -1,4 +1,4 @@
-// Where the sampled warps of a kernel were, and what they waited for there (`gapscope record --instructions`).
+// The hottest instructions of a kernel and their stall reasons, from `gapscope record --instructions`.
 
 import type { Findings } from "../data/findings.ts";
 import type { SampledPlace, SampledStall } from "../data/kernels.ts";
@@ -15,7 +15,7 @@ const NO_LINE: Record<string, string> = {
   "unknown-function": "CUPTI does not name the function.",
 };
 
-/** The hottest lines of the kernel of this name; `null` where its instructions were not sampled. */
+/** Makes the list of a kernel's hottest lines; `null` where its instructions were not sampled. */
 export function hotInstructions(findings: Findings | { missing: string } | null, kernel: string): HTMLElement | null {
   if (findings === null || isMissing(findings)) return null;
   const sampled = (findings.sampled_kernels ?? []).find((one) => one.kernel === kernel && one.samples > 0);
@@ -43,13 +43,13 @@ export function hotInstructions(findings: Findings | { missing: string } | null,
   );
 }
 
-/** What most warps of the kernel waited for, and what to do about it. */
+/** Makes the advice for the most frequent stall reason of a kernel. */
 function toDo(most: SampledStall | undefined): HTMLElement | null {
   if (!most?.advice) return null;
   return h("p", { class: "to-do" }, h("b", {}, `${reason(most)} ${share(most.share)}`), `: ${most.meaning ?? ""} To do: ${most.advice}.`);
 }
 
-/** `scale.cu:12`, or the instruction where there is no line. */
+/** Returns the line, such as `scale.cu:12`, or the instruction's offset where there is no line. */
 function named({ file, line, offset_bytes }: SampledPlace): string {
   return file !== null && line !== null ? `${file.split("/").at(-1)}:${line}` : `+0x${offset_bytes.toString(16)}`;
 }

@@ -1,4 +1,4 @@
-// Kernels and labels as tables.
+// The tables of kernels and labels.
 
 import type { Appearance } from "../appearance.ts";
 import type { Findings, LabelRow } from "../data/findings.ts";
@@ -10,7 +10,7 @@ import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
 export interface NamedKernel extends KernelRow {
-  /** Its index in the trace's strings. */
+  /** The index of the name in the trace's strings. */
   key: number | null;
 }
 
@@ -28,14 +28,14 @@ export function kernelTable(trace: Trace, appearance: Appearance, pick: (row: Na
       { head: "Median", text: (row) => known(row.p50_ns, duration), sort: (row) => row.p50_ns, number: true },
       { head: "p99", text: (row) => known(row.p99_ns, duration), sort: (row) => row.p99_ns, number: true },
       { head: "Longest", text: (row) => known(row.max_ns, duration), sort: (row) => row.max_ns, number: true },
-      { head: "Limit", text: (row) => limitText(row), sort: (row) => row.winnable_ns, number: true, says: "What limits it, by hardware counters and the shape of its launches, and the time that reaching the limit would save at most." },
+      { head: "Limit", text: (row) => limitText(row), sort: (row) => row.winnable_ns, number: true, says: "What limits the kernel, by hardware counters and the shape of its launches, and the most time that reaching the limit could save." },
       { head: "Reads", text: (row) => known(row.bound_read_bytes, bytes), sort: (row) => row.bound_read_bytes, number: true, says: "Bytes of the buffer ranges bound for reading: an upper bound." },
       { head: "Writes", text: (row) => known(row.bound_written_bytes, bytes), sort: (row) => row.bound_written_bytes, number: true, says: "Bytes of the buffer ranges bound for writing: an upper bound." },
     ],
   });
 }
 
-/** `tail ≤ 17.0 ms`; a dash where the shape shows no limit. */
+/** Formats the limit of a kernel, such as `tail ≤ 17.0 ms`; a dash where the launches' shape shows no limit. */
 export function limitText(row: KernelRow): string {
   const { launches, limit, winnable_ns, counters } = row;
   if (limit === null) return launches && !counters ? "–" : "unknown";
@@ -49,19 +49,19 @@ export function unitName(unit: string): string {
   return UNITS[unit] ?? unit;
 }
 
-/** `memory`, `compute: tensor`. */
+/** Returns the name of a limit, such as `memory` or `compute: tensor`. */
 export function limitName({ limit, limited_by }: Pick<KernelRow, "limit" | "limited_by">): string {
   const name = limit?.replaceAll("-", " ") ?? "unknown";
   return limited_by && (limit === "compute" || limited_by === "l2") ? `${name}: ${unitName(limited_by)}` : name;
 }
 
-/** The name as the page shows it, and what it leaves out. */
+/** Returns the shown name of a kernel, and what it leaves out. */
 export function tooltip(row: KernelRow): string {
   const variants = row.variants > 1 ? `${count(row.variants)} variants: specialised or launched in different ways` : null;
   return [row.name, row.full_name, variants, row.launches && shapeText(row.launches)].filter((line) => line !== null).join("\n\n");
 }
 
-/** The shape of its launches in words. */
+/** Describes the shape of a kernel's launches. */
 function shapeText({ mean_multiprocessors, multiprocessors, waves, occupancy, occupancy_limited_by }: LaunchShape): string {
   const said = [`workgroups for ${mean_multiprocessors.toFixed(0)} of ${multiprocessors} multiprocessors`];
   if (waves !== null) said.push(`${waves.toFixed(1)} waves`);

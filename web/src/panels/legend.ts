@@ -1,4 +1,4 @@
-// What the colours of the timeline mean, while nothing is selected.
+// The legend of the timeline's colours, shown while nothing is picked or selected.
 
 import type { Appearance } from "../appearance.ts";
 import type { Trace } from "../data/trace.ts";
@@ -17,8 +17,8 @@ export class Legend {
 
   show(): void {
     const { findings } = this.trace;
-    if (!findings) return fill(this.element, h("p", { class: "note" }, "What the colours mean is known when the trace is analysed."));
-    // Why there is nothing stands above all.
+    if (!findings) return fill(this.element, h("p", { class: "note" }, "The legend appears once the trace has been analysed."));
+    // The verdict at the top of the page says why there are no findings.
     if ("missing" in findings) return fill(this.element);
     const { colouring } = this.appearance;
     const idle = (findings.gaps ?? []).filter((gap) => gap.total_ns > 0);
@@ -27,7 +27,7 @@ export class Legend {
         ? (findings.labels ?? []).map((label, at) => ({ text: label.path, key: findings.label_names[at] ?? null, ns: label.inclusive.busy_ns }))
         : (findings.kernels ?? []).map((kernel, at) => ({ text: kernel.name, key: findings.kernel_rows[at]?.name ?? null, ns: kernel.busy_ns }));
     const by = colouring === "label" ? "label" : "kernel";
-    // Only work of its own has a colour, not what is under the labels inside.
+    // Only a label's own work has its colour, not the work of the labels inside.
     const coloured = rows.filter((row) => row.key !== null && this.appearance.slotOf(this.trace, row.key, by) !== REST).slice(0, WORK_SLOTS);
     const busy_ns = findings.gpu_busy_ns ?? 0;
     fill(

@@ -1,4 +1,4 @@
-// What limits each kernel: a picture of what it has of the limits of memory and arithmetic, and a table.
+// The panel of kernel limits: a roofline in shares of the limits of memory and arithmetic, and a table.
 
 import type { Appearance } from "../appearance.ts";
 import type { KernelCounters } from "../data/kernels.ts";
@@ -12,21 +12,21 @@ import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
 const SIZE = { width: 314, height: 216, left: 42, right: 10, top: 8, bottom: 32 };
-/** What is nearer to the origin than this is near no limit (`NEAR_LIMIT_SHARE`). */
+/** The share below which a kernel is near neither limit (`NEAR_LIMIT_SHARE` of the analysis). */
 const NEAR_LIMIT_SHARE = 0.6;
 const MAX_MARKS = 60;
 const COMPUTE = ["tensor", "fma", "alu"];
 
 export interface Point {
   kernel: NamedKernel;
-  /** What it has of the memory's limit. */
+  /** The reached share of the memory's limit. */
   memory: number;
-  /** What it has of the pipe's that works most. */
+  /** The reached share of the limit of the busiest pipe. */
   compute: number;
   unit: string;
 }
 
-/** The kernels of which both are known, those with the most time first. */
+/** Returns the kernels of which both shares are known, those with the most time first. */
 export function points(kernels: readonly NamedKernel[]): Point[] {
   const found = kernels.flatMap((kernel): Point[] => {
     const shares = kernel.counters?.shares ?? [];
@@ -57,17 +57,17 @@ export class LimitsPanel {
       columns: [
         { head: "Kernel", text: (row) => h("span", { class: "cause", title: row.full_name ?? row.name }, swatch(appearance.nameColour(trace, row.key, "kernel")), h("span", { class: "whole" }, row.name)), sort: (row) => row.name, wide: true, whole: true },
         { head: "Limit", text: (row) => h("span", { class: "words", title: row.limit === null ? row.counters?.unknown_because : null }, row.limit === null ? limitText(row) : limitName(row)), sort: (row) => row.limit },
-        { head: "Could save", text: (row) => known(row.winnable_ns, (ns) => `≤ ${duration(ns)}`), sort: (row) => row.winnable_ns, number: true, says: "At most, by reaching the limit with the same work." },
-        { head: "Reached", text: (row) => reached(row.reached, row.reached_error), sort: (row) => row.reached, number: true, says: "Achieved of what is possible. ± is the standard error, and what samples do not cover." },
-        { head: "DRAM", text: (row) => shareOf(row.counters, "dram"), sort: (row) => unitShare(row.counters, "dram"), number: true, spare: true, says: "Of the memory's bandwidth." },
+        { head: "Could save", text: (row) => known(row.winnable_ns, (ns) => `≤ ${duration(ns)}`), sort: (row) => row.winnable_ns, number: true, says: "The most time that reaching the limit with the same work could save." },
+        { head: "Reached", text: (row) => reached(row.reached, row.reached_error), sort: (row) => row.reached, number: true, says: "The achieved share of the limit. ± is the standard error, plus the part that samples do not cover." },
+        { head: "DRAM", text: (row) => shareOf(row.counters, "dram"), sort: (row) => unitShare(row.counters, "dram"), number: true, spare: true, says: "The share of the memory's bandwidth." },
         { head: "Pipe", text: (row) => pipeText(row.counters), sort: (row) => pipe(row.counters)?.share ?? null, number: true, spare: true, says: "The pipe that worked most, and for which share of the time." },
-        { head: "Covered", text: (row) => known(row.counters?.covered_share ?? null, share), sort: (row) => row.counters?.covered_share ?? null, number: true, spare: true, says: "Of the kernel's time, by samples that lie in its dispatches alone." },
+        { head: "Covered", text: (row) => known(row.counters?.covered_share ?? null, share), sort: (row) => row.counters?.covered_share ?? null, number: true, spare: true, says: "The share of the kernel's time that is covered by samples within its dispatches." },
       ],
     });
     this.element.append(h("div", { class: "limits-split" }, h("div", { class: "limits-side" }, this.picture, this.said), this.table.element));
   }
 
-  /** `rows` are of the whole recording or of the selected range; `aside` says so where one could take them for the other. */
+  /** Shows limits; `rows` are of the whole trace or of the selected range, and `aside` says so where one could be taken for the other. */
   show(findings: FindingsSoFar, coming: string, rows: Loadable<NamedKernel[]>, none: string | null = null, aside: string | null = null): void {
     this.table.take(rows.state === "there" ? { state: "there", value: rows.value.filter(({ total_ns }) => total_ns !== null) } : rows, none);
     const limits = part(findings, coming, (found) => found.kernel_limits ?? { sentences: [] });
@@ -81,7 +81,7 @@ export class LimitsPanel {
 
   private roofline(all: Point[]): SVGElement {
     const { width, height, left, right, top, bottom } = SIZE;
-    // What was measured may be exceeded.
+    // Measured limits can be exceeded.
     const most = Math.max(1, ...all.flatMap(({ memory, compute }) => [memory, compute]));
     const x = (part: number): number => left + (part / most) * (width - left - right);
     const y = (part: number): number => height - bottom - (part / most) * (height - top - bottom);
@@ -101,7 +101,7 @@ export class LimitsPanel {
       const mark = svg(
         "g",
         { class: "kernel-mark", role: "button", tabindex: 0, "aria-label": said, "data-kernel": kernel.name, onclick: () => this.pick(kernel), onkeydown: (event: KeyboardEvent) => (event.key === "Enter" || event.key === " ") && this.pick(kernel) },
-        // The way that it goes when it is made faster with the same work: to the first limit.
+        // A kernel that does the same work faster moves along this line to the first limit.
         svg("line", { class: "way", x1: x(memory), y1: y(compute), x2: x(Math.min(1, memory * scale)), y2: y(Math.min(1, compute * scale)) }),
         svg("circle", { cx: x(memory), cy: y(compute), r: radius, fill: this.appearance.nameColour(this.trace, kernel.key, "kernel") }),
         svg("title", {}, said),
@@ -122,7 +122,7 @@ export class LimitsPanel {
   }
 }
 
-/** Names beside the marks, as far as they do not cover each other; those with the most time come first. */
+/** Makes names beside the marks, without overlaps; kernels with the most time come first. */
 function names(marks: { name: string; x: number; y: number }[]): SVGElement[] {
   const placed: { from: number; to: number; y: number }[] = [];
   return marks.flatMap(({ name, x, y }) => {
@@ -142,15 +142,15 @@ const LETTER_PX = 6.2;
 const LINE_PX = 13;
 const BESIDE_PX = 16;
 
-const CAPTION = "A roofline in shares of the limits: on the strong line a kernel is as fast as memory or a pipe allows. A kernel of the same work, made faster, moves away from the origin on its own line. Shaded: near neither limit. The size is the time.";
-const NO_COUNTERS = "The trace has no hardware counters: limits are by the shape of launches alone.";
+const CAPTION = "A roofline in shares of the limits. On the strong line a kernel is as fast as memory or a pipe allows. A kernel that does the same work faster moves away from the origin along its own line. The shaded area is near neither limit. The size of a mark shows the time.";
+const NO_COUNTERS = "The trace has no hardware counters, so limits are derived from the shape of launches alone.";
 
-/** What a mark says. */
+/** Describes a mark. */
 export function pointText({ kernel, memory, compute, unit }: Point): string {
   return `${kernel.name}: ${share(memory)} of the memory's limit, ${unitName(unit)} ${share(compute)}, ${known(kernel.busy_ns, duration)}, ${limitText(kernel)}`;
 }
 
-/** `65 % ± 2`. */
+/** Formats a reached share and its error, such as `65 % ± 2`. */
 export function reached(part: number | null, error: number | null): string {
   if (part === null) return "unknown";
   return error === null ? share(part) : `${Math.round(part * 100)} % ± ${Math.ceil(Math.round(error * 1e4) / 100)}`;
@@ -164,7 +164,7 @@ function shareOf(counters: KernelCounters | null, unit: string): string {
   return known(unitShare(counters, unit), share);
 }
 
-/** The pipe that worked most. */
+/** Returns the busiest pipe. */
 function pipe(counters: KernelCounters | null): { unit: string; share: number } | null {
   return counters?.shares.find(({ unit }) => COMPUTE.includes(unit)) ?? null;
 }
@@ -174,7 +174,7 @@ function pipeText(counters: KernelCounters | null): string {
   return busiest ? `${unitName(busiest.unit)} ${share(busiest.share)}` : "unknown";
 }
 
-/** What the spare columns say: `DRAM 80.0 %, FMA 10.0 %, 100 % covered`. */
+/** Describes the values of the columns that narrow panels leave out: `DRAM 80.0 %, FMA 10.0 %, 100 % covered`. */
 export function spareText(counters: KernelCounters): string {
   const busiest = pipe(counters);
   return [unitShare(counters, "dram") === null ? null : `DRAM ${shareOf(counters, "dram")}`, busiest && pipeText(counters), `${share(counters.covered_share)} covered`].filter((said) => said !== null).join(", ");
@@ -184,7 +184,7 @@ function samplesText(launch: readonly LaunchCounter[]): string {
   return plural(Math.max(...launch.map(({ samples }) => samples)), "sample", "samples");
 }
 
-/** The counters of a kernel, for its details: of all its dispatches, and of one. */
+/** Makes the counters of a kernel for its details: over all dispatches, and in the picked one. */
 export function counterDetails(row: NamedKernel, launch: readonly LaunchCounter[] = []): HTMLElement | null {
   const { counters } = row;
   if (!counters) return null;

@@ -1,4 +1,4 @@
-// What stands where data will be: that it comes, or why it does not. That there is none is said only when it is there.
+// A value that may still be loading or be unavailable, with the sentence to show until then. Only a loaded value can be called empty.
 
 import type { Findings } from "../data/findings.ts";
 import { unreadSentences } from "../data/losses.ts";
@@ -6,10 +6,10 @@ import { isMissing, type Missing } from "../data/missing.ts";
 
 export type Loadable<T> = { state: "coming" | "missing"; says: string } | { state: "there"; value: T };
 
-/** What the analyses have found by now: `null` while they run. */
+/** The findings, why there are none, or `null` while the analyses run. */
 export type FindingsSoFar = Findings | Missing | null;
 
-/** A part of the findings; `coming` is said until they are there, and where a part rests on what cannot be read, that. */
+/** Returns a part of the findings, `coming` until they are there, or what could not be read where a part depends on that. */
 export function part<T>(findings: FindingsSoFar, coming: string, pick: (findings: Findings) => T | null): Loadable<T> {
   if (findings === null) return { state: "coming", says: coming };
   if (isMissing(findings)) return { state: "missing", says: findings.missing };

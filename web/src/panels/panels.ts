@@ -28,7 +28,7 @@ import { goToNote, NotesPanel } from "./notes.ts";
 import type { RanksPanel } from "./ranks.ts";
 import { type SqlPlace, SqlPanel } from "./sql.ts";
 
-/** What the panels show, and what they share with the rest of the page. */
+/** The data that the panels show, and the objects that they share with the rest of the page. */
 export interface PanelsParts {
   view: View;
   traces: readonly Trace[];
@@ -36,11 +36,11 @@ export interface PanelsParts {
   appearance: Appearance;
   search: Search;
   rangeAnalysis: RangeAnalysis;
-  /** Of a program with ranks. */
+  /** Null where the program has no ranks. */
   ranks: RanksPanel | null;
-  /** Whether the server keeps what is asked in SQL. */
+  /** Whether the server keeps SQL queries. */
   keeps: boolean;
-  /** What a file leaves out. */
+  /** What a saved page leaves out, as a sentence. */
   folded: string | null;
 }
 
@@ -49,9 +49,9 @@ export interface PanelsCallbacks {
   goToGap: (gap: Gap, cause?: string) => void;
   goToAnswer: (place: SqlPlace) => void;
   compare: CompareCallbacks;
-  /** What is said until the analyses have answered. */
+  /** Returns the message that is shown until the findings are there. */
   coming: () => string;
-  /** What the address says of the panels is another. */
+  /** Called when the part of the address about the panels has changed. */
   changed: () => void;
   say: (problem: string) => void;
 }
@@ -68,7 +68,7 @@ export class Panels {
   private readonly graph: GraphPanel;
   private readonly noted: NotesPanel;
   private readonly kept: NotesStore;
-  /** The state of the trace that notes were loaded in. */
+  /** The edition and liveness for which the notes were loaded. */
   private notesOf: string;
   private readonly about = new AboutPanel();
   private readonly tables: Tables;
@@ -112,7 +112,7 @@ export class Panels {
         { name: "compare", title: "Compare", element: this.compare.element },
         { name: "sql", title: "SQL", element: this.sql.element, opened: () => this.sql.open() },
         { name: "notes", title: "Notes", element: this.noted.element },
-        { name: "about", title: "Recording", element: this.about.element },
+        { name: "about", title: "Trace", element: this.about.element },
       ],
       callbacks.changed,
       narrowed.element,
@@ -121,7 +121,7 @@ export class Panels {
     view.onChange((change) => change === "selection" && this.graph.forget());
   }
 
-  /** What decides whether notes can be written. */
+  /** The edition and liveness of the trace, which decide whether notes can be written. */
   private get edition(): string {
     const { edition, live } = this.trace.overview;
     return `${edition}.${live}`;
@@ -139,13 +139,13 @@ export class Panels {
     return new NotesPanel(view, notes, (note) => goToNote(view, note));
   }
 
-  /** What of the panels' tables is shown, as the address has it. */
+  /** The restrictions of the panels' tables that the address has. */
   get filters(): Pick<ViewState, "cause" | "code_cause" | "code_label"> {
     const { cause, label } = this.code.only;
     return { cause: this.gaps.only, code_cause: cause, code_label: label };
   }
 
-  /** Absent ones stay as they are. */
+  /** Sets restrictions; absent ones stay as they are. */
   set filters({ cause, code_cause, code_label }: Pick<ViewState, "cause" | "code_cause" | "code_label">) {
     if (cause !== undefined) this.gaps.only = cause;
     if (code_cause === undefined && code_label === undefined) return;
@@ -153,31 +153,31 @@ export class Panels {
     this.code.only = { cause: code_cause ?? only.cause, label: code_label ?? only.label };
   }
 
-  /** Shows what the analyses say by now. */
+  /** Shows the present findings. */
   show(): void {
     const { findings, overview } = this.trace;
     this.about.show(overview, findings && !isMissing(findings) ? findings : null, this.parts.folded);
     this.tables.show();
   }
 
-  /** The colours of work may be others. */
+  /** Draws the tables with changed colours of work. */
   recolour(): void {
     if (this.kernels.all.length > 0) this.tables.show();
   }
 
-  /** The search finds something else. */
+  /** Updates the panels after the search has changed. */
   searched(): void {
     this.tables.show();
     this.code.renew();
   }
 
-  /** The theme is another. */
+  /** Draws with a changed theme. */
   themed(): void {
     this.dependencies.renew();
     this.code.renew();
   }
 
-  /** A trace has more than before. */
+  /** Updates the panels after a trace has grown. */
   grown(): void {
     this.graph.grown();
     this.dependencies.grown();
@@ -191,7 +191,7 @@ export class Panels {
     goToNote(this.parts.view, note);
   }
 
-  /** Begins a note at what is seen or selected. */
+  /** Opens the form for a new note. */
   beginNote(): void {
     this.tabs.show("notes");
     this.noted.begin();

@@ -1,4 +1,4 @@
-// What hardware counters said of launches of a kernel that were profiled (`gapscope record --profile-kernel`).
+// The figures of profiled launches of a kernel, from `gapscope record --profile-kernel`.
 
 import type { Findings } from "../data/findings.ts";
 import type { ProfiledKernel } from "../data/kernels.ts";
@@ -7,9 +7,9 @@ import { h } from "../dom.ts";
 import { bytes, duration, plural, share } from "../time/format.ts";
 
 const MAX_STALLS = 4;
-const REPLAYED = "Measured while the launch was run again and again, alone: caches hold what the run before left, and clocks are not locked.";
+const REPLAYED = "Measured while the launch was repeated alone: caches hold what the previous run left, and clocks are not locked.";
 
-/** The last profile of the kernel of this name; `null` where there is none. */
+/** Makes the figures of a kernel's last profile; `null` where there is none. */
 export function profiledKernel(findings: Findings | { missing: string } | null, kernel: string): HTMLElement | null {
   if (findings === null || isMissing(findings)) return null;
   const all = (findings.profiled_kernels ?? []).filter((one) => one.kernel === kernel);

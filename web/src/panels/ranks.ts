@@ -1,4 +1,4 @@
-// The ranks of a program beside each other: what bounds each, who is waited for and why, the greatest skews.
+// The panel that compares the ranks of a program: verdicts, waits at collectives, and the greatest skews.
 
 import type { Causes } from "../data/causes.ts";
 import { isMissing, type Missing } from "../data/missing.ts";
@@ -18,7 +18,7 @@ export class RanksPanel {
 
   constructor(
     causes: Causes,
-    /** Puts a rank first. */
+    /** Shows the trace of a rank first. */
     choose: (rank: number) => void,
     /** Shows a collective. */
     go: (collective: Collective) => void,
@@ -37,10 +37,10 @@ export class RanksPanel {
           text: (row) => (row.idle?.cause ? h("span", { class: "cause", title: causes.sentence(row.idle.cause) }, swatch(causes.colour(row.idle.cause)), causes.name(row.idle.cause)) : "–"),
           sort: (row) => row.idle?.cause ?? null,
         },
-        { head: "Collectives", says: "Time in which its devices ran collectives.", text: (row) => known(row.collective_ns, duration), sort: (row) => row.collective_ns, number: true },
-        { head: "Waited", says: "From its arrivals at collectives to the last ones there.", text: (row) => known(row.waited_ns, duration), sort: (row) => row.waited_ns, number: true },
-        { head: "Last", says: "Collectives at which it arrived last.", text: (row) => known(row.last_count, count), sort: (row) => row.last_count, number: true },
-        { head: "Last by", says: "What the first rank waited for it there, in all.", text: (row) => known(row.last_skew_ns, duration), sort: (row) => row.last_skew_ns, number: true },
+        { head: "Collectives", says: "Time in which the rank's devices ran collectives.", text: (row) => known(row.collective_ns, duration), sort: (row) => row.collective_ns, number: true },
+        { head: "Waited", says: "The time from the rank's arrival at collectives to the last arrival.", text: (row) => known(row.waited_ns, duration), sort: (row) => row.waited_ns, number: true },
+        { head: "Last", says: "The number of collectives at which the rank arrived last.", text: (row) => known(row.last_count, count), sort: (row) => row.last_count, number: true },
+        { head: "Last by", says: "The total time that the first rank waited for it at those collectives.", text: (row) => known(row.last_skew_ns, duration), sort: (row) => row.last_skew_ns, number: true },
       ],
     });
     this.skews = new Table<Collective>({

@@ -1,4 +1,4 @@
-// What the selected range holds.
+// The sidebar's summary of the selected range: busy and idle time, counters, bytes and kernels.
 
 import type { Appearance } from "../appearance.ts";
 import type { RangeFindings } from "../data/findings.ts";
@@ -36,7 +36,7 @@ export class SelectionPanel {
     this.element.hidden = selection === null;
     cancelAnimationFrame(this.calculating);
     if (!selection) return;
-    // Once a frame is enough while the range is dragged.
+    // While the range is dragged, one update per frame is enough.
     this.calculating = requestAnimationFrame(() => this.calculate(trace, selection, this.rangeAnalysis.found));
   }
 
@@ -65,7 +65,7 @@ export class SelectionPanel {
       .filter((track) => track.overview.group === group && track.kind === "work" && track.has(range))
       .flatMap((track) => track.lanes);
     if (lanes.length === 0) return null;
-    // What is not there yet, or cannot be had, may be busy too.
+    // Queues that are not loaded may be busy, too.
     const other = trace.tracks.some((track) => track.overview.group === group && track.kind === "work" && !track.has(range) && track.overview.rows !== 0);
     const busy_ns = unionBusy(lanes, range);
     const gaps = trace.tracks.filter((track) => track.overview.group === group && track.kind === "gaps" && track.has(range));
@@ -105,7 +105,7 @@ export class SelectionPanel {
     return element;
   }
 
-  /** Means of the counters that are loaded: those of the tracks in sight. */
+  /** Lists the statistics of the counters that are loaded, which are those of the tracks in sight. */
   private counters(trace: Trace, range: Range): HTMLElement | null {
     const rows = trace.tracks.flatMap((track) => {
       const found = track.overview.counter && track.counter?.in(range);
@@ -125,8 +125,8 @@ export class SelectionPanel {
   }
 
   private bytes(found: RangeFindings | Missing | null): HTMLElement | null {
-    if (this.source.file) return h("p", { class: "note" }, "Bytes of transfers in a range: open the trace with `gapscope view`.");
-    if (!found) return h("p", { class: "note" }, "Asking for bytes and verdict…");
+    if (this.source.file) return h("p", { class: "note" }, "To see the bytes of transfers in a range, open the trace with `gapscope view`.");
+    if (!found) return h("p", { class: "note" }, "Loading bytes and verdict…");
     if (isMissing(found)) return h("p", { class: "problem" }, found.missing);
     const transfers = found.transfers.reduce((sum, row) => sum + row.count, 0);
     if (transfers === 0) return h("p", { class: "note", "data-bytes": "0" }, "No transfers start in it.");

@@ -1,4 +1,4 @@
-// What stands beside the timeline: all about what is picked or selected, or else what the colours mean.
+// The sidebar: details of the picked event and the selected range, or else the legend.
 
 import type { Appearance } from "../appearance.ts";
 import type { DataSource } from "../data/source.ts";
@@ -20,7 +20,7 @@ export class Sidebar {
     source: DataSource,
     appearance: Appearance,
     rangeAnalysis: RangeAnalysis,
-    /** Views of what is on the stage. */
+    /** Returns the views of the visible timelines. */
     private readonly views: () => View[],
     callbacks: DetailsCallbacks,
   ) {
@@ -36,20 +36,20 @@ export class Sidebar {
       h(
         "div",
         { class: "hint" },
-        h("p", {}, "Click work, a gap or a call to see all about it. Drag on the ruler to select a range."),
+        h("p", {}, "Click work, a gap or a call to see its details. Drag on the ruler to select a range."),
         h("p", {}, h("kbd", {}, "W"), h("kbd", {}, "A"), h("kbd", {}, "S"), h("kbd", {}, "D"), " zoom and move, ", h("kbd", {}, "N"), " costliest gaps, ", h("kbd", {}, "J"), " next gap in time, ", h("kbd", {}, "?"), " all keys"),
       ),
     );
     view.onChange((change) => (change === "event" || change === "selection") && this.fill());
   }
 
-  /** Shows what is picked in another view too. */
+  /** Shows the events that are picked in another view, too. */
   follow(view: View): void {
     this.details.follow(view);
     view.onChange((change) => change === "event" && this.fill());
   }
 
-  /** Colours are others; the legend is shown with the findings. */
+  /** Draws with changed colours. The legend is drawn with the findings. */
   recolour(): void {
     this.selection.show();
     this.details.recolour();

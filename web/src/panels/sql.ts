@@ -1,4 +1,4 @@
-// SQL over what is open: an editor, the saved queries, what was asked before, and the answer as a table.
+// The SQL panel: an editor, the saved and earlier queries, the tables, and the answer.
 
 import { isMissing } from "../data/missing.ts";
 import type { DataSource } from "../data/source.ts";
@@ -11,17 +11,17 @@ import { QueryHistory } from "../query-history.ts";
 import { plural } from "../time/format.ts";
 import { type Column, Table } from "./table.ts";
 
-const IN_FILE = "A file has no SQL: open the trace with `gapscope view`, or ask `gapscope query`.";
-const UNKNOWN_TRACE = "This row may be of any of the traces: add the column `trace` to the query.";
-/** What a row is called that is longer. */
+const IN_FILE = "A saved page has no SQL. Open the trace with `gapscope view`, or use `gapscope query`.";
+const UNKNOWN_TRACE = "This row may be from any of the traces. Add the column `trace` to the query.";
+/** The most characters of a query's name in the list, and of a cell without a tooltip. */
 const MAX_NAME_LENGTH = 60;
 
-/** Where a row of an answer leads. */
+/** The place in a trace that a row of an answer leads to. */
 export interface SqlPlace {
   trace: Trace;
   start_ns: number;
   duration_ns: number;
-  /** The table that it is of and the values by which it is found there, where they are known. */
+  /** The table of the row and the values that identify it there, where they are known. */
   row: { table: string; values: Record<string, string> } | null;
 }
 
@@ -52,16 +52,16 @@ export class SqlPanel {
   private running: AbortController | null = null;
   private catalogue: Catalogue | null = null;
   private opened = false;
-  /** What an address says and has not been asked yet. */
+  /** Whether the editor has a query from an address that has not run yet. */
   private due = false;
 
   constructor(
     private readonly traces: readonly Trace[],
     private readonly source: DataSource,
     private readonly go: (place: SqlPlace) => void,
-    /** What is in the editor is another text, or was asked. */
+    /** Called when the text in the editor has changed, or was run. */
     private readonly changed: () => void,
-    /** Whether the server keeps what was asked. */
+    /** Whether the server keeps the queries. */
     served: boolean,
   ) {
     this.history = new QueryHistory(source, served);
@@ -80,12 +80,12 @@ export class SqlPanel {
     );
   }
 
-  /** What is in the editor. */
+  /** The query in the editor. */
   get sql(): string {
     return this.editor.value.trim();
   }
 
-  /** Shows a query that an address has, and asks it when the panel is seen. */
+  /** Shows the query of an address, and runs it once the panel is visible. */
   show(sql: string): void {
     if (sql === this.sql) return;
     this.stop("");
@@ -94,7 +94,7 @@ export class SqlPanel {
     if (this.opened && this.element.isConnected) this.ask();
   }
 
-  /** The panel is seen. */
+  /** Loads the catalogue when the panel is opened, and runs a query that is due. */
   open(): void {
     if (this.source.file) return;
     if (!this.opened) void this.load();
@@ -109,7 +109,7 @@ export class SqlPanel {
   }
 
   private async load(): Promise<void> {
-    fill(this.saved, h("p", { class: "working" }, "Asking what there is…"));
+    fill(this.saved, h("p", { class: "working" }, "Loading tables and queries…"));
     const [catalogue] = await Promise.all([this.source.catalogue().catch((error: unknown) => ({ missing: errorMessage(error) })), this.history.load()]);
     this.fillEarlier();
     if (isMissing(catalogue)) {
@@ -178,7 +178,7 @@ export class SqlPanel {
     }
   }
 
-  /** Ends what runs: the server kills a query that nobody waits for. */
+  /** Stops the running query; the server kills a query that nobody waits for. */
   private stop(says: string): void {
     this.asked.begin();
     this.running?.abort();
@@ -204,7 +204,7 @@ export class SqlPanel {
     this.stop("");
     const isLatest = this.asked.begin();
     this.busy(new AbortController());
-    this.say("Asking…");
+    this.say("Running…");
     this.warned.hidden = true;
     this.history.add(sql);
     this.fillEarlier();
@@ -249,7 +249,7 @@ export class SqlPanel {
   private column(name: string, at: number, reading: Reading, leads: boolean, clockOf: (row: Cell[]) => TraceClock | null): Column<Cell[]> {
     return {
       head: name,
-      ...(reading === "moment" || reading === "from-start" ? { says: "From the start of the recording, as everywhere on the page." } : {}),
+      ...(reading === "moment" || reading === "from-start" ? { says: "From the start of the trace, as everywhere on the page." } : {}),
       text: (row) => {
         const cell = row[at];
         if (cell === null) return h("span", { class: "null" }, "NULL");
@@ -279,7 +279,7 @@ export class SqlPanel {
     return button;
   }
 
-  /** The trace that a row is of: the one that it names, or the only one. */
+  /** Returns the trace that a row is from: the one that it names, or the only one. */
   private traceOf({ columns, traces }: SqlAnswer, row: Cell[]): Trace | null {
     if (this.traces.length === 1) return this.traces[0];
     const at = columns.findIndex(({ name }) => name === "trace");

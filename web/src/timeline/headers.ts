@@ -1,4 +1,4 @@
-// The names of the tracks, as elements beside the canvas: by them tracks are moved, pinned, hidden and folded.
+// The names of the tracks beside the canvas, with which tracks are moved, pinned, hidden and folded.
 
 import type { Trace, Track } from "../data/trace.ts";
 import { h } from "../dom.ts";
@@ -9,7 +9,7 @@ import { TrackDrag } from "./track-drag.ts";
 import { TrackMenu } from "./track-menu.ts";
 import { trackNames } from "./track-names.ts";
 
-/** A row as it is shown. Its elements stay while data come in: a button that is replaced between press and release is never clicked. */
+/** The elements of a row. They are kept while data arrive, because a button that is replaced between press and release is never clicked. */
 interface ShownRow {
   element: HTMLElement;
   show(row: Row, trace: Trace): void;
@@ -17,13 +17,13 @@ interface ShownRow {
 
 export class Headers {
   readonly element = h("div", { class: "headers", role: "group", "aria-label": "Tracks", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
-  /** What was done, for who does not see it. */
+  /** Tells screen readers what was done. */
   readonly said = h("p", { class: "unseen", role: "status" });
   readonly menu: TrackMenu;
   private readonly pinned = h("div", { class: "pinned-headers" });
   private readonly drag: TrackDrag;
   private shown = new Map<string, ShownRow>();
-  /** The row that the Tab key comes to. */
+  /** The row that the Tab key focuses. */
   private at: string | null = null;
 
   constructor(private readonly arrangement: Arrangement) {
@@ -41,7 +41,7 @@ export class Headers {
     const elements = (rows: Row[]): HTMLElement[] => rows.map((row) => this.row(row, trace, before));
     arrange(this.pinned, elements(layout.rows.filter(({ pinned }) => pinned)));
     arrange(this.element, [this.pinned, ...elements(layout.rows.filter(({ pinned }) => !pinned)), this.drag.line]);
-    // At least as high as what is seen, so that the canvas beside it stays whole.
+    // The headers are at least as high as the visible part, so that the canvas beside them stays whole.
     this.element.style.height = `${layout.height}px`;
     this.rove();
     if (focused !== null && document.activeElement !== this.button(focused)) this.focus(focused);
@@ -116,7 +116,7 @@ export class Headers {
     };
   }
 
-  // ---- keyboard: the arrows go from row to row, the Tab key enters and leaves ----
+  // ---- keyboard: arrows go from row to row, the Tab key enters and leaves ----
 
   private get buttons(): HTMLElement[] {
     return [...this.element.querySelectorAll<HTMLElement>(".group-name, .track-handle")];
@@ -126,7 +126,7 @@ export class Headers {
     return this.buttons.find((button) => idOf(button) === id);
   }
 
-  /** Puts the keyboard on a name. */
+  /** Focuses a name. */
   focus(id: string): void {
     this.at = id;
     this.rove();
@@ -171,7 +171,7 @@ export class Headers {
   private step(id: string, by: 1 | -1): void {
     const place = this.arrangement.step(id, by);
     this.at = id;
-    this.said.textContent = place ? `Moved to place ${count(place.at)} of ${count(place.of)}.` : by < 0 ? "It is the first." : "It is the last.";
+    this.said.textContent = place ? `Moved to place ${count(place.at)} of ${count(place.of)}.` : by < 0 ? "It is already the first." : "It is already the last.";
   }
 
   private hide(id: string, at: number): void {
@@ -200,7 +200,7 @@ function saysOf(quick: HTMLElement, what: string, says: string, of_what: string)
   quick.setAttribute("aria-label", `${says}: ${of_what}`);
 }
 
-/** Puts elements into another in their order; those that are there and in order are not touched. */
+/** Makes the children of an element the given ones, without touching those that are in place already. */
 function arrange(inside: HTMLElement, elements: HTMLElement[]): void {
   const wanted = new Set<Element>(elements);
   for (const child of [...inside.children]) if (!wanted.has(child)) child.remove();

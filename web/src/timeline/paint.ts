@@ -1,4 +1,3 @@
-// Draws the tracks of a view on a canvas.
 
 import type { Appearance } from "../appearance.ts";
 import type { Counter } from "../data/counter.ts";
@@ -17,10 +16,10 @@ import { paintArrows } from "./arrows.ts";
 import { type HeadRow, type Layout, laneTop, type Row, settled, stickyPixels, type TrackRow } from "./layout.ts";
 
 const FONT = "11px system-ui, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-serif";
-/** Room around a name in its rectangle, and the least that a name needs. */
+/** The room around a name in its rectangle, and the least room that a name needs. */
 const NAME_PAD_PX = 3;
 const MIN_NAME_PX = 9;
-/** No length with its unit is narrower. */
+/** The width of the shortest duration with its unit. */
 const MIN_LENGTH_PX = 30;
 
 export class TimelinePainter {
@@ -58,7 +57,7 @@ export class TimelinePainter {
     context.restore();
   }
 
-  /** The rows that lie between two heights. */
+  /** Draws the rows between two heights. */
   private part(canvas: Canvas, view: View, layout: Layout, rows: readonly Row[], scale: Scale, scroll: number, from: number, to: number): void {
     const { context, width } = canvas;
     const { colours } = this.appearance;
@@ -90,7 +89,7 @@ export class TimelinePainter {
     const { at_ns } = ticks(view.range.from_ns - view.origin_ns, view.range.to_ns - view.origin_ns, width, 90);
     context.fillStyle = this.appearance.colours.line;
     for (const at of at_ns) context.fillRect(Math.round(scale.x(at + view.origin_ns)), scroll, 1, height);
-    // Outside of the trace nothing is known.
+    // Time outside of the trace is shaded.
     const left = scale.x(view.bounds.from_ns);
     const right = scale.x(view.bounds.to_ns);
     context.fillStyle = this.appearance.colours.panel;
@@ -104,7 +103,7 @@ export class TimelinePainter {
     for (let lane = 0; lane < row.lanes; lane += 1) context.fillRect(0, laneTop(row, lane) + 1, width, row.lane_px - 2);
   }
 
-  /** Gaps that can be seen tint the lanes of their device, so that empty space has a reason. */
+  /** Tints the lanes of a device where it has visible gaps, so that empty space shows its reason. */
   private tints({ context }: Canvas, view: View, layout: Layout, scale: Scale): void {
     for (const row of layout.rows) {
       if (row.what !== "track" || row.track.kind !== "gaps") continue;
@@ -162,7 +161,7 @@ export class TimelinePainter {
       const top = laneTop(row, lane) + 1;
       const height = row.lane_px - 2;
       const colour = this.appearance.colourOf(view.trace, track, lane);
-      // Tracks that have nothing to do with what is searched for stay as they are.
+      // Tracks without any match keep their colours.
       if (!found || (found.lane.count === 0 && track.kind !== "work")) {
         this.lane(canvas, view, track, track.lanes[lane], scale, top, height, colour, (event) => event);
       } else {
@@ -172,7 +171,7 @@ export class TimelinePainter {
     }
   }
 
-  /** Draws a lane. `named` is null for one that carries no names. */
+  /** Draws a lane. `named` maps its events to those of the names; null draws none. */
   private lane(
     canvas: Canvas,
     view: View,
@@ -201,7 +200,7 @@ export class TimelinePainter {
 
   private rectangles({ context }: Canvas, track: Track, runs: Runs, top: number, height: number, colourOf: (event: number) => string): void {
     const full = track.kind === "gaps" || track.kind === "samples";
-    // One colour after the other: changing it costs more than looking through the runs.
+    // Draw one colour after the other: changing the colour costs more than scanning the rectangles.
     const { colours } = this;
     const different = new Set<string>();
     for (let i = 0; i < runs.count; i += 1) different.add((colours[i] = colourOf(runs.event[i])));
@@ -210,7 +209,7 @@ export class TimelinePainter {
       for (let i = 0; i < runs.count; i += 1) {
         if (colours[i] !== colour) continue;
         const left = runs.left[i];
-        // A hair between events that touch, where there is room for it.
+        // Leave a hairline between events that touch, where there is room for it.
         const width = runs.right[i] - left - (runs.exact && runs.right[i] - left > 3 ? 0.5 : 0);
         const part = runs.exact || full ? height : Math.max(2, (height * runs.level[i]) / LEVELS);
         if (full && !runs.exact) context.globalAlpha = 0.25 + (0.75 * runs.level[i]) / LEVELS;
@@ -220,7 +219,7 @@ export class TimelinePainter {
     context.globalAlpha = 1;
   }
 
-  /** The name, with the length where both fit. */
+  /** Returns the name of an event, with its duration where both fit. */
   private caption(texts: Texts, view: View, track: Track, lane: Lane, event: number, room: number): string {
     const name = view.trace.nameOf(track, lane.key[event]);
     if (track.kind === "calls" || track.kind === "samples" || name.length > 300 || texts.width(name) + MIN_LENGTH_PX > room) return name;
@@ -228,7 +227,7 @@ export class TimelinePainter {
     return texts.width(both) <= room ? both : name;
   }
 
-  /** Busy shares from the overview: while the rows are not there, or of what is folded. */
+  /** Draws busy shares from the overview, for tracks that are not loaded and folded bundles. */
   private busy({ context }: Canvas, view: View, row: HeadRow | TrackRow, summary: Uint8Array, scale: Scale, colour: string): void {
     const { from_ns, to_ns } = view.trace.whole;
     const bin_ns = (to_ns - from_ns) / summary.length;
@@ -245,7 +244,7 @@ export class TimelinePainter {
     }
   }
 
-  /** A counter as steps, on a scale from 0, or from its least value below that. Nothing is drawn where it is not known. */
+  /** Draws a counter as steps, on a scale from 0 or from a negative least value. Where the value is unknown nothing is drawn. */
   private counter({ context, texts, width }: Canvas, row: TrackRow, counter: Counter, scale: Scale): void {
     const { least, most } = counter;
     if (most === null || least === null) return;
@@ -263,13 +262,13 @@ export class TimelinePainter {
     context.beginPath();
     for (let x = 0; x < width; x += 1) {
       const next = counter.startingBefore(scale.ns(x + 1));
-      // What held at the column's start counts in it too.
+      // The step in effect at the column's start counts, too.
       const from = Math.max(0, first - 1);
       const value = counter.mostOf(from, next);
       first = next;
       if (value !== null) {
         const top = y(value);
-        // Where many values share a column, the mean is darker than the greatest.
+        // Where a column has many values, the mean is drawn darker than the greatest value.
         const crowd = next - from > 2;
         context.globalAlpha = crowd ? 0.16 : 0.35;
         context.fillRect(x, Math.min(top, y(0)), 1, Math.abs(y(0) - top));
@@ -313,7 +312,7 @@ export class TimelinePainter {
     context.strokeRect(left - 0.5, laneTop(row, event.lane) + 0.5, Math.max(right - left, 2) + 1, row.lane_px - 1);
   }
 
-  /** The stretch that is compared: what is outside of it is paler. */
+  /** Fades everything outside of the aligned range. */
   private aligned({ context, width, height }: Canvas, view: View, scale: Scale, scroll: number): void {
     if (!view.aligned) return;
     const left = scale.x(view.aligned.from_ns);

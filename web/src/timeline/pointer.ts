@@ -1,11 +1,11 @@
-// Mouse, wheel, trackpad and touch on a timeline.
+// Handles mouse, wheel, trackpad and touch on a timeline.
 
 import type { Note } from "../data/notes.ts";
 import { between, length, panned, type Scale, zoomed } from "../time/range.ts";
 import { type EventPlace, type View, wholeRange } from "../view.ts";
 import { noteAt } from "./ruler.ts";
 
-/** A press that moves less is a click. */
+/** The least movement that makes a press a drag. */
 const CLICK_PX = 4;
 
 /** The parts of a timeline that the pointer moves, clicks and points at. Coordinates are CSS pixels of the canvas. */
@@ -30,7 +30,7 @@ export function listen(timeline: PointerTarget): void {
     const [dx, dy] = [event.deltaX * pixels, event.deltaY * pixels];
     if (event.ctrlKey || event.metaKey || event.currentTarget === ruler) {
       event.preventDefault();
-      // Pinching on a trackpad comes as small steps of a wheel with Control.
+      // Browsers report a pinch on a trackpad as small wheel steps with Control.
       const strength = Math.abs(dy) < 30 ? 0.01 : 0.0025;
       view.show(zoomed(view.range, timeline.scale.ns(event.offsetX), Math.exp(dy * strength), view.bounds));
     } else if (event.shiftKey || Math.abs(dx) > Math.abs(dy)) {

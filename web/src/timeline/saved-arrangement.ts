@@ -1,4 +1,4 @@
-// Keeps how the tracks of a trace are arranged, for the next time that it is opened: by the server, whatever its port, or else by the browser.
+// Saves the arrangement of a trace's tracks for the next time: on the server, or else in the browser.
 
 import type { Overview, TraceOverview } from "../data/overview.ts";
 import type { DataSource } from "../data/source.ts";
@@ -10,7 +10,7 @@ function keyOf({ name, start_unix_ns, origin_ns }: TraceOverview): string {
 
 export class SavedArrangement {
   private sending = false;
-  /** What is sent when what is under way has arrived. */
+  /** The arrangement to send after the request under way. */
   private next: ArrangementText | null = null;
 
   constructor(
@@ -23,7 +23,7 @@ export class SavedArrangement {
     return this.overview.traces[this.number];
   }
 
-  /** Arranges tracks as they were, and keeps how they are arranged from now on. */
+  /** Restores the saved arrangement, and saves every change from now on. */
   follow(arrangement: Arrangement): void {
     arrangement.read(this.found);
     arrangement.onChange(() => this.keep(arrangement.written));
@@ -40,7 +40,7 @@ export class SavedArrangement {
     while (this.next) {
       const arranged = this.next;
       this.next = null;
-      // What cannot be kept holds until the page is closed.
+      // An arrangement that cannot be saved lasts until the page is closed.
       await this.source.keepArrangement(this.number, arranged).catch(() => undefined);
     }
     this.sending = false;
@@ -56,7 +56,7 @@ function keepHere(trace: TraceOverview, arranged: ArrangementText): void {
     if (Object.keys(arranged).length === 0) localStorage.removeItem(keyOf(trace));
     else localStorage.setItem(keyOf(trace), JSON.stringify(arranged));
   } catch {
-    // It holds until the page is closed.
+    // Without storage the arrangement lasts until the page is closed.
   }
 }
 
@@ -64,7 +64,7 @@ function foundHere(trace: TraceOverview): ArrangementText {
   try {
     return asWritten(JSON.parse(localStorage.getItem(keyOf(trace)) ?? "{}"));
   } catch {
-    // A file may have no storage, and others may have written there.
+    // A saved page may have no storage, and the stored text may be from something else.
     return {};
   }
 }

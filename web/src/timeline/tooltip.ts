@@ -1,4 +1,4 @@
-// What the pointer is on, in a few words beside it.
+// A tooltip about the event or counter under the pointer.
 
 import type { Appearance } from "../appearance.ts";
 import { NO_LABEL, type Track } from "../data/trace.ts";
@@ -31,7 +31,7 @@ export class Tooltip {
     this.element.hidden = true;
   }
 
-  /** A counter where the pointer is: in the time of a pixel. */
+  /** Shows the value of a counter in the time of one pixel. */
   showCounter(view: View, { overview, counter }: Track, range: Range): void {
     const unit = overview.counter?.unit ?? "count";
     const found = counter?.in(range);

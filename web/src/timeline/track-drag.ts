@@ -1,17 +1,17 @@
-// Dragging names of tracks and groups to another place among their siblings.
+// Lets the reader drag the names of tracks and groups to another place among their siblings.
 
 import { h } from "../dom.ts";
 import type { Arrangement } from "./arrangement.ts";
 
-/** A press that moves less is a click. */
+/** The least movement that makes a press a drag. */
 const CLICK_PX = 5;
-/** Near the edges the tracks are scrolled while one is dragged. */
+/** The distance from an edge at which dragging scrolls the tracks. */
 const EDGE_PX = 24;
 
 export class TrackDrag {
-  /** Where it would be put. */
+  /** The line at the place where the dragged row would be dropped. */
   readonly line = h("div", { class: "drop-line", hidden: true });
-  /** Whether the press that ended last was a click. */
+  /** Whether the last press was a click. */
   wasClick = true;
 
   constructor(
@@ -42,7 +42,7 @@ export class TrackDrag {
       this.element.classList.remove("dragging");
       this.line.hidden = true;
       if (!this.wasClick && before !== undefined && event.type === "pointerup") this.arrangement.move(id, before);
-      // The keyboard's clicks have no press before them.
+      // Clicks by keyboard come without a press.
       if (!this.wasClick) setTimeout(() => (this.wasClick = true));
     };
     document.addEventListener("pointermove", move);
@@ -58,7 +58,7 @@ export class TrackDrag {
     else if (y > bottom - EDGE_PX) body.scrollTop += EDGE_PX / 2;
   }
 
-  /** Before which sibling it would come at a height, null behind the last; the line shows it. Undefined where it would not move. */
+  /** Returns the sibling before which a row would be dropped at a height, null for the end, and undefined where it would not move. Moves the line there. */
   private target(id: string, y: number): string | null | undefined {
     const siblings = this.arrangement.siblings(id);
     const boxes = siblings.flatMap((sibling) => {

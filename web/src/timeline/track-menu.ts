@@ -1,4 +1,4 @@
-// What can be done with a track, as a menu at its name.
+// The menu at the name of a track.
 
 import type { Track } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
@@ -12,7 +12,7 @@ export class TrackMenu {
   constructor(
     private readonly arrangement: Arrangement,
     private readonly step: (id: string, by: 1 | -1) => void,
-    /** Gives the keyboard back to the name of a track. */
+    /** Focuses the name of a track again. */
     private readonly back: (id: string) => void,
   ) {
     this.element.addEventListener("focusout", (event) => {

@@ -1,4 +1,4 @@
-// What a track is called beside the timeline.
+// The name, note and title of a track.
 
 import type { TrackOverview } from "../data/overview.ts";
 import type { Track } from "../data/trace.ts";
@@ -16,11 +16,11 @@ const WHAT: Record<TrackOverview["kind"], string> = {
 };
 
 export interface TrackNames {
-  /** Threads and queues are told apart by their names, other tracks by what they are. */
+  /** The name of the thread or queue; for other tracks, what they show. */
   name: string;
-  /** What it shows, where that is not its name. */
+  /** What the track shows, where that is not its name. */
   note: string;
-  /** All of it, in one line. */
+  /** The full description in one line. */
   title: string;
 }
 
