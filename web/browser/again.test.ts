@@ -3,40 +3,20 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, afterEach, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
 import { LATE, RANKS, recordingOfRanks, STEPS } from "./known-ranks.ts";
 import { TEXT } from "./known.ts";
-import { closeBrowser, download, gapscope, type Opened, openTrace, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { download, gapscope, scratch, state, traceOf } from "./product.ts";
 
 const made = scratch();
 const known = traceOf(made, "known", TEXT);
-const viewers: Viewer[] = [];
-const pages: Opened[] = [];
-
-async function show(...traces: string[]): Promise<Opened> {
-  const viewer = await view(...traces);
-  viewers.push(viewer);
-  return keep(viewer.url);
-}
-
-async function keep(url: string): Promise<Opened> {
-  const opened = await openTrace(url);
-  pages.push(opened);
-  return opened;
-}
-
-afterEach(async () => {
-  for (const { page, errors } of pages.splice(0)) {
-    expect(errors).toEqual([]);
-    await page.close();
-  }
-  for (const viewer of viewers.splice(0)) await viewer.stop();
-});
-afterAll(closeBrowser);
+const pages = fixture();
 
 const STATE = "#t=2800000-3400000&q=cos&c=cause&p=kernels";
 
-async function isAsSaved({ page }: Opened): Promise<void> {
+async function isAsSaved(page: Page): Promise<void> {
   const { from, to } = await state(page);
   expect([from, to]).toEqual([2_800_000, 3_400_000]);
   expect(await page.locator(".tabs").getAttribute("data-shown")).toBe("kernels");
@@ -45,36 +25,32 @@ async function isAsSaved({ page }: Opened): Promise<void> {
 }
 
 test("a view is opened again by the command that the page says", async () => {
-  const first = await show(known);
-  await first.page.goto(`${viewers[0].url}${STATE}`);
-  await first.page.reload();
-  await first.page.waitForSelector("#app[data-full-draw]");
-  await first.page.locator(".topbar button", { hasText: "Link" }).click();
-  const command = await first.page.locator(".sharing-row code").nth(1).innerText();
+  const viewer = await pages.serve(known);
+  const first = await pages.open(viewer.url + STATE);
+  await first.locator(".topbar button", { hasText: "Link" }).click();
+  const command = await first.locator(".sharing-row code").nth(1).innerText();
   const argument = /^gapscope view '(.*)'$/.exec(command)?.[1];
   expect(argument).toBe(`${known}${STATE}`);
-  await viewers[0].stop();
-  await isAsSaved(await show(argument ?? ""));
+  await viewer.stop();
+  await isAsSaved(await pages.open((await pages.serve(argument ?? "")).url));
 });
 
 test("a view is saved, moved with its trace, and opened again", async () => {
-  const first = await show(known);
-  await first.page.goto(`${viewers[0].url}${STATE}`);
-  await first.page.reload();
-  await first.page.waitForSelector("#app[data-full-draw]");
-  await first.page.locator(".topbar button", { hasText: "Link" }).click();
+  const viewer = await pages.serve(known);
+  const first = await pages.open(viewer.url + STATE);
+  await first.locator(".topbar button", { hasText: "Link" }).click();
   const saved = join(made, "moved.view.json");
-  expect(await download(first.page, "Save this view", saved)).toBe("known.view.json");
+  expect(await download(first, "Save this view", saved)).toBe("known.view.json");
   expect(JSON.parse(readFileSync(saved, "utf8"))).toMatchObject({ gapscope_view: 1, traces: [known], state: STATE.slice(1) });
-  await isAsSaved(await show(saved));
+  await isAsSaved(await pages.open((await pages.serve(saved)).url));
   // The same as one page, which needs no server.
   const file = join(made, "saved.html");
   gapscope("view", "--html", file, saved);
-  await isAsSaved(await keep(pathToFileURL(file).href));
+  await isAsSaved(await pages.open(pathToFileURL(file).href));
 });
 
 test("the cause that gaps are listed of and the instance that is compared are in the link", async () => {
-  const { page } = await show(known);
+  const page = await pages.open((await pages.serve(known)).url);
   await page.locator(".causes-table tbody tr", { hasText: "host late" }).click();
   await expect.poll(() => page.evaluate(() => location.hash)).toBe("#g=host-late");
   await page.reload();
@@ -94,7 +70,7 @@ test("the cause that gaps are listed of and the instance that is compared are in
 test("two traces are one file with their comparison", async () => {
   const file = join(made, "both.html");
   gapscope("view", "--html", file, known, traceOf(made, "other", TEXT.replaceAll("name=sin ", "name=sine ")));
-  const { page } = await keep(pathToFileURL(file).href);
+  const page = await pages.open(pathToFileURL(file).href);
   await page.waitForSelector("[data-what=dispatches]");
   expect(await page.locator(".verdict h1").allInnerTexts()).toEqual(["Host-bound known.gapscope", "Host-bound other.gapscope"]);
   expect(await page.locator(".by-kernel tbody tr", { hasText: "sine" }).innerText()).toMatch(/0 → 10/);
@@ -108,7 +84,7 @@ test("two traces are one file with their comparison", async () => {
 test("all ranks are one file with their comparison", async () => {
   const file = join(made, "ranks.html");
   gapscope("report", "--html", file, recordingOfRanks(made));
-  const { page } = await keep(`${pathToFileURL(file).href}#p=ranks`);
+  const page = await pages.open(`${pathToFileURL(file).href}#p=ranks`);
   await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
   expect(await page.locator(".ranks-said").innerText()).toContain(`Rank ${LATE} arrived last`);
   await expect.poll(() => page.locator(".collective-waits .wait").count()).toBe(STEPS * (RANKS - 1));

@@ -1,55 +1,45 @@
 // The code of idle time: samples on the threads' tracks, the code of a gap, the flame graph and its table.
 
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
 import { TEXT } from "./known.ts";
-import { alter, closeBrowser, gapscope, Growing, openPage, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { alter, gapscope, Growing, point, scratch, state, traceOf, type Viewer } from "./product.ts";
 import { SAMPLED, SAMPLES } from "./sampled.ts";
 
 const TRACK = "p1.t41.samples";
 /** In the first gap: inside of the third sample, in which it waits. */
 const WAIT_NS = 2.415e6 + 50_000;
 
+const pages = fixture();
 let viewer: Viewer;
 let plain: Viewer;
 let file: string;
-let opened: Opened;
 
 beforeAll(async () => {
   const made = scratch();
   const trace = traceOf(made, "sampled", SAMPLED);
-  viewer = await view(trace);
-  plain = await view(traceOf(made, "known", TEXT));
+  viewer = await pages.serve(trace);
+  plain = await pages.serve(traceOf(made, "known", TEXT));
   file = join(made, "sampled.html");
   gapscope("report", trace, "--html", file);
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  for (const one of [viewer, plain]) await one?.stop();
-});
-
-afterEach(async () => {
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
-});
-
-async function open(url: string): Promise<Opened["page"]> {
-  opened = await openTrace(url, { width: 1440, height: 900 });
-  return opened.page;
+async function open(url: string): Promise<Page> {
+  return pages.open(url, { width: 1440, height: 900 });
 }
 
 /** Opens the page at the code, once the samples are there. */
-async function openCode(url: string, hash = ""): Promise<Opened["page"]> {
+async function openCode(url: string, hash = ""): Promise<Page> {
   const page = await open(`${url}#p=code${hash}`);
   await page.waitForSelector(".code-panel[data-samples]");
   return page;
 }
 
-const rows = (page: Opened["page"]): Promise<string[][]> => page.locator(".code-table tbody tr").evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll("td")].map((cell) => (cell as HTMLElement).innerText.replace(/\s+/g, " ").trim())));
-const names = (page: Opened["page"]): Promise<string[]> => page.locator(".flame-node").evaluateAll((nodes) => nodes.map((node) => node.textContent ?? ""));
-const samples = (page: Opened["page"]): Promise<number> => page.locator(".code-panel").getAttribute("data-samples").then(Number);
+const rows = (page: Page): Promise<string[][]> => page.locator(".code-table tbody tr").evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll("td")].map((cell) => (cell as HTMLElement).innerText.replace(/\s+/g, " ").trim())));
+const names = (page: Page): Promise<string[]> => page.locator(".flame-node").evaluateAll((nodes) => nodes.map((node) => node.textContent ?? ""));
+const samples = (page: Page): Promise<number> => page.locator(".code-panel").getAttribute("data-samples").then(Number);
 
 describe.each([
   ["served", () => viewer.url],
@@ -149,8 +139,7 @@ test("the code of a gap is shown in the colours of another choice", async () => 
 });
 
 test("a cause that is chosen stays chosen when a recording is complete, whatever its number is then", async () => {
-  opened = await openPage("about:blank");
-  const { page } = opened;
+  const page = await pages.openPage("about:blank");
   const recording = await Growing.of(page);
   const [one, other] = ["host-late", "after-host-wait"];
   await alter<{ strings: string[] }>(page, "**/t/0/strings*", (answer) =>

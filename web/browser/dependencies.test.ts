@@ -2,43 +2,33 @@
 
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
 import { TEXT } from "./known.ts";
-import { alter, closeBrowser, FIREFOX, gapscope, Growing, Held, openPage, type Opened, openTrace, scratch, traceOf, view, type Viewer } from "./product.ts";
+import { alter, FIREFOX, gapscope, Growing, Held, scratch, traceOf, type Viewer } from "./product.ts";
 
 const CAPTURE = resolve(import.meta.dirname, "../../fixtures/fusion.gapcapture");
-const STAGE = ".dependencies-canvas";
+const CANVAS = ".dependencies-canvas";
 
+const pages = fixture();
 let captured: Viewer;
 let recorded: Viewer;
-let opened: Opened;
 
 beforeAll(async () => {
-  captured = await view(CAPTURE);
-  recorded = await view(traceOf(scratch(), "known", TEXT));
+  captured = await pages.serve(CAPTURE);
+  recorded = await pages.serve(traceOf(scratch(), "known", TEXT));
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  await captured?.stop();
-  await recorded?.stop();
-});
-
-afterEach(async () => {
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
-});
-
-async function openCapture(hash = "", options = {}): Promise<Opened["page"]> {
-  opened = await openPage(captured.url + hash, options);
-  await opened.page.waitForSelector(`${STAGE}[data-nodes]`);
-  return opened.page;
+async function openCapture(hash = "", options = {}): Promise<Page> {
+  const page = await pages.openPage(captured.url + hash, options);
+  await page.waitForSelector(`${CANVAS}[data-nodes]`);
+  return page;
 }
 
-async function data(page: Opened["page"]): Promise<Record<string, string>> {
+async function data(page: Page): Promise<Record<string, string>> {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-  return page.$eval(STAGE, (canvas) => ({ ...(canvas as HTMLElement).dataset }) as Record<string, string>);
+  return page.$eval(CANVAS, (canvas) => ({ ...(canvas as HTMLElement).dataset }) as Record<string, string>);
 }
 
 describe("the page of a capture", () => {
@@ -52,7 +42,7 @@ describe("the page of a capture", () => {
     expect(await page.locator('[data-list="hazards"]').innerText()).toContain("None: every dependency of the window is ordered.");
     expect(await page.locator('[data-list="critical"]').innerText()).toContain("17 commands");
     // Something other than the background is there.
-    const colours = await page.$eval(STAGE, (canvas) => {
+    const colours = await page.$eval(CANVAS, (canvas) => {
       const { width, height } = canvas as HTMLCanvasElement;
       const pixels = (canvas as HTMLCanvasElement).getContext("2d")?.getImageData(0, 0, width, height).data ?? [];
       const seen = new Set<number>();
@@ -79,7 +69,7 @@ describe("the page of a capture", () => {
   test("shows under the pointer what waits for what, and picks it by a click", async () => {
     const page = await openCapture("#n=5");
     await expect.poll(async () => (await data(page)).picked).toBe("node 5");
-    const box = await page.locator(STAGE).boundingBox();
+    const box = await page.locator(CANVAS).boundingBox();
     const place = await page.locator(".dependencies-canvas").evaluate((canvas) => (canvas as HTMLElement).dataset.at?.split(" ").map(Number));
     if (!box || !place) throw new Error("it is not there");
     await page.keyboard.press("Escape");
@@ -93,7 +83,7 @@ describe("the page of a capture", () => {
   });
   test("works by keyboard", async () => {
     const page = await openCapture();
-    await page.locator(STAGE).focus();
+    await page.locator(CANVAS).focus();
     for (const [key, picked] of [
       ["ArrowDown", "node 0"],
       ["ArrowDown", "node 1"],
@@ -121,7 +111,7 @@ describe("the page of a capture", () => {
   });
   test("zooms at the pointer by Ctrl and the wheel, and moves by dragging", async () => {
     const page = await openCapture();
-    const box = await page.locator(STAGE).boundingBox();
+    const box = await page.locator(CANVAS).boundingBox();
     if (!box) throw new Error("it is not there");
     const { scale } = await data(page);
     await page.mouse.move(box.x + 300, box.y + 200);
@@ -157,14 +147,13 @@ describe("the page of a capture", () => {
     expect((await data(page)).nodes).toBe("26");
   });
   test.skipIf(FIREFOX)("draws 1,000 commands in less than a frame", async () => {
-    opened = await openPage("about:blank");
-    const { page } = opened;
-    await page.route("**/api/t/0/dependencies*", (route) => route.fulfill({ json: made(1000) }));
+    const page = await pages.openPage("about:blank");
+    await page.route("**/api/t/0/dependencies*", (route) => route.fulfill({ json: layeredAnswer(1000) }));
     await page.goto(captured.url);
-    await page.waitForSelector(`${STAGE}[data-nodes="1000"]`);
-    const box = await page.locator(STAGE).boundingBox();
+    await page.waitForSelector(`${CANVAS}[data-nodes="1000"]`);
+    const box = await page.locator(CANVAS).boundingBox();
     if (!box) throw new Error("it is not there");
-    await page.locator(STAGE).focus();
+    await page.locator(CANVAS).focus();
     await page.keyboard.press("f");
     await page.mouse.move(box.x + 300, box.y + 200);
     const times: number[] = [];
@@ -182,14 +171,13 @@ describe("the page of a capture", () => {
 
 describe("a recording's dependencies", () => {
   test("are those of what is bound, and lead to the timeline and back", async () => {
-    opened = await openTrace(`${recorded.url}#p=dependencies`);
-    const { page } = opened;
-    await page.waitForSelector(`${STAGE}[data-nodes]`);
+    const page = await pages.open(`${recorded.url}#p=dependencies`);
+    await page.waitForSelector(`${CANVAS}[data-nodes]`);
     const all = Number((await data(page)).nodes);
     expect(all).toBeGreaterThan(10);
     expect(await page.locator(".dependencies-panel .panel-head").innerText()).toContain("By the ranges that are bound");
     expect(await page.locator('[data-list="hazards"]').innerText()).toContain("Unknown");
-    await page.locator(STAGE).focus();
+    await page.locator(CANVAS).focus();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ArrowDown");
     await page.locator(".to-timeline").click();
@@ -207,8 +195,7 @@ describe("a recording's dependencies", () => {
     expect(await page.locator(".tabs").getAttribute("data-shown")).toBe("dependencies");
   });
   test("stay as they are seen while the recording grows, with what is picked", async () => {
-    opened = await openPage("about:blank");
-    const { page } = opened;
+    const page = await pages.openPage("about:blank");
     const recording = await Growing.of(page);
     // At first it has the first twelve commands only.
     let first = 12;
@@ -218,8 +205,8 @@ describe("a recording's dependencies", () => {
       return { ...answer, nodes, node_count: nodes.length, edges, edge_count: edges.length };
     });
     await page.goto(`${recorded.url}#p=dependencies`);
-    await page.waitForSelector(`${STAGE}[data-nodes="12"]`);
-    await page.locator(STAGE).focus();
+    await page.waitForSelector(`${CANVAS}[data-nodes="12"]`);
+    await page.locator(CANVAS).focus();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("w");
@@ -242,9 +229,8 @@ describe("a recording's dependencies", () => {
     expect(await page.evaluate(() => document.activeElement?.closest(".dependencies-details") !== null)).toBe(true);
   });
   test("of a selected range are those of what starts in it", async () => {
-    opened = await openTrace(`${recorded.url}#p=dependencies`);
-    const { page } = opened;
-    await page.waitForSelector(`${STAGE}[data-nodes]`);
+    const page = await pages.open(`${recorded.url}#p=dependencies`);
+    await page.waitForSelector(`${CANVAS}[data-nodes]`);
     const all = Number((await data(page)).nodes);
     await page.evaluate(() => (location.hash = "#s=1000000-4000000&p=dependencies"));
     await expect.poll(async () => Number((await data(page)).nodes)).toBeLessThan(all);
@@ -252,7 +238,7 @@ describe("a recording's dependencies", () => {
 });
 
 /** A FAKE answer: layers of commands that depend on each other as those of a network do. */
-function made(count: number): unknown {
+function layeredAnswer(count: number): unknown {
   const nodes = Array.from({ length: count }, (_, id) => ({
     id,
     kind: id % 17 === 5 ? "copy" : "dispatch",
@@ -279,9 +265,9 @@ function made(count: number): unknown {
 test("a capture as one file is the same without a server", async () => {
   const file = join(scratch(), "capture.html");
   gapscope("view", "--html", file, CAPTURE);
-  opened = await openPage(pathToFileURL(file).href);
-  await opened.page.waitForSelector(`${STAGE}[data-nodes]`);
-  const { nodes, edges } = await data(opened.page);
+  const page = await pages.openPage(pathToFileURL(file).href);
+  await page.waitForSelector(`${CANVAS}[data-nodes]`);
+  const { nodes, edges } = await data(page);
   expect([nodes, edges]).toEqual(["26", "40"]);
-  expect(await opened.page.locator(".figures").innerText()).toContain("20\ndispatches");
+  expect(await page.locator(".figures").innerText()).toContain("20\ndispatches");
 });

@@ -3,38 +3,32 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
 import { TEXT } from "./known.ts";
-import { closeBrowser, gapscope, openTrace, type Opened, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { gapscope, scratch, state, traceOf, type Viewer } from "./product.ts";
 
 const folder = scratch();
 let trace: string;
 let kept: string;
+const pages = fixture();
 let viewer: Viewer;
-let opened: Opened;
 
 beforeAll(async () => {
   trace = traceOf(folder, "known", TEXT);
   kept = join(trace, "notes.json");
-  viewer = await view(trace);
+  viewer = await pages.serve(trace);
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  await viewer?.stop();
-});
-
-afterEach(async () => {
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
+afterEach(() => {
   rmSync(kept, { force: true, recursive: true });
 });
 
-async function open(hash = "", url = viewer.url): Promise<Opened["page"]> {
-  opened = await openTrace(url + hash);
-  await opened.page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("have not come yet"));
-  return opened.page;
+async function open(hash = "", url = viewer.url): Promise<Page> {
+  const page = await pages.open(url + hash);
+  await page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("are still loading"));
+  return page;
 }
 
 interface Kept {
@@ -42,9 +36,9 @@ interface Kept {
   notes: { from_ns: number; to_ns: number | null; text: string }[];
 }
 const written = (): Kept => JSON.parse(readFileSync(kept, "utf8")) as Kept;
-const flags = (page: Opened["page"]) => page.locator(".timeline").first().getAttribute("data-notes");
+const flags = (page: Page) => page.locator(".timeline").first().getAttribute("data-notes");
 
-async function note(page: Opened["page"], text: string): Promise<void> {
+async function note(page: Page, text: string): Promise<void> {
   await page.locator("canvas.tracks").focus();
   await page.keyboard.press("m");
   const box = page.getByRole("textbox", { name: "Text of the note" });
@@ -119,9 +113,10 @@ test("its flag on the ruler leads to it, and the search finds it", async () => {
 
 test("what another window wrote is not written over", async () => {
   const page = await open("#p=notes");
-  const other = await openTrace(`${viewer.url}#p=notes`);
-  await note(other.page, "from the other");
-  await other.page.close();
+  const { errors } = pages.opened;
+  const other = await pages.open(`${viewer.url}#p=notes`);
+  await note(other, "from the other");
+  await other.close();
   await page.keyboard.press("m");
   await page.getByRole("textbox", { name: "Text of the note" }).fill("from this one");
   await page.keyboard.press("Enter");
@@ -130,7 +125,7 @@ test("what another window wrote is not written over", async () => {
   // What was typed is still there, and is kept with the other.
   await page.getByRole("button", { name: "Keep" }).click();
   await expect.poll(() => written().notes.length).toBe(2);
-  opened.errors.splice(0);
+  errors.splice(0);
 });
 
 test("notes that cannot be read are left alone", async () => {

@@ -1,35 +1,21 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { busy_ns, COPIES, GAPS, idleBy, KERNELS, TEXT, WORK } from "./known.ts";
-import { closeBrowser, FIREFOX, Held, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+// The page of a trace whose every number is known: what it draws, how it is moved, searched, compared and linked.
 
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
+import { busy_ns, COPIES, GAPS, idleBy, KERNELS, TEXT, WORK } from "./known.ts";
+import { FIREFOX, Held, point, scratch, state, traceOf, type Viewer, loaded } from "./product.ts";
+
+const pages = fixture();
 let viewer: Viewer;
-let opened: Opened;
 const GIVEN = WORK.length + COPIES.length;
 
 beforeAll(async () => {
-  viewer = await view(traceOf(scratch(), "known", TEXT));
+  viewer = await pages.serve(traceOf(scratch(), "known", TEXT));
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  await viewer?.stop();
-});
-
-afterEach(async () => {
-  // Whatever a test does, nothing leaves the machine and nothing breaks.
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
-});
-
-async function open(hash = "", options = {}): Promise<Opened["page"]> {
-  opened = await openTrace(viewer.url + hash, options);
-  return opened.page;
-}
-
-/** Waits until everything in sight is loaded. */
-async function loaded(page: Opened["page"]): Promise<void> {
-  await page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("loading…"));
+async function open(hash = "", options = {}): Promise<Page> {
+  return pages.open(viewer.url + hash, options);
 }
 
 describe("the page", () => {
@@ -349,12 +335,12 @@ describe("the page", () => {
     await expect.poll(() => first.url()).toContain("e=dispatches");
     const [link, was] = [first.url(), await state(first)];
     await first.close();
-    opened = await openTrace(link);
-    await expect.poll(async () => (await state(opened.page)).event).toBe(was.event);
-    const now = await state(opened.page);
+    const second = await pages.open(link);
+    await expect.poll(async () => (await state(second)).event).toBe(was.event);
+    const now = await state(second);
     expect([now.from, now.to]).toEqual([was.from, was.to]);
-    await expect.poll(async () => (await state(opened.page)).found).toBe("10");
-    expect(await opened.page.locator(".tabs").getAttribute("data-shown")).toBe("labels");
+    await expect.poll(async () => (await state(second)).found).toBe("10");
+    expect(await second.locator(".tabs").getAttribute("data-shown")).toBe("labels");
   });
 
   test("shows another link in its place, and never writes over one that it still reads", async () => {

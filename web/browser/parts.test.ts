@@ -2,43 +2,28 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { closeBrowser, gapscope, openTrace, type Opened, point, scratch, serving, state, synthetic, type Viewer } from "./product.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
+import { gapscope, point, scratch, serving, state, synthetic, type Viewer, loaded } from "./product.ts";
 
 /** Rows that the page may hold, and those of one answer. */
 const HELD = 12_800;
 const MOST = HELD / 64;
 
+const pages = fixture();
 let viewer: Viewer;
-let opened: Opened;
 let trace: string;
 
 beforeAll(async () => {
   trace = synthetic(scratch(), 20_000);
-  viewer = await serving(["view", "--no-open", "--page-rows", String(HELD), trace]);
+  viewer = await pages.stopLater(serving(["view", "--no-open", "--page-rows", String(HELD), trace]));
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  await viewer?.stop();
-});
-
-afterEach(async () => {
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
-});
-
-async function open(hash = "", height = 800): Promise<Opened["page"]> {
-  opened = await openTrace(viewer.url + hash, { height });
-  await loaded();
-  return opened.page;
-}
-
-/** Waits until what is in sight is there. */
-async function loaded(): Promise<void> {
-  const { page } = opened;
-  await page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("loading…"));
+async function open(hash = "", height = 800): Promise<Page> {
+  const page = await pages.open(viewer.url + hash, { height });
+  await loaded(page);
+  return page;
 }
 
 interface Row {
@@ -61,11 +46,11 @@ async function ofFirstQueue(from: number): Promise<Row & { row: number }> {
   }
 }
 
-const rowsOf = async (track: string): Promise<string> => (await opened.page.locator(`[data-track="${track}"]`).innerText()).split("\n").at(-1) ?? "";
-const parts = (): Promise<number> => opened.page.$eval(".timeline", (element) => Number((element as HTMLElement).dataset.parts));
+const rowsOf = async (track: string): Promise<string> => (await pages.opened.page.locator(`[data-track="${track}"]`).innerText()).split("\n").at(-1) ?? "";
+const parts = (): Promise<number> => pages.opened.page.$eval(".timeline", (element) => Number((element as HTMLElement).dataset.parts));
 /** How many colours but the background's are drawn in a row of pixels of a track. */
 function drawn(track: string): Promise<number> {
-  return opened.page.evaluate((track) => {
+  return pages.opened.page.evaluate((track) => {
     const head = document.querySelector(`[data-track="${track}"]`)?.getBoundingClientRect();
     const canvas = document.querySelector<HTMLCanvasElement>("canvas.tracks");
     if (!head || !canvas) return 0;
@@ -86,7 +71,7 @@ describe("a trace that the page cannot hold", () => {
     expect(await rowsOf("q1.work")).toMatch(/rows in slices$/);
     expect(await drawn("q1.work")).toBeGreaterThan(4);
     // No row of a large track is held.
-    expect((await state(opened.page)).events).toBeLessThan(HELD);
+    expect((await state(pages.opened.page)).events).toBeLessThan(HELD);
   });
 
   test("has rows where it is seen from close by, and slices around them", async () => {

@@ -195,6 +195,11 @@ export async function openTrace(url: string, options: Parameters<typeof openPage
   return opened;
 }
 
+/** Waits until everything in sight has loaded. */
+export async function loaded(page: Page): Promise<void> {
+  await page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("loading…"));
+}
+
 /** What a timeline publishes of itself. */
 export interface State {
   from: number;

@@ -1,47 +1,39 @@
 // Answers that come late, or in another order than they were asked for: what was asked last is shown.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
 import { RANKS, ranksInOneTrace } from "./known-ranks.ts";
 import { TEXT } from "./known.ts";
-import { alter, closeBrowser, Growing, Held, openPage, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { alter, Growing, Held, point, scratch, state, traceOf, type Viewer } from "./product.ts";
 import { SAMPLED } from "./sampled.ts";
 
+// The browser logs requests that a test makes fail.
+const pages = fixture(/status of 500/);
 let viewer: Viewer;
 let sampled: Viewer;
 let devices: Viewer;
-let opened: Opened;
 
 beforeAll(async () => {
   const made = scratch();
-  viewer = await view(traceOf(made, "known", TEXT));
-  sampled = await view(traceOf(made, "sampled", SAMPLED));
-  devices = await view(ranksInOneTrace(made));
+  viewer = await pages.serve(traceOf(made, "known", TEXT));
+  sampled = await pages.serve(traceOf(made, "sampled", SAMPLED));
+  devices = await pages.serve(ranksInOneTrace(made));
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  for (const one of [viewer, sampled, devices]) await one?.stop();
-});
-
-afterEach(async () => {
-  await opened.page.close();
-});
-
-async function open(hash = ""): Promise<Opened["page"]> {
-  opened = await openTrace(viewer.url + hash);
-  return opened.page;
+async function open(hash = ""): Promise<Page> {
+  return pages.open(viewer.url + hash);
 }
 
 /** Opens a page whose first request of this kind is held back until `answer` is called. */
-async function openBefore(pattern: string, url: string): Promise<{ page: Opened["page"]; held: Held; answer: () => Promise<void> }> {
-  opened = await openPage("about:blank");
-  const { page } = opened;
+async function openBefore(pattern: string, url: string): Promise<{ page: Page; held: Held; answer: () => Promise<void> }> {
+  const page = await pages.openPage("about:blank");
   const held = await Held.of(page, pattern);
   await page.goto(url);
   return { page, held, answer: await held.next() };
 }
 
-async function choose(page: Opened["page"], before: string, after: string): Promise<void> {
+async function choose(page: Page, before: string, after: string): Promise<void> {
   await page.selectOption("select[aria-label=Before]", before);
   await page.selectOption("select[aria-label=After]", after);
   await page.locator(".compare-panel button[type=submit]").click();
@@ -75,8 +67,7 @@ test("findings that come do not take the keyboard from the flame graph", async (
 });
 
 test("data that come into a press on a name leave the button there, so that it is a click", async () => {
-  opened = await openPage("about:blank");
-  const { page } = opened;
+  const page = await pages.openPage("about:blank");
   const held = await Held.of(page, "**/track/**");
   await page.goto(viewer.url);
   const name = page.locator('[data-track="q1.work"]');
@@ -135,7 +126,7 @@ describe("a comparison", () => {
     await (await second)();
     expect(await page.locator(".compared").count()).toBe(0);
     expect(await page.locator("#app").getAttribute("data-comparing")).toBeNull();
-    expect(opened.errors).toEqual([]);
+    expect(pages.opened.errors).toEqual([]);
   });
 
   test("that is newer is not replaced by the answer of an older one", async () => {
@@ -226,9 +217,8 @@ test("who zooms while the page is loading stays there", async () => {
 
 describe("a recording that grows", () => {
   /** Opens a page that takes the trace for one that is recorded. */
-  async function openGrowing(hash: string): Promise<{ page: Opened["page"]; recording: Growing }> {
-    opened = await openPage("about:blank");
-    const { page } = opened;
+  async function openGrowing(hash: string): Promise<{ page: Page; recording: Growing }> {
+    const page = await pages.openPage("about:blank");
     const recording = await Growing.of(page);
     await alter(page, "**/t/0/notes*", (answer) => ({ ...answer, unwritable: recording.live ? "It is recorded." : null }));
     await page.goto(viewer.url + hash);
@@ -275,8 +265,7 @@ describe("a recording that grows", () => {
 });
 
 test("a gap is gone to on the device that has it", async () => {
-  opened = await openTrace(devices.url);
-  const { page } = opened;
+  const page = await pages.open(devices.url);
   const gaps = page.locator(".gaps-list tbody tr");
   await expect.poll(() => gaps.count()).toBeGreaterThan(RANKS);
   const found = (await page.evaluate(async () => (await (await fetch("api/t/0/findings")).json()) as unknown)) as { idle_time: { longest: { device: number }[] } };
@@ -294,14 +283,13 @@ test("a gap is gone to on the device that has it", async () => {
 });
 
 test("work has the colours that it has when all of it comes at once, whatever comes first", async () => {
-  const colours = (page: Opened["page"]): Promise<string[]> =>
+  const colours = (page: Page): Promise<string[]> =>
     page.locator(".legend li").evaluateAll((rows) => rows.map((row) => `${row.textContent} ${(row.querySelector(".swatch") as HTMLElement).style.background}`));
   const first = await open();
   await expect.poll(async () => (await colours(first)).length).toBeGreaterThan(5);
   const wanted = await colours(first);
   await first.close();
-  opened = await openPage("about:blank");
-  const { page } = opened;
+  const page = await pages.openPage("about:blank");
   // Names come before the first drawing, and the copies before the kernels.
   await page.addInitScript(() => {
     const { requestAnimationFrame } = window;

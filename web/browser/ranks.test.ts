@@ -2,28 +2,27 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
 import { COUNTED } from "./counted.ts";
+import { fixture } from "./fixture.ts";
 import { arrives, END_US, LATE, lateBy, RANKS, ranksInOneTrace, recordingOfRanks, STEPS } from "./known-ranks.ts";
-import { closeBrowser, type Opened, openTrace, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { type Opened, openTrace, point, scratch, state, traceOf, type Viewer } from "./product.ts";
 
 const made = scratch();
+const pages = fixture();
 let viewer: Viewer;
+/** The page that the tests of one group share. */
 let opened: Opened;
 
 beforeAll(async () => {
-  viewer = await view(recordingOfRanks(made));
+  viewer = await pages.serve(recordingOfRanks(made));
   opened = await openTrace(`${viewer.url}#p=ranks`, { width: 1440, height: 1000 });
   await opened.page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
 });
 
-afterAll(async () => {
-  await viewer?.stop();
-  await closeBrowser();
-});
-
 /** Where a wait is, when it begins, and where what it lies over is: in one step, as it is drawn anew when anything moves. */
-function placed(page: Opened["page"], wait: string, over: string): Promise<{ wait: { x: number; top: number; bottom: number }; over: DOMRect; ns: number }> {
+function placed(page: Page, wait: string, over: string): Promise<{ wait: { x: number; top: number; bottom: number }; over: DOMRect; ns: number }> {
   return page.evaluate(
     ([wait, over]) => {
       const [first, second] = [document.querySelector<SVGRectElement>(wait), document.querySelector(over)];
@@ -57,16 +56,13 @@ describe("the ranks of a program", () => {
       "queue id=9 device=9",
       `dispatch queue=9 kernel=1 start_ns=500us duration_ns=${END_US - 500}us`,
     ];
-    const server = await view(recordingOfRanks(made, "two.gapscope", second.join("\n")));
-    const { page, errors } = await openTrace(server.url, { width: 1000, height: 720 });
+    const server = await pages.serve(recordingOfRanks(made, "two.gapscope", second.join("\n")));
+    const page = await pages.open(server.url, { width: 1000, height: 720 });
     const each = page.getByRole("list", { name: "Verdict of each device" });
     await expect.poll(() => each.locator("li").allInnerTexts()).toEqual(["Made GPU host-bound", "Second GPU device-bound"]);
     expect(await page.locator(".each-of").innerText()).toMatch(/^rank 0:/);
     const ranks = page.getByRole("list", { name: "Verdict of each rank" });
     expect(await ranks.locator("li").count()).toBe(RANKS);
-    expect(errors).toEqual([]);
-    await page.close();
-    await server.stop();
   });
 
   test("name who is late, by how much and why", async () => {
@@ -117,36 +113,29 @@ describe("the ranks of a program", () => {
 });
 
 test("ranks out of sight are neither drawn nor loaded until they are scrolled to", async () => {
-  const { page, errors } = await openTrace(viewer.url, { height: 520 });
+  const page = await pages.open(viewer.url, { height: 520 });
   const last = page.locator(".timeline").last();
   expect(await last.getAttribute("data-draws")).toBeNull();
   expect(Number(await page.locator(".timeline").first().getAttribute("data-events"))).toBeGreaterThan(0);
   await page.locator(".timeline-stack").evaluate((stage) => stage.scrollTo(0, stage.scrollHeight));
   await expect.poll(async () => Number(await last.getAttribute("data-events"))).toBeGreaterThan(0);
-  expect(errors).toEqual([]);
 });
 
 test("ranks in one trace have a verdict for each device, and are joined likewise", async () => {
-  const one = await view(ranksInOneTrace(made));
-  try {
-    const { page, errors } = await openTrace(`${one.url}#p=ranks`, { width: 1440, height: 1200 });
-    await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
-    expect(await page.locator(".ranks-said").innerText()).toContain(`Rank ${LATE} arrived last at ${STEPS} of ${STEPS} collectives`);
-    expect(await page.locator(".each-verdict li").allInnerTexts()).toEqual(Array.from({ length: RANKS }, (_, device) => `GPU ${device + 1} (Made GPU) host-bound`));
-    await expect.poll(() => page.locator(".collective-waits .wait").count()).toBe(STEPS * (RANKS - 1));
-    // On the track of its own queue.
-    const { wait, over } = await placed(page, '.collective-waits .wait[data-rank="0"]', '[data-track="q1.work"]');
-    expect(wait.top).toBeGreaterThan(over.top);
-    expect(wait.bottom).toBeLessThan(over.bottom);
-    expect(errors).toEqual([]);
-    await page.close();
-  } finally {
-    await one.stop();
-  }
+  const one = await pages.serve(ranksInOneTrace(made));
+  const page = await pages.open(`${one.url}#p=ranks`, { width: 1440, height: 1200 });
+  await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
+  expect(await page.locator(".ranks-said").innerText()).toContain(`Rank ${LATE} arrived last at ${STEPS} of ${STEPS} collectives`);
+  expect(await page.locator(".each-verdict li").allInnerTexts()).toEqual(Array.from({ length: RANKS }, (_, device) => `GPU ${device + 1} (Made GPU) host-bound`));
+  await expect.poll(() => page.locator(".collective-waits .wait").count()).toBe(STEPS * (RANKS - 1));
+  // On the track of its own queue.
+  const { wait, over } = await placed(page, '.collective-waits .wait[data-rank="0"]', '[data-track="q1.work"]');
+  expect(wait.top).toBeGreaterThan(over.top);
+  expect(wait.bottom).toBeLessThan(over.bottom);
 });
 
 test("one event is picked at a time, in whichever rank, and a selected range is taken with its rank", async () => {
-  const { page, errors } = await openTrace(`${viewer.url}#p=compare`, { width: 1440, height: 1000 });
+  const page = await pages.open(`${viewer.url}#p=compare`, { width: 1440, height: 1000 });
   const timelines = [".timeline", `.timeline[data-trace="rank 1"]`];
   const events = async (): Promise<string[]> => Promise.all(timelines.map(async (timeline) => (await state(page, timeline)).event));
   for (const [at, timeline] of timelines.entries()) {
@@ -172,26 +161,18 @@ test("one event is picked at a time, in whichever rank, and a selected range is 
   await expect.poll(() => problem.isVisible()).toBe(false);
   await use.click();
   await expect.poll(() => page.locator("select[aria-label=Before]").inputValue()).toMatch(/^1:range:/);
-  expect(errors).toEqual([]);
-  await page.close();
 });
 
 test("what is picked in any rank has its kernel's counters and hot lines", async () => {
   const run = join(made, "counted.gapscope");
   mkdirSync(run);
   for (const rank of [0, 1]) traceOf(made, `counted.gapscope/rank=${rank}`, COUNTED.replace("manifest ", `manifest rank.rank=${rank} rank.world_size=2 rank.local_rank=${rank} `), `counted.gapscope/rank=${rank}`);
-  const counted = await view(run);
-  try {
-    const { page, errors } = await openTrace(counted.url, { width: 1440, height: 1000 });
-    const second = '.timeline[data-trace="rank 1"]';
-    await expect.poll(async () => (await state(page, second)).events).toBeGreaterThan(0);
-    const gemm = await point(page, "q1.work", 500_000, 0, second);
-    await page.mouse.click(gemm.x, gemm.y);
-    await expect.poll(() => page.locator(".details-panel").innerText()).toContain("compute: tensor ≤ 1.00 ms");
-    expect(await page.locator(".hot-instructions").innerText()).toContain("gemm.cu:12");
-    expect(errors).toEqual([]);
-    await page.close();
-  } finally {
-    await counted.stop();
-  }
+  const counted = await pages.serve(run);
+  const page = await pages.open(counted.url, { width: 1440, height: 1000 });
+  const second = '.timeline[data-trace="rank 1"]';
+  await expect.poll(async () => (await state(page, second)).events).toBeGreaterThan(0);
+  const gemm = await point(page, "q1.work", 500_000, 0, second);
+  await page.mouse.click(gemm.x, gemm.y);
+  await expect.poll(() => page.locator(".details-panel").innerText()).toContain("compute: tensor ≤ 1.00 ms");
+  expect(await page.locator(".hot-instructions").innerText()).toContain("gemm.cu:12");
 });

@@ -2,41 +2,32 @@
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
 import { busy_ns, COPIES, GAPS, idleBy, TEXT, WORK } from "./known.ts";
-import { closeBrowser, gapscope, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { gapscope, point, scratch, state, traceOf, type Viewer, loaded } from "./product.ts";
 
 const folder = scratch();
 const file = join(folder, "known.html");
+const pages = fixture();
 let viewer: Viewer;
-let opened: Opened;
 
 beforeAll(async () => {
   const trace = traceOf(folder, "known", TEXT);
   gapscope("report", "--html", file, trace);
-  viewer = await view(trace);
+  viewer = await pages.serve(trace);
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  await viewer?.stop();
-});
-
-afterEach(async () => {
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
-});
-
-async function open(hash = "", url = viewer.url): Promise<Opened["page"]> {
-  opened = await openTrace(url + hash);
-  await opened.page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("loading…"));
-  return opened.page;
+async function open(hash = "", url = viewer.url): Promise<Page> {
+  const page = await pages.open(url + hash);
+  await loaded(page);
+  return page;
 }
 
-const results = (page: Opened["page"]) => page.getByRole("region", { name: "Search results" });
-const rows = (page: Opened["page"]) => page.locator(".tab-body .table").first().getAttribute("data-rows");
-const kinds = (page: Opened["page"]) => results(page).locator("[data-kind]").evaluateAll((heads) => heads.map((head) => `${(head as HTMLElement).dataset.kind} ${(head as HTMLElement).dataset.count}`));
+const results = (page: Page) => page.getByRole("region", { name: "Search results" });
+const rows = (page: Page) => page.locator(".tab-body .table").first().getAttribute("data-rows");
+const kinds = (page: Page) => results(page).locator("[data-kind]").evaluateAll((heads) => heads.map((head) => `${(head as HTMLElement).dataset.kind} ${(head as HTMLElement).dataset.count}`));
 
 test("lists what it finds by what it is, and goes there", async () => {
   const page = await open("#t=0-16000000");
@@ -103,7 +94,7 @@ test("a search leaves the colours, and narrows the tables with a way out", async
   await page.fill(".search input", "^sin$");
   await page.fill(".search input", "sin");
   await expect.poll(() => rows(page)).toBe("1");
-  await expect.poll(async () => page.locator("[data-filter=search]").innerText()).toContain("what “sin” finds");
+  await expect.poll(async () => page.locator("[data-filter=search]").innerText()).toContain("matches of “sin”");
   await page.locator('[data-tab="gaps"]').click();
   await expect.poll(async () => page.locator(".gaps-list .table").getAttribute("data-rows")).toBe("9");
   await page.locator('[data-tab="about"]').click();

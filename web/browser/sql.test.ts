@@ -3,54 +3,44 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
 import { recordingOfRanks } from "./known-ranks.ts";
 import { GAPS, KERNELS, TEXT } from "./known.ts";
-import { built, closeBrowser, gapscope, openTrace, type Opened, scratch, serving, state, traceOf, view, type Viewer } from "./product.ts";
+import { built, gapscope, scratch, serving, state, traceOf, type Viewer } from "./product.ts";
 
 const folder = scratch();
 let trace: string;
+// The browser logs requests that the server refuses.
+const pages = fixture(/status of/);
 let viewer: Viewer;
 let ranks: Viewer;
 let alone: Viewer;
-let opened: Opened;
 
 beforeAll(async () => {
   built("gapscope-query");
   trace = traceOf(folder, "known", TEXT);
-  viewer = await view(trace);
-  ranks = await view(recordingOfRanks(folder));
+  viewer = await pages.serve(trace);
+  ranks = await pages.serve(recordingOfRanks(folder));
   // A command with nothing beside it and nothing in PATH.
   cpSync(built("gapscope"), join(folder, "alone/gapscope"), { recursive: true });
-  alone = await serving(["view", "--no-open", trace], { PATH: "/nonexistent" }, join(folder, "alone/gapscope"));
+  alone = await pages.stopLater(serving(["view", "--no-open", trace], { PATH: "/nonexistent" }, join(folder, "alone/gapscope")));
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  for (const one of [viewer, ranks, alone]) await one?.stop();
-});
-
-afterEach(async () => {
-  expect(opened.foreign).toEqual([]);
-  // What the server refuses the browser tells its console.
-  expect(opened.errors.filter((error) => !error.includes("status of"))).toEqual([]);
-  await opened.page.close();
-});
-
-async function open(hash = "#p=sql", url = viewer.url): Promise<Opened["page"]> {
-  opened = await openTrace(url + hash);
-  return opened.page;
+async function open(hash = "#p=sql", url = viewer.url): Promise<Page> {
+  return pages.open(url + hash);
 }
 
-async function ask(page: Opened["page"], sql: string): Promise<void> {
+async function ask(page: Page, sql: string): Promise<void> {
   const editor = page.getByRole("textbox", { name: "SQL" });
   await editor.fill(sql);
   await editor.press("Control+Enter");
   await page.waitForSelector('.sql-panel[data-running="false"]');
 }
 
-const answer = (page: Opened["page"]) => page.locator(".sql-result tbody tr");
-const said = (page: Opened["page"]) => page.locator(".sql-said");
+const answer = (page: Page) => page.locator(".sql-result tbody tr");
+const said = (page: Page) => page.locator(".sql-said");
 
 test("a saved query says what it answers, and answers", async () => {
   const page = await open();

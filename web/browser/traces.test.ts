@@ -4,35 +4,24 @@ import { cpSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
 import { TEXT, WORK } from "./known.ts";
-import { built, closeBrowser, gapscope, openPage, openTrace, type Opened, point, scratch, serving, state, synthetic, traceOf, view, type Viewer } from "./product.ts";
+import { built, gapscope, point, scratch, serving, state, synthetic, traceOf, loaded } from "./product.ts";
 
 const made = scratch();
 let known: string;
-const viewers: Viewer[] = [];
-let opened: Opened | null = null;
+// Some tests stop their server or end a recording, which the browser logs; the others check for errors themselves.
+const pages = fixture(/./);
 
 beforeAll(() => {
   known = traceOf(made, "known", TEXT);
 });
 
-afterEach(async () => {
-  expect(opened?.foreign ?? []).toEqual([]);
-  await opened?.page.close();
-  opened = null;
-});
-
-afterAll(async () => {
-  await closeBrowser();
-  for (const viewer of viewers) viewer.stop();
-});
-
-async function show(trace: string, other?: string, options = {}): Promise<Opened["page"]> {
-  const viewer = await view(...[trace, other].filter((path) => path !== undefined));
-  viewers.push(viewer);
-  opened = await openTrace(viewer.url, options);
-  return opened.page;
+async function show(trace: string, other?: string, options = {}): Promise<Page> {
+  const viewer = await pages.serve(...[trace, other].filter((path) => path !== undefined));
+  return pages.open(viewer.url, options);
 }
 
 describe("a recording of a real program", () => {
@@ -59,19 +48,18 @@ describe("a recording of a real program", () => {
     await page.locator(".details-panel summary", { hasText: "Source" }).click();
     await expect.poll(async () => (await page.locator(".source").innerText()).length).toBeGreaterThan(200);
     expect(await page.locator(".source").innerText()).toMatch(/OpEntryPoint|OpCapability/);
-    expect(opened?.errors).toEqual([]);
+    expect(pages.opened.errors).toEqual([]);
   });
 
   test("fits in a file that needs nothing else", async () => {
     const file = join(made, "fusion.html");
     gapscope("report", "--html", file, trace);
-    opened = await openTrace(pathToFileURL(file).href);
-    const { page } = opened;
+    const page = await pages.open(pathToFileURL(file).href);
     await page.waitForFunction(() => document.querySelectorAll(".gaps-list tbody tr").length > 0);
     await page.goto(`${pathToFileURL(file).href}#e=dispatches.0`);
     await page.reload();
     await page.waitForSelector('.details-panel[data-row="dispatches.0"]');
-    expect(opened.errors).toEqual([]);
+    expect(pages.opened.errors).toEqual([]);
   });
 });
 
@@ -85,7 +73,7 @@ describe("two traces", () => {
     expect(after.to - after.from).toBeCloseTo(before.to - before.from, 0);
     await page.waitForSelector("[data-what=dispatches]");
     expect(Number(await page.locator("[data-what=dispatches]").getAttribute("data-ratio"))).toBe(1);
-    expect(opened?.errors).toEqual([]);
+    expect(pages.opened.errors).toEqual([]);
   });
 });
 
@@ -93,27 +81,26 @@ describe("a file", () => {
   test("of a small trace has all of it", async () => {
     const file = join(made, "known.html");
     gapscope("report", "--html", file, known);
-    opened = await openTrace(pathToFileURL(file).href);
-    const { page } = opened;
+    const page = await pages.open(pathToFileURL(file).href);
     expect((await state(page)).events).toBeGreaterThanOrEqual(WORK.length);
     expect(await page.locator(".verdict").getAttribute("data-verdict")).toBe("host-bound");
     await page.goto(`${pathToFileURL(file).href}#t=2800000-3400000`);
     await page.reload();
     await page.waitForSelector("#app[data-full-draw]");
-    await page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("loading…"));
+    await loaded(page);
     const place = await point(page, "q1.work", 3_150_000);
     await page.mouse.click(place.x, place.y);
     await page.waitForSelector('.details-panel[data-row="dispatches.9"]');
-    expect(opened.errors).toEqual([]);
+    expect(pages.opened.errors).toEqual([]);
   });
 
   test("of a large trace is folded, and says so", async () => {
     const file = join(made, "large.html");
     gapscope("report", "--html", file, synthetic(made, 300_000, "large"));
-    opened = await openTrace(pathToFileURL(file).href);
-    expect((await opened.page.locator(".notice").innerText()).length).toBeGreaterThan(20);
+    const page = await pages.open(pathToFileURL(file).href);
+    expect((await page.locator(".notice").innerText()).length).toBeGreaterThan(20);
     expect(statSync(file).size).toBeLessThan(20e6);
-    expect(opened.errors).toEqual([]);
+    expect(pages.opened.errors).toEqual([]);
   });
 });
 
@@ -136,7 +123,7 @@ describe("a million dispatches", () => {
     times.sort((a, b) => a - b);
     expect(times[20]).toBeLessThan(250);
     expect((await state(page)).events).toBeGreaterThanOrEqual(1_000_000);
-    expect(opened?.errors).toEqual([]);
+    expect(pages.opened.errors).toEqual([]);
   });
 });
 
@@ -154,7 +141,7 @@ describe("hostile input", () => {
     await page.reload();
     await page.waitForSelector('.details-panel[data-row="dispatches.0"]');
     expect(await page.locator("img, script:not([src])").count()).toBe(0);
-    expect(opened?.errors).toEqual([]);
+    expect(pages.opened.errors).toEqual([]);
   });
 
   test("of 10 MB in a name neither hangs nor breaks the page", async () => {
@@ -162,20 +149,18 @@ describe("hostile input", () => {
     const box = await page.locator("canvas.tracks").boundingBox();
     expect(box?.width).toBeGreaterThan(300);
     expect(await page.evaluate(() => document.body.textContent?.length ?? 0)).toBeLessThan(200_000);
-    expect(opened?.errors).toEqual([]);
+    expect(pages.opened.errors).toEqual([]);
   });
 
   test("in the address is left out", async () => {
-    const viewer = await view(known);
-    viewers.push(viewer);
-    opened = await openTrace(`${viewer.url}#t=9-3&e=nothing.99999&q=(((&p=%3Cscript%3E&a=9:all&z=0:label:${encodeURIComponent(EVIL)}`);
-    expect((await state(opened.page)).to).toBeGreaterThan(16e6);
-    expect(await opened.page.locator(".tabs").getAttribute("data-shown")).toBe("gaps");
+    const viewer = await pages.serve(known);
+    const page = await pages.open(`${viewer.url}#t=9-3&e=nothing.99999&q=(((&p=%3Cscript%3E&a=9:all&z=0:label:${encodeURIComponent(EVIL)}`);
+    expect((await state(page)).to).toBeGreaterThan(16e6);
+    expect(await page.locator(".tabs").getAttribute("data-shown")).toBe("gaps");
   });
 
   test("in a request is refused", async () => {
-    const viewer = await view(known);
-    viewers.push(viewer);
+    const viewer = await pages.serve(known);
     const { port, pathname } = new URL(viewer.url);
     const status = (path: string, host: string): Promise<number> =>
       new Promise((done, failed) => {
@@ -210,11 +195,11 @@ describe("hostile input", () => {
 });
 
 test("a server that was stopped is said", async () => {
-  const viewer = await view(known);
-  opened = await openTrace(viewer.url);
+  const viewer = await pages.serve(known);
+  const page = await pages.open(viewer.url);
   await viewer.stop();
-  await opened.page.locator('[data-tab="graph"]').click();
-  await expect.poll(async () => opened?.page.locator(".graph-panel").innerText()).toContain("stopped");
+  await page.locator('[data-tab="graph"]').click();
+  await expect.poll(async () => page.locator(".graph-panel").innerText()).toContain("stopped");
 });
 
 test("a trace without buffer bindings says what the graph lacks", async () => {
@@ -232,9 +217,8 @@ function working(until: string, environment = ""): string {
 test("a recording is shown while it runs", async () => {
   const trace = join(made, "live.gapscope");
   const enough = join(made, "live.enough");
-  const viewer = await keep(serving(["record", "--view", "-o", trace, "--", "sh", "-c", working(enough)], { BROWSER: "true", DISPLAY: "" }));
-  opened = await openPage(viewer.url);
-  const { page } = opened;
+  const viewer = await pages.stopLater(serving(["record", "--view", "-o", trace, "--", "sh", "-c", working(enough)], { BROWSER: "true", DISPLAY: "" }));
+  const page = await pages.openPage(viewer.url);
   await page.waitForSelector("#app[data-first-draw]");
   const events = async (): Promise<number> => (await state(page)).events;
   await expect.poll(events).toBeGreaterThan(0);
@@ -248,16 +232,15 @@ test("a recording is shown while it runs", async () => {
   const { dispatch_count } = JSON.parse(gapscope("report", "--json", trace)) as { dispatch_count: number };
   await expect.poll(async () => page.locator(".facts").innerText()).toContain(dispatch_count.toLocaleString("en"));
   // Browsers call it an error that a question of before the end is refused.
-  expect(opened.errors.filter((error) => !error.includes("409"))).toEqual([]);
+  expect(pages.opened.errors.filter((error) => !error.includes("409"))).toEqual([]);
 });
 
 test("ranks of a program appear under each other while they run, on one clock", async () => {
   const trace = join(made, "ranks.gapscope");
   const enough = join(made, "ranks.enough");
   const rank = (number: number): string => `(${working(enough, `RANK=${number} LOCAL_RANK=${number} WORLD_SIZE=2`)})`;
-  const viewer = await keep(serving(["record", "--view", "-o", trace, "--", "sh", "-c", `${rank(0)} & ${rank(1)}; wait`], { BROWSER: "true", DISPLAY: "" }));
-  opened = await openPage(viewer.url);
-  const { page } = opened;
+  const viewer = await pages.stopLater(serving(["record", "--view", "-o", trace, "--", "sh", "-c", `${rank(0)} & ${rank(1)}; wait`], { BROWSER: "true", DISPLAY: "" }));
+  const page = await pages.openPage(viewer.url);
   // The page begins anew when a rank appears.
   await page.waitForSelector('.timeline.beside[data-trace="rank 1"]');
   const events = async (timeline: string): Promise<number> => Number(await page.locator(timeline).first().getAttribute("data-events"));
@@ -270,8 +253,7 @@ test("ranks of a program appear under each other while they run, on one clock", 
   await page.close();
 
   // The same when it is opened later, and each can come first.
-  opened = await openTrace((await keep(view(trace))).url);
-  const all = opened.page;
+  const all = await pages.open((await pages.serve(trace)).url);
   const reports = [0, 1].map((rank) => JSON.parse(gapscope("report", "--json", join(trace, `rank=${rank}`))) as { dispatch_count: number });
   await expect.poll(async () => all.locator(".facts").innerText()).toContain(reports[0].dispatch_count.toLocaleString("en"));
   await all.locator("canvas.tracks").first().focus();
@@ -282,11 +264,6 @@ test("ranks of a program appear under each other while they run, on one clock", 
   await all.waitForSelector('.timeline.beside[data-trace="rank 0"]');
   await all.waitForFunction(() => document.querySelector<HTMLElement>(".verdict")?.dataset.verdict);
   await expect.poll(async () => (await state(all)).from).toBeCloseTo(first.from, 0);
-  expect(opened.errors).toEqual([]);
+  expect(pages.opened.errors).toEqual([]);
 });
 
-async function keep(started: Promise<Viewer>): Promise<Viewer> {
-  const viewer = await started;
-  viewers.push(viewer);
-  return viewer;
-}

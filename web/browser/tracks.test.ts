@@ -2,19 +2,21 @@
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { closeBrowser, FIREFOX, openTrace, type Opened, point, scratch, serving, state, traceOf, type Viewer } from "./product.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, beforeEach, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
+import { FIREFOX, point, scratch, serving, state, traceOf, type Viewer } from "./product.ts";
 import { COMPILERS, THREADS } from "./threads.ts";
 
 const made = scratch();
+const pages = fixture();
 let trace: string;
 let viewer: Viewer;
-let opened: Opened;
 let tests = 0;
 /** Where the servers of a test keep what the reader prefers: a folder for each test, as something may be kept later than a test ends. */
 let home: string;
 
-const view = (): Promise<Viewer> => serving(["view", "--no-open", trace], { XDG_STATE_HOME: home });
+const view = (): Promise<Viewer> => pages.stopLater(serving(["view", "--no-open", trace], { XDG_STATE_HOME: home }));
 
 beforeAll(() => {
   trace = traceOf(made, "threads", THREADS);
@@ -26,33 +28,23 @@ beforeEach(async () => {
   viewer = await view();
 });
 
-afterAll(closeBrowser);
-
-afterEach(async () => {
-  await opened.page.close();
-  await viewer.stop();
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-});
-
-async function open(hash = "", options = {}): Promise<Opened["page"]> {
-  opened = await openTrace(viewer.url + hash, options);
-  return opened.page;
+async function open(hash = "", options = {}): Promise<Page> {
+  return pages.open(viewer.url + hash, options);
 }
 
 /** What servers keep of how the tracks are arranged. */
-function kept(page: Opened["page"]): Promise<{ tracks?: string; order?: string }> {
+function kept(page: Page): Promise<{ tracks?: string; order?: string }> {
   return page.evaluate(async () => ((await (await fetch("api/overview")).json()) as { traces: { arranged?: { tracks?: string; order?: string } }[] }).traces[0].arranged ?? {});
 }
 
 /** The tracks that are drawn, from top to bottom. */
-async function drawn(page: Opened["page"]): Promise<string[]> {
+async function drawn(page: Page): Promise<string[]> {
   await state(page);
   const rows = await page.locator(".headers").first().evaluate((headers) => [...headers.querySelectorAll<HTMLElement>("[data-track]")].map((row) => ({ id: row.dataset.track ?? "", top: row.getBoundingClientRect().top })));
   return rows.sort((a, b) => a.top - b.top).map(({ id }) => id);
 }
 
-const handle = (page: Opened["page"], track: string) => page.locator(`.headers [data-track="${track}"] .track-handle`);
+const handle = (page: Page, track: string) => page.locator(`.headers [data-track="${track}"] .track-handle`);
 const ONLY = `${COMPILERS} threads that only compile`;
 const AT_FIRST = ["g0.gaps", "q1.work", "q1.labels", "p1.t41.calls", "p1.t42.calls"];
 
