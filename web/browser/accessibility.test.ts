@@ -1,4 +1,4 @@
-// What axe-core, the usual checker of accessibility rules, says of the page in each of its states.
+// Checks the page in each of its states against the accessibility rules of axe-core.
 
 import axe from "axe-core";
 import { cpSync } from "node:fs";
@@ -7,9 +7,9 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { COUNTED } from "./counted.ts";
 import { fixture } from "./fixture.ts";
-import { recordingOfRanks } from "./known-ranks.ts";
-import { TEXT } from "./known.ts";
-import { FIREFOX, scratch, traceOf, type Viewer } from "./product.ts";
+import { writeRanks } from "./known-ranks.ts";
+import { KNOWN } from "./known.ts";
+import { FIREFOX, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 import { SAMPLED } from "./sampled.ts";
 
 const pages = fixture();
@@ -22,20 +22,20 @@ let counted: Viewer;
 let capture: Viewer;
 
 beforeAll(async () => {
-  const made = scratch();
-  const known = traceOf(made, "known", TEXT);
+  const folder = temporaryFolder();
+  const known = writeTrace(folder, "known", KNOWN);
   viewer = await pages.serve(known);
   const heads = /^(manifest|process|thread|device|queue|loss) /;
-  empty = await pages.serve(traceOf(made, "empty", TEXT.split("\n").filter((line) => heads.test(line)).join("\n")));
-  sampled = await pages.serve(traceOf(made, "sampled", SAMPLED));
-  counted = await pages.serve(traceOf(made, "counted", COUNTED));
-  for (const rank of [0, 1]) cpSync(known, join(made, "run", `rank=${rank}`), { recursive: true });
-  ranks = await pages.serve(join(made, "run"));
-  waiting = await pages.serve(recordingOfRanks(made));
+  empty = await pages.serve(writeTrace(folder, "empty", KNOWN.split("\n").filter((line) => heads.test(line)).join("\n")));
+  sampled = await pages.serve(writeTrace(folder, "sampled", SAMPLED));
+  counted = await pages.serve(writeTrace(folder, "counted", COUNTED));
+  for (const rank of [0, 1]) cpSync(known, join(folder, "run", `rank=${rank}`), { recursive: true });
+  ranks = await pages.serve(join(folder, "run"));
+  waiting = await pages.serve(writeRanks(folder));
   capture = await pages.serve(join(import.meta.dirname, "../../fixtures/fusion.gapcapture"));
 });
 
-/** The rules that are broken, each with the first places. */
+/** Returns the broken rules, each with the first places. */
 async function broken(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   return page.evaluate(async () => {
@@ -55,7 +55,7 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
     ["the folded graph", "#p=graph"],
     ["a comparison", "#p=compare&a=0:label:eager&z=0:label:compiled"],
     ["unlike work compared", "#p=compare&a=0:range:1000000:5000000&z=0:range:12000000:14000000"],
-    ["the recording", "#p=about"],
+    ["the trace", "#p=about"],
     ["details of work", "#e=dispatches.9&q=cos"],
     ["a selected range", "#s=1000000-9000000"],
   ])("of %s", async (_, hash) => {
@@ -68,7 +68,7 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
     await page.locator(".sql-list summary").first().click();
     expect(await broken(page)).toEqual([]);
   });
-  test.skipIf(FIREFOX && dark)("of all tracks, a track's menu, what is found and a note that is written", async () => {
+  test.skipIf(FIREFOX && dark)("of all tracks, a track's menu, search results and the form of a note", async () => {
     const page = await pages.open(`${viewer.url}#k=pq1.work&q=sin&s=1000000-9000000`, { dark });
     await page.locator(".all-tracks").click();
     expect(await broken(page)).toEqual([]);
@@ -98,7 +98,7 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
   ])("of %s", async (_, hash, shown) => {
     await check(counted.url + hash, dark, shown);
   });
-  test.skipIf(FIREFOX && dark)("of a recording without anything", async () => {
+  test.skipIf(FIREFOX && dark)("of an empty trace", async () => {
     const page = await check(empty.url, dark);
     expect(await page.locator(".nothing").innerText()).toContain("no GPU work");
     expect(await page.locator(".gaps-panel").innerText()).not.toContain("never idle");
@@ -116,7 +116,7 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
   test.skipIf(FIREFOX && dark)("of ranks that wait for one of them", async () => {
     await check(`${waiting.url}#p=ranks`, dark, ".ranks-table tbody tr");
   });
-  test.skipIf(FIREFOX && dark)("of the ways to a view", async () => {
+  test.skipIf(FIREFOX && dark)("of the dialog that shares a view", async () => {
     const page = await check(viewer.url, dark);
     await page.locator(".topbar button", { hasText: "Link" }).click();
     expect(await broken(page)).toEqual([]);

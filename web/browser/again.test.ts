@@ -1,4 +1,4 @@
-// Views that are opened again after their server has ended: by a command, by a file, and as one page.
+// Tests views that are opened again after their server has ended: by a command, by a file, and as a saved page.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,12 +6,12 @@ import { pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { fixture } from "./fixture.ts";
-import { LATE, RANKS, recordingOfRanks, STEPS } from "./known-ranks.ts";
-import { TEXT } from "./known.ts";
-import { download, gapscope, scratch, state, traceOf } from "./product.ts";
+import { LATE, RANKS, writeRanks, STEPS } from "./known-ranks.ts";
+import { KNOWN } from "./known.ts";
+import { download, gapscope, state, temporaryFolder, writeTrace } from "./product.ts";
 
-const made = scratch();
-const known = traceOf(made, "known", TEXT);
+const folder = temporaryFolder();
+const known = writeTrace(folder, "known", KNOWN);
 const pages = fixture();
 
 const STATE = "#t=2800000-3400000&q=cos&c=cause&p=kernels";
@@ -24,7 +24,7 @@ async function isAsSaved(page: Page): Promise<void> {
   expect(await page.locator("input[type=search]").inputValue()).toBe("cos");
 }
 
-test("a view is opened again by the command that the page says", async () => {
+test("a view is opened again by the command that the page shows", async () => {
   const viewer = await pages.serve(known);
   const first = await pages.open(viewer.url + STATE);
   await first.locator(".topbar button", { hasText: "Link" }).click();
@@ -39,17 +39,17 @@ test("a view is saved, moved with its trace, and opened again", async () => {
   const viewer = await pages.serve(known);
   const first = await pages.open(viewer.url + STATE);
   await first.locator(".topbar button", { hasText: "Link" }).click();
-  const saved = join(made, "moved.view.json");
+  const saved = join(folder, "moved.view.json");
   expect(await download(first, "Save this view", saved)).toBe("known.view.json");
   expect(JSON.parse(readFileSync(saved, "utf8"))).toMatchObject({ gapscope_view: 1, traces: [known], state: STATE.slice(1) });
   await isAsSaved(await pages.open((await pages.serve(saved)).url));
-  // The same as one page, which needs no server.
-  const file = join(made, "saved.html");
+  // A saved page shows the same without a server.
+  const file = join(folder, "saved.html");
   gapscope("view", "--html", file, saved);
   await isAsSaved(await pages.open(pathToFileURL(file).href));
 });
 
-test("the cause that gaps are listed of and the instance that is compared are in the link", async () => {
+test("the cause of the listed gaps and the compared instance are in the link", async () => {
   const page = await pages.open((await pages.serve(known)).url);
   await page.locator(".causes-table tbody tr", { hasText: "host late" }).click();
   await expect.poll(() => page.evaluate(() => location.hash)).toBe("#g=host-late");
@@ -62,28 +62,28 @@ test("the cause that gaps are listed of and the instance that is compared are in
   await expect.poll(() => page.evaluate(() => location.hash)).toContain("&i=3");
   await page.reload();
   await expect.poll(() => stepper.innerText()).toContain("instance 3 of 10");
-  // Where the address says none, none stays.
+  // An address without them clears both.
   await page.evaluate(() => (location.hash = ""));
   await page.waitForSelector('.gaps-panel[data-cause=""][data-gaps]');
 });
 
-test("two traces are one file with their comparison", async () => {
-  const file = join(made, "both.html");
-  gapscope("view", "--html", file, known, traceOf(made, "other", TEXT.replaceAll("name=sin ", "name=sine ")));
+test("two traces and their comparison fit in one saved page", async () => {
+  const file = join(folder, "both.html");
+  gapscope("view", "--html", file, known, writeTrace(folder, "other", KNOWN.replaceAll("name=sin ", "name=sine ")));
   const page = await pages.open(pathToFileURL(file).href);
   await page.waitForSelector("[data-what=dispatches]");
   expect(await page.locator(".verdict h1").allInnerTexts()).toEqual(["Host-bound known.gapscope", "Host-bound other.gapscope"]);
   expect(await page.locator(".by-kernel tbody tr", { hasText: "sine" }).innerText()).toMatch(/0 → 10/);
-  // Labels of one trace too.
+  // Labels of one trace can be compared, too.
   await page.selectOption("select[aria-label=Before]", "0:label:eager");
   await page.selectOption("select[aria-label=After]", "0:label:compiled");
   await page.locator(".compare-panel button[type=submit]").click();
   await expect.poll(() => page.locator("[data-what=dispatches] td").last().innerText()).toBe("0.25 × as many");
 });
 
-test("all ranks are one file with their comparison", async () => {
-  const file = join(made, "ranks.html");
-  gapscope("report", "--html", file, recordingOfRanks(made));
+test("all ranks and their comparison fit in one saved page", async () => {
+  const file = join(folder, "ranks.html");
+  gapscope("report", "--html", file, writeRanks(folder));
   const page = await pages.open(`${pathToFileURL(file).href}#p=ranks`);
   await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
   expect(await page.locator(".ranks-said").innerText()).toContain(`Rank ${LATE} arrived last`);

@@ -1,12 +1,12 @@
-// The graph of dependencies in a real browser: of a capture that a program left, and of a recording.
+// Tests the dependency graphs of a capture and of a trace.
 
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { fixture } from "./fixture.ts";
-import { TEXT } from "./known.ts";
-import { alter, FIREFOX, gapscope, Growing, Held, scratch, traceOf, type Viewer } from "./product.ts";
+import { KNOWN } from "./known.ts";
+import { alter, FIREFOX, gapscope, GrowingTrace, HeldRequests, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 
 const CAPTURE = resolve(import.meta.dirname, "../../fixtures/fusion.gapcapture");
 const CANVAS = ".dependencies-canvas";
@@ -17,7 +17,7 @@ let recorded: Viewer;
 
 beforeAll(async () => {
   captured = await pages.serve(CAPTURE);
-  recorded = await pages.serve(traceOf(scratch(), "known", TEXT));
+  recorded = await pages.serve(writeTrace(temporaryFolder(), "known", KNOWN));
 });
 
 async function openCapture(hash = "", options = {}): Promise<Page> {
@@ -32,7 +32,7 @@ async function data(page: Page): Promise<Record<string, string>> {
 }
 
 describe("the page of a capture", () => {
-  test("says what was captured and draws what depends on what", async () => {
+  test("shows the figures of the capture and draws its dependencies", async () => {
     const page = await openCapture();
     expect(await page.title()).toContain("fusion.gapcapture");
     const figures = await page.locator(".figures").innerText();
@@ -41,7 +41,7 @@ describe("the page of a capture", () => {
     expect([nodes, edges]).toEqual(["26", "40"]);
     expect(await page.locator('[data-list="hazards"]').innerText()).toContain("None: every dependency of the window is ordered.");
     expect(await page.locator('[data-list="critical"]').innerText()).toContain("17 commands");
-    // Something other than the background is there.
+    // The canvas has more than the background.
     const colours = await page.$eval(CANVAS, (canvas) => {
       const { width, height } = canvas as HTMLCanvasElement;
       const pixels = (canvas as HTMLCanvasElement).getContext("2d")?.getImageData(0, 0, width, height).data ?? [];
@@ -66,7 +66,7 @@ describe("the page of a capture", () => {
     await page.locator('.dependencies-details [data-relation="to"] button', { hasText: "6 cos" }).first().click();
     expect((await data(page)).picked).toBe("node 6");
   });
-  test("shows under the pointer what waits for what, and picks it by a click", async () => {
+  test("shows neighbours in a tooltip, and picks a node by a click", async () => {
     const page = await openCapture("#n=5");
     await expect.poll(async () => (await data(page)).picked).toBe("node 5");
     const box = await page.locator(CANVAS).boundingBox();
@@ -133,10 +133,10 @@ describe("the page of a capture", () => {
     expect(await page.locator('[data-layers="barriers"]').getAttribute("aria-checked")).toBe("true");
     const wide = Number((await data(page)).width);
     await page.locator('[data-layers="dependencies"]').click();
-    // What the barriers part stands in columns of its own.
+    // Work that barriers separate is in columns of its own.
     expect(wide).toBeGreaterThan(Number((await data(page)).width));
   });
-  test("lists kernels and what the capture is", async () => {
+  test("lists kernels and the facts of the capture", async () => {
     const page = await openCapture();
     await page.locator('[data-tab="kernels"]').click();
     expect(await page.locator(".table").innerText()).toContain("fused_sin_cos_exp_log");
@@ -164,13 +164,13 @@ describe("the page of a capture", () => {
     }
     await page.keyboard.up("Control");
     times.sort((a, b) => a - b);
-    // What else a busy machine does is in many of them.
+    // A busy machine disturbs many of the times, so the lower quartile counts.
     expect(times[Math.floor(times.length / 4)]).toBeLessThan(16);
   });
 });
 
-describe("a recording's dependencies", () => {
-  test("are those of what is bound, and lead to the timeline and back", async () => {
+describe("a trace's dependencies", () => {
+  test("are those of the bound ranges, and lead to the timeline and back", async () => {
     const page = await pages.open(`${recorded.url}#p=dependencies`);
     await page.waitForSelector(`${CANVAS}[data-nodes]`);
     const all = Number((await data(page)).nodes);
@@ -188,16 +188,16 @@ describe("a recording's dependencies", () => {
     await page.locator('[data-tab="gaps"]').click();
     await page.keyboard.press("Escape");
     expect(await page.locator(".details-panel").isVisible()).toBe(false);
-    // Back: from what is picked in the timeline to its node.
+    // The picked row leads back to its node.
     await page.evaluate(() => (location.hash = "#e=dispatches.9&p=gaps"));
     await page.locator(".details-panel .dependencies .link", { hasText: "among its dependencies" }).click();
     await expect.poll(async () => (await data(page)).picked).toMatch(/^node \d+$/);
     expect(await page.locator(".tabs").getAttribute("data-shown")).toBe("dependencies");
   });
-  test("stay as they are seen while the recording grows, with what is picked", async () => {
+  test("keep their view and their pick while the trace grows", async () => {
     const page = await pages.openPage("about:blank");
-    const recording = await Growing.of(page);
-    // At first it has the first twelve commands only.
+    const recording = await GrowingTrace.attach(page);
+    // At first the trace has only its first twelve commands.
     let first = 12;
     await alter<{ nodes: unknown[]; edges: { from: number; to: number }[] }>(page, /\/t\/0\/dependencies\b[^/]*$/, (answer) => {
       const nodes = answer.nodes.slice(0, first);
@@ -215,11 +215,11 @@ describe("a recording's dependencies", () => {
     const beside = page.locator(".dependencies-details .neighbours button").first();
     await beside.focus();
     first = Infinity;
-    const held = await Held.of(page, "**/t/0/dependencies?*");
+    const held = await HeldRequests.hold(page, "**/t/0/dependencies?*");
     await recording.grow(page);
     const answer = await held.next();
     expect(await data(page)).toMatchObject({ nodes: "12", picked: "node 1", scale: before.scale, from: before.from });
-    // It grows faster than it answers.
+    // The trace grows again before the answer arrives.
     await recording.grow(page);
     await answer();
     await expect.poll(async () => Number((await data(page)).nodes)).toBeGreaterThan(12);
@@ -228,7 +228,7 @@ describe("a recording's dependencies", () => {
     expect(await page.locator(".dependencies-panel").getAttribute("data-picked")).toBe("node 1");
     expect(await page.evaluate(() => document.activeElement?.closest(".dependencies-details") !== null)).toBe(true);
   });
-  test("of a selected range are those of what starts in it", async () => {
+  test("of a selected range are those of the work that starts in it", async () => {
     const page = await pages.open(`${recorded.url}#p=dependencies`);
     await page.waitForSelector(`${CANVAS}[data-nodes]`);
     const all = Number((await data(page)).nodes);
@@ -237,7 +237,7 @@ describe("a recording's dependencies", () => {
   });
 });
 
-/** A FAKE answer: layers of commands that depend on each other as those of a network do. */
+/** Makes a FAKE answer with layers of commands that depend on each other as in a network. */
 function layeredAnswer(count: number): unknown {
   const nodes = Array.from({ length: count }, (_, id) => ({
     id,
@@ -262,8 +262,8 @@ function layeredAnswer(count: number): unknown {
   return { first: 0, node_count: count, nodes, edge_count: edges.length, edges, edges_left_out: 0, edges_outside: 0, hazard_count: 0, possible_hazard_count: 0, barrier_count: barriers.length, needless_count: 20, barriers, submissions, critical_path: null, cut_at: null, unknown: null, remarks: [] };
 }
 
-test("a capture as one file is the same without a server", async () => {
-  const file = join(scratch(), "capture.html");
+test("a saved page of a capture shows the same without a server", async () => {
+  const file = join(temporaryFolder(), "capture.html");
   gapscope("view", "--html", file, CAPTURE);
   const page = await pages.openPage(pathToFileURL(file).href);
   await page.waitForSelector(`${CANVAS}[data-nodes]`);

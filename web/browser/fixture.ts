@@ -2,7 +2,7 @@
 
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, expect } from "vitest";
-import { closeBrowser, openPage, openTrace, type Opened, view, type Viewer } from "./product.ts";
+import { closeBrowser, type Opened, openPage, openTrace, view, type Viewer } from "./product.ts";
 
 type Options = Parameters<typeof openPage>[1];
 

@@ -1,17 +1,17 @@
-// Hardware counters on the page: what limits kernels as a picture, counters under the pointer and in a range.
+// Tests hardware counters on the page: the roofline of kernels, and counters under the pointer and in a range.
 
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 import { COUNTED } from "./counted.ts";
 import { fixture } from "./fixture.ts";
-import { FIREFOX, gapscope, scratch, state, traceOf, type Viewer } from "./product.ts";
+import { FIREFOX, gapscope, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 
 const pages = fixture();
 let viewer: Viewer;
 
 beforeAll(async () => {
-  viewer = await pages.serve(traceOf(scratch(), "counted", COUNTED));
+  viewer = await pages.serve(writeTrace(temporaryFolder(), "counted", COUNTED));
 });
 
 test("kernels are where their shares of the limits are, and name them", async () => {
@@ -25,20 +25,20 @@ test("kernels are where their shares of the limits are, and name them", async ()
   const [copy, gemm] = [await at("copy"), await at("gemm")];
   expect(copy[0]).toBeGreaterThan(gemm[0]);
   expect(copy[1]).toBeGreaterThan(gemm[1]);
-  // What is not covered is in the table with its reason, and not in the picture.
+  // A kernel without enough samples is in the table with the reason, and not in the picture.
   const row = page.locator(".limits-panel tbody tr", { hasText: "rare" });
   expect(await row.locator("[title^='Only 1 sample']").innerText()).toBe("unknown");
   expect(await page.locator(".limits-said").innerText()).toContain("measured one");
-  // By the keyboard, a mark searches its kernel.
+  // The Enter key on a mark searches for its kernel.
   await page.locator('.kernel-mark[data-kernel="gemm"]').focus();
   await page.keyboard.press("Enter");
   await expect.poll(() => page.locator("input[type=search]").inputValue()).toBe("^gemm$");
 });
 
-test("a report in one file has the same picture, without a server", async () => {
-  const made = scratch();
-  const file = join(made, "counted.html");
-  gapscope("report", traceOf(made, "counted", COUNTED), "--html", file);
+test("a saved page has the same picture without a server", async () => {
+  const folder = temporaryFolder();
+  const file = join(folder, "counted.html");
+  gapscope("report", writeTrace(folder, "counted", COUNTED), "--html", file);
   const [inFile, served] = [await pages.open(`file://${file}#p=limits`, { width: 1000, height: 720 }), await pages.open(`${viewer.url}#p=limits`, { width: 1000, height: 720 })];
   const marks = async (page: Page): Promise<(string | null)[]> => {
     await expect.poll(() => page.locator(".kernel-mark").count()).toBe(3);
@@ -48,7 +48,7 @@ test("a report in one file has the same picture, without a server", async () => 
   expect((await marks(inFile)).join()).toContain("copy: 80.0 % of the memory's limit");
 });
 
-test("the table fits into the panel, and says in narrow windows too what columns without room would", async () => {
+test("the table fits into the panel, and narrow windows show the values of hidden columns, too", async () => {
   const page = await pages.open(`${viewer.url}#p=limits`);
   await expect.poll(() => page.locator(".kernel-mark").count()).toBe(3);
   const table = page.locator(".limits-panel .table");
@@ -60,12 +60,12 @@ test("the table fits into the panel, and says in narrow windows too what columns
   }
 });
 
-test("a selected range narrows picture and table, and a search too", async () => {
+test("a selected range filters picture and table, and so does a search", async () => {
   const page = await pages.open(`${viewer.url}#p=limits`);
   const kernels = async (): Promise<string[]> => (await page.locator(".limits-panel tbody .whole").allInnerTexts()).sort();
   const marks = async (): Promise<(string | null)[]> => (await page.locator(".kernel-mark").evaluateAll((all) => all.map((mark) => mark.getAttribute("data-kernel")))).sort();
   await expect.poll(marks).toEqual(["copy", "gemm", "walk"]);
-  // Each starts every 3 ms, one after the other.
+  // Each kernel starts every 3 ms, one after the other.
   await page.evaluate(() => (location.hash = "#p=limits&s=3500000-5000000"));
   await expect.poll(kernels).toEqual(["copy"]);
   await expect.poll(marks).toEqual(["copy"]);
@@ -83,13 +83,13 @@ test("a dispatch has its kernel's counters", async () => {
   const text = await details.innerText();
   expect(text).toContain("compute: tensor ≤ 1.00 ms, reached 90 % ± 0");
   expect(text).toContain("tensor pipe active");
-  // Ten samples lie in it.
+  // Ten samples lie in the dispatch.
   const here = page.locator(".launch-counters");
   await expect.poll(async () => (await here.innerText()).replaceAll("\n", " ")).toContain("tensor pipe active 90.0 %");
   expect(text).toMatch(/read from memory in all\s+about/);
 });
 
-test("a dispatch has the hot lines of its kernel, and what to do about most of its waits", async () => {
+test("a dispatch shows the hot lines of its kernel and advice about its stalls", async () => {
   const page = await pages.open(`${viewer.url}#e=dispatches.0`);
   const hot = page.locator(".hot-instructions");
   await hot.waitFor();
@@ -98,13 +98,13 @@ test("a dispatch has the hot lines of its kernel, and what to do about most of i
   expect(text).toMatch(/long scoreboard 60\.0 %: .+ To do: .+\./);
 });
 
-test.skipIf(FIREFOX)("over a counter the pointer says its value, and a range its mean, least and greatest", async () => {
+test.skipIf(FIREFOX)("a counter shows its value under the pointer, and its mean, least and greatest value in a range", async () => {
   const page = await pages.open(`${viewer.url}#t=0-20000000&s=0-20000000`);
   await state(page);
   const track = page.locator('.headers [data-track="c2.counter"]');
   await track.waitFor();
   await track.scrollIntoViewIfNeeded();
-  // gemm ran for 7 ms of it, at 90 %.
+  // gemm ran for 7 of the 20 ms, at 90 %.
   const value = page.locator('[data-counter="c2.counter"]');
   await expect.poll(() => value.innerText()).toMatch(/^31\.5 % \(0 % to 90\.0 %\)$/);
   const row = await track.boundingBox();

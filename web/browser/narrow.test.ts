@@ -1,13 +1,13 @@
-// What must be seen whole in windows of usual sizes, whatever names a trace has.
+// Tests that nothing important is cut in windows of usual sizes, even with long names.
 
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { fixture } from "./fixture.ts";
-import { recordingOfRanks } from "./known-ranks.ts";
-import { TEXT } from "./known.ts";
-import { scratch, traceOf } from "./product.ts";
+import { writeRanks } from "./known-ranks.ts";
+import { KNOWN } from "./known.ts";
+import { temporaryFolder, writeTrace } from "./product.ts";
 
-const made = scratch();
+const folder = temporaryFolder();
 const SIZES = [
   [1000, 720],
   [1280, 800],
@@ -15,7 +15,7 @@ const SIZES = [
 ] as const;
 const pages = fixture();
 
-/** Which of these elements are cut, by themselves or by what they are in. */
+/** Returns the texts of elements that are cut, by their own edges or by those of a container. */
 const cut = (page: Page, selector: string, inside: string): Promise<string[]> =>
   page.evaluate(
     ([selector, inside]) => {
@@ -29,9 +29,9 @@ const cut = (page: Page, selector: string, inside: string): Promise<string[]> =>
     [selector, inside],
   );
 
-test("long labels push no figure of a comparison out of sight, and what the times are worth stays", async () => {
+test("long labels push no figure of a comparison and no clock error out of sight", async () => {
   const long = (name: string): string => `text="## DistributedDataParallel.forward of the model that is trained, ${name} ##"`;
-  const viewer = await pages.serve(traceOf(made, "long", TEXT.replace("text=eager", long("eager")).replace("text=compiled", long("compiled"))));
+  const viewer = await pages.serve(writeTrace(folder, "long", KNOWN.replace("text=eager", long("eager")).replace("text=compiled", long("compiled"))));
   const page = await pages.open(viewer.url);
   for (const [width, height] of SIZES) {
     await page.setViewportSize({ width, height });
@@ -56,8 +56,8 @@ test("long labels push no figure of a comparison out of sight, and what the time
   }
 });
 
-test("all tabs and the verdict of each rank are seen", async () => {
-  const viewer = await pages.serve(recordingOfRanks(made));
+test("all tabs and the verdict of each rank are visible", async () => {
+  const viewer = await pages.serve(writeRanks(folder));
   const page = await pages.open(`${viewer.url}#p=ranks`);
   await page.waitForSelector(".ranks-table tbody tr");
   for (const [width, height] of SIZES) {

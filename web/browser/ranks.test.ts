@@ -1,4 +1,4 @@
-// The ranks of a program: what bounds them together and each, who is waited for and why.
+// Tests the comparison of ranks: verdicts together and apart, and waits for the late rank.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -6,29 +6,29 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { COUNTED } from "./counted.ts";
 import { fixture } from "./fixture.ts";
-import { arrives, END_US, LATE, lateBy, RANKS, ranksInOneTrace, recordingOfRanks, STEPS } from "./known-ranks.ts";
-import { type Opened, openTrace, point, scratch, state, traceOf, type Viewer } from "./product.ts";
+import { arrives, END_US, LATE, lateBy, RANKS, writeRanksInOneTrace, writeRanks, STEPS } from "./known-ranks.ts";
+import { type Opened, openTrace, point, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 
-const made = scratch();
+const folder = temporaryFolder();
 const pages = fixture();
 let viewer: Viewer;
 /** The page that the tests of one group share. */
 let opened: Opened;
 
 beforeAll(async () => {
-  viewer = await pages.serve(recordingOfRanks(made));
+  viewer = await pages.serve(writeRanks(folder));
   opened = await openTrace(`${viewer.url}#p=ranks`, { width: 1440, height: 1000 });
   await opened.page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
 });
 
-/** Where a wait is, when it begins, and where what it lies over is: in one step, as it is drawn anew when anything moves. */
+/** Returns the place and start of a wait, and the place of the element below it, in one step because waits are redrawn whenever anything moves. */
 function placed(page: Page, wait: string, over: string): Promise<{ wait: { x: number; top: number; bottom: number }; over: DOMRect; ns: number }> {
   return page.evaluate(
     ([wait, over]) => {
       const [first, second] = [document.querySelector<SVGRectElement>(wait), document.querySelector(over)];
       const screen = first?.getScreenCTM();
       if (!first || !second || !screen) throw new Error("nothing is drawn");
-      // Firefox rounds the sides of what surrounds a shape to whole pixels.
+      // Firefox rounds the bounding box of a shape to whole pixels.
       const top = screen.f + first.y.baseVal.value;
       const own = { x: screen.e + first.x.baseVal.value, top, bottom: top + first.height.baseVal.value };
       return { wait: own, over: second.getBoundingClientRect().toJSON() as DOMRect, ns: Number(first.dataset.from) };
@@ -38,7 +38,7 @@ function placed(page: Page, wait: string, over: string): Promise<{ wait: { x: nu
 }
 
 describe("the ranks of a program", () => {
-  test("have a verdict together and each their own", async () => {
+  test("have a common verdict, and one each", async () => {
     const { page } = opened;
     await page.waitForSelector('.verdict[data-together="host-bound"]');
     expect(await page.locator(".verdict h1").innerText()).toBe(`Host-bound all ${RANKS} ranks together`);
@@ -56,7 +56,7 @@ describe("the ranks of a program", () => {
       "queue id=9 device=9",
       `dispatch queue=9 kernel=1 start_ns=500us duration_ns=${END_US - 500}us`,
     ];
-    const server = await pages.serve(recordingOfRanks(made, "two.gapscope", second.join("\n")));
+    const server = await pages.serve(writeRanks(folder, "two.gapscope", second.join("\n")));
     const page = await pages.open(server.url, { width: 1000, height: 720 });
     const each = page.getByRole("list", { name: "Verdict of each device" });
     await expect.poll(() => each.locator("li").allInnerTexts()).toEqual(["Made GPU host-bound", "Second GPU device-bound"]);
@@ -65,22 +65,22 @@ describe("the ranks of a program", () => {
     expect(await ranks.locator("li").count()).toBe(RANKS);
   });
 
-  test("name who is late, by how much and why", async () => {
+  test("name the late rank, by how much it is late and why", async () => {
     const said = await opened.page.locator(".ranks-said").innerText();
     expect(said).toContain(`Rank ${LATE} arrived last at ${STEPS} of ${STEPS} collectives`);
     expect(said).toContain("idled");
     expect(said).toContain("host late");
   });
 
-  test("are joined by what they waited for one of them", async () => {
+  test("are joined by lines to the rank that they waited for", async () => {
     const { page } = opened;
-    // Each of the others waited at each collective.
+    // Every other rank waited at each collective.
     const waits = page.locator(".collective-waits .wait");
     await expect.poll(() => waits.count()).toBe(STEPS * (RANKS - 1));
     const drawn = await waits.evaluateAll((all) => all.map((one): Record<string, string | null | undefined> => ({ ...(one as SVGElement).dataset, says: one.querySelector("title")?.textContent })));
     const first = drawn.filter(({ rank, from }) => rank === "0" && Number(from) === arrives(0) * 1000);
     expect(first).toEqual([{ rank: "0", last: String(LATE), from: String(arrives(0) * 1000), to: String((arrives(0) + lateBy(0)) * 1000), says: `AllReduce 0: rank 0 waited 100 µs for rank ${LATE}` }]);
-    // The bar lies between both times, on the rank's own timeline.
+    // The bar lies between both times, on the timeline of its rank.
     const { from, to } = await state(page);
     await expect
       .poll(async () => {
@@ -121,20 +121,20 @@ test("ranks out of sight are neither drawn nor loaded until they are scrolled to
   await expect.poll(async () => Number(await last.getAttribute("data-events"))).toBeGreaterThan(0);
 });
 
-test("ranks in one trace have a verdict for each device, and are joined likewise", async () => {
-  const one = await pages.serve(ranksInOneTrace(made));
+test("ranks in one trace have a verdict for each device, and are joined, too", async () => {
+  const one = await pages.serve(writeRanksInOneTrace(folder));
   const page = await pages.open(`${one.url}#p=ranks`, { width: 1440, height: 1200 });
   await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
   expect(await page.locator(".ranks-said").innerText()).toContain(`Rank ${LATE} arrived last at ${STEPS} of ${STEPS} collectives`);
   expect(await page.locator(".each-verdict li").allInnerTexts()).toEqual(Array.from({ length: RANKS }, (_, device) => `GPU ${device + 1} (Made GPU) host-bound`));
   await expect.poll(() => page.locator(".collective-waits .wait").count()).toBe(STEPS * (RANKS - 1));
-  // On the track of its own queue.
+  // The bar lies on the track of its own queue.
   const { wait, over } = await placed(page, '.collective-waits .wait[data-rank="0"]', '[data-track="q1.work"]');
   expect(wait.top).toBeGreaterThan(over.top);
   expect(wait.bottom).toBeLessThan(over.bottom);
 });
 
-test("one event is picked at a time, in whichever rank, and a selected range is taken with its rank", async () => {
+test("only one event of all ranks is picked at a time, and a selected range keeps its rank", async () => {
   const page = await pages.open(`${viewer.url}#p=compare`, { width: 1440, height: 1000 });
   const timelines = [".timeline", `.timeline[data-trace="rank 1"]`];
   const events = async (): Promise<string[]> => Promise.all(timelines.map(async (timeline) => (await state(page, timeline)).event));
@@ -163,10 +163,10 @@ test("one event is picked at a time, in whichever rank, and a selected range is 
   await expect.poll(() => page.locator("select[aria-label=Before]").inputValue()).toMatch(/^1:range:/);
 });
 
-test("what is picked in any rank has its kernel's counters and hot lines", async () => {
-  const run = join(made, "counted.gapscope");
+test("an event picked in any rank shows its kernel's counters and hot lines", async () => {
+  const run = join(folder, "counted.gapscope");
   mkdirSync(run);
-  for (const rank of [0, 1]) traceOf(made, `counted.gapscope/rank=${rank}`, COUNTED.replace("manifest ", `manifest rank.rank=${rank} rank.world_size=2 rank.local_rank=${rank} `), `counted.gapscope/rank=${rank}`);
+  for (const rank of [0, 1]) writeTrace(folder, `counted.gapscope/rank=${rank}`, COUNTED.replace("manifest ", `manifest rank.rank=${rank} rank.world_size=2 rank.local_rank=${rank} `), `counted.gapscope/rank=${rank}`);
   const counted = await pages.serve(run);
   const page = await pages.open(counted.url, { width: 1440, height: 1000 });
   const second = '.timeline[data-trace="rank 1"]';

@@ -1,20 +1,20 @@
-// What the search finds, as a list and in the tables, and what a selected range leaves of the tables.
+// Tests the search results, and the tables as the search and a selected range restrict them.
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 import { fixture } from "./fixture.ts";
-import { busy_ns, COPIES, GAPS, idleBy, TEXT, WORK } from "./known.ts";
-import { gapscope, point, scratch, state, traceOf, type Viewer, loaded } from "./product.ts";
+import { busy_ns, COPIES, GAPS, idleBy, KNOWN, WORK } from "./known.ts";
+import { gapscope, loaded, point, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 
-const folder = scratch();
+const folder = temporaryFolder();
 const file = join(folder, "known.html");
 const pages = fixture();
 let viewer: Viewer;
 
 beforeAll(async () => {
-  const trace = traceOf(folder, "known", TEXT);
+  const trace = writeTrace(folder, "known", KNOWN);
   gapscope("report", "--html", file, trace);
   viewer = await pages.serve(trace);
 });
@@ -29,11 +29,11 @@ const results = (page: Page) => page.getByRole("region", { name: "Search results
 const rows = (page: Page) => page.locator(".tab-body .table").first().getAttribute("data-rows");
 const kinds = (page: Page) => results(page).locator("[data-kind]").evaluateAll((heads) => heads.map((head) => `${(head as HTMLElement).dataset.kind} ${(head as HTMLElement).dataset.count}`));
 
-test("lists what it finds by what it is, and goes there", async () => {
+test("lists matches by kind, and goes to them", async () => {
   const page = await open("#t=0-16000000");
   const box = page.getByRole("searchbox", { name: /regular expression/ });
   await box.fill("sin|eager");
-  // sin is one kernel of ten steps; all forty dispatches of these steps are under the label.
+  // sin is a kernel of ten steps, and all forty dispatches of these steps are under the label.
   await expect.poll(() => kinds(page)).toEqual(["Kernels 1", "Labels 1", "Work 40", "Gaps 10"]);
   await box.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
@@ -42,7 +42,7 @@ test("lists what it finds by what it is, and goes there", async () => {
   await page.keyboard.press("Enter");
   await expect.poll(async () => (await state(page)).event).toBe("dispatches.0");
   expect(await results(page).isVisible()).toBe(false);
-  // From there on.
+  // The matches are counted from the picked one on.
   await page.locator(".match-buttons").getByRole("button", { name: "Next match" }).click();
   await expect.poll(async () => page.locator(".search-problem").innerText()).toBe("2 of 40");
   await page.locator(".match-buttons").getByRole("button", { name: "Previous match" }).click();
@@ -58,7 +58,7 @@ test("lists what it finds by what it is, and goes there", async () => {
   await expect.poll(async () => results(page).innerText()).toBe("No matches.");
 });
 
-test("a search leaves the colours, and narrows the tables with a way out", async () => {
+test("a search keeps the colours, and filters the tables until it is cleared", async () => {
   const page = await open("#t=2000000-2400000&p=kernels");
   const colour = async (ns: number): Promise<number[]> => {
     await state(page);
@@ -86,10 +86,10 @@ test("a search leaves the colours, and narrows the tables with a way out", async
   expect(await gap()).toEqual(was_gap);
   const pale = await colour(cos);
   expect(pale).not.toEqual(was_cos);
-  // Paler, and of the same hue: the channels keep their order.
+  // The colour is paler but of the same hue: its channels keep their order.
   const order = ([r, g, b]: number[]): string => [["r", r], ["g", g], ["b", b]].sort((x, y) => Number(x[1]) - Number(y[1])).map(([name]) => name).join("");
   expect(order(pale)).toBe(order(was_cos));
-  // Picked in a table, another can be picked; typed, the tables have what is found.
+  // After a pick in a table all rows stay; after typing only matches do.
   expect(await rows(page)).toBe("5");
   await page.fill(".search input", "^sin$");
   await page.fill(".search input", "sin");
@@ -105,9 +105,9 @@ test("a search leaves the colours, and narrows the tables with a way out", async
   expect(await page.locator(".active-filters").isVisible()).toBe(false);
 });
 
-test.each(["the server", "a file"])("a selected range narrows every table, from %s", async (from) => {
+test.each(["the server", "a saved page"])("a selected range filters every table, from %s", async (from) => {
   const range = [2_500_000, 7_100_000];
-  const page = await open(`#t=0-16000000&s=${range.join("-")}&p=kernels`, from === "a file" ? pathToFileURL(file).href : viewer.url);
+  const page = await open(`#t=0-16000000&s=${range.join("-")}&p=kernels`, from === "a saved page" ? pathToFileURL(file).href : viewer.url);
   const cells = async (name: string): Promise<string[]> => (await page.locator(".tab-body tbody tr", { hasText: name }).first().locator("td").allInnerTexts()).map((text) => text.trim());
   await expect.poll(() => rows(page)).toBe("4");
   const starts = WORK.filter(({ start_us, name }) => name === "sin" && start_us * 1000 >= range[0] && start_us * 1000 < range[1]).length;
@@ -119,7 +119,7 @@ test.each(["the server", "a file"])("a selected range narrows every table, from 
   const work = WORK.filter(({ start_us }) => start_us * 1000 >= range[0] && start_us * 1000 < range[1]).length;
   expect((await cells("eager"))[2]).toBe(String(work));
   await page.locator('[data-tab="gaps"]').click();
-  // The causes of the idle time in it; the gaps whole.
+  // The table has the causes of idle time in the range, and the list has whole gaps.
   const idle = Number(await page.locator(".device-share").getAttribute("data-idle-ns"));
   expect(Math.abs(idle + busy_ns(range[0], range[1]) - (range[1] - range[0]))).toBeLessThanOrEqual(4);
   expect(await page.locator(".causes-table tbody tr").first().innerText()).toMatch(/host late[^]*2\.20 ms/);

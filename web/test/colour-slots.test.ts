@@ -1,4 +1,4 @@
-// Which names of work have a colour of their own.
+// Tests which names of work get a colour of their own.
 
 import { describe, expect, test } from "vitest";
 import { assigned, type NameKind, ColourSlots } from "../src/colour-slots.ts";
@@ -9,7 +9,7 @@ import { FakeAnswers, frame, json, trackFrame, traceOverview, trackOverview } fr
 
 type Costs = Record<string, number>;
 
-/** A trace with a dispatch of each name on each track, that lasts as long as the name costs there. */
+/** Makes a trace with one dispatch of each name on each track, as long as the name costs there. */
 function made(number: number, ...tracks: Costs[]): { trace: Trace; load: (...ids: number[]) => Promise<void>; rename: (...names: string[]) => Promise<void>; grow: (track: number, costs: Costs) => Promise<void> } {
   const names = [...new Set(tracks.flatMap((costs) => Object.keys(costs)))];
   const answers = new Map<string, ArrayBuffer>();
@@ -39,20 +39,20 @@ function made(number: number, ...tracks: Costs[]): { trace: Trace; load: (...ids
   };
 }
 
-/** The slot of each name of a trace. */
+/** Returns the slot of each name of a trace. */
 function named(slots: ColourSlots, trace: Trace, by: NameKind = "kernel"): Record<string, number> {
   const found = slots.slotsOf(trace, by);
   return Object.fromEntries(trace.strings.map((name, at) => [name, found[at]]));
 }
 
-/** So many names that cost less and less. */
+/** Makes names with decreasing costs. */
 function many(count: number, cost = 100, prefix = "k"): Costs {
   return Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, cost - at]));
 }
 
 describe("names of work", () => {
-  test("go by what they cost in all open traces, and have one colour in each of them", async () => {
-    // In neither trace alone is "both" what costs most.
+  test("go by the cost in all open traces, and are the same in each", async () => {
+    // "both" is the costliest name only in both traces together.
     const one = made(0, { a: 10, both: 9, c: 1 });
     const other = made(1, { c: 2, d: 10, both: 9 });
     const slots = new ColourSlots([one.trace, other.trace]);
@@ -72,7 +72,7 @@ describe("names of work", () => {
     expect([there[`k${REST - 2}`], there.k19]).toEqual([REST, REST]);
     for (const name of Object.keys(here)) expect(here[name]).toBe(there[name]);
   });
-  test("have their colour where no work of them has come yet", async () => {
+  test("have their colour even without loaded work", async () => {
     const one = made(0, { a: 1, b: 2 });
     const other = made(1, { a: 1, b: 2 });
     const slots = new ColourSlots([one.trace, other.trace]);
@@ -80,7 +80,7 @@ describe("names of work", () => {
     await other.load();
     expect(named(slots, other.trace)).toEqual({ b: 0, a: 1 });
   });
-  test("of which there are no strings yet have none, until they come", async () => {
+  test("without loaded strings have none until these arrive", async () => {
     const { trace } = made(0, { a: 1 });
     const slots = new ColourSlots([trace]);
     await trace.loadTrack(trace.tracks[0]);
@@ -88,7 +88,7 @@ describe("names of work", () => {
     await trace.loadStrings();
     expect(named(slots, trace)).toEqual({ a: 0 });
   });
-  test("go by labels once these are there", async () => {
+  test("go by labels once these are loaded", async () => {
     const one = made(0, { a: 1, b: 2 });
     const other = made(1, { a: 5, b: 1 });
     const slots = new ColourSlots([one.trace, other.trace]);
@@ -100,8 +100,8 @@ describe("names of work", () => {
   });
 });
 
-describe("while data come, colours", () => {
-  test("do not rest on the order of answers before all in sight is there", async () => {
+describe("while tracks are loading, colours", () => {
+  test("do not depend on the order of answers while tracks are loading", async () => {
     const found = await Promise.all(
       [[0, 1], [1, 0]].map(async (order) => {
         const ranks = [made(0, { a: 1, b: 2 }), made(1, { a: 5, b: 1 })];
@@ -129,7 +129,7 @@ describe("while data come, colours", () => {
     await one.rename("e");
     expect(named(slots, one.trace)).toEqual({ b: 0, a: 1, d: 3, e: REST });
   });
-  test("are not decided anew for rows alone that a live trace got", async () => {
+  test("stay the same when a live trace only gains rows", async () => {
     const one = made(0, { a: 1, b: 2 });
     const slots = new ColourSlots([one.trace]);
     await one.load(0);
@@ -137,7 +137,7 @@ describe("while data come, colours", () => {
     await one.grow(0, { a: 100 });
     expect(slots.slotsOf(one.trace, "kernel")).toBe(before);
   });
-  test("stay in another edition, whose strings are others", async () => {
+  test("stay in another edition with other strings", async () => {
     const one = made(0, { a: 1, b: 2 });
     const slots = new ColourSlots([one.trace]);
     await one.load(0);
@@ -146,7 +146,7 @@ describe("while data come, colours", () => {
     one.trace.reset(one.trace.overview, ["z", "b", "a"]);
     expect(named(slots, one.trace)).toEqual({ z: REST, b: 0, a: 1 });
   });
-  test("go to what costs more where there are no more: the cheapest gives its own up", () => {
+  test("move from the cheapest name to a costlier one when none are left", () => {
     const before = assigned(new Map(Object.entries(many(REST))), new Map());
     const after = assigned(new Map(Object.entries({ ...many(REST), x: 1000 })), before);
     const last = `k${REST - 1}`;
@@ -154,7 +154,7 @@ describe("while data come, colours", () => {
     expect(after.has(last)).toBe(false);
     for (const [name, slot] of before) if (name !== last) expect(after.get(name)).toBe(slot);
   });
-  test("stay with a name whose work is not there for a moment, while they are not needed", () => {
+  test("stay with a name whose work is missing for a moment, while no other needs them", () => {
     const before = assigned(new Map(Object.entries({ a: 2, b: 1 })), new Map());
     expect(Object.fromEntries(assigned(new Map([["c", 1]]), before))).toEqual({ a: 0, b: 1, c: 2 });
   });

@@ -1,4 +1,4 @@
-// The graph of dependencies: where things stand, what is seen of them, what is said of them.
+// Tests the dependency graph: its layout, its camera, and its words.
 
 import { describe, expect, test } from "vitest";
 import type { BarrierAnswer, DependenciesAnswer, EdgeAnswer, EdgeKind, Need, NodeAnswer } from "../src/data/dependencies.ts";
@@ -52,7 +52,7 @@ function answer(nodes: NodeAnswer[], edges: EdgeAnswer[], barriers: BarrierAnswe
   };
 }
 
-/** 0 → 1 and 2, both → 3. */
+/** A graph in which 1 and 2 depend on 0, and 3 on both. */
 const DIAMOND = answer([0, 1, 2, 3].map((id) => node(id)), [edge(0, 1), edge(0, 2), edge(1, 3), edge(2, 3)], [barrier(1), barrier(2, "needless"), barrier(3)]);
 
 function places(layout: Layout): [column: number, lane: number][] {
@@ -60,7 +60,7 @@ function places(layout: Layout): [column: number, lane: number][] {
 }
 
 describe("the layout", () => {
-  test("puts a command right of all that it depends on, and chains into lanes", () => {
+  test("puts a command to the right of its dependencies, and chains into lanes", () => {
     expect(places(layoutOf(new DependencyGraph(DIAMOND), "dependencies"))).toEqual([
       [0, 0],
       [1, 0],
@@ -68,7 +68,7 @@ describe("the layout", () => {
       [2, 0],
     ]);
   });
-  test("by barriers lets run together what no barrier parts", () => {
+  test("by barriers puts work that no barrier separates in one column", () => {
     const recorded = layoutOf(new DependencyGraph(DIAMOND), "barriers");
     expect(places(recorded).map(([column]) => column)).toEqual([0, 1, 2, 3]);
     const apart = answer([node(0), node(1), node(2)], [], [barrier(2)]);
@@ -99,7 +99,7 @@ describe("the layout", () => {
     expect(bands.map(({ name }) => name)).toEqual(["queue 0", "queue 1"]);
     for (const { node, y } of placed.values()) expect(y > bands[1].y).toBe(node.submission === 1);
   });
-  test("puts barriers between, those at one place as one mark that says the worst", () => {
+  test("puts barriers between commands, those at one place as one mark with the worst need", () => {
     const graph = new DependencyGraph(answer([node(0), node(1)], [edge(0, 1)], [barrier(0, "outside"), barrier(1), barrier(1, "needless"), barrier(2, "outside")]));
     const { marks, nodes } = layoutOf(graph, "dependencies");
     expect(marks.map(({ need, barriers }) => [need, barriers.length])).toEqual([
@@ -145,7 +145,7 @@ describe("the camera", () => {
       expect(at(camera)[1]).toBeCloseTo(before[1], 6);
     }
   });
-  test("keeps some of the graph in sight, and reveals what is asked for", () => {
+  test("keeps some of the graph in sight, and reveals a box", () => {
     const lost = kept({ x: 1e9, y: -1e9, scale: 1 }, drawing, screen);
     expect(lost.x).toBeLessThan(drawing.width);
     expect(lost.y).toBeGreaterThan(-screen.height);
@@ -153,7 +153,7 @@ describe("the camera", () => {
     const shown = revealing({ x: 0, y: 0, scale: 0.05 }, box, drawing, screen);
     expect((box.x - shown.x) * shown.scale).toBeGreaterThan(0);
     expect((box.x + box.width - shown.x) * shown.scale).toBeLessThan(screen.width);
-    // What is in sight already does not move it.
+    // A box that is in sight does not move the camera.
     expect(revealing(shown, box, drawing, screen)).toEqual(shown);
   });
 });
@@ -162,13 +162,13 @@ describe("an edge", () => {
   const { nodes } = layoutOf(new DependencyGraph(DIAMOND), "dependencies");
   const [a, b] = [nodes.get(0), nodes.get(2)];
   if (!a || !b) throw new Error("both are there");
-  test("goes from the right of the one to the left of the other", () => {
+  test("goes from the right of one node to the left of the other", () => {
     const curve = curveOf(a, b, "RAW");
     expect([curve.x1, curve.x2]).toEqual([a.x + NODE.width, b.x]);
     expect(pointOn(curve, 1)).toEqual({ x: curve.x2, y: curve.y2 });
     expect(curveOf(a, b, "WAR").y1).not.toBe(curve.y1);
   });
-  test("is found where it is drawn", () => {
+  test("is found at the place where it is drawn", () => {
     const curve = curveOf(a, b, "RAW");
     const { x, y } = pointOn(curve, 0.3);
     expect(distance(curve, x, y, 6)).toBeLessThan(1);
@@ -176,14 +176,14 @@ describe("an edge", () => {
   });
 });
 
-describe("what is said", () => {
+describe("the words of a graph", () => {
   const HAZARD = answer(
     [node(0), node(1), node(2, { exact: false, accesses: [{ buffer: "table", binding: null, direction: "read", bytes: "4096", reason: "an address depends on data" }] })],
     [edge(0, 1, "RAW", 64, { hazard: "certain", ordered_by: "nothing" }), edge(1, 2, "WAR", 4096, { exact: false })],
     [barrier(2, "needless")],
     { critical_path: { nodes: [0, 1], node_count: 2, unit: "commands", length: "2", work: "3", parallelism: 1.5 } },
   );
-  test("lists hazards, needless barriers and the largest dependencies, which are gone to", () => {
+  test("lists hazards, needless barriers and the largest dependencies, with links", () => {
     const picked: Pick[] = [];
     const findings = new DependencyFindings((pick) => picked.push(pick));
     findings.show(new DependencyGraph(HAZARD));
@@ -199,14 +199,14 @@ describe("what is said", () => {
       { kind: "edge", index: 0 },
     ]);
   });
-  test("of what is not known says why, and never that there is none", () => {
+  test("without data says why, and never that there is none", () => {
     const findings = new DependencyFindings(() => undefined);
     findings.show(new DependencyGraph({ ...DIAMOND, unknown: "a recording has no barriers" }));
     const text = fake(findings.element).innerText;
     expect(text).toContain("Unknown: a recording has no barriers.");
     expect(text).not.toContain("None: every");
   });
-  test("of no hazard is no more than is known", () => {
+  test("about hazards claims no more than is known", () => {
     const findings = new DependencyFindings(() => undefined);
     const says = (given: DependenciesAnswer): string => (findings.show(new DependencyGraph(given)), fake(findings.element).innerText);
     expect(says(DIAMOND)).toContain("None: every dependency of the window is ordered.");
@@ -214,7 +214,7 @@ describe("what is said", () => {
     expect(says({ ...DIAMOND, edges: [edge(0, 1, "RAW", 64, { ordered_by: "nothing", hazard: "possible" })] })).toContain("None is certain.");
     expect(says({ ...DIAMOND, node_count: 9 })).toContain("None found.");
   });
-  test("of a node: what it reaches, why not exactly, and its neighbours as links", () => {
+  test("of a node has its accesses, why they are not exact, and its neighbours as links", () => {
     const picked: (Pick | null)[] = [];
     const details = new PickDetails({ pick: (pick) => picked.push(pick), go: null });
     const graph = new DependencyGraph(HAZARD);
@@ -252,14 +252,14 @@ describe("what is said", () => {
   });
 });
 
-test("what is next to what is picked is told from the rest", () => {
+test("the neighbours of the picked element are known", () => {
   const graph = new DependencyGraph(DIAMOND);
   expect([...graph.near({ kind: "node", id: 1 }).nodes].sort()).toEqual([0, 1, 3]);
   expect([...graph.near({ kind: "edge", index: 3 }).nodes].sort()).toEqual([2, 3]);
   expect([...graph.near({ kind: "barrier", index: 1 }).nodes].sort()).toEqual([1, 2]);
 });
 
-test("no key means two things, and those of the browser stay its own", () => {
+test("no key has two meanings, and the browser keeps its own keys", () => {
   const keys = GRAPH_KEYS.flatMap(({ keys }) => keys);
   expect(new Set(keys).size).toBe(keys.length);
   const held = { ctrlKey: true, metaKey: false, altKey: false };

@@ -1,4 +1,4 @@
-// The hot instructions of a kernel in its details.
+// Tests the hot instructions in the details of a kernel.
 
 import { describe, expect, test } from "vitest";
 import type { Findings } from "../src/data/findings.ts";
@@ -25,7 +25,7 @@ const SAMPLED: SampledKernel = {
 const findings = (sampled_kernels?: SampledKernel[]): Findings => ({ sampled_kernels }) as unknown as Findings;
 
 describe("hot instructions", () => {
-  test("are lines where the code says them, and else places in it", () => {
+  test("are lines where the code has them, and offsets otherwise", () => {
     const shown = hotInstructions(findings([{ ...SAMPLED, kernel: "other", samples: 5 }, SAMPLED]), "scale");
     const text = shown ? fake(shown).innerText : "";
     for (const part of ["1,200 samples, 90.0 % of all", "scale.cu:12", "long scoreboard 75.0 %", "80.0 %", "+0x1a0", "over the whole recording"]) expect(text).toContain(part);
@@ -34,7 +34,7 @@ describe("hot instructions", () => {
     expect(titles[1]).toContain("no line for this instruction");
   });
 
-  test("have what to do about what most of the kernel's warps waited for", () => {
+  test("have advice about the most frequent stall of the kernel", () => {
     const shown = hotInstructions(findings([SAMPLED]), "scale");
     const text = shown ? fake(shown).innerText : "";
     expect(text).toContain("long scoreboard 60.0 %: Waited for data. To do: move less.");
@@ -43,7 +43,7 @@ describe("hot instructions", () => {
     expect(none ? fake(none).innerText : "").not.toContain("To do");
   });
 
-  test("are not there where none were sampled", () => {
+  test("are absent where none were sampled", () => {
     expect(hotInstructions(null, "scale")).toBeNull();
     expect(hotInstructions({ missing: "no" }, "scale")).toBeNull();
     expect(hotInstructions(findings(), "scale")).toBeNull();

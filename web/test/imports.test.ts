@@ -1,4 +1,4 @@
-// The modules of the page do not import each other in a circle, types included.
+// Tests that the modules of the page do not import each other in a circle, types included.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";

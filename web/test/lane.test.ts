@@ -3,7 +3,7 @@ import { Lane } from "../src/lane/lane.ts";
 import { LEVELS, Runs } from "../src/lane/runs.ts";
 import { Scale } from "../src/time/range.ts";
 
-/** A generator with a seed, so that a failure can be repeated. */
+/** Makes a generator of pseudorandom numbers with a seed, so that a failure can be repeated. */
 function random(seed: number): () => number {
   return () => {
     seed = (seed * 1664525 + 1013904223) >>> 0;
@@ -46,7 +46,7 @@ describe("a lane", () => {
     }
   });
 
-  test("finds the longest of any stretch, across all levels of its index", () => {
+  test("finds the longest event of any range, across all levels of its index", () => {
     const it = randomLane(64 * 64 * 3 + 17, 3);
     const next = random(4);
     for (let n = 0; n < 200; n += 1) {
@@ -61,7 +61,7 @@ describe("a lane", () => {
     expect(it.longestOf(5, 5)).toBe(-1);
   });
 
-  test("hits what is at a time, and near misses within reach only", () => {
+  test("returns the event at a time, and a near one only within reach", () => {
     const it = lane([
       [10, 5],
       [20, 10],
@@ -89,7 +89,7 @@ describe("a lane", () => {
     expect(it.within({ from_ns: 29, to_ns: 41 })).toEqual({ from: 1, to: 3 });
   });
 
-  test("filters to a lane that knows where its events came from", () => {
+  test("filters to a lane that has the indices of its events", () => {
     const it = randomLane(1000, 5);
     const { lane: some, place } = it.filtered((i) => it.key[i] === 2);
     expect(some.count).toBe(it.key.filter((key) => key === 2).length);

@@ -1,4 +1,4 @@
-// A kernel's profile in its details.
+// Tests the profile in the details of a kernel.
 
 import { describe, expect, test } from "vitest";
 import type { Findings } from "../src/data/findings.ts";
@@ -33,14 +33,14 @@ const PROFILE: ProfiledKernel = {
 const findings = (profiled_kernels?: ProfiledKernel[]): Findings => ({ profiled_kernels }) as unknown as Findings;
 
 describe("a kernel's profile", () => {
-  test("is the last one of its name, with figures that are known and unknown", () => {
+  test("is the last one of its kernel, with known and unknown figures", () => {
     const shown = profiledKernel(findings([{ ...PROFILE, sentence: "Before." }, PROFILE, { ...PROFILE, kernel: "gemm" }]), "add");
     const text = shown ? fake(shown).innerText : "";
     for (const part of ["22.0 µs, 20 passes, the last of 2 launches", "Memory bounds it.", "91.0 %, 1.50 MiB", "by shared memory", "long scoreboard", "60.0 %", "unknown", "caches hold what the previous run left"]) expect(text).toContain(part);
     expect(text).not.toContain("Before.");
   });
 
-  test("is not there without one", () => {
+  test("is absent without one", () => {
     expect(profiledKernel(null, "add")).toBeNull();
     expect(profiledKernel({ missing: "no" }, "add")).toBeNull();
     expect(profiledKernel(findings(), "add")).toBeNull();

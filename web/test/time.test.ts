@@ -34,7 +34,7 @@ describe("quantities", () => {
     expect(share(1)).toBe("100 %");
     expect(share(NaN)).toBe("unknown");
   });
-  test("points in time have the digits that their steps need", () => {
+  test("points in time have as many digits as their steps need", () => {
     expect(instant(1_003_400_000, 100_000)).toBe("1.0034 s");
     expect(instant(12_000, 1_000)).toBe("12 µs");
     expect(instant(0, 10)).toBe("0 ns");
@@ -50,7 +50,7 @@ describe("ticks", () => {
       expect(at_ns.every((at) => at >= 12 && at <= 12 + span && Number.isInteger(at / step_ns))).toBe(true);
     }
   });
-  test("of nothing are none", () => {
+  test("of no names are none", () => {
     expect(ticks(5, 5, 100, 10).at_ns).toEqual([]);
   });
 });
