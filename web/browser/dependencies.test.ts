@@ -129,10 +129,10 @@ describe("the page of a capture", () => {
     const page = await openCapture();
     await page.locator('[data-kind="WAR"]').click();
     expect(await page.locator('[data-kind="WAR"]').getAttribute("aria-pressed")).toBe("false");
-    await page.locator('[data-layers="barriers"]').click();
-    expect(await page.locator('[data-layers="barriers"]').getAttribute("aria-checked")).toBe("true");
+    await page.locator('[data-columns="barriers"]').click();
+    expect(await page.locator('[data-columns="barriers"]').getAttribute("aria-checked")).toBe("true");
     const wide = Number((await data(page)).width);
-    await page.locator('[data-layers="dependencies"]').click();
+    await page.locator('[data-columns="dependencies"]').click();
     // Work that barriers separate is in columns of its own.
     expect(wide).toBeGreaterThan(Number((await data(page)).width));
   });

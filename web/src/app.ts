@@ -275,7 +275,7 @@ export class App {
     for (const view of this.timelineStack.views) view.changed("data");
   }
 
-  /** Whether all work in sight has loaded. */
+  /** Returns whether all work in sight has loaded. */
   private get complete(): boolean {
     return this.timelineStack.timelines.every((timeline) => timeline.complete);
   }

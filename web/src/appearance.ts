@@ -56,7 +56,7 @@ export class Appearance {
     return this.matches !== null;
   }
 
-  /** Whether a text matches the search. Without a search every text does. */
+  /** Returns whether a text matches the search. Without a search every text does. */
   finds(text: string): boolean {
     return this.matches?.(text) ?? true;
   }

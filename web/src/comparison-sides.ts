@@ -76,7 +76,7 @@ function parentPath(path: string): string {
   return path.split(" / ").slice(0, -1).join(" / ");
 }
 
-/** Whether instances of the two alternate, as the phases of a step do. Two ways to do the same work come one after the other instead. */
+/** Returns whether instances of the two alternate, as the phases of a step do. Two ways to do the same work come one after the other instead. */
 export function alternate(a: readonly Range[], b: readonly Range[]): boolean {
   const [all_a, all_b] = [coveringRange(a), coveringRange(b)];
   return all_a.to_ns > all_b.from_ns && all_b.to_ns > all_a.from_ns;

@@ -9,7 +9,10 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   attributes: Record<string, Attribute> = {},
   ...children: (Child | Child[])[]
 ): HTMLElementTagNameMap[K] {
-  const element = document.createElement(tag);
+  return furnish(document.createElement(tag), attributes, children);
+}
+
+function furnish<E extends Element>(element: E, attributes: Record<string, Attribute>, children: (Child | Child[])[]): E {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
     else setAttribute(element, name, value);
@@ -52,11 +55,5 @@ const SVG = "http://www.w3.org/2000/svg";
 
 /** Makes an SVG element as `h` makes HTML elements. */
 export function svg(tag: string, attributes: Record<string, Attribute> = {}, ...children: (Child | Child[])[]): SVGElement {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
-    else setAttribute(element, name, value);
-  }
-  append(element, children);
-  return element;
+  return furnish(document.createElementNS(SVG, tag), attributes, children);
 }

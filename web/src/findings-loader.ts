@@ -16,7 +16,7 @@ export class FindingsLoader {
     private readonly failed: (problem: string) => void,
   ) {}
 
-  /** Whether a trace's findings were ever requested. */
+  /** Returns whether a trace's findings were ever requested. */
   has(trace: Trace): boolean {
     return this.asked.has(trace);
   }

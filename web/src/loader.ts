@@ -75,12 +75,12 @@ export class Loader {
     this.moving.set(looker, { timer, since_ms });
   }
 
-  /** Whether to load all rows of a track in parts: not before the analyses have answered, which use all cores and are waited for. */
+  /** Returns whether to load all rows of a track in parts: not before the analyses have answered, which use all cores and are waited for. */
   private fills(trace: Trace, track: Track): boolean {
     return track.state === "part" && trace.isHeld && this.answered() && !this.unfilled.has(track);
   }
 
-  /** Whether a view lacks a part of a track in sight. */
+  /** Returns whether a view lacks a part of a track in sight. */
   private lacks(track: Track, looker: Viewer): boolean {
     if (track.state !== "part" || track.loading || track.shows(looker.range)) return false;
     const asked = this.asked.get(looker)?.get(track);
@@ -143,7 +143,7 @@ export class Loader {
     this.asked.set(looker, asked);
   }
 
-  /** Whether tracks of work are still to be loaded. */
+  /** Returns whether tracks of work are still to be loaded. */
   get awaitsWork(): boolean {
     return [...this.running, ...this.queue.map(({ track }) => track)].some((track) => track.kind === "work");
   }

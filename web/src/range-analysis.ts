@@ -45,7 +45,7 @@ export class RangeAnalysis {
     });
   }
 
-  /** Whether the kernels of a range come with their limits. */
+  /** Returns whether the kernels of a range come with their limits. */
   get tellsLimits(): boolean {
     return !this.source.file;
   }

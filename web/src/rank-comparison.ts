@@ -40,12 +40,12 @@ export class RankComparison {
     for (const view of timelineStack.views) view.onChange((change) => (change === "range" || change === "data") && this.collectiveWaits.draw());
   }
 
-  /** Whether the ranks are devices of one trace, whose verdict covers all of them. */
+  /** Returns whether the ranks are devices of one trace, whose verdict covers all of them. */
   private get inside(): boolean {
     return this.traces.length === 1;
   }
 
-  /** Whether an overview may have ranks. */
+  /** Returns whether an overview may have ranks. */
   static in(overview: Overview): boolean {
     const [first] = overview.traces;
     return overview.together !== null || (overview.traces.length === 1 && (first.manifest.devices ?? []).length > 1);

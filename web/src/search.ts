@@ -35,7 +35,7 @@ export class Search {
     private readonly callbacks: SearchCallbacks,
   ) {}
 
-  /** Whether tables show only matches. Where the text was picked in a table, they show all rows, so that another can be picked. */
+  /** Returns whether tables show only matches. Where the text was picked in a table, they show all rows, so that another can be picked. */
   get filters(): boolean {
     return this.appearance.searching && this.picked === null;
   }

@@ -144,7 +144,7 @@ export class View {
     if (!event && held && track.state === "part") this.sought = { track, start_ns: held.start_ns[index], duration_ns: held.duration_ns[index] };
   }
 
-  /** Whether an event is picked, or is to be found again. */
+  /** Returns whether an event is picked, or is to be found again. */
   get holds(): boolean {
     return this.event !== null || this.sought !== null;
   }

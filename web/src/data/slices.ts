@@ -46,7 +46,7 @@ export class Slices {
     });
   }
 
-  /** Whether the slices are fine enough for a visible range. */
+  /** Returns whether the slices are fine enough for a visible range. */
   suffice(seen: Range): boolean {
     return contains(this.range, seen) && length(this.range) <= MAX_ZOOM * length(seen);
   }

@@ -67,7 +67,7 @@ export function readings(answer: SqlAnswer, catalogue: Catalogue | null, clockOf
   });
 }
 
-/** Whether a value lies in the trace: a query may call anything `start_ns`. */
+/** Returns whether a value lies in the trace: a query may call anything `start_ns`. */
 function within(cell: Cell, clock: TraceClock | null, origin_ns = clock?.origin_ns): boolean {
   if (cell === null) return true;
   if (clock === null || origin_ns === undefined) return false;

@@ -115,7 +115,7 @@ export class Track {
     return extents.length > 0 ? coveringRange(extents) : null;
   }
 
-  /** Whether all rows in a range are loaded. */
+  /** Returns whether all rows in a range are loaded. */
   has(range: Range): boolean {
     if (this.state === "ready") return true;
     if (!this.coarse || !this.part || this.part.slices) return false;
@@ -124,7 +124,7 @@ export class Track {
     return !seen || contains(this.part.range, seen);
   }
 
-  /** Whether a range is shown as well as it can be. */
+  /** Returns whether a range is shown as well as it can be. */
   shows(range: Range): boolean {
     if (this.state !== "part" || !this.coarse) return this.state !== "waiting";
     if (this.stale) return false;
@@ -377,7 +377,7 @@ export class Trace {
     await loading;
   }
 
-  /** Whether the trace has samples of stacks. */
+  /** Returns whether the trace has samples of stacks. */
   get hasSamples(): boolean {
     return this.tracks.some(({ kind }) => kind === "samples");
   }
@@ -461,7 +461,7 @@ export class Trace {
     for (let tries = 0; tries < 2 && track.state === "part" && !track.has(range); tries += 1) await this.loadPart(track, range);
   }
 
-  /** Whether a track is loaded in parts at first: the trace is too large to load quickly, and so is the track, or enough is loaded already. */
+  /** Returns whether a track is loaded in parts at first: the trace is too large to load quickly, and so is the track, or enough is loaded already. */
   private isInParts(track: Track): boolean {
     if (this.most_rows === null || track.isCounter || track.kind === "samples") return false;
     const most = Math.min(this.most_rows, QUICK_ROWS);
@@ -475,7 +475,7 @@ export class Trace {
     return this.tracks.reduce((sum, { overview }) => sum + (overview.rows ?? 0), 0);
   }
 
-  /** Whether the page may hold all rows of the trace. */
+  /** Returns whether the page may hold all rows of the trace. */
   get isHeld(): boolean {
     return this.rows <= (this.most_rows ?? Infinity);
   }

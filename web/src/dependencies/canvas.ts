@@ -8,7 +8,7 @@ import { type Camera, fitted, kept, opening, revealing, upright, zoomedAt } from
 import { curveOf, distance } from "./curve.ts";
 import { type DependencyGraph, type Pick, strongest } from "./graph.ts";
 import { type GraphAction, graphAction } from "./keys.ts";
-import { type Layers, type Layout, layoutOf, NODE } from "./layout.ts";
+import { type ColumnsBy, type Layout, layoutOf, NODE } from "./layout.ts";
 import { GraphMinimap } from "./minimap.ts";
 import { GraphPainter } from "./paint.ts";
 import { GraphTooltip } from "./tooltip.ts";
@@ -64,9 +64,9 @@ export class GraphCanvas {
   }
 
   /** Shows a graph from its beginning. A graph that has grown since it was shown keeps its visible part, with the given pick. */
-  show(graph: DependencyGraph | null, layers: Layers, grown: { picked: Pick | null } | null = null): void {
+  show(graph: DependencyGraph | null, columnsBy: ColumnsBy, grown: { picked: Pick | null } | null = null): void {
     this.graph = graph;
-    this.layout = graph && layoutOf(graph, layers);
+    this.layout = graph && layoutOf(graph, columnsBy);
     this.nodeColours = graph && new NodeColours(graph);
     this.minimap.forget();
     this.minimap.canvas.hidden = true;
@@ -77,10 +77,10 @@ export class GraphCanvas {
     this.draw();
   }
 
-  /** Lays out the same graph by other layers; the pick stays. */
-  layBy(layers: Layers): void {
+  /** Lays out the same graph in other columns; the pick stays. */
+  layOutBy(columnsBy: ColumnsBy): void {
     if (!this.graph) return;
-    this.layout = layoutOf(this.graph, layers);
+    this.layout = layoutOf(this.graph, columnsBy);
     this.minimap.forget();
     this.camera = null;
     this.drawNow();

@@ -12,7 +12,7 @@ const FRAME = { side: 26, top: 28, bottom: 18 } as const;
 const BAND_TOP = 62;
 
 /** What decides the columns: the dependencies, or the recorded barriers. */
-export type Layers = "dependencies" | "barriers";
+export type ColumnsBy = "dependencies" | "barriers";
 
 export interface PlacedNode {
   node: NodeAnswer;
@@ -58,10 +58,10 @@ interface SubmissionRun {
   nodes: PlacedNode[];
 }
 
-export function layoutOf(graph: DependencyGraph, layers: Layers): Layout {
+export function layoutOf(graph: DependencyGraph, columnsBy: ColumnsBy): Layout {
   const queueOf = (submission: number): string => graph.submissions.get(submission)?.queue ?? "unknown queue";
   const placed = new Map<number, PlacedNode>();
-  const runs = columns(graph, layers, placed, queueOf);
+  const runs = columns(graph, columnsBy, placed, queueOf);
   const queues = [...new Set(runs.map(({ queue }) => queue))];
   const lanesOf = new Map<string, number>();
   lanes(graph, placed, queueOf, lanesOf);
@@ -80,11 +80,11 @@ export function layoutOf(graph: DependencyGraph, layers: Layers): Layout {
     width = Math.max(width, one.x + NODE.width + FRAME.side);
   }
   const frames = runs.map(frameOf);
-  return { nodes: placed, frames, marks: marks(graph, placed, frames, layers), bands, width, height: y };
+  return { nodes: placed, frames, marks: marks(graph, placed, frames, columnsBy), bands, width, height: y };
 }
 
 /** Assigns each node a column. In each queue a submission begins after the one before it has ended. */
-function columns(graph: DependencyGraph, layers: Layers, placed: Map<number, PlacedNode>, queueOf: (submission: number) => string): SubmissionRun[] {
+function columns(graph: DependencyGraph, columnsBy: ColumnsBy, placed: Map<number, PlacedNode>, queueOf: (submission: number) => string): SubmissionRun[] {
   const runs: SubmissionRun[] = [];
   const open = new Map<string, { run: SubmissionRun; first: number; last: number }>();
   const barriers = new Set(graph.barriers.map(({ position, submission }) => `${submission}.${position}`));
@@ -96,7 +96,7 @@ function columns(graph: DependencyGraph, layers: Layers, placed: Map<number, Pla
       at = { run: { submission: node.submission, queue, nodes: [] }, first, last: first };
       open.set(queue, at);
       runs.push(at.run);
-    } else if (layers === "barriers" && barriers.has(`${node.submission}.${node.id}`)) {
+    } else if (columnsBy === "barriers" && barriers.has(`${node.submission}.${node.id}`)) {
       at.first = at.last + 1;
     }
     let column = at.first;
@@ -151,7 +151,7 @@ function greatest(values: readonly number[]): number {
 }
 
 /** Places barriers before the node that follows them, and the last of a submission after its last node. */
-function marks(graph: DependencyGraph, placed: Map<number, PlacedNode>, frames: readonly SubmissionFrame[], layers: Layers): BarrierMark[] {
+function marks(graph: DependencyGraph, placed: Map<number, PlacedNode>, frames: readonly SubmissionFrame[], columnsBy: ColumnsBy): BarrierMark[] {
   const found = new Map<string, BarrierMark>();
   const frameOf = new Map(frames.map((frame) => [frame.submission, frame]));
   for (const barrier of graph.barriers) {
@@ -162,7 +162,7 @@ function marks(graph: DependencyGraph, placed: Map<number, PlacedNode>, frames: 
     const frame = frameOf.get(barrier.submission);
     if (!at || !frame) continue;
     const x = next ? next.x - 14 : at.x + NODE.width + 14;
-    const whole = layers === "barriers";
+    const whole = columnsBy === "barriers";
     const y = whole ? frame.y + 18 : at.y - 8;
     const height = whole ? frame.height - 26 : NODE.height + 16;
     const key = `${x}.${y}`;

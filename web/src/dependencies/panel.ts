@@ -14,7 +14,7 @@ import { PickDetails } from "./details.ts";
 import { DependencyFindings } from "./findings-list.ts";
 import { DependencyGraph, type Pick } from "./graph.ts";
 import { GRAPH_KEYS } from "./keys.ts";
-import type { Layers } from "./layout.ts";
+import type { ColumnsBy } from "./layout.ts";
 
 /** A part of the dependencies of a trace or a capture. */
 export interface GraphPart {
@@ -35,9 +35,9 @@ export interface DependenciesPanelCallbacks {
   picked?: (pick: Pick | null) => void;
 }
 
-const LAYERS: readonly { layers: Layers; name: string; says: string }[] = [
-  { layers: "dependencies", name: "needed", says: "A column has the commands that could run together. A command stands to the right of everything that it depends on." },
-  { layers: "barriers", name: "recorded", says: "A column has the commands that the recorded barriers let run together." },
+const COLUMNS: readonly { columnsBy: ColumnsBy; name: string; says: string }[] = [
+  { columnsBy: "dependencies", name: "needed", says: "A column has the commands that could run together. A command stands to the right of everything that it depends on." },
+  { columnsBy: "barriers", name: "recorded", says: "A column has the commands that the recorded barriers let run together." },
 ];
 
 export class DependenciesPanel {
@@ -49,11 +49,11 @@ export class DependenciesPanel {
   private readonly details: PickDetails;
   private readonly findings: DependencyFindings;
   private readonly more = h("span", { class: "node-parts", hidden: true });
-  private readonly layerButtons: HTMLButtonElement[];
+  private readonly columnButtons: HTMLButtonElement[];
   private readonly nothing = h("p", { class: "dependencies-nothing note", hidden: true });
   private readonly asked = new LatestRequest();
   private graph: DependencyGraph | null = null;
-  private layers: Layers = "dependencies";
+  private columnsBy: ColumnsBy = "dependencies";
   private loaded: string | null = null;
   private wanted: GraphPart = {};
   private asking = false;
@@ -72,8 +72,8 @@ export class DependenciesPanel {
     });
     this.details = new PickDetails({ pick: (pick) => this.pick(pick), go: callbacks.go });
     this.findings = new DependencyFindings((pick) => this.pick(pick));
-    this.layerButtons = LAYERS.map(({ layers, name, says }) =>
-      h("button", { type: "button", role: "radio", title: says, "data-layers": layers, "aria-checked": String(layers === this.layers), onclick: () => this.layBy(layers) }, name),
+    this.columnButtons = COLUMNS.map(({ columnsBy, name, says }) =>
+      h("button", { type: "button", role: "radio", title: says, "data-columns": columnsBy, "aria-checked": String(columnsBy === this.columnsBy), onclick: () => this.layOutBy(columnsBy) }, name),
     );
     this.element = h(
       "div",
@@ -85,7 +85,7 @@ export class DependenciesPanel {
         this.more,
         this.notes,
         h("span", { class: "kinds" }, Object.entries(KINDS).map(([kind, { name, says }]) => this.kindButton(kind as EdgeKind, name, says))),
-        h("span", { class: "choice", role: "radiogroup", "aria-label": "What columns stand for" }, h("span", { class: "note" }, "Order"), this.layerButtons),
+        h("span", { class: "choice", role: "radiogroup", "aria-label": "What columns stand for" }, h("span", { class: "note" }, "Order"), this.columnButtons),
         h("button", { type: "button", title: "Show everything (F)", onclick: () => this.canvas.act("fit") }, "Fit"),
       ),
       h("div", { class: "dependencies-body" }, h("div", { class: "dependencies-drawing" }, this.canvas.element, this.nothing), h("aside", { class: "dependencies-side", tabindex: "0", "aria-label": "Findings and details" }, this.details.element, this.findings.element, keysHint(callbacks.go !== null))),
@@ -113,10 +113,10 @@ export class DependenciesPanel {
     return button;
   }
 
-  private layBy(layers: Layers): void {
-    this.layers = layers;
-    for (const button of this.layerButtons) button.setAttribute("aria-checked", String(button.dataset.layers === layers));
-    this.canvas.layBy(layers);
+  private layOutBy(columnsBy: ColumnsBy): void {
+    this.columnsBy = columnsBy;
+    for (const button of this.columnButtons) button.setAttribute("aria-checked", String(button.dataset.columns === columnsBy));
+    this.canvas.layOutBy(columnsBy);
   }
 
   /** Loads a part unless it is loaded already, and then picks what `pick` returns. */
@@ -182,7 +182,7 @@ export class DependenciesPanel {
     if (this.loaded !== null && !this.asking && this.element.isConnected) void this.ask();
   }
 
-  /** Whether the loaded part has a row. */
+  /** Returns whether the loaded part has a row. */
   has(table: string, row: number): boolean {
     return this.loaded !== null && this.graph?.at(table, row) !== undefined;
   }
@@ -201,7 +201,7 @@ export class DependenciesPanel {
     this.nothing.hidden = missing === "";
     this.nothing.classList.toggle("missing", missing !== "");
     fill(this.nothing, missing);
-    this.canvas.show(null, this.layers);
+    this.canvas.show(null, this.columnsBy);
     this.details.show(null, null);
     this.findings.show(null);
     this.publish();
@@ -226,9 +226,9 @@ export class DependenciesPanel {
     this.showParts(answer);
     // Without recorded barriers there is nothing to lay out by them.
     const judged = answer.barrier_count > 0;
-    for (const button of this.layerButtons) button.disabled = !judged;
+    for (const button of this.columnButtons) button.disabled = !judged;
     const picked = earlier && graph.again(this.canvas.picked, earlier);
-    this.canvas.show(graph, judged ? this.layers : "dependencies", earlier && { picked });
+    this.canvas.show(graph, judged ? this.columnsBy : "dependencies", earlier && { picked });
     keepFocus(this.details.element, () => this.details.show(graph, picked));
     keepFocus(this.findings.element, () => this.findings.show(graph, this.notes.title));
     this.publish();

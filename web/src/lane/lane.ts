@@ -50,8 +50,7 @@ export class Lane {
   }
 
   /** Counts the events that start before `ns`. */
-  startingBefore(ns: number, low = 0): number {
-    let high = this.count;
+  startingBefore(ns: number, low = 0, high = this.count): number {
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.start_ns[middle] < ns) low = middle + 1;
@@ -68,13 +67,7 @@ export class Lane {
       low += step;
       step *= 2;
     }
-    let high = Math.min(low + step, this.count);
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.start_ns[middle] < ns) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return this.startingBefore(ns, low, Math.min(low + step, this.count));
   }
 
   /** Returns the events `from..to` that overlap a range; an event without length counts where it is. */

@@ -81,17 +81,22 @@ function lineList(code: Code, appearance: Appearance, lines: readonly LineTime[]
   return h(
     "ul",
     { class: "causes lines" },
-    lines.slice(0, MAX_LINES).map((line) =>
-      h(
-        "li",
-        {},
-        lineName(code, appearance, line.line),
-        samples >= MIN_SAMPLES ? h("span", { class: "number" }, share(line.total_ns / total_ns)) : null,
-        h("span", { class: "number note", title: plural(line.samples, "sample", "samples") }, samples >= MIN_SAMPLES ? count(line.samples) : plural(line.samples, "sample", "samples")),
-      ),
-    ),
+    lineItems(code, appearance, lines, samples, (line) => line.total_ns / total_ns),
     rest > 0 ? h("li", { class: "note" }, `${plural(rest, "sample", "samples")} in other lines`) : null,
   );
+}
+
+function lineItems(code: Code, appearance: Appearance, lines: readonly LineTime[], samples: number, shareOf: (line: LineTime) => number): HTMLElement[] {
+  return lines.slice(0, MAX_LINES).map((line) => {
+    const taken = plural(line.samples, "sample", "samples");
+    return h(
+      "li",
+      {},
+      lineName(code, appearance, line.line),
+      samples >= MIN_SAMPLES ? h("span", { class: "number" }, share(shareOf(line))) : null,
+      h("span", { class: "number note", title: taken }, samples >= MIN_SAMPLES ? count(line.samples) : taken),
+    );
+  });
 }
 
 function workerList(code: Code, appearance: Appearance, lines: readonly LineTime[]): HTMLElement {
@@ -104,15 +109,7 @@ function workerList(code: Code, appearance: Appearance, lines: readonly LineTime
     h(
       "ul",
       { class: "causes lines" },
-      lines.slice(0, MAX_LINES).map((line) =>
-        h(
-          "li",
-          {},
-          lineName(code, appearance, line.line),
-          rows.length >= MIN_SAMPLES ? h("span", { class: "number" }, share(line.samples / rows.length)) : null,
-          h("span", { class: "number note" }, rows.length >= MIN_SAMPLES ? count(line.samples) : plural(line.samples, "sample", "samples")),
-        ),
-      ),
+      lineItems(code, appearance, lines, rows.length, (line) => line.samples / rows.length),
     ),
   );
 }

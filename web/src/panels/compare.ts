@@ -326,7 +326,7 @@ function intervalText({ what, low, high }: Ratio): string {
   return `In 95 of 100 cases after takes between ${times(1 / high)} and ${times(1 / low)} as ${of}.`;
 }
 
-/** Whether the sides did different work, as far as their kernels tell. */
+/** Returns whether the sides did different work, as far as their kernels tell. */
 function isUnlike({ basis }: Comparison): boolean {
   return basis === "no-common-kernel" || basis === "few-common-kernels";
 }

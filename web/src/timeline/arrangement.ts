@@ -123,7 +123,7 @@ export class Arrangement {
     return [...all].sort((a, b) => place(a) - place(b));
   }
 
-  /** Whether a track is hidden at first, because there are many and it repeats others in another form. */
+  /** Returns whether a track is hidden at first, because there are many and it repeats others in another form. */
   private secondary({ kind, overview }: Track): boolean {
     if (!(kind === "command-buffers" || kind === "queue-labels" || (kind === "counter" && overview.queue !== null))) return false;
     const { tracks } = this.trace;
@@ -131,7 +131,7 @@ export class Arrangement {
     return this.counted.drawable > MANY_TRACKS;
   }
 
-  /** Whether a track is not hidden. The filter may leave it out all the same. */
+  /** Returns whether a track is not hidden. The filter may leave it out all the same. */
   shows(track: Track): boolean {
     return this.secondary(track) ? this.marks.s.has(track.id) : !this.marks.h.has(track.id);
   }

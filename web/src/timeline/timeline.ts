@@ -188,7 +188,7 @@ export class Timeline {
     );
   }
 
-  /** Whether all visible work is loaded, or known to be missing. */
+  /** Returns whether all visible work is loaded, or known to be missing. */
   get complete(): boolean {
     if (!this.visible) return true;
     // Before the first drawing it is unknown which tracks are in sight.
