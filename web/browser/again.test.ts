@@ -86,7 +86,7 @@ test("all ranks and their comparison fit in one saved page", async () => {
   gapscope("report", "--html", file, writeRanks(folder));
   const page = await pages.open(`${pathToFileURL(file).href}#p=ranks`);
   await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
-  expect(await page.locator(".ranks-said").innerText()).toContain(`Rank ${LATE} arrived last`);
+  expect(await page.locator(".ranks-sentences").innerText()).toContain(`Rank ${LATE} arrived last`);
   await expect.poll(() => page.locator(".collective-waits .wait").count()).toBe(STEPS * (RANKS - 1));
   await page.locator(".each-verdict button", { hasText: "rank 1" }).click();
   await page.waitForSelector('.timeline.beside[data-trace="rank 0"]');

@@ -28,7 +28,7 @@ test("kernels are where their shares of the limits are, and name them", async ()
   // A kernel without enough samples is in the table with the reason, and not in the picture.
   const row = page.locator(".limits-panel tbody tr", { hasText: "rare" });
   expect(await row.locator("[title^='Only 1 sample']").innerText()).toBe("unknown");
-  expect(await page.locator(".limits-said").innerText()).toContain("measured one");
+  expect(await page.locator(".limits-sentences").innerText()).toContain("measured one");
   // The Enter key on a mark searches for its kernel.
   await page.locator('.kernel-mark[data-kernel="gemm"]').focus();
   await page.keyboard.press("Enter");

@@ -66,7 +66,7 @@ describe("the ranks of a program", () => {
   });
 
   test("name the late rank, by how much it is late and why", async () => {
-    const said = await opened.page.locator(".ranks-said").innerText();
+    const said = await opened.page.locator(".ranks-sentences").innerText();
     expect(said).toContain(`Rank ${LATE} arrived last at ${STEPS} of ${STEPS} collectives`);
     expect(said).toContain("idled");
     expect(said).toContain("host late");
@@ -125,7 +125,7 @@ test("ranks in one trace have a verdict for each device, and are joined, too", a
   const one = await pages.serve(writeRanksInOneTrace(folder));
   const page = await pages.open(`${one.url}#p=ranks`, { width: 1440, height: 1200 });
   await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
-  expect(await page.locator(".ranks-said").innerText()).toContain(`Rank ${LATE} arrived last at ${STEPS} of ${STEPS} collectives`);
+  expect(await page.locator(".ranks-sentences").innerText()).toContain(`Rank ${LATE} arrived last at ${STEPS} of ${STEPS} collectives`);
   expect(await page.locator(".each-verdict li").allInnerTexts()).toEqual(Array.from({ length: RANKS }, (_, device) => `GPU ${device + 1} (Made GPU) host-bound`));
   await expect.poll(() => page.locator(".collective-waits .wait").count()).toBe(STEPS * (RANKS - 1));
   // The bar lies on the track of its own queue.

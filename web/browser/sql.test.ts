@@ -40,7 +40,7 @@ async function ask(page: Page, sql: string): Promise<void> {
 }
 
 const answer = (page: Page) => page.locator(".sql-result tbody tr");
-const said = (page: Page) => page.locator(".sql-said");
+const said = (page: Page) => page.locator(".sql-status");
 
 test("a saved query shows its meaning, and runs", async () => {
   const page = await open();

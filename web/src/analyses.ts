@@ -73,7 +73,7 @@ export class Analyses {
   show(): void {
     const { verdict, panels, sidebar, minimap, notice } = this.parts;
     const { findings, overview } = this.view.trace;
-    verdict.show(findings, overview, coming(this.loader, this.view.trace));
+    verdict.show(findings, overview, loadingMessage(this.loader, this.view.trace));
     panels.show();
     sidebar.legend.show();
     minimap.draw();
@@ -82,7 +82,7 @@ export class Analyses {
 }
 
 /** Returns a message about the progress until the findings are there. */
-export function coming(loader: Loader, trace: Trace): string {
+export function loadingMessage(loader: Loader, trace: Trace): string {
   const { ready, all } = loader.workOf(trace);
   return ready < all ? `Loading: ${count(ready)} of ${plural(all, "track", "tracks")} of GPU work ${ready === 1 ? "is" : "are"} here…` : "Analysing the trace…";
 }

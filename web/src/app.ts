@@ -1,7 +1,7 @@
 // Builds the parts of the page and connects them.
 
 import { Address } from "./address.ts";
-import { Analyses, coming } from "./analyses.ts";
+import { Analyses, loadingMessage } from "./analyses.ts";
 import { Appearance } from "./appearance.ts";
 import { ComparisonController } from "./comparison-controller.ts";
 import type { Overview } from "./data/overview.ts";
@@ -70,7 +70,7 @@ export class App {
     this.shown = shownTraces(overview, this.traces, location.search);
     const { first: trace, beside } = this.shown;
     const folded = overview.file?.folded ?? null;
-    const say = (problem: string): void => this.say(problem);
+    const showMessage = (problem: string): void => this.showMessage(problem);
     const addressChanged = (): void => this.address.later();
     const writeAddress = (): void => this.address.write();
     const stopComparing = (): void => this.comparison.stop();
@@ -92,7 +92,7 @@ export class App {
     const help = helpDialog();
     const verdict = new Verdict(beside.length > 0 ? trace.overview.name : null, trace, (rank) => this.rankComparison?.choose(rank));
     this.setTheme(storedTheme());
-    this.loader = new Loader(source, this.appearance, () => this.dataCame(), say, () => this.shown.first.findings !== null);
+    this.loader = new Loader(source, this.appearance, () => this.onData(), showMessage, () => this.shown.first.findings !== null);
     this.timelineStack = new TimelineStack(this.view, this.traces, source, this.appearance, (tracks, view) => this.loader.wanted(tracks, view), (shown, all) => this.panels.compare.instances(shown, all), (view) => this.follow(view), beside);
     this.rankComparison = RankComparison.in(overview)
       ? new RankComparison(this.shown, this.traces, source, this.timelineStack, verdict, {
@@ -137,13 +137,13 @@ export class App {
             return selection && { trace: trace.number, range: selection };
           },
         },
-        coming: () => coming(this.loader, trace),
+        loadingMessage: () => loadingMessage(this.loader, trace),
         changed: addressChanged,
-        say,
+        showMessage,
       },
     );
     this.timelineStack.main.noted = (note) => this.panels.showNote(note);
-    this.navigation = new Navigation(root, source, this.timelineStack, this.panels.gaps, stopComparing, say);
+    this.navigation = new Navigation(root, source, this.timelineStack, this.panels.gaps, stopComparing, showMessage);
     this.results = new SearchResults(this.view, this.appearance, this.timelineStack.main.arrangement, this.topbar.input, {
       event: (event) => this.navigation.goToEvent(event),
       gap: (gap) => this.navigation.goToGap(gap),
@@ -155,7 +155,7 @@ export class App {
       code: () => this.panels.tabs.show("code"),
       want: (tracks) => this.loader.wanted(tracks, this.view),
     });
-    this.topbar.found.append(this.results.element);
+    this.topbar.resultList.append(this.results.element);
     this.sidebar = new Sidebar(this.view, source, this.appearance, rangeAnalysis, () => this.timelineStack.timelines.map(({ view }) => view), {
       go: (view, table, row) => void this.navigation.goTo(view, table, row),
       search: (text) => this.search.pick(escaped(text)),
@@ -166,14 +166,14 @@ export class App {
     for (const view of this.timelineStack.views) if (view !== this.view) this.follow(view);
     for (const one of this.traces) one.replaced = (track, before) => this.timelineStack.views.forEach((view) => view.trace === one && view.replaced(track, before));
     this.comparison = new ComparisonController(root, this.traces, this.timelineStack, this.panels.compare, verdict, {
-      came: () => this.dataCame(),
+      came: () => this.onData(),
       changed: addressChanged,
       ended: () => this.analyses.show(),
-      say,
+      showMessage,
     });
     const notice = new Notice(this.traces, trace, folded);
     const analysed = overview.together ? [trace] : this.traces;
-    this.analyses = new Analyses(this.view, analysed, this.loader, source, { verdict, panels: this.panels, sidebar: this.sidebar, minimap: this.minimap, notice, rankComparison: this.rankComparison }, () => this.timelineStack.views, say);
+    this.analyses = new Analyses(this.view, analysed, this.loader, source, { verdict, panels: this.panels, sidebar: this.sidebar, minimap: this.minimap, notice, rankComparison: this.rankComparison }, () => this.timelineStack.views, showMessage);
     this.liveTraces = new LiveTraces(
       { root, overview, traces: this.traces, shown: this.shown, view: this.view, timelineStack: this.timelineStack, topbar: this.topbar },
       {
@@ -182,12 +182,12 @@ export class App {
           this.analyses.grown(grown);
         },
         leaving: writeAddress,
-        say,
+        showMessage,
       },
     );
     this.keyboard = new Keyboard(
       { timelineStack: this.timelineStack, navigation: this.navigation, search: this.search, input: this.topbar.input, help, sharing: sharing.element },
-      { note: () => this.panels.beginNote(), calm: () => this.say("") },
+      { note: () => this.panels.beginNote(), clearMessage: () => this.showMessage("") },
     );
     const { tabs } = this.panels;
     fill(
@@ -244,7 +244,7 @@ export class App {
       void this.comparison.start({ trace: 0, what: "all" }, { trace: 1, what: "all" });
     }
     // Without tracks no data will arrive.
-    if (trace.tracks.length === 0 && !trace.overview.live) this.dataCame();
+    if (trace.tracks.length === 0 && !trace.overview.live) this.onData();
     if (!this.source.file) void this.liveTraces.follow(this.loader);
   }
 
@@ -257,7 +257,7 @@ export class App {
     });
   }
 
-  private dataCame(): void {
+  private onData(): void {
     this.timelineStack.renew();
     this.changed();
     this.analyses.ask();
@@ -291,7 +291,7 @@ export class App {
     this.root.dataset[`${what}Ms`] ??= performance.now().toFixed(1);
   }
 
-  private say(problem: string): void {
+  private showMessage(problem: string): void {
     this.status.textContent = problem;
     this.status.hidden = problem === "";
   }

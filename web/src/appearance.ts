@@ -38,7 +38,7 @@ export class Appearance {
   theme: Theme = "light";
   colouring: Colouring = "kernel";
   /** The matches of each trace; empty without a search. */
-  private found = new Map<Trace, SearchMarks>();
+  private searchMarks = new Map<Trace, SearchMarks>();
   private matches: ((text: string) => boolean) | null = null;
   private readonly pales: Record<Theme, Map<string, string>> = { light: new Map(), dark: new Map() };
   private readonly lineSlots = new WeakMap<Code, Uint8Array>();
@@ -63,15 +63,15 @@ export class Appearance {
 
   search(pattern: Pattern): void {
     this.matches = pattern && "matches" in pattern ? pattern.matches : null;
-    this.found = new Map();
+    this.searchMarks = new Map();
   }
 
   /** Returns the matches among the strings that the trace has by now. */
   private marked(trace: Trace, matches: (text: string) => boolean): SearchMarks {
-    const known = this.found.get(trace);
+    const known = this.searchMarks.get(trace);
     if (known && known.strings === trace.strings && known.marks.length === trace.strings.length) return known;
     const marked = { strings: trace.strings, marks: marks(trace.strings, matches), lanes: new WeakMap<Lane, FoundEvents>() };
-    this.found.set(trace, marked);
+    this.searchMarks.set(trace, marked);
     return marked;
   }
 
@@ -122,7 +122,7 @@ export class Appearance {
 
   /** Discards the matches of a track whose labels have been loaded. */
   forget(trace: Trace, track: Track): void {
-    for (const lane of track.lanes) this.found.get(trace)?.lanes.delete(lane);
+    for (const lane of track.lanes) this.searchMarks.get(trace)?.lanes.delete(lane);
   }
 
   /** Fixes the colours of names as far as possible, once all that is in sight has loaded. */

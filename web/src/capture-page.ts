@@ -34,7 +34,7 @@ export class CapturePage {
     document.title = `${capture.name} · gapscope`;
     root.classList.add("captured");
     this.theme(this.appearance.theme);
-    const open = (): void => void this.panel.open({}, (graph) => this.addressed(graph.nodes.length));
+    const open = (): void => void this.panel.open({}, (graph) => this.nodeInAddress(graph.nodes.length));
     const tabs = new Tabs(
       [
         { name: "dependencies", title: "Dependencies", element: this.panel.element, opened: open },
@@ -61,7 +61,7 @@ export class CapturePage {
   }
 
   /** Returns the node that the address names. */
-  private addressed(nodes: number): { kind: "node"; id: number } | null {
+  private nodeInAddress(nodes: number): { kind: "node"; id: number } | null {
     const id = Number(/^#n=(\d+)$/.exec(location.hash)?.[1] ?? NaN);
     return Number.isInteger(id) && id < nodes ? { kind: "node", id } : null;
   }
@@ -92,8 +92,8 @@ export class CapturePage {
         { head: "Kernel", text: ({ name }) => name, sort: ({ name }) => name, wide: true },
         { head: "Dispatches", text: ({ dispatch_count }) => count(dispatch_count), sort: ({ dispatch_count }) => dispatch_count, number: true },
         { head: "Entry point", text: ({ entry }) => entry, sort: ({ entry }) => entry },
-        { head: "Constants", text: ({ constant_count }) => count(constant_count), sort: ({ constant_count }) => constant_count, number: true, says: "Specialisation constants that the program set." },
-        { head: "Subgroup size", text: ({ required_subgroup_size }) => (required_subgroup_size === null ? "any" : count(required_subgroup_size)), sort: ({ required_subgroup_size }) => required_subgroup_size, number: true, says: "The subgroup size that the program requires." },
+        { head: "Constants", text: ({ constant_count }) => count(constant_count), sort: ({ constant_count }) => constant_count, number: true, tooltip: "Specialisation constants that the program set." },
+        { head: "Subgroup size", text: ({ required_subgroup_size }) => (required_subgroup_size === null ? "any" : count(required_subgroup_size)), sort: ({ required_subgroup_size }) => required_subgroup_size, number: true, tooltip: "The subgroup size that the program requires." },
         { head: "SPIR-V", text: ({ code_bytes }) => (code_bytes === null ? "unknown" : bytes(code_bytes)), sort: ({ code_bytes }) => code_bytes, number: true },
       ],
     });

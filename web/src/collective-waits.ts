@@ -20,7 +20,7 @@ export interface Wait {
   to_ns: number;
   last: number;
   last_queue: number | null;
-  says: string;
+  tooltip: string;
 }
 
 /** Returns the waits in a range that last at least `least_ns`, of the collectives with the greatest skews. */
@@ -39,7 +39,7 @@ export function waitsIn(collectives: readonly Collective[], from_ns: number, to_
           to_ns: first_ns + skew_ns,
           last: last_rank,
           last_queue: arrivals.find((arrival) => arrival.rank === last_rank)?.queue ?? null,
-          says: `${kind} ${number}: rank ${rank} waited ${duration(waited_ns ?? 0)} for rank ${last_rank}`,
+          tooltip: `${kind} ${number}: rank ${rank} waited ${duration(waited_ns ?? 0)} for rank ${last_rank}`,
         })),
     );
 }
@@ -94,13 +94,13 @@ export class CollectiveWaits {
     };
     const parts: SVGElement[] = [];
     const waits = waitsIn(this.collectives, range.from_ns, range.to_ns, MIN_WAIT_PX / scale);
-    for (const { rank, queue, from_ns, to_ns, last, last_queue, says } of waits) {
+    for (const { rank, queue, from_ns, to_ns, last, last_queue, tooltip } of waits) {
       const [own, other] = [top(rank, queue), top(last, last_queue)];
       if (own === undefined || other === undefined) continue;
       const [left, right] = [x(from_ns), x(to_ns)];
       const down = other > own;
       parts.push(
-        svg("rect", { class: "wait", x: left, y: own - BAR_PX / 2, width: Math.max(1, right - left), height: BAR_PX, "data-rank": rank, "data-last": last, "data-from": from_ns, "data-to": to_ns }, svg("title", {}, says)),
+        svg("rect", { class: "wait", x: left, y: own - BAR_PX / 2, width: Math.max(1, right - left), height: BAR_PX, "data-rank": rank, "data-last": last, "data-from": from_ns, "data-to": to_ns }, svg("title", {}, tooltip)),
         svg("path", { class: "awaited", d: `M${right},${own}V${other + (down ? -5 : 5)}` }),
         svg("path", { class: "awaited-end", d: `M${right},${other}l-4,${down ? -7 : 7}h8z` }),
       );

@@ -15,7 +15,7 @@ export interface ComparisonCallbacks {
   changed: () => void;
   /** Called when the comparison has ended. */
   ended: () => void;
-  say: (problem: string) => void;
+  showMessage: (problem: string) => void;
 }
 
 export class ComparisonController {
@@ -47,7 +47,7 @@ export class ComparisonController {
         { name: sideName(after, this.traces), work: found.after },
       ]);
     } catch (error) {
-      if (isLatest()) this.callbacks.say(errorMessage(error));
+      if (isLatest()) this.callbacks.showMessage(errorMessage(error));
     }
   }
 

@@ -5,9 +5,9 @@ import type { Trace } from "./data/trace.ts";
 import { errorMessage } from "./error-message.ts";
 
 export class FindingsLoader {
-  private readonly asked = new Set<Trace>();
+  private readonly requested = new Set<Trace>();
   /** The requests under way; `again` is set when the trace has changed since the request began. */
-  private readonly asking = new Map<Trace, { again: boolean }>();
+  private readonly running = new Map<Trace, { again: boolean }>();
 
   constructor(
     private readonly source: DataSource,
@@ -18,26 +18,26 @@ export class FindingsLoader {
 
   /** Returns whether a trace's findings were ever requested. */
   has(trace: Trace): boolean {
-    return this.asked.has(trace);
+    return this.requested.has(trace);
   }
 
   /** Requests a trace's findings. Only one request runs at a time, so that the last answer is about the present state. */
   async ask(trace: Trace): Promise<void> {
-    this.asked.add(trace);
-    const other = this.asking.get(trace);
+    this.requested.add(trace);
+    const other = this.running.get(trace);
     if (other) {
       other.again = true;
       return;
     }
     const own = { again: false };
-    this.asking.set(trace, own);
+    this.running.set(trace, own);
     try {
       do {
         own.again = false;
         await this.once(trace);
       } while (own.again);
     } finally {
-      this.asking.delete(trace);
+      this.running.delete(trace);
     }
   }
 

@@ -11,7 +11,7 @@ export function helpDialog(): HTMLDialogElement {
     h(
       "dl",
       {},
-      KEYS.map(({ keys, says }) => [h("dt", {}, keys.map((key) => h("kbd", {}, keyName(key)))), h("dd", {}, says)]).flat(),
+      KEYS.map(({ keys, meaning }) => [h("dt", {}, keys.map((key) => h("kbd", {}, keyName(key)))), h("dd", {}, meaning)]).flat(),
     ),
     h("h2", {}, "Mouse and trackpad"),
     h(
@@ -24,7 +24,7 @@ export function helpDialog(): HTMLDialogElement {
         ["Shift + wheel, or sideways", "move"],
         ["click, double click", "select, zoom to"],
         ["Enter, Shift + Enter in the search", "next, previous match"],
-      ] as const).flatMap(([what, says]) => [h("dt", {}, what), h("dd", {}, says)]),
+      ] as const).flatMap(([what, meaning]) => [h("dt", {}, what), h("dd", {}, meaning)]),
     ),
     h("form", { method: "dialog" }, h("button", { class: "primary" }, "Close")),
   );

@@ -20,7 +20,7 @@ export interface KeyboardParts {
 export interface KeyboardCallbacks {
   note: () => void;
   /** Clears the error message. */
-  calm: () => void;
+  clearMessage: () => void;
 }
 
 const ZOOM_FACTOR = 0.6;
@@ -90,7 +90,7 @@ export class Keyboard {
   }
 
   private clear(view: View): void {
-    this.callbacks.calm();
+    this.callbacks.clearMessage();
     if (view.event) view.pick(null);
     else if (view.selection) view.select(null);
     else this.parts.search.for("");

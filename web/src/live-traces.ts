@@ -25,7 +25,7 @@ export interface LiveTracesCallbacks {
   grown: (trace: Trace) => void;
   /** Called before the page is reloaded. */
   leaving: () => void;
-  say: (problem: string) => void;
+  showMessage: (problem: string) => void;
 }
 
 export class LiveTraces {
@@ -54,7 +54,7 @@ export class LiveTraces {
         appeared: () => this.reload(),
       });
     } catch (error) {
-      this.callbacks.say(errorMessage(error));
+      this.callbacks.showMessage(errorMessage(error));
       topbar.recording(false);
     }
   }

@@ -24,7 +24,7 @@ interface Viewer {
 }
 
 export class Loader {
-  private readonly queue: { trace: Trace; track: Track; looker: Viewer }[] = [];
+  private readonly queue: { trace: Trace; track: Track; viewer: Viewer }[] = [];
   private readonly running = new Set<Track>();
   private readonly labelled = new WeakSet<Track>();
   /** Tracks in parts whose rows could not be loaded. */
@@ -32,7 +32,7 @@ export class Loader {
   /** Views that lack parts and may still be moving. */
   private readonly moving = new WeakMap<Viewer, { timer: ReturnType<typeof setTimeout>; since_ms: number }>();
   /** The part of each track that each view requested last, so that two views of one trace do not take turns for ever. */
-  private readonly asked = new WeakMap<Viewer, Map<Track, { range: Range; generation: number }>>();
+  private readonly requested = new WeakMap<Viewer, Map<Track, { range: Range; generation: number }>>();
 
   constructor(
     private readonly source: DataSource,
@@ -44,48 +44,48 @@ export class Loader {
   ) {}
 
   /** Loads what is missing of the tracks in sight. */
-  wanted(tracks: readonly Track[], looker: Viewer): void {
-    const { trace } = looker;
-    this.ask(tracks.filter((track) => track.state === "waiting" || this.fills(trace, track)), looker);
-    if (tracks.some((track) => this.lacks(track, looker))) this.later(tracks, looker);
+  wanted(tracks: readonly Track[], viewer: Viewer): void {
+    const { trace } = viewer;
+    this.ask(tracks.filter((track) => track.state === "waiting" || this.fills(trace, track)), viewer);
+    if (tracks.some((track) => this.lacks(track, viewer))) this.later(tracks, viewer);
     if (this.appearance.colouring === "label" || this.appearance.searching) for (const track of tracks) this.labels(trace, track);
   }
 
-  private ask(tracks: readonly Track[], looker: Viewer): void {
-    const { trace } = looker;
+  private ask(tracks: readonly Track[], viewer: Viewer): void {
+    const { trace } = viewer;
     for (const track of tracks) {
-      if (!track.loading && !this.queue.some((other) => other.track === track)) this.queue.push({ trace, track, looker });
+      if (!track.loading && !this.queue.some((other) => other.track === track)) this.queue.push({ trace, track, viewer });
     }
     this.queue.sort((a, b) => priority(a.track) - priority(b.track));
     this.next();
   }
 
   /** Requests the parts that a view lacks once the view rests. */
-  private later(tracks: readonly Track[], looker: Viewer): void {
-    const moving = this.moving.get(looker);
+  private later(tracks: readonly Track[], viewer: Viewer): void {
+    const moving = this.moving.get(viewer);
     clearTimeout(moving?.timer);
     const since_ms = moving?.since_ms ?? performance.now();
     const timer = setTimeout(
       () => {
-        this.moving.delete(looker);
-        this.ask(tracks.filter((track) => this.lacks(track, looker)), looker);
+        this.moving.delete(viewer);
+        this.ask(tracks.filter((track) => this.lacks(track, viewer)), viewer);
       },
       Math.min(REST_MS, since_ms + MAX_WAIT_MS - performance.now()),
     );
-    this.moving.set(looker, { timer, since_ms });
+    this.moving.set(viewer, { timer, since_ms });
   }
 
   /** Returns whether to load all rows of a track in parts: not before the analyses have answered, which use all cores and are waited for. */
   private fills(trace: Trace, track: Track): boolean {
-    return track.state === "part" && trace.isHeld && this.answered() && !this.unfilled.has(track);
+    return track.state === "part" && trace.fitsInPage && this.answered() && !this.unfilled.has(track);
   }
 
   /** Returns whether a view lacks a part of a track in sight. */
-  private lacks(track: Track, looker: Viewer): boolean {
-    if (track.state !== "part" || track.loading || track.shows(looker.range)) return false;
-    const asked = this.asked.get(looker)?.get(track);
-    const { range, trace } = looker;
-    return !asked || asked.generation !== trace.overview.generation || asked.range.from_ns !== range.from_ns || asked.range.to_ns !== range.to_ns;
+  private lacks(track: Track, viewer: Viewer): boolean {
+    if (track.state !== "part" || track.loading || track.shows(viewer.range)) return false;
+    const requested = this.requested.get(viewer)?.get(track);
+    const { range, trace } = viewer;
+    return !requested || requested.generation !== trace.overview.generation || requested.range.from_ns !== range.from_ns || requested.range.to_ns !== range.to_ns;
   }
 
   /** Loads the label paths of a track's events, for colouring and search. */
@@ -109,11 +109,11 @@ export class Loader {
       const one = this.queue.shift();
       if (!one) return;
       this.running.add(one.track);
-      void this.load(one.trace, one.track, one.looker);
+      void this.load(one.trace, one.track, one.viewer);
     }
   }
 
-  private async load(trace: Trace, track: Track, looker: Viewer): Promise<void> {
+  private async load(trace: Trace, track: Track, viewer: Viewer): Promise<void> {
     try {
       if (this.fills(trace, track)) {
         this.unfilled.add(track);
@@ -121,12 +121,12 @@ export class Loader {
         this.unfilled.delete(track);
       } else if (track.state === "part") {
         // The view may have moved since the request was queued.
-        const { range } = looker;
+        const { range } = viewer;
         const { stale } = track;
-        this.remember(looker, track, range);
+        this.remember(viewer, track, range);
         await trace.loadPart(track, range);
         // The slices have been renewed, but the part is missing.
-        if (stale) this.asked.get(looker)?.delete(track);
+        if (stale) this.requested.get(viewer)?.delete(track);
       } else await trace.loadTrack(track);
       this.labelled.delete(track);
     } catch (error) {
@@ -137,10 +137,10 @@ export class Loader {
     this.loaded(trace, track);
   }
 
-  private remember(looker: Viewer, track: Track, range: Range): void {
-    const asked = this.asked.get(looker) ?? new Map<Track, { range: Range; generation: number }>();
-    asked.set(track, { range, generation: looker.trace.overview.generation });
-    this.asked.set(looker, asked);
+  private remember(viewer: Viewer, track: Track, range: Range): void {
+    const requested = this.requested.get(viewer) ?? new Map<Track, { range: Range; generation: number }>();
+    requested.set(track, { range, generation: viewer.trace.overview.generation });
+    this.requested.set(viewer, requested);
   }
 
   /** Returns whether tracks of work are still to be loaded. */

@@ -30,7 +30,7 @@ export class Navigation {
     private readonly timelineStack: TimelineStack,
     private readonly gaps: GapsPanel,
     private readonly stopComparing: () => void,
-    private readonly say: (problem: string) => void,
+    private readonly showMessage: (problem: string) => void,
   ) {}
 
   private get view(): View {
@@ -39,7 +39,7 @@ export class Navigation {
 
   /** Begins a move, and clears the message about an earlier one. */
   private begin(): () => boolean {
-    this.say("");
+    this.showMessage("");
     return this.going.begin();
   }
 
@@ -52,7 +52,7 @@ export class Navigation {
       const found = table === "samples" ? await trace.sampleRow(row) : await this.source.row(trace.number, table, row);
       if (!wanted()) return;
       const track = trace.track(found.track);
-      if (!track || found.start_ns === null) return this.say(found.times_unknown_because ?? "This row is not drawn, because its times are unknown.");
+      if (!track || found.start_ns === null) return this.showMessage(found.times_unknown_because ?? "This row is not drawn, because its times are unknown.");
       await trace.awaitTrack(track);
       if (track.state === "part") {
         // A track that is too large to be held has rows only near the visible range.
@@ -65,7 +65,7 @@ export class Navigation {
       if (!track.placeOf(table, row, found.start_ns) && trace.overview.live) await trace.loadTrack(track);
       if (!wanted()) return;
       const place = track.placeOf(table, row, found.start_ns);
-      if (!place) return this.say(track.state === "part" ? "Too much other work runs beside this row to draw it: zoom in." : "This row is not drawn.");
+      if (!place) return this.showMessage(track.state === "part" ? "Too much other work runs beside this row to draw it: zoom in." : "This row is not drawn.");
       if (view === this.view) this.stopComparing();
       const timeline = this.timelineStack.timelines.find((timeline) => timeline.view === view);
       timeline?.renew();
@@ -73,7 +73,7 @@ export class Navigation {
       view.pick({ track, ...place });
       timeline?.bringIntoSight({ track, ...place });
     } catch (error) {
-      if (wanted()) this.say(errorMessage(error));
+      if (wanted()) this.showMessage(errorMessage(error));
     }
   }
 
@@ -81,7 +81,7 @@ export class Navigation {
   async goToAnswer({ trace, start_ns, duration_ns, row }: SqlPlace): Promise<void> {
     const isLatest = this.begin();
     const timeline = this.timelineStack.timelines.find(({ view }) => view.trace === trace) ?? (trace === this.view.trace ? this.timelineStack.main : null);
-    if (!timeline) return this.say(`${trace.overview.name} is not on the timeline now.`);
+    if (!timeline) return this.showMessage(`${trace.overview.name} is not on the timeline now.`);
     const { view } = timeline;
     const { picks } = view;
     const range = { from_ns: start_ns, to_ns: start_ns + duration_ns };
@@ -136,14 +136,14 @@ export class Navigation {
   /** Goes to another gap, in order of cost or of time. */
   jump(order: "cost" | "time", forward: boolean): void {
     const found = order === "cost" ? this.gaps.jumpByCost(this.picked(), forward) : this.gaps.jumpInTime(this.picked(), this.view.range.from_ns, forward);
-    if (!found) this.say(this.gaps.why);
+    if (!found) this.showMessage(this.gaps.why);
   }
 
   /** Goes to the next or the previous match of the search. */
   hit(appearance: Appearance, forward: boolean): void {
     const { view } = this;
     const next = nextHit(hitLanes(view.trace, appearance), view.event?.track.kind === "work" ? view.event : null, view.range.from_ns, forward);
-    if (!next) return this.say("No loaded work matches the search.");
+    if (!next) return this.showMessage("No loaded work matches the search.");
     this.goToEvent(next);
   }
 

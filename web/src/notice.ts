@@ -26,9 +26,9 @@ export class Notice {
       return this.traces.length > 1 ? sentences.map((sentence) => `${trace.overview.name}: ${sentence}`) : sentences;
     });
     const remarks = overview.complete ? [] : overview.remarks;
-    const said = [this.folded, ...remarks].filter(Boolean).slice(0, MAX_REMARKS);
+    const sentences = [this.folded, ...remarks].filter(Boolean).slice(0, MAX_REMARKS);
     if (unknown.length > 0) unknown.push("Figures that need this data are unknown.");
-    this.element.hidden = unknown.length + said.length === 0;
-    fill(this.element, unknown.length > 0 ? h("b", {}, `${unknown.join(" ")} `) : null, said.join(" "));
+    this.element.hidden = unknown.length + sentences.length === 0;
+    fill(this.element, unknown.length > 0 ? h("b", {}, `${unknown.join(" ")} `) : null, sentences.join(" "));
   }
 }

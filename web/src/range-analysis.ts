@@ -22,18 +22,18 @@ const RANGE_TOO_LARGE = "More than 500,000 pieces of work start in the selected 
 
 export class RangeAnalysis {
   /** The server's findings; null until they arrive, and without a selection. */
-  found: RangeFindings | Missing | null = null;
+  findings: RangeFindings | Missing | null = null;
   /** Kernels and idle time: from the server, or in a saved page as far as its rows tell. */
   kernels: KernelRow[] | Missing | null = null;
   gaps: GapTotal[] | Missing | null = null;
   labels: LabelRow[] | Missing | null = null;
-  private readonly asked = new LatestRequest();
+  private readonly requests = new LatestRequest();
   private timer: ReturnType<typeof setTimeout> | undefined;
   /**
    * The request that waits or runs; `again` is set when the trace has grown since. The answer is still awaited, because a trace that grows faster
    * would otherwise never show one.
    */
-  private asking: { again: boolean } | null = null;
+  private running: { again: boolean } | null = null;
   private readonly listeners: (() => void)[] = [];
 
   constructor(
@@ -60,26 +60,26 @@ export class RangeAnalysis {
 
   private ask(other: boolean): void {
     const { selection, trace } = this.view;
-    if (!other && this.asking) {
-      this.asking.again = true;
+    if (!other && this.running) {
+      this.running.again = true;
       return;
     }
     clearTimeout(this.timer);
-    const isLatest = this.asked.begin();
-    this.asking = null;
+    const isLatest = this.requests.begin();
+    this.running = null;
     // The known findings stay while the same range grows.
     if (other) {
-      this.found = this.kernels = this.gaps = this.labels = null;
+      this.findings = this.kernels = this.gaps = this.labels = null;
       this.changed();
     }
     if (!selection) return;
-    const asking = (this.asking = { again: false });
+    const running = (this.running = { again: false });
     const take = async (): Promise<void> => {
       // The server's answer comes first, because counting loads rows.
       if (!this.source.file) {
         const found = await this.source.range(trace.number, selection.from_ns, selection.to_ns).catch((error: unknown) => ({ missing: errorMessage(error) }));
         if (!isLatest()) return;
-        this.found = found;
+        this.findings = found;
         this.kernels = isMissing(found) ? found : found.kernels;
         this.gaps = isMissing(found) ? found : found.gaps;
         this.changed();
@@ -94,11 +94,11 @@ export class RangeAnalysis {
       this.changed();
     };
     this.timer = setTimeout(() => {
-      asking.again = false;
+      running.again = false;
       void take().finally(() => {
-        if (this.asking !== asking) return;
-        this.asking = null;
-        if (asking.again) this.ask(false);
+        if (this.running !== running) return;
+        this.running = null;
+        if (running.again) this.ask(false);
       });
     }, REST_MS);
   }
@@ -165,7 +165,7 @@ async function piecesIn(trace: Trace, range: Range): Promise<WorkPiece[]> {
     if (track.kind !== "work" || track.overview.rows === 0) continue;
     await trace.awaitTrack(track);
     if (typeof track.state === "object") throw new Error(track.state.missing);
-    if (track.state === "part" && trace.isHeld) await trace.loadWhole(track);
+    if (track.state === "part" && trace.fitsInPage) await trace.loadWhole(track);
     if (track.state !== "ready") throw new Error(TRACE_TOO_LARGE);
     await trace.loadLabels(track);
     track.lanes.forEach((lane, number) => {

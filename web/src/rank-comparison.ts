@@ -24,7 +24,7 @@ export interface RankComparisonCallbacks {
 export class RankComparison {
   readonly panel: RanksPanel;
   private readonly collectiveWaits: CollectiveWaits;
-  private readonly asked = new LatestRequest();
+  private readonly requests = new LatestRequest();
 
   constructor(
     private readonly shown: ShownTraces,
@@ -53,7 +53,7 @@ export class RankComparison {
 
   /** Requests the comparison of the ranks. */
   async ask(): Promise<void> {
-    const isLatest = this.asked.begin();
+    const isLatest = this.requests.begin();
     // Analysing all ranks would disturb the program that is recorded.
     if (this.traces.some(({ overview }) => overview.live)) return this.panel.show({ missing: "The ranks are compared once recording has ended." });
     try {

@@ -25,7 +25,7 @@ export interface SearchCallbacks {
 
 export class Search {
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private readonly told = new LatestRequest();
+  private readonly requests = new LatestRequest();
   private done = "";
   /** The text that was picked in a table instead of typed. */
   private picked: string | null = null;
@@ -64,7 +64,7 @@ export class Search {
     this.done = text;
     const found = pattern(text);
     this.appearance.search(found);
-    this.told.begin();
+    this.requests.begin();
     this.callbacks.box.searched(found && "problem" in found ? found.problem : "", "");
     this.callbacks.changed();
     this.tell();
@@ -81,7 +81,7 @@ export class Search {
   /** Shows the number of matches, two frames later because the timelines count while they draw. */
   tell(): void {
     if (!this.appearance.searching) return;
-    const isLatest = this.told.begin();
+    const isLatest = this.requests.begin();
     requestAnimationFrame(() => requestAnimationFrame(() => isLatest() && this.callbacks.box.searched("", this.count())));
   }
 

@@ -46,7 +46,7 @@ export class Sharing {
   open(): void {
     const shared = this.shared();
     const saved = savedView(shared, this.gapscope);
-    const row = (title: string, says: string, text: string, does: HTMLElement): HTMLElement => h("div", { class: "sharing-row" }, h("h3", {}, title), h("p", { class: "note" }, says), h("code", { tabindex: "0", "aria-label": title }, text), does);
+    const row = (title: string, note: string, text: string, does: HTMLElement): HTMLElement => h("div", { class: "sharing-row" }, h("h3", {}, title), h("p", { class: "note" }, note), h("code", { tabindex: "0", "aria-label": title }, text), does);
     fill(
       this.element,
       h("h2", {}, "Show this view again"),

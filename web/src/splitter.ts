@@ -6,10 +6,10 @@ const MIN_HEIGHT_PX = 80;
 
 /** Makes a line that sets the height of the element below it. */
 export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
-  const say = (): void => line.setAttribute("aria-valuenow", String(below.offsetHeight));
+  const announce = (): void => line.setAttribute("aria-valuenow", String(below.offsetHeight));
   const set = (pixels: number): void => {
     root.style.setProperty("--panels", `${Math.round(Math.max(MIN_HEIGHT_PX, Math.min(pixels, window.innerHeight - 260)))}px`);
-    say();
+    announce();
   };
   const line = h("div", {
     class: "splitter",
@@ -19,7 +19,7 @@ export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
     "aria-label": "Height of the panels",
     "aria-valuemin": String(MIN_HEIGHT_PX),
     "aria-valuenow": "0",
-    onfocus: say,
+    onfocus: announce,
     onpointerdown: (event: Event) => {
       const { pointerId, clientY } = event as PointerEvent;
       const line = event.currentTarget as HTMLElement;
@@ -43,6 +43,6 @@ export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
       set(below.offsetHeight + by);
     },
   });
-  requestAnimationFrame(say);
+  requestAnimationFrame(announce);
   return line;
 }

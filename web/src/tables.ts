@@ -26,7 +26,7 @@ export class Tables {
     private readonly appearance: Appearance,
     private readonly parts: { gaps: GapsPanel; kernels: Table<NamedKernel>; limits: LimitsPanel; labels: Table<LabelRow & { order: number }>; narrowed: ActiveFilters; rangeAnalysis: RangeAnalysis; search: Search },
     /** Returns the message that is shown until the findings are there. */
-    private readonly coming: () => string,
+    private readonly loadingMessage: () => string,
   ) {
     parts.rangeAnalysis.onChange(() => {
       // While the range is dragged, one update per frame is enough.
@@ -41,36 +41,36 @@ export class Tables {
     const { gaps, kernels, limits, labels, narrowed, rangeAnalysis, search } = this.parts;
     const { selection, trace } = this.view;
     const { findings } = trace;
-    const coming = this.coming();
+    const loadingMessage = this.loadingMessage();
     const finds = search.filters ? (text: string): boolean => this.appearance.finds(text) : null;
     narrowed.show({ range: selection, search: search.filters ? search.text : null });
     gaps.narrow({ range: selection, causes: selection && ranged(rangeAnalysis.gaps), finds });
-    gaps.show(findings, coming);
+    gaps.show(findings, loadingMessage);
     const none = (what: string): string | null => (finds ? `The search finds no ${what}${selection ? " in the selected range" : ""}.` : selection ? `No ${what} has work that starts in the selected range.` : null);
     const found = <Row>(rows: Loadable<Row[]>, text: (row: Row) => string): Loadable<Row[]> =>
-      rows.state === "there" && finds ? { state: "there", value: rows.value.filter((row) => finds(text(row))) } : rows;
+      rows.state === "loaded" && finds ? { state: "loaded", value: rows.value.filter((row) => finds(text(row))) } : rows;
     const here = <Row>(rows: Row[] | Missing | null, named: (rows: Row[]) => Row[]): Loadable<Row[]> => {
       const one = ranged(rows);
-      return one.state === "there" ? { state: "there", value: named(one.value) } : one;
+      return one.state === "loaded" ? { state: "loaded", value: named(one.value) } : one;
     };
-    const all_kernels = selection ? keyed(here(rangeAnalysis.kernels, (rows) => rows.filter(({ count }) => count > 0)), trace) : part(findings, coming, namedKernels);
+    const all_kernels = selection ? keyed(here(rangeAnalysis.kernels, (rows) => rows.filter(({ count }) => count > 0)), trace) : part(findings, loadingMessage, namedKernels);
     kernels.take(found(all_kernels, ({ name }) => name), none("kernel"));
-    const limited = selection && !rangeAnalysis.tellsLimits ? part(findings, coming, namedKernels) : all_kernels;
-    limits.show(findings, coming, found(limited, ({ name }) => name), none("kernel"), limited === all_kernels ? null : WHOLE_TRACE_LIMITS);
+    const limited = selection && !rangeAnalysis.tellsLimits ? part(findings, loadingMessage, namedKernels) : all_kernels;
+    limits.show(findings, loadingMessage, found(limited, ({ name }) => name), none("kernel"), limited === all_kernels ? null : WHOLE_TRACE_LIMITS);
     const order = (rows: LabelRow[]): (LabelRow & { order: number })[] => rows.map((row, order) => ({ ...row, order }));
-    const all_labels = selection ? here(rangeAnalysis.labels, (rows) => rows) : part(findings, coming, ({ labels }) => labels);
-    labels.take(found(all_labels.state === "there" ? { state: "there", value: order(all_labels.value) } : all_labels, ({ path }) => path), none("label"));
+    const all_labels = selection ? here(rangeAnalysis.labels, (rows) => rows) : part(findings, loadingMessage, ({ labels }) => labels);
+    labels.take(found(all_labels.state === "loaded" ? { state: "loaded", value: order(all_labels.value) } : all_labels, ({ path }) => path), none("label"));
   }
 }
 
 function ranged<T>(answer: T | Missing | null): Loadable<T> {
-  if (answer === null) return { state: "coming", says: COUNTING };
-  return isMissing(answer) ? { state: "missing", says: answer.missing } : { state: "there", value: answer };
+  if (answer === null) return { state: "loading", message: COUNTING };
+  return isMissing(answer) ? { state: "missing", message: answer.missing } : { state: "loaded", value: answer };
 }
 
 /** Adds to the kernels of a range the keys by which their work is coloured. */
 function keyed(rows: Loadable<KernelRow[]>, { findings }: Trace): Loadable<NamedKernel[]> {
-  if (rows.state !== "there") return rows;
+  if (rows.state !== "loaded") return rows;
   const keys = new Map((findings && !isMissing(findings) ? (namedKernels(findings) ?? []) : []).map(({ name, key }) => [name, key]));
-  return { state: "there", value: rows.value.map((row) => ({ ...row, key: keys.get(row.name) ?? null })) };
+  return { state: "loaded", value: rows.value.map((row) => ({ ...row, key: keys.get(row.name) ?? null })) };
 }

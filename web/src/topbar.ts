@@ -17,7 +17,7 @@ export interface TopbarCallbacks {
 
 export class Topbar {
   /** The place of the search results, below the box. */
-  readonly found = h("span", { class: "found-list" });
+  readonly resultList = h("span", { class: "found-list" });
   private readonly through: HTMLElement;
   readonly element: HTMLElement;
   readonly input: HTMLInputElement;
@@ -51,7 +51,7 @@ export class Topbar {
       h("span", { class: "trace-name clip", title: name }, name),
       ranks,
       this.live,
-      h("span", { class: "search" }, this.input, this.problem, this.through, this.found),
+      h("span", { class: "search" }, this.input, this.problem, this.through, this.resultList),
       h("span", { class: "choice", role: "radiogroup", "aria-label": "Colour work by" }, h("span", { class: "note" }, "Colour"), this.choices),
       file ? null : link,
       h("button", { type: "button", class: "icon", title: "Light or dark", "aria-label": "Change between light and dark", onclick: callbacks.theme }, "◐"),

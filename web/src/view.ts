@@ -35,7 +35,7 @@ export class View {
   /** The number of picks so far. A slow move compares it, so that it does not override a later pick. */
   picks = 0;
   /** The event that was picked before its rows were dropped, to be found again. */
-  private sought: { track: Track; start_ns: number; duration_ns: number } | null = null;
+  private awaited: { track: Track; start_ns: number; duration_ns: number } | null = null;
   private readonly history = new RangeHistory();
   private readonly listeners: ((change: Change) => void)[] = [];
 
@@ -94,7 +94,7 @@ export class View {
 
   pick(event: EventPlace | null): void {
     this.picks += 1;
-    this.sought = null;
+    this.awaited = null;
     this.event = event;
     this.arrows = [];
     this.changed("event");
@@ -112,17 +112,17 @@ export class View {
     this.hover(null);
     if (!this.event) return;
     const { from_ns, to_ns } = eventRange(this.event);
-    const sought = { track: this.event.track, start_ns: from_ns, duration_ns: to_ns - from_ns };
+    const awaited = { track: this.event.track, start_ns: from_ns, duration_ns: to_ns - from_ns };
     this.pick(null);
-    this.sought = sought;
+    this.awaited = awaited;
   }
 
   /** Finds the picked and the pointed-at event again after the rows of a track were replaced, or drops them. */
   replaced(track: Track, before: readonly Lane[]): void {
-    if (this.sought?.track === track) {
-      const place = track.placeAt(this.sought.start_ns, this.sought.duration_ns);
+    if (this.awaited?.track === track) {
+      const place = track.placeAt(this.awaited.start_ns, this.awaited.duration_ns);
       // In a track in parts, a later part may have the event.
-      if (track.state !== "part") this.sought = null;
+      if (track.state !== "part") this.awaited = null;
       if (place) this.pick({ track, ...place });
       return;
     }
@@ -141,12 +141,12 @@ export class View {
     const held = before[this.event.lane];
     const { index } = this.event;
     this.pick(event);
-    if (!event && held && track.state === "part") this.sought = { track, start_ns: held.start_ns[index], duration_ns: held.duration_ns[index] };
+    if (!event && held && track.state === "part") this.awaited = { track, start_ns: held.start_ns[index], duration_ns: held.duration_ns[index] };
   }
 
   /** Returns whether an event is picked, or is to be found again. */
   get holds(): boolean {
-    return this.event !== null || this.sought !== null;
+    return this.event !== null || this.awaited !== null;
   }
 
   setArrows(arrows: Arrow[]): void {

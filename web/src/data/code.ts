@@ -79,7 +79,7 @@ export class Code {
   private readonly state: Column;
   private readonly source: Column;
   private readonly stacks = new Map<number, number[]>();
-  private told: Map<number, number> | null = null;
+  private commonestLines: Map<number, number> | null = null;
 
   constructor(frame: Frame) {
     this.header = frame.header as CodeHeader;
@@ -111,15 +111,15 @@ export class Code {
 
   /** Returns the line that a frame stands for; of several the one with the most samples. */
   lineOfFrame(frame: number): number | null {
-    if (!this.told) {
+    if (!this.commonestLines) {
       const { counts } = this;
-      this.told = new Map();
+      this.commonestLines = new Map();
       for (const [line, { frame }] of this.header.lines.entries()) {
-        const known = this.told.get(frame);
-        if (known === undefined || counts[line] > counts[known]) this.told.set(frame, line);
+        const known = this.commonestLines.get(frame);
+        if (known === undefined || counts[line] > counts[known]) this.commonestLines.set(frame, line);
       }
     }
-    return this.told.get(frame) ?? null;
+    return this.commonestLines.get(frame) ?? null;
   }
 
   /** Returns the numbers of the frames of a sample's stack, the innermost first. */

@@ -211,10 +211,10 @@ export class ServerAnswers implements Answers {
 }
 
 function refused(answer: Response, bytes: ArrayBuffer): Unanswered {
-  return new Unanswered(complaint(bytes) ?? `gapscope view refused this with status ${answer.status}.`);
+  return new Unanswered(problemIn(bytes) ?? `gapscope view refused this with status ${answer.status}.`);
 }
 
-function complaint(bytes: ArrayBuffer): string | undefined {
+function problemIn(bytes: ArrayBuffer): string | undefined {
   try {
     return (JSON.parse(new TextDecoder().decode(bytes)) as { error?: string }).error;
   } catch {

@@ -476,7 +476,7 @@ export class Trace {
   }
 
   /** Returns whether the page may hold all rows of the trace. */
-  get isHeld(): boolean {
+  get fitsInPage(): boolean {
     return this.rows <= (this.most_rows ?? Infinity);
   }
 

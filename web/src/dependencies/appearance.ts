@@ -22,18 +22,18 @@ export function graphColours(theme: Theme): GraphColours {
   return COLOURS[theme];
 }
 
-export const KINDS: Record<EdgeKind, { name: string; says: string }> = {
-  RAW: { name: "read after write", says: "The later one reads what the earlier one wrote." },
-  WAR: { name: "write after read", says: "The later one overwrites what the earlier one read." },
-  WAW: { name: "write after write", says: "The later one overwrites what the earlier one wrote, and nothing read it in between." },
+export const KINDS: Record<EdgeKind, { name: string; meaning: string }> = {
+  RAW: { name: "read after write", meaning: "The later one reads what the earlier one wrote." },
+  WAR: { name: "write after read", meaning: "The later one overwrites what the earlier one read." },
+  WAW: { name: "write after write", meaning: "The later one overwrites what the earlier one wrote, and nothing read it in between." },
 };
 
-export const NEEDS: Record<Need, { name: string; says: string }> = {
-  needed: { name: "needed", says: "It covers a dependency that no other barrier covers." },
-  needless: { name: "needless", says: "Without this and all other needless barriers, every dependency of the window is still covered." },
-  outside: { name: "at the edge", says: "It is not known whether it is needed: it is at the edge of its submission and may order other work." },
-  host: { name: "for the host", says: "It is not known whether it is needed: it orders work for the host." },
-  unknown: { name: "unknown", says: "It is not known whether it is needed." },
+export const NEEDS: Record<Need, { name: string; meaning: string }> = {
+  needed: { name: "needed", meaning: "It covers a dependency that no other barrier covers." },
+  needless: { name: "needless", meaning: "Without this and all other needless barriers, every dependency of the window is still covered." },
+  outside: { name: "at the edge", meaning: "It is not known whether it is needed: it is at the edge of its submission and may order other work." },
+  host: { name: "for the host", meaning: "It is not known whether it is needed: it orders work for the host." },
+  unknown: { name: "unknown", meaning: "It is not known whether it is needed." },
 };
 
 /** The colours of nodes by kernel: the kernels that take most time, or else run most often, have colours of their own. */

@@ -11,8 +11,8 @@ export function nodeName(node: NodeAnswer | undefined, id: number): string {
 
 /** Formats a size, such as `16.0 KiB` or `at most 16.0 KiB`. */
 export function sizeText(size: string, exact: boolean): string {
-  const said = bytes(Number(size));
-  return exact || size === "0" ? said : `at most ${said}`;
+  const text = bytes(Number(size));
+  return exact || size === "0" ? text : `at most ${text}`;
 }
 
 export function edgeText(edge: Edge): string {

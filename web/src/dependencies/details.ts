@@ -129,7 +129,7 @@ export class PickDetails {
       this.head(`${edge.kind}: ${KINDS[edge.kind].name}`, `${nodeName(graph.node(edge.from), edge.from)} → ${nodeName(graph.node(edge.to), edge.to)}`),
       h("p", { class: "big" }, sizeText(edge.bytes, edge.exact)),
       h("p", { class: edge.hazard === "certain" ? "problem" : "" }, `${orderText(edge)[0].toUpperCase()}${orderText(edge).slice(1)}.`),
-      h("p", { class: "note" }, KINDS[edge.kind].says),
+      h("p", { class: "note" }, KINDS[edge.kind].meaning),
       h("h3", {}, "Of"),
       h("p", {}, buffersOf(edge)),
       h("h3", {}, "Between"),
@@ -142,7 +142,7 @@ export class PickDetails {
     fill(
       this.element,
       this.head("barrier", barrierText(graph, barrier)),
-      h("p", { class: barrier.need === "needless" ? "problem" : "" }, NEEDS[barrier.need].says),
+      h("p", { class: barrier.need === "needless" ? "problem" : "" }, NEEDS[barrier.need].meaning),
       barrier.reason ? h("p", { class: "note" }, `Why: ${barrier.reason}.`) : null,
       h("p", { class: "note" }, `Submission ${barrier.submission}, command ${barrier.command} of its command buffer.`),
       before || after ? h("h3", {}, "Between") : null,

@@ -40,11 +40,11 @@ export class DependencyFindings {
     );
   }
 
-  private list(title: string, says: string, rows: HTMLElement[], name: string, none: string): HTMLElement {
+  private list(title: string, note: string, rows: HTMLElement[], name: string, none: string): HTMLElement {
     return h(
       "div",
       { "data-list": name },
-      h("h2", { class: "part" }, title, rows.length > 0 ? h("span", { class: "note" }, says) : null),
+      h("h2", { class: "part" }, title, rows.length > 0 ? h("span", { class: "note" }, note) : null),
       rows.length === 0 ? h("p", { class: "note" }, none) : h("ul", { class: "neighbours" }, rows.slice(0, MAX_ROWS)),
       rows.length > MAX_ROWS ? h("p", { class: "note" }, `and ${count(rows.length - MAX_ROWS)} more`) : null,
     );

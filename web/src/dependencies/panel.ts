@@ -35,14 +35,14 @@ export interface DependenciesPanelCallbacks {
   picked?: (pick: Pick | null) => void;
 }
 
-const COLUMNS: readonly { columnsBy: ColumnsBy; name: string; says: string }[] = [
-  { columnsBy: "dependencies", name: "needed", says: "A column has the commands that could run together. A command stands to the right of everything that it depends on." },
-  { columnsBy: "barriers", name: "recorded", says: "A column has the commands that the recorded barriers let run together." },
+const COLUMNS: readonly { columnsBy: ColumnsBy; name: string; meaning: string }[] = [
+  { columnsBy: "dependencies", name: "needed", meaning: "A column has the commands that could run together. A command stands to the right of everything that it depends on." },
+  { columnsBy: "barriers", name: "recorded", meaning: "A column has the commands that the recorded barriers let run together." },
 ];
 
 export class DependenciesPanel {
   readonly element: HTMLElement;
-  private readonly says = h("span", { role: "status" });
+  private readonly status = h("span", { role: "status" });
   private readonly notes = h("span", { class: "note clip" });
   private readonly kinds = new Set<EdgeKind>(["RAW", "WAR", "WAW"]);
   private readonly canvas: GraphCanvas;
@@ -51,12 +51,12 @@ export class DependenciesPanel {
   private readonly more = h("span", { class: "node-parts", hidden: true });
   private readonly columnButtons: HTMLButtonElement[];
   private readonly nothing = h("p", { class: "dependencies-nothing note", hidden: true });
-  private readonly asked = new LatestRequest();
+  private readonly requests = new LatestRequest();
   private graph: DependencyGraph | null = null;
   private columnsBy: ColumnsBy = "dependencies";
   private loaded: string | null = null;
   private wanted: GraphPart = {};
-  private asking = false;
+  private loading = false;
   /** Whether the shown or requested part is out of date, or could not be loaded. */
   private old = false;
   private keeps = false;
@@ -72,8 +72,8 @@ export class DependenciesPanel {
     });
     this.details = new PickDetails({ pick: (pick) => this.pick(pick), go: callbacks.go });
     this.findings = new DependencyFindings((pick) => this.pick(pick));
-    this.columnButtons = COLUMNS.map(({ columnsBy, name, says }) =>
-      h("button", { type: "button", role: "radio", title: says, "data-columns": columnsBy, "aria-checked": String(columnsBy === this.columnsBy), onclick: () => this.layOutBy(columnsBy) }, name),
+    this.columnButtons = COLUMNS.map(({ columnsBy, name, meaning }) =>
+      h("button", { type: "button", role: "radio", title: meaning, "data-columns": columnsBy, "aria-checked": String(columnsBy === this.columnsBy), onclick: () => this.layOutBy(columnsBy) }, name),
     );
     this.element = h(
       "div",
@@ -81,10 +81,10 @@ export class DependenciesPanel {
       h(
         "div",
         { class: "panel-head" },
-        this.says,
+        this.status,
         this.more,
         this.notes,
-        h("span", { class: "kinds" }, Object.entries(KINDS).map(([kind, { name, says }]) => this.kindButton(kind as EdgeKind, name, says))),
+        h("span", { class: "kinds" }, Object.entries(KINDS).map(([kind, { name, meaning }]) => this.kindButton(kind as EdgeKind, name, meaning))),
         h("span", { class: "choice", role: "radiogroup", "aria-label": "What columns stand for" }, h("span", { class: "note" }, "Order"), this.columnButtons),
         h("button", { type: "button", title: "Show everything (F)", onclick: () => this.canvas.act("fit") }, "Fit"),
       ),
@@ -92,13 +92,13 @@ export class DependenciesPanel {
     );
   }
 
-  private kindButton(kind: EdgeKind, name: string, says: string): HTMLElement {
+  private kindButton(kind: EdgeKind, name: string, meaning: string): HTMLElement {
     const button = h(
       "button",
       {
         type: "button",
         class: `kind kind-${kind}`,
-        title: `${name}: ${says} Click to show or hide them.`,
+        title: `${name}: ${meaning} Click to show or hide them.`,
         "aria-pressed": "true",
         "data-kind": kind,
         onclick: () => {
@@ -130,31 +130,31 @@ export class DependenciesPanel {
       // The canvas had no size while the tab was hidden.
       this.canvas.draw();
       if (this.graph) this.pickFirst(this.graph, pick);
-      if (!this.old || this.asking) return;
+      if (!this.old || this.loading) return;
     }
-    if (!this.graph) this.say("Loading dependencies…");
+    if (!this.graph) this.showStatus("Loading dependencies…");
     await this.ask(pick);
   }
 
   private async ask(pick?: (graph: DependencyGraph) => Pick | null): Promise<void> {
     this.old = false;
-    this.asking = true;
-    const isLatest = this.asked.begin();
+    this.loading = true;
+    const isLatest = this.requests.begin();
     let answer: DependenciesAnswer | Missing;
     try {
       answer = await this.callbacks.ask(this.wanted);
     } catch (error) {
       if (!isLatest()) return;
-      this.asking = false;
+      this.loading = false;
       this.old = true;
-      if (!this.graph) this.say("", errorMessage(error));
+      if (!this.graph) this.showStatus("", errorMessage(error));
       return;
     }
     if (!isLatest()) return;
-    this.asking = false;
+    this.loading = false;
     if (isMissing(answer)) {
       this.graph = null;
-      this.say("", answer.missing);
+      this.showStatus("", answer.missing);
     } else {
       const earlier = this.graph;
       this.graph = new DependencyGraph(answer);
@@ -172,14 +172,14 @@ export class DependenciesPanel {
   /** Discards the loaded part, because the selection or the edition has changed. */
   forget(): void {
     this.loaded = null;
-    this.asking = false;
-    this.asked.begin();
+    this.loading = false;
+    this.requests.begin();
   }
 
   /** Reloads the part of a trace that has grown, after any request that is under way. The old part stays until the new one arrives. */
   grown(): void {
     this.old = true;
-    if (this.loaded !== null && !this.asking && this.element.isConnected) void this.ask();
+    if (this.loaded !== null && !this.loading && this.element.isConnected) void this.ask();
   }
 
   /** Returns whether the loaded part has a row. */
@@ -194,8 +194,8 @@ export class DependenciesPanel {
     this.keeps = false;
   }
 
-  private say(says: string, missing = ""): void {
-    fill(this.says, says);
+  private showStatus(text: string, missing = ""): void {
+    fill(this.status, text);
     fill(this.notes);
     this.more.hidden = true;
     this.nothing.hidden = missing === "";
@@ -214,7 +214,7 @@ export class DependenciesPanel {
     const last = answer.first + shown;
     const all = shown === answer.node_count;
     this.nothing.hidden = true;
-    fill(this.says, all ? plural(shown, "command", "commands") : `Commands ${count(answer.first)} to ${count(last - 1)} of ${count(answer.node_count)}`, `, ${plural(answer.edge_count, "dependency", "dependencies")}`);
+    fill(this.status, all ? plural(shown, "command", "commands") : `Commands ${count(answer.first)} to ${count(last - 1)} of ${count(answer.node_count)}`, `, ${plural(answer.edge_count, "dependency", "dependencies")}`);
     const remarks = [
       answer.edges_left_out > 0 ? `The ${count(answer.edges_left_out)} smallest of these dependencies are left out.` : "",
       answer.edges_outside > 0 ? `${plural(answer.edges_outside, "dependency leads", "dependencies lead")} out of this part.` : "",
@@ -320,7 +320,7 @@ function keysHint(timeline: boolean): HTMLElement {
     h(
       "dl",
       { class: "fields" },
-      GRAPH_KEYS.filter(({ action }) => timeline || action !== "go").flatMap(({ keys, says }) => [h("dt", {}, keys.map(keyName).join(" ")), h("dd", {}, says)]),
+      GRAPH_KEYS.filter(({ action }) => timeline || action !== "go").flatMap(({ keys, meaning }) => [h("dt", {}, keys.map(keyName).join(" ")), h("dd", {}, meaning)]),
       h("dt", {}, "drag, wheel"),
       h("dd", {}, "move"),
       h("dt", {}, "Ctrl + wheel"),

@@ -21,7 +21,7 @@ export class DependenciesTab {
   private readonly panel: DependenciesPanel;
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** The row that is about to be shown among its neighbours. */
-  private sought: { table: string; row: number } | null = null;
+  private awaited: { table: string; row: number } | null = null;
   private edition: number;
 
   constructor(
@@ -44,10 +44,10 @@ export class DependenciesTab {
 
   /** Loads the graph when the tab is opened. */
   open(): void {
-    const { sought } = this;
-    if (sought) {
-      const wanted = this.source.file ? {} : { around: `${sought.table}.${sought.row}` };
-      void this.panel.open(wanted, (graph) => nodeOf(graph, sought));
+    const { awaited } = this;
+    if (awaited) {
+      const wanted = this.source.file ? {} : { around: `${awaited.table}.${awaited.row}` };
+      void this.panel.open(wanted, (graph) => nodeOf(graph, awaited));
       return;
     }
     const range = this.source.file ? null : this.view.selection;
@@ -72,13 +72,13 @@ export class DependenciesTab {
 
   /** Shows a row in the loaded graph, or else loads the graph around it. */
   show(table: string, row: number): void {
-    this.sought = this.panel.has(table, row) ? null : { table, row };
-    if (this.sought) this.callbacks.show();
+    this.awaited = this.panel.has(table, row) ? null : { table, row };
+    if (this.awaited) this.callbacks.show();
     else {
       this.panel.keep(this.callbacks.show);
       this.panel.pickRow(table, row);
     }
-    this.sought = null;
+    this.awaited = null;
   }
 
   /** Picks the row that is picked in the timeline, if the graph has it. */

@@ -34,7 +34,7 @@ export class GraphTooltip {
       fill(this.element, ofEdge(graph, graph.edges[pick.index]));
     } else {
       const barrier = graph.barriers[pick.index];
-      fill(this.element, h("div", { class: "tooltip-name" }, `Barrier, ${barrierText(graph, barrier)}`), h("div", { class: "note" }, NEEDS[barrier.need].says));
+      fill(this.element, h("div", { class: "tooltip-name" }, `Barrier, ${barrierText(graph, barrier)}`), h("div", { class: "note" }, NEEDS[barrier.need].meaning));
     }
   }
 }
@@ -44,7 +44,7 @@ function ofEdge(graph: DependencyGraph, edge: Edge): HTMLElement[] {
     h("div", { class: "tooltip-name" }, `${nodeName(graph.node(edge.from), edge.from)} → ${nodeName(graph.node(edge.to), edge.to)}`),
     h("div", {}, h("b", {}, edgeText(edge)), ` of ${buffersOf(edge)}`),
     h("div", { class: edge.hazard === "certain" ? "hazard" : "note" }, orderText(edge)),
-    h("div", { class: "note" }, KINDS[edge.kind].says),
+    h("div", { class: "note" }, KINDS[edge.kind].meaning),
   ];
 }
 

@@ -18,8 +18,8 @@ export class ActiveFilters {
   show({ range, search }: Filters): void {
     this.element.hidden = range === null && search === null;
     const step_ns = range ? Math.max(1, length(range) / 1000) : 1;
-    const chip = (what: string, text: string, says: string, clear: () => void): HTMLElement =>
-      h("span", { class: "chip", "data-filter": what }, h("span", { class: "clip", title: text }, text), h("button", { type: "button", "aria-label": says, title: says, onclick: clear }, "✕"));
+    const chip = (what: string, text: string, tooltip: string, clear: () => void): HTMLElement =>
+      h("span", { class: "chip", "data-filter": what }, h("span", { class: "clip", title: text }, text), h("button", { type: "button", "aria-label": tooltip, title: tooltip, onclick: clear }, "✕"));
     fill(
       this.element,
       h("span", { class: "note" }, "Only"),

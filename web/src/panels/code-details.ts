@@ -40,8 +40,8 @@ function showGap(element: HTMLElement, idle: IdleSamples, appearance: Appearance
   const workers = idle.lines("worker", asked);
   const samples = lines.reduce((sum, { samples }) => sum + samples, 0);
   element.dataset.samples = String(samples);
-  const heaviest = lines[0] ?? exact[0];
-  const row = heaviest && commonest(code, heaviest.rows);
+  const costliest = lines[0] ?? exact[0];
+  const row = costliest && commonest(code, costliest.rows);
   const total = plural(samples, "sample", "samples");
   fill(
     element,

@@ -26,14 +26,14 @@ export const NO_SAMPLES = "The trace has no samples of stacks. `gapscope record`
 
 export class CodePanel {
   readonly element = h("div", { class: "panel code-panel" });
-  private readonly said = h("span", { role: "status" });
+  private readonly status = h("span", { role: "status" });
   private readonly more = h("span", { class: "note" });
   private readonly causes = h("select", { "aria-label": "Cause of idle time", onchange: () => this.choose() });
   private readonly labels = h("select", { "aria-label": "Label of the work that ended the gap", onchange: () => this.choose() });
   private readonly whole = h("button", { type: "button", hidden: true, onclick: () => this.zoom(null) }, "Zoom out");
   private readonly drawing = h("div", { class: "flame", role: "group", "aria-label": "Flame graph of idle time. Arrow keys move, Enter zooms, Escape zooms out. The table has the same time by line.", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   private readonly table: Table<LineTime>;
-  private readonly asked = new LatestRequest();
+  private readonly requests = new LatestRequest();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private idle: IdleSamples | null = null;
   /** The indices of causes and labels in the trace's strings. */
@@ -61,8 +61,8 @@ export class CodePanel {
       pick: (row) => this.pick(this.idle?.code.lineFrame(row.line)?.text ?? row.text),
       columns: [
         { head: "line", wide: true, whole: true, text: (row) => this.named(row), sort: (row) => row.text },
-        { head: "idle time", says: "Idle time that its samples stand for", number: true, text: (row) => duration(Math.round(row.total_ns)), sort: (row) => row.total_ns },
-        { head: "share", says: `Of the time with samples; from ${MIN_SAMPLES} samples on`, number: true, text: (row) => (this.samples < MIN_SAMPLES ? "–" : share(row.total_ns / this.total_ns)), sort: (row) => row.total_ns },
+        { head: "idle time", tooltip: "Idle time that its samples stand for", number: true, text: (row) => duration(Math.round(row.total_ns)), sort: (row) => row.total_ns },
+        { head: "share", tooltip: `Of the time with samples; from ${MIN_SAMPLES} samples on`, number: true, text: (row) => (this.samples < MIN_SAMPLES ? "–" : share(row.total_ns / this.total_ns)), sort: (row) => row.total_ns },
         { head: "samples", number: true, text: (row) => count(row.samples), sort: (row) => row.samples },
       ],
     });
@@ -83,14 +83,14 @@ export class CodePanel {
     const { trace } = this.view;
     if (!trace.hasSamples) {
       // A live trace may still get samples.
-      const says = trace.overview.live && trace.overview.manifest.stack_rate_hz ? "No samples yet." : NO_SAMPLES;
-      return fill(this.element, h("p", { class: "empty" }, says));
+      const text = trace.overview.live && trace.overview.manifest.stack_rate_hz ? "No samples yet." : NO_SAMPLES;
+      return fill(this.element, h("p", { class: "empty" }, text));
     }
     // The elements are kept, so that the focus stays.
     if (this.element.contains(this.drawing)) return;
     fill(
       this.element,
-      h("div", { class: "panel-head" }, this.said, this.more, h("span", { class: "choices" }, this.whole, this.causes, this.labels)),
+      h("div", { class: "panel-head" }, this.status, this.more, h("span", { class: "choices" }, this.whole, this.causes, this.labels)),
       h("div", { class: "split" }, this.drawing, h("div", { class: "code-table" }, this.table.element)),
     );
   }
@@ -100,8 +100,8 @@ export class CodePanel {
     const { trace } = this.view;
     this.head();
     if (!trace.hasSamples) return;
-    const isLatest = this.asked.begin();
-    if (!this.idle) fill(this.said, "Loading samples…");
+    const isLatest = this.requests.begin();
+    if (!this.idle) fill(this.status, "Loading samples…");
     try {
       const idle = await trace.loadIdle();
       // The names of causes and labels are in the trace's strings.
@@ -170,22 +170,22 @@ export class CodePanel {
     this.element.dataset.samples = String(this.samples);
     this.element.dataset.totalNs = this.total_ns.toFixed(0);
     const where = filter.range ? ` from ${instant(filter.range.from_ns, length(filter.range) / 100)} to ${instant(filter.range.to_ns, length(filter.range) / 100)}` : "";
-    fill(this.said, h("b", {}, duration(Math.round(this.total_ns))), ` of idle time${where} by ${plural(this.samples, "sample", "samples")}`);
-    fill(this.more, this.caveat(idle));
+    fill(this.status, h("b", {}, duration(Math.round(this.total_ns))), ` of idle time${where} by ${plural(this.samples, "sample", "samples")}`);
+    fill(this.more, this.remarks(idle));
     this.table.show(idle.lines("sampled", filter));
     this.draw(idle.code);
   }
 
   /** Returns restrictions of the figures, as the end of a sentence. */
-  private caveat(idle: IdleSamples): string {
+  private remarks(idle: IdleSamples): string {
     const { range, cause, label } = this.filter;
-    const said: string[] = [];
-    if (this.samples < MIN_SAMPLES) said.push("too few for shares");
+    const remarks: string[] = [];
+    if (this.samples < MIN_SAMPLES) remarks.push("too few for shares");
     if (!range && label === null) {
       const without_ns = idle.causes.filter((one) => cause === null || one.cause === this.causes.value).reduce((sum, one) => sum + one.without_samples_ns, 0);
-      if (without_ns > 0) said.push(`${duration(without_ns)} more without samples`);
+      if (without_ns > 0) remarks.push(`${duration(without_ns)} more without samples`);
     }
-    return said.join(", ");
+    return remarks.join(", ");
   }
 
   private zoom(node: FlameNode | null): void {
@@ -222,7 +222,7 @@ export class CodePanel {
     const frame = node.frame < 0 ? null : code.header.frames[node.frame];
     const name = frame?.text ?? "all idle time with samples";
     const part = this.samples < MIN_SAMPLES ? "" : `, ${share(node.total_ns / this.total_ns)}`;
-    const says = `${name}: ${duration(Math.round(node.total_ns))}${part}, ${plural(node.samples, "sample", "samples")}`;
+    const text = `${name}: ${duration(Math.round(node.total_ns))}${part}, ${plural(node.samples, "sample", "samples")}`;
     const place = [frame?.file ?? frame?.library, frame?.source].filter(Boolean).join("\n");
     const found = this.appearance.searching && frame !== null && this.appearance.finds(frame.text);
     const element = h(
@@ -231,9 +231,9 @@ export class CodePanel {
         type: "button",
         class: ["flame-node", frame?.own ? "own" : "", one.around ? "around" : "", this.appearance.searching ? (found ? "found" : "dimmed") : ""].filter(Boolean).join(" "),
         tabindex: "-1",
-        "aria-label": says,
+        "aria-label": text,
         "aria-pressed": String(node === (this.zoomed ?? this.root)),
-        title: place ? `${says}\n${place}` : says,
+        title: place ? `${text}\n${place}` : text,
         onclick: () => this.zoom(node),
       },
       one.width >= NAMED_WIDTH ? name : "",

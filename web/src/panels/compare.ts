@@ -39,7 +39,7 @@ export class ComparePanel {
   private readonly problem = h("p", { class: "problem", role: "alert", hidden: true });
   private readonly stepper = h("span", { class: "stepper", hidden: true });
   private readonly extra: Side[] = [];
-  private readonly asked = new LatestRequest();
+  private readonly requests = new LatestRequest();
   private readonly suggesting = new LatestRequest();
   /** Resolves when the suggested pair is known. */
   private suggested: Promise<void> | null = null;
@@ -100,7 +100,7 @@ export class ComparePanel {
     if (!before && !after) this.suggested = this.suggest(choices);
     if (choices.length < 2 && (!this.result.hasChildNodes() || this.result.firstChild === this.hint)) {
       const labels = part(this.traces.find(({ findings }) => findings === null)?.findings ?? this.traces[0].findings, "Labels can be compared once the trace has been analysed.", ({ labels }) => labels);
-      this.hint = h("p", { class: labels.state === "missing" ? "problem" : "empty" }, labels.state === "there" ? NOTHING_TO_COMPARE : labels.says);
+      this.hint = h("p", { class: labels.state === "missing" ? "problem" : "empty" }, labels.state === "loaded" ? NOTHING_TO_COMPARE : labels.message);
       fill(this.result, this.hint);
     } else if (this.result.firstChild === this.hint) fill(this.result);
   }
@@ -116,29 +116,29 @@ export class ComparePanel {
 
   private useSelection(select: HTMLSelectElement): void {
     const selected = this.callbacks.selection();
-    if (!selected) return this.say("Select a range first: drag on the ruler, or with Shift on the tracks.");
+    if (!selected) return this.showProblem("Select a range first: drag on the ruler, or with Shift on the tracks.");
     const side: Side = { ...selected, what: "range" };
     this.extra.unshift(side);
     this.fillChoices();
     choose(select, writeSide(side));
   }
 
-  private say(problem: string): void {
+  private showProblem(problem: string): void {
     this.problem.textContent = problem;
     this.problem.hidden = problem === "";
   }
 
   /** Clears the message that asks for a range. */
   selected(): void {
-    this.say("");
+    this.showProblem("");
   }
 
   private async start(): Promise<void> {
     await this.suggested;
     const before = readSide(this.before.value);
     const after = readSide(this.after.value);
-    if (!before || !after) return this.say("Choose both sides.");
-    this.say("");
+    if (!before || !after) return this.showProblem("Choose both sides.");
+    this.showProblem("");
     this.callbacks.start(before, after);
   }
 
@@ -151,9 +151,9 @@ export class ComparePanel {
     this.fillChoices();
     choose(this.before, writeSide(before));
     choose(this.after, writeSide(after));
-    this.say("");
+    this.showProblem("");
     fill(this.result, h("p", { class: "working" }, "Comparing…"));
-    const isLatest = this.asked.begin();
+    const isLatest = this.requests.begin();
     try {
       const found = await compared(this.source, before, after);
       if (!isLatest()) return null;
@@ -214,8 +214,8 @@ export class ComparePanel {
   private changes(found: Comparison, before: Side, after: Side): HTMLElement {
     const { causes } = this.traces[before.trace];
     const each = found.per_evaluation ? ", for one evaluation" : "";
-    const sides = ["Before", "After"].map((head, at) => ({ head, says: sideName([before, after][at], this.traces) }));
-    const time = (timeOf: (row: KernelChange | CauseChange) => number | null, at: number): { head: string; says: string; text: (row: KernelChange | CauseChange) => string; sort: (row: KernelChange | CauseChange) => number | null; number: true } => ({
+    const sides = ["Before", "After"].map((head, at) => ({ head, tooltip: sideName([before, after][at], this.traces) }));
+    const time = (timeOf: (row: KernelChange | CauseChange) => number | null, at: number): { head: string; tooltip: string; text: (row: KernelChange | CauseChange) => string; sort: (row: KernelChange | CauseChange) => number | null; number: true } => ({
       ...sides[at],
       text: (row) => known(timeOf(row), (ns) => (ns === 0 ? "–" : duration(Math.round(ns)))),
       sort: timeOf,
@@ -223,7 +223,7 @@ export class ComparePanel {
     });
     const changed = {
       head: "Change",
-      says: "After less before.",
+      tooltip: "After less before.",
       text: (row: KernelChange | CauseChange) => signed(row.before_ns, row.after_ns),
       sort: (row: KernelChange | CauseChange) => (row.before_ns === null || row.after_ns === null ? null : Math.abs(row.after_ns - row.before_ns)),
       number: true,
@@ -236,7 +236,7 @@ export class ComparePanel {
       empty: "No kernels are known.",
       columns: [
         { head: "Kernel", text: (row) => row.name, sort: (row) => row.name, wide: true },
-        { head: "Dispatches", says: "Before → after.", text: (row) => `${figureText("dispatches", row.before_count)} → ${figureText("dispatches", row.after_count)}`, sort: (row) => row.after_count, number: true },
+        { head: "Dispatches", tooltip: "Before → after.", text: (row) => `${figureText("dispatches", row.before_count)} → ${figureText("dispatches", row.after_count)}`, sort: (row) => row.after_count, number: true },
         ...times_of,
       ],
     });

@@ -49,7 +49,7 @@ export interface DetailsCallbacks {
 
 export class DetailsPanel {
   readonly element = h("section", { class: "details-panel", "aria-label": "Details", "aria-live": "polite", hidden: true });
-  private readonly asked = new LatestRequest();
+  private readonly requests = new LatestRequest();
   /** Shows the findings about the kernel or gap once they have arrived. */
   private analysed: (() => void) | null = null;
   /** Shows the code of the gap in the present colours. */
@@ -81,7 +81,7 @@ export class DetailsPanel {
 
   private async showEvent(): Promise<void> {
     const { event, trace } = this.view;
-    const isLatest = this.asked.begin();
+    const isLatest = this.requests.begin();
     this.element.hidden = event === null;
     this.analysed = this.coded = null;
     if (!event) return;
@@ -261,27 +261,27 @@ export class DetailsPanel {
 
   private kernel(trace: number, kernel: NonNullable<Row["kernel"]>): HTMLElement {
     const code = h("pre", { class: "source", tabindex: "0" });
-    const said = h("p", { class: "note" });
+    const status = h("p", { class: "note" });
     const load = async (): Promise<void> => {
       if (code.textContent) return;
-      said.textContent = "Loading…";
+      status.textContent = "Loading…";
       try {
         const source = await this.source.source(trace, kernel.row);
         if (isMissing(source)) {
-          said.textContent = source.missing;
+          status.textContent = source.missing;
           return;
         }
-        said.textContent = `${source.language}, ${source.file}${source.cut ? "; cut to its beginning" : ""}`;
+        status.textContent = `${source.language}, ${source.file}${source.cut ? "; cut to its beginning" : ""}`;
         code.textContent = source.text;
       } catch (error) {
-        said.textContent = errorMessage(error);
+        status.textContent = errorMessage(error);
       }
     };
     return h(
       "div",
       { class: "kernel" },
       this.fields(`Kernel ${kernel.name}`, kernel.fields),
-      kernel.has_source ? h("details", { class: "code", ontoggle: () => void load() }, h("summary", {}, "Source"), said, code) : h("p", { class: "note" }, "The trace does not have the kernel's code."),
+      kernel.has_source ? h("details", { class: "code", ontoggle: () => void load() }, h("summary", {}, "Source"), status, code) : h("p", { class: "note" }, "The trace does not have the kernel's code."),
     );
   }
 

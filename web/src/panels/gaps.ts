@@ -41,7 +41,7 @@ export class GapsPanel {
   readonly element = h("div", { class: "panel gaps-panel" });
   private readonly causes: Table<GapTotal>;
   private list: Table<Gap>;
-  private idle: Loadable<IdleTimeRows> = { state: "coming", says: "" };
+  private idle: Loadable<IdleTimeRows> = { state: "loading", message: "" };
   /** If set, only gaps with a part of this cause are listed and jumped to. */
   private cause: string | null = null;
   private narrowed: GapsFilter = { range: null, causes: null, finds: null };
@@ -62,10 +62,10 @@ export class GapsPanel {
       sorted: 2,
       empty: NEVER_IDLE,
       pick: (row) => this.choose(this.cause === row.cause ? null : row.cause),
-      note: (row) => this.told(row),
+      note: (row) => this.causeNote(row),
       columns: [
         { head: "Cause", text: (row) => this.name(row.cause), sort: (row) => this.trace.causes.name(row.cause), wide: true, whole: true },
-        { head: "Gaps", text: (row) => count(row.count), sort: (row) => row.count, number: true, says: "Gaps in which it has a part." },
+        { head: "Gaps", text: (row) => count(row.count), sort: (row) => row.count, number: true, tooltip: "Gaps in which it has a part." },
         { head: "Time", text: (row) => duration(row.total_ns), sort: (row) => row.total_ns, number: true },
         { head: "Of idle", text: (row) => share(row.total_ns / this.total()), sort: (row) => row.total_ns, number: true },
       ],
@@ -89,8 +89,8 @@ export class GapsPanel {
         ...(cause === null
           ? [{ head: "Length", ...whole }]
           : [
-              { head: "By it", text: (gap: Gap) => duration(timeBy(gap, cause)), sort: (gap: Gap) => timeBy(gap, cause), number: true, says: `Time of the gap by ${this.trace.causes.name(cause)}.` },
-              { head: "Of", ...whole, says: "Length of the whole gap." },
+              { head: "By it", text: (gap: Gap) => duration(timeBy(gap, cause)), sort: (gap: Gap) => timeBy(gap, cause), number: true, tooltip: `Time of the gap by ${this.trace.causes.name(cause)}.` },
+              { head: "Of", ...whole, tooltip: "Length of the whole gap." },
             ]),
         at,
         between,
@@ -104,7 +104,7 @@ export class GapsPanel {
   }
 
   /** Returns the code of a cause and advice, where the cause takes enough time. */
-  private told(row: GapTotal): Node | null {
+  private causeNote(row: GapTotal): Node | null {
     const { causes } = this.trace;
     const [code, advice] = [causes.code(row.cause), causes.advice(row.cause)];
     if (row.total_ns < this.total() * ADVICE_SHARE || !(code || advice)) return null;
@@ -113,8 +113,8 @@ export class GapsPanel {
 
   private total(): number {
     const { causes } = this.narrowed;
-    if (causes) return causes.state === "there" ? causes.value.reduce((sum, { total_ns }) => sum + total_ns, 0) : NaN;
-    return this.idle.state === "there" ? this.idle.value.total_ns : NaN;
+    if (causes) return causes.state === "loaded" ? causes.value.reduce((sum, { total_ns }) => sum + total_ns, 0) : NaN;
+    return this.idle.state === "loaded" ? this.idle.value.total_ns : NaN;
   }
 
   /** Sets the restriction for the next call of `show`. */
@@ -123,15 +123,15 @@ export class GapsPanel {
   }
 
   /** Shows the idle time of the findings, or `coming` until there are any. */
-  show(findings: FindingsSoFar, coming: string): void {
-    this.idle = part(findings, coming, ({ gaps, idle_time, gpu_busy_ns }) =>
+  show(findings: FindingsSoFar, loadingMessage: string): void {
+    this.idle = part(findings, loadingMessage, ({ gaps, idle_time, gpu_busy_ns }) =>
       gaps && idle_time && { causes: gaps.filter((row) => row.total_ns > 0), longest: idle_time.longest, gap_count: idle_time.gap_count, total_ns: idle_time.total_ns, timed: gpu_busy_ns !== null },
     );
     const { causes } = this.narrowed;
     this.causesOf.hidden = this.narrowed.finds === null;
-    if (this.idle.state === "there") this.causes.empty = !this.idle.value.timed ? NO_TIMES : causes ? NOT_IDLE_HERE : NEVER_IDLE;
-    const whole: Loadable<GapTotal[]> = this.idle.state === "there" ? { state: "there", value: this.idle.value.causes } : this.idle;
-    this.causes.take(causes?.state === "there" ? { state: "there", value: causes.value.filter((row) => row.total_ns > 0) } : (causes ?? whole));
+    if (this.idle.state === "loaded") this.causes.empty = !this.idle.value.timed ? NO_TIMES : causes ? NOT_IDLE_HERE : NEVER_IDLE;
+    const whole: Loadable<GapTotal[]> = this.idle.state === "loaded" ? { state: "loaded", value: this.idle.value.causes } : this.idle;
+    this.causes.take(causes?.state === "loaded" ? { state: "loaded", value: causes.value.filter((row) => row.total_ns > 0) } : (causes ?? whole));
     this.filter(this.cause);
   }
 
@@ -154,7 +154,7 @@ export class GapsPanel {
     this.cause = cause;
     this.element.dataset.cause = cause ?? "";
     const { idle } = this;
-    if (idle.state !== "there") {
+    if (idle.state !== "loaded") {
       delete this.element.dataset.gaps;
       return fill(this.listed);
     }
@@ -183,7 +183,7 @@ export class GapsPanel {
   /** The gaps that pass the restriction. */
   private get gaps(): Gap[] {
     const { range, finds } = this.narrowed;
-    const all = this.idle.state === "there" ? this.idle.value.longest : [];
+    const all = this.idle.state === "loaded" ? this.idle.value.longest : [];
     return all.filter(
       (gap) =>
         (this.cause === null || timeBy(gap, this.cause) > 0) &&
@@ -209,7 +209,7 @@ export class GapsPanel {
 
   /** The message for when there is no gap to go to. */
   get why(): string {
-    return this.idle.state === "there" ? "There are no gaps to go to." : this.idle.says;
+    return this.idle.state === "loaded" ? "There are no gaps to go to." : this.idle.message;
   }
 }
 

@@ -21,10 +21,10 @@ export class GraphPanel {
   private readonly head = h("p", { class: "panel-head" });
   private readonly canvas = h("div", { class: "graph" });
   private loaded = "";
-  private readonly asked = new LatestRequest();
+  private readonly requests = new LatestRequest();
 
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private asking = false;
+  private loading = false;
   /** Whether the shown or requested graph is out of date. */
   private old = false;
 
@@ -40,7 +40,7 @@ export class GraphPanel {
   async open(): Promise<void> {
     const range = this.source.file ? null : this.view.selection;
     const wanted = range ? `${range.from_ns}-${range.to_ns}` : "all";
-    if (this.loaded === wanted && (!this.old || this.asking)) return;
+    if (this.loaded === wanted && (!this.old || this.loading)) return;
     // The old graph of a trace that has grown stays until the new one arrives.
     if (this.loaded !== wanted) {
       fill(this.head, h("span", { role: "status" }, "Folding the graph…"));
@@ -48,8 +48,8 @@ export class GraphPanel {
     }
     this.loaded = wanted;
     this.old = false;
-    this.asking = true;
-    const isLatest = this.asked.begin();
+    this.loading = true;
+    const isLatest = this.requests.begin();
     try {
       const graph = await this.source.graph(this.view.trace.number, range ?? undefined);
       if (isLatest()) this.show(graph, range !== null);
@@ -59,7 +59,7 @@ export class GraphPanel {
       this.show({ missing: errorMessage(error) }, false);
     } finally {
       if (isLatest()) {
-        this.asking = false;
+        this.loading = false;
         if (this.old && this.loaded !== "" && this.element.isConnected) void this.open();
       }
     }
@@ -68,14 +68,14 @@ export class GraphPanel {
   /** Reloads the graph of a trace that has grown, after any request that is under way. Otherwise a trace that grows faster would never show one. */
   grown(): void {
     this.old = true;
-    if (this.element.isConnected && !this.asking) void this.open();
+    if (this.element.isConnected && !this.loading) void this.open();
   }
 
   /** Discards the graph and any answer under way, because the selection or the edition has changed. */
   forget(): void {
     this.loaded = "";
-    this.asking = false;
-    this.asked.begin();
+    this.loading = false;
+    this.requests.begin();
     clearTimeout(this.timer);
     // The panel may be hidden by then.
     this.timer = setTimeout(() => this.element.isConnected && void this.open(), REST_MS);
@@ -134,7 +134,7 @@ export class GraphPanel {
 
   private node(at: { x: number; y: number }, node: GraphNode, graph: Graph, most_ns: number): SVGElement {
     const [x, y] = [at.x - NODE_PX.width / 2, at.y - NODE_PX.height / 2];
-    const says = [node.name, node.label, plural(node.count, "execution", "executions"), node.total_ns === null ? "time unknown" : duration(node.total_ns)];
+    const lines = [node.name, node.label, plural(node.count, "execution", "executions"), node.total_ns === null ? "time unknown" : duration(node.total_ns)];
     const needs = graph.edges.filter((edge) => edge.to === node.id).length;
     const name = svg("text", { x: x + 10, y: y + 18, class: "node-name" }, shortened(node.name, 24));
     const figures = `${plural(node.count, "run", "runs")}, ${node.total_ns === null ? "time unknown" : `${duration(node.total_ns)} in all`}`;
@@ -152,7 +152,7 @@ export class GraphPanel {
           if ((event as KeyboardEvent).key === "Enter") go();
         },
       },
-      svg("title", {}, [...says, `depends on ${plural(needs, "node", "nodes")}`].filter(Boolean).join("\n")),
+      svg("title", {}, [...lines, `depends on ${plural(needs, "node", "nodes")}`].filter(Boolean).join("\n")),
       svg("rect", { x, y, width: NODE_PX.width, height: NODE_PX.height, rx: 6, class: "box" }),
       svg("rect", { x: x + 1, y: y + NODE_PX.height - 4, width: Math.max(0, ((node.total_ns ?? 0) / most_ns) * (NODE_PX.width - 2)), height: 3, rx: 1.5, class: "cost" }),
       name,

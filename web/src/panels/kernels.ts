@@ -23,14 +23,14 @@ export function kernelTable(trace: Trace, appearance: Appearance, pick: (row: Na
     columns: [
       { head: "Kernel", text: (row) => h("span", { class: "cause", title: tooltip(row) }, swatch(appearance.nameColour(trace, row.key, "kernel")), h("span", { class: "whole" }, row.name)), sort: (row) => row.name, wide: true, whole: true },
       { head: "Dispatches", text: (row) => count(row.count), sort: (row) => row.count, number: true },
-      { head: "Busy", text: (row) => known(row.busy_ns, duration), sort: (row) => row.busy_ns, number: true, says: "Time in which at least one of them ran." },
-      { head: "Share", text: (row) => known(row.busy_share, share), sort: (row) => row.busy_share, number: true, says: "Of the devices' busy time." },
+      { head: "Busy", text: (row) => known(row.busy_ns, duration), sort: (row) => row.busy_ns, number: true, tooltip: "Time in which at least one of them ran." },
+      { head: "Share", text: (row) => known(row.busy_share, share), sort: (row) => row.busy_share, number: true, tooltip: "Of the devices' busy time." },
       { head: "Median", text: (row) => known(row.p50_ns, duration), sort: (row) => row.p50_ns, number: true },
       { head: "p99", text: (row) => known(row.p99_ns, duration), sort: (row) => row.p99_ns, number: true },
       { head: "Longest", text: (row) => known(row.max_ns, duration), sort: (row) => row.max_ns, number: true },
-      { head: "Limit", text: (row) => limitText(row), sort: (row) => row.winnable_ns, number: true, says: "What limits the kernel, by hardware counters and the shape of its launches, and the most time that reaching the limit could save." },
-      { head: "Reads", text: (row) => known(row.bound_read_bytes, bytes), sort: (row) => row.bound_read_bytes, number: true, says: "Bytes of the buffer ranges bound for reading: an upper bound." },
-      { head: "Writes", text: (row) => known(row.bound_written_bytes, bytes), sort: (row) => row.bound_written_bytes, number: true, says: "Bytes of the buffer ranges bound for writing: an upper bound." },
+      { head: "Limit", text: (row) => limitText(row), sort: (row) => row.winnable_ns, number: true, tooltip: "What limits the kernel, by hardware counters and the shape of its launches, and the most time that reaching the limit could save." },
+      { head: "Reads", text: (row) => known(row.bound_read_bytes, bytes), sort: (row) => row.bound_read_bytes, number: true, tooltip: "Bytes of the buffer ranges bound for reading: an upper bound." },
+      { head: "Writes", text: (row) => known(row.bound_written_bytes, bytes), sort: (row) => row.bound_written_bytes, number: true, tooltip: "Bytes of the buffer ranges bound for writing: an upper bound." },
     ],
   });
 }
@@ -63,10 +63,10 @@ export function tooltip(row: KernelRow): string {
 
 /** Describes the shape of a kernel's launches. */
 function shapeText({ mean_multiprocessors, multiprocessors, waves, occupancy, occupancy_limited_by }: LaunchShape): string {
-  const said = [`workgroups for ${mean_multiprocessors.toFixed(0)} of ${multiprocessors} multiprocessors`];
-  if (waves !== null) said.push(`${waves.toFixed(1)} waves`);
-  if (occupancy !== null) said.push(`occupancy at most ${share(occupancy)}${occupancy_limited_by ? ` (${occupancy_limited_by})` : ""}`);
-  return said.join(", ");
+  const facts = [`workgroups for ${mean_multiprocessors.toFixed(0)} of ${multiprocessors} multiprocessors`];
+  if (waves !== null) facts.push(`${waves.toFixed(1)} waves`);
+  if (occupancy !== null) facts.push(`occupancy at most ${share(occupancy)}${occupancy_limited_by ? ` (${occupancy_limited_by})` : ""}`);
+  return facts.join(", ");
 }
 
 export function namedKernels(findings: Findings): NamedKernel[] | null {
@@ -86,10 +86,10 @@ export function labelTable(pick: (row: LabelRow) => void): Table<LabelRow & { or
     pick,
     columns: [
       { head: "Label", text: indented, sort: (row) => row.order, wide: true },
-      { head: "Set", text: (row) => known(row.instances, count), sort: (row) => row.instances, number: true, says: "How often it was set." },
-      { head: "Dispatches", text: (row) => count(row.inclusive.dispatch_count), sort: (row) => row.inclusive.dispatch_count, number: true, says: "With those of the labels inside." },
+      { head: "Set", text: (row) => known(row.instances, count), sort: (row) => row.instances, number: true, tooltip: "How often it was set." },
+      { head: "Dispatches", text: (row) => count(row.inclusive.dispatch_count), sort: (row) => row.inclusive.dispatch_count, number: true, tooltip: "With those of the labels inside." },
       { head: "Transfers", text: (row) => count(row.inclusive.transfer_count), sort: (row) => row.inclusive.transfer_count, number: true },
-      { head: "Busy", text: (row) => known(row.inclusive.busy_ns, duration), sort: (row) => row.inclusive.busy_ns, number: true, says: "Time in which work of it ran." },
+      { head: "Busy", text: (row) => known(row.inclusive.busy_ns, duration), sort: (row) => row.inclusive.busy_ns, number: true, tooltip: "Time in which work of it ran." },
     ],
   });
 }

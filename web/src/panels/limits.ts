@@ -39,7 +39,7 @@ export function points(kernels: readonly NamedKernel[]): Point[] {
 
 export class LimitsPanel {
   readonly element = h("div", { class: "panel limits-panel" });
-  private readonly said = h("div", { class: "limits-said" });
+  private readonly sentences = h("div", { class: "limits-sentences" });
   private readonly picture = h("figure", { class: "roofline" });
   private readonly table: Table<NamedKernel>;
 
@@ -57,26 +57,26 @@ export class LimitsPanel {
       columns: [
         { head: "Kernel", text: (row) => h("span", { class: "cause", title: row.full_name ?? row.name }, swatch(appearance.nameColour(trace, row.key, "kernel")), h("span", { class: "whole" }, row.name)), sort: (row) => row.name, wide: true, whole: true },
         { head: "Limit", text: (row) => h("span", { class: "words", title: row.limit === null ? row.counters?.unknown_because : null }, row.limit === null ? limitText(row) : limitName(row)), sort: (row) => row.limit },
-        { head: "Could save", text: (row) => known(row.winnable_ns, (ns) => `≤ ${duration(ns)}`), sort: (row) => row.winnable_ns, number: true, says: "The most time that reaching the limit with the same work could save." },
-        { head: "Reached", text: (row) => reached(row.reached, row.reached_error), sort: (row) => row.reached, number: true, says: "The achieved share of the limit. ± is the standard error, plus the part that samples do not cover." },
-        { head: "DRAM", text: (row) => shareOf(row.counters, "dram"), sort: (row) => unitShare(row.counters, "dram"), number: true, spare: true, says: "The share of the memory's bandwidth." },
-        { head: "Pipe", text: (row) => pipeText(row.counters), sort: (row) => pipe(row.counters)?.share ?? null, number: true, spare: true, says: "The pipe that worked most, and for which share of the time." },
-        { head: "Covered", text: (row) => known(row.counters?.covered_share ?? null, share), sort: (row) => row.counters?.covered_share ?? null, number: true, spare: true, says: "The share of the kernel's time that is covered by samples within its dispatches." },
+        { head: "Could save", text: (row) => known(row.winnable_ns, (ns) => `≤ ${duration(ns)}`), sort: (row) => row.winnable_ns, number: true, tooltip: "The most time that reaching the limit with the same work could save." },
+        { head: "Reached", text: (row) => reached(row.reached, row.reached_error), sort: (row) => row.reached, number: true, tooltip: "The achieved share of the limit. ± is the standard error, plus the part that samples do not cover." },
+        { head: "DRAM", text: (row) => shareOf(row.counters, "dram"), sort: (row) => unitShare(row.counters, "dram"), number: true, spare: true, tooltip: "The share of the memory's bandwidth." },
+        { head: "Pipe", text: (row) => pipeText(row.counters), sort: (row) => pipe(row.counters)?.share ?? null, number: true, spare: true, tooltip: "The pipe that worked most, and for which share of the time." },
+        { head: "Covered", text: (row) => known(row.counters?.covered_share ?? null, share), sort: (row) => row.counters?.covered_share ?? null, number: true, spare: true, tooltip: "The share of the kernel's time that is covered by samples within its dispatches." },
       ],
     });
-    this.element.append(h("div", { class: "limits-split" }, h("div", { class: "limits-side" }, this.picture, this.said), this.table.element));
+    this.element.append(h("div", { class: "limits-split" }, h("div", { class: "limits-side" }, this.picture, this.sentences), this.table.element));
   }
 
   /** Shows limits; `rows` are of the whole trace or of the selected range, and `aside` says so where one could be taken for the other. */
-  show(findings: FindingsSoFar, coming: string, rows: Loadable<NamedKernel[]>, none: string | null = null, aside: string | null = null): void {
-    this.table.take(rows.state === "there" ? { state: "there", value: rows.value.filter(({ total_ns }) => total_ns !== null) } : rows, none);
-    const limits = part(findings, coming, (found) => found.kernel_limits ?? { sentences: [] });
-    if (rows.state !== "there" || limits.state !== "there") return fill(this.picture);
+  show(findings: FindingsSoFar, loadingMessage: string, rows: Loadable<NamedKernel[]>, none: string | null = null, aside: string | null = null): void {
+    this.table.take(rows.state === "loaded" ? { state: "loaded", value: rows.value.filter(({ total_ns }) => total_ns !== null) } : rows, none);
+    const limits = part(findings, loadingMessage, (found) => found.kernel_limits ?? { sentences: [] });
+    if (rows.state !== "loaded" || limits.state !== "loaded") return fill(this.picture);
     const all = points(rows.value);
     this.picture.hidden = all.length === 0;
     fill(this.picture, all.length > 0 ? this.roofline(all) : null, h("figcaption", { class: "note" }, CAPTION));
     const sentences = limits.value.sentences.length > 0 ? limits.value.sentences : [NO_COUNTERS];
-    fill(this.said, aside === null ? null : h("p", { class: "of-all" }, aside), sentences.map((sentence) => h("p", { class: "note" }, sentence)));
+    fill(this.sentences, aside === null ? null : h("p", { class: "of-all" }, aside), sentences.map((sentence) => h("p", { class: "note" }, sentence)));
   }
 
   private roofline(all: Point[]): SVGElement {
@@ -97,14 +97,14 @@ export class LimitsPanel {
       const { kernel, memory, compute } = point;
       const radius = 4 + 10 * Math.sqrt((kernel.busy_ns ?? 0) / longest);
       const scale = most / Math.max(memory, compute, 1e-9);
-      const said = pointText(point);
+      const text = pointText(point);
       const mark = svg(
         "g",
-        { class: "kernel-mark", role: "button", tabindex: 0, "aria-label": said, "data-kernel": kernel.name, onclick: () => this.pick(kernel), onkeydown: (event: KeyboardEvent) => (event.key === "Enter" || event.key === " ") && this.pick(kernel) },
+        { class: "kernel-mark", role: "button", tabindex: 0, "aria-label": text, "data-kernel": kernel.name, onclick: () => this.pick(kernel), onkeydown: (event: KeyboardEvent) => (event.key === "Enter" || event.key === " ") && this.pick(kernel) },
         // A kernel that does the same work faster moves along this line to the first limit.
         svg("line", { class: "way", x1: x(memory), y1: y(compute), x2: x(Math.min(1, memory * scale)), y2: y(Math.min(1, compute * scale)) }),
         svg("circle", { cx: x(memory), cy: y(compute), r: radius, fill: this.appearance.nameColour(this.trace, kernel.key, "kernel") }),
-        svg("title", {}, said),
+        svg("title", {}, text),
       );
       return mark;
     });
@@ -177,7 +177,7 @@ function pipeText(counters: KernelCounters | null): string {
 /** Describes the values of the columns that narrow panels leave out: `DRAM 80.0 %, FMA 10.0 %, 100 % covered`. */
 export function spareText(counters: KernelCounters): string {
   const busiest = pipe(counters);
-  return [unitShare(counters, "dram") === null ? null : `DRAM ${shareOf(counters, "dram")}`, busiest && pipeText(counters), `${share(counters.covered_share)} covered`].filter((said) => said !== null).join(", ");
+  return [unitShare(counters, "dram") === null ? null : `DRAM ${shareOf(counters, "dram")}`, busiest && pipeText(counters), `${share(counters.covered_share)} covered`].filter((text) => text !== null).join(", ");
 }
 
 function samplesText(launch: readonly LaunchCounter[]): string {

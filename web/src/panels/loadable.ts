@@ -4,16 +4,16 @@ import type { Findings } from "../data/findings.ts";
 import { unreadSentences } from "../data/losses.ts";
 import { isMissing, type Missing } from "../data/missing.ts";
 
-export type Loadable<T> = { state: "coming" | "missing"; says: string } | { state: "there"; value: T };
+export type Loadable<T> = { state: "loading" | "missing"; message: string } | { state: "loaded"; value: T };
 
 /** The findings, why there are none, or `null` while the analyses run. */
 export type FindingsSoFar = Findings | Missing | null;
 
-/** Returns a part of the findings, `coming` until they are there, or what could not be read where a part depends on that. */
-export function part<T>(findings: FindingsSoFar, coming: string, pick: (findings: Findings) => T | null): Loadable<T> {
-  if (findings === null) return { state: "coming", says: coming };
-  if (isMissing(findings)) return { state: "missing", says: findings.missing };
+/** Returns a part of the findings, with the message `loadingMessage` until they are loaded, or what could not be read where a part depends on that. */
+export function part<T>(findings: FindingsSoFar, loadingMessage: string, pick: (findings: Findings) => T | null): Loadable<T> {
+  if (findings === null) return { state: "loading", message: loadingMessage };
+  if (isMissing(findings)) return { state: "missing", message: findings.missing };
   const value = pick(findings);
-  if (value === null) return { state: "missing", says: ["Unknown.", ...unreadSentences(findings.unread)].join(" ") };
-  return { state: "there", value };
+  if (value === null) return { state: "missing", message: ["Unknown.", ...unreadSentences(findings.unread)].join(" ") };
+  return { state: "loaded", value };
 }

@@ -50,10 +50,10 @@ export interface PanelsCallbacks {
   goToAnswer: (place: SqlPlace) => void;
   compare: CompareCallbacks;
   /** Returns the message that is shown until the findings are there. */
-  coming: () => string;
+  loadingMessage: () => string;
   /** Called when the part of the address about the panels has changed. */
   changed: () => void;
-  say: (problem: string) => void;
+  showMessage: (problem: string) => void;
 }
 
 export class Panels {
@@ -97,7 +97,7 @@ export class Panels {
     });
     this.sql = new SqlPanel(traces, source, callbacks.goToAnswer, callbacks.changed, keeps);
     this.kept = new NotesStore(trace.number, source);
-    this.notesOf = this.edition;
+    this.notesOf = this.notesKey;
     this.noted = this.notes();
     this.tabs = new Tabs(
       [
@@ -117,12 +117,12 @@ export class Panels {
       callbacks.changed,
       narrowed.element,
     );
-    this.tables = new Tables(view, appearance, { gaps: this.gaps, kernels: this.kernels, limits, labels, narrowed, rangeAnalysis, search }, callbacks.coming);
+    this.tables = new Tables(view, appearance, { gaps: this.gaps, kernels: this.kernels, limits, labels, narrowed, rangeAnalysis, search }, callbacks.loadingMessage);
     view.onChange((change) => change === "selection" && this.graph.forget());
   }
 
   /** The edition and liveness of the trace, which decide whether notes can be written. */
-  private get edition(): string {
+  private get notesKey(): string {
     const { edition, live } = this.trace.overview;
     return `${edition}.${live}`;
   }
@@ -133,7 +133,7 @@ export class Panels {
     notes.onChange(() => {
       view.notes = notes.all;
       view.changed("notes");
-      if (notes.problem) this.callbacks.say(notes.problem);
+      if (notes.problem) this.callbacks.showMessage(notes.problem);
     });
     void notes.load();
     return new NotesPanel(view, notes, (note) => goToNote(view, note));
@@ -181,8 +181,8 @@ export class Panels {
   grown(): void {
     this.graph.grown();
     this.dependencies.grown();
-    if (this.notesOf === this.edition) return;
-    this.notesOf = this.edition;
+    if (this.notesOf === this.notesKey) return;
+    this.notesOf = this.notesKey;
     void this.kept.load();
   }
 

@@ -37,7 +37,7 @@ export class SelectionPanel {
     cancelAnimationFrame(this.calculating);
     if (!selection) return;
     // While the range is dragged, one update per frame is enough.
-    this.calculating = requestAnimationFrame(() => this.calculate(trace, selection, this.rangeAnalysis.found));
+    this.calculating = requestAnimationFrame(() => this.calculate(trace, selection, this.rangeAnalysis.findings));
   }
 
   private calculate(trace: Trace, range: Range, found: RangeFindings | Missing | null): void {

@@ -43,12 +43,12 @@ export class SqlPanel {
   });
   private readonly runs = h("button", { type: "button", class: "primary", title: "Ctrl + Enter", onclick: () => void this.run() }, "Run");
   private readonly stops = h("button", { type: "button", hidden: true, title: "Escape", onclick: () => this.stop("The query was stopped.") }, "Stop");
-  private readonly said = h("p", { class: "sql-said", role: "status" });
+  private readonly status = h("p", { class: "sql-status", role: "status" });
   private readonly warned = h("div", { class: "sql-warned", role: "alert", hidden: true });
   private readonly copies = h("span", { class: "sql-copies", hidden: true });
   private readonly result = h("div", { class: "sql-result" });
   private readonly history: QueryHistory;
-  private readonly asked = new LatestRequest();
+  private readonly requests = new LatestRequest();
   private running: AbortController | null = null;
   private catalogue: Catalogue | null = null;
   private opened = false;
@@ -75,7 +75,7 @@ export class SqlPanel {
         "div",
         { class: "split" },
         h("nav", { class: "sql-list", "aria-label": "Queries and tables", tabindex: "0" }, this.saved, this.earlier, this.tables),
-        h("div", { class: "sql-asked" }, this.editor, h("div", { class: "panel-head" }, this.runs, this.stops, this.said, this.copies), this.warned, this.result),
+        h("div", { class: "sql-asked" }, this.editor, h("div", { class: "panel-head" }, this.runs, this.stops, this.status, this.copies), this.warned, this.result),
       ),
     );
   }
@@ -133,8 +133,8 @@ export class SqlPanel {
     );
   }
 
-  private query(name: string, says: string, sql: string): HTMLElement {
-    return h("li", {}, h("button", { type: "button", class: "query", title: sql, onclick: () => this.choose(sql) }, h("b", {}, name), says ? h("span", { class: "note" }, says) : null));
+  private query(name: string, meaning: string, sql: string): HTMLElement {
+    return h("li", {}, h("button", { type: "button", class: "query", title: sql, onclick: () => this.choose(sql) }, h("b", {}, name), meaning ? h("span", { class: "note" }, meaning) : null));
   }
 
   private fillCatalogue({ saved, tables }: Catalogue): void {
@@ -179,11 +179,11 @@ export class SqlPanel {
   }
 
   /** Stops the running query; the server kills a query that nobody waits for. */
-  private stop(says: string): void {
-    this.asked.begin();
+  private stop(text: string): void {
+    this.requests.begin();
     this.running?.abort();
     this.busy(null);
-    this.say(says);
+    this.showStatus(text);
   }
 
   private busy(running: AbortController | null): void {
@@ -192,19 +192,19 @@ export class SqlPanel {
     this.element.dataset.running = String(running !== null);
   }
 
-  private say(text: string, problem = false): void {
-    this.said.classList.toggle("problem", problem);
-    this.said.textContent = text;
+  private showStatus(text: string, problem = false): void {
+    this.status.classList.toggle("problem", problem);
+    this.status.textContent = text;
   }
 
   private async run(): Promise<void> {
     const { sql } = this;
-    if (sql === "") return this.say("Write a query, or choose one.");
+    if (sql === "") return this.showStatus("Write a query, or choose one.");
     this.due = false;
     this.stop("");
-    const isLatest = this.asked.begin();
+    const isLatest = this.requests.begin();
     this.busy(new AbortController());
-    this.say("Running…");
+    this.showStatus("Running…");
     this.warned.hidden = true;
     this.history.add(sql);
     this.fillEarlier();
@@ -220,7 +220,7 @@ export class SqlPanel {
       this.copies.hidden = true;
       fill(this.result);
       this.element.dataset.rows = "";
-      this.say(errorMessage(error), true);
+      this.showStatus(errorMessage(error), true);
     }
   }
 
@@ -237,7 +237,7 @@ export class SqlPanel {
       columns: answer.columns.map((column, at) => this.column(column.name, at, read[at], at === leads, clockOf)),
     });
     table.show(rows);
-    this.say(`${more ? "the first " : ""}${plural(rows.length, "row", "rows")}${more ? ", there are more" : ""}, ${(took_ms / 1000).toFixed(2)} s`);
+    this.showStatus(`${more ? "the first " : ""}${plural(rows.length, "row", "rows")}${more ? ", there are more" : ""}, ${(took_ms / 1000).toFixed(2)} s`);
     this.element.dataset.rows = String(rows.length);
     this.warned.hidden = missing.length === 0;
     fill(this.warned, missing.map((text) => h("p", {}, text)));
@@ -249,7 +249,7 @@ export class SqlPanel {
   private column(name: string, at: number, reading: Reading, leads: boolean, clockOf: (row: Cell[]) => TraceClock | null): Column<Cell[]> {
     return {
       head: name,
-      ...(reading === "moment" || reading === "from-start" ? { says: "From the start of the trace, as everywhere on the page." } : {}),
+      ...(reading === "moment" || reading === "from-start" ? { tooltip: "From the start of the trace, as everywhere on the page." } : {}),
       text: (row) => {
         const cell = row[at];
         if (cell === null) return h("span", { class: "null" }, "NULL");
@@ -270,7 +270,7 @@ export class SqlPanel {
         onclick: () =>
           void navigator.clipboard.writeText(text()).then(
             () => (button.textContent = "Copied"),
-            () => this.say("The browser does not allow copying.", true),
+            () => this.showStatus("The browser does not allow copying.", true),
           ),
         onblur: () => (button.textContent = name),
       },
@@ -288,10 +288,10 @@ export class SqlPanel {
 
   private pick(answer: SqlAnswer, read: readonly Reading[], row: Cell[], sql: string): void {
     const trace = this.traceOf(answer, row);
-    if (!trace) return this.say(UNKNOWN_TRACE, true);
+    if (!trace) return this.showStatus(UNKNOWN_TRACE, true);
     const { origin_ns } = trace.overview;
     const place = placeOf(answer, read, row, origin_ns);
-    if (!place) return this.say("This row has no time.", true);
+    if (!place) return this.showStatus("This row has no time.", true);
     const table = tableOf(sql, this.catalogue?.tables.map(({ name }) => name) ?? []);
     this.go({ trace, ...place, row: table === null ? null : { table, values: identifyingValues(answer, row, origin_ns) } });
   }

@@ -6,7 +6,7 @@ import type { Loadable } from "./loadable.ts";
 export interface Column<Row> {
   head: string;
   /** A description, shown as the heading's tooltip. */
-  says?: string;
+  tooltip?: string;
   text: (row: Row) => string | Node;
   /** Returns the value to sort by; a column without this function cannot be sorted. `null` is unknown and comes last. */
   sort?: (row: Row) => number | string | null;
@@ -45,22 +45,22 @@ export class Table<Row> {
   private readonly heads: HTMLElement[];
   private readonly none: HTMLElement;
   private readonly table: HTMLTableElement;
-  private emptiness: string;
+  private emptyText: string;
 
   constructor(private readonly options: TableOptions<Row>) {
     this.sorted = options.sorted;
     this.heads = options.columns.map((column, number) =>
       h(
         "th",
-        { scope: "col", class: classes(column), title: column.says, "aria-sort": "none" },
+        { scope: "col", class: classes(column), title: column.tooltip, "aria-sort": "none" },
         column.sort ? h("button", { type: "button", onclick: () => this.sortBy(number) }, column.head) : column.head,
       ),
     );
-    this.emptiness = options.empty;
+    this.emptyText = options.empty;
     this.none = h("p", { class: "empty" });
     this.table = h("table", { "aria-label": options.name }, h("thead", {}, h("tr", {}, this.heads)), this.body);
     this.element = h("div", { class: "table", onscroll: () => this.more(), tabindex: "-1" }, this.table, this.none);
-    this.take({ state: "coming", says: "" });
+    this.take({ state: "loading", message: "" });
   }
 
   get all(): readonly Row[] {
@@ -69,16 +69,16 @@ export class Table<Row> {
 
   /** Sets the sentence in place of a table without rows. */
   set empty(sentence: string) {
-    this.emptiness = sentence;
+    this.emptyText = sentence;
   }
 
   /** Shows rows, or why there are none yet; `none` replaces the sentence for an empty table. */
   take(rows: Loadable<readonly Row[]>, none: string | null = null): void {
-    this.show(rows.state === "there" ? rows.value : []);
+    this.show(rows.state === "loaded" ? rows.value : []);
     if (none !== null) fill(this.none, none);
-    if (rows.state === "there") return;
+    if (rows.state === "loaded") return;
     this.none.className = rows.state === "missing" ? "problem" : "working";
-    fill(this.none, rows.says);
+    fill(this.none, rows.message);
   }
 
   /** Shows other rows; the scroll position stays, and the focus stays on its row. */
@@ -87,7 +87,7 @@ export class Table<Row> {
     const focused = this.focused();
     const { shown } = this;
     this.none.className = "empty";
-    fill(this.none, this.emptiness);
+    fill(this.none, this.emptyText);
     this.rows = [...rows];
     this.sort();
     while (this.shown < Math.min(shown, this.rows.length)) this.add();

@@ -61,11 +61,11 @@ export class Verdict {
   }
 
   /** Shows the verdict of the findings, or `coming` until there are any. */
-  show(findings: FindingsSoFar, overview: TraceOverview, coming: string): void {
+  show(findings: FindingsSoFar, overview: TraceOverview, loadingMessage: string): void {
     if (this.paired) return;
     if (!findings) {
       this.element.dataset.verdict = "";
-      return fill(this.element, h("p", { class: "working", role: "status" }, coming), this.facts(null, overview));
+      return fill(this.element, h("p", { class: "working", role: "status" }, loadingMessage), this.facts(null, overview));
     }
     if ("missing" in findings) {
       this.element.dataset.verdict = "missing";

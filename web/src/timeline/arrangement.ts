@@ -107,7 +107,7 @@ export class Arrangement {
       const [calls, ...more] = own.filter(({ kind }) => kind !== "samples");
       const call = calls?.overview.only_call;
       if (calls?.kind !== "calls" || !call || more.length > 0) continue;
-      const does = onlyDoes(call, this.trace.causes.call(call));
+      const does = soleActivity(call, this.trace.causes.call(call));
       alike.set(does, [...(alike.get(does) ?? []), own]);
     }
     return [...alike].flatMap(([what, threads]) => {
@@ -284,7 +284,7 @@ function set(all: Set<string>, id: string, has: boolean): void {
 }
 
 /** Describes what a thread does that makes only one kind of call. */
-function onlyDoes(call: string, facts: CallFacts | undefined): string {
+function soleActivity(call: string, facts: CallFacts | undefined): string {
   if (facts?.cause === "host-compile") return "compile";
   if (facts?.waits) return "wait for the GPU";
   return call === "submit" ? "submit" : `call ${call}`;

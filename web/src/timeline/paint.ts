@@ -71,7 +71,7 @@ export class TimelinePainter {
       context.fillRect(0, row.top, width, row.height);
     }
     this.grid(canvas, view, scale, scroll);
-    for (const row of rows) if (row.what === "track") this.beds(canvas, row);
+    for (const row of rows) if (row.what === "track") this.paintBackgrounds(canvas, row);
     this.tints(canvas, view, layout, scale);
     for (const row of rows) {
       if (row.what === "track") this.track(canvas, view, row, scale);
@@ -97,7 +97,7 @@ export class TimelinePainter {
     if (right < width) context.fillRect(right, scroll, width - right, height);
   }
 
-  private beds({ context, width }: Canvas, row: TrackRow): void {
+  private paintBackgrounds({ context, width }: Canvas, row: TrackRow): void {
     if (row.track.kind !== "work") return;
     context.fillStyle = this.appearance.colours.lane;
     for (let lane = 0; lane < row.lanes; lane += 1) context.fillRect(0, laneTop(row, lane) + 1, width, row.lane_px - 2);
@@ -269,10 +269,10 @@ export class TimelinePainter {
       if (value !== null) {
         const top = y(value);
         // Where a column has many values, the mean is drawn darker than the greatest value.
-        const crowd = next - from > 2;
-        context.globalAlpha = crowd ? 0.16 : 0.35;
+        const crowded = next - from > 2;
+        context.globalAlpha = crowded ? 0.16 : 0.35;
         context.fillRect(x, Math.min(top, y(0)), 1, Math.abs(y(0) - top));
-        if (crowd) {
+        if (crowded) {
           const mean = y(counter.meanOf(from, next));
           context.globalAlpha = 0.5;
           context.fillRect(x, Math.min(mean, y(0)), 1, Math.abs(y(0) - mean));

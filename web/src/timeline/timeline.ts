@@ -39,9 +39,9 @@ export class Timeline {
   private readonly tooltip: Tooltip;
   /** The line at the pointer, with the time there. */
   private readonly cursor = h("div", { class: "cursor", hidden: true, "aria-hidden": "true" });
-  private pointed: number | null = null;
+  private pointed_ns: number | null = null;
   /** The place where the pointer rests on the tracks; the event under it changes with the visible range. */
-  private rests: { x: number; y: number } | null = null;
+  private pointer: { x: number; y: number } | null = null;
   private readonly corner = h("div", { class: "ruler-corner" });
   private readonly nothing = h("p", { class: "nothing", hidden: true });
   readonly arrangement: Arrangement;
@@ -87,7 +87,7 @@ export class Timeline {
       this.tooltip.element,
       this.headers.menu.element,
       this.chooser?.element ?? "",
-      this.headers.said,
+      this.headers.status,
     );
     this.name(view.trace.overview.name);
     this.arrangement.onChange(() => this.renew());
@@ -127,8 +127,8 @@ export class Timeline {
   }
 
   /** Shows in the corner whose tracks these are, beside the controls. */
-  name(...said: (string | Node)[]): void {
-    fill(this.corner, this.chooser ? [h("span", { class: "clip corner-name" }, ...said), this.chooser.tools] : said);
+  name(...content: (string | Node)[]): void {
+    fill(this.corner, this.chooser ? [h("span", { class: "clip corner-name" }, ...content), this.chooser.tools] : content);
     this.corner.classList.toggle("choosing", this.chooser !== null);
   }
 
@@ -172,9 +172,9 @@ export class Timeline {
     this.ruler.style.width = `${width}px`;
     paintRuler(this.fitted(this.ruler, width, RULER_PX), this.view, width, this.appearance.colours);
     // The range may have moved under a pointer that rests.
-    this.pointAt(this.pointed, this.rests?.y ?? null);
-    if (this.rests) {
-      const under = this.eventAt(this.rests.x, this.rests.y);
+    this.pointAt(this.pointed_ns, this.pointer?.y ?? null);
+    if (this.pointer) {
+      const under = this.eventAt(this.pointer.x, this.pointer.y);
       this.view.hover(under);
       this.showCounter(under);
     }
@@ -290,8 +290,8 @@ export class Timeline {
 
   /** Moves the line to the pointer, or hides it for `null`. `y` is absent where the pointer is not on the tracks. */
   pointAt(x: number | null, y: number | null = null): void {
-    this.pointed = x;
-    this.rests = x === null || y === null ? null : { x, y };
+    this.pointed_ns = x;
+    this.pointer = x === null || y === null ? null : { x, y };
     this.cursor.hidden = x === null;
     if (x === null) return;
     this.cursor.style.left = `${this.canvas.offsetLeft + x}px`;
@@ -308,10 +308,10 @@ export class Timeline {
 
   /** Shows the value of the counter under the pointer, where there is no event. */
   private showCounter(event: EventPlace | null): void {
-    const hit = event || !this.rests ? null : rowAt(this.rows, this.contentY(this.rests.y));
+    const hit = event || !this.pointer ? null : rowAt(this.rows, this.contentY(this.pointer.y));
     const track = hit?.row.what === "track" && hit.row.track.isCounter ? hit.row.track : null;
-    if (track?.counter && this.rests) {
-      const x = Math.floor(this.rests.x);
+    if (track?.counter && this.pointer) {
+      const x = Math.floor(this.pointer.x);
       this.tooltip.showCounter(this.view, track, { from_ns: this.scale.ns(x), to_ns: this.scale.ns(x + 1) });
     } else if (!event) this.tooltip.hide();
   }

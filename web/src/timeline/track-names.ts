@@ -3,7 +3,7 @@
 import type { TrackOverview } from "../data/overview.ts";
 import type { Track } from "../data/trace.ts";
 
-const WHAT: Record<TrackOverview["kind"], string> = {
+const KIND_NAMES: Record<TrackOverview["kind"], string> = {
   work: "",
   "command-buffers": "command buffers",
   labels: "labels in the work",
@@ -26,7 +26,7 @@ export interface TrackNames {
 
 export function trackNames({ kind, overview }: Track): TrackNames {
   const { counter } = overview;
-  const what = counter?.name ?? WHAT[kind] ?? kind;
+  const what = counter?.name ?? KIND_NAMES[kind] ?? kind;
   const measured = counter ? `${counter.unit}, ${counter.source}` : "";
   const named = kind === "work" || kind === "calls" || kind === "thread-labels";
   const [name, note] = named ? [overview.name, what] : [what, measured];
