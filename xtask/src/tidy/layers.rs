@@ -39,7 +39,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-vulkan-layer",
         ],
     ),
-    ("gapscope-cupti", &[]),
+    ("gapscope-cupti", &["gapscope-model"]),
     ("gapscope-cuda", &["gapscope-cupti", "gapscope-spool"]),
     ("gapscope-metal", &["gapscope-import", "gapscope-trace"]),
     (
