@@ -1,8 +1,8 @@
-//! Names of the system calls that threads wait in. Others keep their number.
+//! Names the system calls that threads wait in; others keep their number.
 
 use std::borrow::Cow;
 
-/// The name of a system call of this processor.
+/// Returns the name of a system call of this architecture.
 pub fn name(number: i64) -> Cow<'static, str> {
     macro_rules! named {
         ($($constant:ident $name:literal,)*) => {

@@ -1,129 +1,131 @@
-//! The samples of one thread.
+//! Takes the samples of one thread and joins Python and native frames.
 
-use super::{Common, Interpreter, MOST_FAILED, Outcome, Process, is_refused};
-use crate::heard::Heard;
-use crate::procfs::{Call, Doing, Doings, now_ns};
+use super::{
+    Interpreter, MAX_IMPLAUSIBLE_SAMPLES, Process, SampleOutcome, SamplerState, is_refused,
+};
+use crate::messages::Update;
+use crate::perf_ring::{PerfRecord, Registers, Ring, why_refused};
+use crate::procfs::{Activity, ActivityFile, SystemCall, now_ns};
 use crate::python::NoStack;
-use crate::running::{Moment, Registers, Ring, why_refused};
 use gapscope_model::ThreadState;
 
-/// The kernel records no more threads of a process: each takes 0.5 MiB of memory that cannot be paged out.
-const MOST_RECORDED: usize = 16;
-/// A moment that the kernel recorded is of a sample that is not further away.
-const NEAR_NS: i64 = 2_000_000;
+/// The most threads of a process that the kernel records: each takes 0.5 MiB of locked memory.
+const MAX_RECORDED_THREADS: usize = 16;
+/// A kernel record belongs to a sample that is at most this far away.
+const MAX_RECORD_DISTANCE_NS: i64 = 2_000_000;
 
-/// Whose samples are wanted.
+/// Why a thread is sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
-    /// It is followed.
-    Always,
-    /// It had the lock of the interpreter at this time.
-    Held(i64),
+pub enum Reason {
+    /// The owner follows it.
+    Followed,
+    /// It held the interpreter's lock at this time.
+    HeldLock(i64),
 }
 
-/// A thread that samples are taken of.
+/// A thread that is sampled.
 pub struct Thread {
-    /// As it calls itself.
-    pub name: u32,
-    doings: Doings,
-    pub wanted: Wanted,
-    /// How it was blocked at the last sample, and with which stack.
-    last: Option<Blocked>,
-    recording: Recording,
-    /// The last sample, where the thread ran: its native frames are known only at the next one.
-    pending: Option<Running>,
+    /// The thread's number in its own PID namespace.
+    pub inner: u32,
+    activity: ActivityFile,
+    pub reason: Reason,
+    /// The blocking call of the last sample, and its stack.
+    last: Option<BlockedCall>,
+    recording: RingState,
+    /// The last sample, if the thread was running: its native frames are known only at the next one.
+    pending: Option<PendingSample>,
 }
 
-struct Blocked {
-    call: Call,
+struct BlockedCall {
+    call: SystemCall,
     python: Vec<u64>,
     stack: Option<u32>,
 }
 
 /// Whether the kernel records where the thread runs.
-enum Recording {
+enum RingState {
     Untried,
     Open(Ring),
     Refused,
 }
 
-struct Running {
+struct PendingSample {
     time_ns: i64,
     period_ns: i64,
     python: Vec<u64>,
-    nearest: Option<Near>,
+    nearest: Option<NearRecord>,
 }
 
-/// A moment, and how far it is from a sample.
-pub struct Near {
+/// A kernel record and its distance from a sample.
+pub struct NearRecord {
     distance_ns: i64,
-    moment: Moment,
+    moment: PerfRecord,
 }
 
 impl Thread {
-    pub fn new(name: u32, doings: Doings, wanted: Wanted) -> Thread {
+    pub fn new(inner: u32, activity: ActivityFile, reason: Reason) -> Thread {
         Thread {
-            name,
-            doings,
-            wanted,
+            inner,
+            activity,
+            reason,
             last: None,
-            recording: Recording::Untried,
+            recording: RingState::Untried,
             pending: None,
         }
     }
 
-    /// It runs another program.
+    /// Forgets the last sample because the process runs another program.
     pub fn forget(&mut self) {
         self.last = None;
     }
 
-    /// The kernel need not record it for now.
+    /// Ends the kernel's recording for now.
     pub fn rest(&mut self) {
-        if matches!(self.recording, Recording::Open(_)) {
-            self.recording = Recording::Untried;
+        if matches!(self.recording, RingState::Open(_)) {
+            self.recording = RingState::Untried;
         }
     }
 }
 
 impl Process {
-    /// A sample of a thread, and who has the lock that it waits for.
+    /// Takes a sample of a thread. Returns also the thread that holds the lock for which it waits.
     pub fn sample_thread(
         &mut self,
         index: usize,
         period_ns: i64,
-        common: &mut Common,
-    ) -> (Outcome, Option<u32>) {
+        state: &mut SamplerState,
+    ) -> (SampleOutcome, Option<u32>) {
         let thread = &self.threads[index];
-        let name = thread.name;
-        let doing = match thread.doings.read() {
+        let inner = thread.inner;
+        let doing = match thread.activity.read() {
             Ok(doing) => doing,
-            Err(error) if is_refused(&error) => return (Outcome::Refused, None),
-            Err(_) => return (Outcome::Ended, None),
+            Err(error) if is_refused(&error) => return (SampleOutcome::Refused, None),
+            Err(_) => return (SampleOutcome::Ended, None),
         };
         let time_ns = now_ns();
-        self.attach(time_ns, common);
+        self.attach(time_ns, state);
         let mut python = std::mem::take(&mut self.python);
         python.clear();
         let read = match &mut self.interpreter {
-            Interpreter::Found { reader, .. } => reader.stack(name, time_ns, &mut python),
+            Interpreter::Found { reader, .. } => reader.stack(inner, time_ns, &mut python),
             _ => Err(NoStack::NotPython),
         };
         let times = (time_ns, period_ns);
-        let outcome = match self.judge(read, doing, common) {
+        let outcome = match self.outcome_without_stack(read, doing, state) {
             Some(outcome) => (outcome, None),
-            None => self.say(index, times, doing, &python, common),
+            None => self.send(index, times, doing, &python, state),
         };
         self.python = python;
         outcome
     }
 
-    /// What comes of a sample without a stack that could be believed.
-    fn judge(
+    /// Returns the outcome of a sample whose stack could not be believed; `None` where there is a stack, or no Python.
+    fn outcome_without_stack(
         &mut self,
         read: Result<(), NoStack>,
-        doing: Doing,
-        common: &mut Common,
-    ) -> Option<Outcome> {
+        doing: Activity,
+        state: &mut SamplerState,
+    ) -> Option<SampleOutcome> {
         let reason = match read {
             Ok(()) => {
                 self.failed = 0;
@@ -131,75 +133,75 @@ impl Process {
             }
             Err(NoStack::NotPython) => return None,
             Err(NoStack::Memory(error)) if error.raw_os_error() != Some(libc::EFAULT) => {
-                // It ends, runs another program, or may not be looked into any more.
+                // The process ends, runs another program, or may no longer be read.
                 return Some(match is_refused(&error) {
-                    true => Outcome::Refused,
-                    false => Outcome::Ended,
+                    true => SampleOutcome::Refused,
+                    false => SampleOutcome::Ended,
                 });
             }
             Err(NoStack::Changing) => "the Python stack changed each time that it was read",
             Err(_) => "the Python stack made no sense each time that it was read",
         };
-        common.drop_sample(self.pid, reason);
+        state.drop_sample(self.pid, reason);
         self.failed += 1;
-        if self.failed >= MOST_FAILED {
-            self.start_over(common);
+        if self.failed >= MAX_IMPLAUSIBLE_SAMPLES {
+            self.start_over(state);
         }
-        let is_blocked = doing != Doing::Running;
-        Some(Outcome::Taken { is_blocked })
+        let is_blocked = doing != Activity::Running;
+        Some(SampleOutcome::Taken { is_blocked })
     }
 
-    fn say(
+    fn send(
         &mut self,
         index: usize,
         (time_ns, period_ns): (i64, i64),
-        doing: Doing,
+        doing: Activity,
         python: &[u64],
-        common: &mut Common,
-    ) -> (Outcome, Option<u32>) {
-        let is_blocked = doing != Doing::Running;
-        let taken = Outcome::Taken { is_blocked };
-        let nearest = self.settle(index, Some((time_ns, python)), common);
+        state: &mut SamplerState,
+    ) -> (SampleOutcome, Option<u32>) {
+        let is_blocked = doing != Activity::Running;
+        let taken = SampleOutcome::Taken { is_blocked };
+        let nearest = self.send_pending(index, Some((time_ns, python)), state);
         let (call, stack) = match doing {
-            Doing::Blocked(Some(call)) => {
+            Activity::Blocked(Some(call)) => {
                 let stack = match self.is_worker {
-                    true => Some(self.number(python, &[], common)),
-                    false => self.blocked_stack(index, call, python, time_ns, common),
+                    true => Some(self.number(python, &[], state)),
+                    false => self.blocked_stack(index, call, python, time_ns, state),
                 };
                 (Some(call), stack)
             }
-            Doing::Blocked(None) => (None, Some(self.number(python, &[], common))),
-            Doing::Running => (None, None),
+            Activity::Blocked(None) => (None, Some(self.number(python, &[], state))),
+            Activity::Running => (None, None),
         };
-        // It runs, or did so when its stack was read.
+        // The thread runs, or did so while its stack was read.
         let Some(stack) = stack else {
-            self.record(index, common);
+            self.record(index, state);
             let thread = &mut self.threads[index];
             thread.last = None;
-            thread.pending = Some(Running {
+            thread.pending = Some(PendingSample {
                 time_ns,
                 period_ns,
                 python: python.to_vec(),
                 nearest,
             });
-            if !matches!(thread.recording, Recording::Open(_)) {
-                // There is nothing to wait for.
-                self.settle(index, None, common);
+            if !matches!(thread.recording, RingState::Open(_)) {
+                // No kernel record will come.
+                self.send_pending(index, None, state);
             }
             return (taken, None);
         };
-        let name = self.threads[index].name;
+        let inner = self.threads[index].inner;
         let gil_holder = match (&self.interpreter, call) {
             (Interpreter::Found { reader, .. }, Some(call)) if call.number == libc::SYS_futex => {
-                reader.lock_holder(name, call.argument)
+                reader.lock_holder(inner, call.argument)
             }
             _ => None,
         };
-        let system_call = call.map(|call| common.call(call.number));
-        common.heard.push(Heard::Sample {
+        let system_call = call.map(|call| state.call(call.number));
+        state.updates.push(Update::Sample {
             time_ns,
             pid: self.pid,
-            thread: name,
+            thread: inner,
             stack,
             state: ThreadState::Blocked,
             period_ns,
@@ -209,15 +211,16 @@ impl Process {
         (taken, gil_holder)
     }
 
-    /// Says the sample that waits for its native frames. `next`: the sample after it, whose own nearest moment this gives.
+    /// Sends the sample that waits for its native frames. `next` is the time and Python stack of the following sample; the kernel record
+    /// nearest to that one is returned.
     ///
-    /// A moment between two samples is of a stack of Python only where both have the same one.
-    pub fn settle(
+    /// A record between two samples belongs to a Python stack only where both samples have the same one.
+    pub fn send_pending(
         &mut self,
         index: usize,
         next: Option<(i64, &[u64])>,
-        common: &mut Common,
-    ) -> Option<Near> {
+        state: &mut SamplerState,
+    ) -> Option<NearRecord> {
         let thread = &mut self.threads[index];
         let mut pending = thread.pending.take();
         let mut nearest_to_next = None;
@@ -225,7 +228,7 @@ impl Process {
         let next_ns = next
             .filter(|(_, after)| Some(*after) == python)
             .map(|(time, _)| time);
-        if let Recording::Open(ring) = &mut thread.recording {
+        if let RingState::Open(ring) = &mut thread.recording {
             ring.take(|moment| {
                 let (Some(pending), Some(next_ns)) = (&mut pending, next_ns) else {
                     return;
@@ -239,7 +242,7 @@ impl Process {
                 }
             });
         }
-        let name = thread.name;
+        let inner = thread.inner;
         if let Some(pending) = pending {
             let near = pending.nearest.map(|near| near.moment);
             let stack = match near {
@@ -248,20 +251,20 @@ impl Process {
                     self.native.unwind(
                         moment.registers,
                         &moment.stack,
-                        &mut common.libraries,
+                        &mut state.libraries,
                         pending.time_ns,
                         &mut addresses,
                     );
-                    let stack = self.joined(&pending.python, &mut addresses, common);
+                    let stack = self.joined(&pending.python, &mut addresses, state);
                     self.addresses = addresses;
                     stack
                 }
-                None => self.number(&pending.python, &[], common),
+                None => self.number(&pending.python, &[], state),
             };
-            common.heard.push(Heard::Sample {
+            state.updates.push(Update::Sample {
                 time_ns: pending.time_ns,
                 pid: self.pid,
-                thread: name,
+                thread: inner,
                 stack,
                 state: ThreadState::Running,
                 period_ns: pending.period_ns,
@@ -272,38 +275,38 @@ impl Process {
         nearest_to_next
     }
 
-    /// Says what still waits for a next sample.
-    pub fn flush(&mut self, common: &mut Common) {
+    /// Sends all samples that wait for a following one.
+    pub fn flush(&mut self, state: &mut SamplerState) {
         for index in 0..self.threads.len() {
-            self.settle(index, None, common);
+            self.send_pending(index, None, state);
         }
     }
 
-    /// Says what still waits, and lets the kernel record nothing for now.
-    pub fn rest(&mut self, common: &mut Common) {
-        self.flush(common);
+    /// Sends all samples that wait, and ends the kernel's recording for now.
+    pub fn rest(&mut self, state: &mut SamplerState) {
+        self.flush(state);
         self.threads.iter_mut().for_each(Thread::rest);
     }
 
     /// Has the kernel record a followed thread.
-    fn record(&mut self, index: usize, common: &mut Common) {
-        let is_open = |thread: &&Thread| matches!(thread.recording, Recording::Open(_));
+    fn record(&mut self, index: usize, state: &mut SamplerState) {
+        let is_open = |thread: &&Thread| matches!(thread.recording, RingState::Open(_));
         let recorded = self.threads.iter().filter(is_open).count();
         let thread = &mut self.threads[index];
-        let is_followed = thread.wanted == Wanted::Always && !self.is_worker;
-        let is_wanted = is_followed && recorded < MOST_RECORDED;
-        if !is_wanted || !matches!(thread.recording, Recording::Untried) {
+        let is_followed = thread.reason == Reason::Followed && !self.is_worker;
+        let is_wanted = is_followed && recorded < MAX_RECORDED_THREADS;
+        if !is_wanted || !matches!(thread.recording, RingState::Untried) {
             return;
         }
-        let Some(here) = self.proc.thread_here(self.pid, thread.name) else {
+        let Some(here) = self.proc.thread_here(self.pid, thread.inner) else {
             return;
         };
         thread.recording = match Ring::open(here) {
-            Ok(ring) => Recording::Open(ring),
+            Ok(ring) => RingState::Open(ring),
             Err(error) => {
-                if !common.said_no_recording && error.raw_os_error() != Some(libc::ESRCH) {
-                    common.said_no_recording = true;
-                    common.heard.push(Heard::no_stacks(
+                if !state.reported_no_recording && error.raw_os_error() != Some(libc::ESRCH) {
+                    state.reported_no_recording = true;
+                    state.updates.push(Update::no_stacks(
                         None,
                         format!(
                             "native frames of threads that run are not known: {}",
@@ -311,22 +314,22 @@ impl Process {
                         ),
                     ));
                 }
-                Recording::Refused
+                RingState::Refused
             }
         };
     }
 
-    /// The stack of a thread in a system call: that of Python and what is below it. `None`: it was in it no more.
+    /// Returns the stack of a thread in a system call, Python and native; `None` where the thread has left the call.
     fn blocked_stack(
         &mut self,
         index: usize,
-        call: Call,
+        call: SystemCall,
         python: &[u64],
         now_ns: i64,
-        common: &mut Common,
+        state: &mut SamplerState,
     ) -> Option<Option<u32>> {
         let thread = &mut self.threads[index];
-        // It has most likely not moved.
+        // The thread has most likely not moved.
         if let Some(last) = &thread.last
             && last.call == call
             && last.python == python
@@ -335,8 +338,8 @@ impl Process {
         }
         thread.last = None;
         self.native.copy(call.stack_pointer);
-        // What moved while it was read has no stack of one moment.
-        if thread.doings.read().ok() != Some(Doing::Blocked(Some(call))) {
+        // A stack that moved while it was read is not the stack of one moment.
+        if thread.activity.read().ok() != Some(Activity::Blocked(Some(call))) {
             return None;
         }
         let mut addresses = std::mem::take(&mut self.addresses);
@@ -345,12 +348,12 @@ impl Process {
             stack_pointer: call.stack_pointer,
             ..Registers::default()
         };
-        let libraries = &mut common.libraries;
+        let libraries = &mut state.libraries;
         self.native
             .unwind_copy(registers, libraries, now_ns, &mut addresses);
-        let stack = self.joined(python, &mut addresses, common);
+        let stack = self.joined(python, &mut addresses, state);
         self.addresses = addresses;
-        self.threads[index].last = Some(Blocked {
+        self.threads[index].last = Some(BlockedCall {
             call,
             python: python.to_vec(),
             stack,
@@ -358,27 +361,31 @@ impl Process {
         Some(stack)
     }
 
-    /// The number of a stack of Python with what is below it of a native one.
+    /// Returns the number of a Python stack joined with the native frames below it.
     fn joined(
         &mut self,
         python: &[u64],
         native: &mut Vec<u64>,
-        common: &mut Common,
+        state: &mut SamplerState,
     ) -> Option<u32> {
         if let (false, Interpreter::Found { file, .. }) = (python.is_empty(), &self.interpreter) {
             let below = self.native.below_python(native, file);
             native.truncate(below);
         }
-        self.number(python, native, common)
+        self.number(python, native, state)
     }
 }
 
-fn keep_nearer(kept: &mut Option<Near>, distance_ns: i64, moment: impl FnOnce() -> Moment) {
+fn keep_nearer(
+    kept: &mut Option<NearRecord>,
+    distance_ns: i64,
+    moment: impl FnOnce() -> PerfRecord,
+) {
     let is_nearer = kept
         .as_ref()
         .is_none_or(|kept| distance_ns < kept.distance_ns);
-    if distance_ns <= NEAR_NS && is_nearer {
-        *kept = Some(Near {
+    if distance_ns <= MAX_RECORD_DISTANCE_NS && is_nearer {
+        *kept = Some(NearRecord {
             distance_ns,
             moment: moment(),
         });

@@ -1,14 +1,14 @@
-//! Programs that may not be looked into, or cannot be read.
+//! Programs that may not be sampled, or cannot be read.
 
 use crate::watched::{newest, python, script, watch};
 use gapscope_model::LossKind;
-use gapscope_stacks::{Heard, Options, Stacks};
+use gapscope_stacks::{Options, Stacks, Update};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
 const NOBODY: u32 = 65534;
-/// Names the part of [`refusals_have_one_reason`] that another user runs.
+/// Tells the test below that it runs as the other user.
 const PART: &str = "GAPSCOPE_STACKS_TEST_PART";
 
 const NOT_DUMPABLE: &str = r#"
@@ -18,7 +18,7 @@ print()
 time.sleep(0.7)
 "#;
 
-/// Root may look into everything, so that another user does this where root runs the tests.
+/// Root may read every process, so the test runs itself again as another user where root runs it.
 #[test]
 fn what_may_not_be_looked_into_is_said_once() {
     let Some(python) = newest() else { return };
@@ -47,7 +47,7 @@ fn what_may_not_be_looked_into_is_said_once() {
         );
         return;
     }
-    // Where the interpreter is in a folder of root's alone, another one does.
+    // An interpreter in a folder that only root may read is replaced by the system's.
     let python = match Command::new(&python).arg("-V").output() {
         Ok(_) => python,
         Err(_) => "/usr/bin/python3".into(),
@@ -80,7 +80,7 @@ fn an_old_python_is_said_and_its_native_stacks_are_read() {
 
 const SLEEPER: &str = "import time\ndef wait(): time.sleep(30)\nwait()\n";
 
-/// Programs end at any moment: while they are looked for, read and unwound.
+/// Programs end at any moment: while they are searched, read and unwound.
 #[test]
 fn killed_programs_are_no_trouble() {
     let Some(python) = newest() else { return };
@@ -99,10 +99,10 @@ fn killed_programs_are_no_trouble() {
     }
     let last = run(Duration::from_secs(2));
     let heard = stacks.finish();
-    let is_loss = |heard: &Heard| {
+    let is_loss = |heard: &Update| {
         matches!(
             heard,
-            Heard::Loss {
+            Update::Loss {
                 kind: LossKind::Stacks,
                 ..
             }
@@ -113,11 +113,11 @@ fn killed_programs_are_no_trouble() {
         "{:?}",
         heard.iter().find(|h| is_loss(h))
     );
-    let of_last = |heard: &&Heard| matches!(heard, Heard::Sample { pid, .. } if *pid == last);
+    let of_last = |heard: &&Update| matches!(heard, Update::Sample { pid, .. } if *pid == last);
     assert!(heard.iter().filter(of_last).count() > 50);
 }
 
-/// There the main thread calls itself 1.
+/// The main thread has number 1 there.
 #[test]
 fn a_process_in_a_pid_namespace_is_read() {
     let Some(python) = newest() else { return };
@@ -156,18 +156,17 @@ fn a_process_in_a_pid_namespace_is_read() {
     outer.kill().unwrap();
     outer.wait().unwrap();
     let waits = heard.iter().any(|heard| match heard {
-        Heard::Stack { frames, .. } => frames
+        Update::Stack { frames, .. } => frames
             .iter()
             .any(|frame| frame.function.as_deref() == Some("wait")),
         _ => false,
     });
     assert!(waits, "{heard:?}");
     let own =
-        |heard: &&Heard| matches!(heard, Heard::Sample { pid: of, thread: 1, .. } if *of == pid);
+        |heard: &&Update| matches!(heard, Update::Sample { pid: of, thread: 1, .. } if *of == pid);
     assert!(heard.iter().filter(own).count() > 50);
 }
 
-/// While nothing is recorded there are no samples.
 #[test]
 fn a_pause_has_no_samples() {
     let Some(python) = newest() else { return };
