@@ -1,6 +1,6 @@
-//! The CUDA driver that the program uses.
+//! Calls the CUDA driver that the program uses.
 
-use crate::library::Library;
+use gapscope_cupti::SharedLibrary;
 use gapscope_spool::ids;
 use std::ffi::{c_int, c_void};
 use std::path::Path;
@@ -10,16 +10,16 @@ pub const CLOCK_KHZ: c_int = 13;
 /// CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 pub const MULTIPROCESSORS: c_int = 16;
 
-/// A function of the driver.
+/// Returns the address of a function of the driver.
 pub fn function(name: &str) -> Option<*mut c_void> {
-    Library::loaded(Path::new("libcuda.so.1"))?.symbol(name)
+    SharedLibrary::loaded(Path::new("libcuda.so.1"))?.symbol(name)
 }
 
-/// The newest CUDA version that the driver supports, as 1000 × major + 10 × minor.
+/// Returns the newest CUDA version that the driver supports, as 1000 × major + 10 × minor.
 pub fn version() -> Option<u32> {
     let function = function("cuDriverGetVersion")?;
     let mut version: c_int = 0;
-    // SAFETY: it is this function of the driver; it may be called before cuInit and stores a number.
+    // SAFETY: the driver's function of this name; it may be called before cuInit and stores a number.
     let code = unsafe {
         let function: unsafe extern "C" fn(*mut c_int) -> c_int = std::mem::transmute(function);
         function(&mut version)
@@ -29,11 +29,11 @@ pub fn version() -> Option<u32> {
         .filter(|version| code == 0 && *version > 0)
 }
 
-/// What the driver says of a device by CUDA's number; `None` where it says nothing, or 0.
+/// Returns an attribute of a device by CUDA's ordinal; `None` where the driver refuses it or says 0.
 pub fn attribute(device: u32, attribute: c_int) -> Option<u64> {
     let function = function("cuDeviceGetAttribute")?;
     let mut value: c_int = 0;
-    // SAFETY: it is this function of the driver, which stores a number.
+    // SAFETY: the driver's function of this name, which stores a number.
     let code = unsafe {
         let function: unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int =
             std::mem::transmute(function);
@@ -43,7 +43,7 @@ pub fn attribute(device: u32, attribute: c_int) -> Option<u64> {
     (code == 0 && value > 0).then_some(value)
 }
 
-/// The id of a device in events; CUPTI's numbers begin at 0, which means "none" in events.
+/// Returns the id of a device in events. CUPTI counts from 0, which means "none" in events.
 pub fn device_id(number: u32) -> ids::Device {
     ids::Device(number.wrapping_add(1))
 }

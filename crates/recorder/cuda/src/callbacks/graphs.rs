@@ -1,8 +1,7 @@
-//! How many host nodes instantiated graphs have: the device waits in them for functions of the host, of which CUPTI before
-//! 13.1 says nothing.
+//! Counts the host nodes of instantiated graphs: in them the device waits for host functions, of which CUPTI before 13.1 has no records.
 //!
-//! They are counted once, when a graph is instantiated: nodes can be changed later, but neither their number nor their kind.
-//! Launches look the number up without a lock. A graph that was instantiated while recording was off is not known.
+//! They are counted once, when a graph is instantiated: later changes of nodes affect neither their number nor their kind. Launches
+//! look the number up without a lock. A graph that was instantiated while recording was off is unknown.
 
 use crate::driver;
 use std::ffi::{c_int, c_void};
@@ -10,22 +9,22 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// The most handles that are told apart. The driver gives the handles of destroyed graphs to new ones.
-const MOST: usize = 1 << 14;
-/// Slots that a handle may have.
-const TRIES: usize = 16;
-/// Graphs inside of graphs are looked into so far.
-const DEEPEST: u32 = 16;
-/// The number is not known. Known ones are one more than they are, so that a table of zeros is an empty one.
+/// The most handles that are told apart. The driver reuses the handles of destroyed graphs.
+const MAX_GRAPHS: usize = 1 << 14;
+/// The slots that a handle may have.
+const SLOTS_PER_HANDLE: usize = 16;
+/// How deep graphs inside graphs are searched.
+const MAX_DEPTH: u32 = 16;
+/// The number is unknown. Known numbers are stored plus one, so that a table of zeros is an empty one.
 const UNKNOWN: u64 = 0;
 
 /// The instantiated graphs of this process.
 pub static GRAPHS: Graphs = Graphs::new();
 
-pub struct Graphs([Slot; MOST]);
+pub struct Graphs([Slot; MAX_GRAPHS]);
 
 struct Slot {
-    /// 0: the slot is free.
+    /// The graph's handle; 0 marks a free slot.
     handle: AtomicU64,
     host_nodes: AtomicU64,
 }
@@ -38,11 +37,11 @@ impl Graphs {
                     handle: AtomicU64::new(0),
                     host_nodes: AtomicU64::new(UNKNOWN),
                 }
-            }; MOST],
+            }; MAX_GRAPHS],
         )
     }
 
-    /// A graph was instantiated.
+    /// Notes that a graph was instantiated.
     pub fn instantiated(&self, handle: usize, host_nodes: Option<u32>) {
         if let Some(slot) = self.find(handle, true) {
             slot.host_nodes.store(
@@ -52,14 +51,14 @@ impl Graphs {
         }
     }
 
-    /// It is destroyed.
+    /// Notes that a graph is destroyed.
     pub fn forget(&self, handle: usize) {
         if let Some(slot) = self.find(handle, false) {
             slot.host_nodes.store(UNKNOWN, Release);
         }
     }
 
-    /// What happened since then is not known.
+    /// Forgets all graphs, because recording was off.
     pub fn forget_all(&self) {
         for slot in &self.0 {
             if slot.handle.load(Relaxed) != 0 {
@@ -68,7 +67,7 @@ impl Graphs {
         }
     }
 
-    /// Host nodes of a graph that is launched.
+    /// Returns the host nodes of a graph that is launched.
     pub fn host_nodes(&self, handle: usize) -> Option<u32> {
         let known = self.find(handle, false)?.host_nodes.load(Acquire);
         u32::try_from(known.checked_sub(1)?).ok()
@@ -81,7 +80,7 @@ impl Graphs {
         }
         // Handles are addresses.
         let first = (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize;
-        for at in (first..first + TRIES).map(|at| at % MOST) {
+        for at in (first..first + SLOTS_PER_HANDLE).map(|at| at % MAX_GRAPHS) {
             let slot = &self.0[at];
             let there = match slot.handle.load(Acquire) {
                 0 if make => match slot.handle.compare_exchange(0, handle, AcqRel, Acquire) {
@@ -102,7 +101,7 @@ impl Graphs {
 
 /// CUgraphNodeType
 mod node {
-    /// A function of the host.
+    /// A host function.
     pub const HOST: i32 = 3;
     /// Another graph.
     pub const GRAPH: i32 = 4;
@@ -113,21 +112,21 @@ mod node {
 type Pointers = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void) -> c_int;
 type Pair = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 
-/// The driver's functions that say what a graph is.
+/// The driver's functions that describe a graph.
 #[derive(Clone, Copy)]
-struct Questions {
+struct GraphFunctions {
     nodes: Pointers,
     kind: Pair,
     child: Pair,
-    /// Since CUDA 12.0.
+    /// It exists since CUDA 12.0.
     flags: Option<Pair>,
 }
 
-static QUESTIONS: OnceLock<Option<Questions>> = OnceLock::new();
+static FUNCTIONS: OnceLock<Option<GraphFunctions>> = OnceLock::new();
 
-/// Looks up what calls need, before the first one.
+/// Looks up the functions of the driver before the first call.
 pub fn prepare() {
-    QUESTIONS.get_or_init(|| {
+    FUNCTIONS.get_or_init(|| {
         let (nodes, kind) = (
             driver::function("cuGraphGetNodes")?,
             driver::function("cuGraphNodeGetType")?,
@@ -136,7 +135,7 @@ pub fn prepare() {
         let flags = driver::function("cuGraphExecGetFlags");
         // SAFETY: they are these functions of the driver, whose parameters are handles and pointers.
         unsafe {
-            Some(Questions {
+            Some(GraphFunctions {
                 nodes: std::mem::transmute::<*mut c_void, Pointers>(nodes),
                 kind: std::mem::transmute::<*mut c_void, Pair>(kind),
                 child: std::mem::transmute::<*mut c_void, Pair>(child),
@@ -146,24 +145,24 @@ pub fn prepare() {
     });
 }
 
-/// The host nodes of a graph and of those inside it; `None` where the driver does not say, or where the device decides how
-/// often they run.
+/// Returns the host nodes of a graph and of those inside it; `None` where the driver does not tell them, or where the device decides
+/// how often they run.
 ///
 /// # Safety
 /// The graph is one of the program's, which does not change it meanwhile.
 pub unsafe fn count_host_nodes(graph: usize) -> Option<u32> {
     // SAFETY: as the caller promises.
-    unsafe { QUESTIONS.get()?.as_ref()?.count(graph as *mut c_void, 0) }
+    unsafe { FUNCTIONS.get()?.as_ref()?.count(graph as *mut c_void, 0) }
 }
 
-/// Whether an instantiated graph was made for launches by the device: CUPTI has no records of those.
+/// Returns whether an instantiated graph was made for launches by the device, of which CUPTI has no records.
 ///
 /// # Safety
 /// The graph is one of the program's.
 pub unsafe fn is_for_device(executable: usize) -> bool {
     // CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH
     const DEVICE_LAUNCH: u64 = 4;
-    let Some(flags_of) = QUESTIONS.get().and_then(|known| known.as_ref()?.flags) else {
+    let Some(flags_of) = FUNCTIONS.get().and_then(|known| known.as_ref()?.flags) else {
         return false;
     };
     let mut flags = 0u64;
@@ -172,11 +171,11 @@ pub unsafe fn is_for_device(executable: usize) -> bool {
     code == 0 && flags & DEVICE_LAUNCH != 0
 }
 
-impl Questions {
+impl GraphFunctions {
     /// # Safety
     /// As for [`count_host_nodes`].
     unsafe fn count(&self, graph: *mut c_void, depth: u32) -> Option<u32> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return None;
         }
         let mut host_nodes = 0u32;
@@ -210,7 +209,7 @@ impl Questions {
                         self.count(child, depth + 1)?
                     }
                     0..node::CONDITIONAL => 0,
-                    // What such nodes do is not known.
+                    // The effect of such nodes is not known.
                     _ => return None,
                 };
                 host_nodes = host_nodes.checked_add(more)?;
@@ -244,10 +243,10 @@ mod tests {
     #[test]
     fn graphs_without_a_slot_are_not_known_and_the_others_are() {
         let graphs = Box::leak(Box::new(Graphs::new()));
-        for graph in 1..=MOST + 100 {
+        for graph in 1..=MAX_GRAPHS + 100 {
             graphs.instantiated(graph * 64, Some(1));
         }
-        let known = (1..=MOST + 100).filter(|graph| graphs.host_nodes(graph * 64).is_some());
-        assert!((MOST / 2..=MOST).contains(&known.count()));
+        let known = (1..=MAX_GRAPHS + 100).filter(|graph| graphs.host_nodes(graph * 64).is_some());
+        assert!((MAX_GRAPHS / 2..=MAX_GRAPHS).contains(&known.count()));
     }
 }

@@ -1,8 +1,8 @@
-//! What it means that CUPTI refuses to profile.
+//! Explains refusals by CUPTI to profile.
 
 use gapscope_cupti::{Failure, code};
 
-/// The meaning, with what to do; `None` of a refusal that depends on what was asked.
+/// Returns the meaning and what to do about it; `None` for a refusal that depends on the request.
 pub fn meaning(failure: Failure) -> Option<&'static str> {
     Some(match failure.code {
         code::HARDWARE_BUSY => {

@@ -1,4 +1,4 @@
-//! Time that the driver or the tracing took on the host.
+//! Turns records of overheads into events: time that the driver or the tracing took on the host.
 
 use super::losses::NO_TIMES;
 use super::reader::Reader;
@@ -11,6 +11,8 @@ use gapscope_spool::ids;
 const OBJECT_THREAD: u32 = 2;
 
 impl Reader {
+    /// Packs an overhead.
+    ///
     /// # Safety
     /// The record is an overhead's.
     pub(super) unsafe fn overhead(&mut self, record: &Record<'_>) {
@@ -34,7 +36,7 @@ impl Reader {
     }
 }
 
-/// The kind of a CUpti_ActivityOverheadKind.
+/// Returns the kind of a CUpti_ActivityOverheadKind.
 fn kind_of(number: u32) -> OverheadKind {
     match (number & 0xffff, number >> 16) {
         (1, 0) => OverheadKind::Compiler,
