@@ -1,4 +1,4 @@
-//! Why a Metal program cannot be recorded.
+//! The errors of recording and capturing Metal programs.
 
 use std::io;
 use std::path::PathBuf;

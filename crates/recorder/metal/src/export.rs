@@ -1,4 +1,4 @@
-//! Exports the tables of a recording, and does not take xctrace's word for it.
+//! Exports the tables of a recording: a bundle of xctrace goes in, checked XML files come out. xctrace's word is not taken for it.
 
 use crate::Error;
 use crate::interrupt::{Interrupts, ToolExit};
@@ -11,17 +11,17 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// xctrace may crash; what it does once it may not do twice.
+/// How often an export is tried: a crash of xctrace may not happen again.
 const ATTEMPTS: u32 = 2;
 
-/// What was exported.
+/// The exported files, and notes about them.
 #[derive(Debug, Default)]
 pub(crate) struct Exports {
     pub files: Vec<PathBuf>,
     pub notes: Vec<String>,
 }
 
-/// Exports the table of contents and every table that an import uses, into `folder`.
+/// Exports the table of contents and every table that an import uses into `folder`.
 pub(crate) fn export(
     xctrace: &Xctrace,
     recording: &Path,
@@ -89,14 +89,14 @@ struct Exporter<'a> {
     interrupts: &'a Interrupts,
 }
 
-/// How one call of xctrace ended.
+/// The end of one call of xctrace.
 struct ExportExit {
     success: bool,
     status: String,
     words: String,
 }
 
-/// What came of the export of a table.
+/// The outcome of exporting a table.
 enum TableExport {
     Written(WrittenTable),
     Missing { reason: String },
@@ -104,7 +104,7 @@ enum TableExport {
 
 struct WrittenTable {
     file: PathBuf,
-    /// What is to be noted of it.
+    /// A note about the table.
     note: Option<String>,
 }
 
@@ -143,7 +143,7 @@ impl Exporter<'_> {
                     });
                 }
                 Ok(_) => {
-                    // An empty result and no error: asking again gives the same.
+                    // xctrace gave no error, so that asking again gives the same empty result.
                     let reason =
                         "it wrote an empty result, although its table of contents lists the table"
                             .to_owned();
