@@ -1,6 +1,6 @@
-//! What the CUDA library itself costs: nanoseconds of processor time for each record in the callback that CUPTI calls with
-//! full buffers, and on the program's thread for each call of CUDA, in the two callbacks that CUPTI calls at its start and
-//! its end, and for each NVTX label. It says nothing of CUPTI's own cost.
+//! Measures the cost of the CUDA library itself, in nanoseconds of processor time: for each record in the callback that CUPTI calls with
+//! full buffers; on the program's thread for each call of CUDA, in CUPTI's two callbacks at its start and end; and for each NVTX label.
+//! CUPTI's own cost is not included.
 //!
 //! `cargo build --release -p gapscope-cuda -p fake-cuda && cargo run --release -p fake-cuda --example cost`
 
@@ -138,7 +138,7 @@ fn report<R: Bytes>(
 /// Calls the hook at the start and at the end of calls, and prints the least and the median cost.
 fn calls(what: &str, called: Callback, call: Call, result: c_int) {
     let (domain, number, name) = call;
-    // An event, where the call has one.
+    // The parameter is an event, for calls that have one.
     let parameters = [64usize];
     let mut shared = 0;
     let mut data = Data {
@@ -208,7 +208,7 @@ unsafe extern "C" fn module_table(
     if module != 1 {
         return 0;
     }
-    // SAFETY: only this thread is there.
+    // SAFETY: no other thread exists.
     unsafe {
         *table = (&raw mut TABLE.slots).cast();
         *length = 16;
@@ -255,7 +255,7 @@ fn processor_ns() -> u64 {
 
 fn open(path: &Path) -> Result<*mut c_void, String> {
     let name = CString::new(path.display().to_string()).map_err(|e| e.to_string())?;
-    // SAFETY: a library of ours.
+    // SAFETY: the library is ours.
     let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
     if library.is_null() {
         return Err(format!(

@@ -124,7 +124,7 @@ const ALL: &[Call] = &[
     CUDA_MEM_PREFETCH,
 ];
 
-/// The name of a call, NUL-terminated.
+/// Returns the name of a call, NUL-terminated.
 pub fn name_of(domain: u32, call: u32) -> Option<&'static CStr> {
     ALL.iter()
         .find(|(d, c, _)| (*d, *c) == (domain, call))

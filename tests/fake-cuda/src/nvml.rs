@@ -1,8 +1,8 @@
 //! A stub of NVML that follows a script: the library linked as `libnvidia-ml.so.1`.
 //!
-//! `FAKE_CUDA_NVML` is the script: parts, each from some milliseconds after the initialisation on, with what is another value then:
-//! `0 sm=1980 reasons=0; 1500 sm=990 reasons=0x40 power=none`. A value `none` is refused as not supported, one of `init` is the status
-//! of the initialisation.
+//! `FAKE_CUDA_NVML` is the script: parts that begin some milliseconds after the initialisation, with the values that change then:
+//! `0 sm=1980 reasons=0; 1500 sm=990 reasons=0x40 power=none`. A value `none` is refused as not supported, and a value of `init` is the
+//! status of the initialisation.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
@@ -12,11 +12,11 @@ const SUCCESS: c_int = 0;
 const NOT_SUPPORTED: c_int = 3;
 const NOT_FOUND: c_int = 6;
 /// More than any test has.
-const MOST_DEVICES: u8 = 16;
+const MAX_DEVICES: u8 = 16;
 
 static BEGAN: OnceLock<Instant> = OnceLock::new();
 
-/// The parts of the script by their times, in milliseconds.
+/// Returns the parts of the script by their times, in milliseconds.
 fn script() -> Vec<(u64, Vec<(String, String)>)> {
     let script = std::env::var("FAKE_CUDA_NVML").unwrap_or_default();
     let parts = script.split(';').filter_map(|part| {
@@ -40,7 +40,7 @@ fn elapsed_ms() -> u64 {
     BEGAN.get_or_init(Instant::now).elapsed().as_millis() as u64
 }
 
-/// A value at a time; absent where it is refused.
+/// Returns a value at a time; `None` where it is refused.
 fn at(script: &[(u64, Vec<(String, String)>)], name: &str, ms: u64) -> Option<u64> {
     let parts = script.iter().take_while(|(from, _)| *from <= ms);
     let values = parts.flat_map(|(_, values)| values);
@@ -48,7 +48,7 @@ fn at(script: &[(u64, Vec<(String, String)>)], name: &str, ms: u64) -> Option<u6
     last.map_or(Some(0), |(_, value)| number(value))
 }
 
-/// Stores a value of now.
+/// Stores the present value.
 ///
 /// # Safety
 /// `to` may be written.
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn nvmlDeviceGetHandleByUUID(
 ) -> c_int {
     // SAFETY: by the promise of the caller.
     let uuid = unsafe { CStr::from_ptr(uuid) }.to_string_lossy();
-    let found = (1..=MOST_DEVICES).find(|number| {
+    let found = (1..=MAX_DEVICES).find(|number| {
         let byte = format!("{number:02x}");
         let parts = [4, 2, 2, 2, 6].map(|bytes| byte.repeat(bytes));
         uuid == format!("GPU-{}", parts.join("-"))
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn nvmlDeviceGetViolationStatus(
         return NOT_SUPPORTED;
     }
     let now_ms = elapsed_ms();
-    // The reasons change with parts of the script alone.
+    // The reasons change only with parts of the script.
     let starts: Vec<u64> = script.iter().map(|(from, _)| *from).collect();
     let ends = starts.iter().skip(1).copied().chain([u64::MAX]);
     let violated = starts

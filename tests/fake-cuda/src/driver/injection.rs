@@ -1,4 +1,4 @@
-//! What the driver does inside the first cuInit: it loads the tool that the environment names.
+//! Initialises the driver, and loads the tool that the environment names, as the driver does inside the first cuInit.
 
 use super::{SUCCESS, driver};
 use crate::config::config;
@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStringExt;
 const NAME: &std::ffi::CStr = c"Fake GPU";
 const NAME_OF_PART: &std::ffi::CStr = c"Fake GPU MIG 1g.18gb";
 
-/// `FAKE_CUDA_DEVICES`: 1 by default.
+/// Returns the number of devices, `FAKE_CUDA_DEVICES`: 1 by default.
 pub fn devices() -> u32 {
     std::env::var("FAKE_CUDA_DEVICES")
         .ok()
@@ -22,7 +22,7 @@ pub fn initialise() -> c_int {
     {
         let mut driver = driver();
         if driver.pid != 0 {
-            // A forked child cannot initialise it again.
+            // A forked child cannot initialise the driver again.
             return if driver.pid == std::process::id() {
                 SUCCESS
             } else {
@@ -68,7 +68,7 @@ fn gpu_uuid(id: u32) -> [u8; 16] {
     [id as u8 + 1; 16]
 }
 
-/// What the driver says: that of a part is its own.
+/// Returns the driver's UUID of a device; a part of a GPU has its own.
 pub fn uuid(id: u32) -> [u8; 16] {
     match config().parts {
         true => [0x70 + id as u8; 16],
@@ -119,7 +119,7 @@ pub fn version() -> c_int {
     config().driver_version
 }
 
-/// The name of a device.
+/// Returns the name of a device.
 pub fn name() -> &'static std::ffi::CStr {
     if config().parts { NAME_OF_PART } else { NAME }
 }

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 
 const COPY_NS: u64 = 3_000;
 
-/// A transfer: `kinds` are CUPTI's of the copy, its source and its destination.
+/// Runs a copy; `kinds` are CUPTI's of the copy, its source and its destination.
 fn copy(call_of: names::Call, bytes: usize, stream: usize, kinds: [u8; 3]) -> c_int {
     call(call_of, |driver, correlation, asked| {
         let Some(work) = driver.submit(stream, correlation, asked, COPY_NS) else {
@@ -78,7 +78,7 @@ pub extern "C" fn cuMemcpyDtoH_v2(_to: *mut c_void, _from: u64, bytes: usize) ->
     })
 }
 
-/// The copy runs on the stream's device, which is the source's or the destination's.
+/// Copies on the stream's device, which is the source's or the destination's.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemcpyPeerAsync(
     _to: u64,

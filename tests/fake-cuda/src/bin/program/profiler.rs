@@ -1,4 +1,4 @@
-//! A profiler inside the program, as torch.profiler is one, and a program that speaks to gapscope.
+//! A profiler inside the program, such as torch.profiler, and a program that speaks to gapscope.
 
 use super::cuda::Cuda;
 use std::ffi::{c_int, c_void};
@@ -24,7 +24,7 @@ type Subscribe = unsafe extern "C" fn(*mut *mut c_void, *const c_void, *mut c_vo
 type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
 
-/// Takes CUPTI's one place, when it is free.
+/// Subscribes to CUPTI if nobody else has.
 pub fn subscribe() -> bool {
     let mut handle = std::ptr::null_mut();
     // SAFETY: CUPTI's function.
@@ -53,7 +53,7 @@ unsafe extern "C" fn completed(
     RECORDS.fetch_add(valid as u64, SeqCst);
 }
 
-/// As Kineto: it subscribes, and takes the buffers only when it may.
+/// Acts as Kineto does: subscribes, and takes the buffers only when it may.
 pub fn steal(cuda: &Cuda, work: impl FnOnce()) {
     let served = subscribe();
     if served {
@@ -69,8 +69,8 @@ pub fn steal(cuda: &Cuda, work: impl FnOnce()) {
     println!("profiler: served {served}, {} bytes", RECORDS.load(SeqCst));
 }
 
-/// Does `work` with recording on, through the interface of the library that records this program. A capture with a path
-/// holds what begins and ends in it, and the session writes it meanwhile.
+/// Runs `work` with recording on, through the interface of the library that records this program. A capture with a path holds what
+/// begins and ends in it, and the session writes it meanwhile.
 pub fn capture(cuda: &Cuda, work: impl FnOnce()) {
     let to = std::env::var("GAPSCOPE_CAPTURE").unwrap_or_default();
     let path = std::env::var("CUDA_INJECTION64_PATH").expect("the recording library");
