@@ -1,5 +1,6 @@
 //! The stub of libcuda: contexts, streams, kernels and memory, of which only the times exist.
 
+mod cupti_ids;
 mod entry_points;
 mod graphs;
 mod injection;
@@ -113,26 +114,6 @@ fn driver() -> Locked {
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_calls() -> u64 {
     driver().correlation.into()
-}
-
-/// Returns the device of a context; 0 where it is not known.
-pub fn device_of_context(context: u32) -> u32 {
-    match context {
-        0 => 0,
-        _ => driver().device_of(context),
-    }
-}
-
-/// Returns CUPTI's id of a stream, which has to be of this context where one is named. Of the handles of default streams CUPTI knows
-/// only null, which with `own` means the thread's own.
-pub fn stream_id(context: u32, handle: usize, own: bool) -> Option<u32> {
-    let mut driver = driver();
-    let stream = match handle {
-        0 if own => *driver.stream(OWN)?,
-        0 => return Some(DEFAULT_STREAM),
-        _ => *driver.streams.get(&handle)?,
-    };
-    [0, stream.context].contains(&context).then_some(stream.id)
 }
 
 /// CUpti_ActivityStreamFlag

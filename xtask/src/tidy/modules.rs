@@ -10,7 +10,15 @@ use super::workspace::Package;
 use paths::UsedPath;
 
 /// The crates for which this holds.
-const LAYERED: &[&str] = &["gapscope-cuda", "gapscope-spool", "gapscope-vulkan"];
+const LAYERED: &[&str] = &[
+    "gapscope-cuda",
+    "gapscope-cupti",
+    "gapscope-metal",
+    "gapscope-spool",
+    "gapscope-stacks",
+    "gapscope-vulkan",
+    "stand-in-xctrace",
+];
 
 /// The segments of a module's path; empty for the root of the crate.
 type Module = Vec<String>;

@@ -1,6 +1,8 @@
 //! CUPTI's parameter structures, as the headers of CUPTI 13.0 declare them.
 
-pub use crate::pc_sampling::layouts::{CubinCrc, SassToSource};
+pub mod pc_sampling;
+
+pub use pc_sampling::{CubinCrc, SassToSource};
 use std::ffi::{c_char, c_int, c_void};
 
 /// Declares structures with the two fields that all begin with. `new` sets the size as the headers do: up to the end of the last

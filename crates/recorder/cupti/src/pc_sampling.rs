@@ -1,14 +1,13 @@
 //! PC sampling: counts how often each instruction of a context's kernels was the next one of a sampled warp, and why the warp did not
 //! issue it. Kernels run side by side as always (CUPTI's continuous mode).
 
-pub mod layouts;
 mod sample_buffer;
 
 use crate::failure::{Failure, code};
 use crate::functions::{PcFunctions, SourceFunctions};
+use crate::layouts::pc_sampling::{Attribute, attribute};
 use crate::library::{LibraryError, preload_host_library};
 use crate::shared_library::SharedLibrary;
-use layouts::{Attribute, attribute};
 use sample_buffer::SampleBuffer;
 pub use sample_buffer::{PcSamples, TakenSamples};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -137,7 +136,7 @@ impl CubinLibrary {
     /// # Errors
     /// CUPTI refuses it.
     pub fn crc(&self, cubin: &[u8]) -> Result<u64, Failure> {
-        let mut parameters = layouts::CubinCrc::new();
+        let mut parameters = crate::layouts::CubinCrc::new();
         parameters.cubin_size = cubin.len();
         parameters.cubin = cubin.as_ptr().cast();
         // SAFETY: the bytes are there, and CUPTI only reads them.
@@ -155,7 +154,7 @@ impl CubinLibrary {
         function: &CStr,
         offset: u64,
     ) -> Result<Option<(CString, CString, u32)>, Failure> {
-        let mut parameters = layouts::SassToSource::new();
+        let mut parameters = crate::layouts::SassToSource::new();
         parameters.cubin = cubin.as_ptr().cast();
         parameters.cubin_size = cubin.len();
         parameters.function = function.as_ptr();

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::interrupt::{Interrupts, ToolExit};
-use crate::recording::Stage;
+use crate::stage::Stage;
 use crate::tool::{Xctrace, last_words};
 use gapscope_import::xctrace::{TABLES, Toc, check};
 use std::fs::File;

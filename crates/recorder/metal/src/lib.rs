@@ -15,10 +15,12 @@ mod gpucapture;
 mod interrupt;
 mod program;
 mod recording;
+mod stage;
 mod target_output;
 mod tool;
 
 pub use error::Error;
 pub use gpucapture::{Boundary, GPUCAPTURE_VARIABLE, GpuCapture, GpuWindow, LaunchOutcome, Length};
-pub use recording::{Outcome, Recorded, Recording, Stage, Target, import_bundle};
+pub use recording::{Outcome, Recorded, Recording, Target, import_bundle};
+pub use stage::Stage;
 pub use tool::{XCTRACE_VARIABLE, Xctrace};

@@ -4,6 +4,7 @@ use crate::Error;
 use crate::export::export;
 use crate::interrupt::{Interrupts, ToolExit};
 use crate::program::resolved;
+use crate::stage::Stage;
 use crate::target_output::TargetOutput;
 use crate::tool::{Xctrace, last_words};
 use gapscope_import::xctrace::{IMPORTER, Toc};
@@ -37,22 +38,6 @@ pub struct Recording {
     pub time_limit: Option<Duration>,
     /// The xctrace to use.
     pub xctrace: Xctrace,
-}
-
-/// The progress of a recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// xctrace records.
-    Recording,
-    /// xctrace exports a table.
-    Exporting {
-        /// The tables that are exported.
-        done: usize,
-        /// All tables.
-        of: usize,
-    },
-    /// The tables are imported.
-    Importing,
 }
 
 /// The end of a recording.

@@ -35,11 +35,11 @@ mod workers;
 
 pub use messages::{Frame, Update};
 pub use permissions::{Denied, Permissions, check_permissions};
+pub use sampler::Options;
 
 use messages::Shared;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
@@ -47,24 +47,6 @@ use std::time::{Duration, Instant};
 
 /// [`Stacks::finish`] waits this long for the sampling thread and then leaves it behind.
 const FINISH_TIMEOUT: Duration = Duration::from_millis(900);
-
-/// How samples are taken.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Samples a second of each followed thread. Fewer are taken where they would cost more than a twentieth of a core.
-    pub rate_hz: u32,
-    /// The folder that holds `proc`: `/`, except in tests.
-    pub root: PathBuf,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            rate_hz: 500,
-            root: PathBuf::from("/"),
-        }
-    }
-}
 
 /// The handle of the thread that takes samples.
 #[derive(Debug)]

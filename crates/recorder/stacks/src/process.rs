@@ -1,6 +1,7 @@
 //! The state of one process: its interpreter, its libraries, and its sampled threads.
 
-mod threads;
+mod sampling;
+mod thread;
 
 use crate::elf::Interpreters;
 use crate::messages::{Frame, Update};
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use threads::{Reason, Thread};
+use thread::{Reason, Thread};
 
 /// The first and the last pause between searches for an interpreter that has not started.
 const FIRST_LOOK_NS: i64 = 5_000_000;

@@ -5,9 +5,11 @@
 
 mod attach;
 mod code_objects;
+mod no_stack;
 
 pub use attach::{Attachment, attach, read_at};
 pub use code_objects::Location;
+pub use no_stack::NoStack;
 
 use crate::memory::{Memory, Snapshot};
 use code_objects::CodeObjects;
@@ -26,31 +28,6 @@ const MAX_INTERPRETERS: usize = 256;
 const LOCK_BYTES: u64 = 256;
 /// How long a thread that the interpreter does not know is not looked up again.
 const UNKNOWN_KEPT_NS: i64 = 100_000_000;
-
-/// Why there is no stack.
-#[derive(Debug)]
-pub enum NoStack {
-    /// The interpreter does not know the thread.
-    NotPython,
-    /// The stack changed each time that it was read.
-    Changing,
-    /// The stack was implausible each time that it was read.
-    Inconsistent,
-    /// The memory cannot be read.
-    Memory(io::Error),
-}
-
-impl From<io::Error> for NoStack {
-    fn from(error: io::Error) -> NoStack {
-        NoStack::Memory(error)
-    }
-}
-
-impl From<Inconsistent> for NoStack {
-    fn from(_: Inconsistent) -> NoStack {
-        NoStack::Inconsistent
-    }
-}
 
 /// A frame as it is in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! The sampling thread: takes orders from its owner, decides which processes to sample and when, and sends messages back.
 
-use crate::Options;
 use crate::messages::{Shared, Update};
 use crate::pace::Pace;
 use crate::priority;
@@ -8,6 +7,7 @@ use crate::process::{Process, SampleOutcome, SamplerState, is_refused};
 use crate::procfs::{Proc, now_ns, worked_ns};
 use crate::workers::Workers;
 use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -15,6 +15,24 @@ use std::time::Duration;
 const CHECK_EVERY_NS: i64 = 1_000_000_000;
 /// The sleep without an order.
 const IDLE_SLEEP: Duration = Duration::from_secs(3600);
+
+/// How samples are taken.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Samples a second of each followed thread. Fewer are taken where they would cost more than a twentieth of a core.
+    pub rate_hz: u32,
+    /// The folder that holds `proc`: `/`, except in tests.
+    pub root: PathBuf,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            rate_hz: 500,
+            root: PathBuf::from("/"),
+        }
+    }
+}
 
 struct Sampler<'a> {
     proc: Proc,

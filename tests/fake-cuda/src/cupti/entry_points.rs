@@ -4,7 +4,7 @@ use super::buffer::{Callbacks, size_of_record, take_dropped};
 use super::callbacks::{self, Callback};
 use super::{Completed, Requested, now, state};
 use crate::config::config;
-use crate::{driver, names, records, truth};
+use crate::{names, records, truth};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -13,7 +13,6 @@ const SUCCESS: c_int = 0;
 const INVALID_PARAMETER: c_int = 1;
 const MAX_LIMIT_REACHED: c_int = 12;
 const INVALID_KIND: c_int = 21;
-const INVALID_STREAM: c_int = 20;
 const UNKNOWN: c_int = 999;
 const NOT_SUPPORTED: c_int = 27;
 const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: c_int = 39;
@@ -278,24 +277,4 @@ pub unsafe extern "C" fn cuptiGetContextId(context: *mut c_void, id: *mut u32) -
     // SAFETY: the caller's variable; a context is its number.
     unsafe { *id = context as u32 };
     SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiGetStreamIdEx(
-    context: *mut c_void,
-    stream: *mut c_void,
-    own: u8,
-    id: *mut u32,
-) -> c_int {
-    if config().refuses_stream_ids {
-        return INVALID_STREAM;
-    }
-    match driver::stream_id(context as u32, stream as usize, own != 0) {
-        Some(known) => {
-            // SAFETY: the caller's variable.
-            unsafe { *id = known };
-            SUCCESS
-        }
-        None => INVALID_STREAM,
-    }
 }

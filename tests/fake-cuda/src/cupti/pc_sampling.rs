@@ -6,7 +6,6 @@
 //! CUPTI does not tell the period.
 
 use super::state;
-use crate::driver;
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -154,13 +153,6 @@ pub struct Crc {
 }
 
 // Every pointer is the caller's structure of parameters, as in CUPTI.
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiGetDeviceId(context: *mut c_void, device: *mut u32) -> c_int {
-    // SAFETY: the caller's variable; a context is its number.
-    unsafe { *device = driver::device_of_context(context as usize as u32) };
-    SUCCESS
-}
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetCubinCrc(of: *mut Crc) -> c_int {

@@ -1,6 +1,6 @@
 //! The memory into which CUPTI puts samples of instructions.
 
-use super::layouts::{Data, PcData, ReasonSamples};
+use crate::layouts::pc_sampling::{Data, PcData, ReasonSamples};
 use std::ffi::CStr;
 
 /// A buffer for samples. CUPTI keeps the addresses, so none of it may move.

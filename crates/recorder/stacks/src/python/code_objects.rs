@@ -1,6 +1,6 @@
 //! Code objects: their names and lines, kept by address and checked again, because another object may take the address.
 
-use super::NoStack;
+use super::no_stack::NoStack;
 use crate::memory::Memory;
 use gapscope_model::python::{Code, HEADER_BYTES, Inconsistent, Layout, Lines, STRUCTURE_BYTES};
 use rustc_hash::FxHashMap;

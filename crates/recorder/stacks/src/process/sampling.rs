@@ -1,91 +1,17 @@
 //! Takes the samples of one thread and joins Python and native frames.
 
+use super::thread::{BlockedCall, NearRecord, PendingSample, Reason, RingState, Thread};
 use super::{
     Interpreter, MAX_IMPLAUSIBLE_SAMPLES, Process, SampleOutcome, SamplerState, is_refused,
 };
 use crate::messages::Update;
-use crate::perf_ring::{PerfRecord, Registers, Ring, why_refused};
-use crate::procfs::{Activity, ActivityFile, SystemCall, now_ns};
+use crate::perf_ring::{Registers, Ring, why_refused};
+use crate::procfs::{Activity, SystemCall, now_ns};
 use crate::python::NoStack;
 use gapscope_model::ThreadState;
 
 /// The most threads of a process that the kernel records: each takes 0.5 MiB of locked memory.
 const MAX_RECORDED_THREADS: usize = 16;
-/// A kernel record belongs to a sample that is at most this far away.
-const MAX_RECORD_DISTANCE_NS: i64 = 2_000_000;
-
-/// Why a thread is sampled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// The owner follows it.
-    Followed,
-    /// It held the interpreter's lock at this time.
-    HeldLock(i64),
-}
-
-/// A thread that is sampled.
-pub struct Thread {
-    /// The thread's number in its own PID namespace.
-    pub inner: u32,
-    activity: ActivityFile,
-    pub reason: Reason,
-    /// The blocking call of the last sample, and its stack.
-    last: Option<BlockedCall>,
-    recording: RingState,
-    /// The last sample, if the thread was running: its native frames are known only at the next one.
-    pending: Option<PendingSample>,
-}
-
-struct BlockedCall {
-    call: SystemCall,
-    python: Vec<u64>,
-    stack: Option<u32>,
-}
-
-/// Whether the kernel records where the thread runs.
-enum RingState {
-    Untried,
-    Open(Ring),
-    Refused,
-}
-
-struct PendingSample {
-    time_ns: i64,
-    period_ns: i64,
-    python: Vec<u64>,
-    nearest: Option<NearRecord>,
-}
-
-/// A kernel record and its distance from a sample.
-pub struct NearRecord {
-    distance_ns: i64,
-    moment: PerfRecord,
-}
-
-impl Thread {
-    pub fn new(inner: u32, activity: ActivityFile, reason: Reason) -> Thread {
-        Thread {
-            inner,
-            activity,
-            reason,
-            last: None,
-            recording: RingState::Untried,
-            pending: None,
-        }
-    }
-
-    /// Forgets the last sample because the process runs another program.
-    pub fn forget(&mut self) {
-        self.last = None;
-    }
-
-    /// Ends the kernel's recording for now.
-    pub fn rest(&mut self) {
-        if matches!(self.recording, RingState::Open(_)) {
-            self.recording = RingState::Untried;
-        }
-    }
-}
 
 impl Process {
     /// Takes a sample of a thread. Returns also the thread that holds the lock for which it waits.
@@ -235,10 +161,12 @@ impl Process {
                 };
                 let time_ns = moment.time_ns;
                 if (pending.time_ns..next_ns).contains(&time_ns) {
-                    keep_nearer(&mut pending.nearest, time_ns - pending.time_ns, || {
-                        moment.clone()
-                    });
-                    keep_nearer(&mut nearest_to_next, next_ns - time_ns, || moment);
+                    NearRecord::keep_nearer(
+                        &mut pending.nearest,
+                        time_ns - pending.time_ns,
+                        || moment.clone(),
+                    );
+                    NearRecord::keep_nearer(&mut nearest_to_next, next_ns - time_ns, || moment);
                 }
             });
         }
@@ -373,21 +301,5 @@ impl Process {
             native.truncate(below);
         }
         self.number(python, native, state)
-    }
-}
-
-fn keep_nearer(
-    kept: &mut Option<NearRecord>,
-    distance_ns: i64,
-    moment: impl FnOnce() -> PerfRecord,
-) {
-    let is_nearer = kept
-        .as_ref()
-        .is_none_or(|kept| distance_ns < kept.distance_ns);
-    if distance_ns <= MAX_RECORD_DISTANCE_NS && is_nearer {
-        *kept = Some(NearRecord {
-            distance_ns,
-            moment: moment(),
-        });
     }
 }
