@@ -1,5 +1,7 @@
 //! Oddities of xctrace.
 
+use std::error::Error;
+
 /// The place where a document ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Cut {
@@ -35,24 +37,12 @@ pub struct Quirks {
     pub refuse: bool,
 }
 
-/// A name that is no quirk.
-#[derive(Debug)]
-pub struct UnknownQuirk(String);
-
-impl std::fmt::Display for UnknownQuirk {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "there is no quirk `{}`", self.0)
-    }
-}
-
-impl std::error::Error for UnknownQuirk {}
-
 impl Quirks {
     /// Parses names that are separated by commas.
     ///
     /// # Errors
     /// An unknown name.
-    pub fn parse(text: &str) -> Result<Quirks, UnknownQuirk> {
+    pub fn parse(text: &str) -> Result<Quirks, Box<dyn Error>> {
         let mut quirks = Quirks::default();
         for name in text.split(',').filter(|name| !name.is_empty()) {
             match name {
@@ -66,7 +56,7 @@ impl Quirks {
                 "dropped-sentinels" => quirks.dropped_sentinels = true,
                 "crash" => quirks.crash = true,
                 "refuse" => quirks.refuse = true,
-                other => return Err(UnknownQuirk(other.to_owned())),
+                other => return Err(format!("there is no quirk `{other}`").into()),
             }
         }
         Ok(quirks)

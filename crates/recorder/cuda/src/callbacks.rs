@@ -16,6 +16,7 @@ mod data;
 mod effect;
 mod events;
 mod graphs;
+mod handle_table;
 pub mod polls;
 pub mod profile;
 mod target;

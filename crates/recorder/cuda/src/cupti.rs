@@ -160,15 +160,15 @@ fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Unusable>> {
     };
     // The version comes first: an old library lacks functions because it is old.
     let mut version = 0;
-    let Some(get_version) = library.symbol("cuptiGetVersion") else {
-        return Err(refuse(
-            "libcupti is not usable",
-            "has no function cuptiGetVersion".to_owned(),
-        ));
-    };
     // SAFETY: CUPTI's function of this name, which stores a number.
     let code = unsafe {
-        let get_version: unsafe extern "C" fn(*mut u32) -> Code = std::mem::transmute(get_version);
+        type GetVersion = unsafe extern "C" fn(*mut u32) -> Code;
+        let Some(get_version) = library.function::<GetVersion>("cuptiGetVersion") else {
+            return Err(refuse(
+                "libcupti is not usable",
+                "has no function cuptiGetVersion".to_owned(),
+            ));
+        };
         get_version(&mut version)
     };
     if code != 0 {

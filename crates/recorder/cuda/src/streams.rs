@@ -112,17 +112,15 @@ pub unsafe fn context_id(cupti: &Cupti, context: usize) -> Option<u32> {
 /// # Safety
 /// The stream is a live one of the program.
 pub unsafe fn id(cupti: &Cupti, stream: StreamHandle) -> Option<StreamId> {
+    type ContextOf = unsafe extern "C" fn(*mut c_void, *mut *mut c_void) -> c_int;
+    static CONTEXT_OF: OnceLock<Option<ContextOf>> = OnceLock::new();
     let stream_id = cupti.functions.stream_id?;
-    static CONTEXT_OF: OnceLock<Option<usize>> = OnceLock::new();
-    let context_of = CONTEXT_OF.get_or_init(|| Some(driver::function("cuStreamGetCtx")? as usize));
-    let context_of = (*context_of)? as *mut c_void;
     let (mut context, mut number) = (std::ptr::null_mut(), 0);
     let (there, own) = (stream.stream as *mut c_void, u8::from(stream.per_thread));
     // SAFETY: the driver's and CUPTI's functions with the program's stream; they store into our variables.
     unsafe {
-        let context_of: unsafe extern "C" fn(*mut c_void, *mut *mut c_void) -> c_int =
-            std::mem::transmute(context_of);
-        let known = context_of(stream.for_driver(), &mut context) == 0
+        let context_of = CONTEXT_OF.get_or_init(|| driver::function("cuStreamGetCtx"));
+        let known = (*context_of)?(stream.for_driver(), &mut context) == 0
             && stream_id(context, there, own, &mut number) == 0;
         known.then_some(StreamId {
             context: context_id(cupti, context as usize)?,

@@ -1,11 +1,13 @@
 //! The CUDA driver, as far as sampling needs it: CUPTI names devices by their ordinals in the process.
 
 use crate::shared_library::SharedLibrary;
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint};
 use std::path::Path;
 
 /// The UUID of a device.
 pub type Uuid = [u8; 16];
+
+type GetNumber = unsafe extern "C" fn(*mut c_int) -> c_int;
 
 /// The driver, initialised in this process without a context.
 #[derive(Debug, Clone, Copy)]
@@ -51,23 +53,16 @@ impl Driver {
             library,
             version: 0,
         };
-        let init = driver.function("cuInit")?;
-        // SAFETY: the driver's function of that name, here and below.
-        let code = unsafe {
-            let init: unsafe extern "C" fn(c_uint) -> c_int = std::mem::transmute(init);
-            init(0)
-        };
-        if code != 0 {
-            return Err(DriverError::NotInitialised(code));
-        }
-        if let Ok(get) = driver.function("cuDriverGetVersion") {
-            let mut version = 0;
-            // SAFETY: the function stores a number.
-            let code = unsafe {
-                let get: unsafe extern "C" fn(*mut c_int) -> c_int = std::mem::transmute(get);
-                get(&mut version)
-            };
-            if code == 0 {
+        let mut version = 0;
+        // SAFETY: the driver's functions, of which the second one stores a number.
+        unsafe {
+            match driver.function::<unsafe extern "C" fn(c_uint) -> c_int>("cuInit")?(0) {
+                0 => {}
+                code => return Err(DriverError::NotInitialised(code)),
+            }
+            if let Ok(get) = driver.function::<GetNumber>("cuDriverGetVersion")
+                && get(&mut version) == 0
+            {
                 driver.version = u32::try_from(version).unwrap_or(0);
             }
         }
@@ -85,42 +80,38 @@ impl Driver {
     /// The driver refuses it.
     pub fn devices(&self) -> Result<Vec<Uuid>, DriverError> {
         let mut count = 0;
-        let get = self.function("cuDeviceGetCount")?;
-        // SAFETY: the function stores a number.
-        let code = unsafe {
-            let get: unsafe extern "C" fn(*mut c_int) -> c_int = std::mem::transmute(get);
-            get(&mut count)
-        };
-        if code != 0 {
-            return Err(DriverError::NoCount(code));
-        }
-        // Only the second version tells parts of GPUs (MIG) apart.
-        let uuid = (self.function("cuDeviceGetUuid_v2")).or(self.function("cuDeviceGetUuid"))?;
-        let device = self.function("cuDeviceGet")?;
-        (0..count)
-            .map(|ordinal| {
-                let (mut handle, mut bytes): (c_int, Uuid) = (0, [0; 16]);
-                // SAFETY: the functions store a number and 16 bytes.
-                let code = unsafe {
-                    let device: unsafe extern "C" fn(*mut c_int, c_int) -> c_int =
-                        std::mem::transmute(device);
-                    let uuid: unsafe extern "C" fn(*mut c_char, c_int) -> c_int =
-                        std::mem::transmute(uuid);
-                    match device(&mut handle, ordinal) {
-                        0 => uuid(bytes.as_mut_ptr().cast(), handle),
+        // SAFETY: the driver's functions, which store a number, and 16 bytes. Only the second version of the last one tells parts of
+        // GPUs (MIG) apart.
+        unsafe {
+            match self.function::<GetNumber>("cuDeviceGetCount")?(&mut count) {
+                0 => {}
+                code => return Err(DriverError::NoCount(code)),
+            }
+            let device: unsafe extern "C" fn(*mut c_int, c_int) -> c_int =
+                self.function("cuDeviceGet")?;
+            let uuid: unsafe extern "C" fn(*mut Uuid, c_int) -> c_int =
+                (self.function("cuDeviceGetUuid_v2")).or(self.function("cuDeviceGetUuid"))?;
+            (0..count)
+                .map(|ordinal| {
+                    let (mut handle, mut bytes): (c_int, Uuid) = (0, [0; 16]);
+                    let code = match device(&mut handle, ordinal) {
+                        0 => uuid(&mut bytes, handle),
                         code => code,
+                    };
+                    match code {
+                        0 => Ok(bytes),
+                        _ => Err(DriverError::NoUuid { code, ordinal }),
                     }
-                };
-                match code {
-                    0 => Ok(bytes),
-                    _ => Err(DriverError::NoUuid { code, ordinal }),
-                }
-            })
-            .collect()
+                })
+                .collect()
+        }
     }
 
-    fn function(&self, name: &'static str) -> Result<*mut c_void, DriverError> {
-        let function = self.library.symbol(name);
+    /// # Safety
+    /// `F` is the type of the driver's function of this name.
+    unsafe fn function<F: Copy>(&self, name: &'static str) -> Result<F, DriverError> {
+        // SAFETY: as the caller promises.
+        let function = unsafe { self.library.function(name) };
         function.ok_or(DriverError::NoFunction(name))
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::failure::Failure;
 use crate::layouts;
-use std::ffi::{c_int, c_void};
+use crate::shared_library::SharedLibrary;
+use std::ffi::c_int;
 
 /// A function that takes one structure of parameters.
 pub struct Function<P> {
@@ -25,8 +26,6 @@ impl<P> std::fmt::Debug for Function<P> {
 }
 
 impl<P> Function<P> {
-    /// Calls the function.
-    ///
     /// # Safety
     /// The parameters are those of the function's documentation: pointers are null where that is allowed, or point to memory of the
     /// stated sizes.
@@ -55,21 +54,14 @@ macro_rules! functions {
                 /// Looks up all functions of the group; an error is the name of a missing one.
                 ///
                 /// # Safety
-                /// What `find` returns for a name is CUPTI's function of that name.
-                pub unsafe fn load(
-                    find: &dyn Fn(&str) -> Option<*mut c_void>,
-                ) -> Result<$group, &'static str> {
+                /// The library is a libcupti, or lacks these names.
+                pub unsafe fn load(library: SharedLibrary) -> Result<$group, &'static str> {
                     $(
-                        let at = find($symbol).ok_or($symbol)?;
-                        let $name = Function {
+                        // SAFETY: as the caller promises; all these functions have this type.
+                        let at = unsafe { library.function($symbol) };
+                        let $name = Function::<layouts::$parameters> {
                             symbol: $symbol,
-                            // SAFETY: as the caller promises; all these functions have this type.
-                            at: unsafe {
-                                std::mem::transmute::<
-                                    *mut c_void,
-                                    unsafe extern "C" fn(*mut layouts::$parameters) -> c_int,
-                                >(at)
-                            },
+                            at: at.ok_or($symbol)?,
                         };
                     )+
                     Ok($group { $($name,)+ })

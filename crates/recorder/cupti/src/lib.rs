@@ -23,7 +23,7 @@ pub use data::{CounterData, Metrics};
 pub use driver::{Driver, DriverError, Uuid};
 pub use failure::{Failure, code};
 pub use host::{Host, ProfilerKind};
-pub use library::{Cupti, LibraryError, preload_host_library};
+pub use library::{Cupti, LibraryError};
 pub use pc_sampling::{
     CubinLibrary, PcLibrary, PcSamples, PcSampling, SamplingPace, StallReason, TakenSamples,
 };

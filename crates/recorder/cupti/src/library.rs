@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::functions::{HostFunctions, PmFunctions, Profiler, RangeFunctions};
 use crate::layouts;
 use crate::shared_library::SharedLibrary;
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_int};
 use std::path::{Path, PathBuf};
 
 /// The functions of a loaded libcupti, which is never unloaded.
@@ -40,13 +40,6 @@ pub enum LibraryError {
 }
 
 impl LibraryError {
-    pub(crate) fn not_loaded(path: &Path, error: &libloading::Error) -> LibraryError {
-        LibraryError::NotLoaded {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        }
-    }
-
     pub(crate) fn no_function(path: &Path, function: &'static str) -> LibraryError {
         LibraryError::NoFunction {
             path: path.to_owned(),
@@ -63,49 +56,32 @@ impl Cupti {
     /// The library does not exist, or is too old to have the profiler host API.
     pub fn open(path: &Path) -> Result<Cupti, LibraryError> {
         preload_host_library(path);
-        let library = SharedLibrary::open(path);
-        let library = library.map_err(|error| LibraryError::not_loaded(path, &error))?;
+        let library = open(path)?;
         // A library that was found by its name has a folder only now.
         if let Some(file) = library.file_of("cuptiGetVersion") {
             preload_host_library(&file);
         }
         // SAFETY: the library is a libcupti, or lacks these names.
-        unsafe { Cupti::from_symbols(&|name| library.symbol(name)) }
+        unsafe { Cupti::load(library) }
             .map_err(|function| LibraryError::no_function(path, function))
     }
 
-    /// Finds the functions in a library that the caller has loaded; `find` looks names up. The caller has loaded libnvperf_host.so, too
-    /// ([`preload_host_library`]).
-    ///
-    /// # Errors
-    /// The name of a function that is missing.
-    ///
     /// # Safety
-    /// What `find` returns for a name is libcupti's function of that name, and stays loaded.
-    pub unsafe fn from_symbols(
-        find: &dyn Fn(&str) -> Option<*mut c_void>,
-    ) -> Result<Cupti, &'static str> {
+    /// The library is a libcupti, or lacks the names of its functions.
+    unsafe fn load(library: SharedLibrary) -> Result<Cupti, &'static str> {
         let mut version = 0;
-        if let Some(at) = find("cuptiGetVersion") {
-            // SAFETY: as the caller promises; the function stores a number.
-            unsafe {
-                let get: unsafe extern "C" fn(*mut u32) -> c_int = std::mem::transmute(at);
+        // SAFETY: as the caller promises; the function stores a number.
+        unsafe {
+            type GetVersion = unsafe extern "C" fn(*mut u32) -> c_int;
+            if let Some(get) = library.function::<GetVersion>("cuptiGetVersion") {
                 get(&mut version);
             }
-        }
-        // SAFETY: as the caller promises.
-        unsafe {
             Ok(Cupti {
-                profiler: Profiler::load(find)?,
-                host: HostFunctions::load(find)?,
-                pm: PmFunctions::load(find),
-                range: RangeFunctions::load(find),
-                timestamp_callback: find("cuptiActivityRegisterTimestampCallback").map(|at| {
-                    std::mem::transmute::<
-                        *mut c_void,
-                        unsafe extern "C" fn(extern "C" fn() -> u64) -> c_int,
-                    >(at)
-                }),
+                profiler: Profiler::load(library)?,
+                host: HostFunctions::load(library)?,
+                pm: PmFunctions::load(library),
+                range: RangeFunctions::load(library),
+                timestamp_callback: library.function("cuptiActivityRegisterTimestampCallback"),
                 version,
             })
         }
@@ -179,9 +155,17 @@ impl Cupti {
 }
 
 /// Loads the libnvperf_host.so beside a libcupti, so that CUPTI finds it. Returns whether it is loaded now.
-pub fn preload_host_library(libcupti: &Path) -> bool {
+pub(crate) fn preload_host_library(libcupti: &Path) -> bool {
     let Some(folder) = libcupti.parent().filter(|f| !f.as_os_str().is_empty()) else {
         return false;
     };
     SharedLibrary::open(&folder.join("libnvperf_host.so")).is_ok()
+}
+
+/// Opens a library for good.
+pub(crate) fn open(path: &Path) -> Result<SharedLibrary, LibraryError> {
+    SharedLibrary::open(path).map_err(|error| LibraryError::NotLoaded {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })
 }

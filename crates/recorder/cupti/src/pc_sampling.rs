@@ -6,8 +6,7 @@ mod sample_buffer;
 use crate::failure::{Failure, code};
 use crate::functions::{PcFunctions, SourceFunctions};
 use crate::layouts::pc_sampling::{Attribute, attribute};
-use crate::library::{LibraryError, preload_host_library};
-use crate::shared_library::SharedLibrary;
+use crate::library::{LibraryError, open, preload_host_library};
 use sample_buffer::SampleBuffer;
 pub use sample_buffer::{PcSamples, TakenSamples};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -90,17 +89,14 @@ impl PcLibrary {
     /// It does not exist, or is too old to sample instructions.
     pub fn open(path: &Path) -> Result<PcLibrary, LibraryError> {
         preload_host_library(path);
-        let find = finder(path)?;
+        let library = open(path)?;
         let missing = |function| LibraryError::no_function(path, function);
+        let name = "cuptiGetDeviceId";
         // SAFETY: the library is a libcupti, or lacks these names.
         unsafe {
-            let name = "cuptiGetDeviceId";
             Ok(PcLibrary {
-                functions: PcFunctions::load(&find).map_err(missing)?,
-                device_of: std::mem::transmute::<
-                    *mut c_void,
-                    unsafe extern "C" fn(*mut c_void, *mut u32) -> c_int,
-                >(find(name).ok_or(name).map_err(missing)?),
+                functions: PcFunctions::load(library).map_err(missing)?,
+                device_of: library.function(name).ok_or_else(|| missing(name))?,
             })
         }
     }
@@ -123,9 +119,8 @@ impl CubinLibrary {
     /// # Errors
     /// It does not exist, or is too old.
     pub fn open(path: &Path) -> Result<CubinLibrary, LibraryError> {
-        let find = finder(path)?;
         // SAFETY: the library is a libcupti, or lacks these names.
-        let functions = unsafe { SourceFunctions::load(&find) };
+        let functions = unsafe { SourceFunctions::load(open(path)?) };
         functions
             .map(CubinLibrary)
             .map_err(|function| LibraryError::no_function(path, function))
@@ -348,12 +343,6 @@ impl PcSampling {
             }
         }
     }
-}
-
-fn finder(path: &Path) -> Result<impl Fn(&str) -> Option<*mut c_void>, LibraryError> {
-    let library = SharedLibrary::open(path);
-    let library = library.map_err(|error| LibraryError::not_loaded(path, &error))?;
-    Ok(move |name: &str| library.symbol(name))
 }
 
 #[cfg(test)]

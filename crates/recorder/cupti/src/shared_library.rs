@@ -5,6 +5,7 @@ use std::ffi::{CStr, OsStr, c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
 
 /// A library that stays loaded.
 #[derive(Debug, Clone, Copy)]
@@ -35,23 +36,24 @@ impl SharedLibrary {
         Ok(SharedLibrary(library.into_raw()))
     }
 
-    /// Returns the address of a function.
-    pub fn symbol(self, name: &str) -> Option<*mut c_void> {
+    /// Looks up a function.
+    ///
+    /// # Safety
+    /// `F` is a pointer that is never null, and has the type of the library's function of this name.
+    pub unsafe fn function<F: Copy>(self, name: &str) -> Option<F> {
         // SAFETY: the handle is open, and stays open because nothing is dropped here.
         let library = ManuallyDrop::new(unsafe { Library::from_raw(self.0) });
-        // SAFETY: the address is only passed on.
-        let symbol = unsafe { library.get::<*mut c_void>(name.as_bytes()) };
-        let address = symbol.ok()?.into_raw();
-        (!address.is_null()).then_some(address)
+        // SAFETY: as the caller promises.
+        *unsafe { library.get::<Option<F>>(name.as_bytes()) }.ok()?
     }
 
     /// Returns the file that a function comes from.
     pub fn file_of(self, function: &str) -> Option<PathBuf> {
-        let address = self.symbol(function)?;
-        // SAFETY: dladdr fills `info`; its file name lives as long as the library, which is never closed.
+        // SAFETY: the address is not called. dladdr fills `info`; its file name lives as long as the library, which is never closed.
         unsafe {
+            let address = self.function::<NonNull<c_void>>(function)?;
             let mut info: libc::Dl_info = std::mem::zeroed();
-            if libc::dladdr(address, &mut info) == 0 || info.dli_fname.is_null() {
+            if libc::dladdr(address.as_ptr(), &mut info) == 0 || info.dli_fname.is_null() {
                 return None;
             }
             let name = CStr::from_ptr(info.dli_fname);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Larger sections are not read.
 const MAX_SECTION_BYTES: u64 = 128 << 20;
 
-/// What tells a file from others, and from itself after it was rewritten: device, inode and time of modification.
+/// Device, inode and time of modification, which tell a file from others and from itself before it was rewritten.
 pub type Identity = (u64, u64, i64, i64);
 
 pub fn identity(file: &File) -> Option<Identity> {

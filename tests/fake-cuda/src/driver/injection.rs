@@ -4,8 +4,9 @@ use super::{SUCCESS, driver};
 use crate::config::config;
 use crate::cupti;
 use crate::records::Device;
-use std::ffi::{CString, c_int};
-use std::os::unix::ffi::OsStringExt;
+use libloading::Library;
+use std::ffi::c_int;
+use std::mem::ManuallyDrop;
 
 const NAME: &std::ffi::CStr = c"Fake GPU";
 const NAME_OF_PART: &std::ffi::CStr = c"Fake GPU MIG 1g.18gb";
@@ -47,19 +48,13 @@ fn inject() {
     let Some(path) = std::env::var_os("CUDA_INJECTION64_PATH").filter(|p| !p.is_empty()) else {
         return;
     };
-    let Ok(path) = CString::new(path.into_vec()) else {
-        return;
-    };
     // SAFETY: as the real driver does: the tool's function takes nothing and returns an int.
     unsafe {
-        let tool = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
-        if tool.is_null() {
+        let Ok(tool) = Library::new(path).map(ManuallyDrop::new) else {
             return;
-        }
-        let function = libc::dlsym(tool, c"InitializeInjection".as_ptr());
-        if !function.is_null() {
-            let function: extern "C" fn() -> c_int = std::mem::transmute(function);
-            function();
+        };
+        if let Ok(start) = tool.get::<extern "C" fn() -> c_int>(b"InitializeInjection") {
+            start();
         }
     }
 }

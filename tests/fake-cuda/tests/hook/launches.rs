@@ -1,4 +1,4 @@
-//! All kernels and calls are recorded and joined.
+//! Checks that all kernels and calls are recorded, and joined.
 
 use crate::recorded::Recorded;
 use crate::stub::{Outcome, Stub, Truth};

@@ -85,7 +85,7 @@ impl Call {
 
     /// Returns whether the program can call it: a CUPTI that is newer than the driver has functions that the driver lacks.
     pub fn exists(&self) -> bool {
-        self.domain != domain::DRIVER || driver::function(self.name).is_some()
+        self.domain != domain::DRIVER || driver::has(self.name)
     }
 }
 

@@ -4,15 +4,13 @@
 //! the wait, counts as unknown, and so do all records of an event that graphs record, too. (Graphs that get such an event by
 //! cuGraphAddNode, or while recording is off, are not noticed.)
 
+use super::handle_table::HandleTable;
 use crate::wait_ring::Occurrence;
 use gapscope_spool::ids;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 /// The most handles that are told apart; further events are unknown. The driver reuses the handles of destroyed events.
 const MAX_EVENTS: usize = 1 << 16;
-/// The slots that a handle may have.
-const SLOTS_PER_HANDLE: usize = 16;
 
 /// The record is known: it has ended, and nothing else happened to the event since it began.
 const KNOWN: u64 = 1 << 63;
@@ -29,18 +27,13 @@ const NUMBER: u64 = u32::MAX as u64;
 /// The events of this process.
 pub static EVENTS: Events = Events::new();
 
-pub struct Events([Event; MAX_EVENTS]);
-
-struct Event {
-    /// The event's handle; 0 marks a free slot.
-    handle: AtomicU64,
-    state: AtomicU64,
-}
+/// The state of each event, by its handle.
+pub struct Events(HandleTable<MAX_EVENTS>);
 
 /// The state of an event at the start of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Snapshot {
-    at: u32,
+    slot: usize,
     state: u64,
 }
 
@@ -48,7 +41,7 @@ impl Snapshot {
     /// Returns the event's last record at that time.
     pub fn occurrence(self) -> Occurrence {
         Occurrence {
-            event: ids::CudaEvent(self.at + 1),
+            event: ids::CudaEvent(self.slot as u32 + 1),
             number: (self.state & NUMBER) as u32,
         }
     }
@@ -56,21 +49,14 @@ impl Snapshot {
 
 impl Events {
     const fn new() -> Events {
-        Events(
-            [const {
-                Event {
-                    handle: AtomicU64::new(0),
-                    state: AtomicU64::new(0),
-                }
-            }; MAX_EVENTS],
-        )
+        Events(HandleTable::new())
     }
 
     /// Begins a record. `None`: there are too many events.
     pub fn record_begins(&self, handle: usize) -> Option<Snapshot> {
-        let at = self.find(handle, true)?;
+        let slot = self.0.find(handle, true)?;
         let mut state = 0;
-        self.change(at, |before| {
+        self.change(slot, |before| {
             let mixed = if before & ALL_OPEN == 0 { 0 } else { MIXED };
             // Numbers wrap past 0, which means none.
             let number = ((before & NUMBER) as u32).wrapping_add(1).max(1);
@@ -78,12 +64,12 @@ impl Events {
             state = open | mixed | before & OF_GRAPH | u64::from(number);
             state
         });
-        Some(Snapshot { at, state })
+        Some(Snapshot { slot, state })
     }
 
     /// Ends a record; `known`: it was passed on.
     pub fn record_ends(&self, record: Snapshot, known: bool) {
-        self.change(record.at, |before| {
+        self.change(record.slot, |before| {
             let open = (before & ALL_OPEN).saturating_sub(OPEN);
             let same = before & NUMBER == record.state & NUMBER;
             let known = match known && same && before & MIXED == 0 {
@@ -96,68 +82,41 @@ impl Events {
 
     /// Returns the last record, where it is known.
     pub fn last_record(&self, handle: usize) -> Option<Snapshot> {
-        let at = self.find(handle, false)?;
-        let state = self.0[at as usize].state.load(Acquire);
+        let slot = self.0.find(handle, false)?;
+        let state = self.0.number(slot).load(Acquire);
         let known = state & KNOWN != 0 && state & OF_GRAPH == 0;
-        known.then_some(Snapshot { at, state })
+        known.then_some(Snapshot { slot, state })
     }
 
     /// Returns whether nothing has happened to the event since.
     pub fn is_still(&self, snapshot: Snapshot) -> bool {
-        self.0[snapshot.at as usize].state.load(Acquire) == snapshot.state
+        self.0.number(snapshot.slot).load(Acquire) == snapshot.state
     }
 
     /// Notes that a graph records the event from now on.
     pub fn graph_records(&self, handle: usize) {
-        if let Some(at) = self.find(handle, true) {
-            self.0[at as usize].state.fetch_or(OF_GRAPH, AcqRel);
+        if let Some(slot) = self.0.find(handle, true) {
+            self.0.number(slot).fetch_or(OF_GRAPH, AcqRel);
         }
     }
 
     /// Notes that the event is destroyed: the next one with its handle has no records.
     pub fn forget(&self, handle: usize) {
-        if let Some(at) = self.find(handle, false) {
-            self.change(at, |before| before & NUMBER);
+        if let Some(slot) = self.0.find(handle, false) {
+            self.change(slot, |before| before & NUMBER);
         }
     }
 
     /// Forgets all records, because recording was off.
     pub fn forget_all(&self) {
-        for event in &self.0 {
-            if event.handle.load(Relaxed) != 0 {
-                event.state.fetch_and(OF_GRAPH | NUMBER, AcqRel);
-            }
+        for state in self.0.numbers() {
+            state.fetch_and(OF_GRAPH | NUMBER, AcqRel);
         }
     }
 
-    fn change(&self, at: u32, mut to: impl FnMut(u64) -> u64) {
-        let state = &self.0[at as usize].state;
+    fn change(&self, slot: usize, mut to: impl FnMut(u64) -> u64) {
+        let state = self.0.number(slot);
         let _ = state.fetch_update(AcqRel, Acquire, |before| Some(to(before)));
-    }
-
-    fn find(&self, handle: usize, make: bool) -> Option<u32> {
-        let handle = handle as u64;
-        if handle == 0 {
-            return None;
-        }
-        // Handles are addresses.
-        let first = (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize;
-        for at in (first..first + SLOTS_PER_HANDLE).map(|at| at % MAX_EVENTS) {
-            let slot = &self.0[at].handle;
-            let there = match slot.load(Acquire) {
-                0 if make => match slot.compare_exchange(0, handle, AcqRel, Acquire) {
-                    Ok(_) => handle,
-                    Err(other) => other,
-                },
-                there => there,
-            };
-            match there {
-                there if there == handle => return Some(at as u32),
-                0 => return None,
-                _ => {}
-            }
-        }
-        None
     }
 }
 

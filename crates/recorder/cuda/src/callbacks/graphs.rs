@@ -3,16 +3,14 @@
 //! They are counted once, when a graph is instantiated: later changes of nodes affect neither their number nor their kind. Launches
 //! look the number up without a lock. A graph that was instantiated while recording was off is unknown.
 
+use super::handle_table::HandleTable;
 use crate::driver;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// The most handles that are told apart. The driver reuses the handles of destroyed graphs.
 const MAX_GRAPHS: usize = 1 << 14;
-/// The slots that a handle may have.
-const SLOTS_PER_HANDLE: usize = 16;
 /// How deep graphs inside graphs are searched.
 const MAX_DEPTH: u32 = 16;
 /// The number is unknown. Known numbers are stored plus one, so that a table of zeros is an empty one.
@@ -21,81 +19,42 @@ const UNKNOWN: u64 = 0;
 /// The instantiated graphs of this process.
 pub static GRAPHS: Graphs = Graphs::new();
 
-pub struct Graphs([Slot; MAX_GRAPHS]);
-
-struct Slot {
-    /// The graph's handle; 0 marks a free slot.
-    handle: AtomicU64,
-    host_nodes: AtomicU64,
-}
+/// The number of host nodes of each graph, by its handle.
+pub struct Graphs(HandleTable<MAX_GRAPHS>);
 
 impl Graphs {
     const fn new() -> Graphs {
-        Graphs(
-            [const {
-                Slot {
-                    handle: AtomicU64::new(0),
-                    host_nodes: AtomicU64::new(UNKNOWN),
-                }
-            }; MAX_GRAPHS],
-        )
+        Graphs(HandleTable::new())
     }
 
     /// Notes that a graph was instantiated.
     pub fn instantiated(&self, handle: usize, host_nodes: Option<u32>) {
-        if let Some(slot) = self.find(handle, true) {
-            slot.host_nodes.store(
-                host_nodes.map_or(UNKNOWN, |count| u64::from(count) + 1),
-                Release,
-            );
-        }
+        let number = host_nodes.map_or(UNKNOWN, |count| u64::from(count) + 1);
+        self.store(handle, true, number);
     }
 
     /// Notes that a graph is destroyed.
     pub fn forget(&self, handle: usize) {
-        if let Some(slot) = self.find(handle, false) {
-            slot.host_nodes.store(UNKNOWN, Release);
-        }
+        self.store(handle, false, UNKNOWN);
     }
 
     /// Forgets all graphs, because recording was off.
     pub fn forget_all(&self) {
-        for slot in &self.0 {
-            if slot.handle.load(Relaxed) != 0 {
-                slot.host_nodes.store(UNKNOWN, Release);
-            }
+        for number in self.0.numbers() {
+            number.store(UNKNOWN, Release);
         }
     }
 
     /// Returns the host nodes of a graph that is launched.
     pub fn host_nodes(&self, handle: usize) -> Option<u32> {
-        let known = self.find(handle, false)?.host_nodes.load(Acquire);
+        let known = self.0.number(self.0.find(handle, false)?).load(Acquire);
         u32::try_from(known.checked_sub(1)?).ok()
     }
 
-    fn find(&self, handle: usize, make: bool) -> Option<&Slot> {
-        let handle = handle as u64;
-        if handle == 0 {
-            return None;
+    fn store(&self, handle: usize, make: bool, number: u64) {
+        if let Some(slot) = self.0.find(handle, make) {
+            self.0.number(slot).store(number, Release);
         }
-        // Handles are addresses.
-        let first = (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize;
-        for at in (first..first + SLOTS_PER_HANDLE).map(|at| at % MAX_GRAPHS) {
-            let slot = &self.0[at];
-            let there = match slot.handle.load(Acquire) {
-                0 if make => match slot.handle.compare_exchange(0, handle, AcqRel, Acquire) {
-                    Ok(_) => handle,
-                    Err(other) => other,
-                },
-                there => there,
-            };
-            match there {
-                there if there == handle => return Some(slot),
-                0 => return None,
-                _ => {}
-            }
-        }
-        None
     }
 }
 
@@ -126,22 +85,14 @@ static FUNCTIONS: OnceLock<Option<GraphFunctions>> = OnceLock::new();
 
 /// Looks up the functions of the driver before the first call.
 pub fn prepare() {
-    FUNCTIONS.get_or_init(|| {
-        let (nodes, kind) = (
-            driver::function("cuGraphGetNodes")?,
-            driver::function("cuGraphNodeGetType")?,
-        );
-        let child = driver::function("cuGraphChildGraphNodeGetGraph")?;
-        let flags = driver::function("cuGraphExecGetFlags");
-        // SAFETY: they are these functions of the driver, whose parameters are handles and pointers.
-        unsafe {
-            Some(GraphFunctions {
-                nodes: std::mem::transmute::<*mut c_void, Pointers>(nodes),
-                kind: std::mem::transmute::<*mut c_void, Pair>(kind),
-                child: std::mem::transmute::<*mut c_void, Pair>(child),
-                flags: flags.map(|at| std::mem::transmute::<*mut c_void, Pair>(at)),
-            })
-        }
+    // SAFETY: they are these functions of the driver, whose parameters are handles and pointers.
+    FUNCTIONS.get_or_init(|| unsafe {
+        Some(GraphFunctions {
+            nodes: driver::function("cuGraphGetNodes")?,
+            kind: driver::function("cuGraphNodeGetType")?,
+            child: driver::function("cuGraphChildGraphNodeGetGraph")?,
+            flags: driver::function("cuGraphExecGetFlags"),
+        })
     });
 }
 
@@ -238,15 +189,5 @@ mod tests {
         assert_eq!(graphs.host_nodes(128), Some(1), "another one");
         graphs.forget_all();
         assert_eq!(graphs.host_nodes(64), None);
-    }
-
-    #[test]
-    fn graphs_without_a_slot_are_not_known_and_the_others_are() {
-        let graphs = Box::leak(Box::new(Graphs::new()));
-        for graph in 1..=MAX_GRAPHS + 100 {
-            graphs.instantiated(graph * 64, Some(1));
-        }
-        let known = (1..=MAX_GRAPHS + 100).filter(|graph| graphs.host_nodes(graph * 64).is_some());
-        assert!((MAX_GRAPHS / 2..=MAX_GRAPHS).contains(&known.count()));
     }
 }

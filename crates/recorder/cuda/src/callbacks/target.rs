@@ -69,11 +69,8 @@ static IS_CAPTURING: OnceLock<Option<IsCapturing>> = OnceLock::new();
 
 /// Looks up the driver's function before the first call.
 pub fn prepare() {
-    IS_CAPTURING.get_or_init(|| {
-        let function = driver::function("cuStreamIsCapturing")?;
-        // SAFETY: the driver's function of this name.
-        Some(unsafe { std::mem::transmute::<*mut c_void, IsCapturing>(function) })
-    });
+    // SAFETY: the driver's function of this name.
+    IS_CAPTURING.get_or_init(|| unsafe { driver::function("cuStreamIsCapturing") });
 }
 
 /// Returns whether what is put on a stream goes into a graph; `None` where the driver does not tell.

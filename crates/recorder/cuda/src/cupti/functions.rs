@@ -29,11 +29,8 @@ macro_rules! functions {
                 // SAFETY: the symbols are CUPTI's functions, whose types have been the same since CUDA 12.0.
                 unsafe {
                     Ok(Functions {
-                        $($name: std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> Code>(
-                            library.symbol($symbol).ok_or($symbol)?),)+
-                        $($other: library.symbol($other_symbol).map(|at| {
-                            std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($other_argument),*) -> Code>(at)
-                        }),)+
+                        $($name: library.function($symbol).ok_or($symbol)?,)+
+                        $($other: library.function($other_symbol),)+
                     })
                 }
             }

@@ -1,6 +1,6 @@
 //! Words the reasons why instructions are not sampled, for the report.
 
-use crate::cupti::refusal::meaning;
+use crate::cupti::refusal;
 use crate::recorder::Recorder;
 use gapscope_cupti::{Failure, LibraryError, code};
 use std::fmt::Display;
@@ -36,15 +36,12 @@ pub enum SamplingError {
 }
 
 fn explain(failure: Failure) -> String {
-    let known = meaning(failure).or(match failure.code {
+    let meaning = match failure.code {
         code::NOT_SUPPORTED => {
             Some("this libcupti or the GPU cannot do it; GPUs from compute capability 7.0 on can")
         }
         code::OUT_OF_MEMORY => Some("there is not enough memory for it"),
         _ => None,
-    });
-    match known {
-        Some(meaning) => format!("{meaning} ({failure})"),
-        None => failure.to_string(),
-    }
+    };
+    refusal::explain(failure, meaning)
 }

@@ -118,9 +118,6 @@ pub unsafe extern "C" fn register_w(
     // SAFETY: the program's own text.
     register(unsafe { Text::wide(text) })
 }
-
-/// Writes the name of a category.
-///
 /// # Safety
 /// The domain is null or a handle of ours.
 unsafe fn name_category(domain: *const Domain, number: u32, name: Text<'_>) {

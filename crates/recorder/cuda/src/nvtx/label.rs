@@ -48,8 +48,6 @@ impl<'a> From<Text<'a>> for LabelContent<'a> {
 }
 
 impl<'a> LabelContent<'a> {
-    /// Reads attributes.
-    ///
     /// # Safety
     /// `attributes` is null or valid, and the program waits while they are used.
     unsafe fn attributes(attributes: *const c_void) -> LabelContent<'a> {
@@ -64,9 +62,6 @@ impl<'a> LabelContent<'a> {
             }
         }
     }
-
-    /// Takes payloads.
-    ///
     /// # Safety
     /// `payloads` is null or has `count` elements, and the program waits while they are used.
     unsafe fn payloads(payloads: *const PayloadData, count: usize) -> LabelContent<'a> {

@@ -29,8 +29,6 @@ struct DeviceFacts {
 }
 
 impl Devices {
-    /// Keeps the facts of a device.
-    ///
     /// # Safety
     /// The record is a device's.
     pub unsafe fn describe(&mut self, record: &Record<'_>, recorder: &Recorder) {

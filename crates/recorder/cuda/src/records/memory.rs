@@ -37,8 +37,6 @@ struct PoolKey {
 }
 
 impl Memory {
-    /// Writes an allocation or a free.
-    ///
     /// # Safety
     /// The record is a memory operation's.
     pub unsafe fn record(
@@ -113,9 +111,6 @@ impl Memory {
         }
         Some(freed.id)
     }
-
-    /// Writes a change of a pool.
-    ///
     /// # Safety
     /// The record is a memory pool's.
     pub unsafe fn pool(

@@ -11,8 +11,6 @@ use gapscope_spool::ids;
 const OBJECT_THREAD: u32 = 2;
 
 impl Reader {
-    /// Packs an overhead.
-    ///
     /// # Safety
     /// The record is an overhead's.
     pub(super) unsafe fn overhead(&mut self, record: &Record<'_>) {

@@ -41,8 +41,6 @@ struct Stream {
 }
 
 impl Queues {
-    /// Keeps a context.
-    ///
     /// # Safety
     /// The record is a context's.
     pub unsafe fn describe_context(&mut self, record: &Record<'_>) {
@@ -59,9 +57,6 @@ impl Queues {
             self.contexts.insert(record.get(ID), context);
         }
     }
-
-    /// Keeps a stream.
-    ///
     /// # Safety
     /// The record is a stream's.
     pub unsafe fn describe_stream(&mut self, record: &Record<'_>, recorder: &Recorder) {

@@ -36,8 +36,6 @@ macro_rules! transfer_fields {
 }
 
 impl Reader {
-    /// Packs a kernel.
-    ///
     /// # Safety
     /// The record is a kernel's.
     #[inline]
@@ -61,9 +59,6 @@ impl Reader {
             });
         }
     }
-
-    /// Packs a transfer.
-    ///
     /// # Safety
     /// The record has these fields.
     unsafe fn transfer(&mut self, record: &Record<'_>, key: RouteKey, fields: &TransferFields) {
@@ -81,9 +76,6 @@ impl Reader {
             });
         }
     }
-
-    /// Packs a copy.
-    ///
     /// # Safety
     /// The record is a copy's.
     pub(super) unsafe fn copy(&mut self, record: &Record<'_>) {
@@ -96,9 +88,6 @@ impl Reader {
             self.transfer(record, key, &transfer_fields!());
         }
     }
-
-    /// Packs a copy between devices.
-    ///
     /// # Safety
     /// The record is a peer copy's.
     pub(super) unsafe fn peer_copy(&mut self, record: &Record<'_>) {
@@ -115,9 +104,6 @@ impl Reader {
             self.transfer(record, key, &transfer_fields!());
         }
     }
-
-    /// Packs a fill.
-    ///
     /// # Safety
     /// The record is a memset's.
     pub(super) unsafe fn fill(&mut self, record: &Record<'_>) {
@@ -129,9 +115,6 @@ impl Reader {
             self.transfer(record, key, &transfer_fields!());
         }
     }
-
-    /// Packs a run of a whole graph.
-    ///
     /// # Safety
     /// The record is a graph's.
     pub(super) unsafe fn graph(&mut self, record: &Record<'_>) {
@@ -185,9 +168,6 @@ impl Reader {
             })
         }
     }
-
-    /// Packs a host function.
-    ///
     /// # Safety
     /// The record is a host function's.
     pub(super) unsafe fn host_launch(&mut self, record: &Record<'_>) {
@@ -198,9 +178,6 @@ impl Reader {
             self.host_function(record, queue, [CORRELATION, THREAD], [START, END]);
         }
     }
-
-    /// Packs a host node of a graph.
-    ///
     /// # Safety
     /// The record is a graph's host node's.
     pub(super) unsafe fn host_node(&mut self, record: &Record<'_>) {

@@ -4,8 +4,10 @@ mod operations;
 mod polls;
 mod waits;
 
+use libloading::Library;
 use std::collections::HashMap;
-use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::mem::ManuallyDrop;
 use std::sync::Mutex;
 
 macro_rules! functions {
@@ -21,11 +23,8 @@ macro_rules! functions {
             pub fn load() -> Cuda {
                 // SAFETY: the stub, or the driver; its functions have these types.
                 unsafe {
-                    let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
-                    assert!(!library.is_null(), "libcuda.so.1 is not on LD_LIBRARY_PATH");
                     Cuda {
-                        $($name: std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> $result>(
-                            symbol(library, $symbol)),)+
+                        $($name: function("libcuda.so.1", $symbol),)+
                         functions: Mutex::default(),
                     }
                 }
@@ -34,12 +33,17 @@ macro_rules! functions {
     };
 }
 
-unsafe fn symbol(library: *mut c_void, name: &str) -> *mut c_void {
-    let c_name = CString::new(name).expect("no NUL");
-    // SAFETY: the library is open.
-    let found = unsafe { libc::dlsym(library, c_name.as_ptr()) };
-    assert!(!found.is_null(), "libcuda.so.1 has no {name}");
-    found
+/// Looks up a function of a library, which stays loaded.
+///
+/// # Safety
+/// `F` is the function's type.
+pub unsafe fn function<F: Copy>(library: &str, name: &str) -> F {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let library = Library::new(library).map(ManuallyDrop::new);
+        let library = library.expect("a library on LD_LIBRARY_PATH");
+        *library.get(name.as_bytes()).expect("a function")
+    }
 }
 
 functions! {

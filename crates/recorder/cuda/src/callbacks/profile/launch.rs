@@ -23,8 +23,6 @@ const STREAM: usize = 5;
 const STREAM_OF_CONFIG: usize = 4;
 
 impl LaunchKind {
-    /// Classifies a call.
-    ///
     /// # Safety
     /// The data is CUPTI's, at the start of this call of the driver.
     pub unsafe fn classify(data: &CallbackData, function: &str, per_thread: bool) -> LaunchKind {

@@ -160,13 +160,10 @@ fn initialised(libcupti: &Path) -> Result<Cupti, ProfileError> {
 
 /// Returns the ordinal of the thread's current device in this process.
 fn device() -> Option<usize> {
-    let function = driver::function("cuCtxGetDevice")?;
+    type GetDevice = unsafe extern "C" fn(*mut c_int) -> c_int;
     let mut device: c_int = -1;
     // SAFETY: the driver's function of this name, which stores a number.
-    let code = unsafe {
-        let function: unsafe extern "C" fn(*mut c_int) -> c_int = std::mem::transmute(function);
-        function(&mut device)
-    };
+    let code = unsafe { driver::function::<GetDevice>("cuCtxGetDevice")?(&mut device) };
     usize::try_from(device).ok().filter(|_| code == 0)
 }
 

@@ -54,16 +54,13 @@ pub enum ProfileError {
 }
 
 fn explain(failure: Failure) -> String {
-    let meaning = refusal::meaning(failure).or(match failure.code {
+    let meaning = match failure.code {
         code::NOT_SUPPORTED => {
             Some("this libcupti or the GPU cannot do it; CUDA 12.6 or later can")
         }
         code::OUT_OF_MEMORY => Some("there is not enough memory to keep what the kernel writes"),
         code::INVALID_CHIP_NAME => Some("this libcupti does not know the GPU: a newer one may"),
         _ => None,
-    });
-    match meaning {
-        Some(meaning) => format!("{meaning} ({failure})"),
-        None => failure.to_string(),
-    }
+    };
+    refusal::explain(failure, meaning)
 }

@@ -73,8 +73,6 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Decodes one payload.
-    ///
     /// # Safety
     /// The payload is the program's own.
     unsafe fn payload(&mut self, domain: *const Domain, data: &PayloadData) {
@@ -116,9 +114,6 @@ impl<'a> Reader<'a> {
             unsafe { self.field(data, name, *offset, *encoding, *role) };
         }
     }
-
-    /// Decodes one field.
-    ///
     /// # Safety
     /// The payload is the program's own and has such a field there, if it reaches that far.
     unsafe fn field(
