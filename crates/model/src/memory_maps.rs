@@ -49,37 +49,23 @@ mod tests {
     #[test]
     fn every_kind_of_line_is_parsed() {
         let maps = b"\
-55d0c0001000-55d0c0005000 r-xp 00001000 08:01 12                         /usr/bin/a b
-55d0c1000000-55d0c1005000 rw-p 00000000 00:00 0                          [heap]
-7f0000002000-7f0000004000 ---p 00002000 08:01 13                         /lib/\xff.so (deleted)
-7ff000000000-7ff000001000 r--p 00000000 00:00 0
+1000-5000 r-xp 00001000 08:01 12                         /usr/bin/a b
+6000-7000 rw-p 00000000 00:00 0                          [heap]
+7f2000-7f4000 ---p 00002000 08:01 13                     /lib/\xff.so (deleted)
+ffffffffff600000-ffffffffff601000 r--p 00000000 00:00 0
 nonsense
 ";
-        let of = |start, end, is_readable, offset, path| Mapping {
-            start,
-            end,
-            is_readable,
-            offset,
-            path,
-        };
+        let parsed: Vec<_> = mappings(maps)
+            .map(|m| (m.start, m.end, m.is_readable, m.offset, m.path))
+            .collect();
+        let deleted = &b"/lib/\xff.so (deleted)"[..];
+        let last = 0xffff_ffff_ff60_0000;
         let expected = [
-            of(
-                0x55d0_c000_1000,
-                0x55d0_c000_5000,
-                true,
-                0x1000,
-                Some(&b"/usr/bin/a b"[..]),
-            ),
-            of(0x55d0_c100_0000, 0x55d0_c100_5000, true, 0, None),
-            of(
-                0x7f00_0000_2000,
-                0x7f00_0000_4000,
-                false,
-                0x2000,
-                Some(b"/lib/\xff.so (deleted)"),
-            ),
-            of(0x7ff0_0000_0000, 0x7ff0_0000_1000, true, 0, None),
+            (0x1000, 0x5000, true, 0x1000, Some(&b"/usr/bin/a b"[..])),
+            (0x6000, 0x7000, true, 0, None),
+            (0x7f_2000, 0x7f_4000, false, 0x2000, Some(deleted)),
+            (last, last + 0x1000, true, 0, None),
         ];
-        assert!(mappings(maps).eq(expected));
+        assert_eq!(parsed, expected);
     }
 }

@@ -12,7 +12,7 @@ use crate::records::{self, Bytes, Kernel, Other};
 use buffer::Buffers;
 use std::collections::HashSet;
 use std::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 pub type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
@@ -49,28 +49,11 @@ pub struct State {
     pub pc_sampling: pc_sampling::PcSampling,
 }
 
-static STATE: Mutex<Option<State>> = Mutex::new(None);
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
 
-/// The state, locked.
-pub struct Locked(MutexGuard<'static, Option<State>>);
-
-impl std::ops::Deref for Locked {
-    type Target = State;
-    fn deref(&self) -> &State {
-        self.0.as_ref().expect("made by `state`")
-    }
-}
-
-impl std::ops::DerefMut for Locked {
-    fn deref_mut(&mut self) -> &mut State {
-        self.0.as_mut().expect("made by `state`")
-    }
-}
-
-pub fn state() -> Locked {
-    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-    state.get_or_insert_default();
-    Locked(state)
+/// Locks the state.
+pub fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub fn clock(id: libc::clockid_t) -> u64 {

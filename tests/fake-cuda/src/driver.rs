@@ -18,7 +18,7 @@ use crate::truth;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const LATENCY_NS: u64 = 4_000;
@@ -82,32 +82,17 @@ const OWN_HANDLE: usize = 1 << 41;
 const LEGACY: usize = 1;
 const OWN: usize = 2;
 
-static DRIVER: Mutex<Option<Driver>> = Mutex::new(None);
+static DRIVER: LazyLock<Mutex<Driver>> = LazyLock::new(Mutex::default);
 
 thread_local! {
     static CONTEXT: Cell<u32> = const { Cell::new(0) };
 }
 
 /// The driver, locked.
-struct Locked(MutexGuard<'static, Option<Driver>>);
-
-impl std::ops::Deref for Locked {
-    type Target = Driver;
-    fn deref(&self) -> &Driver {
-        self.0.as_ref().expect("made by `driver`")
-    }
-}
-
-impl std::ops::DerefMut for Locked {
-    fn deref_mut(&mut self) -> &mut Driver {
-        self.0.as_mut().expect("made by `driver`")
-    }
-}
+type Locked = MutexGuard<'static, Driver>;
 
 fn driver() -> Locked {
-    let mut driver = DRIVER.lock().unwrap_or_else(PoisonError::into_inner);
-    driver.get_or_insert_default();
-    Locked(driver)
+    DRIVER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Tells a program how many calls the driver has begun.

@@ -221,19 +221,21 @@ fn file_name(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tempfile::TempDir;
 
-    struct Disk(PathBuf);
+    struct Disk(TempDir);
 
     impl Disk {
-        fn new(name: &str) -> Disk {
-            let root =
-                std::env::temp_dir().join(format!("gapscope-cuda-{name}-{}", std::process::id()));
-            std::fs::create_dir_all(&root).expect("a folder");
-            Disk(root)
+        fn new() -> Disk {
+            Disk(tempfile::tempdir().expect("a folder"))
+        }
+
+        fn path(&self, path: &str) -> PathBuf {
+            self.0.path().join(path)
         }
 
         fn file(&self, path: &str) -> PathBuf {
-            let path = self.0.join(path);
+            let path = self.path(path);
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
             std::fs::write(&path, "").expect("a file");
             path
@@ -242,15 +244,9 @@ mod tests {
         fn context(&self) -> SearchContext {
             SearchContext {
                 driver: Some(13_000),
-                toolkits: self.0.join("usr-local"),
+                toolkits: self.path("usr-local"),
                 ..SearchContext::default()
             }
-        }
-    }
-
-    impl Drop for Disk {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
         }
     }
 
@@ -271,13 +267,12 @@ mod tests {
 
     #[test]
     fn the_copy_that_the_program_has_loaded_comes_before_all_others() {
-        let disk = Disk::new("loaded");
+        let disk = Disk::new();
         let wheel = disk.file("env/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13");
         let mut context = disk.context();
         context.mapped = vec![
             "/opt/x/libcupti.so.2025.3.1".into(),
-            disk.0
-                .join("env/lib/python3.12/site-packages/torch/lib/libtorch.so"),
+            disk.path("env/lib/python3.12/site-packages/torch/lib/libtorch.so"),
         ];
         let found = candidates(&context);
         assert_eq!(
@@ -291,7 +286,7 @@ mod tests {
 
     #[test]
     fn tritons_own_copy_is_left_alone() {
-        let disk = Disk::new("triton");
+        let disk = Disk::new();
         let mut context = disk.context();
         context.mapped =
             vec!["/env/site-packages/triton/backends/nvidia/lib/cupti/libcupti.so.12".into()];
@@ -300,27 +295,27 @@ mod tests {
 
     #[test]
     fn the_packages_of_the_programs_python_are_found_though_nothing_of_them_is_loaded() {
-        let disk = Disk::new("wheel");
+        let disk = Disk::new();
         let thirteen = disk.file("env/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13");
         let twelve =
             disk.file("env/lib/python3.12/site-packages/nvidia/cuda_cupti/lib/libcupti.so.12");
         let mut context = disk.context();
-        context.executable = disk.0.join("env/bin/python3");
+        context.executable = disk.path("env/bin/python3");
         let expected = [Candidate::File(thirteen), Candidate::File(twelve)];
         assert_eq!(candidates(&context)[..2], expected);
         context.executable = "/usr/bin/python3".into();
-        context.variables = vec![("VIRTUAL_ENV", disk.0.join("env").into())];
+        context.variables = vec![("VIRTUAL_ENV", disk.path("env").into())];
         assert_eq!(candidates(&context)[..2], expected);
         context.variables = vec![(
             "PYTHONPATH",
-            disk.0.join("env/lib/python3.12/site-packages").into(),
+            disk.path("env/lib/python3.12/site-packages").into(),
         )];
         assert_eq!(candidates(&context)[..2], expected);
     }
 
     #[test]
     fn what_is_newer_than_the_driver_is_not_tried() {
-        let disk = Disk::new("driver");
+        let disk = Disk::new();
         let twelve = disk.file("usr-local/cuda-12.8/extras/CUPTI/lib64/libcupti.so.12");
         disk.file(&format!(
             "usr-local/cuda-13.0/{}/libcupti.so.13",
@@ -335,7 +330,7 @@ mod tests {
 
     #[test]
     fn of_toolkits_the_one_that_the_user_names_comes_first_and_then_the_newest() {
-        let disk = Disk::new("toolkits");
+        let disk = Disk::new();
         let [old, new] = ["13.0", "13.2"].map(|version| {
             disk.file(&format!(
                 "usr-local/cuda-{version}/{}/libcupti.so.13",
@@ -344,14 +339,14 @@ mod tests {
         });
         let named = disk.file("opt/cuda/lib64/libcupti.so.13");
         let mut context = disk.context();
-        context.variables = vec![("CUDA_HOME", disk.0.join("opt/cuda").into())];
+        context.variables = vec![("CUDA_HOME", disk.path("opt/cuda").into())];
         let expected = [named, new, old].map(Candidate::File);
         assert_eq!(candidates(&context)[..3], expected);
     }
 
     #[test]
     fn of_a_toolkit_the_libraries_for_this_machine_are_tried_and_not_those_of_cross_compilers() {
-        let disk = Disk::new("targets");
+        let disk = Disk::new();
         let toolkit = "usr-local/cuda-12.9";
         for target in ["x86_64-linux", "sbsa-linux", "aarch64-linux"] {
             disk.file(&format!("{toolkit}/targets/{target}/lib/libcupti.so.12"));

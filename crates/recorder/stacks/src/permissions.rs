@@ -23,14 +23,8 @@ pub struct Permissions {
 #[error("{0}")]
 pub struct Denied(Cow<'static, str>);
 
-impl From<&'static str> for Denied {
-    fn from(reason: &'static str) -> Denied {
-        Denied(reason.into())
-    }
-}
-
-impl From<String> for Denied {
-    fn from(reason: String) -> Denied {
+impl<T: Into<Cow<'static, str>>> From<T> for Denied {
+    fn from(reason: T) -> Denied {
         Denied(reason.into())
     }
 }

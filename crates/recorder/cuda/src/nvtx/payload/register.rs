@@ -107,12 +107,8 @@ pub unsafe extern "C" fn register(
             if attributes.present & HAS_ENTRIES != HAS_ENTRIES || attributes.entries.is_null() {
                 return None;
             }
-            let chosen = if attributes.present & HAS_ID != 0 {
-                attributes.id
-            } else {
-                0
-            };
-            let id = id_or_new(chosen);
+            let has_id = attributes.present & HAS_ID != 0;
+            let id = id_or_new(if has_id { attributes.id } else { 0 });
             let count = attributes.entry_count.min(MAX_ENTRIES);
             let entries = std::slice::from_raw_parts(attributes.entries, count);
             let alignment = match attributes.present & HAS_ALIGNMENT != 0 {
@@ -147,12 +143,8 @@ pub unsafe extern "C" fn register_enum(
             if !whole || attributes.entries.is_null() || ![1, 2, 4, 8].contains(&attributes.bytes) {
                 return None;
             }
-            let chosen = if attributes.present & ENUM_HAS_ID != 0 {
-                attributes.id
-            } else {
-                0
-            };
-            let id = id_or_new(chosen);
+            let has_id = attributes.present & ENUM_HAS_ID != 0;
+            let id = id_or_new(if has_id { attributes.id } else { 0 });
             let count = attributes.entry_count.min(MAX_ENTRIES);
             let entries = std::slice::from_raw_parts(attributes.entries, count);
             let names = entries.iter().map(|e| (e.value, owned(e.name))).collect();
