@@ -119,7 +119,7 @@ fn tell_stream(context: u32, stream: u32, flag: u32, priority: i32, correlation:
 
 /// The work of a call on a device.
 #[derive(Clone, Copy)]
-struct Work {
+struct DeviceWork {
     context: u32,
     device: u32,
     stream: u32,
@@ -167,13 +167,19 @@ impl Driver {
     }
 
     /// Puts work of `ns` on a stream, no earlier than `asked_ns`.
-    fn submit(&mut self, handle: usize, correlation: u32, asked_ns: u64, ns: u64) -> Option<Work> {
+    fn submit(
+        &mut self,
+        handle: usize,
+        correlation: u32,
+        asked_ns: u64,
+        ns: u64,
+    ) -> Option<DeviceWork> {
         let stream = self.stream(handle)?;
         let start = stream.free_ns.max(asked_ns + LATENCY_NS);
         let end = start + ns;
         stream.free_ns = end;
         let (context, id) = (stream.context, stream.id);
-        Some(Work {
+        Some(DeviceWork {
             context,
             device: self.device_of(context),
             stream: id,
@@ -405,7 +411,7 @@ fn launch(
     })
 }
 
-fn kernel(name: usize, work: &Work, grid: [u32; 3], block: [u32; 3], shared: u32) -> Kernel {
+fn kernel(name: usize, work: &DeviceWork, grid: [u32; 3], block: [u32; 3], shared: u32) -> Kernel {
     Kernel {
         kind: records::CONCURRENT_KERNEL,
         registers_per_thread: 32,

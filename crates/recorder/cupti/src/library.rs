@@ -100,8 +100,8 @@ impl Cupti {
     pub fn set_clock(&self, clock: extern "C" fn() -> u64) -> Result<(), Failure> {
         let function = "cuptiActivityRegisterTimestampCallback";
         // SAFETY: CUPTI's function with a function of the type that it asks for.
-        let said = self.timestamp_callback.map(|set| unsafe { set(clock) });
-        match said.unwrap_or(crate::code::NOT_SUPPORTED) {
+        let result = self.timestamp_callback.map(|set| unsafe { set(clock) });
+        match result.unwrap_or(crate::code::NOT_SUPPORTED) {
             0 => Ok(()),
             code => Err(Failure { function, code }),
         }

@@ -303,10 +303,10 @@ impl PcSampling {
             parameters.context = self.context;
             parameters.data = self.taken.as_mut_ptr().cast();
             // SAFETY: the buffer has the room that it states.
-            let said = unsafe { self.functions.data.call(&mut parameters) };
+            let result = unsafe { self.functions.data.call(&mut parameters) };
             let page = self.taken.read(&mut each);
             sum.add(&page);
-            match said {
+            match result {
                 Err(failure) if failure.code == code::OUT_OF_MEMORY && page.is_full => break,
                 other => other?,
             }

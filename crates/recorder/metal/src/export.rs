@@ -36,7 +36,7 @@ pub(crate) fn export(
         interrupts,
     };
     let path = exporter.file("toc");
-    let said = exporter.run(&["--toc"], &path)?;
+    let exit = exporter.run(&["--toc"], &path)?;
     let not_exported = |what: &str, reason: String| Error::NotExported {
         what: what.to_owned(),
         reason,
@@ -46,7 +46,7 @@ pub(crate) fn export(
         .map_err(|error| error.to_string())
         .and_then(|file| Toc::of(BufReader::new(file)).map_err(|error| error.to_string()))
         .map_err(|error| {
-            not_exported("its table of contents", format!("{error}; {}", said.words))
+            not_exported("its table of contents", format!("{error}; {}", exit.words))
         })?;
     let run = toc
         .metal_run()
@@ -121,13 +121,13 @@ impl Exporter<'_> {
                 1 => self.file(schema),
                 _ => self.folder.join(format!("{schema}-{attempt}")),
             };
-            let said = self.run(&["--xpath", xpath], &path)?;
+            let exit = self.run(&["--xpath", xpath], &path)?;
             match check(&path) {
                 Ok(found) if found.whole && found.nodes > 0 => {
-                    let note = (!said.success).then(|| {
+                    let note = (!exit.success).then(|| {
                         format!(
                             "xctrace ended with {} after it had written all of {schema}.",
-                            said.status
+                            exit.status
                         )
                     });
                     return Ok(TableExport::Written(WrittenTable { file: path, note }));
@@ -135,7 +135,7 @@ impl Exporter<'_> {
                 Ok(found) if found.nodes > 0 => {
                     let note = format!(
                         "xctrace ended with {} before {schema} was written to its end: {} rows were read, more may be missing.",
-                        said.status, found.rows
+                        exit.status, found.rows
                     );
                     torn.get_or_insert(WrittenTable {
                         file: path,
@@ -149,7 +149,7 @@ impl Exporter<'_> {
                             .to_owned();
                     return Ok(TableExport::Missing { reason });
                 }
-                Err(error) => reason = format!("{error}; {}", said.words),
+                Err(error) => reason = format!("{error}; {}", exit.words),
             }
         }
         Ok(match torn {

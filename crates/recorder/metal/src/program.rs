@@ -151,17 +151,17 @@ mod tests {
 
     #[test]
     fn what_cannot_run_says_why() {
-        let said = |command: &str| resolved(&[command.into()]).unwrap_err().to_string();
-        assert!(said("/nowhere/x").contains("no such file"));
+        let error_of = |command: &str| resolved(&[command.into()]).unwrap_err().to_string();
+        assert!(error_of("/nowhere/x").contains("no such file"));
         assert!(
-            said("no-such-command-anywhere").contains("not on the PATH")
-                || said("no-such-command-anywhere").contains("no such command")
+            error_of("no-such-command-anywhere").contains("not on the PATH")
+                || error_of("no-such-command-anywhere").contains("no such command")
         );
-        assert!(said("/").contains("not a file"));
+        assert!(error_of("/").contains("not a file"));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("plain");
         std::fs::write(&path, "x").unwrap();
-        assert!(said(path.to_str().unwrap()).contains("chmod +x"));
+        assert!(error_of(path.to_str().unwrap()).contains("chmod +x"));
         assert!(matches!(resolved(&[]), Err(Error::NoCommand)));
     }
 }

@@ -2,8 +2,8 @@
 
 use super::stream_operations::{OPERATION_NS, tell_host_node};
 use super::{
-    Api, Driver, INVALID_CONTEXT, INVALID_HANDLE, SUCCESS, Work, call, driver, kernel, of_driver,
-    tell_kernel,
+    Api, DeviceWork, Driver, INVALID_CONTEXT, INVALID_HANDLE, SUCCESS, call, driver, kernel,
+    of_driver, tell_kernel,
 };
 use crate::config::config;
 use crate::{cupti, names, records, truth};
@@ -31,7 +31,7 @@ const CHILD: c_int = 4;
 
 /// The handles of nodes begin here; they contain the graph's handle and the place in it.
 const NODE_HANDLE: usize = 1 << 42;
-const MOST_NODES: usize = 1 << 20;
+const MAX_NODES: usize = 1 << 20;
 
 /// Makes a graph of `nodes` launches of a function, by one call where CUDA has many.
 pub fn create(function: usize, nodes: u32) -> usize {
@@ -117,7 +117,7 @@ pub unsafe fn nodes(graph: usize, nodes: *mut usize, count: *mut usize) -> c_int
         }
         *count = all.min(*count);
         for at in 0..*count {
-            *nodes.add(at) = NODE_HANDLE + graph * MOST_NODES + at;
+            *nodes.add(at) = NODE_HANDLE + graph * MAX_NODES + at;
         }
     }
     SUCCESS
@@ -127,8 +127,8 @@ pub unsafe fn nodes(graph: usize, nodes: *mut usize, count: *mut usize) -> c_int
 pub fn node(node: usize) -> Option<(c_int, usize)> {
     let driver = driver();
     let within = node.checked_sub(NODE_HANDLE)?;
-    let graph = driver.graphs.get(&(within / MOST_NODES))?;
-    match (within % MOST_NODES).checked_sub(graph.nodes as usize) {
+    let graph = driver.graphs.get(&(within / MAX_NODES))?;
+    match (within % MAX_NODES).checked_sub(graph.nodes as usize) {
         None => Some((KERNEL, 0)),
         Some(at) => graph.others.get(at).copied(),
     }
@@ -200,7 +200,7 @@ pub fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
         for node in 0..u64::from(host_nodes) {
             let start = start + kernels_ns + node * OPERATION_NS;
             let end = start + OPERATION_NS;
-            tell_host_node(&Work { start, end, ..work }, graph.id);
+            tell_host_node(&DeviceWork { start, end, ..work }, graph.id);
         }
         let mut cupti = cupti::state();
         for node in 0..graph.nodes {

@@ -1,6 +1,6 @@
 //! The operations of streams besides work and events: host functions, waits for values and semaphores, prefetches.
 
-use super::{Api, INVALID_HANDLE, SUCCESS, Work, call, of_driver, of_runtime};
+use super::{Api, DeviceWork, INVALID_HANDLE, SUCCESS, call, of_driver, of_runtime};
 use crate::{cupti, names, records, truth};
 use std::ffi::{c_int, c_uint};
 
@@ -33,7 +33,7 @@ fn put(api: Api<'_>, kind: &str, stream: usize) -> c_int {
 }
 
 /// Writes CUPTI's record of a host function, on the host's clock.
-fn tell_host_function(work: &Work) {
+fn tell_host_function(work: &DeviceWork) {
     let mut cupti = cupti::state();
     let record = records::HostLaunch {
         kind: records::HOST_LAUNCH,
@@ -54,7 +54,7 @@ fn tell_host_function(work: &Work) {
 const HOST_FUNCTION_THREAD: u32 = 4242;
 
 /// Writes CUPTI's record of a graph's host node, as [`tell_host_function`] does.
-pub fn tell_host_node(work: &Work, graph: u32) {
+pub fn tell_host_node(work: &DeviceWork, graph: u32) {
     let mut cupti = cupti::state();
     let record = records::GraphHostNode {
         kind: records::GRAPH_HOST_NODE,

@@ -1,6 +1,6 @@
 //! Copies and fills: their times, without the data.
 
-use super::{INVALID_CONTEXT, SUCCESS, Work, call, waiting_call};
+use super::{DeviceWork, INVALID_CONTEXT, SUCCESS, call, waiting_call};
 use crate::{cupti, names, records, truth};
 use std::ffi::{c_int, c_void};
 
@@ -17,7 +17,7 @@ fn copy(call_of: names::Call, bytes: usize, stream: usize, kinds: [u8; 3]) -> c_
     })
 }
 
-fn tell_copy(work: &Work, bytes: usize, kinds: [u8; 3]) {
+fn tell_copy(work: &DeviceWork, bytes: usize, kinds: [u8; 3]) {
     let mut cupti = cupti::state();
     let record = records::Memcpy {
         kind: records::MEMCPY,
@@ -37,7 +37,7 @@ fn tell_copy(work: &Work, bytes: usize, kinds: [u8; 3]) {
     cupti.work(records::MEMCPY, work.end, &record);
 }
 
-fn tell_transfer(work: &Work, bytes: usize) {
+fn tell_transfer(work: &DeviceWork, bytes: usize) {
     truth::write(
         "transfer",
         work.correlation,

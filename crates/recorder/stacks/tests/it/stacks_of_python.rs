@@ -342,9 +342,10 @@ fn two_threads_have_their_own_stacks() {
     let (_folder, mut command) = script(&python, TWO_THREADS);
     retry(|| {
         let watched = watch(&mut command);
+        let is_held_by_main = watched.samples().any(|s| s.gil_holder == Some(watched.pid));
         assert!(
-            watched.of_main().is_empty(),
-            "the main thread was not asked for"
+            watched.of_main().is_empty() || is_held_by_main,
+            "the main thread is not followed"
         );
         for name in ["first", "second"] {
             let id = watched.number(name) as u32;

@@ -2,11 +2,11 @@
 
 use gapscope_model::{FrameKind, LossKind, ThreadState};
 use gapscope_stacks::{Frame, Options, Stacks, Update};
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// The messages about a program, and its own output.
@@ -147,7 +147,12 @@ pub fn watch(command: &mut Command) -> Watched {
         stacks.follow(pid, thread);
     }
     let mut printed = String::new();
-    output.read_to_string(&mut printed).expect("its output");
+    let has_ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| measure_waits(pid, &has_ended));
+        output.read_to_string(&mut printed).expect("its output");
+        has_ended.store(true, Relaxed);
+    });
     child.wait().expect("it ends");
     let began = Instant::now();
     let updates = stacks.finish();
@@ -167,52 +172,56 @@ pub fn watch(command: &mut Command) -> Watched {
             _ => {}
         }
     }
-    let watched = Watched {
+    Watched {
         pid,
         printed,
         updates,
         stacks: known,
-    };
-    let mut by_thread: HashMap<u32, Vec<Sample>> = HashMap::new();
-    for sample in watched.samples().filter(|sample| sample.pid == pid) {
-        by_thread.entry(sample.thread).or_default().push(sample);
     }
-    let shares = by_thread.values().map(|samples| unseen(samples));
-    UNSEEN.set(shares.fold(UNSEEN.get(), f64::max));
-    drop(by_thread);
-    watched
 }
 
 const TRIES: usize = 5;
-/// The share of unseen time from which on the machine is too busy for shares of time to be judged.
+/// The machine is too busy where threads have waited for a processor for this share of the time in which they could run.
 const BUSY: f64 = 0.2;
 
-thread_local! {
-    /// The largest share of unseen time since the last try began.
-    static UNSEEN: Cell<f64> = const { Cell::new(0.0) };
-}
+/// The machine was too busy since the last try began.
+static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
-/// Returns the share of a thread's time that lies between samples much further apart than their period.
-fn unseen(samples: &[Sample]) -> f64 {
-    let (mut all, mut unseen) = (0, 0);
-    for pair in samples.windows(2) {
-        let interval_ns = pair[1].time_ns - pair[0].time_ns;
-        all += interval_ns;
-        if interval_ns >= 4 * pair[0].period_ns {
-            unseen += interval_ns;
+/// Measures how long the threads of a process and of this one wait for processors.
+fn measure_waits(pid: u32, has_ended: &AtomicBool) {
+    let mut times = HashMap::new();
+    while !has_ended.load(Relaxed) {
+        let folders = [pid, std::process::id()].map(|pid| format!("/proc/{pid}/task"));
+        let tasks = folders
+            .iter()
+            .filter_map(|folder| std::fs::read_dir(folder).ok());
+        for task in tasks.flatten().flatten() {
+            let text = std::fs::read_to_string(task.path().join("schedstat"));
+            let text = text.unwrap_or_default();
+            let mut numbers = text
+                .split(' ')
+                .map_while(|number| number.parse::<f64>().ok());
+            if let (Some(ran), Some(waited)) = (numbers.next(), numbers.next()) {
+                times.insert(task.path(), (ran, waited));
+            }
         }
+        std::thread::sleep(Duration::from_millis(20));
     }
-    unseen as f64 / all.max(1) as f64
+    let waited: f64 = times.values().map(|(_, waited)| waited).sum();
+    let ran: f64 = times.values().map(|(ran, _)| ran).sum();
+    if waited >= BUSY * (ran + waited) {
+        IS_BUSY.store(true, Relaxed);
+    }
 }
 
 /// Tries a test again until it passes; an error of `test` says what was wrong. The test fails unless the machine was too busy each time.
 pub fn retry(mut test: impl FnMut() -> Result<(), String>) {
     let mut failures = Vec::new();
     for _ in 0..TRIES {
-        UNSEEN.set(0.0);
+        IS_BUSY.store(false, Relaxed);
         match test() {
             Ok(()) => return,
-            Err(why) => failures.push((UNSEEN.get() >= BUSY, why)),
+            Err(why) => failures.push((IS_BUSY.load(Relaxed), why)),
         }
     }
     let is_busy = failures.iter().all(|(is_busy, _)| *is_busy);

@@ -14,7 +14,7 @@ pub struct Choice {
     wanted: Vec<Remaining>,
     /// The choices that each kernel name belongs to.
     names: FxHashMap<Box<str>, Option<MatchedKernel>>,
-    said: Vec<String>,
+    noted: Vec<String>,
     /// Something was launched.
     launched: bool,
 }
@@ -51,7 +51,7 @@ impl Choice {
         Choice {
             wanted: wanted.into_iter().map(counted).collect(),
             names: FxHashMap::default(),
-            said: Vec::new(),
+            noted: Vec::new(),
             launched: false,
         }
     }
@@ -90,7 +90,7 @@ impl Choice {
         })
     }
 
-    /// Returns the reason why a launch cannot be profiled: a sentence for the report, or `Some(None)` where it was said before.
+    /// Returns the reason why a launch cannot be profiled: a sentence for the report, or `Some(None)` where it was noted before.
     pub fn refuse(&mut self, chosen: &ChosenLaunch, launch: LaunchKind) -> Option<Option<String>> {
         let sentence = match launch {
             _ if chosen.communicates => refusal::communicates(&chosen.shown),
@@ -98,9 +98,9 @@ impl Choice {
             LaunchKind::Captured => refusal::captured(&chosen.shown),
             LaunchKind::Unknown => refusal::unknown_launch(&chosen.shown),
         };
-        let is_new = !self.said.contains(&sentence);
+        let is_new = !self.noted.contains(&sentence);
         if is_new {
-            self.said.push(sentence.clone());
+            self.noted.push(sentence.clone());
         }
         Some(is_new.then_some(sentence))
     }
@@ -150,10 +150,10 @@ mod tests {
         }
         assert_eq!(counted, [Some(0), None, Some(0), Some(1), None]);
         assert!(!choice.is_done());
-        let mut said = Vec::new();
-        choice.unmet(|sentence| said.push(sentence));
-        assert_eq!(said.len(), 1);
-        assert!(said[0].contains("\"gone\""), "{}", said[0]);
+        let mut noted = Vec::new();
+        choice.unmet(|sentence| noted.push(sentence));
+        assert_eq!(noted.len(), 1);
+        assert!(noted[0].contains("\"gone\""), "{}", noted[0]);
     }
 
     #[test]
@@ -162,12 +162,12 @@ mod tests {
         let nccl = choice
             .chosen("ncclDevKernel_AllReduce_Sum_f32_RING_LL")
             .unwrap();
-        let said = choice.refuse(&nccl, LaunchKind::Kernel).unwrap();
-        assert!(said.is_some_and(|sentence| sentence.contains("hang")));
+        let noted = choice.refuse(&nccl, LaunchKind::Kernel).unwrap();
+        assert!(noted.is_some_and(|sentence| sentence.contains("hang")));
         assert_eq!(choice.refuse(&nccl, LaunchKind::Kernel), Some(None));
         let fill = choice.chosen(FILL).unwrap();
         assert!(choice.refuse(&fill, LaunchKind::Kernel).is_none());
-        let said = choice.refuse(&fill, LaunchKind::Captured).unwrap();
-        assert!(said.is_some_and(|sentence| sentence.contains("captured")));
+        let noted = choice.refuse(&fill, LaunchKind::Captured).unwrap();
+        assert!(noted.is_some_and(|sentence| sentence.contains("captured")));
     }
 }
