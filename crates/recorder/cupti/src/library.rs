@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 pub struct Cupti {
     pub(crate) profiler: Profiler,
     pub(crate) host: HostFunctions,
-    pub(crate) pm: Result<PmFunctions, &'static str>,
-    pub(crate) range: Result<RangeFunctions, &'static str>,
+    pub(crate) pm: Result<PmFunctions, Failure>,
+    pub(crate) range: Result<RangeFunctions, Failure>,
     timestamp_callback: Option<unsafe extern "C" fn(extern "C" fn() -> u64) -> c_int>,
     version: u32,
 }
@@ -70,6 +70,8 @@ impl Cupti {
     /// The library is a libcupti, or lacks the names of its functions.
     unsafe fn load(library: SharedLibrary) -> Result<Cupti, &'static str> {
         let mut version = 0;
+        let code = crate::code::NOT_SUPPORTED;
+        let not_supported = |function| Failure { function, code };
         // SAFETY: as the caller promises; the function stores a number.
         unsafe {
             type GetVersion = unsafe extern "C" fn(*mut u32) -> c_int;
@@ -79,8 +81,8 @@ impl Cupti {
             Ok(Cupti {
                 profiler: Profiler::load(library)?,
                 host: HostFunctions::load(library)?,
-                pm: PmFunctions::load(library),
-                range: RangeFunctions::load(library),
+                pm: PmFunctions::load(library).map_err(not_supported),
+                range: RangeFunctions::load(library).map_err(not_supported),
                 timestamp_callback: library.function("cuptiActivityRegisterTimestampCallback"),
                 version,
             })

@@ -1,7 +1,7 @@
 //! PM sampling: reads the counters of a device at a fixed rate, whoever uses the device.
 
 use crate::data::{CounterData, Metrics};
-use crate::failure::{Failure, code};
+use crate::failure::Failure;
 use crate::functions::PmFunctions;
 use crate::layouts;
 use crate::library::Cupti;
@@ -75,9 +75,9 @@ impl PmSampling {
     /// Returns the availability image of a device, for [`crate::Host::new`]. It must be called before sampling starts.
     ///
     /// # Errors
-    /// CUPTI refuses it, or has no sampling ([`code::NOT_SUPPORTED`]).
+    /// CUPTI refuses it, or has no sampling ([`crate::code::NOT_SUPPORTED`]).
     pub fn availability(cupti: &Cupti, device_index: usize) -> Result<Vec<u8>, Failure> {
-        let functions = functions(cupti)?;
+        let functions = cupti.pm?;
         let mut parameters = layouts::PmGetCounterAvailability::new();
         parameters.device_index = device_index;
         // SAFETY: without an image CUPTI stores the size.
@@ -93,9 +93,9 @@ impl PmSampling {
     /// Prepares a device for sampling, by its ordinal in this process.
     ///
     /// # Errors
-    /// CUPTI refuses it: [`code`].
+    /// CUPTI refuses it: [`crate::code`].
     pub fn enable(cupti: &Cupti, device_index: usize) -> Result<PmSampling, Failure> {
-        let functions = functions(cupti)?;
+        let functions = cupti.pm?;
         let mut parameters = layouts::PmEnable::new();
         parameters.device_index = device_index;
         // SAFETY: CUPTI stores an object.
@@ -111,7 +111,7 @@ impl PmSampling {
     /// Sets what to sample: the image of [`crate::Host::config_image`].
     ///
     /// # Errors
-    /// Another process samples the device ([`code::HARDWARE_BUSY`]), or CUPTI refuses it for another reason.
+    /// Another process samples the device ([`crate::code::HARDWARE_BUSY`]), or CUPTI refuses it for another reason.
     pub fn configure(
         &mut self,
         config: Vec<u8>,
@@ -189,7 +189,7 @@ impl PmSampling {
     /// Appends the samples that the device has written to the data.
     ///
     /// # Errors
-    /// CUPTI refuses it; [`code::OUT_OF_MEMORY`] where samples have lost step, which ends only with a stop and a start.
+    /// CUPTI refuses it; [`crate::code::OUT_OF_MEMORY`] where samples have lost step, which ends only with a stop and a start.
     pub fn decode(&mut self, data: &mut CounterData) -> Result<Decoded, Failure> {
         let mut parameters = layouts::PmDecodeData::new();
         parameters.object = self.object;
@@ -251,11 +251,4 @@ impl Drop for PmSampling {
         // SAFETY: the object is CUPTI's and is not used again.
         let _ = unsafe { self.functions.disable.call(&mut parameters) };
     }
-}
-
-fn functions(cupti: &Cupti) -> Result<PmFunctions, Failure> {
-    cupti.pm.map_err(|function| Failure {
-        function,
-        code: code::NOT_SUPPORTED,
-    })
 }

@@ -2,7 +2,7 @@
 //! metrics need several passes.
 
 use crate::data::{CounterData, Metrics};
-use crate::failure::{Failure, code};
+use crate::failure::Failure;
 use crate::functions::RangeFunctions;
 use crate::layouts;
 use crate::library::Cupti;
@@ -96,7 +96,7 @@ impl RangeProfiler {
     /// # Safety
     /// The context is a live CUDA context, or null for the thread's current one.
     pub unsafe fn availability(cupti: &Cupti, context: *mut c_void) -> Result<Vec<u8>, Failure> {
-        let functions = functions(cupti)?;
+        let functions = cupti.range?;
         let mut parameters = layouts::GetCounterAvailability::new();
         parameters.context = context;
         // SAFETY: as the caller promises; without an image CUPTI stores the size.
@@ -112,12 +112,12 @@ impl RangeProfiler {
     /// Prepares a context for profiling.
     ///
     /// # Errors
-    /// CUPTI refuses it: [`code`].
+    /// CUPTI refuses it: [`crate::code`].
     ///
     /// # Safety
     /// The context is a CUDA context, or null for the thread's current one, and lives until this value is dropped.
     pub unsafe fn enable(cupti: &Cupti, context: *mut c_void) -> Result<RangeProfiler, Failure> {
-        let functions = functions(cupti)?;
+        let functions = cupti.range?;
         let mut parameters = layouts::RangeEnable::new();
         parameters.context = context;
         // SAFETY: as the caller promises; CUPTI stores an object.
@@ -161,7 +161,7 @@ impl RangeProfiler {
     /// Sets what to profile, by the image of [`crate::Host::config_image`], and where the counts go.
     ///
     /// # Errors
-    /// Something else uses the counters ([`code::HARDWARE_BUSY`]), or CUPTI refuses it for another reason. The data is lost then.
+    /// Something else uses the counters ([`crate::code::HARDWARE_BUSY`]), or CUPTI refuses it for another reason. The data is lost then.
     pub fn configure(
         &mut self,
         config: Vec<u8>,
@@ -315,11 +315,4 @@ impl Drop for RangeProfiler {
         // SAFETY: the object is CUPTI's and is not used again.
         let _ = unsafe { self.functions.disable.call(&mut parameters) };
     }
-}
-
-fn functions(cupti: &Cupti) -> Result<RangeFunctions, Failure> {
-    cupti.range.map_err(|function| Failure {
-        function,
-        code: code::NOT_SUPPORTED,
-    })
 }
