@@ -16,6 +16,7 @@ pub mod kernel_profile;
 mod kind;
 mod kinds;
 mod loss;
+pub mod memory_maps;
 pub mod python;
 mod span;
 

@@ -6,7 +6,7 @@ use crate::Target;
 use crate::bytes::{self, Any};
 use crate::memory;
 use fastrand::Rng;
-use gapscope_stacks::foreign::{self, Frame, Interpreter};
+use gapscope_stacks::fuzzing::{self, Frame, Interpreter};
 use std::ptr::{self, NonNull};
 use std::sync::{Mutex, PoisonError};
 
@@ -77,7 +77,7 @@ pub fn stacks(input: &[u8]) -> Vec<Option<Vec<Frame>>> {
     };
     let read = || {
         let pid = std::process::id();
-        foreign::stacks(pid, interpreter, word(1) as u32, word(4), &MOMENTS_NS)
+        fuzzing::stacks(pid, interpreter, word(1) as u32, word(4), &MOMENTS_NS)
     };
     let (stacks, most) = memory::most(read);
     assert!(most <= MOST_BYTES, "{most} bytes were taken");

@@ -1,14 +1,15 @@
-//! What the CUDA library itself costs: nanoseconds of processor time for each record in the callback that CUPTI calls with
-//! full buffers, and on the program's thread for each call of CUDA, in the two callbacks that CUPTI calls at its start and
-//! its end, and for each NVTX label. It says nothing of CUPTI's own cost.
+//! Measures the cost of the CUDA library itself, in nanoseconds of processor time: for each record in the callback that CUPTI calls with
+//! full buffers; on the program's thread for each call of CUDA, in CUPTI's two callbacks at its start and end; and for each NVTX label.
+//! CUPTI's own cost is not included.
 //!
 //! `cargo build --release -p gapscope-cuda -p fake-cuda && cargo run --release -p fake-cuda --example cost`
 
 use fake_cuda::callbacks::{Callback, Data, ENTER, EXIT};
 use fake_cuda::names::{self, Call};
 use fake_cuda::records::{self, Bytes, Kernel};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::path::Path;
+use libloading::Library;
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::mem::ManuallyDrop;
 
 type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
@@ -37,17 +38,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::env::set_var("GAPSCOPE_SPOOL", spool.path());
         std::env::set_var("GAPSCOPE_CUPTI", &stub);
     }
-    let hook = open(&hook)?;
+    // SAFETY: the libraries are ours, and stay loaded.
+    let (hook, stub) = unsafe {
+        let (hook, stub) = (Library::new(&hook)?, Library::new(&stub)?);
+        (ManuallyDrop::new(hook), ManuallyDrop::new(stub))
+    };
     // SAFETY: the functions of the two libraries, by their types.
     let (requested, completed, called) = unsafe {
-        let start: extern "C" fn() -> c_int =
-            std::mem::transmute(symbol(hook, c"InitializeInjection")?);
+        let start = hook.get::<extern "C" fn() -> c_int>(b"InitializeInjection")?;
         start();
-        let callbacks: extern "C" fn(
+        let callbacks = stub.get::<extern "C" fn(
             *mut Option<Requested>,
             *mut Option<Completed>,
             *mut Option<Callback>,
-        ) = std::mem::transmute(symbol(open(&stub)?, c"fake_callbacks")?);
+        )>(b"fake_callbacks")?;
         let (mut requested, mut completed, mut called) = (None, None, None);
         callbacks(&mut requested, &mut completed, &mut called);
         (
@@ -96,7 +100,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     calls("launch", called, names::CU_LAUNCH_KERNEL, 0);
     calls("poll", called, names::CU_EVENT_QUERY, NOT_READY);
-    labels(hook)?;
+    labels(&hook)?;
     Ok(())
 }
 
@@ -138,7 +142,7 @@ fn report<R: Bytes>(
 /// Calls the hook at the start and at the end of calls, and prints the least and the median cost.
 fn calls(what: &str, called: Callback, call: Call, result: c_int) {
     let (domain, number, name) = call;
-    // An event, where the call has one.
+    // The parameter is an event, for calls that have one.
     let parameters = [64usize];
     let mut shared = 0;
     let mut data = Data {
@@ -208,7 +212,7 @@ unsafe extern "C" fn module_table(
     if module != 1 {
         return 0;
     }
-    // SAFETY: only this thread is there.
+    // SAFETY: no other thread exists.
     unsafe {
         *table = (&raw mut TABLE.slots).cast();
         *length = 16;
@@ -216,14 +220,14 @@ unsafe extern "C" fn module_table(
     1
 }
 
-fn labels(hook: *mut c_void) -> Result<(), Box<dyn std::error::Error>> {
+fn labels(hook: &Library) -> Result<(), Box<dyn std::error::Error>> {
     // SAFETY: only this thread uses the table; the functions have these types.
     let (push, pop) = unsafe {
         for index in 1..16 {
             TABLE.slots[index] = &raw mut TABLE.functions[index];
         }
-        let attach: extern "C" fn(unsafe extern "C" fn(u32) -> *const c_void) -> c_int =
-            std::mem::transmute(symbol(hook, c"InitializeInjectionNvtx2")?);
+        type Attach = extern "C" fn(unsafe extern "C" fn(u32) -> *const c_void) -> c_int;
+        let attach = hook.get::<Attach>(b"InitializeInjectionNvtx2")?;
         attach(export_table);
         let push: unsafe extern "C" fn(*const c_char) -> c_int =
             std::mem::transmute(TABLE.functions[9]);
@@ -251,27 +255,4 @@ fn processor_ns() -> u64 {
     // SAFETY: a valid timespec.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut t) };
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-}
-
-fn open(path: &Path) -> Result<*mut c_void, String> {
-    let name = CString::new(path.display().to_string()).map_err(|e| e.to_string())?;
-    // SAFETY: a library of ours.
-    let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
-    if library.is_null() {
-        return Err(format!(
-            "{} cannot be loaded; build it first",
-            path.display()
-        ));
-    }
-    Ok(library)
-}
-
-fn symbol(library: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
-    // SAFETY: the library is open.
-    let found = unsafe { libc::dlsym(library, name.as_ptr()) };
-    if found.is_null() {
-        Err(format!("there is no {name:?}"))
-    } else {
-        Ok(found)
-    }
 }

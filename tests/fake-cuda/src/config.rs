@@ -1,4 +1,4 @@
-//! What the environment asks for.
+//! Reads the environment, which says what the stub does wrong.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ pub enum BadTimes {
     Half,
 }
 
-/// How the profiler of kernels refuses.
+/// The way in which the profiler of kernels refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     Busy,
@@ -23,13 +23,13 @@ pub struct Config {
     pub refuses: bool,
     pub refuses_callbacks: bool,
     pub refuses_stream_ids: bool,
-    /// Which times are wrong, and how often.
+    /// The kind of wrong times, and the interval between them.
     pub times: Option<(BadTimes, u64)>,
     pub unknown_every: u64,
     pub torn: bool,
     pub dropped: usize,
     pub reversed: bool,
-    /// Graphs start on the host, and end there too.
+    /// Graphs start on the host, and end there, too.
     pub graph_ends_on_host: [bool; 2],
     pub late_device: bool,
     pub late_contexts: bool,
@@ -46,7 +46,7 @@ pub struct Config {
     pub profiler_ms: u64,
     /// How often a profiled kernel runs.
     pub passes: u64,
-    /// The driver does not say what a device has.
+    /// The driver does not tell attributes of devices.
     pub refuses_attributes: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The stub of libcupti: switches, buffers, and the manners of the real one.
+//! The stub of libcupti: switches, buffers, and the behaviour of the real one.
 
 mod buffer;
 pub mod callbacks;
@@ -12,16 +12,16 @@ use crate::records::{self, Bytes, Kernel, Other};
 use buffer::Buffers;
 use std::collections::HashSet;
 use std::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 pub type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
 
-/// A record of work on a device, until the work is done.
+/// A record of work on a device, kept until the work is done.
 struct Pending {
     done_ns: u64,
     bytes: Vec<u8>,
-    /// Where `start` and `end` are, when they are not known yet at a forced flush.
+    /// The offsets of `start` and `end`, when they are not known yet at a forced flush.
     times_at: Option<(usize, usize)>,
 }
 
@@ -29,12 +29,12 @@ struct Pending {
 pub struct State {
     pub subscribed: bool,
     callback: Option<callbacks::Callback>,
-    /// Calls at which the subscriber wants callbacks.
+    /// The calls at which the subscriber wants callbacks.
     callbacks: HashSet<(u32, u32)>,
     kinds: HashSet<u32>,
     pub buffers: Buffers,
     pending: Vec<Pending>,
-    /// Its clock minus the host's monotonic clock.
+    /// The difference between its clock and the host's monotonic clock.
     clock_offset: Option<i64>,
     system_threads: bool,
     kernels: u64,
@@ -43,34 +43,17 @@ pub struct State {
     /// Graph tracing was switched on while a graph existed.
     pub graphs_traced_late: bool,
     late: Vec<Vec<u8>>,
-    /// Attributes that the client has set.
+    /// The attributes that the client has set.
     pub attributes: HashSet<u32>,
     pub range_profiler: range_profiler::RangeProfiler,
     pub pc_sampling: pc_sampling::PcSampling,
 }
 
-static STATE: Mutex<Option<State>> = Mutex::new(None);
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
 
-/// The state, locked.
-pub struct Locked(MutexGuard<'static, Option<State>>);
-
-impl std::ops::Deref for Locked {
-    type Target = State;
-    fn deref(&self) -> &State {
-        self.0.as_ref().expect("made by `state`")
-    }
-}
-
-impl std::ops::DerefMut for Locked {
-    fn deref_mut(&mut self) -> &mut State {
-        self.0.as_mut().expect("made by `state`")
-    }
-}
-
-pub fn state() -> Locked {
-    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-    state.get_or_insert_default();
-    Locked(state)
+/// Locks the state.
+pub fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub fn clock(id: libc::clockid_t) -> u64 {
@@ -83,7 +66,7 @@ pub fn clock(id: libc::clockid_t) -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// The host's monotonic clock.
+/// Returns the time of the host's monotonic clock.
 pub fn now() -> u64 {
     clock(libc::CLOCK_MONOTONIC)
 }
@@ -93,13 +76,13 @@ impl State {
         self.kinds.contains(&kind)
     }
 
-    /// A time in the clock that records are in.
+    /// Converts a time to the clock of records.
     pub fn stamp(&self, ns: u64) -> u64 {
         let wall = || clock(libc::CLOCK_REALTIME) as i64 - now() as i64;
         ns.wrapping_add_signed(self.clock_offset.unwrap_or_else(wall))
     }
 
-    /// A time of a device, as far off as the configuration says, in the same clock.
+    /// Converts a time of a device, with the configured error, to the clock of records.
     pub fn of_device(&self, ns: u64) -> u64 {
         static BEGUN: OnceLock<u64> = OnceLock::new();
         let (skew_ns, drift_ppm) = config().skew;
@@ -107,7 +90,7 @@ impl State {
         self.stamp(ns.wrapping_add_signed(skew_ns + since * drift_ppm / 1_000_000))
     }
 
-    /// The calling thread as records name it.
+    /// Returns the number by which records name the calling thread.
     pub fn thread(&self) -> u32 {
         // SAFETY: both have no preconditions.
         unsafe {
@@ -126,7 +109,7 @@ impl State {
         }
     }
 
-    /// As [`Self::record`], at once or at the end.
+    /// Records as [`Self::record`] does, at once or at the end.
     pub fn record_when<R: Bytes>(&mut self, is_late: bool, kind: u32, record: &R) {
         if is_late {
             self.late.push(record.bytes());
@@ -135,7 +118,7 @@ impl State {
         }
     }
 
-    /// Records a kernel when it is done; of one that is profiled without its times.
+    /// Records a kernel when it is done, and a profiled one without its times.
     pub fn kernel(&mut self, mut kernel: Kernel, is_profiled: bool) {
         if !self.is_on(records::CONCURRENT_KERNEL) {
             return;

@@ -1,5 +1,6 @@
 //! The stub of libcuda: contexts, streams, kernels and memory, of which only the times exist.
 
+mod cupti_ids;
 mod entry_points;
 mod graphs;
 mod injection;
@@ -17,7 +18,7 @@ use crate::truth;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const LATENCY_NS: u64 = 4_000;
@@ -38,30 +39,30 @@ const DEFAULT_STREAM: u32 = 7;
 pub struct Stream {
     context: u32,
     id: u32,
-    /// When its last work is done.
+    /// The time at which its last work is done.
     free_ns: u64,
 }
 
-/// A kernel: where its name is. Unloading a module frees the place, and the next module's name may lie there.
+/// A kernel, with the address of its name. Unloading a module frees that place, and the next module's name may lie there.
 #[derive(Debug, Clone, Copy)]
 pub struct Function {
     name: usize,
     /// Its first launch loads it.
     loaded: bool,
-    /// Of its cubin; 0: it is PTX.
+    /// The checksum of its cubin; 0 for PTX.
     crc: u64,
 }
 
 #[derive(Default)]
 pub struct Driver {
-    /// The process that initialised it: a forked child cannot use it.
+    /// The process that initialised the driver: a forked child cannot use it.
     pid: u32,
     correlation: u32,
-    /// Device of each context; the first has the number 1.
+    /// The device of each context; the first has the number 1.
     contexts: Vec<u32>,
-    /// Contexts that are green ones.
+    /// The green contexts.
     green: HashSet<u32>,
-    /// By handle; default streams have the handle `DEFAULT_HANDLE + context`.
+    /// The streams by handle; default streams have the handle `DEFAULT_HANDLE + context`.
     streams: HashMap<usize, Stream>,
     functions: HashMap<usize, Function>,
     free_names: Vec<usize>,
@@ -73,7 +74,7 @@ pub struct Driver {
     memory: memory::Memory,
 }
 
-/// Handles of default streams lie here, and those of threads' own default streams.
+/// The handles of default streams, and of the threads' own default streams, begin here.
 const DEFAULT_HANDLE: usize = 1 << 40;
 const OWN_HANDLE: usize = 1 << 41;
 
@@ -81,52 +82,23 @@ const OWN_HANDLE: usize = 1 << 41;
 const LEGACY: usize = 1;
 const OWN: usize = 2;
 
-static DRIVER: Mutex<Option<Driver>> = Mutex::new(None);
+static DRIVER: LazyLock<Mutex<Driver>> = LazyLock::new(Mutex::default);
 
 thread_local! {
     static CONTEXT: Cell<u32> = const { Cell::new(0) };
 }
 
 /// The driver, locked.
-struct Locked(MutexGuard<'static, Option<Driver>>);
-
-impl std::ops::Deref for Locked {
-    type Target = Driver;
-    fn deref(&self) -> &Driver {
-        self.0.as_ref().expect("made by `driver`")
-    }
-}
-
-impl std::ops::DerefMut for Locked {
-    fn deref_mut(&mut self) -> &mut Driver {
-        self.0.as_mut().expect("made by `driver`")
-    }
-}
+type Locked = MutexGuard<'static, Driver>;
 
 fn driver() -> Locked {
-    let mut driver = DRIVER.lock().unwrap_or_else(PoisonError::into_inner);
-    driver.get_or_insert_default();
-    Locked(driver)
+    DRIVER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The device of a context; 0 where it is not known.
-pub fn device_of_context(context: u32) -> u32 {
-    match context {
-        0 => 0,
-        _ => driver().device_of(context),
-    }
-}
-
-/// CUPTI's id of a stream, which has to be of this context where one is named. Of the handles of default streams it knows
-/// null alone, with `own` that of the thread's own.
-pub fn stream_id(context: u32, handle: usize, own: bool) -> Option<u32> {
-    let mut driver = driver();
-    let stream = match handle {
-        0 if own => *driver.stream(OWN)?,
-        0 => return Some(DEFAULT_STREAM),
-        _ => *driver.streams.get(&handle)?,
-    };
-    [0, stream.context].contains(&context).then_some(stream.id)
+/// Tells a program how many calls the driver has begun.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_calls() -> u64 {
+    driver().correlation.into()
 }
 
 /// CUpti_ActivityStreamFlag
@@ -145,9 +117,9 @@ fn tell_stream(context: u32, stream: u32, flag: u32, priority: i32, correlation:
     cupti::state().record(records::STREAM, &record);
 }
 
-/// What a call did on a device.
+/// The work of a call on a device.
 #[derive(Clone, Copy)]
-struct Work {
+struct DeviceWork {
     context: u32,
     device: u32,
     stream: u32,
@@ -157,13 +129,13 @@ struct Work {
 }
 
 impl Driver {
-    /// A new handle, which is none of those with a meaning.
+    /// Returns a new handle, different from those with a special meaning.
     fn handle(&mut self) -> usize {
         self.handles += 1;
         OWN + self.handles
     }
 
-    /// Where the stream of a handle is, in the thread's context.
+    /// Returns the key of a handle's stream, in the thread's context.
     fn key(handle: usize) -> usize {
         match handle {
             0 | LEGACY => DEFAULT_HANDLE + CONTEXT.get() as usize,
@@ -173,7 +145,7 @@ impl Driver {
         }
     }
 
-    /// The stream of a handle in the thread's context; null is the default stream.
+    /// Returns the stream of a handle in the thread's context; null is the default stream.
     fn stream(&mut self, handle: usize) -> Option<&mut Stream> {
         let (context, key) = (CONTEXT.get(), Driver::key(handle));
         if context == 0 {
@@ -195,13 +167,19 @@ impl Driver {
     }
 
     /// Puts work of `ns` on a stream, no earlier than `asked_ns`.
-    fn submit(&mut self, handle: usize, correlation: u32, asked_ns: u64, ns: u64) -> Option<Work> {
+    fn submit(
+        &mut self,
+        handle: usize,
+        correlation: u32,
+        asked_ns: u64,
+        ns: u64,
+    ) -> Option<DeviceWork> {
         let stream = self.stream(handle)?;
         let start = stream.free_ns.max(asked_ns + LATENCY_NS);
         let end = start + ns;
         stream.free_ns = end;
         let (context, id) = (stream.context, stream.id);
-        Some(Work {
+        Some(DeviceWork {
             context,
             device: self.device_of(context),
             stream: id,
@@ -225,9 +203,9 @@ struct Api<'a> {
     call: Call,
     /// The driver's call inside the runtime's; it has the same correlation.
     inside: Option<Call>,
-    /// As the structure of the call's parameters; those that are not pointers come last.
+    /// The structure of the call's parameters; those that are not pointers come last.
     parameters: &'a [usize],
-    /// Where the name of a kernel is that it launches.
+    /// The address of the name of the kernel that it launches.
     symbol: usize,
 }
 
@@ -242,7 +220,7 @@ impl From<Call> for Api<'_> {
     }
 }
 
-/// A call of the driver.
+/// Describes a call of the driver.
 fn of_driver(call: Call, parameters: &[usize]) -> Api<'_> {
     Api {
         call,
@@ -252,7 +230,7 @@ fn of_driver(call: Call, parameters: &[usize]) -> Api<'_> {
     }
 }
 
-/// A call of the runtime, with the driver's inside.
+/// Describes a call of the runtime, with the driver's inside.
 fn of_runtime(call: Call, inside: Call, parameters: &[usize]) -> Api<'_> {
     Api {
         call,
@@ -263,12 +241,12 @@ fn of_runtime(call: Call, inside: Call, parameters: &[usize]) -> Api<'_> {
 }
 
 impl Api<'_> {
-    /// The calls, the outer one first.
+    /// Returns the calls, the outer one first.
     fn calls(&self) -> impl DoubleEndedIterator<Item = Call> + use<> {
         [Some(self.call), self.inside].into_iter().flatten()
     }
 
-    /// Calls the subscriber, with the driver unlocked: at the start, or with the result at the end.
+    /// Calls the subscriber with the driver unlocked, at the start, or with the result at the end.
     fn call_back(&self, driver: Locked, correlation: u32, result: Option<c_int>) -> Locked {
         if !self.calls().any(cupti::callbacks::are_wanted) {
             return driver;
@@ -287,7 +265,7 @@ impl Api<'_> {
     }
 }
 
-/// Runs a call: gives it its number and times, and reports it to CUPTI and the truth log. A forked child gets an error.
+/// Runs a call: gives it a number and times, and reports it to CUPTI and the truth log. A forked child gets an error.
 fn call<'a>(api: impl Into<Api<'a>>, work: impl FnOnce(&mut Driver, u32, u64) -> c_int) -> c_int {
     let api = api.into();
     let mut driver = driver();
@@ -298,13 +276,13 @@ fn call<'a>(api: impl Into<Api<'a>>, work: impl FnOnce(&mut Driver, u32, u64) ->
     let correlation = driver.correlation;
     let start = now();
     let mut driver = api.call_back(driver, correlation, None);
-    // Now, not before: the subscriber may have taken long.
+    // The time is taken again, because the subscriber may have taken long.
     let result = work(&mut driver, correlation, now());
     let driver = api.call_back(driver, correlation, Some(result));
     finish(driver, api, correlation, start, result)
 }
 
-/// As [`call`], for one that then waits until `work` says; the wait holds no lock.
+/// Runs a call that waits until the time that `work` returns; the wait holds no lock.
 fn waiting_call(api: Api<'_>, work: impl FnOnce(&mut Driver, u32) -> Result<u64, c_int>) -> c_int {
     let mut locked = driver();
     if locked.pid != std::process::id() {
@@ -348,7 +326,7 @@ fn finish(driver: Locked, api: Api<'_>, correlation: u32, start: u64, result: c_
     result
 }
 
-/// As [`call`], for one that asks whether the time that `work` says has come.
+/// Runs a call that asks whether the time that `work` returns has come.
 fn asking_call(
     api: Api<'_>,
     work: impl FnOnce(&mut Driver, u32, u64) -> Result<u64, c_int>,
@@ -433,7 +411,7 @@ fn launch(
     })
 }
 
-fn kernel(name: usize, work: &Work, grid: [u32; 3], block: [u32; 3], shared: u32) -> Kernel {
+fn kernel(name: usize, work: &DeviceWork, grid: [u32; 3], block: [u32; 3], shared: u32) -> Kernel {
     Kernel {
         kind: records::CONCURRENT_KERNEL,
         registers_per_thread: 32,

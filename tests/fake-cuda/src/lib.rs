@@ -1,9 +1,8 @@
 //! A stub of libcuda, libcupti and libnvidia-ml in one library, for machines without CUDA. It does no GPU work.
 //!
-//! Link it as `libcuda.so.1` and as `libcupti.so.13` into a folder, and put the folder on `LD_LIBRARY_PATH`. Its driver
-//! has simulated streams: a kernel begins 4 µs after its launch or when its stream is free, and takes 2 µs. Its CUPTI
-//! writes the records of CUPTI 13.0, whose structures it declares as the header does, and has the manners that were
-//! found on a real machine:
+//! Link it as `libcuda.so.1` and as `libcupti.so.13` into a folder, and put the folder on `LD_LIBRARY_PATH`. Its driver has simulated
+//! streams: a kernel begins 4 µs after its launch or when its stream is free, and takes 2 µs. Its CUPTI writes the records of CUPTI
+//! 13.0, whose structures it declares as the header does, and behaves as CUPTI does on a real machine:
 //!
 //! - one subscriber; the second is refused, and without any the last one to register callbacks gets all buffers;
 //! - thread ids are shortened pthread handles, and times those of the wall clock, unless set otherwise in time;

@@ -1,8 +1,8 @@
-//! A stub of NVML that follows a script: the library linked as `libnvidia-ml.so.1`.
+//! A stub of NVML (nvml.h) that follows a script: the library linked as `libnvidia-ml.so.1`.
 //!
-//! `FAKE_CUDA_NVML` is the script: parts, each from some milliseconds after the initialisation on, with what is another value then:
-//! `0 sm=1980 reasons=0; 1500 sm=990 reasons=0x40 power=none`. A value `none` is refused as not supported, one of `init` is the status
-//! of the initialisation.
+//! `FAKE_CUDA_NVML` is the script: parts that begin some milliseconds after the initialisation, with the values that change then:
+//! `0 sm=1980 reasons=0; 1500 sm=990 reasons=0x40 power=none`. A value `none` is refused as not supported, and a value of `init` is the
+//! status of the initialisation.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
@@ -12,11 +12,11 @@ const SUCCESS: c_int = 0;
 const NOT_SUPPORTED: c_int = 3;
 const NOT_FOUND: c_int = 6;
 /// More than any test has.
-const MOST_DEVICES: u8 = 16;
+const MAX_DEVICES: u8 = 16;
 
 static BEGAN: OnceLock<Instant> = OnceLock::new();
 
-/// The parts of the script by their times, in milliseconds.
+/// Returns the parts of the script by their times, in milliseconds.
 fn script() -> Vec<(u64, Vec<(String, String)>)> {
     let script = std::env::var("FAKE_CUDA_NVML").unwrap_or_default();
     let parts = script.split(';').filter_map(|part| {
@@ -40,7 +40,7 @@ fn elapsed_ms() -> u64 {
     BEGAN.get_or_init(Instant::now).elapsed().as_millis() as u64
 }
 
-/// A value at a time; absent where it is refused.
+/// Returns a value at a time; `None` where it is refused.
 fn at(script: &[(u64, Vec<(String, String)>)], name: &str, ms: u64) -> Option<u64> {
     let parts = script.iter().take_while(|(from, _)| *from <= ms);
     let values = parts.flat_map(|(_, values)| values);
@@ -48,14 +48,14 @@ fn at(script: &[(u64, Vec<(String, String)>)], name: &str, ms: u64) -> Option<u6
     last.map_or(Some(0), |(_, value)| number(value))
 }
 
-/// Stores a value of now.
+/// Stores the present value.
 ///
 /// # Safety
 /// `to` may be written.
 unsafe fn give<T>(name: &str, to: *mut T, of: impl Fn(u64) -> T) -> c_int {
     match at(&script(), name, elapsed_ms()) {
         Some(value) => {
-            // SAFETY: by the promise of this function.
+            // SAFETY: as the caller promises.
             unsafe { to.write(of(value)) };
             SUCCESS
         }
@@ -63,14 +63,12 @@ unsafe fn give<T>(name: &str, to: *mut T, of: impl Fn(u64) -> T) -> c_int {
     }
 }
 
-/// nvml.h.
 #[unsafe(no_mangle)]
 pub extern "C" fn nvmlInit_v2() -> c_int {
     elapsed_ms();
     at(&script(), "init", 0).unwrap_or(0) as c_int
 }
 
-/// nvml.h.
 #[unsafe(no_mangle)]
 pub extern "C" fn nvmlErrorString(status: c_int) -> *const c_char {
     match status {
@@ -83,18 +81,15 @@ pub extern "C" fn nvmlErrorString(status: c_int) -> *const c_char {
     .as_ptr()
 }
 
-/// nvml.h. The UUIDs are those of the devices of the stub of CUDA.
-///
-/// # Safety
-/// `uuid` is a text, `device` may be written.
+/// Finds a device by its UUID, which is that of the stub of CUDA.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlDeviceGetHandleByUUID(
     uuid: *const c_char,
     device: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: the caller's variables.
     let uuid = unsafe { CStr::from_ptr(uuid) }.to_string_lossy();
-    let found = (1..=MOST_DEVICES).find(|number| {
+    let found = (1..=MAX_DEVICES).find(|number| {
         let byte = format!("{number:02x}");
         let parts = [4, 2, 2, 2, 6].map(|bytes| byte.repeat(bytes));
         uuid == format!("GPU-{}", parts.join("-"))
@@ -107,10 +102,6 @@ pub unsafe extern "C" fn nvmlDeviceGetHandleByUUID(
     SUCCESS
 }
 
-/// nvml.h.
-///
-/// # Safety
-/// The value may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlDeviceGetClockInfo(
     _: *mut c_void,
@@ -122,48 +113,36 @@ pub unsafe extern "C" fn nvmlDeviceGetClockInfo(
         2 => "mem",
         _ => return NOT_SUPPORTED,
     };
-    // SAFETY: by the promise of the caller.
+    // SAFETY: the caller's variables.
     unsafe { give(name, megahertz, |value| value as c_uint) }
 }
 
-/// nvml.h.
-///
-/// # Safety
-/// The value may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlDeviceGetCurrentClocksEventReasons(
     _: *mut c_void,
     reasons: *mut c_ulonglong,
 ) -> c_int {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: the caller's variables.
     unsafe { give("reasons", reasons, |value| value) }
 }
 
-/// nvml.h.
-///
-/// # Safety
-/// The value may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlDeviceGetTemperature(
     _: *mut c_void,
     _: c_uint,
     celsius: *mut c_uint,
 ) -> c_int {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: the caller's variables.
     unsafe { give("temperature", celsius, |value| value as c_uint) }
 }
 
-/// nvml.h.
-///
-/// # Safety
-/// The value may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlDeviceGetPowerUsage(_: *mut c_void, milliwatts: *mut c_uint) -> c_int {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: the caller's variables.
     unsafe { give("power", milliwatts, |value| value as c_uint) }
 }
 
-/// nvml.h: nvmlMemory_t.
+/// nvmlMemory_t
 #[repr(C)]
 pub struct Memory {
     total: c_ulonglong,
@@ -171,10 +150,6 @@ pub struct Memory {
     used: c_ulonglong,
 }
 
-/// nvml.h.
-///
-/// # Safety
-/// The memory may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlDeviceGetMemoryInfo(_: *mut c_void, memory: *mut Memory) -> c_int {
     let total = 150_000_000_000;
@@ -183,21 +158,18 @@ pub unsafe extern "C" fn nvmlDeviceGetMemoryInfo(_: *mut c_void, memory: *mut Me
         free: total.saturating_sub(used),
         used,
     };
-    // SAFETY: by the promise of the caller.
+    // SAFETY: the caller's variables.
     unsafe { give("memory", memory, of) }
 }
 
-/// nvml.h: nvmlViolationTime_t.
+/// nvmlViolationTime_t
 #[repr(C)]
 pub struct Violation {
     reference_us: c_ulonglong,
     violation_ns: c_ulonglong,
 }
 
-/// nvml.h. The time in which the script's reasons are those of the policy: heat (1) or power (0).
-///
-/// # Safety
-/// The times may be written.
+/// Returns the time in which the script's reasons are those of the policy: heat (1) or power (0).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlDeviceGetViolationStatus(
     _: *mut c_void,
@@ -214,7 +186,7 @@ pub unsafe extern "C" fn nvmlDeviceGetViolationStatus(
         return NOT_SUPPORTED;
     }
     let now_ms = elapsed_ms();
-    // The reasons change with parts of the script alone.
+    // The reasons change only with parts of the script.
     let starts: Vec<u64> = script.iter().map(|(from, _)| *from).collect();
     let ends = starts.iter().skip(1).copied().chain([u64::MAX]);
     let violated = starts
@@ -228,56 +200,46 @@ pub unsafe extern "C" fn nvmlDeviceGetViolationStatus(
         reference_us: now_ms * 1000,
         violation_ns: violation_ms * 1_000_000,
     };
-    // SAFETY: by the promise of the caller.
+    // SAFETY: the caller's variables.
     unsafe { times.write(violation) };
     SUCCESS
 }
 
-/// nvml.h: nvmlGpmSupport_t.
+/// nvmlGpmSupport_t
 #[repr(C)]
 pub struct GpmSupport {
     version: c_uint,
     is_supported: c_uint,
 }
 
-/// nvml.h. The script's `gpm=1` says so.
-///
-/// # Safety
-/// The support may be written.
+/// Returns whether samples are supported: the script's `gpm=1`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlGpmQueryDeviceSupport(
     _: *mut c_void,
     support: *mut GpmSupport,
 ) -> c_int {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: the caller's variables.
     let is_supported = unsafe { &mut (*support).is_supported };
     // SAFETY: as above.
     unsafe { give("gpm", is_supported, |value| value as c_uint) }
 }
 
-/// nvml.h. A sample is a box with the milliseconds of its time.
-///
-/// # Safety
-/// The sample may be written.
+/// Allocates a sample, a box with the milliseconds of its time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlGpmSampleAlloc(sample: *mut *mut u64) -> c_int {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: the caller's variables.
     unsafe { sample.write(Box::into_raw(Box::new(0))) };
     SUCCESS
 }
 
-/// nvml.h.
-///
-/// # Safety
-/// The sample was allocated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlGpmSampleGet(_: *mut c_void, sample: *mut u64) -> c_int {
-    // SAFETY: by the promise of the caller.
+    // SAFETY: the caller's variables.
     unsafe { sample.write(elapsed_ms() + 1) };
     SUCCESS
 }
 
-/// nvml.h: nvmlGpmMetric_t.
+/// nvmlGpmMetric_t
 #[repr(C)]
 pub struct GpmMetric {
     id: c_uint,
@@ -286,7 +248,7 @@ pub struct GpmMetric {
     texts: [*const c_char; 3],
 }
 
-/// nvml.h: nvmlGpmMetricsGet_t, of which the metrics follow.
+/// nvmlGpmMetricsGet_t, which the metrics follow.
 #[repr(C)]
 pub struct GpmMetrics {
     version: c_uint,
@@ -295,14 +257,11 @@ pub struct GpmMetrics {
     metrics: [GpmMetric; 1],
 }
 
-/// nvml.h. The script's `gpm2=91` is the value of metric 2, and `gpm2=none` refuses it.
-///
-/// # Safety
-/// There are so many metrics, and both samples were taken.
+/// Returns metrics: the script's `gpm2=91` is the value of metric 2, and `gpm2=none` refuses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlGpmMetricsGet(asked: *mut GpmMetrics) -> c_int {
     let script = script();
-    // SAFETY: by the promise of the caller.
+    // SAFETY: the caller's variables.
     let (metrics, [from, to]) = unsafe {
         let first = (&raw mut (*asked).metrics).cast::<GpmMetric>();
         let metrics = std::slice::from_raw_parts_mut(first, (*asked).count as usize);

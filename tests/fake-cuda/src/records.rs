@@ -1,4 +1,4 @@
-//! CUPTI's records, declared as cupti_activity.h of CUPTI 13.0.85 does: not with the offsets that the hook uses.
+//! CUPTI's records, declared as cupti_activity.h of CUPTI 13.0.85 does, and not by the offsets that the hook uses.
 
 use std::ffi::c_char;
 
@@ -15,12 +15,12 @@ pub const MEMORY_POOL: u32 = 50;
 pub const GRAPH_TRACE: u32 = 51;
 pub const GRAPH_HOST_NODE: u32 = 56;
 pub const HOST_LAUNCH: u32 = 58;
-/// No kind of any CUPTI.
+/// A kind that no CUPTI has.
 pub const NOBODY_KNOWS: u32 = 9000;
-/// At this one, CUPTI stops.
+/// The kind at which CUPTI stops.
 pub const TORN: u32 = 0;
 
-/// Structures that are written as bytes. Padding is never read.
+/// Declares structures that are written as bytes. Padding is never read.
 macro_rules! records {
     ($($(#[$meta:meta])* $name:ident { $($field:ident: $type:ty,)+ })+) => {
         $(
@@ -31,7 +31,7 @@ macro_rules! records {
 
             impl Default for $name {
                 fn default() -> Self {
-                    // SAFETY: numbers, pointers and arrays of numbers, for all of which zero is a value.
+                    // SAFETY: the fields are numbers, pointers and arrays of numbers, for all of which zero is a value.
                     unsafe { std::mem::zeroed() }
                 }
             }
@@ -335,7 +335,7 @@ pub struct Device {
 
 impl Bytes for Device {}
 
-// As `sizeof` says of the header's structures.
+// `sizeof` gives these numbers for the header's structures.
 const _: () = assert!(size_of::<Kernel>() == 216);
 const _: () = assert!(size_of::<Memcpy>() == 96);
 const _: () = assert!(size_of::<MemcpyPeer>() == 96);
@@ -350,7 +350,7 @@ const _: () = assert!(size_of::<Context>() == 32);
 const _: () = assert!(size_of::<Stream>() == 24);
 const _: () = assert!(size_of::<Device>() == 184);
 
-/// The size of a record of this kind.
+/// Returns the size of a record of this kind.
 pub fn size_of_kind(kind: u32) -> Option<usize> {
     Some(match kind {
         MEMCPY => size_of::<Memcpy>(),

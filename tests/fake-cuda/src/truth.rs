@@ -1,12 +1,13 @@
-//! The truth log: what the simulated devices really did, one JSON object a line. Times are host CLOCK_MONOTONIC
-//! nanoseconds. Each line has `kind`, `pid`, `start_ns`, `end_ns` and the call's `correlation`, and what its kind has:
+//! The truth log: what the simulated devices really did, one JSON object a line. Times are nanoseconds of the host's CLOCK_MONOTONIC.
+//! Each line has `kind`, `pid`, `start_ns`, `end_ns`, the call's `correlation`, and the members of its kind:
 //!
-//! | kind | has |
+//! | kind | members |
 //! |---|---|
 //! | `kernel` | `name`, `context`, `stream`, `device`, `node` |
 //! | `transfer`, `graph` | `bytes`; `stream` |
 //! | `call` | `name`, `thread`, `result`, and the driver's call `inside` a runtime's |
 //! | `event` | a record of an event: `event` and `occurrence` are numbers of their own, `context`, `stream` |
+//! | `flush` | a flush that the client asked for |
 //! | `wait` | `what` waits for what until `end_ns`; `context`, `stream`, and the record of the event: 0 where there is none |
 
 use std::fs::{File, OpenOptions};

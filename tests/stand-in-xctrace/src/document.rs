@@ -1,22 +1,22 @@
-//! Documents as xctrace writes them: each value once with an id, references afterwards.
+//! Writes documents as xctrace does: each value once with an id, references afterwards.
 
 use crate::quirks::{Cut, Quirks};
 use crate::scene::{Process, Thread};
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// What a cell holds.
+/// The content of a cell.
 #[derive(Debug, Clone)]
 pub(crate) enum Cell<'a> {
     /// `<sentinel/>`.
     Null,
-    /// A number, with how people are shown it.
+    /// A number, with the text that people see.
     Number(u64, String),
     /// A text.
     Text(String),
-    /// A label that is made of a text and the process.
+    /// A label made of a text and the process.
     Label(String, &'a Process),
-    /// The message of a signpost: how it is shown, around its arguments.
+    /// The message of a signpost: its text, around its arguments.
     Metadata(String),
     /// A process.
     Process(&'a Process),
@@ -59,7 +59,7 @@ impl Cell<'_> {
     }
 }
 
-/// Gives ids to values.
+/// The ids of values.
 #[derive(Default)]
 struct Ids {
     known: HashMap<(String, String), u64>,
@@ -67,8 +67,8 @@ struct Ids {
 }
 
 impl Ids {
-    /// The id of a value, and whether it is new.
-    fn of(&mut self, tag: &str, value: &str) -> (u64, bool) {
+    /// Returns the id of a value, and whether it is new.
+    fn id(&mut self, tag: &str, value: &str) -> (u64, bool) {
         let key = (tag.to_owned(), value.to_owned());
         if let Some(id) = self.known.get(&key) {
             return (*id, false);
@@ -79,7 +79,7 @@ impl Ids {
     }
 }
 
-/// The document of one table.
+/// Returns the document of one table.
 pub(crate) fn write(
     schema: &str,
     columns: &[(&str, &str, &str)],
@@ -133,7 +133,7 @@ pub(crate) fn write(
     text
 }
 
-/// What xctrace writes of a table that does not exist: 65 bytes.
+/// xctrace's result for a table that does not exist: 65 bytes.
 pub(crate) const EMPTY: &str =
     "<?xml version=\"1.0\"?>\n<trace-query-result>\n</trace-query-result>\n";
 
@@ -144,7 +144,7 @@ fn write_cell(text: &mut String, tag: &str, cell: &Cell, ids: &mut Ids, quirks: 
         Cell::Number(number, shown) => plain(text, tag, &number.to_string(), shown, ids),
         Cell::Text(value) => plain(text, tag, value, value, ids),
         Cell::Metadata(message) => {
-            let (id, new) = ids.of(tag, message);
+            let (id, new) = ids.id(tag, message);
             if !new {
                 let _ = write!(text, "<{tag} ref=\"{id}\"/>");
                 return;
@@ -159,7 +159,7 @@ fn write_cell(text: &mut String, tag: &str, cell: &Cell, ids: &mut Ids, quirks: 
                 "{} ({:#x}) ({}, pid: {})",
                 thread.name, thread.tid, process.name, process.pid
             );
-            let (id, new) = ids.of("thread", &shown);
+            let (id, new) = ids.id("thread", &shown);
             if !new {
                 let _ = write!(text, "<thread ref=\"{id}\"/>");
                 return;
@@ -177,7 +177,7 @@ fn write_cell(text: &mut String, tag: &str, cell: &Cell, ids: &mut Ids, quirks: 
         }
         Cell::Label(label, process) => {
             let shown = format!("{label} ( {} ({}) )", process.name, process.pid);
-            let (id, new) = ids.of(tag, &shown);
+            let (id, new) = ids.id(tag, &shown);
             if !new {
                 let _ = write!(text, "<{tag} ref=\"{id}\"/>");
                 return;
@@ -192,7 +192,7 @@ fn write_cell(text: &mut String, tag: &str, cell: &Cell, ids: &mut Ids, quirks: 
 
 fn write_process(text: &mut String, process: &Process, ids: &mut Ids) {
     let shown = format!("{} ({})", process.name, process.pid);
-    let (id, new) = ids.of("process", &shown);
+    let (id, new) = ids.id("process", &shown);
     if !new {
         let _ = write!(text, "<process ref=\"{id}\"/>");
         return;
@@ -209,7 +209,7 @@ fn write_process(text: &mut String, process: &Process, ids: &mut Ids) {
 }
 
 fn plain(text: &mut String, tag: &str, value: &str, shown: &str, ids: &mut Ids) {
-    let (id, new) = ids.of(tag, value);
+    let (id, new) = ids.id(tag, value);
     let _ = if new {
         write!(
             text,
@@ -222,7 +222,7 @@ fn plain(text: &mut String, tag: &str, value: &str, shown: &str, ids: &mut Ids) 
     };
 }
 
-/// A text as XML holds it.
+/// Escapes a text for XML.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -1,4 +1,4 @@
-//! The exports of a scene.
+//! Exports a scene as xctrace does.
 
 use crate::document::{Cell, EMPTY, escaped, write};
 use crate::quirks::Quirks;
@@ -7,11 +7,11 @@ use crate::schemas::SCHEMAS;
 use std::fmt::Write;
 
 const GPU: &str = "M3 Ultra";
-/// What stands where there is no id.
+/// The value that stands for a missing id.
 const NO_ID: u64 = u64::MAX;
 
 impl Scene {
-    /// `xctrace export --toc`.
+    /// Returns what `xctrace export --toc` writes.
     pub fn toc(&self) -> String {
         let Scene {
             process, arguments, ..
@@ -40,7 +40,7 @@ impl Scene {
         text
     }
 
-    /// `xctrace export --xpath …/table[@schema="SCHEMA"]`: an empty result for a schema that there is not.
+    /// Returns what `xctrace export --xpath …/table[@schema="SCHEMA"]` writes: an empty result for an unknown schema.
     pub fn table(&self, schema: &str, quirks: &Quirks) -> String {
         let Some((_, columns)) = SCHEMAS.iter().find(|(name, _)| *name == schema) else {
             return EMPTY.to_owned();
@@ -358,7 +358,7 @@ impl Scene {
     }
 }
 
-/// One run of an encoder on the GPU.
+/// A run of an encoder on the GPU.
 struct GpuRun {
     submission: u64,
     command_buffer: u64,
@@ -403,7 +403,7 @@ impl<'a> GpuInterval<'a, '_> {
 }
 
 impl CommandBuffer {
-    /// Its label, or what Instruments calls it without one.
+    /// Returns its label, or Instruments' name for a command buffer without one.
     fn shown(&self) -> String {
         match self.label.as_str() {
             "" => "Command Buffer 0".to_owned(),
@@ -425,7 +425,7 @@ impl Encoder {
         }
     }
 
-    /// Apple's GPUs run blits on the compute channel.
+    /// Returns the channel; Apple's GPUs run blits on the compute channel.
     fn channel(&self) -> &'static str {
         match self.kind {
             EncoderKind::Compute | EncoderKind::Blit => "Compute",

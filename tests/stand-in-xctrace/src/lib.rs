@@ -1,9 +1,8 @@
-//! A stand-in for Apple's `xctrace`, for tests on machines that are not Macs. It records nothing: it writes the exports
-//! that xctrace would write of a planted [`Scene`].
+//! A stand-in for Apple's `xctrace`, for tests on machines that are not Macs. It records nothing: it writes the exports that xctrace
+//! would write of a planted [`Scene`].
 //!
-//! What it writes follows real exports in grammar, in schemas and in their oddities ([`Quirks`]): columns and types are
-//! those of a Metal System Trace of Instruments 27.2. The program `stand-in-xctrace` takes xctrace's arguments, and
-//! `stand-in-gpucapture` those of `gpucapture`.
+//! The exports follow real ones in grammar, schemas and oddities ([`Quirks`]): columns and types are those of a Metal System Trace of
+//! Instruments 27.2. The program `stand-in-xctrace` takes xctrace's arguments, and `stand-in-gpucapture` those of `gpucapture`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

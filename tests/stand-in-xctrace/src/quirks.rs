@@ -1,33 +1,35 @@
-//! What xctrace does that nobody expects.
+//! Oddities of xctrace.
 
-/// Where a document ends.
+use std::error::Error;
+
+/// The place where a document ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Cut {
-    /// Where it should.
+    /// At its end.
     #[default]
     Nowhere,
-    /// After the last row, without closing tags: xctrace crashed when all was written.
+    /// After the last row, without closing tags, as when xctrace crashed after all was written.
     AfterLastRow,
     /// In the middle of the last row.
     InLastRow,
 }
 
-/// Oddities of an export. All of them were seen, but forward references, which are possible by the grammar.
+/// Oddities of an export. All were seen except forward references, which the grammar permits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Quirks {
-    /// Where documents end.
+    /// The place where documents end.
     pub cut: Cut,
-    /// Rows stand in two nodes, of which the second has no schema.
+    /// Rows are in two nodes, of which the second has no schema.
     pub two_nodes: bool,
-    /// Values are referred to before they stand.
+    /// Values are referred to before they are defined.
     pub forward_references: bool,
-    /// The process has no GPU intervals, as compute work on some systems.
+    /// The process has no GPU intervals, like compute work on some systems.
     pub no_gpu_rows: bool,
-    /// Nor starts and ends of GPU work.
+    /// There are no starts and ends of GPU work.
     pub no_points: bool,
     /// Every table is exported as an empty result.
     pub empty: bool,
-    /// Missing values leave no `<sentinel/>`, so that cells shift. Tools that rewrite exports do this, not xctrace.
+    /// Missing values leave no `<sentinel/>`, so that cells shift. Tools that rewrite exports do this, xctrace does not.
     pub dropped_sentinels: bool,
     /// xctrace crashes (status 133) after writing an export.
     pub crash: bool,
@@ -36,11 +38,11 @@ pub struct Quirks {
 }
 
 impl Quirks {
-    /// Reads a list of names with commas between.
+    /// Parses names that are separated by commas.
     ///
     /// # Errors
     /// An unknown name.
-    pub fn parse(text: &str) -> Result<Quirks, String> {
+    pub fn parse(text: &str) -> Result<Quirks, Box<dyn Error>> {
         let mut quirks = Quirks::default();
         for name in text.split(',').filter(|name| !name.is_empty()) {
             match name {
@@ -54,7 +56,7 @@ impl Quirks {
                 "dropped-sentinels" => quirks.dropped_sentinels = true,
                 "crash" => quirks.crash = true,
                 "refuse" => quirks.refuse = true,
-                other => return Err(format!("there is no quirk `{other}`")),
+                other => return Err(format!("there is no quirk `{other}`").into()),
             }
         }
         Ok(quirks)

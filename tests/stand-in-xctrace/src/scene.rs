@@ -1,4 +1,4 @@
-//! What happened on a machine that never was. Times are nanoseconds from the trace's start.
+//! Invented work of a Mac. Times are nanoseconds from the trace's start.
 
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Thread {
     pub name: String,
 }
 
-/// What an encoder encodes.
+/// The kind of work that an encoder encodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EncoderKind {
     /// Dispatches.
@@ -29,25 +29,25 @@ pub enum EncoderKind {
     Render,
 }
 
-/// An encoder and when the GPU ran it.
+/// An encoder, and when the GPU ran it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoder {
     /// Metal's id.
     pub id: u64,
-    /// What it encodes.
+    /// The kind of work.
     pub kind: EncoderKind,
     /// The label that the program set; may be empty.
     pub label: String,
-    /// Rows of the GPU.
+    /// The runs on the GPU.
     pub gpu: Vec<GpuRow>,
 }
 
-/// A row of the GPU.
+/// A run on the GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GpuRow {
     /// When the GPU started.
     pub start_ns: i64,
-    /// For how long it ran.
+    /// How long it ran.
     pub duration_ns: i64,
     /// How deep it is nested.
     pub depth: u64,
@@ -60,7 +60,7 @@ pub struct OtherWork {
     pub process: Process,
     /// When the GPU started it.
     pub start_ns: i64,
-    /// For how long it ran.
+    /// How long it ran.
     pub duration_ns: i64,
 }
 
@@ -69,7 +69,7 @@ pub struct OtherWork {
 pub struct DebugGroup {
     /// When it was pushed.
     pub start_ns: i64,
-    /// Until it was popped.
+    /// How long it was open.
     pub duration_ns: i64,
     /// Its text.
     pub text: String,
@@ -80,7 +80,7 @@ pub struct DebugGroup {
 pub struct Allocation {
     /// When it was made.
     pub at_ns: i64,
-    /// Until it was freed, if it was.
+    /// How long it lived, if it was freed.
     pub lifetime_ns: Option<i64>,
     /// Its size.
     pub bytes: u64,
@@ -103,7 +103,7 @@ pub struct CommandBuffer {
     pub encoders: Vec<Encoder>,
 }
 
-/// A recording.
+/// A recording of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scene {
     /// The recorded process.
@@ -118,7 +118,7 @@ pub struct Scene {
     pub duration_ns: i64,
     /// Mach's absolute time at the start, in ticks of 125/3 ns.
     pub epoch_ticks: u64,
-    /// What it committed.
+    /// Its command buffers.
     pub command_buffers: Vec<CommandBuffer>,
     /// GPU work of other processes.
     pub others: Vec<OtherWork>,
@@ -128,7 +128,7 @@ pub struct Scene {
     pub signposts: Vec<Signpost>,
     /// Names of its compute shaders.
     pub shaders: Vec<String>,
-    /// What it allocated.
+    /// Its allocations.
     pub allocations: Vec<Allocation>,
 }
 
@@ -141,19 +141,19 @@ pub struct Signpost {
     pub event_type: &'static str,
     /// The id by which ends find their begins.
     pub id: u64,
-    /// Whose it is.
+    /// The subsystem that emitted it.
     pub subsystem: &'static str,
     /// Its message; empty at ends.
     pub message: String,
 }
 
-/// The id of a resource, encoder or command buffer: the machine counts them together.
+/// The first id of resources, encoders and command buffers, which the machine counts together.
 const FIRST_ID: u64 = 0x15_4d18_9050;
 
 impl Scene {
-    /// A process that commits `count` command buffers of one compute encoder each, a millisecond apart, and waits for
-    /// each. Command buffer n is created at n ms + 100 us, committed 300 us later, runs 50 us after that for 200 us + n,
-    /// and is seen finished 40 us after its end.
+    /// Creates a process that commits `count` command buffers of one compute encoder each, a millisecond apart, and waits for each.
+    /// Command buffer n is created at n ms + 100 us, committed 300 us later, starts 50 us after that, runs for 200 us + n ns, and is seen
+    /// finished 40 us after its end.
     pub fn chain(count: u64) -> Scene {
         let command_buffers = (0..count)
             .map(|n| {
@@ -202,8 +202,8 @@ impl Scene {
         }
     }
 
-    /// The same without labels of its own, under labels of the SDK in turn: `eager` and `compiled`, from each command
-    /// buffer's creation until it was seen finished.
+    /// Creates the same without labels of its own, under the SDK's labels `eager` and `compiled` in turn, each from the command buffer's
+    /// creation until it was seen finished.
     pub fn chain_under_signposts(count: u64) -> Scene {
         let mut scene = Scene::chain(count);
         let ways = ["eager", "compiled"].into_iter().cycle();
@@ -226,7 +226,7 @@ impl Scene {
         scene
     }
 
-    /// The same with labels `step N` for command buffers and `matmul N` for their encoders.
+    /// Creates the same with labels `step N` for command buffers and `matmul N` for their encoders.
     pub fn labelled_chain(count: u64) -> Scene {
         let mut scene = Scene::chain(count);
         for (n, command_buffer) in scene.command_buffers.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! `gapscope-metal` with stand-ins for Apple's tools. Apple's own are not here: what these tests show is that gapscope
-//! handles what its stand-ins do, which is made after what Apple's tools were seen to do.
+//! Records with stand-ins for Apple's tools. Apple's own are not here: the tests show that gapscope handles the behaviour of the
+//! stand-ins, which imitate what Apple's tools were seen to do.
 
 use gapscope_metal::*;
 use gapscope_trace::LossKind;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A stand-in with oddities, as a program of its own: tests run at once and share their environment.
+/// Creates a stand-in with oddities as a program of its own: tests run at once and share their environment.
 fn xctrace(folder: &Path, quirks: &str) -> Xctrace {
     let path = folder.join("xctrace");
     let stand_in = env!("CARGO_BIN_EXE_stand-in-xctrace");
@@ -21,7 +21,7 @@ fn xctrace(folder: &Path, quirks: &str) -> Xctrace {
 
 fn script(path: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt;
-    // Written elsewhere and renamed: a file that another thread's child still has open for writing cannot be run.
+    // A file that another thread's child still has open for writing cannot be run, so the script is copied by another process.
     let fresh = path.with_extension("new");
     std::fs::write(&fresh, text).unwrap();
     std::fs::set_permissions(&fresh, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -61,7 +61,7 @@ impl Case {
         self.recording(quirks, command).run(|_| {})
     }
 
-    /// What is left beside the trace and the stand-in.
+    /// Returns the files left beside the trace and the stand-in.
     fn left(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());

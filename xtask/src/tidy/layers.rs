@@ -43,7 +43,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-vulkan-layer",
         ],
     ),
-    ("gapscope-cupti", &[]),
+    ("gapscope-cupti", &["gapscope-model"]),
     ("gapscope-cuda", &["gapscope-cupti", "gapscope-spool"]),
     ("gapscope-metal", &["gapscope-import", "gapscope-trace"]),
     (

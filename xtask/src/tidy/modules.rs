@@ -12,11 +12,15 @@ use paths::UsedPath;
 /// The crates for which this holds.
 const LAYERED: &[&str] = &[
     "gapscope-cuda",
+    "fake-vulkan-driver",
+    "gapscope-cupti",
+    "gapscope-metal",
     "gapscope-spool",
+    "gapscope-stacks",
     "gapscope-vulkan",
     "gapscope-vulkan-capture",
     "gapscope-vulkan-layer",
-    "fake-vulkan-driver",
+    "stand-in-xctrace",
 ];
 
 /// The segments of a module's path; empty for the root of the crate.

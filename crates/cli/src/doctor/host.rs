@@ -57,8 +57,9 @@ fn place(known: &Known) -> Check {
 
 fn stacks(stacks: &Result<StacksAllowed, String>) -> [Check; 2] {
     let (memory, running) = ("stacks", "stacks-running");
-    let limited =
-        |id, follows: &str, mend: &str| Check::other(GROUP, id, State::Limited, follows, mend);
+    let limited = |id, follows: &str, mend: &dyn std::fmt::Display| {
+        Check::other(GROUP, id, State::Limited, follows, mend.to_string())
+    };
     let allowed = match stacks {
         Ok(allowed) => allowed,
         Err(why) => {

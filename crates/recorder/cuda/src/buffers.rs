@@ -1,7 +1,7 @@
-//! The buffers that CUPTI fills.
+//! The buffers that CUPTI fills with records.
 //!
-//! CUPTI asks for one on the program's thread and gives it back on a thread of its own, or on the one that flushes. It
-//! would fill each with zeros on the program's thread; instead they are zeroed here when they come back.
+//! CUPTI asks for a buffer on the program's thread and gives it back on a thread of its own, or on the flusher's. It would fill each
+//! buffer with zeros on the program's thread; instead, buffers are zeroed here when they come back.
 
 use crate::recorder::recorder;
 use crate::{records, subscription};
@@ -12,13 +12,14 @@ use std::ffi::c_void;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// About 4500 kernels or 26,000 calls.
-const BYTES: usize = 1 << 20;
+/// The size of a buffer: about 4,500 kernels or 26,000 calls.
+const BUFFER_BYTES: usize = 1 << 20;
 /// The most buffers that wait for use; more are given back to the system.
-const WAITING: usize = 32;
+const MAX_POOLED: usize = 32;
 
 /// Buffers full of zeros.
-static POOL: [AtomicPtr<u8>; WAITING] = [const { AtomicPtr::new(std::ptr::null_mut()) }; WAITING];
+static POOL: [AtomicPtr<u8>; MAX_POOLED] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_POOLED];
 
 fn take() -> *mut u8 {
     for slot in &POOL {
@@ -29,11 +30,11 @@ fn take() -> *mut u8 {
             }
         }
     }
-    // SAFETY: an anonymous private mapping, which is zero and aligned to pages (CUPTI wants 8 bytes); the address is new.
+    // SAFETY: an anonymous private mapping at a new address, which is zero and aligned to pages (CUPTI needs 8 bytes).
     let mapped = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
-            BYTES,
+            BUFFER_BYTES,
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
             -1,
@@ -47,11 +48,11 @@ fn take() -> *mut u8 {
 }
 
 /// # Safety
-/// The buffer comes from [`take`] and nobody uses it anymore.
+/// The buffer comes from [`take`] and is no longer used.
 unsafe fn put_back(buffer: *mut u8) {
-    // All of it: whether CUPTI wrote past the records that it counts is not known.
-    // SAFETY: the buffer has `BYTES` bytes.
-    unsafe { std::ptr::write_bytes(buffer, 0, BYTES) };
+    // All of it is zeroed: CUPTI may have written past the records that it counts.
+    // SAFETY: the buffer has `BUFFER_BYTES` bytes.
+    unsafe { std::ptr::write_bytes(buffer, 0, BUFFER_BYTES) };
     for slot in &POOL {
         if slot.load(Relaxed).is_null()
             && slot
@@ -62,13 +63,13 @@ unsafe fn put_back(buffer: *mut u8) {
         }
     }
     // SAFETY: it was mapped with this size.
-    unsafe { libc::munmap(buffer.cast(), BYTES) };
+    unsafe { libc::munmap(buffer.cast(), BUFFER_BYTES) };
 }
 
-/// CUPTI wants a buffer. Without memory it gets none, drops records and counts them.
+/// Gives CUPTI a buffer. Without memory CUPTI gets none, drops records and counts them.
 ///
 /// # Safety
-/// CUPTI's own call: the pointers are to its variables.
+/// The call is CUPTI's own: the pointers are to its variables.
 pub unsafe extern "C" fn requested(
     buffer: *mut *mut u8,
     bytes: *mut usize,
@@ -78,16 +79,16 @@ pub unsafe extern "C" fn requested(
     // SAFETY: as the caller promises.
     unsafe {
         *buffer = given;
-        *bytes = if given.is_null() { 0 } else { BYTES };
-        // As many as fit.
+        *bytes = if given.is_null() { 0 } else { BUFFER_BYTES };
+        // 0 means as many as fit.
         *most_records = 0;
     }
 }
 
-/// CUPTI gives a buffer back, with `valid` bytes of records.
+/// Takes a buffer back from CUPTI, with `valid` bytes of records.
 ///
 /// # Safety
-/// CUPTI's own call: the buffer is one that [`requested`] gave.
+/// The call is CUPTI's own: the buffer is one that [`requested`] gave.
 pub unsafe extern "C" fn completed(
     context: *mut c_void,
     stream: u32,
@@ -95,7 +96,7 @@ pub unsafe extern "C" fn completed(
     bytes: usize,
     valid: usize,
 ) {
-    // First: whatever its records are of has ended.
+    // The time is taken first: all work in the buffer's records has ended by then.
     let at_ns = monotonic_ns();
     let bytes = valid.min(bytes);
     guard(|| {

@@ -1,22 +1,22 @@
-//! The program's calls, by CUPTI's callbacks.
+//! Records the program's calls by CUPTI's callbacks: calls go in, events and operations come out.
 //!
-//! CUPTI has records of calls too, and of waits and events. With them switched on, every call of the program becomes
-//! costlier, also one that is left out: on an H200 a launch took about 0.7 µs longer for records of calls, and 0.6 µs more
-//! for those of waits and events. A callback is paid for by the call that it is for: 0.1 to 0.3 µs.
+//! CUPTI also has records of calls, and of waits and events. They make every call of the program slower, even calls that are left out:
+//! on an H200 a launch took about 0.7 µs longer with records of calls, and another 0.6 µs with records of waits and events. A callback
+//! is paid for only by its own call: 0.1 to 0.3 µs.
 //!
-//! CUPTI calls [`called`] on the program's thread, at the start and at the end of such a call. The thread writes the call
-//! to its own log. What it waited for, which event it recorded on which stream, or what it put there that leaves no record of
-//! the device, goes to the reader of records ([`sync`](crate::sync)), which knows the ids of queues. The thread takes no lock that another one holds, and allocates
-//! nothing.
+//! CUPTI calls [`callback`] on the program's thread at the start and at the end of such a call. The thread writes the call to its own
+//! log. Waits, records of events on streams, and submissions without a device record go to the reader of records
+//! ([`wait_ring`](crate::wait_ring)), which knows the ids of queues. The thread takes no lock that another one holds, and allocates nothing.
 //!
-//! Most calls of the runtime make one of the driver, which is the same call: it has the same correlation, and the outer
-//! one is recorded. Launches are recorded by the driver's call alone, which saves them a second pair of callbacks.
+//! Most calls of the runtime make one of the driver, which is the same call: it has the same correlation, and the outer call is
+//! recorded. Launches are recorded by the driver's call alone, which saves them a second pair of callbacks.
 
 mod calls;
 mod data;
 mod effect;
 mod events;
 mod graphs;
+mod handle_table;
 pub mod polls;
 pub mod profile;
 mod target;
@@ -24,11 +24,11 @@ mod target;
 use crate::cupti::Cupti;
 use crate::cupti::numbers::domain;
 use crate::instructions;
+use crate::loaded_modules;
 use crate::recorder::{Recorder, recorder};
-use crate::sources;
 use crate::subscription::{self, Subscription};
-use crate::sync::{OPERATIONS, Operation, OperationKind};
-pub use calls::Selection;
+use crate::wait_ring::{OPERATIONS, Operation, OperationKind};
+pub use calls::CallSelection;
 use calls::{Call, Calls};
 use data::CallbackData;
 use effect::Effect;
@@ -44,16 +44,16 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use target::Target;
 
-/// CUstreamBatchMemOpParams: bytes of one, which begins with its operation, and CU_STREAM_MEM_OP_WAIT_VALUE_32 and _64.
+/// The size of a CUstreamBatchMemOpParams, which begins with its operation, and CU_STREAM_MEM_OP_WAIT_VALUE_32 and _64.
 const OPERATION_BYTES: usize = 48;
 const WAITS_FOR_VALUES: [u32; 2] = [1, 4];
-/// CU_EVENT_RECORD_EXTERNAL: in a capture, the graph records the event whenever it is launched.
+/// CU_EVENT_RECORD_EXTERNAL: in a capture, the graph records the event at each launch.
 const EXTERNAL: u32 = 1;
 
-/// Changes when recording starts: what began before does not count.
+/// Changes when recording starts: calls that began before do not count.
 static WINDOW: AtomicU32 = AtomicU32::new(0);
 static CALLS: OnceLock<Calls> = OnceLock::new();
-/// Calls are recorded: callbacks at those that load code come at any time.
+/// Calls are recorded. Callbacks of calls that load code come at any time.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
 /// The call that a thread is in.
@@ -68,12 +68,12 @@ struct OpenCall {
 }
 
 thread_local! {
-    // It needs no destructor, so it is there as long as the thread is.
+    // A cell without a destructor exists as long as the thread.
     static OPEN: Cell<Option<OpenCall>> = const { Cell::new(None) };
 }
 
-/// Recording starts: asks for callbacks at the calls that are selected, which are those of the first time.
-pub fn start_window(recorder: &Recorder, subscription: &Subscription, selection: Selection) {
+/// Starts recording calls: asks for callbacks of the selected calls. The selection of the first time stays.
+pub fn start_window(recorder: &Recorder, subscription: &Subscription, selection: CallSelection) {
     WINDOW.fetch_add(1, Relaxed);
     EVENTS.forget_all();
     GRAPHS.forget_all();
@@ -105,28 +105,28 @@ pub fn end_window(subscription: &Subscription) {
     }
 }
 
-/// Returns how often CUPTI refused.
+/// Switches all callbacks, and returns how often CUPTI refused.
 fn switch(calls: &Calls, subscription: &Subscription, on: bool) -> u64 {
     let refused = calls.all().filter(|(domain, number, call)| {
-        let stays = !on && sources::are_loaded_by(*domain, *number);
+        let stays = !on && loaded_modules::loads_code(*domain, *number);
         !stays && subscription.switch_callback(*domain, *number, on) != 0 && call.exists()
     });
     refused.count() as u64
 }
 
-/// A call of the program starts or ends.
-pub extern "C" fn called(_user: *mut c_void, domain: u32, number: u32, data: *const c_void) {
+/// CUPTI's callback at the start and at the end of a call.
+pub extern "C" fn callback(_user: *mut c_void, domain: u32, number: u32, data: *const c_void) {
     guard(|| {
-        // Not in a forked child, whose CUDA does not work.
+        // In a forked child CUDA does not work.
         let subscription = subscription::live()?;
         if domain == domain::RESOURCE {
-            // SAFETY: CUPTI's data, of this callback.
+            // SAFETY: CUPTI's data of this callback.
             unsafe { instructions::resource(number, data) };
             return None;
         }
-        // SAFETY: for calls of the runtime and of the driver, CUPTI gives this structure.
+        // SAFETY: for calls of the runtime and the driver, CUPTI passes this structure.
         let data = unsafe { data.cast::<CallbackData>().as_ref() }?;
-        if profile::is_on() && profile::is_of_profiler(data.correlation) {
+        if profile::is_on() && profile::is_made_by_profiler(data.correlation) {
             return None;
         }
         let calls = CALLS.get().filter(|_| IS_ON.load(Relaxed));
@@ -135,7 +135,7 @@ pub extern "C" fn called(_user: *mut c_void, domain: u32, number: u32, data: *co
             // SAFETY: the parameters are those of this call, which has returned.
             unsafe {
                 if data.result() == 0 {
-                    sources::loaded(domain, number, |at| data.parameter(at));
+                    loaded_modules::keep_loaded(domain, number, |at| data.parameter(at));
                 }
             }
         }
@@ -145,12 +145,12 @@ pub extern "C" fn called(_user: *mut c_void, domain: u32, number: u32, data: *co
         // SAFETY: the parameters are those of this call.
         unsafe {
             if data.is_enter() {
-                // The driver's call inside the runtime's is the same one.
+                // The driver's call inside the runtime's is the same call.
                 let nested =
                     |open: OpenCall| (open.domain, domain) == (domain::RUNTIME, domain::DRIVER);
                 if !open.is_some_and(nested) {
                     if profile::is_on() && call.class == FunctionClass::LaunchKernel {
-                        profile::starts(subscription, data, call.name(), call.per_thread);
+                        profile::begin(subscription, data, call.name(), call.per_thread);
                     }
                     OPEN.set(Some(start(call, data, [window, domain, number])));
                 }
@@ -159,7 +159,7 @@ pub extern "C" fn called(_user: *mut c_void, domain: u32, number: u32, data: *co
             let this = (domain, number, data.correlation);
             let open = open.filter(|open| (open.domain, open.number, open.correlation) == this)?;
             OPEN.set(None);
-            let is_profiled = profile::is_on() && profile::ends(data.correlation);
+            let is_profiled = profile::is_on() && profile::end(data.correlation);
             end(call, data, &open, is_profiled, &subscription.cupti);
         }
         Some(())
@@ -170,8 +170,7 @@ pub extern "C" fn called(_user: *mut c_void, domain: u32, number: u32, data: *co
 /// The parameters are those of this call.
 unsafe fn start(call: &Call, data: &CallbackData, [window, domain, number]: [u32; 3]) -> OpenCall {
     if call.effect == Some(Effect::DestroyGraphExec) {
-        // Before another one can get its handle.
-        // SAFETY: as the caller promises: a handle.
+        // SAFETY: as the caller promises: a handle. It is forgotten before another graph can get it.
         GRAPHS.forget(unsafe { data.parameter(0) });
     }
     let event = call.effect.and_then(|effect| {
@@ -187,12 +186,12 @@ unsafe fn start(call: &Call, data: &CallbackData, [window, domain, number]: [u32
         number,
         correlation: data.correlation,
         event,
-        // The last: whatever was launched before this time was launched before the wait.
+        // The time comes last: everything launched before it was launched before the wait.
         start_ns: monotonic_ns(),
     }
 }
 
-/// The event's last record when a call starts that has this effect on it.
+/// Returns the last record of the event at the start of a call with this effect on it.
 fn event_at_start(effect: Effect, event: usize) -> Option<Snapshot> {
     match effect {
         Effect::Record { .. } | Effect::RecordInContext => EVENTS.record_begins(event),
@@ -219,7 +218,7 @@ fn event_at_start(effect: Effect, event: usize) -> Option<Snapshot> {
 /// As for [`start`]; the call has returned.
 unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, is_profiled: bool, cupti: &Cupti) {
     let duration_ns = match is_profiled {
-        // Without the profiler it would have been short: only when it was is known.
+        // The call was long only because of the profiler, so that only its start is known.
         true => 0,
         false => monotonic_ns().saturating_sub(open.start_ns).max(0),
     };
@@ -235,7 +234,7 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, is_profiled: bo
         // SAFETY: as the caller promises.
         unsafe {
             let target = match result {
-                0 => Target::of(call, effect, data, cupti),
+                0 => Target::find(call, effect, data, cupti),
                 _ => Target::Nothing,
             };
             if effect.is_submission() {
@@ -265,7 +264,7 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, is_profiled: bo
         return;
     };
     if call.class.is_poll() {
-        polls::asked(recorder, call.function, span, result as u32);
+        polls::add(recorder, call.function, span, result as u32);
         return;
     }
     polls::end(recorder);
@@ -290,13 +289,13 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, is_profiled: bo
     }
 }
 
-/// Passes on what a call put on a stream. False: nothing, because it went into a graph, or it is not known where.
+/// Passes on what a call put on a stream. Returns false where it put nothing there: it went into a graph, or the stream is not known.
 ///
 /// # Safety
 /// As for [`end`].
 unsafe fn submit(effect: Effect, data: &CallbackData, target: Target) -> bool {
     match target {
-        // First: what a call that failed points to may be no operations at all.
+        // This comes first: what a failed call points to may be no operations at all.
         Target::Nothing => false,
         // SAFETY: as the caller promises; the call has succeeded.
         _ if effect == Effect::SubmitOperations && !unsafe { waits_for_a_value(data) } => false,
@@ -315,10 +314,10 @@ unsafe fn submit(effect: Effect, data: &CallbackData, target: Target) -> bool {
     }
 }
 
-/// Whether one of a call's operations on memory is a wait.
+/// Returns whether one of a call's memory operations is a wait.
 ///
 /// # Safety
-/// As for [`end`], of a call with such operations.
+/// As for [`end`], for a call with such operations.
 unsafe fn waits_for_a_value(data: &CallbackData) -> bool {
     // SAFETY: as the caller promises: a number of 32 bits, and so many operations, which the driver has read.
     unsafe {
@@ -349,7 +348,7 @@ unsafe fn apply(effect: Effect, data: &CallbackData, open: &OpenCall, span: Span
     };
     match effect {
         Effect::Record { .. } | Effect::RecordInContext => {
-            // Put before another thread can wait for it.
+            // The operation is put before another thread can wait for the event.
             let is_known = put(OperationKind::Record, open.event);
             if let Some(event) = open.event {
                 EVENTS.record_ends(event, is_known && matches!(target, Target::Stream(..)));
@@ -369,14 +368,14 @@ unsafe fn apply(effect: Effect, data: &CallbackData, open: &OpenCall, span: Span
         | Effect::Instantiate
         | Effect::LaunchGraph
         | Effect::DestroyGraphExec => {}
-        // Of which streams, is not known.
+        // The context's streams are not known here.
         Effect::ContextWait => {
             put(OperationKind::Wait(WaitKind::QueueForEvent, None), None);
         }
         Effect::Wait(_) | Effect::WaitForNamedContext => {
             let Some(kind) = effect.wait() else { return };
             let span = (kind != WaitKind::QueueForEvent).then_some(span);
-            // An event that was recorded again meanwhile may have been either.
+            // An event that was recorded again in the meantime may have been either record.
             let event = open.event.filter(|event| EVENTS.is_still(*event));
             put(OperationKind::Wait(kind, span), event);
         }

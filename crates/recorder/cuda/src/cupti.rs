@@ -1,25 +1,22 @@
-//! CUPTI, found at run time: the tracing library of the CUDA driver.
+//! Finds CUPTI, the tracing library of the CUDA driver, at run time and checks that it can be used.
 
 pub mod fields;
 mod functions;
 pub mod numbers;
 pub mod refusal;
 
-use crate::{
-    driver,
-    library::{self, Library},
-};
+use crate::driver;
 pub use functions::{Callback, Code, Functions};
-use gapscope_cupti::search;
+use gapscope_cupti::{SharedLibrary, search};
 use numbers::{OLDEST, TOO_NEW};
 use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 
-/// A libcupti that may be used.
+/// A libcupti that can be used.
 #[derive(Debug)]
 pub struct Cupti {
     pub functions: Functions,
-    /// Its API version.
+    /// The API version.
     pub version: u32,
     /// The program had loaded it before.
     pub was_loaded: bool,
@@ -27,9 +24,9 @@ pub struct Cupti {
     file: PathBuf,
 }
 
-/// Why there is none.
+/// Why there is no usable libcupti.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct Unusable {
     /// A stable phrase for the ledger.
     pub reason: &'static str,
     /// A sentence for the user.
@@ -41,22 +38,22 @@ impl Cupti {
     ///
     /// # Errors
     /// There is none, or it is too old or too new.
-    pub fn find() -> Result<Cupti, Missing> {
-        let surroundings = search::Surroundings::of_this_process(driver::version());
+    pub fn find() -> Result<Cupti, Unusable> {
+        let context = search::SearchContext::for_this_process(driver::version());
         let forced = std::env::var_os(gapscope_spool::env::CUPTI).filter(|v| !v.is_empty());
         let candidates = match &forced {
             Some(path) => vec![search::Candidate::File(PathBuf::from(path))],
-            None => search::candidates(&surroundings),
+            None => search::candidates(&context),
         };
         let mut refused = None;
         for candidate in &candidates {
             match open(candidate) {
                 Ok(found) => return Ok(found),
-                Err(Some(missing)) => refused = refused.or(Some(missing)),
+                Err(Some(unusable)) => refused = refused.or(Some(unusable)),
                 Err(None) => {}
             }
         }
-        Err(refused.unwrap_or_else(|| Missing {
+        Err(refused.unwrap_or_else(|| Unusable {
             reason: "libcupti was not found",
             sentence: match forced {
                 Some(path) => format!(
@@ -74,7 +71,7 @@ impl Cupti {
         }))
     }
 
-    /// The file that it was loaded from.
+    /// Returns the file that it was loaded from.
     pub fn file(&self) -> &Path {
         &self.file
     }
@@ -91,7 +88,7 @@ impl Cupti {
         unsafe { (self.functions.disable)(kind) };
     }
 
-    /// The record after `at` in a buffer.
+    /// Moves `at` to the next record in a buffer.
     ///
     /// # Safety
     /// CUPTI has filled this many bytes; `at` is null or a record in them.
@@ -101,19 +98,19 @@ impl Cupti {
         unsafe { (self.functions.next_record)(buffer, bytes, at) }
     }
 
-    /// Records that CUPTI dropped since it was asked last.
+    /// Returns how many records CUPTI dropped since the last call.
     ///
     /// # Safety
-    /// The context is null, or what CUPTI gave with a buffer.
+    /// The context is null, or the one that CUPTI gave with a buffer.
     pub unsafe fn dropped(&self, context: *mut c_void, stream: u32) -> usize {
         let mut dropped = 0;
-        // SAFETY: as the caller promises; it stores a number.
+        // SAFETY: as the caller promises; the function stores a number.
         let code = unsafe { (self.functions.dropped)(context, stream, &mut dropped) };
         if code == 0 { dropped } else { 0 }
     }
 
-    /// What CUPTI says of a result.
-    pub fn text(&self, code: Code) -> String {
+    /// Returns CUPTI's text for a result.
+    pub fn describe(&self, code: Code) -> String {
         let mut text = std::ptr::null();
         // SAFETY: CUPTI stores a static text, or nothing for a number that it does not know.
         unsafe {
@@ -126,7 +123,7 @@ impl Cupti {
         }
     }
 
-    /// The name of a function of the runtime or of the driver, as CUPTI numbers them.
+    /// Returns the name of a function of the runtime or the driver, by CUPTI's number.
     pub fn call_name(&self, domain: u32, call: u32) -> Option<&'static str> {
         let mut name = std::ptr::null();
         // SAFETY: CUPTI stores a static text, or answers with an error.
@@ -139,24 +136,21 @@ impl Cupti {
     }
 }
 
-/// Opens a candidate. `Err(None)`: it is not there.
-fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Missing>> {
+/// Opens a candidate. `Err(None)` means that it does not exist.
+fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Unusable>> {
     let (name, was_loaded) = match candidate {
         search::Candidate::Loaded(path) => (path.clone(), true),
         search::Candidate::File(path) => (path.clone(), false),
         search::Candidate::Name(name) => (PathBuf::from(name), false),
     };
     let library = match was_loaded {
-        true => Library::loaded(&name),
-        false => Library::open(&name),
+        true => SharedLibrary::loaded(&name),
+        false => SharedLibrary::open(&name).ok(),
     };
     let library = library.ok_or(None)?;
-    let file = library
-        .symbol("cuptiGetVersion")
-        .and_then(library::file_of)
-        .unwrap_or(name);
-    let unusable = |reason: &'static str, why: String| {
-        Some(Missing {
+    let file = library.file_of("cuptiGetVersion").unwrap_or(name);
+    let refuse = |reason: &'static str, why: String| {
+        Some(Unusable {
             reason,
             sentence: format!(
                 "No GPU work of CUDA was recorded: {} {why}.",
@@ -164,17 +158,17 @@ fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Missing>> {
             ),
         })
     };
-    // The version first: an old library lacks functions because it is old.
+    // The version comes first: an old library lacks functions because it is old.
     let mut version = 0;
-    let Some(get_version) = library.symbol("cuptiGetVersion") else {
-        return Err(unusable(
-            "libcupti is not usable",
-            "has no function cuptiGetVersion".to_owned(),
-        ));
-    };
-    // SAFETY: as in `Functions::of`; it stores a number.
+    // SAFETY: CUPTI's function of this name, which stores a number.
     let code = unsafe {
-        let get_version: unsafe extern "C" fn(*mut u32) -> Code = std::mem::transmute(get_version);
+        type GetVersion = unsafe extern "C" fn(*mut u32) -> Code;
+        let Some(get_version) = library.function::<GetVersion>("cuptiGetVersion") else {
+            return Err(refuse(
+                "libcupti is not usable",
+                "has no function cuptiGetVersion".to_owned(),
+            ));
+        };
         get_version(&mut version)
     };
     if code != 0 {
@@ -182,28 +176,28 @@ fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Missing>> {
             "does not work with this driver: asked for its version it says error {code}; name another one in {}",
             gapscope_spool::env::CUPTI
         );
-        return Err(unusable("libcupti does not work", why));
+        return Err(refuse("libcupti does not work", why));
     }
     if version < OLDEST {
         let why = format!(
             "is too old (CUPTI API {version}); CUDA 12.0 (API {OLDEST}) or newer is needed"
         );
-        return Err(unusable("libcupti is too old", why));
+        return Err(refuse("libcupti is too old", why));
     }
     if version >= TOO_NEW {
         let why = format!(
             "is newer (CUPTI API {version}) than this gapscope knows; install a newer gapscope"
         );
-        return Err(unusable("libcupti is too new", why));
+        return Err(refuse("libcupti is too new", why));
     }
-    match Functions::of(&library) {
+    match Functions::load(library) {
         Ok(functions) => Ok(Cupti {
             functions,
             version,
             was_loaded,
             file,
         }),
-        Err(symbol) => Err(unusable(
+        Err(symbol) => Err(refuse(
             "libcupti is not usable",
             format!("has no function {symbol}"),
         )),

@@ -1,49 +1,54 @@
-//! The CUDA driver that the program uses.
+//! Calls the CUDA driver that the program uses.
 
-use crate::library::Library;
+use gapscope_cupti::SharedLibrary;
 use gapscope_spool::ids;
 use std::ffi::{c_int, c_void};
 use std::path::Path;
+use std::ptr::NonNull;
 
 /// CU_DEVICE_ATTRIBUTE_CLOCK_RATE
 pub const CLOCK_KHZ: c_int = 13;
 /// CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 pub const MULTIPROCESSORS: c_int = 16;
 
-/// A function of the driver.
-pub fn function(name: &str) -> Option<*mut c_void> {
-    Library::loaded(Path::new("libcuda.so.1"))?.symbol(name)
+/// Looks up a function of the driver.
+///
+/// # Safety
+/// `F` is the type of the driver's function of this name.
+pub unsafe fn function<F: Copy>(name: &str) -> Option<F> {
+    // SAFETY: as the caller promises.
+    unsafe { SharedLibrary::loaded(Path::new("libcuda.so.1"))?.function(name) }
 }
 
-/// The newest CUDA version that the driver supports, as 1000 × major + 10 × minor.
+/// Returns whether the driver has a function.
+pub fn has(name: &str) -> bool {
+    // SAFETY: the address is not called.
+    unsafe { function::<NonNull<c_void>>(name) }.is_some()
+}
+
+/// Returns the newest CUDA version that the driver supports, as 1000 × major + 10 × minor.
 pub fn version() -> Option<u32> {
-    let function = function("cuDriverGetVersion")?;
+    type GetVersion = unsafe extern "C" fn(*mut c_int) -> c_int;
     let mut version: c_int = 0;
-    // SAFETY: it is this function of the driver; it may be called before cuInit and stores a number.
-    let code = unsafe {
-        let function: unsafe extern "C" fn(*mut c_int) -> c_int = std::mem::transmute(function);
-        function(&mut version)
-    };
+    // SAFETY: the driver's function of this name; it may be called before cuInit and stores a number.
+    let code = unsafe { function::<GetVersion>("cuDriverGetVersion")?(&mut version) };
     u32::try_from(version)
         .ok()
         .filter(|version| code == 0 && *version > 0)
 }
 
-/// What the driver says of a device by CUDA's number; `None` where it says nothing, or 0.
+/// Returns an attribute of a device by CUDA's ordinal; `None` where the driver refuses it or says 0.
 pub fn attribute(device: u32, attribute: c_int) -> Option<u64> {
-    let function = function("cuDeviceGetAttribute")?;
-    let mut value: c_int = 0;
-    // SAFETY: it is this function of the driver, which stores a number.
-    let code = unsafe {
-        let function: unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int =
-            std::mem::transmute(function);
-        function(&mut value, attribute, c_int::try_from(device).ok()?)
-    };
+    type GetAttribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
+    let (mut value, device): (c_int, _) = (0, c_int::try_from(device).ok()?);
+    // SAFETY: the driver's function of this name, which stores a number.
+    let code =
+        unsafe { function::<GetAttribute>("cuDeviceGetAttribute")?(&mut value, attribute, device) };
     let value = u64::try_from(value).ok()?;
     (code == 0 && value > 0).then_some(value)
 }
 
-/// The id of a device in events; CUPTI's numbers begin at 0, which means "none" in events.
+/// Returns the id of a device in events. CUPTI counts from 0, which means "none" in events.
 pub fn device_id(number: u32) -> ids::Device {
     ids::Device(number.wrapping_add(1))
 }

@@ -1,4 +1,4 @@
-//! The functions that this library exports.
+//! The functions that this library exports: calls of the driver, of NVTX and of the program come in, and go to the modules below.
 
 use crate::process::recorder;
 use crate::recorder::Recorder;
@@ -17,11 +17,11 @@ pub extern "C" fn InitializeInjection() -> c_int {
             tracing::start(recorder);
         }
     });
-    // The driver wants 1; what went wrong is in the ledger and none of the program's business.
+    // The driver expects 1. Failures are in the loss ledger and do not concern the program.
     1
 }
 
-/// Called by each module with NVTX at its first label, when `NVTX_INJECTION64_PATH` names this library. 0: no tool.
+/// Called by each module with NVTX at its first label, when `NVTX_INJECTION64_PATH` names this library. Returns 0 for "no tool".
 ///
 /// # Safety
 /// `get_export_table` is null or NVTX's function.
@@ -38,14 +38,16 @@ pub unsafe extern "C" fn InitializeInjectionNvtx2(
     c_int::from(attached.unwrap_or(false))
 }
 
-/// Called by each module with an extension of NVTX at its first use, when `NVTX_INJECTION64_PATH` names this library.
-/// 0: the extension is not recorded, and its functions do nothing.
+/// Called by each module with an NVTX extension at its first use, when `NVTX_INJECTION64_PATH` names this library. Returns 0 where the
+/// extension is not recorded; its functions then do nothing.
 ///
 /// # Safety
 /// `module` is null or NVTX's description of the extension.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn InitializeInjectionNvtxExtension(module: *const nvtx::Module) -> c_int {
+pub unsafe extern "C" fn InitializeInjectionNvtxExtension(
+    module: *const nvtx::ExtensionModule,
+) -> c_int {
     let attached = guard(|| match recorder() {
         // SAFETY: as the caller promises.
         Some(_) => unsafe { nvtx::attach_extension(module) },
@@ -56,7 +58,7 @@ pub unsafe extern "C" fn InitializeInjectionNvtxExtension(module: *const nvtx::M
 
 static TABLE: Table = Table::of::<Recorder>();
 
-/// The functions by which the program speaks to this library; see `gapscope_spool::interface`.
+/// Returns the functions by which the program speaks to this library; see `gapscope_spool::interface`.
 #[unsafe(no_mangle)]
 pub extern "C" fn gapscope_interface(version: u32) -> *const c_void {
     TABLE.answer(version).cast()

@@ -1,8 +1,8 @@
-//! Samples of the instructions that the program's kernels run, because the user asks for them (CUPTI's PC sampling).
+//! Samples the instructions of the program's kernels when the user asks for them (CUPTI's PC sampling).
 //!
-//! A context is sampled from its creation to its end. The thread that flushes takes what CUPTI has and writes it; so does a thread that
-//! loads or unloads code, because addresses of code may be used again. No launch comes here. What goes wrong is a sentence
-//! in the trace: the program goes on without samples.
+//! A context is sampled from its creation to its end. The flusher's thread takes the samples that CUPTI has and writes them; so does a
+//! thread that loads or unloads code, because addresses of code may be used again. Launches never come here. A failure becomes a
+//! sentence in the trace, and the program goes on without samples.
 
 mod contexts;
 mod cubins;
@@ -12,23 +12,23 @@ mod sentences;
 use crate::cupti::numbers::{domain, resource};
 use crate::recorder::{Recorder, recorder};
 use crate::subscription::Subscription;
-use contexts::Contexts;
-pub use cubins::Cubins;
+use contexts::SampledContexts;
+pub use cubins::WrittenCubins;
 use gapscope_cupti::PcLibrary;
 use gapscope_spool::env;
-use samples::Filter;
+use samples::FunctionFilter;
 use sentences::{not_sampled, note_end};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// How long the program's threads wait at most for the thread that flushes: CUPTI may itself wait for a lock that they hold.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// The longest that the program's threads wait for the flusher's: CUPTI may itself wait for a lock that they hold.
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 static LIBRARY: OnceLock<PcLibrary> = OnceLock::new();
-static CONTEXTS: Mutex<Option<Contexts>> = Mutex::new(None);
+static CONTEXTS: Mutex<Option<SampledContexts>> = Mutex::new(None);
 
 /// CUpti_ResourceData
 #[repr(C)]
@@ -38,14 +38,14 @@ pub struct ResourceData {
     descriptor: *const c_void,
 }
 
-/// Reads what the user wants, and asks for callbacks where contexts and code come and go.
+/// Reads the user's request, and asks for callbacks at the start and end of contexts and code.
 pub fn prepare(recorder: &Recorder, subscription: &Subscription) {
     let Ok(wanted) = std::env::var(env::INSTRUCTIONS) else {
         return;
     };
     let library = match PcLibrary::open(subscription.cupti.file()) {
         Ok(library) => library,
-        Err(missing) => return not_sampled(recorder, &sentences::missing(&missing)),
+        Err(error) => return not_sampled(recorder, sentences::unusable(&error)),
     };
     let refused = [resource::CONTEXT_CREATED, resource::CONTEXT_ENDS]
         .into_iter()
@@ -62,12 +62,12 @@ pub fn prepare(recorder: &Recorder, subscription: &Subscription) {
         );
     }
     if LIBRARY.set(library).is_ok() {
-        *lock() = Some(Contexts::new(Filter::new(wanted)));
+        *lock() = Some(SampledContexts::new(FunctionFilter::new(wanted)));
         IS_ON.store(true, Relaxed);
     }
 }
 
-/// A context or code comes or goes.
+/// Handles the start or end of a context or code.
 ///
 /// # Safety
 /// The data is CUPTI's, of a callback of its resources.
@@ -83,16 +83,16 @@ pub unsafe fn resource(number: u32, data: *const c_void) {
     match number {
         resource::CONTEXT_CREATED => begin(recorder, data.context),
         resource::CONTEXT_ENDS => {
-            if let Some(contexts) = lock_soon(LONGEST_WAIT) {
+            if let Some(contexts) = lock_soon(MAX_WAIT) {
                 contexts::end(recorder, contexts, data.context);
             } else {
-                // CUPTI has not come back from what it was asked: nothing more is asked of it.
+                // CUPTI has not returned from a call: nothing more is asked of it.
                 IS_ON.store(false, Relaxed);
                 note_end(recorder, "CUPTI took too long to answer");
             }
         }
         resource::MODULE_LOADED => {
-            // SAFETY: as the caller promises: it describes a module, whose code is there meanwhile.
+            // SAFETY: as the caller promises: it describes a module, whose code exists meanwhile.
             unsafe { cubins::loaded(data.descriptor) };
             take_if_free(recorder);
         }
@@ -104,11 +104,11 @@ pub unsafe fn resource(number: u32, data: *const c_void) {
 fn begin(recorder: &Recorder, context: *mut c_void) {
     let Some(library) = LIBRARY.get() else { return };
     // SAFETY: the context has just been made.
-    let sampled = match unsafe { contexts::Sampled::start(library, context) } {
+    let sampled = match unsafe { contexts::SampledContext::start(library, context) } {
         Ok(sampled) => sampled,
         Err(why) => return not_sampled(recorder, &why),
     };
-    let mut contexts = lock_soon(LONGEST_WAIT);
+    let mut contexts = lock_soon(MAX_WAIT);
     match contexts.as_mut().and_then(|contexts| contexts.as_mut()) {
         Some(contexts) => {
             recorder.write(&sampled.definition());
@@ -118,17 +118,17 @@ fn begin(recorder: &Recorder, context: *mut c_void) {
     }
 }
 
-/// Writes what CUPTI has sampled.
+/// Writes the samples that CUPTI has.
 pub fn take(recorder: &Recorder) {
     if IS_ON.load(Relaxed)
-        && let Some(mut contexts) = lock_soon(LONGEST_WAIT)
+        && let Some(mut contexts) = lock_soon(MAX_WAIT)
         && let Some(contexts) = contexts.as_mut()
     {
         contexts.take(recorder);
     }
 }
 
-/// The same, unless another thread does it.
+/// Does the same as [`take`], unless another thread does it.
 fn take_if_free(recorder: &Recorder) {
     if let Some(mut contexts) = lock_soon(Duration::ZERO)
         && let Some(contexts) = contexts.as_mut()
@@ -137,22 +137,22 @@ fn take_if_free(recorder: &Recorder) {
     }
 }
 
-/// Ends all sampling: the process ends.
+/// Ends all sampling at the end of the process.
 pub fn finish(recorder: &Recorder) {
     if !IS_ON.swap(false, Relaxed) {
         return;
     }
-    let contexts = lock_soon(LONGEST_WAIT).and_then(|mut contexts| contexts.take());
+    let contexts = lock_soon(MAX_WAIT).and_then(|mut contexts| contexts.take());
     if let Some(contexts) = contexts {
         contexts.finish(recorder);
     }
 }
 
-fn lock() -> MutexGuard<'static, Option<Contexts>> {
+fn lock() -> MutexGuard<'static, Option<SampledContexts>> {
     CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn lock_soon(within: Duration) -> Option<MutexGuard<'static, Option<Contexts>>> {
+fn lock_soon(within: Duration) -> Option<MutexGuard<'static, Option<SampledContexts>>> {
     let start = Instant::now();
     loop {
         match CONTEXTS.try_lock() {

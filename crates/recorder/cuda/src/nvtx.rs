@@ -1,11 +1,11 @@
 //! NVTX: labels that the program, or a library in it, gives its work.
 //!
-//! NVTX is a header: each module that includes it asks for its own table of functions, fills it with ours, and calls
-//! them on the thread that sets the label. They write to that thread's log at once; no lock is taken but at the first
-//! use of a text. (Offsets and numbers: nvtxTypes.h and nvToolsExt.h of NVTX 3.)
+//! NVTX is a header: each module that includes it asks for its own table of functions, fills it with ours, and calls them on the thread
+//! that sets the label. They write to that thread's log at once; a lock is taken only at the first use of a text. (Offsets and numbers:
+//! nvtxTypes.h and nvToolsExt.h of NVTX 3.)
 //!
-//! From below: [`text`], [`domains`], [`payload`], [`attributes`], [`operators`], [`label`] and [`names`], and what fills the tables:
-//! [`table`] and [`extension`].
+//! Modules from low to high: [`text`], [`domains`], [`payload`], [`attributes`], [`operators`], [`label`] and [`names`], and what fills
+//! the tables: [`table`] and [`extension`].
 
 mod attributes;
 mod domains;
@@ -17,5 +17,5 @@ mod payload;
 mod table;
 mod text;
 
-pub use extension::{Module, attach_extension};
+pub use extension::{ExtensionModule, attach_extension};
 pub use table::{GetExportTable, attach};

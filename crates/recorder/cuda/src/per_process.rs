@@ -1,14 +1,14 @@
-//! State that a forked child must not share: another thread of the parent may hold its lock forever.
+//! Holds state that a forked child must not share, because another thread of the parent may hold its lock forever.
 
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
-/// A value of which each process has its own: the parent's is left alone in a forked child, which gets a new one.
+/// A value that each process has for itself: a forked child leaves its parent's alone and gets a new one.
 pub struct PerProcess<T: 'static> {
-    current: AtomicPtr<Held<T>>,
+    current: AtomicPtr<Tagged<T>>,
 }
 
-struct Held<T> {
+struct Tagged<T> {
     generation: u32,
     value: T,
 }
@@ -20,7 +20,7 @@ impl<T: Send + Sync> PerProcess<T> {
         }
     }
 
-    /// This process's value, made with `make` at the first use. It lives as long as the process.
+    /// Returns this process's value, which `make` creates at the first use. It lives as long as the process.
     #[inline]
     pub fn get(&self, make: impl FnOnce() -> T) -> &'static T {
         let generation = gapscope_spool::writer::generation();
@@ -32,7 +32,7 @@ impl<T: Send + Sync> PerProcess<T> {
         }
     }
 
-    /// This process's value, where it has one.
+    /// Returns this process's value, where it has one.
     pub fn existing(&self) -> Option<&'static T> {
         // SAFETY: as in `get`.
         let held = unsafe { self.current.load(Acquire).as_ref() }?;
@@ -40,12 +40,12 @@ impl<T: Send + Sync> PerProcess<T> {
     }
 
     #[cold]
-    fn replace(&self, current: *mut Held<T>, generation: u32, value: T) -> &'static T {
-        let new = Box::into_raw(Box::new(Held { generation, value }));
+    fn replace(&self, current: *mut Tagged<T>, generation: u32, value: T) -> &'static T {
+        let new = Box::into_raw(Box::new(Tagged { generation, value }));
         let used = match self.current.compare_exchange(current, new, AcqRel, Acquire) {
             Ok(_) => new,
             Err(other) => {
-                // SAFETY: it was made above and nobody else has it.
+                // SAFETY: it was made above, and nobody else has it.
                 drop(unsafe { Box::from_raw(new) });
                 other
             }

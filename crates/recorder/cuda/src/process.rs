@@ -1,4 +1,4 @@
-//! The recording of this process, from the first call of an entry point to its exit.
+//! Starts the recording of this process at the first call of an entry point, and ends it at the exit.
 
 use crate::callbacks::{polls, profile};
 use crate::recorder::{self, Recorder};
@@ -7,7 +7,7 @@ use gapscope_spool::event::{CommonEvent, LossKind};
 use gapscope_spool::hook::{self, guard};
 use std::sync::Once;
 
-/// The recorder, when this process is being recorded. The first call starts it.
+/// Returns the recorder when this process is being recorded. The first call starts it.
 pub fn recorder() -> Option<&'static Recorder> {
     static ONCE: Once = Once::new();
     let recorder = recorder::start()?;
@@ -18,13 +18,13 @@ pub fn recorder() -> Option<&'static Recorder> {
     Some(recorder)
 }
 
-/// Runs after the last flush, which is registered later.
+/// Writes the end of the process. It runs after the last flush, whose handler is registered later.
 extern "C" fn at_exit() {
     guard(|| {
         let Some(recorder) = recorder::recorder().filter(|recorder| recorder.is_active()) else {
             return;
         };
-        // Those that other exit handlers made since the last flush.
+        // Other exit handlers may have polled or profiled since the last flush.
         if subscription::live().is_some() {
             polls::write_all(recorder);
             profile::finish(recorder);

@@ -1,4 +1,4 @@
-//! What the whole process shares: the spool and the texts of labels.
+//! The state of the whole process: the spool, and the texts of labels.
 
 use crate::per_process::PerProcess;
 use gapscope_spool::event::{CommonEvent, EventGroup, LossKind};
@@ -9,10 +9,10 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The most texts that a thread remembers; then it starts anew.
-const TEXTS_OF_A_THREAD: usize = 1 << 12;
-/// The most that the process remembers; a text that is used again later is written again, with another id.
-const TEXTS_OF_A_PROCESS: usize = 1 << 16;
+/// The most texts that a thread remembers; then it starts over.
+const MAX_THREAD_TEXTS: usize = 1 << 12;
+/// The most texts that the process remembers; a forgotten text is written again with another id.
+const MAX_PROCESS_TEXTS: usize = 1 << 16;
 
 pub struct Recorder {
     spool: Spool,
@@ -22,13 +22,13 @@ pub struct Recorder {
     active: AtomicU32,
 }
 
-/// Ids of the texts that this process has written.
+/// The ids of the texts that this process has written.
 struct Texts {
     next: u32,
     ids: FxHashMap<Box<[u8]>, ids::Text>,
 }
 
-/// The texts that this thread has used.
+/// The ids of the texts that this thread has used.
 struct ThreadTexts {
     generation: u32,
     ids: FxHashMap<Box<[u8]>, ids::Text>,
@@ -40,7 +40,7 @@ thread_local! {
 
 static RECORDER: OnceLock<Option<Recorder>> = OnceLock::new();
 
-/// The recorder, when this process is being recorded and [`start`] has been called.
+/// Returns the recorder when this process is being recorded and [`start`] has been called.
 #[inline]
 pub fn recorder() -> Option<&'static Recorder> {
     RECORDER.get()?.as_ref()
@@ -53,7 +53,7 @@ pub fn start() -> Option<&'static Recorder> {
 
 impl Recorder {
     fn new() -> Option<Recorder> {
-        // A spool that cannot be made leaves the program unrecorded; the session sees that no process appeared.
+        // Without a spool the program stays unrecorded; the session sees that no process appeared.
         let spool = Spool::from_env(|| hook::process_event("cuda"))
             .ok()
             .flatten()?;
@@ -82,7 +82,7 @@ impl Recorder {
         self.spool.write(event);
     }
 
-    /// True while work shall be recorded; definitions and labels always are.
+    /// Returns whether work is to be recorded; definitions and labels always are.
     pub fn recording(&self) -> bool {
         self.spool.recording()
     }
@@ -95,20 +95,20 @@ impl Recorder {
         });
     }
 
-    /// Nothing of CUDA is recorded in this process: a line in the ledger and a sentence for the report.
+    /// Notes that nothing of CUDA is recorded in this process, in the ledger and as a sentence for the report.
     pub fn lose_all_work(&self, reason: &'static str, sentence: &str) {
         self.loss(LossKind::CudaWork, 1, reason);
         self.note(sentence);
     }
 
-    /// A sentence for the report.
+    /// Writes a sentence for the report.
     pub fn note(&self, sentence: &str) {
         self.write(&CommonEvent::Note {
             text: Cow::Borrowed(sentence),
         });
     }
 
-    /// True for a label whose text starts the recording, which is off.
+    /// Returns whether a label's text starts the recording, which is off.
     #[inline]
     pub fn is_start_label(&self, text: &[u8]) -> bool {
         self.start_label.as_ref().is_some_and(|label| {
@@ -116,12 +116,12 @@ impl Recorder {
         })
     }
 
-    /// True when this process has written something: a forked child that used neither CUDA nor NVTX has not.
+    /// Returns whether this process has written something: a forked child that used neither CUDA nor NVTX has not.
     pub fn is_active(&self) -> bool {
         self.active.load(Relaxed) == gapscope_spool::writer::generation()
     }
 
-    /// The id of a label's text, which is written before its first use.
+    /// Returns the id of a label's text, which is written before its first use.
     pub fn text(&self, text: &[u8]) -> ids::Text {
         let generation = gapscope_spool::writer::generation();
         TEXTS
@@ -131,7 +131,7 @@ impl Recorder {
                 };
                 let usable = texts
                     .as_ref()
-                    .is_some_and(|t| t.generation == generation && t.ids.len() < TEXTS_OF_A_THREAD);
+                    .is_some_and(|t| t.generation == generation && t.ids.len() < MAX_THREAD_TEXTS);
                 if !usable {
                     *texts = None;
                 }
@@ -149,7 +149,7 @@ impl Recorder {
             .unwrap_or_else(|_| self.new_text(text))
     }
 
-    /// The id of a text that this thread has not used.
+    /// Returns the id of a text that this thread has not used.
     #[cold]
     fn new_text(&self, text: &[u8]) -> ids::Text {
         let texts = self.texts.get(|| {
@@ -162,7 +162,7 @@ impl Recorder {
         if let Some(id) = texts.ids.get(text) {
             return *id;
         }
-        if texts.ids.len() >= TEXTS_OF_A_PROCESS {
+        if texts.ids.len() >= MAX_PROCESS_TEXTS {
             texts.ids.clear();
         }
         let id = ids::Text(texts.next);

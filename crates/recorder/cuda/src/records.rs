@@ -1,5 +1,4 @@
-//! From CUPTI's records to events. Nothing here runs on a thread of the program, except in a flush that the program asks
-//! for.
+//! Turns CUPTI's records into events. Nothing here runs on a thread of the program, except in a flush that the program asks for.
 
 mod devices;
 mod kernels;
@@ -19,7 +18,7 @@ use crate::cupti::numbers::{self, kind};
 use crate::per_process::PerProcess;
 use crate::recorder::Recorder;
 use crate::streams::StreamId;
-use crate::sync::OPERATIONS;
+use crate::wait_ring::OPERATIONS;
 use gapscope_spool::event::LossKind;
 use gapscope_spool::hook::guard;
 use reader::Reader;
@@ -71,13 +70,13 @@ pub unsafe fn read(
         reader.write_full();
     }
     reader.write_delivery(at_ns);
-    // Otherwise later, when the records of new contexts have come.
+    // Otherwise operations are read later, when the records of new contexts have come.
     if OPERATIONS.is_filling() {
         reader.read_operations(false);
     }
 }
 
-/// Writes what has been read, and the operations of the program's threads.
+/// Writes the records that have been read, and the operations of the program's threads.
 pub fn write_out() {
     if let Some(reader) = READER.existing() {
         let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,12 +85,12 @@ pub fn write_out() {
     }
 }
 
-/// The program named a stream.
+/// Passes on the program's name for a stream.
 pub fn name_stream(recorder: &'static Recorder, stream: StreamId, name: &str) {
     reader(recorder).queues.name(stream, name, recorder);
 }
 
-/// Writes the rest, and how much it was in all.
+/// Writes the rest, and the total count.
 pub fn close(recorder: &'static Recorder) {
     let mut reader = reader(recorder);
     reader.read_operations(true);

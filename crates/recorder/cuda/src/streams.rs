@@ -1,4 +1,4 @@
-//! CUPTI's numbers for streams, by the program's handles.
+//! Translates the program's stream handles to CUPTI's numbers.
 
 use crate::cupti::Cupti;
 use crate::cupti::numbers::NO_ID;
@@ -10,17 +10,17 @@ use std::sync::OnceLock;
 const LEGACY: usize = 1;
 const PER_THREAD: usize = 2;
 
-/// A stream, by CUPTI's numbers for it and its context.
+/// A stream by CUPTI's numbers for it and its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StreamId {
     pub context: u32,
-    /// [`NO_ID`] where there is none, or it is not known.
+    /// The stream's number; [`NO_ID`] where there is no stream, or it is not known.
     pub stream: u32,
 }
 
 impl StreamId {
-    /// No stream, or one that is not known, of this context.
-    pub fn none_of(context: u32) -> StreamId {
+    /// Returns an id of this context without a stream, or with one that is not known.
+    pub fn without_stream(context: u32) -> StreamId {
         StreamId {
             context,
             stream: NO_ID,
@@ -32,7 +32,7 @@ impl StreamId {
     }
 }
 
-/// A thread's current context, by its handle and CUPTI's number.
+/// The current context of a thread, by its handle and CUPTI's number.
 #[derive(Debug, Clone, Copy)]
 pub struct CurrentContext {
     pub handle: *mut c_void,
@@ -41,29 +41,29 @@ pub struct CurrentContext {
 
 /// A stream as a call names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Handle {
-    /// 0: the default stream.
+pub struct StreamHandle {
+    /// The handle; 0 is the default stream.
     stream: usize,
     /// The default stream is the thread's own.
     per_thread: bool,
 }
 
-impl Handle {
-    /// `per_thread`: where the call means the thread's own stream by null.
-    pub fn new(stream: usize, per_thread: bool) -> Handle {
+impl StreamHandle {
+    /// Creates a handle. `per_thread`: the call means the thread's own stream by null.
+    pub fn new(stream: usize, per_thread: bool) -> StreamHandle {
         match stream {
-            0 | LEGACY | PER_THREAD => Handle {
+            0 | LEGACY | PER_THREAD => StreamHandle {
                 stream: 0,
                 per_thread: stream == PER_THREAD || (stream == 0 && per_thread),
             },
-            _ => Handle {
+            _ => StreamHandle {
                 stream,
                 per_thread: false,
             },
         }
     }
 
-    /// The handle for the driver's functions whose null is the default stream of all threads.
+    /// Returns the handle for functions of the driver whose null is the default stream of all threads.
     pub fn for_driver(self) -> *mut c_void {
         match self.per_thread {
             true => PER_THREAD as *mut c_void,
@@ -72,11 +72,15 @@ impl Handle {
     }
 }
 
-/// The id of a stream that is mostly of the current context. `None`: CUPTI does not know it.
+/// Returns the id of a stream, most likely of the current context; `None` where CUPTI does not know it.
 ///
 /// # Safety
 /// The context is CUPTI's own, and the stream a live one of the program.
-pub unsafe fn id_in(cupti: &Cupti, current: CurrentContext, stream: Handle) -> Option<StreamId> {
+pub unsafe fn id_in(
+    cupti: &Cupti,
+    current: CurrentContext,
+    stream: StreamHandle,
+) -> Option<StreamId> {
     let stream_id = cupti.functions.stream_id?;
     let mut number = 0;
     let (handle, own) = (stream.stream as *mut c_void, u8::from(stream.per_thread));
@@ -92,7 +96,7 @@ pub unsafe fn id_in(cupti: &Cupti, current: CurrentContext, stream: Handle) -> O
     unsafe { id(cupti, stream) }
 }
 
-/// CUPTI's number for a context.
+/// Returns CUPTI's number for a context.
 ///
 /// # Safety
 /// The context is a live one of the program.
@@ -103,22 +107,20 @@ pub unsafe fn context_id(cupti: &Cupti, context: usize) -> Option<u32> {
     (code == 0).then_some(id)
 }
 
-/// The id of a stream. `None`: CUPTI does not know it.
+/// Returns the id of a stream; `None` where CUPTI does not know it.
 ///
 /// # Safety
 /// The stream is a live one of the program.
-pub unsafe fn id(cupti: &Cupti, stream: Handle) -> Option<StreamId> {
+pub unsafe fn id(cupti: &Cupti, stream: StreamHandle) -> Option<StreamId> {
+    type ContextOf = unsafe extern "C" fn(*mut c_void, *mut *mut c_void) -> c_int;
+    static CONTEXT_OF: OnceLock<Option<ContextOf>> = OnceLock::new();
     let stream_id = cupti.functions.stream_id?;
-    static CONTEXT_OF: OnceLock<Option<usize>> = OnceLock::new();
-    let context_of = CONTEXT_OF.get_or_init(|| Some(driver::function("cuStreamGetCtx")? as usize));
-    let context_of = (*context_of)? as *mut c_void;
     let (mut context, mut number) = (std::ptr::null_mut(), 0);
     let (there, own) = (stream.stream as *mut c_void, u8::from(stream.per_thread));
     // SAFETY: the driver's and CUPTI's functions with the program's stream; they store into our variables.
     unsafe {
-        let context_of: unsafe extern "C" fn(*mut c_void, *mut *mut c_void) -> c_int =
-            std::mem::transmute(context_of);
-        let known = context_of(stream.for_driver(), &mut context) == 0
+        let context_of = CONTEXT_OF.get_or_init(|| driver::function("cuStreamGetCtx"));
+        let known = (*context_of)?(stream.for_driver(), &mut context) == 0
             && stream_id(context, there, own, &mut number) == 0;
         known.then_some(StreamId {
             context: context_id(cupti, context as usize)?,
@@ -133,13 +135,13 @@ mod tests {
 
     #[test]
     fn default_streams_have_several_handles() {
-        let legacy = Handle::new(0, false);
-        assert_eq!(legacy, Handle::new(1, true));
+        let legacy = StreamHandle::new(0, false);
+        assert_eq!(legacy, StreamHandle::new(1, true));
         assert!(legacy.for_driver().is_null());
-        let own = Handle::new(0, true);
-        assert_eq!(own, Handle::new(2, false));
+        let own = StreamHandle::new(0, true);
+        assert_eq!(own, StreamHandle::new(2, false));
         assert_eq!(own.for_driver() as usize, 2);
-        assert_eq!(Handle::new(64, true), Handle::new(64, false));
-        assert_eq!(Handle::new(64, true).for_driver() as usize, 64);
+        assert_eq!(StreamHandle::new(64, true), StreamHandle::new(64, false));
+        assert_eq!(StreamHandle::new(64, true).for_driver() as usize, 64);
     }
 }

@@ -1,4 +1,4 @@
-//! The subscription to CUPTI, of which a process has one.
+//! The subscription to CUPTI; a process has one.
 
 use crate::cupti::{Callback, Code, Cupti, numbers};
 use crate::recorder::Recorder;
@@ -6,7 +6,7 @@ use gapscope_spool::writer::generation;
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-/// A CUPTI that serves this library.
+/// A CUPTI that this library is subscribed to.
 pub struct Subscription {
     pub cupti: Cupti,
     handle: *mut c_void,
@@ -21,20 +21,20 @@ unsafe impl Sync for Subscription {}
 
 static SUBSCRIPTION: OnceLock<Option<Subscription>> = OnceLock::new();
 
-/// The CUPTI of this process, when it is subscribed to.
+/// Returns the CUPTI of this process when it is subscribed to.
 pub fn cupti() -> Option<&'static Cupti> {
     let subscription = SUBSCRIPTION.get()?.as_ref()?;
     Some(&subscription.cupti)
 }
 
-/// The subscription, where it may be used: not in a forked child, whose CUPTI has lost its threads.
+/// Returns the subscription where it may be used: not in a forked child, whose CUPTI has lost its threads.
 #[inline]
 pub fn live() -> Option<&'static Subscription> {
     let subscription = SUBSCRIPTION.get()?.as_ref()?;
     (subscription.generation == generation()).then_some(subscription)
 }
 
-/// Finds CUPTI and takes its one place. Nothing else of it is called before.
+/// Finds CUPTI and subscribes to it, which only one client can. Nothing else of CUPTI is called before.
 pub fn subscribe(recorder: &Recorder, callback: Callback) -> Option<&'static Subscription> {
     let subscription = SUBSCRIPTION.get_or_init(|| Subscription::new(recorder, callback));
     subscription.as_ref()
@@ -44,8 +44,8 @@ impl Subscription {
     fn new(recorder: &Recorder, callback: Callback) -> Option<Subscription> {
         let cupti = match Cupti::find() {
             Ok(cupti) => cupti,
-            Err(missing) => {
-                recorder.lose_all_work(missing.reason, &missing.sentence);
+            Err(unusable) => {
+                recorder.lose_all_work(unusable.reason, &unusable.sentence);
                 return None;
             }
         };
@@ -59,7 +59,7 @@ impl Subscription {
             } else {
                 "its version may not fit the driver's, or the driver sees no GPU; nvidia-smi shows both"
             };
-            let answer = cupti.text(code);
+            let answer = cupti.describe(code);
             let sentence = format!(
                 "No GPU work of CUDA was recorded: CUPTI refused the subscription ({answer}): {why}."
             );
@@ -73,7 +73,7 @@ impl Subscription {
         })
     }
 
-    /// Asks for callbacks at a call, or for no more of them.
+    /// Switches the callback of a call on or off.
     pub fn switch_callback(&self, domain: u32, call: u32, on: bool) -> Code {
         // SAFETY: CUPTI's function with its handle and one of its calls.
         unsafe { (self.cupti.functions.enable_callback)(on.into(), self.handle, domain, call) }

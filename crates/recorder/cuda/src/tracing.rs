@@ -1,4 +1,4 @@
-//! CUPTI in this process: from the subscription to the last flush.
+//! Runs CUPTI in this process, from the subscription to the last flush.
 
 mod flush;
 mod flusher;
@@ -8,18 +8,18 @@ mod switch;
 use crate::callbacks::profile;
 use crate::cupti::{Cupti, numbers};
 use crate::recorder::Recorder;
-use crate::{buffers, callbacks, instructions, sources, subscription, window};
+use crate::{buffers, callbacks, instructions, loaded_modules, subscription, window};
 pub use flush::flush;
 use gapscope_spool::event::LossKind;
 use gapscope_spool::monotonic_ns;
 use std::sync::Once;
 pub use switch::record;
 
-/// Starts to trace. Called inside cuInit, before the program has made a context.
+/// Starts tracing. Called inside cuInit, before the program has made a context.
 pub fn start(recorder: &'static Recorder) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        if let Some(subscription) = subscription::subscribe(recorder, callbacks::called) {
+        if let Some(subscription) = subscription::subscribe(recorder, callbacks::callback) {
             prepare(recorder, &subscription.cupti);
         }
     });
@@ -31,14 +31,14 @@ extern "C" fn now() -> u64 {
 
 fn prepare(recorder: &'static Recorder, cupti: &Cupti) {
     if let Err((reason, code)) = set_up(recorder, cupti) {
-        let answer = cupti.text(code);
+        let answer = cupti.describe(code);
         let sentence = format!("No GPU work of CUDA was recorded: {reason} ({answer}).");
         recorder.lose_all_work(reason, &sentence);
         return;
     }
     kinds::enable(recorder, cupti, &kinds::DEFINITIONS);
     kinds::enable_host_functions(recorder, cupti);
-    // Switched on later, with a graph that exists already, it crashes the program inside the driver.
+    // Switched on later, when a graph exists already, this kind crashes the program inside the driver.
     if kinds::whole_graphs() {
         kinds::enable(recorder, cupti, &kinds::GRAPHS);
     }
@@ -49,7 +49,7 @@ fn prepare(recorder: &'static Recorder, cupti: &Cupti) {
         );
     }
     if let Some(subscription) = subscription::live() {
-        sources::follow(subscription);
+        loaded_modules::follow(subscription);
         instructions::prepare(recorder, subscription);
     }
     profile::prepare();
@@ -58,11 +58,11 @@ fn prepare(recorder: &'static Recorder, cupti: &Cupti) {
     flusher::start(recorder);
 }
 
-/// Threads, clock and buffers, before anything is switched on.
+/// Sets threads, clock and buffers before anything is switched on.
 fn set_up(recorder: &Recorder, cupti: &Cupti) -> Result<(), (&'static str, i32)> {
     const THREADS: LossKind = LossKind::OverheadThreads;
     let functions = &cupti.functions;
-    // SAFETY: CUPTI's functions with what they ask for; the callbacks are of this library, which is pinned.
+    // SAFETY: CUPTI's functions with the parameters that they ask for; the callbacks are of this library, which is pinned.
     unsafe {
         match functions.thread_ids {
             Some(thread_ids) => {
@@ -71,7 +71,7 @@ fn set_up(recorder: &Recorder, cupti: &Cupti) -> Result<(), (&'static str, i32)>
             }
             None => recorder.loss(THREADS, 1, "this CUPTI gives shortened ones"),
         }
-        // First, so that a record's times are all in one clock.
+        // The clock comes first, so that all times of a record are of one clock.
         let code = (functions.timestamp_callback)(now);
         if code != 0 {
             return Err(("CUPTI does not give times in the host's clock", code));
@@ -80,9 +80,9 @@ fn set_up(recorder: &Recorder, cupti: &Cupti) -> Result<(), (&'static str, i32)>
             let (mut one, mut bytes) = (1u8, 1usize);
             (functions.set_attribute)(attribute, &mut bytes, (&raw mut one).cast());
         };
-        // Where it is not known, CUPTI zeroes buffers that are zero: nothing is wrong, only slower.
+        // Where the attribute is not known, CUPTI zeroes buffers that are zero: slower, but not wrong.
         set(numbers::ATTRIBUTE_ZEROED_BUFFERS);
-        // So that threads do not wait for each other; with the same consequence.
+        // Threads then do not wait for each other. Without the attribute tracing is slower, but not wrong.
         if numbers::BUFFERS_OF_ALL.contains(&cupti.version) {
             set(numbers::ATTRIBUTE_BUFFERS_OF_THREADS);
         }

@@ -3,27 +3,27 @@
 use gapscope_spool::monotonic_ns;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// The start of the last window, and its end while recording is off.
+/// The start of the last window, and its end once recording is off.
 static START_NS: AtomicI64 = AtomicI64::new(i64::MIN);
 static END_NS: AtomicI64 = AtomicI64::new(i64::MAX);
 
-/// A window starts now.
+/// Starts a window now.
 pub fn start() {
     START_NS.store(monotonic_ns(), Relaxed);
     END_NS.store(i64::MAX, Relaxed);
 }
 
-/// The window ends now.
+/// Ends the window now.
 pub fn end() {
     END_NS.store(monotonic_ns(), Relaxed);
 }
 
-/// There is no window yet.
+/// Notes that no window has started yet.
 pub fn wait_for_start() {
     END_NS.store(i64::MIN, Relaxed);
 }
 
-/// Whether something that started then belongs to what is recorded.
+/// Returns whether something that started at this time belongs to the recorded window.
 pub fn contains(start_ns: i64) -> bool {
     (START_NS.load(Relaxed)..=END_NS.load(Relaxed)).contains(&start_ns)
 }

@@ -1,22 +1,22 @@
-//! What is handed to CUPTI and back.
+//! The data that callers pass to CUPTI and get back.
 
 use std::ffi::{CString, c_char};
 
-/// Names of metrics, as CUPTI takes them.
+/// Names of metrics in the form that CUPTI takes.
 #[derive(Debug)]
 pub struct Metrics {
-    // The pointers are into these, whose text does not move with them.
+    // The pointers are into these texts, which do not move with the vector.
     names: Vec<CString>,
     pointers: Vec<*const c_char>,
 }
 
-// SAFETY: the pointers are into memory that the value owns and nobody writes.
+// SAFETY: the pointers are into memory that the value owns and that nobody writes.
 unsafe impl Send for Metrics {}
 // SAFETY: as above.
 unsafe impl Sync for Metrics {}
 
 impl Metrics {
-    /// A name with a zero byte in it ends there, and is then none that CUPTI knows.
+    /// Creates a list of names. A name ends before a zero byte in it, and is then unknown to CUPTI.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Metrics {
         let text = |name: &str| {
             let until = name.split('\0').next().unwrap_or_default();
@@ -27,43 +27,43 @@ impl Metrics {
         Metrics { names, pointers }
     }
 
-    /// How many.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// True without any.
+    /// Returns whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// CUPTI does not write to them.
+    /// Returns the pointers to the names, which CUPTI does not write to.
     pub(crate) fn as_ptr(&self) -> *mut *const c_char {
         self.pointers.as_ptr().cast_mut()
     }
 }
 
-/// A counter data image: what was counted, in a form of CUPTI's own. Only what CUPTI has initialised is one.
+/// A counter data image: the counts in CUPTI's own format. Only CUPTI can initialise one.
 #[derive(Debug, Clone)]
 pub struct CounterData {
     bytes: Box<[u8]>,
 }
 
 impl CounterData {
-    pub(crate) fn of_size(bytes: usize) -> CounterData {
+    pub(crate) fn with_size(bytes: usize) -> CounterData {
         CounterData {
             bytes: vec![0; bytes].into(),
         }
     }
 
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Makes it as `fresh` is, which CUPTI initialised and nobody has used: all that is in it is forgotten.
+    /// Forgets all counts by copying `fresh`, an image that CUPTI initialised and that was never used.
     ///
-    /// True where both are of one size, as two of the same metrics and number of samples are; else nothing happens.
+    /// Returns false and does nothing where the sizes differ; images of the same metrics and number of samples have one size.
     pub fn reset(&mut self, fresh: &CounterData) -> bool {
         let fits = self.bytes.len() == fresh.bytes.len();
         if fits {

@@ -1,53 +1,53 @@
-//! What CUPTI answers.
+//! The results of CUPTI's functions.
 
 use std::ffi::c_int;
 use std::fmt;
 
-/// Numbers of CUptiResult (cupti_result.h) that callers may want to tell apart.
+/// The values of CUptiResult (cupti_result.h) that callers may want to tell apart.
 pub mod code {
     use std::ffi::c_int;
 
-    /// What is given does not fit.
+    /// A parameter does not fit.
     pub const INVALID_PARAMETER: c_int = 1;
-    /// More is asked for than there is memory for; of samples also: they have lost step.
+    /// There is not enough memory; of samples also: they lost step with the hardware.
     pub const OUT_OF_MEMORY: c_int = 8;
     /// libnvperf_host.so was not found.
     pub const NOT_INITIALIZED: c_int = 15;
-    /// Another profiler has the counters.
+    /// Another profiler uses the counters.
     pub const HARDWARE_BUSY: c_int = 26;
-    /// The device or the driver cannot do it.
+    /// The device or the driver does not support it.
     pub const NOT_SUPPORTED: c_int = 27;
-    /// A virtual GPU without profiling.
+    /// The device is a virtual GPU without profiling.
     pub const VIRTUALIZED_DEVICE_NOT_SUPPORTED: c_int = 33;
     /// The driver gives counters to administrators only.
     pub const INSUFFICIENT_PRIVILEGES: c_int = 35;
-    /// An older profiler of the process has them.
+    /// An older profiler of the process uses the counters.
     pub const OLD_PROFILER_API_INITIALIZED: c_int = 36;
-    /// A virtual GPU whose profiling is switched off.
+    /// The device is a virtual GPU whose profiling is switched off.
     pub const VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES: c_int = 40;
     /// Confidential computing forbids it.
     pub const CONFIDENTIAL_COMPUTING_NOT_SUPPORTED: c_int = 41;
-    /// A part of a GPU.
+    /// The device is a part of a GPU.
     pub const MIG_DEVICE_NOT_SUPPORTED: c_int = 43;
-    /// Windows' Linux.
+    /// The system is the Windows Subsystem for Linux.
     pub const WSL_DEVICE_NOT_SUPPORTED: c_int = 45;
     /// This libcupti does not know the chip.
     pub const INVALID_CHIP_NAME: c_int = 46;
-    /// Said, among other things, of a metric that the chip or the device does not have.
+    /// An unknown error; among others, a metric that the chip or the device lacks.
     pub const UNKNOWN: c_int = 999;
 }
 
 /// A call that CUPTI refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
-    /// The function.
+    /// The function's name.
     pub function: &'static str,
-    /// Its CUptiResult.
+    /// Its result, a CUptiResult.
     pub code: c_int,
 }
 
 impl Failure {
-    /// CUPTI's name of the code, where it is one of [`code`] or another that is common.
+    /// Returns CUPTI's name of the result, where it is one of [`code`] or another common one.
     pub fn name(&self) -> Option<&'static str> {
         Some(match self.code {
             code::INVALID_PARAMETER => "CUPTI_ERROR_INVALID_PARAMETER",

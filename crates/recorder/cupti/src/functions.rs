@@ -1,8 +1,9 @@
-//! The functions of CUPTI that are used, in the groups in which libraries have them or not.
+//! The functions of CUPTI that are used, in groups that a library has or lacks as a whole.
 
 use crate::failure::Failure;
-use crate::layouts as of;
-use std::ffi::{c_int, c_void};
+use crate::layouts;
+use crate::shared_library::SharedLibrary;
+use std::ffi::c_int;
 
 /// A function that takes one structure of parameters.
 pub struct Function<P> {
@@ -26,8 +27,8 @@ impl<P> std::fmt::Debug for Function<P> {
 
 impl<P> Function<P> {
     /// # Safety
-    /// The parameters are what the function's documentation asks for: their pointers are null where it may be so, or to memory of
-    /// the sizes beside them.
+    /// The parameters are those of the function's documentation: pointers are null where that is allowed, or point to memory of the
+    /// stated sizes.
     pub unsafe fn call(&self, parameters: &mut P) -> Result<(), Failure> {
         // SAFETY: as the caller promises.
         match unsafe { (self.at)(parameters) } {
@@ -46,28 +47,21 @@ macro_rules! functions {
             $(#[$doc])*
             #[derive(Debug, Clone, Copy)]
             pub struct $group {
-                $(pub $name: Function<of::$parameters>,)+
+                $(pub $name: Function<layouts::$parameters>,)+
             }
 
             impl $group {
-                /// Looks all of them up; else the name of one that is not there.
+                /// Looks up all functions of the group; an error is the name of a missing one.
                 ///
                 /// # Safety
-                /// What is found by a name is CUPTI's function of that name.
-                pub unsafe fn of(
-                    find: &dyn Fn(&str) -> Option<*mut c_void>,
-                ) -> Result<$group, &'static str> {
+                /// The library is a libcupti, or lacks these names.
+                pub unsafe fn load(library: SharedLibrary) -> Result<$group, &'static str> {
                     $(
-                        let at = find($symbol).ok_or($symbol)?;
-                        let $name = Function {
+                        // SAFETY: as the caller promises; all these functions have this type.
+                        let at = unsafe { library.function($symbol) };
+                        let $name = Function::<layouts::$parameters> {
                             symbol: $symbol,
-                            // SAFETY: as the caller promises; all these functions are of this form.
-                            at: unsafe {
-                                std::mem::transmute::<
-                                    *mut c_void,
-                                    unsafe extern "C" fn(*mut of::$parameters) -> c_int,
-                                >(at)
-                            },
+                            at: at.ok_or($symbol)?,
                         };
                     )+
                     Ok($group { $($name,)+ })
@@ -78,13 +72,13 @@ macro_rules! functions {
 }
 
 functions! {
-    /// What any profiling needs.
+    /// Functions that all profiling needs.
     Profiler {
         initialize "cuptiProfilerInitialize" Initialize,
         deinitialize "cuptiProfilerDeInitialize" DeInitialize,
         chip_name "cuptiDeviceGetChipName" DeviceGetChipName,
     }
-    /// Metrics without a device.
+    /// Planning and evaluation of metrics, which needs no device.
     HostFunctions {
         initialize "cuptiProfilerHostInitialize" HostInitialize,
         deinitialize "cuptiProfilerHostDeinitialize" HostDeinitialize,
@@ -95,7 +89,7 @@ functions! {
         passes "cuptiProfilerHostGetNumOfPasses" HostGetNumOfPasses,
         evaluate "cuptiProfilerHostEvaluateToGpuValues" HostEvaluateToGpuValues,
     }
-    /// Sampling.
+    /// Sampling of counters.
     PmFunctions {
         availability "cuptiPmSamplingGetCounterAvailability" PmGetCounterAvailability,
         enable "cuptiPmSamplingEnable" PmEnable,
@@ -119,7 +113,7 @@ functions! {
         configuration "cuptiPCSamplingGetConfigurationAttribute" PcConfiguration,
         data "cuptiPCSamplingGetData" PcGetData,
     }
-    /// What cubins say.
+    /// Checksums and source lines of cubins.
     SourceFunctions {
         cubin_crc "cuptiGetCubinCrc" CubinCrc,
         line "cuptiGetSassToSourceCorrelation" SassToSource,

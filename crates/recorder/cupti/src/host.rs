@@ -1,4 +1,4 @@
-//! The host's part: which metrics fit together, and their values. It needs neither a GPU nor a driver.
+//! The profiler host API: tells which metrics fit together and evaluates them. It needs neither a GPU nor a driver.
 
 use crate::data::{CounterData, Metrics};
 use crate::failure::Failure;
@@ -7,36 +7,37 @@ use crate::layouts;
 use crate::library::Cupti;
 use std::ffi::{CStr, CString, c_int, c_void};
 
-/// What metrics are for.
+/// The profiler that metrics are planned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// [`crate::RangeProfiler`].
+pub enum ProfilerKind {
+    /// The range profiler, [`crate::RangeProfiler`].
     Range,
-    /// [`crate::PmSampling`].
+    /// The counter sampler, [`crate::PmSampling`].
     Sampling,
 }
 
-/// A host object. It is for one thread at a time.
+/// A profiler host object, for one thread at a time.
 #[derive(Debug)]
 pub struct Host {
     functions: HostFunctions,
     object: *mut c_void,
-    // CUPTI may look at them again.
+    // CUPTI may read them again.
     _chip: CString,
     _availability: Option<Box<[u8]>>,
 }
 
-// SAFETY: CUPTI's host objects are not tied to a thread; `&mut self` and the lack of Sync keep two from using one at once.
+// SAFETY: CUPTI's host objects are not tied to a thread; `&mut self` and the lack of Sync keep two threads from using one at once.
 unsafe impl Send for Host {}
 
 impl Host {
-    /// For a chip. `availability` is the device's availability image: without it metrics may be accepted that the device lacks.
+    /// Creates an object for a chip. `availability` is the device's availability image; without it, metrics may be accepted that the
+    /// device lacks.
     ///
     /// # Errors
     /// libnvperf_host.so was not found ([`crate::code::NOT_INITIALIZED`]), or CUPTI does not know the chip.
     pub fn new(
         cupti: &Cupti,
-        kind: Kind,
+        kind: ProfilerKind,
         chip: &CStr,
         availability: Option<&[u8]>,
     ) -> Result<Host, Failure> {
@@ -44,8 +45,8 @@ impl Host {
         let availability: Option<Box<[u8]>> = availability.map(Into::into);
         let mut parameters = layouts::HostInitialize::new();
         parameters.profiler_type = match kind {
-            Kind::Range => 0,
-            Kind::Sampling => 1,
+            ProfilerKind::Range => 0,
+            ProfilerKind::Sampling => 1,
         } as c_int;
         parameters.chip_name = chip.as_ptr();
         parameters.availability = (availability.as_ref()).map_or(std::ptr::null(), |i| i.as_ptr());
@@ -59,7 +60,7 @@ impl Host {
         })
     }
 
-    /// The chips that a libcupti knows.
+    /// Returns the chips that a libcupti knows.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -77,20 +78,20 @@ impl Host {
         }
     }
 
-    /// Asks for metrics.
+    /// Adds metrics to the plan.
     ///
     /// # Errors
-    /// The chip or the device lacks one: [`crate::code::UNKNOWN`] among others. The object is of no use then.
+    /// The chip or the device lacks a metric: [`crate::code::UNKNOWN`] among others. The object is unusable then.
     pub fn add(&mut self, metrics: &Metrics) -> Result<(), Failure> {
         let mut parameters = layouts::HostConfigAddMetrics::new();
         parameters.host = self.object;
         parameters.names = metrics.as_ptr();
         parameters.count = metrics.len();
-        // SAFETY: the object is CUPTI's, and so many names end in a zero byte each.
+        // SAFETY: the object is CUPTI's, and the names, which are as many as stated, end in a zero byte.
         unsafe { self.functions.add_metrics.call(&mut parameters) }
     }
 
-    /// What a device needs to know to count the metrics that were added.
+    /// Returns the configuration with which a device counts the metrics that were added.
     ///
     /// # Errors
     /// CUPTI cannot plan them.
@@ -109,7 +110,7 @@ impl Host {
         Ok(image)
     }
 
-    /// How often the work must be done until all of a [`Self::config_image`] is counted. Samples can only be of one pass.
+    /// Returns how often the work must run until everything in a [`Self::config_image`] is counted. Sampling takes one pass only.
     ///
     /// # Errors
     /// CUPTI does not know the image.
@@ -122,10 +123,10 @@ impl Host {
         Ok(parameters.passes)
     }
 
-    /// The metrics' values in a range or sample of the data.
+    /// Evaluates the metrics in a range or sample of the data.
     ///
     /// # Errors
-    /// The data has no such range, or is not of these metrics; `values` is not as long as there are metrics.
+    /// The data has no such range, or is not of these metrics; or `values` is not as long as `metrics`.
     pub fn evaluate(
         &mut self,
         data: &CounterData,

@@ -1,10 +1,12 @@
 //! CUPTI's parameter structures, as the headers of CUPTI 13.0 declare them.
 
-pub use crate::pc_sampling::layouts::{CubinCrc, SassToSource};
+pub mod pc_sampling;
+
+pub use pc_sampling::{CubinCrc, SassToSource};
 use std::ffi::{c_char, c_int, c_void};
 
-/// Declares structures with the two fields that all begin with. `new` says the size as the headers do: up to the end of the last
-/// field, without what pads the structure.
+/// Declares structures with the two fields that all begin with. `new` sets the size as the headers do: up to the end of the last
+/// field, without padding.
 macro_rules! layouts {
     ($($name:ident { $($field:ident: $type:ty,)* })+) => {
         $(
@@ -30,7 +32,7 @@ macro_rules! layouts {
                 };
 
                 pub fn new() -> $name {
-                    // SAFETY: numbers and pointers, for which zero is a value.
+                    // SAFETY: the fields are numbers and pointers, for which zero is a value.
                     let zeroed: $name = unsafe { std::mem::zeroed() };
                     $name { struct_size: $name::SIZE, ..zeroed }
                 }
@@ -174,7 +176,7 @@ layouts! {
 mod tests {
     use super::*;
 
-    /// What a C compiler says of `…_STRUCT_SIZE` in the headers of CUPTI 13.0, on a 64-bit machine.
+    /// The sizes are what a C compiler computes for `…_STRUCT_SIZE` in the headers of CUPTI 13.0 on a 64-bit machine.
     #[test]
     fn sizes_are_those_of_the_headers() {
         let sizes = [

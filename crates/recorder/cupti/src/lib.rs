@@ -1,10 +1,10 @@
-//! CUPTI's metrics of hardware units, with a libcupti that is found and loaded at run time: the host's part, which plans and
-//! evaluates them ([`Host`]), sampling beside programs ([`PmSampling`]) and profiling of single kernels ([`RangeProfiler`]); and samples
-//! of the instructions that a context runs ([`PcSampling`]).
+//! CUPTI's profilers behind safe types, with a libcupti that is found and loaded at run time: planning and evaluating metrics
+//! ([`Host`]), sampling counters beside programs ([`PmSampling`]), profiling single kernels ([`RangeProfiler`]), and sampling the
+//! instructions that a context runs ([`PcSampling`]).
 //!
-//! Nothing is printed, and no library is unloaded again, so that what is looked up stays valid and all tables of functions are
-//! copies. Structures are those of the headers of CUPTI 13.0; each tells its own size, by which older and newer libraries know
-//! which fields are there.
+//! Nothing is printed, and no library is ever unloaded, so that function pointers stay valid and tables of functions can be
+//! copied. The structures are those of the headers of CUPTI 13.0; each states its size, which tells older and newer libraries
+//! which fields exist.
 
 mod data;
 mod driver;
@@ -17,12 +17,16 @@ mod pc_sampling;
 mod pm_sampling;
 mod range_profiler;
 pub mod search;
+mod shared_library;
 
 pub use data::{CounterData, Metrics};
-pub use driver::{Driver, Uuid};
+pub use driver::{Driver, DriverError, Uuid};
 pub use failure::{Failure, code};
-pub use host::{Host, Kind};
-pub use library::{Cupti, Missing, preload_host_library};
-pub use pc_sampling::{CubinLibrary, Pace, Pc, PcLibrary, PcSampling, Reason, Taken};
-pub use pm_sampling::{Append, Counts, Decoded, PmSampling, SamplingSettings, StopReason};
+pub use host::{Host, ProfilerKind};
+pub use library::{Cupti, LibraryError};
+pub use pc_sampling::{
+    CubinLibrary, PcLibrary, PcSamples, PcSampling, SamplingPace, StallReason, TakenSamples,
+};
+pub use pm_sampling::{Append, Decoded, PmSampling, SampleCounts, SamplingSettings, StopReason};
 pub use range_profiler::{Range, RangeProfiler, RangeSettings, Replay, Stopped};
+pub use shared_library::SharedLibrary;

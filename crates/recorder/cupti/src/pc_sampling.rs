@@ -1,16 +1,14 @@
-//! PC sampling: how often each instruction of a context's kernels was the next one of a sampled warp, and why the warp did not issue
-//! it. Kernels run as ever, side by side (CUPTI's continuous mode).
+//! PC sampling: counts how often each instruction of a context's kernels was the next one of a sampled warp, and why the warp did not
+//! issue it. Kernels run side by side as always (CUPTI's continuous mode).
 
-pub mod layouts;
-mod records;
+mod sample_buffer;
 
 use crate::failure::{Failure, code};
 use crate::functions::{PcFunctions, SourceFunctions};
-use crate::layouts as of;
-use crate::library::{self, Missing};
-use layouts::{Attribute, attribute};
-use records::Records;
-pub use records::{Pc, Taken};
+use crate::layouts::pc_sampling::{Attribute, attribute};
+use crate::library::{LibraryError, open, preload_host_library};
+use sample_buffer::SampleBuffer;
+pub use sample_buffer::{PcSamples, TakenSamples};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -19,138 +17,129 @@ use std::path::Path;
 const NAME_BYTES: usize = 128;
 /// CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS
 const CONTINUOUS: u64 = 1;
-/// No GPU has nearly so many.
-const MOST_REASONS: usize = 1024;
-/// Instructions that are taken at once.
-const ROOM: usize = 4096;
-/// The hardware's: at 16 bytes a sample those of eight seconds.
+/// More than any GPU has.
+const MAX_REASONS: usize = 1024;
+/// The number of instructions that are taken at once.
+const PCS_PER_ROUND: usize = 4096;
+/// The size of the hardware's buffer: at 16 bytes a sample enough for eight seconds.
 const BUFFER_BYTES: u64 = 128 << 20;
-/// How often at most: what is left comes the next time.
-const MOST_ROUNDS: usize = 64;
+/// The most rounds of one call; what is left comes with the next call.
+const MAX_ROUNDS: usize = 64;
 
-/// A libcupti that can sample instructions.
+/// The functions of a libcupti that sample instructions.
 #[derive(Debug, Clone, Copy)]
 pub struct PcLibrary {
     functions: PcFunctions,
     device_of: unsafe extern "C" fn(*mut c_void, *mut u32) -> c_int,
 }
 
-/// What a libcupti itself says of cubins, which takes no GPU.
+/// The functions of a libcupti that describe cubins, which need no GPU.
 #[derive(Debug, Clone, Copy)]
 pub struct CubinLibrary(SourceFunctions);
 
-/// A reason: its number and CUPTI's name.
-pub type Reason = (u32, String);
+/// A reason for not issuing: its number and CUPTI's name.
+pub type StallReason = (u32, String);
 
 /// How often a context is sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
-    /// Between two samples of a multiprocessor lie 2 to the power of this many cycles.
+pub struct SamplingPace {
+    /// The exponent of the period: a multiprocessor is sampled every 2 to this power cycles.
     period_power: u32,
 }
 
-impl Pace {
-    /// What CUPTI takes.
+impl SamplingPace {
+    /// The exponents that CUPTI accepts.
     const POWERS: RangeInclusive<u32> = 5..=31;
-    /// CUPTI's threads take 60 ns of a processor for a sample, as measured on an H200. With the period of CUPTI's own choice there, 2,048
-    /// cycles, there were 127 million a second: they filled 512 MB in 0.3 s, CUPTI threw all of it away, time and again, and 2 % were left.
-    const MOST_SAMPLES_A_SECOND: u64 = 1_000_000;
-    /// The one for a device with so many multiprocessors, each of which gives a sample a period, and this clock.
-    pub fn of_device(multiprocessors: u64, clock_hz: u64) -> Pace {
+    /// CUPTI's threads need 60 ns of processor time for a sample, measured on an H200. CUPTI's own choice there, a period of 2,048 cycles,
+    /// gave 127 million samples a second: they filled 512 MB in 0.3 s, CUPTI threw all of it away again and again, and 2 % were left.
+    const MAX_SAMPLES_PER_SECOND: u64 = 1_000_000;
+    /// Returns the pace for a device with this many multiprocessors, each of which gives a sample in a period, and this clock.
+    pub fn for_device(multiprocessors: u64, clock_hz: u64) -> SamplingPace {
         let cycles = multiprocessors.saturating_mul(clock_hz);
-        let least = (cycles / Pace::MOST_SAMPLES_A_SECOND).clamp(1, 1 << Pace::POWERS.end());
+        let least = (cycles / SamplingPace::MAX_SAMPLES_PER_SECOND)
+            .clamp(1, 1 << SamplingPace::POWERS.end());
         let power = least.next_power_of_two().ilog2();
-        Pace {
-            period_power: power.max(*Pace::POWERS.start()),
+        SamplingPace {
+            period_power: power.max(*SamplingPace::POWERS.start()),
         }
     }
 }
 
-/// A context whose instructions are sampled, until [`PcSampling::stop`]; it must not be dropped before, since CUPTI uses its memory.
+/// A context whose instructions are sampled until [`PcSampling::stop`]. It must not be dropped before, because CUPTI uses its memory.
 #[derive(Debug)]
 pub struct PcSampling {
     functions: PcFunctions,
     context: *mut c_void,
-    /// Which are counted. CUPTI may look at them again.
+    /// The reasons that are counted. CUPTI may read them again.
     numbers: Vec<u32>,
     names: Vec<String>,
     period_cycles: Option<u64>,
-    taken: Records,
-    /// What CUPTI itself fills when sampling ends.
-    left: Records,
+    taken: SampleBuffer,
+    /// The buffer that CUPTI itself fills when sampling ends.
+    left: SampleBuffer,
 }
 
-// SAFETY: CUPTI takes contexts from any thread, and `&mut self` and the lack of Sync keep two from using one at once.
+// SAFETY: CUPTI takes contexts from any thread, and `&mut self` and the lack of Sync keep two threads from using one at once.
 unsafe impl Send for PcSampling {}
 
 impl PcLibrary {
-    /// Of a libcupti, which is loaded where it is not yet.
+    /// Loads a libcupti, or finds it where it is loaded already.
     ///
     /// # Errors
-    /// It is not there, or too old to sample instructions.
-    pub fn open(path: &Path) -> Result<PcLibrary, Missing> {
-        library::preload_host_library(path);
-        let find = finder(path)?;
-        let missing = |function| Missing::Function {
-            path: path.to_owned(),
-            function,
-        };
-        // SAFETY: it is a libcupti, or lacks these names.
+    /// It does not exist, or is too old to sample instructions.
+    pub fn open(path: &Path) -> Result<PcLibrary, LibraryError> {
+        preload_host_library(path);
+        let library = open(path)?;
+        let missing = |function| LibraryError::no_function(path, function);
+        let name = "cuptiGetDeviceId";
+        // SAFETY: the library is a libcupti, or lacks these names.
         unsafe {
-            let name = "cuptiGetDeviceId";
             Ok(PcLibrary {
-                functions: PcFunctions::of(&find).map_err(missing)?,
-                device_of: std::mem::transmute::<
-                    *mut c_void,
-                    unsafe extern "C" fn(*mut c_void, *mut u32) -> c_int,
-                >(find(name).ok_or(name).map_err(missing)?),
+                functions: PcFunctions::load(library).map_err(missing)?,
+                device_of: library.function(name).ok_or_else(|| missing(name))?,
             })
         }
     }
 
-    /// CUPTI's number of a context's device.
+    /// Returns CUPTI's number of a context's device.
     ///
     /// # Safety
     /// The context is one of CUDA's that lives.
     pub unsafe fn device(&self, context: *mut c_void) -> Option<u32> {
         let mut device = 0;
-        // SAFETY: as the caller promises; it stores a number.
+        // SAFETY: as the caller promises; the function stores a number.
         let code = unsafe { (self.device_of)(context, &mut device) };
         (code == 0).then_some(device)
     }
 }
 
 impl CubinLibrary {
-    /// Of a libcupti, which is loaded where it is not yet.
+    /// Loads a libcupti, or finds it where it is loaded already.
     ///
     /// # Errors
-    /// It is not there, or too old.
-    pub fn open(path: &Path) -> Result<CubinLibrary, Missing> {
-        let find = finder(path)?;
-        // SAFETY: it is a libcupti, or lacks these names.
-        let functions = unsafe { SourceFunctions::of(&find) };
+    /// It does not exist, or is too old.
+    pub fn open(path: &Path) -> Result<CubinLibrary, LibraryError> {
+        // SAFETY: the library is a libcupti, or lacks these names.
+        let functions = unsafe { SourceFunctions::load(open(path)?) };
         functions
             .map(CubinLibrary)
-            .map_err(|function| Missing::Function {
-                path: path.to_owned(),
-                function,
-            })
+            .map_err(|function| LibraryError::no_function(path, function))
     }
 
-    /// The checksum by which samples name a cubin.
+    /// Returns the checksum by which samples name a cubin.
     ///
     /// # Errors
     /// CUPTI refuses it.
     pub fn crc(&self, cubin: &[u8]) -> Result<u64, Failure> {
-        let mut parameters = layouts::CubinCrc::new();
+        let mut parameters = crate::layouts::CubinCrc::new();
         parameters.cubin_size = cubin.len();
         parameters.cubin = cubin.as_ptr().cast();
-        // SAFETY: so many bytes are there, which CUPTI reads.
+        // SAFETY: the bytes are there, and CUPTI only reads them.
         unsafe { self.0.cubin_crc.call(&mut parameters)? };
         Ok(parameters.crc)
     }
 
-    /// Folder, file and line of an instruction, so many bytes from a function's start; `None` where CUPTI knows no line of it.
+    /// Returns folder, file and line of an instruction at an offset from its function's start; `None` where CUPTI knows no line.
     ///
     /// # Errors
     /// The cubin has no such function.
@@ -160,12 +149,12 @@ impl CubinLibrary {
         function: &CStr,
         offset: u64,
     ) -> Result<Option<(CString, CString, u32)>, Failure> {
-        let mut parameters = layouts::SassToSource::new();
+        let mut parameters = crate::layouts::SassToSource::new();
         parameters.cubin = cubin.as_ptr().cast();
         parameters.cubin_size = cubin.len();
         parameters.function = function.as_ptr();
         parameters.offset = offset;
-        // SAFETY: so many bytes are there, and the name ends in a zero byte. CUPTI stores texts that are the caller's.
+        // SAFETY: the bytes are there, and the name ends in a zero byte. CUPTI stores texts that the caller has to free.
         unsafe {
             self.0.line.call(&mut parameters)?;
             let [file, folder] = [parameters.file, parameters.folder].map(|text| {
@@ -180,20 +169,20 @@ impl CubinLibrary {
 }
 
 impl PcSampling {
-    /// Starts to sample what a context runs.
+    /// Starts to sample the instructions of a context.
     ///
     /// # Errors
     /// CUPTI refuses it: [`code`].
     ///
     /// # Safety
-    /// The context is one of CUDA's, which lives until sampling is stopped.
+    /// The context is a CUDA context that lives until sampling is stopped.
     pub unsafe fn start(
         library: &PcLibrary,
         context: *mut c_void,
-        pace: Pace,
+        pace: SamplingPace,
     ) -> Result<PcSampling, Failure> {
         let functions = library.functions;
-        let mut parameters = of::PcEnable::new();
+        let mut parameters = crate::layouts::PcEnable::new();
         parameters.context = context;
         // SAFETY: as the caller promises.
         unsafe { functions.enable.call(&mut parameters)? };
@@ -203,27 +192,27 @@ impl PcSampling {
             numbers: Vec::new(),
             names: Vec::new(),
             period_cycles: None,
-            taken: Records::none(),
-            left: Records::none(),
+            taken: SampleBuffer::none(),
+            left: SampleBuffer::none(),
         };
         match sampling.configure(pace) {
             Ok(()) => Ok(sampling),
             Err(failure) => {
-                // That CUPTI refuses to end it too says nothing more.
+                // A refusal to end it adds nothing.
                 let _ = sampling.end();
                 Err(failure)
             }
         }
     }
 
-    fn configure(&mut self, pace: Pace) -> Result<(), Failure> {
+    fn configure(&mut self, pace: SamplingPace) -> Result<(), Failure> {
         let all = self.reasons()?;
-        // A reason's part in whose cycles no warp issued is counted by the reason itself.
+        // The samples of a reason include those in whose cycle no warp issued.
         let is_part = |name: &str| name.ends_with("_not_issued");
         let wanted = all.into_iter().filter(|(_, name)| !is_part(name));
         (self.numbers, self.names) = wanted.unzip();
-        self.taken = Records::new(ROOM, self.numbers.len());
-        self.left = Records::new(ROOM, self.numbers.len());
+        self.taken = SampleBuffer::new(PCS_PER_ROUND, self.numbers.len());
+        self.left = SampleBuffer::new(PCS_PER_ROUND, self.numbers.len());
         let numbers = self.numbers.as_mut_ptr() as u64;
         let mut attributes = [
             Attribute::new(attribute::COLLECTION_MODE, [CONTINUOUS, 0]),
@@ -238,37 +227,37 @@ impl PcSampling {
                 [self.left.as_mut_ptr() as u64, 0],
             ),
         ];
-        let mut parameters = of::PcConfiguration::new();
+        let mut parameters = crate::layouts::PcConfiguration::new();
         parameters.context = self.context;
         parameters.count = attributes.len();
         parameters.attributes = attributes.as_mut_ptr().cast();
-        // SAFETY: so many attributes, whose pointers are to what lives as long as the sampling.
+        // SAFETY: the attributes are as many as stated, and their pointers are to what lives as long as the sampling.
         unsafe { self.functions.configure.call(&mut parameters)? };
         self.period_cycles = self.period();
         Ok(())
     }
 
-    /// All reasons that the device knows.
-    fn reasons(&self) -> Result<Vec<Reason>, Failure> {
+    /// Returns all reasons that the device knows.
+    fn reasons(&self) -> Result<Vec<StallReason>, Failure> {
         let mut count = 0usize;
-        let mut parameters = of::PcCountReasons::new();
+        let mut parameters = crate::layouts::PcCountReasons::new();
         parameters.context = self.context;
         parameters.count = &raw mut count;
-        // SAFETY: it stores a number there.
+        // SAFETY: CUPTI stores a number there.
         unsafe { self.functions.count_reasons.call(&mut parameters)? };
-        let count = count.min(MOST_REASONS);
+        let count = count.min(MAX_REASONS);
         let mut numbers = vec![0u32; count];
         let mut texts = vec![[0u8; NAME_BYTES]; count];
         let mut names: Vec<*mut c_char> = texts
             .iter_mut()
             .map(|text| text.as_mut_ptr().cast())
             .collect();
-        let mut parameters = of::PcReasons::new();
+        let mut parameters = crate::layouts::PcReasons::new();
         parameters.context = self.context;
         parameters.count = count;
         parameters.numbers = numbers.as_mut_ptr();
         parameters.names = names.as_mut_ptr();
-        // SAFETY: so many numbers and names, each with the room that the header says.
+        // SAFETY: there are as many numbers and names as stated, each with the room that the header asks for.
         unsafe { self.functions.reasons.call(&mut parameters)? };
         let named = numbers.into_iter().zip(&texts).map(|(number, text)| {
             let end = text.iter().position(|byte| *byte == 0);
@@ -280,44 +269,44 @@ impl PcSampling {
 
     fn period(&self) -> Option<u64> {
         let mut attributes = [Attribute::new(attribute::SAMPLING_PERIOD, [0; 2])];
-        let mut parameters = of::PcConfiguration::new();
+        let mut parameters = crate::layouts::PcConfiguration::new();
         parameters.context = self.context;
         parameters.count = attributes.len();
         parameters.attributes = attributes.as_mut_ptr().cast();
-        // SAFETY: one attribute, which CUPTI fills.
+        // SAFETY: there is one attribute, which CUPTI fills.
         unsafe { self.functions.configuration.call(&mut parameters).ok()? };
         let [period] = attributes;
         let power = period.first_number();
-        Pace::POWERS.contains(&power).then(|| 1 << power)
+        SamplingPace::POWERS.contains(&power).then(|| 1 << power)
     }
 
-    /// The reasons that are counted.
+    /// Returns the reasons that are counted.
     pub fn counted_reasons(&self) -> impl Iterator<Item = (u32, &str)> {
         let names = self.names.iter().map(String::as_str);
         self.numbers.iter().copied().zip(names)
     }
 
-    /// Cycles between two samples, where CUPTI says it.
+    /// Returns the cycles between two samples, where CUPTI tells them.
     pub fn period_cycles(&self) -> Option<u64> {
         self.period_cycles
     }
 
-    /// Hands over what was sampled since the last time. It does not wait for the device.
+    /// Hands over the samples since the last call, without waiting for the device.
     ///
     /// # Errors
-    /// CUPTI refuses it. That the hardware's buffer was full is none: [`Taken`] says it.
-    pub fn take(&mut self, mut each: impl FnMut(Pc<'_>)) -> Result<Taken, Failure> {
-        let mut sum = Taken::default();
-        for _ in 0..MOST_ROUNDS {
+    /// CUPTI refuses it. A full hardware buffer is no error: [`TakenSamples`] tells it.
+    pub fn take(&mut self, mut each: impl FnMut(PcSamples<'_>)) -> Result<TakenSamples, Failure> {
+        let mut sum = TakenSamples::default();
+        for _ in 0..MAX_ROUNDS {
             self.taken.clear();
-            let mut parameters = of::PcGetData::new();
+            let mut parameters = crate::layouts::PcGetData::new();
             parameters.context = self.context;
             parameters.data = self.taken.as_mut_ptr().cast();
-            // SAFETY: the buffer has the room that it says.
-            let said = unsafe { self.functions.data.call(&mut parameters) };
+            // SAFETY: the buffer has the room that it states.
+            let result = unsafe { self.functions.data.call(&mut parameters) };
             let page = self.taken.read(&mut each);
             sum.add(&page);
-            match said {
+            match result {
                 Err(failure) if failure.code == code::OUT_OF_MEMORY && page.is_full => break,
                 other => other?,
             }
@@ -328,11 +317,11 @@ impl PcSampling {
         Ok(sum)
     }
 
-    /// Ends it, and hands over what is left.
+    /// Ends sampling and hands over the samples that are left.
     ///
     /// # Errors
     /// CUPTI refuses it.
-    pub fn stop(mut self, mut each: impl FnMut(Pc<'_>)) -> Result<Taken, Failure> {
+    pub fn stop(mut self, mut each: impl FnMut(PcSamples<'_>)) -> Result<TakenSamples, Failure> {
         let taken = self.take(&mut each);
         let mut left = self.end()?;
         let mut sum = left.read(&mut each);
@@ -340,28 +329,20 @@ impl PcSampling {
         Ok(sum)
     }
 
-    /// Gives what CUPTI had left.
-    fn end(self) -> Result<Records, Failure> {
-        let mut parameters = of::PcDisable::new();
+    /// Returns the samples that CUPTI had left.
+    fn end(self) -> Result<SampleBuffer, Failure> {
+        let mut parameters = crate::layouts::PcDisable::new();
         parameters.context = self.context;
-        // SAFETY: the context lives, as the maker of this promised.
+        // SAFETY: the context lives, as the caller of `start` promised.
         match unsafe { self.functions.disable.call(&mut parameters) } {
             Ok(()) => Ok(self.left),
             Err(failure) => {
-                // CUPTI may go on using its memory.
+                // CUPTI may go on using the memory.
                 std::mem::forget(self);
                 Err(failure)
             }
         }
     }
-}
-
-fn finder(path: &Path) -> Result<impl Fn(&str) -> Option<*mut c_void>, Missing> {
-    let library = library::open(path).map_err(|said| Missing::Library {
-        path: path.to_owned(),
-        said,
-    })?;
-    Ok(move |name: &str| library::symbol(library, name))
 }
 
 #[cfg(test)]
@@ -370,7 +351,8 @@ mod tests {
 
     #[test]
     fn a_device_gives_at_most_as_many_samples_as_cupti_takes() {
-        let power = |multiprocessors, clock| Pace::of_device(multiprocessors, clock).period_power;
+        let power =
+            |multiprocessors, clock| SamplingPace::for_device(multiprocessors, clock).period_power;
         assert_eq!(power(132, 1_980_000_000), 18);
         assert_eq!(power(20, 1_500_000_000), 15);
         assert_eq!(power(1, 1), 5);
@@ -380,7 +362,7 @@ mod tests {
     #[test]
     fn an_older_library_lacks_the_functions_by_name() {
         let path = Path::new("libc.so.6");
-        let Err(Missing::Function { function, .. }) = PcLibrary::open(path) else {
+        let Err(LibraryError::NoFunction { function, .. }) = PcLibrary::open(path) else {
             panic!("libc samples nothing")
         };
         assert_eq!(function, "cuptiPCSamplingEnable");
@@ -388,7 +370,7 @@ mod tests {
         let missing = Path::new("/nowhere/libcupti.so.13");
         assert!(matches!(
             PcLibrary::open(missing),
-            Err(Missing::Library { .. })
+            Err(LibraryError::NotLoaded { .. })
         ));
     }
 }

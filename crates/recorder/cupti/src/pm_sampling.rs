@@ -1,60 +1,60 @@
-//! PM sampling: the counters of a device at a fixed rate, whoever uses it.
+//! PM sampling: reads the counters of a device at a fixed rate, whoever uses the device.
 
 use crate::data::{CounterData, Metrics};
-use crate::failure::{Failure, code};
+use crate::failure::Failure;
 use crate::functions::PmFunctions;
 use crate::layouts;
 use crate::library::Cupti;
 use std::ffi::{c_int, c_void};
 
-/// How samples are taken.
+/// The settings of counter sampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SamplingSettings {
-    /// Between two samples, in nanoseconds of a fixed clock. Turing and GA100 cannot do so.
+    /// The time between two samples, in nanoseconds of a fixed clock. Turing and GA100 do not support it.
     pub interval_ns: u64,
-    /// Memory of the host into which the device writes.
+    /// The size of the buffer in host memory into which the device writes.
     pub hardware_buffer_bytes: usize,
-    /// What happens when that is full.
+    /// What happens when that buffer is full.
     pub append: Append,
 }
 
-/// Which samples a full hardware buffer keeps.
+/// The samples that a full hardware buffer keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Append {
-    /// Those that are in it; [`Decoded::overflow`] says so.
+    /// The samples in the buffer; [`Decoded::overflow`] is set.
     KeepOldest,
-    /// Those that come.
+    /// The newest samples.
     KeepLatest,
 }
 
-/// Why decoding has stopped.
+/// The reason for which decoding stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// Nothing bad.
+    /// Nothing is wrong.
     Other,
-    /// No sample fits in any more. What was not decoded yet may be lost.
+    /// No further sample fits. What was not decoded yet may be lost.
     CounterDataFull,
-    /// All that the device has written is decoded.
+    /// Everything that the device has written is decoded.
     EndOfRecords,
 }
 
-/// How decoding went.
+/// The outcome of decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decoded {
-    /// Why it stopped.
+    /// The reason for which it stopped.
     pub reason: StopReason,
     /// The hardware buffer was full.
     pub overflow: bool,
 }
 
-/// How many samples are in counter data.
+/// The numbers of samples in counter data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
-    /// Room for.
+pub struct SampleCounts {
+    /// The samples for which there is room.
     pub total: usize,
-    /// Of some units at least.
+    /// The samples that have counts of some units at least.
     pub populated: usize,
-    /// Of all units: only these have values.
+    /// The samples that have counts of all units: only these have values.
     pub completed: usize,
 }
 
@@ -68,34 +68,34 @@ pub struct PmSampling {
     is_running: bool,
 }
 
-// SAFETY: CUPTI's objects are not tied to a thread; `&mut self` and the lack of Sync keep two from using one at once.
+// SAFETY: CUPTI's objects are not tied to a thread; `&mut self` and the lack of Sync keep two threads from using one at once.
 unsafe impl Send for PmSampling {}
 
 impl PmSampling {
-    /// What counters a device has, for [`crate::Host::new`]. Ask before sampling starts.
+    /// Returns the availability image of a device, for [`crate::Host::new`]. It must be called before sampling starts.
     ///
     /// # Errors
-    /// CUPTI refuses it, or has no sampling ([`code::NOT_SUPPORTED`]).
+    /// CUPTI refuses it, or has no sampling ([`crate::code::NOT_SUPPORTED`]).
     pub fn availability(cupti: &Cupti, device_index: usize) -> Result<Vec<u8>, Failure> {
-        let functions = functions(cupti)?;
+        let functions = cupti.pm?;
         let mut parameters = layouts::PmGetCounterAvailability::new();
         parameters.device_index = device_index;
         // SAFETY: without an image CUPTI stores the size.
         unsafe { functions.availability.call(&mut parameters)? };
         let mut image = vec![0; parameters.size];
         parameters.image = image.as_mut_ptr();
-        // SAFETY: the image is of the size that CUPTI asked for.
+        // SAFETY: the image has the size that CUPTI asked for.
         unsafe { functions.availability.call(&mut parameters)? };
         image.truncate(parameters.size);
         Ok(image)
     }
 
-    /// Prepares a device, by its number in this process.
+    /// Prepares a device for sampling, by its ordinal in this process.
     ///
     /// # Errors
-    /// CUPTI refuses it: [`code`].
+    /// CUPTI refuses it: [`crate::code`].
     pub fn enable(cupti: &Cupti, device_index: usize) -> Result<PmSampling, Failure> {
-        let functions = functions(cupti)?;
+        let functions = cupti.pm?;
         let mut parameters = layouts::PmEnable::new();
         parameters.device_index = device_index;
         // SAFETY: CUPTI stores an object.
@@ -108,10 +108,10 @@ impl PmSampling {
         })
     }
 
-    /// Says what to sample: the image of [`crate::Host::config_image`].
+    /// Sets what to sample: the image of [`crate::Host::config_image`].
     ///
     /// # Errors
-    /// Another process samples the device ([`code::HARDWARE_BUSY`]), or CUPTI refuses it for another reason.
+    /// Another process samples the device ([`crate::code::HARDWARE_BUSY`]), or CUPTI refuses it for another reason.
     pub fn configure(
         &mut self,
         config: Vec<u8>,
@@ -129,13 +129,13 @@ impl PmSampling {
             Append::KeepOldest => 0,
             Append::KeepLatest => 1,
         } as c_int;
-        // SAFETY: the object is CUPTI's; the config is of this size and kept for as long as the object.
+        // SAFETY: the object is CUPTI's; the config has this size and is kept as long as the object.
         unsafe { self.functions.set_config.call(&mut parameters)? };
         self.config = config;
         Ok(())
     }
 
-    /// Empty data for so many samples, after [`Self::configure`].
+    /// Creates empty data for a number of samples, after [`Self::configure`].
     ///
     /// # Errors
     /// CUPTI refuses it.
@@ -149,19 +149,19 @@ impl PmSampling {
         size.names = metrics.as_ptr();
         size.count = metrics.len();
         size.max_samples = max_samples;
-        // SAFETY: the object is CUPTI's, and so many names end in a zero byte each.
+        // SAFETY: the object is CUPTI's, and the names, which are as many as stated, end in a zero byte.
         unsafe { self.functions.data_size.call(&mut size)? };
-        let mut data = CounterData::of_size(size.size);
+        let mut data = CounterData::with_size(size.size);
         let mut parameters = layouts::PmCounterDataImageInitialize::new();
         parameters.object = self.object;
         parameters.size = data.size();
         parameters.image = data.as_mut_ptr();
-        // SAFETY: the object is CUPTI's, and the image is of the size that it asked for.
+        // SAFETY: the object is CUPTI's, and the image has the size that it asked for.
         unsafe { self.functions.data_initialize.call(&mut parameters)? };
         Ok(data)
     }
 
-    /// Starts to sample.
+    /// Starts sampling.
     ///
     /// # Errors
     /// CUPTI refuses it.
@@ -174,7 +174,7 @@ impl PmSampling {
         Ok(())
     }
 
-    /// Ends that; what was sampled can still be decoded.
+    /// Ends sampling; the samples can still be decoded.
     ///
     /// # Errors
     /// CUPTI refuses it.
@@ -186,10 +186,10 @@ impl PmSampling {
         unsafe { self.functions.stop.call(&mut parameters) }
     }
 
-    /// Appends what the device has sampled to the data.
+    /// Appends the samples that the device has written to the data.
     ///
     /// # Errors
-    /// CUPTI refuses it; [`code::OUT_OF_MEMORY`] where samples have lost step, which ends only with a stop and a start.
+    /// CUPTI refuses it; [`crate::code::OUT_OF_MEMORY`] where samples have lost step, which ends only with a stop and a start.
     pub fn decode(&mut self, data: &mut CounterData) -> Result<Decoded, Failure> {
         let mut parameters = layouts::PmDecodeData::new();
         parameters.object = self.object;
@@ -207,24 +207,24 @@ impl PmSampling {
         })
     }
 
-    /// How many samples are in the data.
+    /// Returns how many samples the data has.
     ///
     /// # Errors
     /// CUPTI does not know it.
-    pub fn counts(&self, data: &CounterData) -> Result<Counts, Failure> {
+    pub fn counts(&self, data: &CounterData) -> Result<SampleCounts, Failure> {
         let mut parameters = layouts::PmGetCounterDataInfo::new();
         parameters.image = data.as_ptr();
         parameters.image_size = data.size();
         // SAFETY: the image was initialised by CUPTI.
         unsafe { self.functions.data_info.call(&mut parameters)? };
-        Ok(Counts {
+        Ok(SampleCounts {
             total: parameters.total,
             populated: parameters.populated,
             completed: parameters.completed,
         })
     }
 
-    /// Start and end of a completed sample, on the clock of [`Cupti::set_clock`].
+    /// Returns start and end of a completed sample, on the clock of [`Cupti::set_clock`].
     ///
     /// # Errors
     /// There is no such sample.
@@ -251,11 +251,4 @@ impl Drop for PmSampling {
         // SAFETY: the object is CUPTI's and is not used again.
         let _ = unsafe { self.functions.disable.call(&mut parameters) };
     }
-}
-
-fn functions(cupti: &Cupti) -> Result<PmFunctions, Failure> {
-    cupti.pm.map_err(|function| Failure {
-        function,
-        code: code::NOT_SUPPORTED,
-    })
 }

@@ -1,23 +1,23 @@
-//! The range profiler: counters of single kernels, or of ranges of work, of a context of this process. Work is run again where the
+//! The range profiler: counts for single kernels, or for ranges of work, in a context of this process. Work is run again where the
 //! metrics need several passes.
 
 use crate::data::{CounterData, Metrics};
-use crate::failure::{Failure, code};
+use crate::failure::Failure;
 use crate::functions::RangeFunctions;
 use crate::layouts;
 use crate::library::Cupti;
 use std::ffi::{CStr, CString, c_int, c_void};
 
-/// What a range is.
+/// The extent of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Range {
-    /// Each kernel.
+    /// Each kernel is a range.
     Auto,
-    /// What is between [`RangeProfiler::push`] and [`RangeProfiler::pop`].
+    /// A range lies between [`RangeProfiler::push`] and [`RangeProfiler::pop`].
     User,
 }
 
-/// Who runs work again.
+/// Who runs the work again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replay {
     /// The user runs the whole program again.
@@ -28,27 +28,27 @@ pub enum Replay {
     User,
 }
 
-/// What is profiled, and how.
+/// The settings of a range profiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RangeSettings {
-    /// What a range is.
+    /// The extent of a range.
     pub range: Range,
     /// Who runs it again.
     pub replay: Replay,
     /// The most ranges in a pass.
     pub max_ranges_per_pass: usize,
-    /// How deep ranges are inside each other, at most; 1 for [`Range::Auto`].
+    /// The deepest nesting of ranges; 1 for [`Range::Auto`].
     pub nesting_levels: u16,
-    /// From which depth on they are profiled; 1 for [`Range::Auto`].
+    /// The depth from which on ranges are profiled; 1 for [`Range::Auto`].
     pub min_nesting_level: u16,
-    /// Where to go on, as [`Stopped`] says; 0 at first.
+    /// The pass to go on with, from [`Stopped`]; 0 at first.
     pub pass_index: usize,
-    /// Likewise.
+    /// The depth to go on with, from [`Stopped`]; 0 at first.
     pub target_nesting_level: u16,
 }
 
 impl RangeSettings {
-    /// Each kernel by itself, run again by CUPTI.
+    /// Profiles each kernel by itself, and has CUPTI run it again.
     pub fn each_kernel(max_kernels: usize) -> RangeSettings {
         RangeSettings {
             range: Range::Auto,
@@ -62,18 +62,18 @@ impl RangeSettings {
     }
 }
 
-/// How far a profile has come.
+/// The position that a profile has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped {
     /// The pass after the last one.
     pub pass_index: usize,
-    /// The depth that it is of.
+    /// The nesting depth of that pass.
     pub target_nesting_level: usize,
     /// Nothing has to be run again.
     pub all_passes_submitted: bool,
 }
 
-/// A profiler of one context. It ends when this is dropped.
+/// A profiler of one context. Profiling ends when this is dropped.
 #[derive(Debug)]
 pub struct RangeProfiler {
     functions: RangeFunctions,
@@ -84,40 +84,40 @@ pub struct RangeProfiler {
     is_running: bool,
 }
 
-// SAFETY: CUPTI's objects are not tied to a thread; `&mut self` and the lack of Sync keep two from using one at once.
+// SAFETY: CUPTI's objects are not tied to a thread; `&mut self` and the lack of Sync keep two threads from using one at once.
 unsafe impl Send for RangeProfiler {}
 
 impl RangeProfiler {
-    /// What counters a context's device has, for [`crate::Host::new`].
+    /// Returns the availability image of a context's device, for [`crate::Host::new`].
     ///
     /// # Errors
     /// CUPTI refuses it.
     ///
     /// # Safety
-    /// The context is one of CUDA's that lives, or null for the thread's current one.
+    /// The context is a live CUDA context, or null for the thread's current one.
     pub unsafe fn availability(cupti: &Cupti, context: *mut c_void) -> Result<Vec<u8>, Failure> {
-        let functions = functions(cupti)?;
+        let functions = cupti.range?;
         let mut parameters = layouts::GetCounterAvailability::new();
         parameters.context = context;
         // SAFETY: as the caller promises; without an image CUPTI stores the size.
         unsafe { functions.availability.call(&mut parameters)? };
         let mut image = vec![0; parameters.size];
         parameters.image = image.as_mut_ptr();
-        // SAFETY: as above; the image is of the size that CUPTI asked for.
+        // SAFETY: as above; the image has the size that CUPTI asked for.
         unsafe { functions.availability.call(&mut parameters)? };
         image.truncate(parameters.size);
         Ok(image)
     }
 
-    /// Prepares a context.
+    /// Prepares a context for profiling.
     ///
     /// # Errors
-    /// CUPTI refuses it: [`code`].
+    /// CUPTI refuses it: [`crate::code`].
     ///
     /// # Safety
-    /// The context is one of CUDA's, or null for the thread's current one, and lives until this is dropped.
+    /// The context is a CUDA context, or null for the thread's current one, and lives until this value is dropped.
     pub unsafe fn enable(cupti: &Cupti, context: *mut c_void) -> Result<RangeProfiler, Failure> {
-        let functions = functions(cupti)?;
+        let functions = cupti.range?;
         let mut parameters = layouts::RangeEnable::new();
         parameters.context = context;
         // SAFETY: as the caller promises; CUPTI stores an object.
@@ -131,7 +131,7 @@ impl RangeProfiler {
         })
     }
 
-    /// Empty data for so many ranges.
+    /// Creates empty data for a number of ranges.
     ///
     /// # Errors
     /// CUPTI refuses it.
@@ -146,22 +146,22 @@ impl RangeProfiler {
         size.count = metrics.len();
         size.max_ranges = max_ranges as usize;
         size.max_tree_nodes = max_ranges;
-        // SAFETY: the object is CUPTI's, and so many names end in a zero byte each.
+        // SAFETY: the object is CUPTI's, and the names, which are as many as stated, end in a zero byte.
         unsafe { self.functions.data_size.call(&mut size)? };
-        let mut data = CounterData::of_size(size.size);
+        let mut data = CounterData::with_size(size.size);
         let mut parameters = layouts::RangeCounterDataImageInitialize::new();
         parameters.object = self.object;
         parameters.size = data.size();
         parameters.image = data.as_mut_ptr();
-        // SAFETY: the object is CUPTI's, and the image is of the size that it asked for.
+        // SAFETY: the object is CUPTI's, and the image has the size that it asked for.
         unsafe { self.functions.data_initialize.call(&mut parameters)? };
         Ok(data)
     }
 
-    /// Says what to profile, by the image of [`crate::Host::config_image`], and where it goes.
+    /// Sets what to profile, by the image of [`crate::Host::config_image`], and where the counts go.
     ///
     /// # Errors
-    /// Something else has the counters ([`code::HARDWARE_BUSY`]), or CUPTI refuses it for another reason. The data is gone then.
+    /// Something else uses the counters ([`crate::code::HARDWARE_BUSY`]), or CUPTI refuses it for another reason. The data is lost then.
     pub fn configure(
         &mut self,
         config: Vec<u8>,
@@ -188,13 +188,13 @@ impl RangeProfiler {
         parameters.min_nesting_level = settings.min_nesting_level;
         parameters.pass_index = settings.pass_index;
         parameters.target_nesting_level = settings.target_nesting_level;
-        // SAFETY: the object is CUPTI's; config and image are of these sizes and kept for as long as the object.
+        // SAFETY: the object is CUPTI's; config and image have these sizes and are kept as long as the object.
         unsafe { self.functions.set_config.call(&mut parameters)? };
         (self.config, self.data) = (config, Some(data));
         Ok(())
     }
 
-    /// Starts to profile.
+    /// Starts profiling.
     ///
     /// # Errors
     /// CUPTI refuses it.
@@ -207,7 +207,7 @@ impl RangeProfiler {
         Ok(())
     }
 
-    /// Ends it, or a pass of it.
+    /// Ends profiling, or a pass of it.
     ///
     /// # Errors
     /// CUPTI refuses it.
@@ -247,7 +247,7 @@ impl RangeProfiler {
         unsafe { self.functions.pop.call(&mut parameters) }
     }
 
-    /// Brings what was counted into the data. Returns how many ranges did not fit in.
+    /// Decodes the counts into the data. Returns how many ranges did not fit.
     ///
     /// # Errors
     /// CUPTI refuses it.
@@ -259,12 +259,12 @@ impl RangeProfiler {
         Ok(parameters.dropped)
     }
 
-    /// The data, since [`Self::configure`].
+    /// Returns the data that was passed to [`Self::configure`].
     pub fn data(&self) -> Option<&CounterData> {
         self.data.as_ref()
     }
 
-    /// How many ranges are in it.
+    /// Returns how many ranges the data has.
     ///
     /// # Errors
     /// CUPTI does not know it.
@@ -280,7 +280,7 @@ impl RangeProfiler {
         Ok(parameters.total)
     }
 
-    /// The name of a range; of [`Range::Auto`] it is a number.
+    /// Returns the name of a range; for [`Range::Auto`] it is a number.
     ///
     /// # Errors
     /// There is no such range.
@@ -315,11 +315,4 @@ impl Drop for RangeProfiler {
         // SAFETY: the object is CUPTI's and is not used again.
         let _ = unsafe { self.functions.disable.call(&mut parameters) };
     }
-}
-
-fn functions(cupti: &Cupti) -> Result<RangeFunctions, Failure> {
-    cupti.range.map_err(|function| Failure {
-        function,
-        code: code::NOT_SUPPORTED,
-    })
 }

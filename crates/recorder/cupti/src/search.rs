@@ -1,24 +1,26 @@
-//! Where libcupti may be.
+//! Finds the places where libcupti may be, the best first.
 //!
-//! The copy that the program has loaded already comes first: two copies in one process fight for the driver's single
-//! place. Then the packages of the program's Python, which match its CUDA, then toolkits.
+//! The copy that the program has loaded already comes first, because two copies in one process fight for the driver's only place.
+//! Then come the packages of the program's Python, which match its CUDA, then toolkits.
 
+use gapscope_model::memory_maps::mappings;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What the search depends on.
+/// The facts that the search depends on.
 #[derive(Debug, Default)]
-pub struct Surroundings {
+pub struct SearchContext {
     /// The files that are mapped into the process.
     pub mapped: Vec<PathBuf>,
     /// The executable.
     pub executable: PathBuf,
-    /// Variables: `VIRTUAL_ENV`, `CONDA_PREFIX`, `PYTHONPATH`, `CUDA_HOME`, `CUDA_PATH`.
+    /// The variables `VIRTUAL_ENV`, `CONDA_PREFIX`, `PYTHONPATH`, `CUDA_HOME` and `CUDA_PATH`.
     pub variables: Vec<(&'static str, OsString)>,
     /// The newest CUDA that the driver supports, as 1000 × major + 10 × minor.
     pub driver: Option<u32>,
-    /// Where toolkits are installed: `/usr/local`.
+    /// The folder where toolkits are installed: `/usr/local`.
     pub toolkits: PathBuf,
 }
 
@@ -29,7 +31,7 @@ pub enum Candidate {
     Loaded(PathBuf),
     /// A file that exists.
     File(PathBuf),
-    /// A name for the system's search.
+    /// A name that the linker searches for.
     Name(String),
 }
 
@@ -41,15 +43,15 @@ const VARIABLES: [&str; 5] = [
     "CUDA_PATH",
 ];
 
-/// What a toolkit calls the machines that the program's architecture is: those of others are for cross compilers. Of ARM there
-/// are servers and, up to CUDA 12, Jetson with libraries of its own.
+/// A toolkit's names of the program's architecture; the libraries of others are for cross compilers. On ARM there are servers and,
+/// up to CUDA 12, Jetson with libraries of its own.
 const TOOLKIT_TARGETS: &[&str] = if cfg!(target_arch = "aarch64") {
     &["sbsa-linux", "aarch64-linux"]
 } else {
     &["x86_64-linux"]
 };
 
-/// The folders of a toolkit's libraries.
+/// Returns the folders of a toolkit's libraries.
 fn toolkit_folders() -> impl Iterator<Item = String> {
     let targets = TOOLKIT_TARGETS
         .iter()
@@ -57,19 +59,19 @@ fn toolkit_folders() -> impl Iterator<Item = String> {
     targets.chain(["extras/CUPTI/lib64", "lib64"].map(str::to_owned))
 }
 
-impl Surroundings {
-    /// Those of the process that asks. `driver` is the newest CUDA that the driver supports.
-    pub fn of_this_process(driver: Option<u32>) -> Surroundings {
-        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        Surroundings {
-            mapped: mapped(&maps),
-            ..Surroundings::of_command(std::env::current_exe().unwrap_or_default(), driver)
+impl SearchContext {
+    /// Describes this process. `driver` is the newest CUDA that the driver supports.
+    pub fn for_this_process(driver: Option<u32>) -> SearchContext {
+        let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
+        SearchContext {
+            mapped: mapped_files(&maps),
+            ..SearchContext::for_command(std::env::current_exe().unwrap_or_default(), driver)
         }
     }
 
-    /// Those of a command that has not started, with this process's variables.
-    pub fn of_command(executable: PathBuf, driver: Option<u32>) -> Surroundings {
-        Surroundings {
+    /// Describes a command that has not started, with the variables of this process.
+    pub fn for_command(executable: PathBuf, driver: Option<u32>) -> SearchContext {
+        SearchContext {
             mapped: Vec::new(),
             executable,
             variables: VARIABLES
@@ -90,7 +92,7 @@ impl Surroundings {
         })
     }
 
-    /// Major versions that the driver can serve, the newest first.
+    /// Returns the major versions that the driver supports, the newest first.
     fn majors(&self) -> Vec<u32> {
         let newest = self.driver.map_or(13, |version| version / 1000);
         [13, 12]
@@ -100,30 +102,28 @@ impl Surroundings {
     }
 }
 
-/// The files in a text as of `/proc/PID/maps`.
-pub fn mapped(maps: &str) -> Vec<PathBuf> {
-    let files: BTreeSet<&str> = maps
-        .lines()
-        .filter_map(|line| line.find('/').map(|at| &line[at..]))
-        .collect();
-    files.into_iter().map(PathBuf::from).collect()
+/// Returns the files that `/proc/PID/maps` names, sorted, each once.
+pub fn mapped_files(maps: &[u8]) -> Vec<PathBuf> {
+    let files: BTreeSet<&[u8]> = mappings(maps).filter_map(|mapping| mapping.path).collect();
+    let files = files.into_iter().map(OsStr::from_bytes);
+    files.map(PathBuf::from).collect()
 }
 
-/// The places to try, the best first, each once.
-pub fn candidates(around: &Surroundings) -> Vec<Candidate> {
+/// Returns the places to try, the best first, each once.
+pub fn candidates(context: &SearchContext) -> Vec<Candidate> {
     let mut found = Vec::new();
     let mut add = |candidate: Candidate| {
         if !found.contains(&candidate) {
             found.push(candidate);
         }
     };
-    for path in &around.mapped {
-        if name_of(path).starts_with("libcupti.so") && !is_private(path) {
+    for path in &context.mapped {
+        if file_name(path).starts_with("libcupti.so") && !is_private(path) {
             add(Candidate::Loaded(path.clone()));
         }
     }
-    let packages = python_packages(around);
-    for major in around.majors() {
+    let packages = python_packages(context);
+    for major in context.majors() {
         for folder in &packages {
             for place in [
                 format!("nvidia/cu{major}/lib"),
@@ -136,8 +136,8 @@ pub fn candidates(around: &Surroundings) -> Vec<Candidate> {
             }
         }
     }
-    for major in around.majors() {
-        for root in toolkits(around) {
+    for major in context.majors() {
+        for root in toolkits(context) {
             for folder in toolkit_folders() {
                 let path = root.join(folder).join(format!("libcupti.so.{major}"));
                 if path.is_file() {
@@ -146,42 +146,42 @@ pub fn candidates(around: &Surroundings) -> Vec<Candidate> {
             }
         }
     }
-    for major in around.majors() {
+    for major in context.majors() {
         add(Candidate::Name(format!("libcupti.so.{major}")));
     }
     found
 }
 
-/// Folders of Python packages that belong to the program.
-fn python_packages(around: &Surroundings) -> Vec<PathBuf> {
+/// Returns the folders of Python packages that belong to the program.
+fn python_packages(context: &SearchContext) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     let mut add = |folder: PathBuf| {
         if !folders.contains(&folder) {
             folders.push(folder);
         }
     };
-    for path in &around.mapped {
+    for path in &context.mapped {
         for folder in path.ancestors() {
-            if ["site-packages", "dist-packages"].contains(&name_of(folder).as_str()) {
+            if ["site-packages", "dist-packages"].contains(&file_name(folder).as_str()) {
                 add(folder.to_owned());
             }
         }
     }
-    for folder in around.paths("PYTHONPATH") {
+    for folder in context.paths("PYTHONPATH") {
         add(folder);
     }
-    let roots = around
+    let roots = context
         .paths("VIRTUAL_ENV")
         .into_iter()
-        .chain(around.paths("CONDA_PREFIX"));
+        .chain(context.paths("CONDA_PREFIX"));
     // PREFIX/bin/python3
-    for root in roots.chain(around.executable.ancestors().nth(2).map(Path::to_owned)) {
+    for root in roots.chain(context.executable.ancestors().nth(2).map(Path::to_owned)) {
         for lib in ["lib", "lib64"] {
             let Ok(entries) = root.join(lib).read_dir() else {
                 continue;
             };
             for python in entries.flatten().map(|e| e.path()) {
-                if name_of(&python).starts_with("python3") {
+                if file_name(&python).starts_with("python3") {
                     add(python.join("site-packages"));
                     add(python.join("dist-packages"));
                 }
@@ -191,16 +191,16 @@ fn python_packages(around: &Surroundings) -> Vec<PathBuf> {
     folders
 }
 
-fn toolkits(around: &Surroundings) -> Vec<PathBuf> {
-    let mut roots = around.paths("CUDA_HOME");
-    roots.extend(around.paths("CUDA_PATH"));
-    roots.extend(around.paths("CONDA_PREFIX"));
-    roots.push(around.toolkits.join("cuda"));
-    let mut versions: Vec<PathBuf> = around.toolkits.read_dir().map_or(Vec::new(), |entries| {
+fn toolkits(context: &SearchContext) -> Vec<PathBuf> {
+    let mut roots = context.paths("CUDA_HOME");
+    roots.extend(context.paths("CUDA_PATH"));
+    roots.extend(context.paths("CONDA_PREFIX"));
+    roots.push(context.toolkits.join("cuda"));
+    let mut versions: Vec<PathBuf> = context.toolkits.read_dir().map_or(Vec::new(), |entries| {
         entries
             .flatten()
             .map(|e| e.path())
-            .filter(|p| name_of(p).starts_with("cuda-"))
+            .filter(|p| file_name(p).starts_with("cuda-"))
             .collect()
     });
     versions.sort();
@@ -208,12 +208,12 @@ fn toolkits(around: &Surroundings) -> Vec<PathBuf> {
     roots
 }
 
-/// A copy that a package keeps for itself, of another version than the program's CUDA.
+/// Returns whether a package keeps a copy for itself, of another version than the program's CUDA.
 fn is_private(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == "triton")
 }
 
-fn name_of(path: &Path) -> String {
+fn file_name(path: &Path) -> String {
     path.file_name()
         .map_or(String::new(), |name| name.to_string_lossy().into_owned())
 }
@@ -221,40 +221,36 @@ fn name_of(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tempfile::TempDir;
 
-    struct Disk(PathBuf);
+    struct Disk(TempDir);
 
     impl Disk {
-        fn new(name: &str) -> Disk {
-            let root =
-                std::env::temp_dir().join(format!("gapscope-cuda-{name}-{}", std::process::id()));
-            std::fs::create_dir_all(&root).expect("a folder");
-            Disk(root)
+        fn new() -> Disk {
+            Disk(tempfile::tempdir().expect("a folder"))
+        }
+
+        fn path(&self, path: &str) -> PathBuf {
+            self.0.path().join(path)
         }
 
         fn file(&self, path: &str) -> PathBuf {
-            let path = self.0.join(path);
+            let path = self.path(path);
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
             std::fs::write(&path, "").expect("a file");
             path
         }
 
-        fn surroundings(&self) -> Surroundings {
-            Surroundings {
+        fn context(&self) -> SearchContext {
+            SearchContext {
                 driver: Some(13_000),
-                toolkits: self.0.join("usr-local"),
-                ..Surroundings::default()
+                toolkits: self.path("usr-local"),
+                ..SearchContext::default()
             }
         }
     }
 
-    impl Drop for Disk {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
-
-    /// The folders of this machine's libraries.
+    /// Returns the folders of this machine's libraries.
     fn targets() -> &'static [&'static str] {
         match std::env::consts::ARCH {
             "aarch64" => &["targets/sbsa-linux/lib", "targets/aarch64-linux/lib"],
@@ -271,15 +267,14 @@ mod tests {
 
     #[test]
     fn the_copy_that_the_program_has_loaded_comes_before_all_others() {
-        let disk = Disk::new("loaded");
+        let disk = Disk::new();
         let wheel = disk.file("env/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13");
-        let mut around = disk.surroundings();
-        around.mapped = vec![
+        let mut context = disk.context();
+        context.mapped = vec![
             "/opt/x/libcupti.so.2025.3.1".into(),
-            disk.0
-                .join("env/lib/python3.12/site-packages/torch/lib/libtorch.so"),
+            disk.path("env/lib/python3.12/site-packages/torch/lib/libtorch.so"),
         ];
-        let found = candidates(&around);
+        let found = candidates(&context);
         assert_eq!(
             found[..2],
             [
@@ -291,51 +286,51 @@ mod tests {
 
     #[test]
     fn tritons_own_copy_is_left_alone() {
-        let disk = Disk::new("triton");
-        let mut around = disk.surroundings();
-        around.mapped =
+        let disk = Disk::new();
+        let mut context = disk.context();
+        context.mapped =
             vec!["/env/site-packages/triton/backends/nvidia/lib/cupti/libcupti.so.12".into()];
-        assert_eq!(candidates(&around), names(&[13, 12]));
+        assert_eq!(candidates(&context), names(&[13, 12]));
     }
 
     #[test]
     fn the_packages_of_the_programs_python_are_found_though_nothing_of_them_is_loaded() {
-        let disk = Disk::new("wheel");
+        let disk = Disk::new();
         let thirteen = disk.file("env/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13");
         let twelve =
             disk.file("env/lib/python3.12/site-packages/nvidia/cuda_cupti/lib/libcupti.so.12");
-        let mut around = disk.surroundings();
-        around.executable = disk.0.join("env/bin/python3");
+        let mut context = disk.context();
+        context.executable = disk.path("env/bin/python3");
         let expected = [Candidate::File(thirteen), Candidate::File(twelve)];
-        assert_eq!(candidates(&around)[..2], expected);
-        around.executable = "/usr/bin/python3".into();
-        around.variables = vec![("VIRTUAL_ENV", disk.0.join("env").into())];
-        assert_eq!(candidates(&around)[..2], expected);
-        around.variables = vec![(
+        assert_eq!(candidates(&context)[..2], expected);
+        context.executable = "/usr/bin/python3".into();
+        context.variables = vec![("VIRTUAL_ENV", disk.path("env").into())];
+        assert_eq!(candidates(&context)[..2], expected);
+        context.variables = vec![(
             "PYTHONPATH",
-            disk.0.join("env/lib/python3.12/site-packages").into(),
+            disk.path("env/lib/python3.12/site-packages").into(),
         )];
-        assert_eq!(candidates(&around)[..2], expected);
+        assert_eq!(candidates(&context)[..2], expected);
     }
 
     #[test]
     fn what_is_newer_than_the_driver_is_not_tried() {
-        let disk = Disk::new("driver");
+        let disk = Disk::new();
         let twelve = disk.file("usr-local/cuda-12.8/extras/CUPTI/lib64/libcupti.so.12");
         disk.file(&format!(
             "usr-local/cuda-13.0/{}/libcupti.so.13",
             targets()[0]
         ));
-        let mut around = disk.surroundings();
-        around.driver = Some(12_080);
+        let mut context = disk.context();
+        context.driver = Some(12_080);
         let mut expected = vec![Candidate::File(twelve)];
         expected.extend(names(&[12]));
-        assert_eq!(candidates(&around), expected);
+        assert_eq!(candidates(&context), expected);
     }
 
     #[test]
     fn of_toolkits_the_one_that_the_user_names_comes_first_and_then_the_newest() {
-        let disk = Disk::new("toolkits");
+        let disk = Disk::new();
         let [old, new] = ["13.0", "13.2"].map(|version| {
             disk.file(&format!(
                 "usr-local/cuda-{version}/{}/libcupti.so.13",
@@ -343,15 +338,15 @@ mod tests {
             ))
         });
         let named = disk.file("opt/cuda/lib64/libcupti.so.13");
-        let mut around = disk.surroundings();
-        around.variables = vec![("CUDA_HOME", disk.0.join("opt/cuda").into())];
+        let mut context = disk.context();
+        context.variables = vec![("CUDA_HOME", disk.path("opt/cuda").into())];
         let expected = [named, new, old].map(Candidate::File);
-        assert_eq!(candidates(&around)[..3], expected);
+        assert_eq!(candidates(&context)[..3], expected);
     }
 
     #[test]
     fn of_a_toolkit_the_libraries_for_this_machine_are_tried_and_not_those_of_cross_compilers() {
-        let disk = Disk::new("targets");
+        let disk = Disk::new();
         let toolkit = "usr-local/cuda-12.9";
         for target in ["x86_64-linux", "sbsa-linux", "aarch64-linux"] {
             disk.file(&format!("{toolkit}/targets/{target}/lib/libcupti.so.12"));
@@ -361,6 +356,6 @@ mod tests {
             .map(Candidate::File)
             .collect();
         expected.extend(names(&[13, 12]));
-        assert_eq!(candidates(&disk.surroundings()), expected);
+        assert_eq!(candidates(&disk.context()), expected);
     }
 }

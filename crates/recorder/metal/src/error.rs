@@ -1,4 +1,4 @@
-//! Why a Metal program cannot be recorded.
+//! The errors of recording and capturing Metal programs.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub enum Error {
     NoSuchCommand {
         /// The command.
         command: PathBuf,
-        /// Where it was looked for, or what to do.
+        /// The places where it was searched, or what to do.
         reason: String,
     },
     /// The command is there and cannot be run.
@@ -23,7 +23,7 @@ pub enum Error {
     NotExecutable {
         /// The command.
         command: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A program of Apple's is missing.
@@ -31,13 +31,13 @@ pub enum Error {
     NoTool {
         /// `xctrace` or `gpucapture`.
         tool: &'static str,
-        /// What is wrong and what to do.
+        /// The problem, and what to do.
         reason: String,
     },
     /// The recording failed.
     #[error("xctrace did not record: {reason}")]
     NotRecorded {
-        /// What it said.
+        /// The words of xctrace.
         reason: String,
     },
     /// The recording is there and its tables cannot be exported.
@@ -45,7 +45,7 @@ pub enum Error {
     NotExported {
         /// Which table.
         what: String,
-        /// What it said.
+        /// The words of xctrace.
         reason: String,
         /// The recording, which Instruments opens.
         kept: PathBuf,
@@ -72,13 +72,13 @@ pub enum Error {
     BadCapturePath {
         /// The path.
         path: PathBuf,
-        /// What is wrong and what to do.
+        /// The problem, and what to do.
         reason: String,
     },
     /// `gpucapture` failed.
     #[error("gpucapture did not capture: {reason}")]
     NotCaptured {
-        /// What it said.
+        /// The words of gpucapture.
         reason: String,
     },
     /// A file or program of the recording could not be used.
@@ -86,7 +86,7 @@ pub enum Error {
     Io {
         /// The file or program.
         path: PathBuf,
-        /// What the system said.
+        /// The system's words.
         source: io::Error,
     },
 }

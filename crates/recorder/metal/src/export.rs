@@ -1,8 +1,8 @@
-//! Exports the tables of a recording, and does not take xctrace's word for it.
+//! Exports the tables of a recording: a bundle of xctrace goes in, checked XML files come out. xctrace's word is not taken for it.
 
 use crate::Error;
 use crate::interrupt::{Interrupts, ToolExit};
-use crate::recording::Stage;
+use crate::stage::Stage;
 use crate::tool::{Xctrace, last_words};
 use gapscope_import::xctrace::{TABLES, Toc, check};
 use std::fs::File;
@@ -11,17 +11,17 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// xctrace may crash; what it does once it may not do twice.
+/// How often an export is tried: a crash of xctrace may not happen again.
 const ATTEMPTS: u32 = 2;
 
-/// What was exported.
+/// The exported files, and notes about them.
 #[derive(Debug, Default)]
 pub(crate) struct Exports {
     pub files: Vec<PathBuf>,
     pub notes: Vec<String>,
 }
 
-/// Exports the table of contents and every table that an import uses, into `folder`.
+/// Exports the table of contents and every table that an import uses into `folder`.
 pub(crate) fn export(
     xctrace: &Xctrace,
     recording: &Path,
@@ -36,7 +36,7 @@ pub(crate) fn export(
         interrupts,
     };
     let path = exporter.file("toc");
-    let said = exporter.run(&["--toc"], &path)?;
+    let exit = exporter.run(&["--toc"], &path)?;
     let not_exported = |what: &str, reason: String| Error::NotExported {
         what: what.to_owned(),
         reason,
@@ -46,7 +46,7 @@ pub(crate) fn export(
         .map_err(|error| error.to_string())
         .and_then(|file| Toc::of(BufReader::new(file)).map_err(|error| error.to_string()))
         .map_err(|error| {
-            not_exported("its table of contents", format!("{error}; {}", said.words))
+            not_exported("its table of contents", format!("{error}; {}", exit.words))
         })?;
     let run = toc
         .metal_run()
@@ -89,14 +89,14 @@ struct Exporter<'a> {
     interrupts: &'a Interrupts,
 }
 
-/// How one call of xctrace ended.
+/// The end of one call of xctrace.
 struct ExportExit {
     success: bool,
     status: String,
     words: String,
 }
 
-/// What came of the export of a table.
+/// The outcome of exporting a table.
 enum TableExport {
     Written(WrittenTable),
     Missing { reason: String },
@@ -104,7 +104,7 @@ enum TableExport {
 
 struct WrittenTable {
     file: PathBuf,
-    /// What is to be noted of it.
+    /// A note about the table.
     note: Option<String>,
 }
 
@@ -121,13 +121,13 @@ impl Exporter<'_> {
                 1 => self.file(schema),
                 _ => self.folder.join(format!("{schema}-{attempt}")),
             };
-            let said = self.run(&["--xpath", xpath], &path)?;
+            let exit = self.run(&["--xpath", xpath], &path)?;
             match check(&path) {
                 Ok(found) if found.whole && found.nodes > 0 => {
-                    let note = (!said.success).then(|| {
+                    let note = (!exit.success).then(|| {
                         format!(
                             "xctrace ended with {} after it had written all of {schema}.",
-                            said.status
+                            exit.status
                         )
                     });
                     return Ok(TableExport::Written(WrittenTable { file: path, note }));
@@ -135,7 +135,7 @@ impl Exporter<'_> {
                 Ok(found) if found.nodes > 0 => {
                     let note = format!(
                         "xctrace ended with {} before {schema} was written to its end: {} rows were read, more may be missing.",
-                        said.status, found.rows
+                        exit.status, found.rows
                     );
                     torn.get_or_insert(WrittenTable {
                         file: path,
@@ -143,13 +143,13 @@ impl Exporter<'_> {
                     });
                 }
                 Ok(_) => {
-                    // An empty result and no error: asking again gives the same.
+                    // xctrace gave no error, so that asking again gives the same empty result.
                     let reason =
                         "it wrote an empty result, although its table of contents lists the table"
                             .to_owned();
                     return Ok(TableExport::Missing { reason });
                 }
-                Err(error) => reason = format!("{error}; {}", said.words),
+                Err(error) => reason = format!("{error}; {}", exit.words),
             }
         }
         Ok(match torn {

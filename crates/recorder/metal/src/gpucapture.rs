@@ -1,4 +1,4 @@
-//! `gpucapture`: captures a window of a running process's GPU work as a GPU trace document. macOS has it since 27.
+//! Drives `gpucapture`, which captures a window of a running process's GPU work as a GPU trace document. macOS has it since 27.
 //!
 //! The process must have been launched with `MTL_CAPTURE_ENABLED=1`.
 
@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// Overrides which gpucapture is run: the path of a program.
+/// The variable with the path of the gpucapture to run instead.
 pub const GPUCAPTURE_VARIABLE: &str = "GAPSCOPE_GPUCAPTURE";
 
-/// What lets a process be captured: the newer name and the older one.
+/// The variables that let a process be captured: the newer name and the older one.
 const GATES: [&str; 2] = ["MTL_CAPTURE_ENABLED", "METAL_CAPTURE_ENABLED"];
 
-/// How often gpucapture is asked whether it sees the command.
+/// The time between two questions to gpucapture whether it sees the command.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Apple's `gpucapture`.
@@ -29,16 +29,16 @@ pub struct GpuCapture {
     program: PathBuf,
 }
 
-/// How a command ended, and what was captured of it.
+/// The end of a command, and what was captured of it.
 #[derive(Debug)]
 pub struct LaunchOutcome {
     /// How the command ended.
     pub exit: Exit,
-    /// The size of the capture in bytes, or why there is none.
+    /// The size of the capture in bytes, or the reason why there is none.
     pub captured: Result<u64, Error>,
 }
 
-/// Where a window starts and ends.
+/// The boundaries at which a window starts and ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Boundary {
     /// A boundary that `gpucapture boundaries` lists.
@@ -47,28 +47,28 @@ pub enum Boundary {
     Label(String),
 }
 
-/// How long a window is.
+/// The length of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// So many boundaries.
+    /// A number of boundaries.
     Count(u32),
-    /// Until the process exits.
+    /// The rest of the process's life.
     UntilExit,
 }
 
-/// What to capture of a process.
+/// The part of a process's work to capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuWindow {
-    /// Whose boundaries count; the default of the system otherwise.
+    /// The boundaries that count; the system's default otherwise.
     pub boundary: Option<Boundary>,
-    /// How long.
+    /// The length.
     pub length: Length,
-    /// Where to, `NAME.gputrace`, which must not exist.
+    /// The output, `NAME.gputrace`, which must not exist.
     pub output: PathBuf,
 }
 
 impl GpuCapture {
-    /// The system's gpucapture.
+    /// Finds the system's gpucapture.
     ///
     /// # Errors
     /// This system has none.
@@ -80,7 +80,7 @@ impl GpuCapture {
         GpuCapture::at(program)
     }
 
-    /// The gpucapture at a path.
+    /// Takes the gpucapture at a path.
     ///
     /// # Errors
     /// There is none.
@@ -98,7 +98,7 @@ impl GpuCapture {
         })
     }
 
-    /// The processes that can be captured, as gpucapture lists them.
+    /// Lists the processes that can be captured, in gpucapture's words.
     ///
     /// # Errors
     /// gpucapture fails.
@@ -116,8 +116,8 @@ impl GpuCapture {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Runs a command so that it can be captured, captures a window of it as soon as gpucapture sees it, and waits for
-    /// its end. The command has this process's standard input and outputs.
+    /// Runs a command so that it can be captured, captures a window of it as soon as gpucapture sees it, and waits for its end. The command
+    /// has the standard input and outputs of this process.
     ///
     /// # Errors
     /// The path cannot be used, or the command cannot be run; nothing has run then.
@@ -162,8 +162,7 @@ impl GpuCapture {
         })
     }
 
-    /// Captures a window of a process and waits until it is written; gives its size in bytes. A signal ends the window
-    /// early.
+    /// Captures a window of a process, waits until it is written, and returns its size in bytes. A signal ends the window early.
     ///
     /// # Errors
     /// The path cannot be used, gpucapture fails, or it wrote nothing.
@@ -211,7 +210,7 @@ fn exit_of(status: ExitStatus) -> Exit {
     }
 }
 
-/// Whether a list of processes has this one. Where in a line the id stands is not documented.
+/// Returns whether a list of processes contains this one. The place of the id in a line is not documented.
 fn lists(list: &str, pid: u32) -> bool {
     list.split(|c: char| !c.is_ascii_alphanumeric())
         .any(|word| word.parse() == Ok(pid))
@@ -257,7 +256,7 @@ fn check_path(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bytes of a file, or of all files in a folder.
+/// Returns the size of a file, or of all files in a folder.
 fn size(path: &Path) -> u64 {
     let Ok(found) = path.symlink_metadata() else {
         return 0;

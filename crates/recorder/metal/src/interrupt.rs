@@ -1,4 +1,4 @@
-//! Signals of the user: the tool that runs is told, and gapscope lives on to finish the trace.
+//! Passes the user's signals on to the running tool, while gapscope lives on to finish the trace.
 
 use crate::Error;
 use rustix::process::{Pid, Signal, kill_process};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How a tool ended.
+/// The end of a tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ToolExit {
     pub status: ExitStatus,
@@ -20,7 +20,7 @@ pub(crate) struct ToolExit {
     pub interrupted: bool,
 }
 
-/// Takes signals for as long as it lives.
+/// Handlers of signals, which are taken as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     came: Arc<AtomicBool>,
@@ -37,7 +37,7 @@ impl Interrupts {
         Ok(Interrupts { came, handlers })
     }
 
-    /// Whether a signal came since this was last asked.
+    /// Returns whether a signal came since the last call.
     pub fn came(&self) -> bool {
         self.came.swap(false, Ordering::Relaxed)
     }
@@ -55,7 +55,7 @@ impl Interrupts {
             if self.came() && !interrupted {
                 interrupted = true;
                 if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-                    // It has just ended by itself, if this fails.
+                    // A failure means that the tool has just ended by itself.
                     let _ = kill_process(pid, Signal::INT);
                 }
             }

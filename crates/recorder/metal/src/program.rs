@@ -1,4 +1,4 @@
-//! The program that a command runs. xctrace launches binaries, not scripts, and looks for them nowhere.
+//! Resolves a command to the binary that it runs. xctrace launches binaries, not scripts, and does not search for them.
 
 use crate::Error;
 use std::ffi::{OsStr, OsString};
@@ -8,15 +8,15 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Scripts may be run by scripts; not deeper than this.
-const DEEPEST: u32 = 4;
+/// How often the interpreter of a script may be a script itself.
+const MAX_SCRIPT_DEPTH: u32 = 4;
 
-/// The command with the path of its binary first, and the interpreter of a script before it.
+/// Returns the command with the path of its binary first, and the interpreter of a script before it.
 pub(crate) fn resolved(command: &[OsString]) -> Result<Vec<OsString>, Error> {
     let (program, arguments) = command.split_first().ok_or(Error::NoCommand)?;
     let mut resolved = vec![find(program)?.into_os_string()];
     resolved.extend(arguments.iter().cloned());
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_SCRIPT_DEPTH {
         let Some(interpreter) = interpreter(Path::new(&resolved[0])) else {
             return Ok(resolved);
         };
@@ -67,8 +67,8 @@ fn find(program: &OsStr) -> Result<PathBuf, Error> {
         })
 }
 
-/// The interpreter that a script's first line names, with its argument. `env` is looked through: it would be the
-/// recorded program.
+/// Returns the interpreter that a script's first line names, with its argument. `env` is skipped, because it would become the recorded
+/// program.
 fn interpreter(script: &Path) -> Option<Vec<OsString>> {
     let mut start = Vec::new();
     File::open(script)
@@ -86,14 +86,14 @@ fn interpreter(script: &Path) -> Option<Vec<OsString>> {
     let program = words.next()?;
     let rest: Vec<OsString> = words.collect();
     if Path::new(&program).file_name() != Some(OsStr::new("env")) {
-        // The system gives an interpreter all the rest as one argument.
+        // The system passes the rest of the line as one argument.
         let argument = rest.join(OsStr::new(" "));
         let mut interpreter = vec![program];
         interpreter.extend((!argument.is_empty()).then_some(argument));
         return Some(interpreter);
     }
     let rest: Vec<OsString> = rest.into_iter().skip_while(|word| word == "-S").collect();
-    // With assignments or other options env itself must run.
+    // With assignments or other options, env itself must run.
     let plain = rest.first().is_some_and(|word| {
         let word = word.to_string_lossy();
         !word.starts_with('-') && !word.contains('=')
@@ -151,17 +151,17 @@ mod tests {
 
     #[test]
     fn what_cannot_run_says_why() {
-        let said = |command: &str| resolved(&[command.into()]).unwrap_err().to_string();
-        assert!(said("/nowhere/x").contains("no such file"));
+        let error_of = |command: &str| resolved(&[command.into()]).unwrap_err().to_string();
+        assert!(error_of("/nowhere/x").contains("no such file"));
         assert!(
-            said("no-such-command-anywhere").contains("not on the PATH")
-                || said("no-such-command-anywhere").contains("no such command")
+            error_of("no-such-command-anywhere").contains("not on the PATH")
+                || error_of("no-such-command-anywhere").contains("no such command")
         );
-        assert!(said("/").contains("not a file"));
+        assert!(error_of("/").contains("not a file"));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("plain");
         std::fs::write(&path, "x").unwrap();
-        assert!(said(path.to_str().unwrap()).contains("chmod +x"));
+        assert!(error_of(path.to_str().unwrap()).contains("chmod +x"));
         assert!(matches!(resolved(&[]), Err(Error::NoCommand)));
     }
 }

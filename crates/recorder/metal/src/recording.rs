@@ -1,9 +1,10 @@
-//! A recording: xctrace records, its tables are exported, and imported as a trace.
+//! Makes a recording: xctrace records, its tables are exported, and imported as a trace.
 
 use crate::Error;
 use crate::export::export;
 use crate::interrupt::{Interrupts, ToolExit};
 use crate::program::resolved;
+use crate::stage::Stage;
 use crate::target_output::TargetOutput;
 use crate::tool::{Xctrace, last_words};
 use gapscope_import::xctrace::{IMPORTER, Toc};
@@ -16,86 +17,70 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// What to record.
+/// The program to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A command with its arguments. It has this process's environment, no standard input, and its standard output is
-    /// passed on; xctrace does not pass on its standard error.
+    /// A command with its arguments. It has this process's environment and no standard input. Its standard output is passed on; xctrace
+    /// does not pass on its standard error.
     Launch(Vec<OsString>),
     /// A running process.
     Attach(u32),
 }
 
-/// What to record, and how.
+/// The settings of a recording.
 #[derive(Debug, Clone)]
 pub struct Recording {
     /// The command or process.
     pub target: Target,
     /// The folder of the trace, which must not exist.
     pub output: PathBuf,
-    /// After this time xctrace ends the recording, and the command if it launched it.
+    /// The time after which xctrace ends the recording, and the command if it launched it.
     pub time_limit: Option<Duration>,
     /// The xctrace to use.
     pub xctrace: Xctrace,
 }
 
-/// Where a recording is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// xctrace records.
-    Recording,
-    /// xctrace exports a table.
-    Exporting {
-        /// Tables that are exported.
-        done: usize,
-        /// Tables that there are.
-        of: usize,
-    },
-    /// The tables are imported.
-    Importing,
-}
-
-/// How a recording ended.
+/// The end of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
     /// The folder of the trace.
     pub output: PathBuf,
-    /// How the command ended, if xctrace says it.
+    /// The end of the command, if xctrace tells it.
     pub exit: Option<Exit>,
-    /// True when the time limit ended it.
+    /// The time limit ended it.
     pub timed_out: bool,
-    /// What there is to see.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What was not recorded.
+    /// The things that were not recorded.
     pub losses: Vec<Loss>,
     /// Sentences for every report.
     pub notes: Vec<String>,
 }
 
-/// What a recording gave.
+/// The outcome of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// A trace with GPU work.
     Recorded {
-        /// Command buffers in it.
+        /// The command buffers in it.
         command_buffers: u64,
-        /// Pieces of GPU work whose times are known.
+        /// The pieces of GPU work whose times are known.
         timed_work: u64,
     },
     /// No Metal work, and no trace.
     NothingRecorded {
-        /// Why: a sentence.
+        /// The reason: a sentence.
         reason: String,
     },
 }
 
 impl Recording {
-    /// Records until the command has ended, the time limit is reached or the user interrupts, and writes the trace.
-    /// `show` is told where it is.
+    /// Records until the command has ended, the time limit is reached or the user interrupts, and writes the trace. `show` is told the
+    /// progress.
     ///
     /// # Errors
-    /// xctrace is not there, cannot record or export; the trace cannot be written. A recording that is worth keeping
-    /// is kept, and the error says where.
+    /// xctrace does not exist, or cannot record or export; or the trace cannot be written. A recording worth keeping is kept, and the
+    /// error says where.
     pub fn run(&self, mut show: impl FnMut(Stage)) -> Result<Recorded, Error> {
         let launch = match &self.target {
             Target::Launch(command) => resolved(command)?,
@@ -104,7 +89,7 @@ impl Recording {
         let parent = check_output(&self.output)?;
         let version = self.xctrace.version()?;
         let interrupts = Interrupts::take().map_err(Error::io(Path::new("signal handlers")))?;
-        // Beside the trace: a recording may be large, and another disk small.
+        // The folder is beside the trace: a recording may be large, and another disk small.
         let folder = tempfile::Builder::new()
             .prefix(".gapscope-xctrace-")
             .tempdir_in(&parent)
@@ -124,7 +109,7 @@ impl Recording {
             Error::NotExported { .. } | Error::NotImported { .. } | Error::Interrupted { .. },
         ) = &result
         {
-            // The error names it.
+            // The error names the folder.
             let _ = folder.keep();
         }
         result
@@ -181,7 +166,7 @@ impl Recording {
             interrupted,
         } = interrupts.wait(&mut child, program)?;
         drop(output);
-        // A status that is not 0 may be the command's own.
+        // A status other than 0 may be the command's own.
         if !bundle.exists() {
             let words = last_words(&std::fs::read_to_string(&log).unwrap_or_default());
             return Err(Error::NotRecorded {
@@ -263,7 +248,7 @@ impl Recording {
         }
     }
 
-    /// How the command ended, also when it did nothing that can be imported.
+    /// Returns how the command ended, also when it did nothing that can be imported.
     fn exit(&self, exports: &Path) -> Option<Exit> {
         let file = File::open(exports.join("toc.xml")).ok()?;
         let toc = Toc::of(std::io::BufReader::new(file)).ok()?;
@@ -276,7 +261,7 @@ struct RecordingEnd {
     took: Duration,
 }
 
-/// Imports a recording that Instruments or xctrace made, `NAME.trace`; it stays as it is.
+/// Imports a recording that Instruments or xctrace made, `NAME.trace`, and leaves it as it is.
 ///
 /// # Errors
 /// As [`Recording::run`], without recording.
@@ -306,7 +291,7 @@ pub fn import_bundle(
     })
 }
 
-/// Checks that a trace can be written, and gives its folder.
+/// Checks that a trace can be written, and returns its folder.
 fn check_output(output: &Path) -> Result<PathBuf, Error> {
     if output.symlink_metadata().is_ok() {
         return Err(Error::Output(gapscope_trace::Error::Exists {

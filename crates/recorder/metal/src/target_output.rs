@@ -1,5 +1,5 @@
-//! What the recorded command prints. xctrace writes it to a file, between its own words on its own output; it is
-//! copied from there to where the command would have printed it.
+//! Passes on the output of the recorded command. xctrace writes it to a file, between its own words on its own output; it is copied from
+//! there to the standard output.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Copies a file that grows to the standard output.
+/// A thread that copies a growing file to the standard output.
 #[derive(Debug)]
 pub(crate) struct TargetOutput {
     ended: Arc<AtomicBool>,
@@ -32,7 +32,7 @@ impl TargetOutput {
                 if let Some(file) = &mut file
                     && copy_new(file, &mut io::stdout()).is_err()
                 {
-                    // Nobody reads any more (`| head`).
+                    // The reader is gone (`| head`).
                     return;
                 }
                 if last {

@@ -1,23 +1,23 @@
-//! Apple's command line tools: how they are found and what they say.
+//! Finds and runs Apple's command line tools.
 
 use crate::Error;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Overrides which xctrace is run: the path of a program.
+/// The variable with the path of the xctrace to run instead.
 pub const XCTRACE_VARIABLE: &str = "GAPSCOPE_XCTRACE";
 
 /// Apple's `xctrace`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Xctrace {
     program: PathBuf,
-    /// What comes before its own arguments.
+    /// The arguments before its own.
     first: Vec<OsString>,
 }
 
 impl Xctrace {
-    /// The xctrace of the selected Xcode, or the one that [`XCTRACE_VARIABLE`] names.
+    /// Finds the xctrace of the selected Xcode, or the one that [`XCTRACE_VARIABLE`] names.
     pub fn find() -> Xctrace {
         match std::env::var_os(XCTRACE_VARIABLE).filter(|path| !path.is_empty()) {
             Some(path) => Xctrace::at(path),
@@ -28,7 +28,7 @@ impl Xctrace {
         }
     }
 
-    /// The xctrace at a path.
+    /// Takes the xctrace at a path.
     pub fn at(program: impl Into<PathBuf>) -> Xctrace {
         Xctrace {
             program: program.into(),
@@ -36,7 +36,7 @@ impl Xctrace {
         }
     }
 
-    /// Whether [`XCTRACE_VARIABLE`] names one: then recording goes through it on every system.
+    /// Returns whether [`XCTRACE_VARIABLE`] names one, through which every system then records.
     pub fn is_chosen() -> bool {
         std::env::var_os(XCTRACE_VARIABLE).is_some_and(|path| !path.is_empty())
     }
@@ -57,10 +57,10 @@ impl Xctrace {
         command
     }
 
-    /// The version, such as `xctrace version 27.2 (27B5019j)`.
+    /// Returns the version, such as `xctrace version 27.2 (27B5019j)`.
     ///
     /// # Errors
-    /// There is none, with what to do.
+    /// There is no xctrace; the error says what to do.
     pub fn version(&self) -> Result<String, Error> {
         let missing = |reason: String| Error::NoTool {
             tool: "xctrace",
@@ -73,7 +73,7 @@ impl Xctrace {
             ))
         })?;
         if !output.status.success() {
-            // The command line tools alone have xcrun and no xctrace.
+            // The command line tools alone contain xcrun and no xctrace.
             return Err(missing(format!(
                 "{}; install Xcode, start it once, and select it with `sudo xcode-select --switch /Applications/Xcode.app`",
                 last_words(&String::from_utf8_lossy(&output.stderr))
@@ -84,7 +84,7 @@ impl Xctrace {
     }
 }
 
-/// The end of what a program printed, on one line.
+/// Returns the end of a program's output on one line.
 pub(crate) fn last_words(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()

@@ -5,7 +5,7 @@ mod cuda;
 pub use crate::conditions::{NvmlFound as Nvml, nvml_found as nvml};
 pub use crate::vulkan_drivers::manifests as vulkan_manifests;
 pub use cuda::{Cuda, Cupti, cuda};
-pub use gapscope_stacks::{Allowed as StacksAllowed, allowed as stacks_allowed};
+pub use gapscope_stacks::{Permissions as StacksAllowed, check_permissions as stacks_allowed};
 
 use std::fs;
 use std::path::Path;

@@ -1,9 +1,11 @@
 //! What Linux says of processes.
 
+use gapscope_model::memory_maps::mappings;
 use gapscope_spool::{HostClock, ProcessSpool, pid_namespace};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -104,19 +106,15 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-/// The files that a process has mapped, each once.
+/// Returns the files that a process has mapped.
 pub fn mapped_files(pid: u32) -> Vec<PathBuf> {
     let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let maps = String::from_utf8_lossy(&maps);
-    let mut files: Vec<PathBuf> = Vec::new();
-    for line in maps.lines() {
-        // Five fields, then the path, which may contain spaces.
-        let path = line.splitn(6, ' ').nth(5).unwrap_or_default().trim_start();
-        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
-        if path.starts_with('/') && files.last().is_none_or(|last| last.as_os_str() != path) {
-            files.push(PathBuf::from(path));
-        }
-    }
+    let paths = mappings(&maps).filter_map(|mapping| mapping.path);
+    let paths = paths.map(|path| path.strip_suffix(b" (deleted)").unwrap_or(path));
+    let mut files: Vec<PathBuf> = paths
+        .map(|path| PathBuf::from(OsStr::from_bytes(path)))
+        .collect();
+    files.dedup();
     files
 }
 

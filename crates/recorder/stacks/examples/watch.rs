@@ -1,8 +1,8 @@
-//! Samples a program and says where its main thread was, and what that cost: `watch [RATE] -- PROGRAM ARGUMENTS..`.
+//! Samples a program and prints where its main thread was, and what that cost: `watch [RATE] -- PROGRAM ARGUMENTS..`.
 //!
-//! With `TOGGLE` set it pauses in every second quarter of a second of the monotonic clock, so that the program can compare.
+//! With `TOGGLE` set, sampling pauses in every second quarter of a second of the monotonic clock, so that the program can compare.
 
-use gapscope_stacks::{Heard, Options, Stacks};
+use gapscope_stacks::{Options, Stacks, Update};
 use std::collections::HashMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ fn main() {
     let (mut samples, mut period) = (0_u64, 0);
     for heard in heard {
         match heard {
-            Heard::Stack { id, frames } => {
+            Update::Stack { id, frames } => {
                 let name = |frame: &gapscope_stacks::Frame| {
                     let function = frame.function.as_deref().unwrap_or("?").to_owned();
                     match frame.line {
@@ -52,7 +52,7 @@ fn main() {
                 let names_of: Vec<String> = frames.iter().rev().take(6).map(name).collect();
                 names.insert(id, names_of.join(" < "));
             }
-            Heard::Sample {
+            Update::Sample {
                 pid,
                 stack,
                 state,
@@ -92,7 +92,7 @@ fn main() {
     );
 }
 
-/// Processor time of this process.
+/// Returns the processor time of this process.
 fn cpu() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

@@ -1,4 +1,5 @@
-//! Symbols and sections of the files that a process has mapped. Nothing of a file is mapped here: who shortens it would end us.
+//! Reads symbols and sections of ELF files that processes have mapped. The files are not mapped here, because a file that is shortened
+//! while it is mapped would end this process.
 
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader};
 use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, ReadCache, ReadRef};
@@ -8,10 +9,10 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 
-/// More of one section is not loaded.
-const MOST_BYTES: u64 = 128 << 20;
+/// Larger sections are not read.
+const MAX_SECTION_BYTES: u64 = 128 << 20;
 
-/// What tells a file from others, and from itself before it was written again.
+/// Device, inode and time of modification, which tell a file from others and from itself before it was rewritten.
 pub type Identity = (u64, u64, i64, i64);
 
 pub fn identity(file: &File) -> Option<Identity> {
@@ -19,7 +20,7 @@ pub fn identity(file: &File) -> Option<Identity> {
     Some((data.dev(), data.ino(), data.mtime(), data.mtime_nsec()))
 }
 
-/// Addresses, as they were linked, of an interpreter's data, and that of the file's first byte.
+/// The link-time addresses of an interpreter's data, and of the file's first byte.
 #[derive(Debug, Clone, Copy)]
 pub struct Interpreter {
     pub runtime: Option<u64>,
@@ -28,16 +29,16 @@ pub struct Interpreter {
     pub first_address: u64,
 }
 
-/// Files in which an interpreter was looked for, which may be large, and searched by many processes.
+/// The interpreters of files that were searched: files may be large and used by many processes.
 #[derive(Debug, Default)]
 pub struct Interpreters {
     known: FxHashMap<Identity, Option<Interpreter>>,
 }
 
 impl Interpreters {
-    /// The interpreter in a file. `None`: it has none.
+    /// Returns the interpreter in a file, or `None` if it has none.
     pub fn get(&mut self, file: &File) -> Option<Interpreter> {
-        const MOST_FILES: usize = 4096;
+        const MAX_FILES: usize = 4096;
         let identity = identity(file)?;
         if let Some(known) = self.known.get(&identity) {
             return *known;
@@ -52,7 +53,7 @@ impl Interpreters {
                 first_address,
             })
         });
-        if self.known.len() >= MOST_FILES {
+        if self.known.len() >= MAX_FILES {
             self.known.clear();
         }
         self.known.insert(identity, found);
@@ -60,7 +61,7 @@ impl Interpreters {
     }
 }
 
-/// The addresses, as they were linked, of these symbols of a file. `None` for what it has not.
+/// Returns the link-time addresses of the wanted symbols, `None` for those that are missing, and the address of the first byte.
 fn find<const N: usize>(file: &File, wanted: [&str; N]) -> Option<([Option<u64>; N], u64)> {
     let cache = ReadCache::new(file.try_clone().ok()?);
     let elf = ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
@@ -83,10 +84,10 @@ fn find<const N: usize>(file: &File, wanted: [&str; N]) -> Option<([Option<u64>;
     Some((found, first_address(&elf)))
 }
 
-/// What unwinding and naming need of a file.
+/// The parts of a file that unwinding and naming need.
 #[derive(Debug)]
 pub struct Module {
-    /// Where the file's first byte is, as it was linked: 0, but for programs at a fixed address.
+    /// The link-time address of the file's first byte: 0, except for programs at a fixed address.
     pub first_address: u64,
     pub text: Option<Range<u64>>,
     pub eh_frame: Option<Section>,
@@ -96,7 +97,7 @@ pub struct Module {
     file: File,
 }
 
-/// A section that was read.
+/// The content of a section.
 #[derive(Debug, Clone)]
 pub struct Section {
     pub addresses: Range<u64>,
@@ -106,7 +107,7 @@ pub struct Section {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Symbol {
     address: u64,
-    /// Where its name begins in the file.
+    /// The offset of its name in the file.
     name: u64,
     bytes: u32,
 }
@@ -123,7 +124,7 @@ impl Module {
         let section = |name: &str| {
             let section = elf.section_by_name(name)?;
             let (offset, length) = section.file_range()?;
-            (length <= MOST_BYTES).then_some(())?;
+            (length <= MAX_SECTION_BYTES).then_some(())?;
             let mut bytes = vec![0; usize::try_from(length).ok()?];
             file.read_exact_at(&mut bytes, offset).ok()?;
             Some(Section {
@@ -142,7 +143,7 @@ impl Module {
         })
     }
 
-    /// The bytes of memory that it takes.
+    /// Returns how many bytes of memory it takes.
     pub fn bytes(&self) -> usize {
         let section = |section: &Option<Section>| section.as_ref().map_or(0, |s| s.bytes.len());
         section(&self.eh_frame)
@@ -150,18 +151,19 @@ impl Module {
             + self.symbols.len() * size_of::<Symbol>()
     }
 
-    /// The name of the function at an address, as it is in the file.
+    /// Returns the name of the function at an address, as the file has it.
     pub fn name(&self, address: u64) -> Option<String> {
-        const MOST: usize = 4096;
+        const MAX_NAME_BYTES: usize = 4096;
         let after = self
             .symbols
             .partition_point(|symbol| symbol.address <= address);
         let symbol = self.symbols.get(after.checked_sub(1)?)?;
         (address - symbol.address < u64::from(symbol.bytes.max(1))).then_some(())?;
-        let mut bytes = [0; MOST];
+        let mut bytes = [0; MAX_NAME_BYTES];
         let length = self.file.read_at(&mut bytes, symbol.name).ok()?;
         let name = bytes[..length].split(|byte| *byte == 0).next()?;
-        (!name.is_empty() && name.len() < MOST).then(|| String::from_utf8_lossy(name).into_owned())
+        (!name.is_empty() && name.len() < MAX_NAME_BYTES)
+            .then(|| String::from_utf8_lossy(name).into_owned())
     }
 }
 
@@ -203,7 +205,7 @@ fn symbols<'data, R: ReadRef<'data>>(elf: &ElfFile64<'data, object::Endianness, 
     all
 }
 
-/// The address that the first byte of the file has, as it was linked.
+/// Returns the link-time address of the file's first byte.
 fn first_address<'data, R: ReadRef<'data>>(elf: &ElfFile64<'data, object::Endianness, R>) -> u64 {
     let endian = elf.endian();
     let first = elf

@@ -1,72 +1,54 @@
-//! Samples the stacks of threads of other processes, from outside: which line of which function they run, or wait in.
+//! Samples the stacks of threads of other processes from outside. Threads to follow go in; samples, stacks and losses come out.
 //!
-//! Nothing is stopped, nothing is written, and nothing runs in the other process: its memory is read with `process_vm_readv` while it
-//! runs, and what was read is believed only where it agrees with itself. What does not is read again, and in the end counted as a loss.
-//! Code that calls and returns all the time is read again most often, some 10 µs later: this shifts no shares that can be seen, while
-//! dropped samples would, as they are all of such code. Of 1,000 samples of calls of less than a microsecond none was dropped.
+//! The other process is not stopped, not written to, and runs no code of ours. Its memory is read with `process_vm_readv` while it
+//! runs, and a stack is believed only where two reads of it agree. A stack that changed is read again, and in the end counted as a
+//! loss. Code that calls and returns all the time is reread most often, about 10 µs later. The delay shifts no share visibly, whereas
+//! dropping these samples would, since all of them are of such code: of 1,000 samples of calls shorter than a microsecond none was dropped.
 //!
-//! A processor that is busy all the time biases more: the thread is then let in late, and more often when the program gives up its own.
-//! The period that each sample has says so.
+//! A processor that is busy all the time biases more, because the sampling thread then runs late, and mostly when the program gives up
+//! its own time slice. The period stored with each sample shows this.
 //!
-//! One thread of ours ([`Stacks`]) looks at all threads that are followed. Its cost is bounded: it takes fewer samples where they cost more.
+//! One thread ([`Stacks`]) samples all followed threads. Its cost is bounded: it takes fewer samples where they cost more.
 //!
-//! Layers, the lower ones first: `memory` and `procfs` ask the system; `elf` finds symbols in files; `python` reads the frames of
-//! interpreters (`foreign`: as fuzzing asks for them), `running` has the kernel record threads that run, and `native` unwinds; `stacks` gives stacks their numbers; `process` has what is known of one process; `sampler` decides
-//! whom to look at and when.
+//! Modules from low to high: `memory` and `procfs` ask the system; `elf` finds symbols in files; `python` reads the frames of
+//! interpreters; `perf_ring` has the kernel record running threads; `native` unwinds; `stack_ids` numbers stacks; `process` holds the
+//! state of one process; `sampler` decides which threads to sample and when.
 #![deny(missing_docs)]
 
-mod allowed;
 mod elf;
 #[doc(hidden)]
-pub mod foreign;
-mod heard;
+pub mod fuzzing;
 mod memory;
+mod messages;
 mod native;
 mod pace;
+mod perf_ring;
+mod permissions;
 mod priority;
 mod process;
 mod procfs;
 mod python;
-mod running;
 mod sampler;
-mod stacks;
+mod stack_ids;
 mod system_calls;
 mod workers;
 
-pub use allowed::{Allowed, allowed};
-pub use heard::{Frame, Heard};
+pub use messages::{Frame, Update};
+pub use permissions::{Denied, Permissions, check_permissions};
+pub use sampler::Options;
 
-use heard::Shared;
+use messages::Shared;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What is still at work then is left behind.
-const PATIENCE: Duration = Duration::from_millis(900);
+/// [`Stacks::finish`] waits this long for the sampling thread and then leaves it behind.
+const FINISH_TIMEOUT: Duration = Duration::from_millis(900);
 
-/// How samples are taken.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Samples a second of each followed thread. Fewer are taken where they would cost more than a twentieth of a core.
-    pub rate_hz: u32,
-    /// The folder with `proc`: `/`, but in tests.
-    pub root: PathBuf,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            rate_hz: 500,
-            root: PathBuf::from("/"),
-        }
-    }
-}
-
-/// The thread that takes samples.
+/// The handle of the thread that takes samples.
 #[derive(Debug)]
 pub struct Stacks {
     shared: Arc<Shared>,
@@ -75,21 +57,21 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Starts it. It sleeps before there is a thread to [`Self::follow`].
+    /// Starts the sampling thread, which sleeps until there is a thread to [`Self::follow`].
     pub fn start(options: Options) -> Stacks {
         let shared = Arc::new(Shared::default());
         let for_thread = shared.clone();
         let thread = std::thread::Builder::new().name("stacks".to_owned());
         let thread = thread.spawn(move || {
             let run = AssertUnwindSafe(|| sampler::run(&options, &for_thread));
-            // Whoever records goes on without.
+            // The recording goes on without stacks.
             if catch_unwind(run).is_err() {
                 let reason = "the thread that takes them failed: please report it";
-                for_thread.say(Heard::no_stacks(None, reason));
+                for_thread.send(Update::no_stacks(None, reason));
             }
         });
         if let Err(error) = &thread {
-            shared.say(Heard::no_stacks(
+            shared.send(Update::no_stacks(
                 None,
                 format!("no thread could be started to take them: {error}"),
             ));
@@ -101,8 +83,8 @@ impl Stacks {
         }
     }
 
-    /// Takes samples of a thread from now on. `pid` is the process's number here, `thread` what the thread calls itself, which is another
-    /// number where it has a PID namespace of its own. Again for the same one it does nothing.
+    /// Samples a thread from now on. `pid` is the number of the process in our PID namespace, `thread` the number of the thread in its
+    /// own. Following the same thread again does nothing.
     pub fn follow(&mut self, pid: u32, thread: u32) {
         if self.followed.insert((pid, thread)) {
             self.shared.orders().push((pid, thread));
@@ -110,25 +92,25 @@ impl Stacks {
         }
     }
 
-    /// Takes no samples until it is called with `false`.
+    /// Stops taking samples, or takes them again.
     pub fn pause(&mut self, paused: bool) {
         if self.shared.paused.swap(paused, Relaxed) != paused {
             self.wake();
         }
     }
 
-    /// What it has heard since the last call.
-    pub fn take(&self) -> Vec<Heard> {
+    /// Returns the messages since the last call.
+    pub fn take(&self) -> Vec<Update> {
         self.shared.take()
     }
 
-    /// Ends it, within 1 s, and gives what it has heard since the last call.
-    pub fn finish(&mut self) -> Vec<Heard> {
+    /// Ends sampling within 1 s and returns the messages since the last call.
+    pub fn finish(&mut self) -> Vec<Update> {
         self.shared.ended.store(true, Relaxed);
         self.wake();
         if let Some(thread) = self.thread.take() {
             let since = Instant::now();
-            while !thread.is_finished() && since.elapsed() < PATIENCE {
+            while !thread.is_finished() && since.elapsed() < FINISH_TIMEOUT {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }

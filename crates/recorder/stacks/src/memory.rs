@@ -1,22 +1,22 @@
-//! The memory of another process.
+//! Reads the memory of another process.
 
 use libc::{c_ulong, iovec, pid_t};
 use std::io;
 
-/// The unit in which [`Snapshot`]s read. Pages of the system are as large or larger.
+/// The unit in which [`Snapshot`]s read. The system's pages are as large or larger.
 pub const PAGE: u64 = 4096;
-/// A stack whose frames are spread over more is read with several calls.
-const MOST_PAGES: usize = 32;
+/// The most pages of one call; a stack spread over more takes several calls.
+const MAX_PAGES: usize = 32;
 
-/// The memory of a process, as long as it lives. Whoever may not look at it gets `EPERM`.
+/// The memory of a process, as long as it lives. Reading it without permission gives `EPERM`.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
     pid: pid_t,
 }
 
 impl Memory {
-    pub fn of(pid: u32) -> Memory {
-        // No process has a number that a `pid_t` cannot have: 0 is none.
+    pub fn new(pid: u32) -> Memory {
+        // 0 is no process, and no process has a number that does not fit.
         let pid = pid_t::try_from(pid).unwrap_or(0);
         Memory { pid }
     }
@@ -30,7 +30,7 @@ impl Memory {
         }
     }
 
-    /// Fills the start of the buffer, up to what is not mapped: so many bytes.
+    /// Fills the start of the buffer up to the first unmapped byte, and returns how many bytes that is.
     pub fn read_some(&self, address: u64, into: &mut [u8]) -> io::Result<usize> {
         let length = into.len();
         self.scatter(&[(address, length)], into)
@@ -42,7 +42,7 @@ impl Memory {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Reads pieces one after the other into the buffer, which has their length together, in one call.
+    /// Reads pieces one after the other into the buffer, which is as long as all of them, in one call.
     fn scatter(&self, pieces: &[(u64, usize)], into: &mut [u8]) -> io::Result<usize> {
         let length: usize = pieces.iter().map(|(_, length)| length).sum();
         assert_eq!(
@@ -60,15 +60,15 @@ impl Memory {
         let mut remote = [iovec {
             iov_base: std::ptr::null_mut(),
             iov_len: 0,
-        }; MOST_PAGES];
-        assert!(pieces.len() <= MOST_PAGES, "too many pieces");
+        }; MAX_PAGES];
+        assert!(pieces.len() <= MAX_PAGES, "too many pieces");
         for (remote, (address, length)) in remote.iter_mut().zip(pieces) {
-            // The address is the other process's: here it is a number and nothing else.
+            // The address belongs to the other process and is never dereferenced here.
             remote.iov_base = *address as *mut libc::c_void;
             remote.iov_len = *length;
         }
-        // SAFETY: the kernel writes to `local` alone, which is `into`, borrowed for writing and as long as it says. It checks the
-        // addresses of the other process itself, and fails where they are not mapped there.
+        // SAFETY: the kernel writes to `local` alone, which is `into`, borrowed for writing and of the stated length. It checks the
+        // addresses of the other process itself and fails where they are not mapped there.
         let read = unsafe {
             libc::process_vm_readv(
                 self.pid,
@@ -83,7 +83,7 @@ impl Memory {
     }
 }
 
-/// Pages of a process, all that were known to be needed read in one call, others as they turn out to be.
+/// A copy of pages of a process: those known to be needed are read in one call, others on demand.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     addresses: Vec<u64>,
@@ -98,14 +98,14 @@ impl Snapshot {
         self.addresses.clear();
         self.used.clear();
         self.last = 0;
-        let pages = &pages[..pages.len().min(MOST_PAGES)];
-        let mut pieces = [(0, 0); MOST_PAGES];
+        let pages = &pages[..pages.len().min(MAX_PAGES)];
+        let mut pieces = [(0, 0); MAX_PAGES];
         for (piece, page) in pieces.iter_mut().zip(pages) {
             *piece = (*page, PAGE as usize);
         }
         self.bytes.resize(pages.len() * PAGE as usize, 0);
         let read = memory.scatter(&pieces[..pages.len()], &mut self.bytes)?;
-        // Those after one that has gone are read when they are asked for.
+        // The pages after a missing one are read on demand.
         let whole = read / PAGE as usize;
         self.addresses.extend_from_slice(&pages[..whole]);
         self.bytes.truncate(whole * PAGE as usize);
@@ -113,7 +113,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The pages that something was read from.
+    /// Returns the pages that were read from.
     pub fn used(&self) -> impl Iterator<Item = u64> {
         let pages = self.addresses.iter().zip(&self.used);
         pages.filter(|(_, used)| **used).map(|(page, _)| *page)
@@ -147,7 +147,7 @@ impl Snapshot {
         let index = match known {
             Some(index) => index,
             None => {
-                if self.addresses.len() >= MOST_PAGES * 8 {
+                if self.addresses.len() >= MAX_PAGES * 8 {
                     return Err(io::Error::from_raw_os_error(libc::EFAULT));
                 }
                 let start = self.bytes.len();
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn own_memory_is_read_across_pages() {
         let bytes: Vec<u8> = (0..3 * PAGE).map(|at| (at % 251) as u8).collect();
-        let memory = Memory::of(std::process::id());
+        let memory = Memory::new(std::process::id());
         let start = bytes.as_ptr() as u64;
         let mut snapshot = Snapshot::default();
         let first = start.next_multiple_of(PAGE);
@@ -191,14 +191,14 @@ mod tests {
 
     #[test]
     fn memory_that_is_not_mapped_is_an_error() {
-        let memory = Memory::of(std::process::id());
+        let memory = Memory::new(std::process::id());
         let mut snapshot = Snapshot::default();
         snapshot.take(memory, &[0, PAGE]).unwrap_err();
         for address in [0, 16, u64::MAX - 4] {
             let refused = snapshot.read(memory, address, &mut [0; 8]).unwrap_err();
             assert_eq!(refused.raw_os_error(), Some(libc::EFAULT));
         }
-        let gone = Memory::of(u32::MAX).word(16).unwrap_err();
+        let gone = Memory::new(u32::MAX).word(16).unwrap_err();
         assert_eq!(gone.raw_os_error(), Some(libc::ESRCH));
     }
 }

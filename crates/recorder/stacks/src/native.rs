@@ -1,5 +1,5 @@
-//! Native stacks of blocked threads: from the address and the stack pointer that the system names, through a copy of the stack, by the
-//! unwind tables of the files that the process has mapped.
+//! Unwinds native stacks: registers and a copy of the stack go in, addresses and frames come out, by the unwind tables of the files
+//! that the process has mapped.
 
 mod libraries;
 mod names;
@@ -7,10 +7,10 @@ mod names;
 pub use libraries::Libraries;
 
 use crate::elf::Module;
-use crate::heard::Frame;
 use crate::memory::Memory;
-use crate::procfs::{mapped, open_mapped};
-use crate::running::Registers;
+use crate::messages::Frame;
+use crate::perf_ring::Registers;
+use crate::procfs::{mapped_files, open_mapped};
 use framehop::{CacheNative, ExplicitModuleSectionInfo, FrameAddress, Unwinder, UnwinderNative};
 use framehop::{MayAllocateDuringUnwind, UnwindRegsNative};
 use gapscope_model::FrameKind;
@@ -18,29 +18,29 @@ use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Of the stack, from its pointer upwards.
+/// How much of a stack is copied, from its pointer upwards.
 const STACK_BYTES: usize = 64 << 10;
-const MOST_FRAMES: usize = 256;
-/// Which files are mapped is not asked for again before: code of a just-in-time compiler is of none.
+const MAX_FRAMES: usize = 256;
+/// The pause between two reads of the mappings: code of a just-in-time compiler is in no file.
 const REFRESH_NS: i64 = 1_000_000_000;
-const MOST_NAMED: usize = 1 << 16;
-/// The function that runs Python; compilers make several parts of it.
+const MAX_NAMED_FRAMES: usize = 1 << 16;
+/// The prefix of the functions that run Python; compilers split the function into several parts.
 const INTERPRETER: &str = "_PyEval_EvalFrameDefault";
 
 type Bytes = Arc<[u8]>;
 
 /// A file that a process has mapped.
 #[derive(Debug)]
-struct Mapped {
+struct LoadedFile {
     base: u64,
     end: u64,
     path: Arc<str>,
-    /// `None` before it was needed.
+    /// The file's content; the outer `None` means that it has not been read.
     module: Option<Option<Arc<Module>>>,
 }
 
-impl Mapped {
-    /// What to take from an address to have it as it was linked.
+impl LoadedFile {
+    /// Returns the difference between an address in the process and the one at link time.
     fn bias(&self) -> u64 {
         let first = self
             .module
@@ -53,29 +53,29 @@ impl Mapped {
 }
 
 #[derive(Debug, Clone)]
-struct Named {
+struct NamedFrame {
     frame: Frame,
     is_interpreter: bool,
 }
 
-/// Unwinds the stacks of one process.
+/// An unwinder of the stacks of one process.
 pub struct Native {
     memory: Memory,
     folder: PathBuf,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
-    /// By their base.
-    mapped: Vec<Mapped>,
+    /// The mapped files, sorted by their base.
+    mapped: Vec<LoadedFile>,
     refreshed_ns: Option<i64>,
-    named: FxHashMap<u64, Named>,
+    named: FxHashMap<u64, NamedFrame>,
     stack: Vec<u8>,
 }
 
 impl Native {
-    /// `folder`: that of the process in `proc`.
+    /// Creates an unwinder of the process whose folder in `proc` is `folder`.
     pub fn new(folder: &Path, pid: u32) -> Native {
         Native {
-            memory: Memory::of(pid),
+            memory: Memory::new(pid),
             folder: folder.to_owned(),
             unwinder: UnwinderNative::new(),
             cache: CacheNative::new(),
@@ -86,7 +86,7 @@ impl Native {
         }
     }
 
-    /// Copies the stack of a thread that is blocked.
+    /// Copies the stack of a blocked thread.
     pub fn copy(&mut self, stack_pointer: u64) {
         self.stack.resize(STACK_BYTES, 0);
         // The main thread's stack, or a small one, ends earlier.
@@ -94,7 +94,7 @@ impl Native {
         self.stack.truncate(read.unwrap_or(0));
     }
 
-    /// The stack that was copied, as [`Self::unwind`] says it.
+    /// Unwinds the stack that was copied, as [`Self::unwind`] does.
     pub fn unwind_copy(
         &mut self,
         registers: Registers,
@@ -107,7 +107,7 @@ impl Native {
         self.stack = stack;
     }
 
-    /// Stack from its pointer upwards to addresses in its functions, innermost first. Ends where it cannot be unwound further.
+    /// Unwinds a stack into addresses inside its functions, innermost first, as far as possible. `stack` starts at the stack pointer.
     pub fn unwind(
         &mut self,
         registers: Registers,
@@ -134,7 +134,7 @@ impl Native {
         #[cfg(target_arch = "aarch64")]
         let mut registers = UnwindRegsNative::new(_link, stack_pointer, frame_pointer);
         let mut address = FrameAddress::from_instruction_pointer(instruction);
-        while into.len() < MOST_FRAMES {
+        while into.len() < MAX_FRAMES {
             let looked_up = address.address_for_lookup();
             into.push(looked_up);
             if !self.load(looked_up, libraries, now_ns) {
@@ -151,7 +151,7 @@ impl Native {
         }
     }
 
-    /// How many of these addresses, which are innermost first, are inside of what Python called. `file`: that of the interpreter.
+    /// Returns how many of the addresses, innermost first, are inside of what Python called. `file` is the interpreter's file.
     pub fn below_python(&mut self, stack: &[u64], file: &str) -> usize {
         let interpreter = stack
             .iter()
@@ -165,12 +165,12 @@ impl Native {
             .unwrap_or(stack.len())
     }
 
-    /// The frame at an address.
+    /// Returns the frame at an address.
     pub fn frame(&mut self, address: u64) -> Frame {
         self.named(address).frame
     }
 
-    fn named(&mut self, address: u64) -> Named {
+    fn named(&mut self, address: u64) -> NamedFrame {
         if let Some(named) = self.named.get(&address) {
             return named.clone();
         }
@@ -180,7 +180,7 @@ impl Native {
         let name = module
             .zip(linked)
             .and_then(|(module, linked)| module.name(linked));
-        let named = Named {
+        let named = NamedFrame {
             is_interpreter: name
                 .as_deref()
                 .is_some_and(|name| name.starts_with(INTERPRETER)),
@@ -196,7 +196,7 @@ impl Native {
                 library: mapped.map(|mapped| mapped.path.clone()),
             },
         };
-        if self.named.len() >= MOST_NAMED {
+        if self.named.len() >= MAX_NAMED_FRAMES {
             self.named.clear();
         }
         self.named.insert(address, named.clone());
@@ -209,7 +209,7 @@ impl Native {
         (address < self.mapped[at].end).then_some(at)
     }
 
-    /// Lets the unwinder know the file at an address. False where there is none.
+    /// Gives the unwinder the file at an address; false where there is none.
     fn load(&mut self, address: u64, libraries: &mut Libraries, now_ns: i64) -> bool {
         let at = self.at(address).or_else(|| {
             self.refresh(now_ns);
@@ -255,12 +255,12 @@ impl Native {
             return;
         }
         self.refreshed_ns = Some(now_ns);
-        let Ok(maps) = std::fs::read_to_string(self.folder.join("maps")) else {
+        let Ok(maps) = std::fs::read(self.folder.join("maps")) else {
             return;
         };
-        let mut now = mapped(&maps);
+        let mut now = mapped_files(&maps);
         now.sort_by_key(|file| file.base);
-        let is_same = |old: &Mapped| {
+        let is_same = |old: &LoadedFile| {
             now.iter()
                 .any(|new| new.base == old.base && new.end == old.end && *new.path == *old.path)
         };
@@ -274,7 +274,7 @@ impl Native {
         self.mapped = kept;
         for file in now {
             if !self.mapped.iter().any(|known| known.base == file.base) {
-                self.mapped.push(Mapped {
+                self.mapped.push(LoadedFile {
                     base: file.base,
                     end: file.end,
                     path: file.path.into(),

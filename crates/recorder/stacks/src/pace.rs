@@ -1,23 +1,23 @@
-//! How often samples are taken: at the asked rate, jittered, and less often where that costs too much.
+//! Decides how often samples are taken: at the requested rate with jitter, and less often where that costs too much.
 
 use std::time::Duration;
 
-/// The share of a core that the thread takes at most; its aim is somewhat lower.
-const MOST_SHARE: f64 = 0.045;
-/// A pace is looked at again after so long.
-const LOOK_EVERY_NS: i64 = 100_000_000;
-const MOST_SLOWER: f64 = 250.0;
-/// An interval so many times as long as the period is no jitter.
-const LATE: f64 = 2.0;
-/// The weight of the newest interval in their mean.
-const NEWEST: f64 = 1.0 / 16.0;
+/// The share of a core that the thread takes at most; the aim is a little below the documented twentieth.
+const MAX_CORE_SHARE: f64 = 0.045;
+/// How often the pace is adjusted.
+const ADJUST_EVERY_NS: i64 = 100_000_000;
+const MAX_SLOWDOWN: f64 = 250.0;
+/// An interval this many times as long as the period is not jitter.
+const LATE_FACTOR: f64 = 2.0;
+/// The weight of the newest interval in the mean.
+const NEWEST_WEIGHT: f64 = 1.0 / 16.0;
 
 /// The rate of samples.
 #[derive(Debug)]
 pub struct Pace {
     asked_ns: f64,
-    /// How many times as long as asked the period is.
-    slower: f64,
+    /// The factor by which the period is longer than requested.
+    slowdown: f64,
     mean_ns: f64,
     interval_ns: f64,
     last_ns: Option<i64>,
@@ -29,7 +29,7 @@ impl Pace {
         let asked_ns = 1e9 / f64::from(rate_hz.clamp(1, 10_000));
         Pace {
             asked_ns,
-            slower: 1.0,
+            slowdown: 1.0,
             mean_ns: asked_ns,
             interval_ns: asked_ns,
             last_ns: None,
@@ -37,55 +37,55 @@ impl Pace {
         }
     }
 
-    /// Samples are taken now. `worked_ns`: processor time of this thread so far.
+    /// Notes that samples are taken now. `worked_ns` is the processor time of this thread so far.
     pub fn tick(&mut self, now_ns: i64, worked_ns: i64) {
         if let Some(last) = self.last_ns.replace(now_ns) {
             self.interval_ns = (now_ns - last) as f64;
-            // One hole says little of what comes after it.
+            // One hole says little about the samples after it.
             let usual = self.interval_ns.min(4.0 * self.mean_ns);
-            self.mean_ns += (usual - self.mean_ns) * NEWEST;
+            self.mean_ns += (usual - self.mean_ns) * NEWEST_WEIGHT;
         }
         let Some((looked_ns, had_worked_ns)) = self.looked else {
             self.looked = Some((now_ns, worked_ns));
             return;
         };
         let passed = now_ns - looked_ns;
-        if passed >= LOOK_EVERY_NS {
+        if passed >= ADJUST_EVERY_NS {
             let share = (worked_ns - had_worked_ns) as f64 / passed as f64;
-            // At once where it is too much, slowly back.
-            let factor = (share / MOST_SHARE).clamp(0.8, 8.0);
-            self.slower = (self.slower * factor).clamp(1.0, MOST_SLOWER);
+            // Slower at once, faster step by step.
+            let factor = (share / MAX_CORE_SHARE).clamp(0.8, 8.0);
+            self.slowdown = (self.slowdown * factor).clamp(1.0, MAX_SLOWDOWN);
             self.looked = Some((now_ns, worked_ns));
         }
     }
 
-    /// Nothing was to be done for a while, which is no sign of being late.
+    /// Notes that there was nothing to do for a while, which does not mean that the thread was late.
     pub fn rest(&mut self) {
         self.last_ns = None;
         self.interval_ns = self.asked_ns;
         self.looked = None;
     }
 
-    /// The mean time between two samples, as they are now taken. After a time in which this thread was not let in that time: the sample
+    /// Returns the mean time between two samples. After a time in which this thread was not scheduled, returns that time: the sample
     /// after it stands for more than others.
     pub fn period_ns(&self) -> i64 {
-        let period_ns = self.mean_ns.max(self.asked_ns * self.slower);
-        if self.interval_ns > LATE * period_ns {
+        let period_ns = self.mean_ns.max(self.asked_ns * self.slowdown);
+        if self.interval_ns > LATE_FACTOR * period_ns {
             self.interval_ns as i64
         } else {
             period_ns as i64
         }
     }
 
-    /// How many times as long as asked the period is.
-    pub fn slower(&self) -> f64 {
-        self.slower
+    /// Returns the factor by which the period is longer than requested.
+    pub fn slowdown(&self) -> f64 {
+        self.slowdown
     }
 
-    /// The time to the next sample: jittered, so that it does not beat with what the program does at a rate of its own.
+    /// Returns the time to the next sample, with jitter, so that it does not beat with periodic work of the program.
     pub fn next(&self) -> Duration {
         let jitter = 0.5 + fastrand::f64();
-        Duration::from_nanos((self.asked_ns * self.slower * jitter) as u64)
+        Duration::from_nanos((self.asked_ns * self.slowdown * jitter) as u64)
     }
 }
 
@@ -93,7 +93,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// After a time of samples of which each takes `cost_ns` of the processor, and comes `late_ns` late.
+    /// Simulates samples that take `cost_ns` of processor time each and come `late_ns` late; returns the pace and its share of a core.
     fn after(seconds: i64, cost_ns: i64, late_ns: i64) -> (Pace, f64) {
         fastrand::seed(7);
         let mut pace = Pace::new(500);

@@ -1,13 +1,13 @@
-//! How the system lets the sampling thread run: it yields to the program, but comes soon after it asked.
+//! Sets how the system schedules the sampling thread: it yields to the program, but runs soon after it wakes.
 
 use libc::{SCHED_OTHER, SYS_sched_setattr, syscall};
 
 const NICENESS: i32 = 5;
-/// A sample takes less. Who asks for little at a time is let in sooner (Linux 6.12 and later); otherwise samples come when the program
-/// gives up its processor, which is a moment of its choice.
+/// The slice that the thread requests; a sample takes less. Linux 6.12 and later schedules a short slice sooner. Otherwise samples
+/// would come when the program gives up its processor, which is a moment of the program's choice.
 const SLICE_NS: u64 = 100_000;
 
-/// `struct sched_attr`, in its first version.
+/// `struct sched_attr` in its first version.
 #[repr(C)]
 struct Attributes {
     size: u32,
@@ -20,7 +20,7 @@ struct Attributes {
     period: u64,
 }
 
-/// Lowers the priority of this thread. It only costs comfort when the system refuses.
+/// Lowers the priority of this thread. A refusal by the system is harmless.
 pub fn lower() {
     let attributes = Attributes {
         size: size_of::<Attributes>() as u32,
@@ -32,7 +32,7 @@ pub fn lower() {
         deadline: 0,
         period: 0,
     };
-    // SAFETY: the kernel reads `size` bytes of the structure, and changes this thread's priority alone.
+    // SAFETY: the kernel reads `size` bytes of the structure and changes the priority of this thread alone.
     let refused = unsafe { syscall(SYS_sched_setattr, 0, &raw const attributes, 0) } != 0;
     if refused {
         let _ = rustix::process::setpriority_process(None, NICENESS);

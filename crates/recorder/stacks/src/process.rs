@@ -1,13 +1,14 @@
-//! One process: its interpreter, its libraries, and the threads of it that samples are taken of.
+//! The state of one process: its interpreter, its libraries, and its sampled threads.
 
-mod threads;
+mod sampling;
+mod thread;
 
 use crate::elf::Interpreters;
-use crate::heard::{Frame, Heard};
+use crate::messages::{Frame, Update};
 use crate::native::{Libraries, Native};
-use crate::procfs::{Doings, Proc, now_ns};
-use crate::python::{Attached, Reader, attach};
-use crate::stacks::Numbers;
+use crate::procfs::{ActivityFile, Proc, now_ns};
+use crate::python::{Attachment, Reader, attach};
+use crate::stack_ids::StackIds;
 use crate::system_calls;
 use gapscope_model::{FrameKind, LossKind};
 use rustc_hash::FxHashMap;
@@ -16,40 +17,40 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use threads::{Thread, Wanted};
+use thread::{Reason, Thread};
 
-/// An interpreter that has not begun is looked for again after these times.
+/// The first and the last pause between searches for an interpreter that has not started.
 const FIRST_LOOK_NS: i64 = 5_000_000;
 const LAST_LOOK_NS: i64 = 4_000_000_000;
-/// After so many samples in a row that made no sense the program is taken for another one.
-const MOST_FAILED: u32 = 64;
-const MOST_KNOWN: usize = 1 << 14;
-/// A thread that had the lock is forgotten after so long.
-const HOLDER_NS: i64 = 1_000_000_000;
+/// After this many implausible samples in a row the process is taken to run another program.
+const MAX_IMPLAUSIBLE_SAMPLES: u32 = 64;
+const MAX_KNOWN_STACKS: usize = 1 << 14;
+/// A thread that held the lock is forgotten after this time.
+const HOLDER_KEPT_NS: i64 = 1_000_000_000;
 
-/// What all processes share.
+/// The state shared by all processes.
 #[derive(Debug, Default)]
-pub struct Common {
-    pub heard: Vec<Heard>,
-    pub numbers: Numbers,
+pub struct SamplerState {
+    pub updates: Vec<Update>,
+    pub stack_ids: StackIds,
     pub libraries: Libraries,
     pub interpreters: Interpreters,
-    /// Samples that were dropped, by process and reason.
+    /// Counts of dropped samples, by process and reason.
     pub dropped: BTreeMap<(u32, &'static str), u64>,
     calls: FxHashMap<i64, Arc<str>>,
-    /// That the kernel does not record threads.
-    said_no_recording: bool,
+    /// The message that the kernel does not record threads was sent.
+    reported_no_recording: bool,
 }
 
-impl Common {
+impl SamplerState {
     fn drop_sample(&mut self, pid: u32, reason: &'static str) {
         *self.dropped.entry((pid, reason)).or_default() += 1;
     }
 
-    /// Says what was dropped since the last time.
-    pub fn say_dropped(&mut self) {
+    /// Sends the counts of samples that were dropped since the last time.
+    pub fn report_dropped(&mut self) {
         for ((pid, reason), count) in std::mem::take(&mut self.dropped) {
-            self.heard.push(Heard::Loss {
+            self.updates.push(Update::Loss {
                 kind: LossKind::StackSamples,
                 pid: Some(pid),
                 count,
@@ -65,12 +66,12 @@ impl Common {
 }
 
 enum Interpreter {
-    /// There is none, or not yet.
-    Wanted {
+    /// None was found, or it has not started yet.
+    Searching {
         next_ns: i64,
         pause_ns: i64,
-        /// What was found last cannot be read, for this reason. It counts once it is found again: while a library is being mapped, other
-        /// bytes of its file are where its data will be.
+        /// Why the interpreter that was found last cannot be read. The reason counts once it is found again: while a library is being
+        /// mapped, its data may still be other bytes of its file.
         refused: Option<String>,
     },
     Found {
@@ -81,25 +82,25 @@ enum Interpreter {
 }
 
 impl Interpreter {
-    const NEW: Interpreter = Interpreter::Wanted {
+    const NEW: Interpreter = Interpreter::Searching {
         next_ns: 0,
         pause_ns: FIRST_LOOK_NS,
         refused: None,
     };
 }
 
-/// What came of a sample.
+/// The outcome of a sample.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SampleOutcome {
     /// It was taken, or dropped. `is_blocked`: the thread waits for something.
     Taken { is_blocked: bool },
     /// The thread has ended.
     Ended,
-    /// The process may not be looked into.
+    /// The system does not permit reading the process.
     Refused,
 }
 
-/// A process.
+/// A process whose threads are sampled.
 pub struct Process {
     pub pid: u32,
     proc: Proc,
@@ -109,17 +110,17 @@ pub struct Process {
     interpreter: Interpreter,
     native: Native,
     threads: Vec<Thread>,
-    /// The numbers of stacks by places and addresses.
+    /// The numbers of stacks by Python locations and native addresses.
     known: FxHashMap<Box<[u64]>, Option<u32>>,
     failed: u32,
     python: Vec<u64>,
     addresses: Vec<u64>,
-    /// A worker's stacks are of Python alone.
+    /// Of a worker only Python frames are read.
     is_worker: bool,
 }
 
 impl Process {
-    /// `None`: there is none of this number.
+    /// Finds a process by its number; `None` where there is none.
     pub fn find(proc: &Proc, pid: u32, is_worker: bool) -> Option<Process> {
         let folder = proc.process(pid);
         Some(Process {
@@ -139,55 +140,55 @@ impl Process {
         })
     }
 
-    /// When it started, in ticks since the system did.
+    /// Returns when the process started, in ticks since the boot.
     pub fn start_ticks(&self) -> u64 {
         self.start_ticks
     }
 
-    /// The path of its program.
+    /// Returns the path of the program.
     pub fn executable(&self) -> Option<&str> {
         self.executable.as_deref()
     }
 
-    /// Takes samples of a thread from now on, by the name that it has for itself.
-    pub fn follow(&mut self, name: u32) -> io::Result<()> {
-        match self.threads.iter_mut().find(|thread| thread.name == name) {
-            Some(thread) => thread.wanted = Wanted::Always,
-            None => self.add(name, Wanted::Always)?,
+    /// Samples a thread from now on, by its number in its own PID namespace.
+    pub fn follow(&mut self, inner: u32) -> io::Result<()> {
+        match self.threads.iter_mut().find(|thread| thread.inner == inner) {
+            Some(thread) => thread.reason = Reason::Followed,
+            None => self.add(inner, Reason::Followed)?,
         }
         Ok(())
     }
 
-    fn add(&mut self, name: u32, wanted: Wanted) -> io::Result<()> {
+    fn add(&mut self, inner: u32, reason: Reason) -> io::Result<()> {
         let gone = || io::Error::from(io::ErrorKind::NotFound);
-        let task = self.proc.thread_here(self.pid, name).ok_or_else(gone)?;
-        let doings = Doings::open(&self.folder.join(format!("task/{task}")))?;
-        self.threads.push(Thread::new(name, doings, wanted));
+        let task = self.proc.thread_here(self.pid, inner).ok_or_else(gone)?;
+        let activity = ActivityFile::open(&self.folder.join(format!("task/{task}")))?;
+        self.threads.push(Thread::new(inner, activity, reason));
         Ok(())
     }
 
-    /// How many threads are sampled.
+    /// Returns the number of sampled threads.
     pub fn threads(&self) -> usize {
         self.threads.len()
     }
 
-    /// False: it has ended, or its number is another's now.
-    pub fn is_alive(&mut self, common: &mut Common) -> bool {
+    /// Returns whether the process still lives, and is not another one of the same number.
+    pub fn is_alive(&mut self, state: &mut SamplerState) -> bool {
         let executable = self.proc.executable(self.pid);
         if executable != self.executable {
             self.executable = executable;
-            self.start_over(common);
+            self.start_over(state);
         }
         let is_alive = self.proc.start_ticks(self.pid) == Some(self.start_ticks);
         if !is_alive {
-            self.flush(common);
+            self.flush(state);
         }
         is_alive
     }
 
-    /// It runs another program.
-    fn start_over(&mut self, common: &mut Common) {
-        self.flush(common);
+    /// Forgets what belongs to the former program: the process runs another one.
+    fn start_over(&mut self, state: &mut SamplerState) {
+        self.flush(state);
         self.interpreter = Interpreter::NEW;
         self.native = Native::new(&self.folder, self.pid);
         self.known.clear();
@@ -195,76 +196,79 @@ impl Process {
         self.threads.iter_mut().for_each(Thread::forget);
     }
 
-    /// Whether it runs Python that can be read. Looks for it where that is due.
-    pub fn has_python(&mut self, common: &mut Common) -> bool {
+    /// Returns whether the process runs Python that can be read; searches for it when the time has come.
+    pub fn has_python(&mut self, state: &mut SamplerState) -> bool {
         let now = now_ns();
-        self.attach(now, common);
+        self.attach(now, state);
         matches!(self.interpreter, Interpreter::Found { .. })
     }
 
-    /// A sample of each thread.
-    pub fn sample(&mut self, period_ns: i64, common: &mut Common) -> Outcome {
+    /// Samples each thread.
+    pub fn sample(&mut self, period_ns: i64, state: &mut SamplerState) -> SampleOutcome {
         let mut is_blocked = false;
         let mut index = 0;
         let mut holders: Vec<u32> = Vec::new();
         while index < self.threads.len() {
-            let (outcome, holder) = self.sample_thread(index, period_ns, common);
+            let (outcome, holder) = self.sample_thread(index, period_ns, state);
             match outcome {
-                Outcome::Taken { is_blocked: waits } => {
-                    is_blocked |= waits && self.threads[index].wanted == Wanted::Always;
+                SampleOutcome::Taken { is_blocked: waits } => {
+                    is_blocked |= waits && self.threads[index].reason == Reason::Followed;
                     index += 1;
                 }
-                Outcome::Ended => {
-                    self.settle(index, None, common);
+                SampleOutcome::Ended => {
+                    self.send_pending(index, None, state);
                     self.threads.remove(index);
                 }
-                Outcome::Refused => {
-                    self.flush(common);
-                    return Outcome::Refused;
+                SampleOutcome::Refused => {
+                    self.flush(state);
+                    return SampleOutcome::Refused;
                 }
             }
             holders.extend(holder);
         }
         let now = now_ns();
         for holder in holders {
-            let known = self.threads.iter().position(|thread| thread.name == holder);
+            let known = self
+                .threads
+                .iter()
+                .position(|thread| thread.inner == holder);
             match known {
                 Some(index) => {
-                    if let Wanted::Held(at) = &mut self.threads[index].wanted {
+                    if let Reason::HeldLock(at) = &mut self.threads[index].reason {
                         *at = now;
                     }
                 }
-                // Its first sample is now, beside that of who waits for it.
+                // The holder's first sample is taken now, beside that of the waiting thread.
                 None => {
-                    if self.add(holder, Wanted::Held(now)).is_ok() {
-                        self.sample_thread(self.threads.len() - 1, period_ns, common);
+                    if self.add(holder, Reason::HeldLock(now)).is_ok() {
+                        self.sample_thread(self.threads.len() - 1, period_ns, state);
                     }
                 }
             }
         }
-        self.threads.retain(|thread| match thread.wanted {
-            Wanted::Always => true,
-            Wanted::Held(at) => now - at < HOLDER_NS,
+        self.threads.retain(|thread| match thread.reason {
+            Reason::Followed => true,
+            Reason::HeldLock(at) => now - at < HOLDER_KEPT_NS,
         });
         if self.threads.is_empty() {
-            return Outcome::Ended;
+            return SampleOutcome::Ended;
         }
-        Outcome::Taken { is_blocked }
+        SampleOutcome::Taken { is_blocked }
     }
 
-    /// The number of a stack: places of Python, outermost first, and addresses of native code, innermost first.
-    fn number(&mut self, python: &[u64], native: &[u64], common: &mut Common) -> Option<u32> {
+    /// Returns the number of a stack of Python locations, outermost first, and native addresses, innermost first.
+    fn number(&mut self, python: &[u64], native: &[u64], state: &mut SamplerState) -> Option<u32> {
         let mut key = Vec::with_capacity(python.len() + native.len() + 1);
         key.extend_from_slice(python);
-        // No place has this number: no code object has so many instructions.
+        // A separator that is no location: no code object has so many instructions.
         key.push(u64::MAX);
         key.extend_from_slice(native);
         let number = match self.known.get(key.as_slice()) {
             Some(known) => *known,
             None => {
                 let frames = self.frames(python, native);
-                let number = common.numbers.of(frames, &mut common.heard);
-                if self.known.len() >= MOST_KNOWN {
+                let number = state.stack_ids.number(frames, &mut state.updates);
+                if self.known.len() >= MAX_KNOWN_STACKS {
                     self.known.clear();
                 }
                 self.known.insert(key.into(), number);
@@ -272,7 +276,7 @@ impl Process {
             }
         };
         if number.is_none() && !(python.is_empty() && native.is_empty()) {
-            common.drop_sample(self.pid, "their stacks come after 131,072 different ones");
+            state.drop_sample(self.pid, "their stacks come after 131,072 different ones");
         }
         number
     }
@@ -280,13 +284,13 @@ impl Process {
     fn frames(&mut self, python: &[u64], native: &[u64]) -> Vec<Frame> {
         let mut frames = Vec::with_capacity(python.len() + native.len());
         if let Interpreter::Found { reader, .. } = &self.interpreter {
-            frames.extend(python.iter().filter_map(|place| {
-                let place = reader.place(*place)?;
+            frames.extend(python.iter().filter_map(|number| {
+                let location = reader.location(*number)?;
                 Some(Frame {
                     kind: FrameKind::Python,
-                    function: Some(place.function),
-                    file: Some(place.file),
-                    line: place.line,
+                    function: Some(location.function),
+                    file: Some(location.file),
+                    line: location.line,
                     library: None,
                     address: None,
                 })
@@ -298,8 +302,8 @@ impl Process {
         frames
     }
 
-    fn attach(&mut self, now_ns: i64, common: &mut Common) {
-        let Interpreter::Wanted {
+    fn attach(&mut self, now_ns: i64, state: &mut SamplerState) {
+        let Interpreter::Searching {
             next_ns,
             pause_ns,
             refused,
@@ -312,26 +316,28 @@ impl Process {
         }
         *next_ns = now_ns + *pause_ns;
         *pause_ns = (*pause_ns * 2).min(LAST_LOOK_NS);
-        match attach(&self.folder, self.pid, &mut common.interpreters) {
-            Ok(Attached::Python { reader, file }) => {
+        match attach(&self.folder, self.pid, &mut state.interpreters) {
+            Ok(Attachment::Python { reader, file }) => {
                 self.interpreter = Interpreter::Found { reader, file };
                 self.known.clear();
             }
-            // What is not there yet, and what cannot be read for now.
-            Ok(Attached::NotYet) | Err(_) => {}
-            Ok(Attached::Refused(reason)) if refused.as_ref() != Some(&reason) => {
+            // The interpreter has not started, or cannot be read for now.
+            Ok(Attachment::NotYet) | Err(_) => {}
+            Ok(Attachment::Refused(reason)) if refused.as_ref() != Some(&reason) => {
                 *refused = Some(reason);
             }
-            Ok(Attached::Refused(reason)) => {
+            Ok(Attachment::Refused(reason)) => {
                 self.interpreter = Interpreter::Refused;
                 let reason = Cow::from(format!("stacks of its Python cannot be read: {reason}"));
-                common.heard.push(Heard::no_stacks(Some(self.pid), reason));
+                state
+                    .updates
+                    .push(Update::no_stacks(Some(self.pid), reason));
             }
         }
     }
 }
 
-/// True where the system does not allow it.
+/// Returns whether an error means that the system does not permit the access.
 pub fn is_refused(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

@@ -1,17 +1,18 @@
-//! What Linux says of processes and threads in `/proc`.
+//! Reads `/proc`: the processes and threads of Linux, and what they are doing.
 
+use gapscope_model::memory_maps::mappings;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Now, on the monotonic clock.
+/// Returns the time of the monotonic clock.
 pub fn now_ns() -> i64 {
     nanoseconds(ClockId::Monotonic)
 }
 
-/// Processor time of this thread so far.
+/// Returns the processor time of this thread so far.
 pub fn worked_ns() -> i64 {
     nanoseconds(ClockId::ThreadCPUTime)
 }
@@ -21,7 +22,7 @@ fn nanoseconds(clock: ClockId) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// `/proc`, and the folders of processes in it.
+/// The folder `/proc`.
 #[derive(Debug, Clone)]
 pub struct Proc(pub PathBuf);
 
@@ -30,17 +31,17 @@ impl Proc {
         self.0.join(pid.to_string())
     }
 
-    /// When a process started, in ticks since the system did: with its number this tells it from any other. `None`: it has ended.
+    /// Returns when a process started, in ticks since the boot; number and start identify a process. `None`: it has ended.
     pub fn start_ticks(&self, pid: u32) -> Option<u64> {
         let stat = fs::read_to_string(self.process(pid).join("stat")).ok()?;
         let mut fields = after_name(&stat)?.split_ascii_whitespace();
         let has_ended = matches!(fields.next()?, "Z" | "X");
-        // Field 22; the state is the third.
+        // The start is field 22; the state is the third.
         let ticks = fields.nth(18)?.parse().ok()?;
         (!has_ended).then_some(ticks)
     }
 
-    /// The processes that a process has started and not yet waited for, and theirs.
+    /// Returns the descendants of a process that nobody has waited for yet, `most` of them.
     pub fn descendants(&self, pid: u32, most: usize) -> Vec<u32> {
         let mut found = Vec::new();
         let mut next = 0;
@@ -62,24 +63,24 @@ impl Proc {
         found
     }
 
-    /// The number here of the thread of a process that calls itself `inner`.
+    /// Returns the number in our PID namespace of the thread with number `inner` in its own.
     pub fn thread_here(&self, pid: u32, inner: u32) -> Option<u32> {
         let tasks = self.process(pid).join("task");
         let folder = |task: u32| tasks.join(task.to_string());
-        // Kernels without namespaces do not name a second number.
+        // Kernels without namespaces have no second number.
         if folder(inner).exists() && inner_number(&folder(inner)).is_none_or(|of| of == inner) {
             return Some(inner);
         }
         numbers_in(&tasks).find(|task| inner_number(&folder(*task)) == Some(inner))
     }
 
-    /// The path of the program, as the process sees it.
+    /// Returns the path of the program, as the process sees it.
     pub fn executable(&self, pid: u32) -> Option<String> {
         let path = fs::read_link(self.process(pid).join("exe")).ok()?;
         Some(path.to_string_lossy().into_owned())
     }
 
-    /// The arguments after the name of the program.
+    /// Returns the arguments after the program's name.
     pub fn arguments(&self, pid: u32) -> Vec<String> {
         let line = fs::read(self.process(pid).join("cmdline")).unwrap_or_default();
         let line = line.strip_suffix(b"\0").unwrap_or(&line);
@@ -89,7 +90,7 @@ impl Proc {
             .collect()
     }
 
-    /// Why a process may not be looked into, as far as that can be seen.
+    /// Guesses why the system does not permit reading a process.
     pub fn why_refused(&self, pid: u32) -> &'static str {
         let owner = |path: PathBuf| fs::metadata(path).ok().map(|data| data.uid());
         let status = fs::read_to_string(self.process(pid).join("status")).unwrap_or_default();
@@ -107,7 +108,7 @@ impl Proc {
             Some(uid) if uid != own && own != 0 => {
                 "it runs as another user (EPERM): record as that user"
             }
-            // What is not dumpable belongs to root here, whoever runs it.
+            // Files of a process that is not dumpable belong to root, whoever runs it.
             Some(uid) if uid != 0 && owner(self.process(pid).join("environ")) == Some(0) => {
                 "it has made itself not dumpable (EPERM): prctl(PR_SET_DUMPABLE) or a program with capabilities"
             }
@@ -122,7 +123,7 @@ impl Proc {
     }
 }
 
-/// The number that a task has in its own PID namespace; `folder` is that of the task.
+/// Returns the number of a task in its own PID namespace; `folder` is the task's folder.
 pub fn inner_number(folder: &Path) -> Option<u32> {
     let status = fs::read_to_string(folder.join("status")).ok()?;
     let numbers = status
@@ -136,97 +137,97 @@ fn numbers_in(folder: &Path) -> impl Iterator<Item = u32> + use<> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The name is in parentheses, and may have any characters, parentheses too.
+/// Returns the part of a `stat` line after the name, which is in parentheses and may contain parentheses.
 fn after_name(stat: &str) -> Option<&str> {
     stat.rsplit_once(')').map(|(_, rest)| rest)
 }
 
-/// The start of a process on the monotonic clock, to a tick of 10 ms.
+/// Converts the start of a process to the monotonic clock, to a tick of 10 ms.
 pub fn start_ns(ticks: u64) -> i64 {
     const NS_PER_TICK: i64 = 10_000_000;
-    // The start time counts time asleep, the monotonic clock does not.
+    // The start counts time asleep, the monotonic clock does not.
     let asleep = nanoseconds(ClockId::Boottime) - nanoseconds(ClockId::Monotonic);
     let ticks = i64::try_from(ticks).unwrap_or(0);
     ticks.saturating_mul(NS_PER_TICK).saturating_sub(asleep)
 }
 
-/// What a thread does.
+/// What a thread is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doing {
+pub enum Activity {
     /// It runs, or waits for a processor.
     Running,
-    /// It is blocked: in a system call, or, without one, for memory.
-    Blocked(Option<Call>),
+    /// It is blocked in a system call, or without one, as for memory.
+    Blocked(Option<SystemCall>),
 }
 
 /// A system call that a thread is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call {
+pub struct SystemCall {
     pub number: i64,
-    /// The first argument: of `futex` the address.
+    /// The first argument; for `futex` the address.
     pub argument: u64,
     pub stack_pointer: u64,
     pub instruction: u64,
 }
 
-/// The file of a thread that says what it does, kept open.
+/// The file that tells what a thread is doing, kept open.
 #[derive(Debug)]
-pub struct Doings {
+pub struct ActivityFile {
     file: File,
-    kind: Kind,
+    source: ActivitySource,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ActivitySource {
     Call,
     State,
 }
 
-impl Doings {
-    /// `folder`: that of the task.
-    pub fn open(folder: &Path) -> io::Result<Doings> {
-        let call = File::open(folder.join("syscall")).map(|file| Doings {
+impl ActivityFile {
+    /// Opens the file; `folder` is the task's folder.
+    pub fn open(folder: &Path) -> io::Result<ActivityFile> {
+        let call = File::open(folder.join("syscall")).map(|file| ActivityFile {
             file,
-            kind: Kind::Call,
+            source: ActivitySource::Call,
         });
         match call {
-            // A kernel without this file.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Doings {
+            // This kernel has no such file.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(ActivityFile {
                 file: File::open(folder.join("stat"))?,
-                kind: Kind::State,
+                source: ActivitySource::State,
             }),
             call => call,
         }
     }
 
-    pub fn read(&self) -> io::Result<Doing> {
+    pub fn read(&self) -> io::Result<Activity> {
         let mut bytes = [0; 1024];
         let length = self.file.read_at(&mut bytes, 0)?;
         let text = std::str::from_utf8(&bytes[..length]).unwrap_or_default();
-        let doing = match self.kind {
-            Kind::Call => call(text),
-            Kind::State => state(text),
+        let doing = match self.source {
+            ActivitySource::Call => call(text),
+            ActivitySource::State => state(text),
         };
         doing.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
     }
 }
 
-/// `running`, `NUMBER ARGUMENTS.. SP PC`, or `-1 SP PC`.
-fn call(text: &str) -> Option<Doing> {
+/// Parses `running`, `NUMBER ARGUMENTS.. SP PC`, or `-1 SP PC`.
+fn call(text: &str) -> Option<Activity> {
     let mut words = text.split_ascii_whitespace();
     let first = words.next()?;
     if first == "running" {
-        return Some(Doing::Running);
+        return Some(Activity::Running);
     }
     let number: i64 = first.parse().ok()?;
     if number < 0 {
-        return Some(Doing::Blocked(None));
+        return Some(Activity::Blocked(None));
     }
     let mut words = words.map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok());
     let argument = words.next()??;
     let stack_pointer = words.nth(5)??;
     let instruction = words.next()??;
-    Some(Doing::Blocked(Some(Call {
+    Some(Activity::Blocked(Some(SystemCall {
         number,
         argument,
         stack_pointer,
@@ -234,66 +235,56 @@ fn call(text: &str) -> Option<Doing> {
     })))
 }
 
-fn state(stat: &str) -> Option<Doing> {
+fn state(stat: &str) -> Option<Activity> {
     match after_name(stat)?.split_ascii_whitespace().next()? {
-        "R" => Some(Doing::Running),
+        "R" => Some(Activity::Running),
         "X" | "Z" => None,
-        _ => Some(Doing::Blocked(None)),
+        _ => Some(Activity::Blocked(None)),
     }
 }
 
 /// A file that a process has mapped, once for each file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mapped {
-    /// The address of the file's first byte: of the lowest mapping, less its offset in the file.
+pub struct MappedFile {
+    /// The address of the file's first byte: that of the lowest mapping less its offset in the file.
     pub base: u64,
     /// The end of the highest mapping.
     pub end: u64,
-    /// As the process sees it.
+    /// The path as the process sees it.
     pub path: String,
 }
 
-/// The files in `/proc/PID/maps`. One that is mapped at two places far apart, as a program may do by itself, is known at the first.
-pub fn mapped(maps: &str) -> Vec<Mapped> {
-    let mut files: Vec<Mapped> = Vec::new();
-    for line in maps.lines() {
-        if let Some(file) = mapping(line) {
-            match files.last_mut().filter(|last| last.path == file.path) {
-                Some(last) => last.end = file.end.max(last.end),
-                None => files.push(file),
+/// Returns the mapped files. Of a file that is mapped at two places far apart, as a program may do by itself, the first counts.
+pub fn mapped_files(maps: &[u8]) -> Vec<MappedFile> {
+    let mut files: Vec<MappedFile> = Vec::new();
+    for mapping in mappings(maps) {
+        let Some(path) = mapping.path.map(String::from_utf8_lossy) else {
+            continue;
+        };
+        match files.last_mut().filter(|last| last.path == path) {
+            Some(last) => last.end = mapping.end.max(last.end),
+            None => {
+                files.extend(
+                    mapping
+                        .start
+                        .checked_sub(mapping.offset)
+                        .map(|base| MappedFile {
+                            base,
+                            end: mapping.end,
+                            path: path.into_owned(),
+                        }),
+                )
             }
         }
     }
     files
 }
 
-fn mapping(line: &str) -> Option<Mapped> {
-    let mut rest = line;
-    let mut field = || {
-        let (field, after) = rest.trim_start().split_once(' ')?;
-        rest = after;
-        Some(field)
-    };
-    let (start, end) = field()?.split_once('-')?;
-    let hex = |text| u64::from_str_radix(text, 16).ok();
-    let _permissions = field()?;
-    let offset = hex(field()?)?;
-    let _device = field()?;
-    let _inode = field()?;
-    let path = rest.trim_start();
-    path.starts_with('/').then_some(())?;
-    Some(Mapped {
-        base: hex(start)?.checked_sub(offset)?,
-        end: hex(end)?,
-        path: path.to_owned(),
-    })
-}
-
-/// Opens a file that a process has mapped. `folder`: that of the process.
+/// Opens a file that a process has mapped; `folder` is the folder of the process.
 pub fn open_mapped(folder: &Path, path: &str) -> Option<File> {
-    // As the process sees it: it may be in another mount namespace.
+    // The process may be in another mount namespace.
     let inside = folder.join("root").join(path.trim_start_matches('/'));
-    // The system names files of a process with a root of its own as we see them. What was replaced while it runs is its program alone.
+    // Paths of a process with a root of its own are as we see them. Only the program itself can be opened after it was replaced.
     let program = folder.join("exe");
     File::open(inside)
         .or_else(|_| File::open(path))
@@ -310,15 +301,15 @@ mod tests {
 
     #[test]
     fn what_a_thread_does_is_read() {
-        assert_eq!(call("running\n"), Some(Doing::Running));
+        assert_eq!(call("running\n"), Some(Activity::Running));
         assert_eq!(
             call("-1 0x7ffe2d25a408 0x7f9e12345678\n"),
-            Some(Doing::Blocked(None))
+            Some(Activity::Blocked(None))
         );
         let text = "202 0x7f2 0x189 0x0 0x0 0x0 0xffffffff 0x7ffe2d25a408 0x7f9e12345678\n";
         assert_eq!(
             call(text),
-            Some(Doing::Blocked(Some(Call {
+            Some(Activity::Blocked(Some(SystemCall {
                 number: 202,
                 argument: 0x7f2,
                 stack_pointer: 0x7ffe_2d25_a408,
@@ -328,13 +319,13 @@ mod tests {
         for torn in ["", "202", "202 0x1 0x2", "x", "202 a b c d e f g h"] {
             assert_eq!(call(torn), None, "{torn}");
         }
-        assert_eq!(state("12 (a ) R b) S 1"), Some(Doing::Blocked(None)));
-        assert_eq!(state("12 (a) R 1"), Some(Doing::Running));
+        assert_eq!(state("12 (a ) R b) S 1"), Some(Activity::Blocked(None)));
+        assert_eq!(state("12 (a) R 1"), Some(Activity::Running));
     }
 
     #[test]
     fn mappings_of_a_file_are_one() {
-        let maps = "\
+        let maps = b"\
 55d0c0000000-55d0c0001000 r--p 00000000 08:01 12 /usr/bin/a b
 55d0c0001000-55d0c0005000 r-xp 00001000 08:01 12 /usr/bin/a b
 55d0c1000000-55d0c1005000 rw-p 00000000 00:00 0 [heap]
@@ -342,13 +333,13 @@ mod tests {
 7ff000000000-7ff000001000 r-xp 00000000 00:00 0
 nonsense
 ";
-        let of = |base, end, path: &str| Mapped {
+        let of = |base, end, path: &str| MappedFile {
             base,
             end,
             path: path.to_owned(),
         };
         assert_eq!(
-            mapped(maps),
+            mapped_files(maps),
             [
                 of(0x55d0_c000_0000, 0x55d0_c000_5000, "/usr/bin/a b"),
                 of(0x7f00_0000_0000, 0x7f00_0000_4000, "/lib/c.so (deleted)"),
@@ -365,7 +356,7 @@ nonsense
         assert!((-1_000_000_000..600_000_000_000).contains(&age), "{age} ns");
         assert_eq!(proc.thread_here(pid, pid), Some(pid));
         assert_eq!(proc.start_ticks(u32::MAX), None);
-        let doing = Doings::open(&proc.process(pid).join(format!("task/{pid}"))).unwrap();
+        let doing = ActivityFile::open(&proc.process(pid).join(format!("task/{pid}"))).unwrap();
         doing.read().unwrap();
     }
 }

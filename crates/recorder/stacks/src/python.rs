@@ -1,87 +1,64 @@
-//! Stacks of Python: of one interpreter, in one process, which runs while it is read.
+//! Reads the Python stacks of one interpreter in a process that keeps running.
 //!
-//! What is read is a mixture of moments some microseconds apart. So it is read twice, and believed where both agree but for the innermost
-//! frame: its caller was there all the time, and it was called from there. What does not agree is read again, a few times.
+//! A stack that is read while it changes mixes moments some microseconds apart. It is therefore read twice and believed where both
+//! reads agree except for the innermost frame, whose caller was there all the time. A stack that does not agree is read again, a few times.
 
 mod attach;
-mod codes;
+mod code_objects;
+mod no_stack;
 
-pub use attach::{Attached, attach, read_at};
-pub use codes::Place;
+pub use attach::{Attachment, attach, read_at};
+pub use code_objects::Location;
+pub use no_stack::NoStack;
 
 use crate::memory::{Memory, Snapshot};
-use codes::Codes;
+use code_objects::CodeObjects;
 use gapscope_model::python::{Current, Inconsistent, Layout, Lock, LockOffsets, STRUCTURE_BYTES};
 use rustc_hash::FxHashMap;
 use std::io;
 
-/// A stack is read so many times before it is given up.
-const TRIES: u32 = 16;
-/// A deeper one is taken for a torn one. Python's own limit is 1,000.
-const MOST_FRAMES: usize = 4096;
-/// Of all interpreters together: their lists may be torn into circles.
-const MOST_THREADS: usize = 16_384;
-const MOST_INTERPRETERS: usize = 256;
-/// A lock is not larger: the address that a thread waits at tells which one it is.
+/// How often a stack is read before it is given up.
+const MAX_READS: u32 = 16;
+/// A deeper stack is taken for a torn one. Python's own limit is 1,000.
+const MAX_FRAMES: usize = 4096;
+/// The limits over all interpreters together: torn lists may be circular.
+const MAX_THREADS: usize = 16_384;
+const MAX_INTERPRETERS: usize = 256;
+/// The size below which an address belongs to a lock: the address that a thread waits at tells which lock it waits for.
 const LOCK_BYTES: u64 = 256;
-/// A thread that the interpreter does not know is not asked for again before.
-const UNKNOWN_NS: i64 = 100_000_000;
-
-/// Why there is no stack.
-#[derive(Debug)]
-pub enum NoStack {
-    /// The interpreter knows no such thread.
-    NotPython,
-    /// It changed each time that it was read.
-    Changing,
-    /// What was read made no sense each time.
-    Inconsistent,
-    /// The memory cannot be read.
-    Memory(io::Error),
-}
-
-impl From<io::Error> for NoStack {
-    fn from(error: io::Error) -> NoStack {
-        NoStack::Memory(error)
-    }
-}
-
-impl From<Inconsistent> for NoStack {
-    fn from(_: Inconsistent) -> NoStack {
-        NoStack::Inconsistent
-    }
-}
+/// How long a thread that the interpreter does not know is not looked up again.
+const UNKNOWN_KEPT_NS: i64 = 100_000_000;
 
 /// A frame as it is in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Raw {
-    /// Its address.
+struct RawFrame {
+    /// The frame's address.
     frame: u64,
     code: u64,
     instruction: u64,
 }
 
-/// What is known of a thread.
+/// A thread's state and the pages that hold its stack.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownThread {
     state: u64,
     interpreter: u64,
     /// The pages that the last sample used.
     pages: Vec<u64>,
 }
 
-/// A reader of one interpreter's stacks.
+/// A reader of the stacks of one interpreter.
 #[derive(Debug)]
 pub struct Reader {
     memory: Memory,
     layout: Layout,
     runtime: u64,
-    codes: Codes,
-    threads: FxHashMap<u32, Known>,
+    codes: CodeObjects,
+    threads: FxHashMap<u32, KnownThread>,
     unknown: FxHashMap<u32, i64>,
     snapshot: Snapshot,
-    first: Vec<Raw>,
-    second: Vec<Raw>,
+    first: Vec<RawFrame>,
+    second: Vec<RawFrame>,
 }
 
 impl Reader {
@@ -90,7 +67,7 @@ impl Reader {
             memory,
             layout,
             runtime,
-            codes: Codes::new(memory, layout, code_type),
+            codes: CodeObjects::new(memory, layout, code_type),
             threads: FxHashMap::default(),
             unknown: FxHashMap::default(),
             snapshot: Snapshot::default(),
@@ -99,21 +76,21 @@ impl Reader {
         }
     }
 
-    /// Where a thread is, outermost first, as places that [`Self::place`] knows. `thread`: as it calls itself.
+    /// Reads the stack of a thread, outermost frame first, as numbers for [`Self::location`]. `thread` is its number in its own PID namespace.
     pub fn stack(&mut self, thread: u32, now_ns: i64, into: &mut Vec<u64>) -> Result<(), NoStack> {
         into.clear();
         if let Some(asked) = self.unknown.get(&thread)
-            && now_ns - asked < UNKNOWN_NS
+            && now_ns - asked < UNKNOWN_KEPT_NS
         {
             return Err(NoStack::NotPython);
         }
         self.codes.start_stack();
         let mut last = NoStack::Changing;
-        for tried in 0..TRIES {
+        for tried in 0..MAX_READS {
             match self.try_stack(thread, now_ns, into) {
                 Ok(()) => return Ok(()),
                 Err(NoStack::NotPython) => {
-                    if self.unknown.len() >= MOST_THREADS {
+                    if self.unknown.len() >= MAX_THREADS {
                         self.unknown.clear();
                     }
                     self.unknown.insert(thread, now_ns);
@@ -122,10 +99,10 @@ impl Reader {
                 Err(NoStack::Memory(error)) if error.raw_os_error() != Some(libc::EFAULT) => {
                     return Err(NoStack::Memory(error));
                 }
-                // A page that has gone is no error of the process, but of a torn pointer.
+                // A missing page is the fault of a torn pointer, not of the process.
                 Err(torn) => {
-                    // It may be the thread itself that has gone.
-                    if tried == TRIES / 2 {
+                    // The thread itself may have ended.
+                    if tried == MAX_READS / 2 {
                         self.threads.remove(&thread);
                     }
                     last = torn;
@@ -140,7 +117,7 @@ impl Reader {
             Some(known) => known,
             None => self.find(thread)?,
         };
-        // Where pages of the last time have gone, those of this time are read one by one.
+        // Where pages of the last sample are gone, those of this sample are read one by one.
         if self.snapshot.take(self.memory, &known.pages).is_err() {
             self.snapshot.take(self.memory, &[])?;
         }
@@ -152,7 +129,7 @@ impl Reader {
         let result = agreed.and_then(|()| {
             into.clear();
             for raw in first.iter().rev() {
-                into.push(self.codes.place(raw.code, raw.instruction, now_ns)?);
+                into.push(self.codes.number(raw.code, raw.instruction, now_ns)?);
             }
             Ok(())
         });
@@ -164,9 +141,9 @@ impl Reader {
     fn walk_twice(
         &mut self,
         thread: u32,
-        known: &mut Known,
-        first: &mut Vec<Raw>,
-        second: &mut Vec<Raw>,
+        known: &mut KnownThread,
+        first: &mut Vec<RawFrame>,
+        second: &mut Vec<RawFrame>,
     ) -> Result<(), NoStack> {
         self.walk(thread, known.state, first)?;
         known.pages.clear();
@@ -180,8 +157,8 @@ impl Reader {
         }
     }
 
-    /// The frames of a thread, innermost first.
-    fn walk(&mut self, thread: u32, state: u64, into: &mut Vec<Raw>) -> Result<(), NoStack> {
+    /// Reads the frames of a thread, innermost first.
+    fn walk(&mut self, thread: u32, state: u64, into: &mut Vec<RawFrame>) -> Result<(), NoStack> {
         into.clear();
         let mut bytes = [0; STRUCTURE_BYTES];
         let bytes_of_state = &mut bytes[..self.layout.thread_bytes()];
@@ -202,13 +179,13 @@ impl Reader {
         let mut frames = 0;
         while frame != 0 {
             frames += 1;
-            if frames > MOST_FRAMES {
+            if frames > MAX_FRAMES {
                 return Err(Inconsistent("a stack has no end").into());
             }
             self.snapshot.read(self.memory, frame, bytes_of_frame)?;
             let read = self.layout.frame(bytes_of_frame)?;
             if read.code != 0 {
-                into.push(Raw {
+                into.push(RawFrame {
                     frame,
                     code: read.code,
                     instruction: read.instruction,
@@ -219,14 +196,14 @@ impl Reader {
         Ok(())
     }
 
-    fn find(&self, thread: u32) -> Result<Known, NoStack> {
+    fn find(&self, thread: u32) -> Result<KnownThread, NoStack> {
         let mut interpreter = self
             .memory
             .word(sum(self.runtime, self.layout.first_interpreter)?)?;
         let mut bytes = [0; STRUCTURE_BYTES];
         let bytes = &mut bytes[..self.layout.thread_bytes()];
-        let mut threads = 0..MOST_THREADS;
-        for _ in 0..MOST_INTERPRETERS {
+        let mut threads = 0..MAX_THREADS;
+        for _ in 0..MAX_INTERPRETERS {
             if interpreter == 0 {
                 break;
             }
@@ -239,7 +216,7 @@ impl Reader {
                 self.memory.read(state, bytes)?;
                 let found = self.layout.thread(bytes)?;
                 if found.native_id == u64::from(thread) {
-                    return Ok(Known {
+                    return Ok(KnownThread {
                         state,
                         interpreter,
                         pages: Vec::new(),
@@ -255,12 +232,12 @@ impl Reader {
         Err(NoStack::NotPython)
     }
 
-    /// The thread that has the lock of the interpreter, where `thread` waits for it: at `address`, the first argument of `futex`.
+    /// Returns the thread that holds the interpreter's lock, where `thread` waits for it at `address`, the first argument of `futex`.
     pub fn lock_holder(&self, thread: u32, address: u64) -> Option<u32> {
         let known = self.threads.get(&thread)?;
         let (base, lock) = self.lock(known.interpreter)?;
         let start = sum(base, lock.holder).ok()?;
-        // The words that a thread waits at come after those that say who has the lock.
+        // The words that a thread waits at follow the fields that name the holder.
         (start..start.saturating_add(LOCK_BYTES))
             .contains(&address)
             .then_some(())?;
@@ -293,9 +270,9 @@ impl Reader {
         }
     }
 
-    /// Where a number of [`Self::stack`] is, while it is new.
-    pub fn place(&self, place: u64) -> Option<Place> {
-        self.codes.find(place)
+    /// Returns the location of a number from [`Self::stack`], as long as its code object is kept.
+    pub fn location(&self, number: u64) -> Option<Location> {
+        self.codes.location(number)
     }
 }
 
@@ -304,8 +281,8 @@ fn sum(base: u64, offset: u64) -> io::Result<u64> {
         .ok_or_else(|| io::Error::from_raw_os_error(libc::EFAULT))
 }
 
-/// True where a stack is the same in two reads, but for its innermost frame, or has grown or shrunk. Both are innermost first.
-fn agree(first: &[Raw], second: &[Raw]) -> bool {
+/// Returns whether two reads of a stack, both innermost first, differ in the innermost frame at most, or one has grown or shrunk.
+fn agree(first: &[RawFrame], second: &[RawFrame]) -> bool {
     let pairs = first.iter().rev().zip(second.iter().rev());
     let same = pairs
         .take_while(|(a, b)| a.frame == b.frame && a.code == b.code)
@@ -317,8 +294,8 @@ fn agree(first: &[Raw], second: &[Raw]) -> bool {
 mod tests {
     use super::*;
 
-    fn stack(codes: &[u64]) -> Vec<Raw> {
-        let raw = |(depth, code): (usize, &u64)| Raw {
+    fn stack(codes: &[u64]) -> Vec<RawFrame> {
+        let raw = |(depth, code): (usize, &u64)| RawFrame {
             frame: depth as u64 * 100,
             code: *code,
             instruction: 0,

@@ -1,52 +1,70 @@
-//! The thread: whom it looks at, and when.
+//! The sampling thread: takes orders from its owner, decides which processes to sample and when, and sends messages back.
 
-use crate::Options;
-use crate::heard::{Heard, Shared};
+use crate::messages::{Shared, Update};
 use crate::pace::Pace;
 use crate::priority;
-use crate::process::{Common, Outcome, Process, is_refused};
+use crate::process::{Process, SampleOutcome, SamplerState, is_refused};
 use crate::procfs::{Proc, now_ns, worked_ns};
 use crate::workers::Workers;
 use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Processes are asked for whether they are still themselves, and losses said.
-const LOOK_AROUND_NS: i64 = 1_000_000_000;
-/// Until there is an order.
-const LONG: Duration = Duration::from_secs(3600);
+/// How often processes are checked for being still the same, and losses are sent.
+const CHECK_EVERY_NS: i64 = 1_000_000_000;
+/// The sleep without an order.
+const IDLE_SLEEP: Duration = Duration::from_secs(3600);
+
+/// How samples are taken.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Samples a second of each followed thread. Fewer are taken where they would cost more than a twentieth of a core.
+    pub rate_hz: u32,
+    /// The folder that holds `proc`: `/`, except in tests.
+    pub root: PathBuf,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            rate_hz: 500,
+            root: PathBuf::from("/"),
+        }
+    }
+}
 
 struct Sampler<'a> {
     proc: Proc,
     shared: &'a Shared,
-    common: Common,
+    state: SamplerState,
     processes: BTreeMap<u32, Process>,
     followed: HashSet<u32>,
-    /// Processes that may not be looked into.
+    /// Processes whose memory may not be read.
     refused: HashSet<u32>,
     workers: Workers,
     pace: Pace,
-    looked_around_ns: i64,
+    checked_ns: i64,
 }
 
-/// Takes samples until it is told to end.
+/// Takes samples until the owner ends the thread.
 pub fn run(options: &Options, shared: &Shared) {
     priority::lower();
     let mut sampler = Sampler {
         proc: Proc(options.root.join("proc")),
         shared,
-        common: Common::default(),
+        state: SamplerState::default(),
         processes: BTreeMap::new(),
         followed: HashSet::new(),
         refused: HashSet::new(),
         workers: Workers::default(),
         pace: Pace::new(options.rate_hz),
-        looked_around_ns: now_ns(),
+        checked_ns: now_ns(),
     };
     sampler.run();
     sampler.rest();
-    sampler.common.say_dropped();
-    sampler.say();
+    sampler.state.report_dropped();
+    sampler.send();
 }
 
 impl Sampler<'_> {
@@ -56,9 +74,9 @@ impl Sampler<'_> {
             self.take_orders();
             if self.shared.paused.load(Relaxed) || self.processes.is_empty() {
                 self.rest();
-                self.say();
-                // Whoever has an order wakes this thread.
-                std::thread::park_timeout(LONG);
+                self.send();
+                // A new order wakes this thread.
+                std::thread::park_timeout(IDLE_SLEEP);
                 next_ns = now_ns();
                 continue;
             }
@@ -68,7 +86,7 @@ impl Sampler<'_> {
                 continue;
             }
             self.round(now);
-            // What is late is not made up for: it would come at once, and often where something else is slow.
+            // Late samples are not made up for: they would come at once, and mostly where something else is slow.
             next_ns = now.max(next_ns) + self.pace.next().as_nanos() as i64;
             next_ns = next_ns.max(now_ns());
         }
@@ -76,42 +94,42 @@ impl Sampler<'_> {
 
     fn round(&mut self, now: i64) {
         self.pace.tick(now, worked_ns());
-        if now - self.looked_around_ns >= LOOK_AROUND_NS {
-            self.looked_around_ns = now;
-            let common = &mut self.common;
-            self.processes.retain(|_, process| process.is_alive(common));
-            self.common.say_dropped();
+        if now - self.checked_ns >= CHECK_EVERY_NS {
+            self.checked_ns = now;
+            let state = &mut self.state;
+            self.processes.retain(|_, process| process.is_alive(state));
+            self.state.report_dropped();
         }
         let period_ns = self.pace.period_ns();
         let mut waiting = Vec::new();
-        let common = &mut self.common;
+        let state = &mut self.state;
         let mut refused = Vec::new();
         self.processes
-            .retain(|pid, process| match process.sample(period_ns, common) {
-                Outcome::Taken { is_blocked } => {
+            .retain(|pid, process| match process.sample(period_ns, state) {
+                SampleOutcome::Taken { is_blocked } => {
                     if is_blocked {
                         waiting.push(*pid);
                     }
                     true
                 }
-                Outcome::Ended => false,
-                Outcome::Refused => {
+                SampleOutcome::Ended => false,
+                SampleOutcome::Refused => {
                     refused.push(*pid);
                     false
                 }
             });
         for pid in refused {
-            self.refuse(pid);
+            self.report_refusal(pid);
         }
-        let slower = self.pace.slower();
+        let slowdown = self.pace.slowdown();
         self.workers.sample(
             &self.proc,
             &waiting,
             &self.followed,
-            slower,
-            &mut self.common,
+            slowdown,
+            &mut self.state,
         );
-        self.say();
+        self.send();
     }
 
     fn take_orders(&mut self) {
@@ -125,11 +143,11 @@ impl Sampler<'_> {
                 Some(process) => Some(process),
                 None => Process::find(&self.proc, pid, false),
             };
-            // A process or thread that has ended has no more to show.
+            // A process or thread that has ended has no more stacks.
             let Some(mut process) = process else { continue };
             match process.follow(thread) {
                 Err(error) if is_refused(&error) => {
-                    self.refuse(pid);
+                    self.report_refusal(pid);
                     continue;
                 }
                 Ok(()) | Err(_) => {}
@@ -140,33 +158,33 @@ impl Sampler<'_> {
         }
     }
 
-    /// Says once why a process is not looked into.
-    fn refuse(&mut self, pid: u32) {
-        // What has ended is refused too.
+    /// Sends the reason once why a process is not sampled.
+    fn report_refusal(&mut self, pid: u32) {
+        // Reading a process that has ended is refused as well.
         if self.proc.start_ticks(pid).is_none() {
             return;
         }
         if self.refused.insert(pid) {
             let reason = self.proc.why_refused(pid);
-            self.common.heard.push(Heard::no_stacks(
+            self.state.updates.push(Update::no_stacks(
                 Some(pid),
                 format!("its memory cannot be read: {reason}"),
             ));
         }
     }
 
-    /// No samples for a while: what waits for the next one does not.
+    /// Suspends sampling, and sends the samples that wait for the next one.
     fn rest(&mut self) {
-        let common = &mut self.common;
+        let state = &mut self.state;
         self.processes
             .values_mut()
-            .for_each(|process| process.rest(common));
+            .for_each(|process| process.rest(state));
         self.pace.rest();
     }
 
-    fn say(&mut self) {
-        if !self.common.heard.is_empty() {
-            self.shared.say_all(&mut self.common.heard);
+    fn send(&mut self) {
+        if !self.state.updates.is_empty() {
+            self.shared.send_all(&mut self.state.updates);
         }
     }
 }

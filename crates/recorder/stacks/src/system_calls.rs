@@ -1,32 +1,24 @@
-//! Names of the system calls that threads wait in. Others keep their number.
+//! Names the system calls that threads wait in; others keep their number.
 
 use std::borrow::Cow;
 
-/// The name of a system call of this processor.
+/// Returns the name of a system call of this architecture.
 pub fn name(number: i64) -> Cow<'static, str> {
     macro_rules! named {
-        ($($constant:ident $name:literal,)*) => {
-            [$((libc::$constant as i64, $name),)*]
+        ($($name:ident)*) => {
+            [$((libc::$name as i64, &stringify!($name)["SYS_".len()..]),)*]
         };
     }
     let common = named! {
-        SYS_accept "accept", SYS_accept4 "accept4", SYS_clock_nanosleep "clock_nanosleep", SYS_close "close",
-        SYS_connect "connect", SYS_copy_file_range "copy_file_range", SYS_epoll_pwait "epoll_pwait", SYS_fallocate "fallocate",
-        SYS_fcntl "fcntl", SYS_fdatasync "fdatasync", SYS_flock "flock", SYS_fsync "fsync", SYS_futex "futex",
-        SYS_getdents64 "getdents64", SYS_io_getevents "io_getevents", SYS_io_uring_enter "io_uring_enter",
-        SYS_ioctl "ioctl", SYS_madvise "madvise", SYS_mmap "mmap", SYS_mprotect "mprotect", SYS_msgrcv "msgrcv",
-        SYS_msgsnd "msgsnd", SYS_munmap "munmap", SYS_nanosleep "nanosleep", SYS_openat "openat",
-        SYS_ppoll "ppoll", SYS_pread64 "pread64", SYS_preadv "preadv", SYS_pselect6 "pselect6",
-        SYS_pwrite64 "pwrite64", SYS_read "read", SYS_readv "readv", SYS_recvfrom "recvfrom",
-        SYS_recvmmsg "recvmmsg", SYS_recvmsg "recvmsg", SYS_rt_sigtimedwait "rt_sigtimedwait",
-        SYS_sched_yield "sched_yield", SYS_semtimedop "semtimedop", SYS_sendfile "sendfile", SYS_sendmsg "sendmsg",
-        SYS_sendto "sendto", SYS_splice "splice", SYS_sync "sync", SYS_wait4 "wait4", SYS_waitid "waitid",
-        SYS_write "write", SYS_writev "writev",
+        SYS_accept SYS_accept4 SYS_clock_nanosleep SYS_close SYS_connect SYS_copy_file_range SYS_epoll_pwait
+        SYS_fallocate SYS_fcntl SYS_fdatasync SYS_flock SYS_fsync SYS_futex SYS_getdents64 SYS_io_getevents
+        SYS_io_uring_enter SYS_ioctl SYS_madvise SYS_mmap SYS_mprotect SYS_msgrcv SYS_msgsnd SYS_munmap SYS_nanosleep
+        SYS_openat SYS_ppoll SYS_pread64 SYS_preadv SYS_pselect6 SYS_pwrite64 SYS_read SYS_readv SYS_recvfrom
+        SYS_recvmmsg SYS_recvmsg SYS_rt_sigtimedwait SYS_sched_yield SYS_semtimedop SYS_sendfile SYS_sendmsg
+        SYS_sendto SYS_splice SYS_sync SYS_wait4 SYS_waitid SYS_write SYS_writev
     };
     #[cfg(target_arch = "x86_64")]
-    let own = named! {
-        SYS_epoll_wait "epoll_wait", SYS_open "open", SYS_pause "pause", SYS_poll "poll", SYS_select "select",
-    };
+    let own = named! { SYS_epoll_wait SYS_open SYS_pause SYS_poll SYS_select };
     #[cfg(not(target_arch = "x86_64"))]
     let own: [(i64, &'static str); 0] = [];
     let all = common.into_iter().chain(own);

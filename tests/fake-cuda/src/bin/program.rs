@@ -1,5 +1,5 @@
-//! A program that uses CUDA and NVTX, step by step as its arguments say. It loads `libcuda.so.1` as programs do, so that
-//! it runs on the stub; each step fails loudly.
+//! A program that uses CUDA and NVTX, step by step as its arguments say. It loads `libcuda.so.1` as programs do, so that it runs on the
+//! stub. A step that fails ends it.
 //!
 //! ```text
 //! LD_LIBRARY_PATH=FOLDER fake-cuda-program launch:1000 sync sleep:200 kill
@@ -39,6 +39,7 @@
 //! | `fork:STEP`, `spawn:STEP` | a child without or with exec runs a step, and ends by `_exit` |
 //! | `fork-exit:STEP` | the same, and ends by `exit` |
 //! | `capture:STEP` | a step with recording on, by the in-process interface; with a path in `GAPSCOPE_CAPTURE`, a capture of its own |
+//! | `flushes:N`, `calls:N` | waits until CUPTI has been flushed, or the driver called, N times more |
 //! | `sync`, `sleep:MS`, `no-cuda` | waits; `no-cuda` as the first step leaves CUDA alone |
 //! | `exit:CODE`, `_exit`, `abort`, `kill` | ends |
 
@@ -146,6 +147,8 @@ fn run(cuda: &Cuda, step: &str) {
         "spawn" => spawn(rest),
         "capture" => profiler::capture(cuda, || run(cuda, rest)),
         "sync" => cuda.synchronise(),
+        "flushes" => cuda.await_flushes(number(0)),
+        "calls" => cuda.await_calls(number(0)),
         "sleep" => std::thread::sleep(Duration::from_millis(number(0))),
         "exit" => std::process::exit(number(0) as i32),
         // SAFETY: they end the process, as they should.
@@ -172,7 +175,7 @@ fn on_threads(cuda: &Cuda, threads: u64, work: impl Fn() + Sync) {
     });
 }
 
-/// Runs a step while another thread works, which says when it has started and is asked to stop.
+/// Runs a step while another thread works, which tells when it has started and is asked to stop.
 fn meanwhile(cuda: &Cuda, step: &str, work: impl Fn(&AtomicBool, &AtomicBool) + Sync) {
     let (begun, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let context = cuda.current();
@@ -190,7 +193,7 @@ fn meanwhile(cuda: &Cuda, step: &str, work: impl Fn(&AtomicBool, &AtomicBool) + 
     });
 }
 
-/// A child without exec. It may not use the parent's CUDA: its launches fail, and that is not a failure of the test.
+/// Runs a step in a child without exec. The child cannot use the parent's CUDA: its launches fail, which is no failure of the test.
 fn fork(cuda: &Cuda, step: &str, in_order: bool) {
     // SAFETY: the child does one step and ends.
     unsafe {
@@ -225,7 +228,7 @@ fn fork(cuda: &Cuda, step: &str, in_order: bool) {
     }
 }
 
-/// A child with exec, which inherits the environment.
+/// Runs a step in a child with exec, which inherits the environment.
 fn spawn(step: &str) {
     let program = std::env::current_exe().expect("this program");
     let status = std::process::Command::new(program)

@@ -1,4 +1,4 @@
-//! The buffers of the client: asked for, filled, and handed back by a thread of CUPTI's or by a flush.
+//! The client's buffers: requested, filled, and handed back by a thread of CUPTI's or by a flush.
 
 use super::{Completed, Requested};
 use crate::config::config;
@@ -13,7 +13,7 @@ struct Buffer {
     used: usize,
 }
 
-// SAFETY: the client lends the buffer to whoever holds this.
+// SAFETY: the client lends the buffer to the holder of this value.
 unsafe impl Send for Buffer {}
 
 /// The client's functions.
@@ -46,12 +46,12 @@ pub struct Buffers {
     handed_back: u64,
 }
 
-/// Buffers that the worker has not handed back yet.
+/// The buffers that the worker has not handed back yet.
 static ON_THE_WAY: AtomicUsize = AtomicUsize::new(0);
-/// Records that found no buffer.
+/// The records that found no buffer.
 static DROPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// What `cuptiActivityGetNumDroppedRecords` answers, once.
+/// Returns the answer of `cuptiActivityGetNumDroppedRecords`, once.
 pub fn take_dropped() -> usize {
     DROPPED.swap(0, SeqCst)
 }
@@ -110,7 +110,7 @@ impl Buffers {
         let _ = worker.send((callbacks, buffer));
     }
 
-    /// Gives the client its partly filled buffer. Returns what is left to do without the lock.
+    /// Gives the client its partly filled buffer. Returns the work that remains to be done without the lock.
     pub fn flush(&mut self) -> impl FnOnce() + use<> {
         let buffer = self.current.take().filter(|b| b.used > 0);
         let flushed = buffer.zip(self.callbacks).map(|(mut buffer, callbacks)| {
@@ -129,7 +129,7 @@ impl Buffers {
     }
 }
 
-/// What the configuration does to a buffer before the client gets it.
+/// Damages a buffer as the configuration says, before the client gets it.
 fn finish(buffer: &mut Buffer, number: u64) {
     if config().reversed {
         // SAFETY: the used bytes are whole records of ours.
@@ -154,7 +154,7 @@ fn finish(buffer: &mut Buffer, number: u64) {
     }
 }
 
-/// The length of the record at the start of `bytes`; `None` at the end and for a kind that does not exist.
+/// Returns the length of the record at the start of `bytes`; `None` at the end and for an unknown kind.
 pub fn size_of_record(bytes: &[u8]) -> Option<usize> {
     let kind = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
     let size = records::size_of_kind(kind)?;

@@ -1,4 +1,4 @@
-//! Callbacks at calls of the runtime and of the driver, and where contexts and modules come and go.
+//! Calls the subscriber at calls of the runtime and the driver, and at the start and end of contexts and modules.
 
 use super::state;
 use crate::names::Call;
@@ -21,21 +21,21 @@ pub struct Data {
     pub correlation_id: u32,
 }
 
-// As `sizeof` says of the header's structure.
+// `sizeof` gives this number for the header's structure.
 const _: () = assert!(size_of::<Data>() == 72);
 
 /// CUPTI_API_ENTER, CUPTI_API_EXIT
 pub const ENTER: c_int = 0;
 pub const EXIT: c_int = 1;
 
-/// Whether the subscriber wants a callback at this call.
+/// Returns whether the subscriber wants a callback at this call.
 pub fn are_wanted((domain, number, _): Call) -> bool {
     let state = state();
     state.callback.is_some() && state.callbacks.contains(&(domain, number))
 }
 
-/// Calls the subscriber, if it wants that, at the start of a call; at its end where there is a result. `symbol` is the address of
-/// the name of a kernel that is launched, or 0.
+/// Calls the subscriber, if it wants that, at the start of a call, or at its end where there is a result. `symbol` is the address of the
+/// name of a launched kernel, or 0.
 pub fn deliver(
     call: Call,
     parameters: &[usize],
@@ -93,13 +93,13 @@ struct Module {
     cubin: *const u8,
 }
 
-/// Whether there is such a callback.
+/// Returns whether there is such a callback.
 pub fn is_of_resource(domain: u32, number: u32) -> bool {
     let known = [CONTEXT_CREATED, CONTEXT_ENDS, MODULE_LOADED, MODULE_ENDS];
     domain == RESOURCE && known.contains(&number)
 }
 
-/// Calls the subscriber, if it wants that, where a context or a module comes or goes.
+/// Calls the subscriber, if it wants that, at the start or end of a context or a module.
 pub fn deliver_resource(number: u32, context: u32, cubin: Option<&[u8]>) {
     let callback = {
         let state = state();

@@ -1,23 +1,23 @@
-//! The functions that libcupti exports, those of which the hook uses.
+//! The functions of libcupti that the hook uses.
 
 use super::buffer::{Callbacks, size_of_record, take_dropped};
 use super::callbacks::{self, Callback};
 use super::{Completed, Requested, now, state};
 use crate::config::config;
-use crate::{driver, names, records};
+use crate::{names, records, truth};
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 const SUCCESS: c_int = 0;
 const INVALID_PARAMETER: c_int = 1;
 const MAX_LIMIT_REACHED: c_int = 12;
 const INVALID_KIND: c_int = 21;
-const INVALID_STREAM: c_int = 20;
 const UNKNOWN: c_int = 999;
 const NOT_SUPPORTED: c_int = 27;
 const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: c_int = 39;
 
-/// The client's callbacks, for a program that measures them: those for buffers, and the one at calls.
+/// Returns the client's callbacks to a program that measures them: those for buffers, and the one at calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fake_callbacks(
     requested: *mut Option<Requested>,
@@ -119,7 +119,7 @@ pub extern "C" fn cuptiActivityRegisterCallbacks(
     requested: Requested,
     completed: Completed,
 ) -> c_int {
-    // Without a subscriber whoever comes last gets everything.
+    // Without a subscriber the last client gets everything.
     state().buffers.callbacks = Some(Callbacks {
         requested,
         completed,
@@ -176,13 +176,25 @@ pub unsafe extern "C" fn cuptiActivityGetNumDroppedRecords(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiActivityFlushAll(flags: u32) -> c_int {
+    FLUSHES.fetch_add(1, Relaxed);
+    let start = now();
     let rest = {
         let mut state = state();
         state.collect(flags & 1 == 1);
         state.buffers.flush()
     };
     rest();
+    truth::write("flush", 0, (start, now()), format_args!(""));
     SUCCESS
+}
+
+/// The calls of `cuptiActivityFlushAll` that have begun.
+static FLUSHES: AtomicU64 = AtomicU64::new(0);
+
+/// Tells a program how often the client has asked for its records.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_flushes() -> u64 {
+    FLUSHES.load(Relaxed)
 }
 
 /// CUpti_ActivityAttribute: buffers of threads, which CUPTI knows since CUDA 12.3.
@@ -199,14 +211,14 @@ pub extern "C" fn cuptiActivitySetAttribute(
     }
     let mut state = state();
     if attribute == BUFFERS_OF_THREADS && state.buffers.callbacks.is_some() {
-        // What it does then is not defined.
+        // CUPTI's behaviour is not defined then.
         std::process::abort();
     }
     state.attributes.insert(attribute);
     SUCCESS
 }
 
-/// Whether the client has set an attribute, for a program that asks.
+/// Tells a program whether the client has set an attribute.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_attribute(attribute: u32) -> c_int {
     state().attributes.contains(&attribute).into()
@@ -265,24 +277,4 @@ pub unsafe extern "C" fn cuptiGetContextId(context: *mut c_void, id: *mut u32) -
     // SAFETY: the caller's variable; a context is its number.
     unsafe { *id = context as u32 };
     SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiGetStreamIdEx(
-    context: *mut c_void,
-    stream: *mut c_void,
-    own: u8,
-    id: *mut u32,
-) -> c_int {
-    if config().refuses_stream_ids {
-        return INVALID_STREAM;
-    }
-    match driver::stream_id(context as u32, stream as usize, own != 0) {
-        Some(known) => {
-            // SAFETY: the caller's variable.
-            unsafe { *id = known };
-            SUCCESS
-        }
-        None => INVALID_STREAM,
-    }
 }

@@ -1,5 +1,5 @@
-//! The stub of CUPTI's metrics: its host part, and PM sampling with values that are planted by the time, and with the manners that were found on a real
-//! machine. `FAKE_CUDA_PM` makes more of it wrong, in words:
+//! The stub of CUPTI's metrics: its host part, and PM sampling with planted values that depend on the time, which behaves as it does on
+//! a real machine. `FAKE_CUDA_PM` lists what else is wrong, in words:
 //!
 //! | word | what is wrong |
 //! |---|---|
@@ -40,12 +40,12 @@ const UNKNOWN: c_int = 999;
 const MS: u64 = 1_000_000;
 const AVAILABILITY_BYTES: usize = 16;
 const MAGIC: u64 = 0x4641_4b45_504d_0001;
-/// In a configuration, beside its passes: no sample will come.
+/// A flag of a configuration, beside its passes: no sample will come.
 const MUTE: u64 = 1 << 32;
 /// Magic, room, populated, completed.
 const HEADER: usize = 4;
 
-/// A word of `FAKE_CUDA_PM`: its value, empty where it has none.
+/// Returns a word of `FAKE_CUDA_PM`: its value, empty where it has none.
 fn word(name: &str) -> Option<String> {
     let words = std::env::var("FAKE_CUDA_PM").unwrap_or_default();
     words.split_whitespace().find_map(|word| {
@@ -58,13 +58,13 @@ fn number(name: &str) -> Option<u64> {
     word(name).and_then(|value| value.parse().ok())
 }
 
-/// What is sampled.
+/// The state of sampling.
 #[derive(Default)]
 struct Sampler {
     interval_ns: u64,
     is_running: bool,
     is_first: bool,
-    /// Up to where there are samples, on the host's clock.
+    /// The end of the samples so far, on the host's clock.
     until_ns: u64,
     stopped_ns: Option<u64>,
     decodings: u64,
@@ -80,7 +80,7 @@ fn with<T>(object: *mut c_void, of: impl FnOnce(&mut Sampler) -> T) -> T {
     of(&mut samplers[at])
 }
 
-/// The client's clock minus the host's: without one it is the wall clock.
+/// Returns the client's clock minus the host's; without one it is the wall clock.
 fn offset() -> i64 {
     let wall = || clock(libc::CLOCK_REALTIME) as i64 - now() as i64;
     state().clock_offset.unwrap_or_else(wall)
@@ -105,7 +105,7 @@ fn checked(plain: &Plain, size: usize) -> c_int {
     }
 }
 
-/// Returns where the size is not that of the header.
+/// Returns an error where the size is not that of the header.
 macro_rules! of_size {
     ($parameters:expr, $size:literal) => {{
         // SAFETY: the caller's structure.
@@ -178,13 +178,13 @@ pub struct HostInitialize {
     host: *mut c_void,
 }
 
-/// A host object: the names that it was asked for.
+/// A host object: the names that were added to it.
 #[derive(Default)]
 struct Host {
     has_availability: bool,
-    /// For the range profiler.
+    /// It belongs to the range profiler.
     is_of_ranges: bool,
-    /// It was asked for what the chip lacks.
+    /// A metric was added that the chip lacks.
     is_spoiled: bool,
     names: Vec<String>,
 }
@@ -273,11 +273,11 @@ pub unsafe extern "C" fn cuptiProfilerHostConfigAddMetrics(p: *mut AddMetrics) -
     }
     let lacks = word("lacks");
     let is_lacking = |name: &String| lacks.as_ref().is_some_and(|text| name.contains(text));
-    // Without an image of what is there, it is not known that it is not.
+    // Without an availability image a metric that the device lacks is not noticed.
     if host.has_availability && names.iter().any(is_lacking) {
         return UNKNOWN;
     }
-    // Names of units of this stub.
+    // These are names of units of this stub.
     let units = [
         "sm__", "tpc__", "lts__", "dram__", "pcie__", "nvlrx__", "nvltx__",
     ];
@@ -501,7 +501,7 @@ pub unsafe extern "C" fn cuptiPmSamplingDecodeData(p: *mut Decode) -> c_int {
             p.overflow = 1;
             sampler.until_ns += 30 * MS;
         }
-        // What was not complete is now.
+        // Samples that were not complete are complete now.
         image[3] = image[2];
         let on_clock = |ns: u64| ns.wrapping_add_signed(offset);
         let is_silent = number("silent").is_some_and(|from| sampler.decodings >= from);
@@ -563,7 +563,7 @@ pub struct SampleInfo {
     end: u64,
 }
 
-/// Start and end of a sample.
+/// Returns start and end of a sample.
 ///
 /// # Safety
 /// An image from above, of this size.
@@ -634,7 +634,7 @@ pub unsafe extern "C" fn cuptiProfilerHostEvaluateToGpuValues(p: *mut Evaluate) 
             name if name.contains("read") && name.ends_with(".sum") => 2.0 * ns,
             name if name.ends_with(".sum") => ns,
             name if name.ends_with("per_second") => 1.5e9,
-            // Nothing was asked of the cache.
+            // The cache was not asked for anything.
             name if name.contains("hit_rate") && !is_even => f64::NAN,
             _ if is_even => 80.0,
             _ => 20.0,

@@ -1,11 +1,11 @@
 //! PC sampling: each launch in a sampled context leaves the same samples of its kernel's instructions ([`OF_A_LAUNCH`]).
 //!
-//! `FAKE_CUDA_PC` says what is wrong, with commas between: `busy`, `privileges`: it is refused; `page`: one instruction is handed over at
-//! a time; `full`: the second time the hardware's buffer was full; `dropped`, `other`: 7 samples, or 5; `unnamed`: functions have no
-//! names; `broken`: the second time it fails; `undying`: it does not end; `left`: nothing is handed over before the end; `old`: CUPTI does not say the period.
+//! `FAKE_CUDA_PC` lists what is wrong, separated by commas. `busy`, `privileges`: sampling is refused; `page`: one instruction is handed
+//! over at a time; `full`: the second time the hardware's buffer was full; `dropped`, `other`: 7 samples, or 5; `unnamed`: functions have
+//! no names; `broken`: the second time fails; `undying`: sampling does not end; `left`: nothing is handed over before the end; `old`:
+//! CUPTI does not tell the period.
 
 use super::state;
-use crate::driver;
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -35,30 +35,30 @@ const REASONS: [(u32, &str); 4] = [
     (13, "smsp__pcsamp_warps_issue_stalled_wait"),
 ];
 
-/// Offset, reason and samples.
+/// The offset, reason and number of the samples of a launch.
 const OF_A_LAUNCH: [(u64, u32, u32); 4] =
     [(0x20, 11, 6), (0x20, 12, 4), (0x20, 10, 1), (0x40, 13, 3)];
 
-/// What is sampled.
+/// The sampled contexts.
 #[derive(Default)]
 pub struct PcSampling(HashMap<u32, Context>);
 
 #[derive(Default)]
 struct Context {
     reasons: Vec<u32>,
-    /// The power of 2.
+    /// The exponent of the period.
     period: u64,
     buffer: usize,
     waiting: Vec<Instruction>,
     asked: u32,
 }
 
-/// Samples of an instruction.
+/// The samples of an instruction.
 struct Instruction {
     crc: u64,
     name: usize,
     offset: u64,
-    /// Reasons with samples.
+    /// Reasons with their numbers of samples.
     samples: Vec<(u32, u32)>,
 }
 
@@ -68,7 +68,7 @@ fn says(what: &str) -> bool {
 }
 
 impl PcSampling {
-    /// A kernel is launched in a context.
+    /// Adds the samples of a kernel that is launched in a context.
     pub fn launched(&mut self, context: u32, name: usize, crc: u64) {
         let Some(context) = self.0.get_mut(&context) else {
             return;
@@ -87,7 +87,7 @@ impl PcSampling {
     }
 }
 
-/// Any number that tells contents apart.
+/// Returns a checksum.
 pub fn crc(bytes: &[u8]) -> u64 {
     let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
@@ -98,7 +98,7 @@ pub struct Of {
     size: usize,
     private: *mut c_void,
     context: *mut c_void,
-    /// Of the functions that have it.
+    /// The number of functions that have it.
     number: usize,
     at: *mut c_void,
     more: *mut c_void,
@@ -155,13 +155,6 @@ pub struct Crc {
 // Every pointer is the caller's structure of parameters, as in CUPTI.
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiGetDeviceId(context: *mut c_void, device: *mut u32) -> c_int {
-    // SAFETY: the caller's variable; a context is its number.
-    unsafe { *device = driver::device_of_context(context as usize as u32) };
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetCubinCrc(of: *mut Crc) -> c_int {
     // SAFETY: see above.
     unsafe { (*of).crc = crc(std::slice::from_raw_parts((*of).cubin, (*of).bytes)) };
@@ -191,7 +184,7 @@ pub unsafe extern "C" fn cuptiPCSamplingEnable(of: *const Of) -> c_int {
     SUCCESS
 }
 
-/// What a call is about; a client that asks for what is not sampled is wrong.
+/// Runs `act` for the sampled context of a call; a client that names a context that is not sampled is wrong.
 ///
 /// # Safety
 /// See above.

@@ -1,6 +1,6 @@
-//! The range profiler, as far as kernels are ranges of their own: while it is on, each launch in its context runs as often as there
-//! are passes. Values of metrics are those of `FAKE_CUDA_METRICS` (`name=value,…`), or else 50 for shares and the length of the name for
-//! all others.
+//! The range profiler for ranges of single kernels: while it is on, each launch in its context runs as often as there are passes. The
+//! values of metrics are those of `FAKE_CUDA_METRICS` (`name=value,…`), by default 50 for shares and the length of the name for all
+//! others.
 
 use super::state;
 use crate::config::{Refusal, config};
@@ -16,13 +16,13 @@ const INSUFFICIENT_PRIVILEGES: c_int = 35;
 /// CUPTI_AutoRange, CUPTI_KernelReplay
 const AUTO_RANGE: c_int = 1;
 const KERNEL_REPLAY: c_int = 2;
-/// Bytes of counter data: the number of ranges.
+/// The size of counter data, which is the number of ranges.
 const DATA_BYTES: usize = 8;
 
 /// The profiler of a context.
 #[derive(Default)]
 pub struct RangeProfiler {
-    /// 0: it is not there.
+    /// The context; 0 where there is no profiler.
     context: u32,
     passes: usize,
     data: usize,
@@ -33,7 +33,7 @@ pub struct RangeProfiler {
 }
 
 impl RangeProfiler {
-    /// A kernel is launched in a context: how often it runs.
+    /// Returns how often a kernel runs that is launched in a context.
     pub fn launched(&mut self, context: u32) -> usize {
         if !self.runs || self.context != context {
             return 1;
@@ -46,12 +46,12 @@ impl RangeProfiler {
     }
 }
 
-/// The chip has metrics of all units, but none of 8-bit numbers.
+/// Returns whether the chip has a metric: it has those of all units, but none of 8-bit numbers.
 pub fn is_metric(name: &str) -> bool {
     name.contains("__") && name.contains('.') && !name.contains("fp8")
 }
 
-/// The value of a metric in any range.
+/// Returns the value of a metric in any range.
 pub fn value(name: &str) -> f64 {
     let planted = std::env::var("FAKE_CUDA_METRICS").unwrap_or_default();
     let planted = planted.split(',').find_map(|one| {
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn cuptiRangeProfilerSetConfig(of: *mut SetConfig) -> c_in
         if (*of).config_bytes != 8 {
             return INVALID_PARAMETER;
         }
-        // As the host part makes it.
+        // The host part writes the passes there.
         let passes = (*of).config.cast::<u64>().read_unaligned() as usize;
         if (*of).data_bytes != DATA_BYTES
             || ((*of).range, (*of).replay) != (AUTO_RANGE, KERNEL_REPLAY)

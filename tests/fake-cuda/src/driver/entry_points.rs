@@ -1,4 +1,4 @@
-//! The functions that libcuda exports, and the few of the runtime, for the test program.
+//! The functions of libcuda, and the few of the runtime, that the test program calls.
 
 use super::{
     BLOCKING, CONTEXT, DEFAULT_HANDLE, DEFAULT_STREAM, Function, INVALID_CONTEXT, INVALID_HANDLE,
@@ -10,9 +10,9 @@ use crate::cupti::{callbacks, pc_sampling};
 use crate::{cupti, names, records};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-/// Makes a context a green one, for which CUDA has functions of their own.
+/// The flag that makes a context a green one; CUDA has functions of its own for that.
 const GREEN: c_uint = 0x8000;
-/// Room for a kernel's name.
+/// The room for a kernel's name.
 const NAME_BYTES: usize = 512;
 
 // Every pointer is the caller's variable or text, as in CUDA.
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn cuDeviceGet(device: *mut c_int, number: c_int) -> c_int
     SUCCESS
 }
 
-/// As the record of the device and NVML have it.
+/// Stores the UUID of the device's record, which NVML has, too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: c_int) -> c_int {
     // SAFETY: the caller's 16 bytes.
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn cuStreamCreate(stream: *mut usize, flags: c_uint) -> c_
             free_ns: 0,
         };
         driver.streams.insert(handle, made);
-        // Of streams of green contexts CUPTI tells nothing.
+        // CUPTI has no records of streams of green contexts.
         if !driver.green.contains(&context) {
             let flag = if flags == 1 { NON_BLOCKING } else { BLOCKING };
             tell_stream(context, id, flag, -1, correlation);
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn cuStreamCreate(stream: *mut usize, flags: c_uint) -> c_
     code
 }
 
-/// An ELF file, which ends with its section or segment headers; `None` of other images.
+/// Returns an ELF file, which ends with its section or segment headers; `None` for other images.
 ///
 /// # Safety
 /// The image is a text, or an ELF file.
@@ -181,7 +181,7 @@ unsafe fn cubin<'a>(image: *const u8) -> Option<&'a [u8]> {
     }
 }
 
-/// Loads a module with one kernel: that of a text in PTX, or `add` where the image is an ELF file.
+/// Loads a module with one kernel: the one of a text in PTX, or `add` where the image is an ELF file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoadData(module: *mut usize, image: *const c_char) -> c_int {
     let mut handle = 0;
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn cuModuleLoadData(module: *mut usize, image: *const c_ch
     code
 }
 
-/// The kernel of a module: they have the same handle.
+/// Returns the kernel of a module: they have the same handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetFunction(
     function: *mut usize,
@@ -276,7 +276,7 @@ pub extern "C" fn cuLaunchKernel(
     )
 }
 
-/// The runtime's launch. The real one takes structures by value.
+/// Launches through the runtime. The real function takes structures by value.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_runtime_launch(
     function: usize,
@@ -372,13 +372,13 @@ pub extern "C" fn cuMemFreeAsync(address: u64, _stream: usize) -> c_int {
     memory::free(names::CU_MEM_FREE_ASYNC, address)
 }
 
-/// A graph of `nodes` launches of a function, one after the other.
+/// Makes a graph of `nodes` launches of a function, one after the other.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_graph_create(function: usize, nodes: c_uint) -> usize {
     graphs::create(function, nodes)
 }
 
-/// Gives a graph a node that is no kernel, of this type; `child` is the graph inside, where it is one.
+/// Gives a graph a node of this type that is no kernel; `child` is the inner graph of one that is a graph.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_graph_add(graph: usize, kind: c_int, child: usize) {
     graphs::add(graph, kind, child);

@@ -2,8 +2,8 @@
 
 use super::stream_operations::{OPERATION_NS, tell_host_node};
 use super::{
-    Api, Driver, INVALID_CONTEXT, INVALID_HANDLE, SUCCESS, Work, call, driver, kernel, of_driver,
-    tell_kernel,
+    Api, DeviceWork, Driver, INVALID_CONTEXT, INVALID_HANDLE, SUCCESS, call, driver, kernel,
+    of_driver, tell_kernel,
 };
 use crate::config::config;
 use crate::{cupti, names, records, truth};
@@ -18,9 +18,9 @@ pub struct Graph {
     id: u32,
     function: usize,
     nodes: u32,
-    /// With which it was instantiated.
+    /// The flags with which it was instantiated.
     flags: u64,
-    /// Nodes of other kinds, after the kernels: their types, and the graph inside where it is one.
+    /// The nodes of other kinds, after the kernels: their types, and the inner graph of those that are one.
     others: Vec<(c_int, usize)>,
 }
 
@@ -29,11 +29,11 @@ const KERNEL: c_int = 0;
 const HOST: c_int = 3;
 const CHILD: c_int = 4;
 
-/// Handles of nodes: the graph's, and their place in it.
+/// The handles of nodes begin here; they contain the graph's handle and the place in it.
 const NODE_HANDLE: usize = 1 << 42;
-const MOST_NODES: usize = 1 << 20;
+const MAX_NODES: usize = 1 << 20;
 
-/// Makes a graph of `nodes` launches of a function. Not a function of CUDA's, which has many for it.
+/// Makes a graph of `nodes` launches of a function, by one call where CUDA has many.
 pub fn create(function: usize, nodes: u32) -> usize {
     let mut driver = driver();
     let handle = driver.handle();
@@ -48,7 +48,7 @@ pub fn create(function: usize, nodes: u32) -> usize {
     handle
 }
 
-/// Gives a graph a node of another type; `child` is the graph inside, where it is one.
+/// Gives a graph a node of another type; `child` is the inner graph of one that is a graph.
 pub fn add(graph: usize, kind: c_int, child: usize) {
     if let Some(graph) = driver().graphs.get_mut(&graph) {
         graph.others.push((kind, child));
@@ -81,12 +81,12 @@ pub unsafe fn instantiate(executable: *mut usize, graph: usize, flags: u64) -> c
     })
 }
 
-/// What an instantiated graph was instantiated with.
+/// Returns the flags with which a graph was instantiated.
 pub fn flags(executable: usize) -> Option<u64> {
     driver().graphs.get(&executable).map(|graph| graph.flags)
 }
 
-/// The next graph that is instantiated gets the handle.
+/// Destroys a graph, whose handle the next instantiated one gets.
 pub fn destroy(executable: usize) -> c_int {
     let parameters = [executable];
     let api = of_driver(names::CU_GRAPH_EXEC_DESTROY, &parameters);
@@ -117,25 +117,25 @@ pub unsafe fn nodes(graph: usize, nodes: *mut usize, count: *mut usize) -> c_int
         }
         *count = all.min(*count);
         for at in 0..*count {
-            *nodes.add(at) = NODE_HANDLE + graph * MOST_NODES + at;
+            *nodes.add(at) = NODE_HANDLE + graph * MAX_NODES + at;
         }
     }
     SUCCESS
 }
 
-/// The type of a node, and the graph inside it.
+/// Returns the type of a node, and its inner graph.
 pub fn node(node: usize) -> Option<(c_int, usize)> {
     let driver = driver();
     let within = node.checked_sub(NODE_HANDLE)?;
-    let graph = driver.graphs.get(&(within / MOST_NODES))?;
-    match (within % MOST_NODES).checked_sub(graph.nodes as usize) {
+    let graph = driver.graphs.get(&(within / MAX_NODES))?;
+    match (within % MAX_NODES).checked_sub(graph.nodes as usize) {
         None => Some((KERNEL, 0)),
         Some(at) => graph.others.get(at).copied(),
     }
 }
 
 impl Graph {
-    /// Host nodes, those of graphs inside included.
+    /// Returns the host nodes, including those of inner graphs.
     fn host_nodes(&self, driver: &Driver) -> u32 {
         let of = |(kind, child): &(c_int, usize)| match *kind {
             HOST => 1,
@@ -155,8 +155,8 @@ pub fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
             return INVALID_HANDLE;
         };
         if cupti::state().graphs_traced_late {
-            // As libcupti 13.0.85 does.
-            // SAFETY: it ends the process, as it should.
+            // libcupti 13.0.85 crashes, too.
+            // SAFETY: the call ends the process, as it should.
             unsafe { libc::raise(libc::SIGSEGV) };
         }
         let each = config().kernel_ns;
@@ -200,7 +200,7 @@ pub fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
         for node in 0..u64::from(host_nodes) {
             let start = start + kernels_ns + node * OPERATION_NS;
             let end = start + OPERATION_NS;
-            tell_host_node(&Work { start, end, ..work }, graph.id);
+            tell_host_node(&DeviceWork { start, end, ..work }, graph.id);
         }
         let mut cupti = cupti::state();
         for node in 0..graph.nodes {

@@ -1,16 +1,17 @@
-//! What the driver does inside the first cuInit: it loads the tool that the environment names.
+//! Initialises the driver, and loads the tool that the environment names, as the driver does inside the first cuInit.
 
 use super::{SUCCESS, driver};
 use crate::config::config;
 use crate::cupti;
 use crate::records::Device;
-use std::ffi::{CString, c_int};
-use std::os::unix::ffi::OsStringExt;
+use libloading::Library;
+use std::ffi::c_int;
+use std::mem::ManuallyDrop;
 
 const NAME: &std::ffi::CStr = c"Fake GPU";
 const NAME_OF_PART: &std::ffi::CStr = c"Fake GPU MIG 1g.18gb";
 
-/// `FAKE_CUDA_DEVICES`: 1 by default.
+/// Returns the number of devices, `FAKE_CUDA_DEVICES`: 1 by default.
 pub fn devices() -> u32 {
     std::env::var("FAKE_CUDA_DEVICES")
         .ok()
@@ -22,7 +23,7 @@ pub fn initialise() -> c_int {
     {
         let mut driver = driver();
         if driver.pid != 0 {
-            // A forked child cannot initialise it again.
+            // A forked child cannot initialise the driver again.
             return if driver.pid == std::process::id() {
                 SUCCESS
             } else {
@@ -47,19 +48,13 @@ fn inject() {
     let Some(path) = std::env::var_os("CUDA_INJECTION64_PATH").filter(|p| !p.is_empty()) else {
         return;
     };
-    let Ok(path) = CString::new(path.into_vec()) else {
-        return;
-    };
     // SAFETY: as the real driver does: the tool's function takes nothing and returns an int.
     unsafe {
-        let tool = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
-        if tool.is_null() {
+        let Ok(tool) = Library::new(path).map(ManuallyDrop::new) else {
             return;
-        }
-        let function = libc::dlsym(tool, c"InitializeInjection".as_ptr());
-        if !function.is_null() {
-            let function: extern "C" fn() -> c_int = std::mem::transmute(function);
-            function();
+        };
+        if let Ok(start) = tool.get::<extern "C" fn() -> c_int>(b"InitializeInjection") {
+            start();
         }
     }
 }
@@ -68,7 +63,7 @@ fn gpu_uuid(id: u32) -> [u8; 16] {
     [id as u8 + 1; 16]
 }
 
-/// What the driver says: that of a part is its own.
+/// Returns the driver's UUID of a device; a part of a GPU has its own.
 pub fn uuid(id: u32) -> [u8; 16] {
     match config().parts {
         true => [0x70 + id as u8; 16],
@@ -119,7 +114,7 @@ pub fn version() -> c_int {
     config().driver_version
 }
 
-/// The name of a device.
+/// Returns the name of a device.
 pub fn name() -> &'static std::ffi::CStr {
     if config().parts { NAME_OF_PART } else { NAME }
 }

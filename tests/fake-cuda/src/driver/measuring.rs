@@ -1,4 +1,4 @@
-//! What a program asks that measures a device: its own functions, of which CUPTI is told nothing.
+//! The functions of the driver that a program needs for measuring a device. CUPTI is not told of these calls.
 
 use super::{INVALID_CONTEXT, INVALID_HANDLE, SUCCESS, driver};
 use crate::config::config;
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn cuEventElapsedTime(ms: *mut f32, start: usize, end: usi
     SUCCESS
 }
 
-/// The options are not looked at.
+/// Loads a module without regard to the options.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoadDataEx(
     module: *mut usize,

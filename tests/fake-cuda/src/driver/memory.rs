@@ -1,4 +1,4 @@
-//! Device memory: addresses without memory behind them, used again as soon as they are free.
+//! Device memory: addresses without memory behind them, which are used again as soon as they are free.
 
 use super::{CONTEXT, INVALID_CONTEXT, INVALID_VALUE, SUCCESS, call};
 use crate::names::Call;
@@ -8,9 +8,9 @@ use std::ffi::c_int;
 
 #[derive(Default)]
 pub struct Memory {
-    /// Bytes and kind by address.
+    /// Bytes and kind of live allocations, by address.
     live: HashMap<u64, (u64, u32)>,
-    /// Address, and what it had.
+    /// Freed addresses, with bytes and kind.
     free: Vec<(u64, (u64, u32))>,
     next: u64,
     pool_bytes: u64,

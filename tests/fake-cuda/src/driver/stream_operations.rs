@@ -1,16 +1,16 @@
-//! What streams do besides work and events: functions of the host, waits for values and semaphores, prefetches.
+//! The operations of streams besides work and events: host functions, waits for values and semaphores, prefetches.
 
-use super::{Api, INVALID_HANDLE, SUCCESS, Work, call, of_driver, of_runtime};
+use super::{Api, DeviceWork, INVALID_HANDLE, SUCCESS, call, of_driver, of_runtime};
 use crate::{cupti, names, records, truth};
 use std::ffi::{c_int, c_uint};
 
-/// Each of them takes this long.
+/// The duration of each operation.
 pub const OPERATION_NS: u64 = 10_000;
 
 fn put(api: Api<'_>, kind: &str, stream: usize) -> c_int {
     call(api, |driver, correlation, asked| {
         if driver.is_capturing(stream) {
-            // It becomes part of a graph.
+            // The operation becomes part of a graph.
             return SUCCESS;
         }
         let Some(work) = driver.submit(stream, correlation, asked, OPERATION_NS) else {
@@ -32,8 +32,8 @@ fn put(api: Api<'_>, kind: &str, stream: usize) -> c_int {
     })
 }
 
-/// CUPTI's record of it is of the host, on the host's clock.
-fn tell_host_function(work: &Work) {
+/// Writes CUPTI's record of a host function, on the host's clock.
+fn tell_host_function(work: &DeviceWork) {
     let mut cupti = cupti::state();
     let record = records::HostLaunch {
         kind: records::HOST_LAUNCH,
@@ -50,11 +50,11 @@ fn tell_host_function(work: &Work) {
     cupti.work(records::HOST_LAUNCH, work.end, &record);
 }
 
-/// The driver's own thread for functions of the host.
+/// The driver's own thread for host functions.
 const HOST_FUNCTION_THREAD: u32 = 4242;
 
-/// As [`tell_host_function`], of a node of a graph.
-pub fn tell_host_node(work: &Work, graph: u32) {
+/// Writes CUPTI's record of a graph's host node, as [`tell_host_function`] does.
+pub fn tell_host_node(work: &DeviceWork, graph: u32) {
     let mut cupti = cupti::state();
     let record = records::GraphHostNode {
         kind: records::GRAPH_HOST_NODE,
@@ -180,7 +180,7 @@ pub extern "C" fn cuMemBatchDecompressAsync(
     )
 }
 
-/// The location is a structure of eight bytes, which is passed like a number.
+/// Prefetches; the location is a structure of eight bytes, which is passed like a number.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMemPrefetchAsync(
     address: usize,

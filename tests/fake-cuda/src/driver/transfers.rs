@@ -1,12 +1,12 @@
 //! Copies and fills: their times, without the data.
 
-use super::{INVALID_CONTEXT, SUCCESS, Work, call, waiting_call};
+use super::{DeviceWork, INVALID_CONTEXT, SUCCESS, call, waiting_call};
 use crate::{cupti, names, records, truth};
 use std::ffi::{c_int, c_void};
 
 const COPY_NS: u64 = 3_000;
 
-/// A transfer: `kinds` are CUPTI's of the copy, its source and its destination.
+/// Runs a copy; `kinds` are CUPTI's of the copy, its source and its destination.
 fn copy(call_of: names::Call, bytes: usize, stream: usize, kinds: [u8; 3]) -> c_int {
     call(call_of, |driver, correlation, asked| {
         let Some(work) = driver.submit(stream, correlation, asked, COPY_NS) else {
@@ -17,7 +17,7 @@ fn copy(call_of: names::Call, bytes: usize, stream: usize, kinds: [u8; 3]) -> c_
     })
 }
 
-fn tell_copy(work: &Work, bytes: usize, kinds: [u8; 3]) {
+fn tell_copy(work: &DeviceWork, bytes: usize, kinds: [u8; 3]) {
     let mut cupti = cupti::state();
     let record = records::Memcpy {
         kind: records::MEMCPY,
@@ -37,7 +37,7 @@ fn tell_copy(work: &Work, bytes: usize, kinds: [u8; 3]) {
     cupti.work(records::MEMCPY, work.end, &record);
 }
 
-fn tell_transfer(work: &Work, bytes: usize) {
+fn tell_transfer(work: &DeviceWork, bytes: usize) {
     truth::write(
         "transfer",
         work.correlation,
@@ -78,7 +78,7 @@ pub extern "C" fn cuMemcpyDtoH_v2(_to: *mut c_void, _from: u64, bytes: usize) ->
     })
 }
 
-/// The copy runs on the stream's device, which is the source's or the destination's.
+/// Copies on the stream's device, which is the source's or the destination's.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemcpyPeerAsync(
     _to: u64,

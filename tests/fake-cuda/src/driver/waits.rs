@@ -1,4 +1,4 @@
-//! Events, waits for them, for streams and for contexts, and captures of streams into graphs.
+//! Events, waits for events, streams and contexts, and captures of streams into graphs.
 
 use super::{
     Api, CONTEXT, Driver, INVALID_HANDLE, INVALID_VALUE, OWN, SUCCESS, asking_call, call, driver,
@@ -8,16 +8,16 @@ use crate::{cupti, names, truth};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{c_int, c_uint};
 
-/// CUPTI's number for none.
+/// CUPTI's number for "none".
 const NONE: u32 = u32::MAX;
 
-/// What waits for what, in the truth log.
+/// The kinds of waits in the truth log.
 const HOST_FOR_EVENT: &str = "host-for-event";
 const HOST_FOR_STREAM: &str = "host-for-stream";
 const HOST_FOR_CONTEXT: &str = "host-for-context";
 const STREAM_FOR_EVENT: &str = "stream-for-event";
 
-/// Events by handle. That of a destroyed one is given to the next.
+/// The events by handle. The handle of a destroyed one is given to the next.
 #[derive(Default)]
 pub struct Events {
     known: HashMap<usize, Event>,
@@ -30,13 +30,13 @@ pub struct Events {
 struct Event {
     /// CUPTI's number, which no other event has.
     id: u32,
-    /// When it occurs; 0: it was never recorded.
+    /// The time at which it occurs; 0 where it was never recorded.
     at_ns: u64,
     context: u32,
     occurrence: u64,
 }
 
-/// Streams that are captured, by their place, and events that were recorded on them.
+/// Captured streams by their key, and events that were recorded on them.
 #[derive(Default)]
 pub struct Captures {
     streams: HashSet<usize>,
@@ -44,7 +44,7 @@ pub struct Captures {
 }
 
 impl Events {
-    /// When an event occurs.
+    /// Returns when an event occurs.
     pub fn at_ns(&self, event: usize) -> Option<u64> {
         self.known.get(&event).map(|event| event.at_ns)
     }
@@ -56,7 +56,7 @@ impl Driver {
     }
 }
 
-/// Logs that the host waits until `until`, or that a stream waits: for this record of an event, where it is one.
+/// Logs that the host waits until `until`, or that a stream waits, for this record of an event if there is one.
 fn tell_wait(
     what: &str,
     correlation: u32,
@@ -75,10 +75,10 @@ fn tell_wait(
     );
 }
 
-/// Neither has 0.
+/// The number that stands for no event and no record.
 const NO_EVENT: (u32, u64) = (0, 0);
 
-/// The stream that a call means whose null is the thread's own stream.
+/// Returns the handle for a call whose null means the thread's own stream.
 fn own(stream: usize) -> usize {
     if stream == 0 { OWN } else { stream }
 }
@@ -188,7 +188,7 @@ fn record(api: Api<'_>, event: usize, on: usize) -> c_int {
             return INVALID_HANDLE;
         };
         if driver.is_capturing(on) {
-            // It is recorded on no stream.
+            // An event in a capture is recorded on no stream.
             driver.captures.events.insert(event);
             return SUCCESS;
         }
@@ -285,7 +285,7 @@ pub extern "C" fn cudaStreamWaitEvent(stream: usize, event: usize, flags: c_uint
     stream_waits(of_runtime(outside, inside, &parameters), stream, event)
 }
 
-/// An event that can be waited for.
+/// Returns an event that can be waited for.
 fn awaited(driver: &Driver, event: usize) -> Result<Event, c_int> {
     let known = driver.events.known.get(&event).copied();
     known
@@ -370,7 +370,7 @@ pub unsafe extern "C" fn cuStreamEndCapture(stream: usize, graph: *mut usize) ->
         if !driver.is_capturing(stream) {
             return INVALID_VALUE;
         }
-        // Captured events stay such until they are recorded again.
+        // Captured events stay captured until they are recorded again.
         driver.captures.streams.clear();
         handle = driver.handle();
         SUCCESS
@@ -380,7 +380,7 @@ pub unsafe extern "C" fn cuStreamEndCapture(stream: usize, graph: *mut usize) ->
     code
 }
 
-/// Gives a graph a node that records an event; the stub's graphs do not do it.
+/// Gives a graph a node that records an event; the stub's graphs do not run such nodes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddEventRecordNode(
     node: *mut usize,

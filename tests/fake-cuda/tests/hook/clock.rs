@@ -2,7 +2,7 @@
 
 use crate::stub::Stub;
 
-/// Every third of 300 kernels has bad times.
+/// Gives every third of 300 kernels bad times.
 fn unknown_times(bad: &str) {
     let outcome = Stub::new()
         .with("FAKE_CUDA_TIMES", &format!("{bad}:3"))
@@ -47,14 +47,14 @@ fn a_begin_without_an_end_is_unknown() {
 fn work_that_is_not_done_when_the_program_ends_has_no_times() {
     let outcome = Stub::new()
         .with("FAKE_CUDA_KERNEL_NS", "20000000")
-        .run("launch:100 sleep:300 exit:0");
+        .run("launch:5 sync launch:995 exit:0");
     let process = outcome.only();
     process.assert_undamaged();
-    assert_eq!(process.kernels.len(), 100);
+    assert_eq!(process.kernels.len(), 1000);
     let unknown = process.kernels.iter().filter(|k| k.span.is_none()).count() as u64;
     assert!(
-        (1..100).contains(&unknown),
-        "the device, which needs 2 s, was at work for {unknown} of them"
+        (1..=995).contains(&unknown),
+        "the device, which needs 20 s, was at work for {unknown} of them"
     );
 }
 
@@ -62,7 +62,7 @@ fn work_that_is_not_done_when_the_program_ends_has_no_times() {
 fn records_come_after_the_work_that_they_are_of() {
     let outcome = Stub::new()
         .with("FAKE_CUDA_BUFFER", "8192")
-        .run("launch:300 sleep:250 launch:20 sleep:250");
+        .run("launch:300 sync flushes:2 launch:20 sync");
     let process = outcome.whole();
     assert!(process.deliveries.len() >= 3, "{:?}", process.deliveries);
     for (end_ns, at_ns) in &process.deliveries {

@@ -1,4 +1,4 @@
-//! What CUPTI loses, and what it says that nobody understands, is counted, and costs nothing else.
+//! Records that CUPTI loses or that nobody understands are counted, and cost nothing else.
 
 use crate::stub::Stub;
 
@@ -23,7 +23,7 @@ fn records_of_unknown_kinds_are_counted_and_passed_over() {
     let process = outcome.only();
     assert_eq!(process.kernels.len(), 100);
     let unknown = process.lost("CUDA activities", "a kind of record that was not asked for");
-    // A fifth of 100 kernels and some more.
+    // These are a fifth of 100 kernels and some more.
     assert!((20..=25).contains(&unknown), "{unknown}");
 }
 

@@ -3,9 +3,9 @@
 use crate::stub::Stub;
 use std::os::unix::process::ExitStatusExt;
 
-/// Launches, waits for three flushes, and ends.
+/// Launches, waits for a flush, and ends.
 fn ends(by: &str) -> (Option<i32>, Option<i32>) {
-    let outcome = Stub::new().run(&format!("launch:2001 sync sleep:350 {by}"));
+    let outcome = Stub::new().run(&format!("launch:2001 sync flushes:2 {by}"));
     let process = outcome.only();
     assert_eq!(process.kernels.len(), 2001, "{by}");
     assert_eq!(process.calls_of("cuLaunchKernel").len(), 2001, "{by}");
@@ -38,14 +38,14 @@ fn an_orderly_end_loses_nothing_and_keeps_its_code() {
 
 #[test]
 fn a_sudden_end_keeps_what_was_flushed_before() {
-    let outcome = Stub::new().run("launch:1000 sync sleep:350 launch:1000 kill");
+    let outcome = Stub::new().run("launch:1000 sync flushes:2 launch:1000 kill");
     let process = outcome.only();
     assert!(
         (1000..=2000).contains(&process.kernels.len()),
         "{}",
         process.kernels.len()
     );
-    // The thread that calls writes them itself.
+    // The calling thread writes its calls itself.
     assert_eq!(process.calls_of("cuLaunchKernel").len(), 2000);
     process.assert_undamaged();
 }

@@ -84,14 +84,14 @@ fn a_graph_that_starts_on_the_host_makes_no_device_of_it() {
             .with("FAKE_CUDA_API_VERSION", version)
             .run(steps)
     };
-    // By where it ends, and else by the only stream that has its number.
+    // The queue is that of the graph's end, or the only stream that has its number.
     for (ends, version) in [("start", "130001"), ("all", "130001"), ("start", "18")] {
         let outcome = run(ends, version, "launch:1 graph:10:2 sync");
         let process = outcome.whole();
         assert_eq!(process.graph_runs.len(), 2, "{ends} {version}");
         assert_eq!((process.devices.len(), process.queues.len()), (1, 1));
     }
-    // Two contexts have a stream with its number.
+    // Two contexts have a stream with the graph's number.
     let outcome = run(
         "all",
         "130001",

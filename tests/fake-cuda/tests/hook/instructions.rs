@@ -15,7 +15,7 @@ fn sampled(wanted: &str, wrong: &str) -> Stub {
         .with("FAKE_CUDA_PC", wrong)
 }
 
-/// Offset, reason and samples of a function.
+/// Returns offset, reason and number of the samples of a function.
 fn of<'a>(process: &'a Recorded, function: &str) -> Vec<(u64, &'a str, u32)> {
     let samples = process.instructions.samples.iter();
     let of_it = samples.filter(|((_, name, ..), _)| name == function);
@@ -27,7 +27,7 @@ fn of<'a>(process: &'a Recorded, function: &str) -> Vec<(u64, &'a str, u32)> {
         .collect()
 }
 
-/// What so many launches leave.
+/// Returns the samples that so many launches leave.
 fn left_by(launches: u32) -> Vec<(u64, &'static str, u32)> {
     vec![
         (0x20, "long_scoreboard", 6 * launches),
@@ -39,7 +39,7 @@ fn left_by(launches: u32) -> Vec<(u64, &'static str, u32)> {
 #[test]
 fn every_sample_is_written_once_however_it_comes() {
     for wrong in ["", "page", "left", "full", "page,full", "old"] {
-        let outcome = sampled("", wrong).run("launch:5 sync sleep:250 launch:6 sync");
+        let outcome = sampled("", wrong).run("launch:5 sync flushes:2 launch:6 sync");
         let process = outcome.only();
         assert!(outcome.status.success());
         assert_eq!(of(process, ADD), left_by(11), "{wrong}");
@@ -132,7 +132,7 @@ fn a_refusal_is_a_sentence_and_the_program_goes_on() {
 #[test]
 fn what_breaks_later_is_said_once_and_what_was_sampled_before_is_kept() {
     for wrong in ["broken", "undying", "broken,undying"] {
-        let outcome = sampled("", wrong).run("launch:5 sync sleep:350 launch:6 sync sleep:250");
+        let outcome = sampled("", wrong).run("launch:5 sync flushes:2 launch:6 sync flushes:2");
         let process = outcome.whole();
         let said = (process.notes.iter()).filter(|note| note.contains("CUPTI_ERROR_UNKNOWN"));
         assert_eq!(said.count(), 1, "{:?}", process.notes);
@@ -152,7 +152,7 @@ fn nothing_is_sampled_unless_it_is_asked_for() {
 #[test]
 fn outside_of_the_window_nothing_is_kept() {
     let stub = sampled("", "").with("GAPSCOPE_RECORDING", "0");
-    let outcome = stub.run("launch:9 sync sleep:250 capture:launch:4 launch:20 sync");
+    let outcome = stub.run("launch:9 sync flushes:2 capture:launch:4 launch:20 sync");
     let found = of(outcome.only(), ADD);
     assert_eq!(found, left_by(4));
 }

@@ -1,15 +1,15 @@
-//! Kernels and calls: all of them, each with the other.
+//! Checks that all kernels and calls are recorded, and joined.
 
 use crate::recorded::Recorded;
 use crate::stub::{Outcome, Stub, Truth};
 use std::collections::HashMap;
 
-/// Something of everything.
+/// Steps of every kind.
 const STEPS: &str = "launch:30 runtime:20 grids:3 copies read memory pool managed waits runtime-waits own-stream \
                      captured-waits refused-waits graph:5:2 runtime-graph:5:2 threads:3:20 polls:2 runtime-polls:2 \
                      noise:5 sync";
 
-/// Calls that are not recorded, for they neither cause work nor wait nor take long.
+/// The calls that are not recorded: they neither cause work nor wait nor take long.
 const UNRECORDED: [&str; 4] = [
     "cudaGetDevice",
     "cudaGetLastError",
@@ -17,7 +17,7 @@ const UNRECORDED: [&str; 4] = [
     "cudaEventDestroy",
 ];
 
-/// What the program called, by correlation.
+/// Returns the program's calls by correlation.
 fn calls(outcome: &Outcome) -> HashMap<u32, &Truth> {
     let calls = outcome.truth_of("call").into_iter();
     calls.map(|t| (t.correlation, t)).collect()
@@ -48,7 +48,7 @@ fn every_kernel_is_recorded_as_it_ran_and_has_its_call() {
             call.span.start_ns < span.start_ns,
             "a kernel never begins before its launch"
         );
-        // Through the runtime too, by the driver's call inside.
+        // A launch through the runtime is recorded by the driver's call inside.
         assert_eq!((call.name.as_str(), call.result), ("cuLaunchKernel", 0));
         let shape = kernel.shape;
         assert_eq!((shape.groups, shape.local_size), ([4, 1, 1], [256, 1, 1]));
@@ -60,7 +60,7 @@ fn every_kernel_is_recorded_as_it_ran_and_has_its_call() {
     assert_eq!(process.calls_of("cuLaunchKernel").len(), 500);
 }
 
-/// Every call is there once, of its thread and with its result, between its start and its end in the stub.
+/// Checks that every call is there once, of its thread and with its result, between its start and its end in the stub.
 fn each_call_is_recorded_once(process: &Recorded, outcome: &Outcome) {
     let truth = calls(outcome);
     let key = |name: &str, thread, result| (name.to_owned(), thread, result);
@@ -92,7 +92,7 @@ fn each_call_is_recorded_once(process: &Recorded, outcome: &Outcome) {
 
 #[test]
 fn each_call_is_recorded_once_though_those_of_the_runtime_have_one_of_the_driver_inside() {
-    // With the oldest CUPTI too.
+    // The oldest CUPTI works, too.
     for version in ["130001", "18"] {
         let outcome = Stub::new()
             .with("FAKE_CUDA_API_VERSION", version)
@@ -118,7 +118,7 @@ fn calls_that_only_ask_for_what_the_runtime_knows_are_left_out() {
         .filter(|t| t.recorded_name() == "cudaGetDevice")
         .count();
     assert_eq!(asked, 3000);
-    // A context, a module, fifty launches, a wait.
+    // These are a context, a module, fifty launches and a wait.
     assert_eq!(process.calls.len(), 53);
     each_call_is_recorded_once(process, &outcome);
 }

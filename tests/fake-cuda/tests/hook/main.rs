@@ -1,5 +1,5 @@
-//! The library that the driver loads into a program, driven through its real entry points by the stub of CUDA: what it
-//! records is compared with what the stub's devices really did.
+//! Drives the library that the driver loads into a program through its real entry points, by the stub of CUDA. What it records is
+//! compared with what the stub's devices really did.
 
 mod clock;
 mod damage;
@@ -8,6 +8,7 @@ mod graphs;
 mod instructions;
 mod labels;
 mod launches;
+mod loaded_modules;
 mod objects;
 mod operations;
 mod others;
@@ -15,7 +16,6 @@ mod polls;
 mod processes;
 mod profiles;
 mod recorded;
-mod sources;
 mod stub;
 mod waits;
 mod window;

@@ -28,7 +28,7 @@ fn devices_that_do_work_are_part_of_the_trace_and_others_are_not() {
 fn a_device_of_which_cupti_tells_late_has_its_name_nevertheless() {
     let outcome = Stub::new()
         .with("FAKE_CUDA_DEVICE_RECORD", "late")
-        .run("launch:10 sync sleep:250");
+        .run("launch:10 sync flushes:2");
     let process = outcome.whole();
     assert_eq!(process.devices.len(), 1);
     assert_eq!(process.devices[0].1, "Fake GPU");
@@ -50,7 +50,7 @@ fn streams_say_what_they_are() {
             (StreamKind::Default, 0),
             (StreamKind::NonBlocking, -1),
             (StreamKind::Blocking, -1),
-            // The thread's own default stream waits for the default stream too.
+            // The thread's own default stream waits for the default stream, too.
             (StreamKind::Blocking, 0),
             (StreamKind::Default, 0),
             (StreamKind::NonBlocking, 0),

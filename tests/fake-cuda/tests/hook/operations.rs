@@ -1,4 +1,4 @@
-//! What streams wait for that is no work.
+//! Operations that streams wait for and that are no work.
 
 use crate::stub::Stub;
 
@@ -32,7 +32,7 @@ fn what_is_put_on_a_stream_is_a_submission_unless_it_goes_into_a_graph_or_fails(
         .map(|(t, name)| (t.number("stream"), t.correlation, name.to_owned()))
         .collect();
     assert_eq!(found, expected);
-    // In a capture, on no stream, and without a wait: calls of which nothing comes.
+    // Calls in a capture, on no stream, or without a wait submit nothing.
     for name in FUNCTIONS {
         let alone = process.calls_of(name).into_iter();
         let alone = alone.filter(|call| call.correlation == 0).count();

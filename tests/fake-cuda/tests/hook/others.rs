@@ -33,7 +33,7 @@ fn a_profiler_that_was_there_first_keeps_its_place_and_the_user_is_told() {
 #[test]
 fn a_program_that_has_loaded_cupti_is_warned_about_its_profiler() {
     let stub = Stub::new();
-    // A file of this name, as torch maps it at import; the process shows links by what they point to.
+    // The link has a name that torch maps at import; the process shows links by their targets.
     let cupti = stub.folder().join("libcupti.so.13");
     let real = std::fs::canonicalize(&cupti).expect("the stub");
     std::fs::remove_file(&cupti).expect("it is there");

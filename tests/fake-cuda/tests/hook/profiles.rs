@@ -25,7 +25,7 @@ fn only_chosen_launches_are_profiled_and_their_calls_are_moments() {
         assert_eq!(launch.span.duration_ns, 0);
         assert!(profile.span.start_ns <= launch.span.start_ns);
         assert!(launch.span.start_ns <= profile.span.end_ns());
-        // One is not of this chip.
+        // One metric is not of this chip.
         assert_eq!(profile.values.len(), METRICS.len() - 1);
     }
 }
@@ -37,7 +37,7 @@ fn of_several_threads_one_is_profiled_at_a_time() {
         .with("FAKE_CUDA_PROFILER_MS", "5");
     let outcome = stub.run("threads:4:200 sync");
     let process = outcome.only();
-    // In one context, others may have launched meanwhile: then nothing is taken for the chosen one's.
+    // Other threads may have launched in the same context meanwhile: then nothing counts for the chosen launch.
     let measured = process.profiles.iter().filter(|profile| profile.passes > 0);
     assert!(measured.count() <= 4);
     let mut spans: Vec<_> = process.profiles.iter().map(|p| p.span).collect();

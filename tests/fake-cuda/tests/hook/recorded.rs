@@ -1,4 +1,4 @@
-//! What a process wrote to its spool, put in order for questions.
+//! Reads what a process wrote to its spool, sorted for the tests' questions.
 
 mod rows;
 
@@ -25,12 +25,12 @@ pub struct Recorded {
     pub waits: Vec<Wait>,
     pub event_records: Vec<EventRecord>,
     pub overheads: Vec<(OverheadKind, u32)>,
-    /// What was put on streams without a record of the device: queue and correlation.
+    /// The submissions without a device record: queue and correlation.
     pub submissions: Vec<(u32, u32)>,
     pub host_functions: Vec<HostFunction>,
-    /// The latest end in records that came, and when.
+    /// The latest end in records that came, and the time when they came.
     pub deliveries: Vec<(i64, i64)>,
-    /// Host nodes of launched graphs, by the launch's correlation.
+    /// The host nodes of launched graphs, by the launch's correlation.
     pub host_nodes: Vec<(u32, u32)>,
     pub polls: Vec<Polls>,
     pub labels: Vec<Label>,
@@ -43,7 +43,7 @@ pub struct Recorded {
     pub queues: BTreeMap<u32, (u32, u32, u32)>,
     pub streams: BTreeMap<u32, (StreamKind, i32)>,
     pub names: Vec<(Object, String)>,
-    /// Code that was loaded.
+    /// The code that was loaded.
     pub sources: Vec<(SourceFormat, Vec<u8>)>,
     pub threads: BTreeMap<u32, String>,
     pub allocations: BTreeMap<u32, (u32, u64, i64)>,
@@ -55,7 +55,7 @@ pub struct Recorded {
     pub shapes: usize,
     pub forgotten: Vec<u32>,
     pub batches: Vec<usize>,
-    /// Activities that are missing between batches.
+    /// The number of activities that are missing between batches.
     pub holes: u64,
     pub damage: Damage,
     next_activity: u64,
@@ -64,11 +64,11 @@ pub struct Recorded {
     launches: BTreeMap<ids::Launch, LaunchShape>,
     routes: BTreeMap<ids::Route, Route>,
     texts: BTreeMap<ids::Text, String>,
-    /// Values of labels that end next, by thread.
+    /// The values of labels that end next, by thread.
     ending: Vec<(u32, LabelScope, String)>,
 }
 
-/// All processes of a spool, the oldest first.
+/// Returns all processes of a spool, the oldest first.
 pub fn all(spool: &Path) -> Vec<Recorded> {
     let processes = SpoolReader::open(spool).new_processes().expect("readable");
     let read = |mut process: gapscope_spool::ProcessSpool| {
@@ -235,7 +235,7 @@ impl Recorded {
                 correlation,
                 result,
             } => {
-                // Defined before its first use.
+                // A function is defined before its first use.
                 let name = self.functions[&function].clone();
                 self.calls.push(Call {
                     name,
@@ -325,7 +325,7 @@ impl Recorded {
                 passes,
                 values,
             } => {
-                // Before its call.
+                // The profile comes before its call.
                 assert!(
                     !self
                         .calls
@@ -378,7 +378,7 @@ impl Recorded {
                 correlation,
                 of_graph,
             } => {
-                // Defined before its first use.
+                // A shape is defined before its first use.
                 let shape = self.launches[&launch];
                 assert!(self.queues.contains_key(&shape.queue.0));
                 self.kernels.push(Kernel {
@@ -452,7 +452,7 @@ impl Recorded {
         }
     }
 
-    /// The values that were written for the label that ends so.
+    /// Returns the values that were written for the label that ends with this edge.
     fn parts_at(&mut self, thread: u32, scope: LabelScope, edge: LabelEdge) -> String {
         let mut waiting = self.ending.iter();
         let at = waiting.position(|(of, ends, _)| (*of, *ends) == (thread, scope));
@@ -468,7 +468,7 @@ impl Recorded {
         assert_eq!(self.holes, 0, "activities between batches");
     }
 
-    /// How many of something were lost for a reason.
+    /// Returns how many things were lost for a reason.
     pub fn lost(&self, what: &str, reason: &str) -> u64 {
         let of = self
             .losses
@@ -477,7 +477,7 @@ impl Recorded {
         of.map(|(_, count, _)| count).sum()
     }
 
-    /// Calls of a name.
+    /// Returns the calls of a name.
     pub fn calls_of(&self, name: &str) -> Vec<&Call> {
         self.calls.iter().filter(|c| c.name == name).collect()
     }

@@ -10,13 +10,13 @@ pub struct Stub {
     variables: Vec<(String, Option<String>)>,
 }
 
-/// What a run left behind.
+/// The result of a run.
 pub struct Outcome {
     pub status: ExitStatus,
     pub output: String,
-    /// What the stub's devices did.
+    /// The stub's truth log.
     pub truth: Vec<Truth>,
-    /// Recorded processes, the first one first.
+    /// The recorded processes, the first one first.
     pub processes: Vec<Recorded>,
 }
 
@@ -41,7 +41,7 @@ fn library(name: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("{name} is not built"))
 }
 
-/// The library under test.
+/// Returns the library under test.
 pub fn hook() -> PathBuf {
     library("libgapscope_cuda.so")
 }
@@ -71,14 +71,14 @@ impl Stub {
         }
     }
 
-    /// With a variable in the program's environment.
+    /// Sets a variable in the program's environment.
     pub fn with(mut self, name: &str, value: &str) -> Stub {
         self.variables
             .push((name.to_owned(), Some(value.to_owned())));
         self
     }
 
-    /// Without a variable.
+    /// Removes a variable.
     pub fn without(mut self, name: &str) -> Stub {
         self.variables.push((name.to_owned(), None));
         self
@@ -139,7 +139,7 @@ impl Stub {
     }
 }
 
-/// A call's name without what tells its versions apart.
+/// Returns a call's name without the parts that tell its versions apart.
 fn plain(name: &str) -> &str {
     let name = match name.rsplit_once("_v") {
         Some((plain, version)) if version.bytes().all(|b| b.is_ascii_digit()) => plain,
@@ -154,7 +154,7 @@ impl Truth {
         u32::try_from(number).expect("a small number")
     }
 
-    /// The name of a call as it is recorded: launches of the runtime by the driver's call inside.
+    /// Returns the name of a call as it is recorded: launches of the runtime by the driver's call inside.
     pub fn recorded_name(&self) -> &str {
         let launches = ["cudaLaunchKernel", "cudaGraphLaunch"];
         let inside = launches.iter().any(|name| self.name.starts_with(name));
@@ -170,7 +170,7 @@ impl Truth {
 }
 
 impl Outcome {
-    /// The only recorded process, which ended well and of which nothing is missing.
+    /// Returns the only recorded process, which ended well and of which nothing is missing.
     pub fn whole(&self) -> &Recorded {
         assert!(self.status.success(), "{}: {}", self.status, self.output);
         let process = self.only();
@@ -180,7 +180,7 @@ impl Outcome {
         process
     }
 
-    /// The only recorded process.
+    /// Returns the only recorded process.
     pub fn only(&self) -> &Recorded {
         assert_eq!(self.processes.len(), 1, "recorded processes");
         &self.processes[0]

@@ -1,11 +1,11 @@
-//! Who waited for what, compared with what the stub's streams and events really did.
+//! Waits, compared with what the stub's streams and events really did.
 
 use crate::recorded::{Recorded, Wait};
 use crate::stub::{Outcome, Stub, Truth};
 use gapscope_spool::event::WaitKind;
 use std::collections::HashMap;
 
-/// Runs the program; what was recorded of waits and events must be what happened.
+/// Runs the program and checks that the recorded waits and events are those that happened.
 fn run(with: &[(&str, &str)], steps: &str) -> Outcome {
     let stub = Stub::new();
     let stub = with.iter().fold(stub, |stub, (n, v)| stub.with(n, v));
@@ -15,7 +15,7 @@ fn run(with: &[(&str, &str)], steps: &str) -> Outcome {
     outcome
 }
 
-/// Context and stream of a queue, its device aside.
+/// Returns context and stream of a queue, without its device.
 fn place(process: &Recorded, queue: u32) -> String {
     match process.queues.get(&queue) {
         Some((_, context, stream)) => format!("{context}.{stream}"),
@@ -23,13 +23,13 @@ fn place(process: &Recorded, queue: u32) -> String {
     }
 }
 
-/// The call that a fact is of. Of calls that ask, one entry stands for many.
+/// Returns the call of a correlation. One entry stands for many polls.
 fn call(process: &Recorded, correlation: u32) -> String {
     let call = process.calls.iter().find(|c| c.correlation == correlation);
     call.map_or("a poll".to_owned(), |c| c.name.clone())
 }
 
-/// Which record of an event a wait is for, by that record's call.
+/// Returns the call that made the record of the event for which a wait is.
 fn awaited(process: &Recorded, wait: &Wait) -> Option<u32> {
     let of = process.event_records.iter().filter(|r| {
         wait.occurrence != 0 && (r.event, r.occurrence) == (wait.event, wait.occurrence)
@@ -43,7 +43,7 @@ fn record_fact(correlation: u32, call: &str, place: &str) -> String {
     format!("{correlation:6} {call} records an event on {place}")
 }
 
-/// `of`: the call that recorded the event.
+/// Words a wait; `of` is the call that recorded the event.
 fn wait_fact(correlation: u32, call: &str, kind: WaitKind, place: &str, of: Option<u32>) -> String {
     let place = match kind {
         WaitKind::QueueForEvent | WaitKind::HostForQueue => place,
@@ -53,7 +53,7 @@ fn wait_fact(correlation: u32, call: &str, kind: WaitKind, place: &str, of: Opti
     format!("{correlation:6} {call} {kind:?} {place} for {of:?}")
 }
 
-/// What was recorded, in the order of calls.
+/// Words the recorded facts, in the order of calls.
 fn recorded(process: &Recorded) -> Vec<String> {
     let records = process.event_records.iter().map(|record| {
         let call = call(process, record.correlation);
@@ -69,7 +69,7 @@ fn recorded(process: &Recorded) -> Vec<String> {
     facts
 }
 
-/// What happened, in the order of calls.
+/// Words what happened, in the order of calls.
 fn happened(outcome: &Outcome) -> Vec<String> {
     let calls = outcome.truth_of("call").into_iter();
     let calls: HashMap<u32, &Truth> = calls.map(|t| (t.correlation, t)).collect();
@@ -107,7 +107,7 @@ fn kind(wait: &Truth) -> WaitKind {
     }
 }
 
-/// Each wait of the host lies in its call, and ends when what it is for has happened; that for a context is for this one.
+/// Checks that each wait of the host lies in its call and ends when the awaited thing has happened, for a context when this one is idle.
 fn host_waits_last_until_what_they_wait_for(outcome: &Outcome) {
     let of = |kind| {
         let lines = outcome.truth_of(kind).into_iter();
@@ -134,7 +134,7 @@ fn host_waits_last_until_what_they_wait_for(outcome: &Outcome) {
     }
 }
 
-/// The kinds of waits by the functions that waited, in the order of the calls.
+/// Returns the kinds of waits by the functions that waited, in the order of the calls.
 fn kinds(process: &Recorded) -> Vec<(String, WaitKind)> {
     let mut waits: Vec<&Wait> = process.waits.iter().collect();
     waits.sort_by_key(|wait| wait.correlation);
@@ -305,7 +305,7 @@ fn a_forked_child_that_asks_records_nothing() {
 
 #[test]
 fn waits_survive_a_sudden_end_when_they_are_older_than_a_flush() {
-    let outcome = run(&[], "waits sleep:350 kill");
+    let outcome = run(&[], "waits flushes:2 kill");
     let process = outcome.only();
     assert_eq!((process.event_records.len(), process.waits.len()), (1, 4));
 }
@@ -314,14 +314,14 @@ fn waits_survive_a_sudden_end_when_they_are_older_than_a_flush() {
 fn waits_and_events_of_contexts_that_are_not_known_yet_wait_for_them() {
     let outcome = run(
         &[("FAKE_CUDA_CONTEXT_RECORD", "late")],
-        "many-events:5 sync sleep:250 waits sync",
+        "many-events:5 sync flushes:2 waits sync",
     );
     let process = outcome.whole();
     assert_eq!((process.event_records.len(), process.waits.len()), (6, 6));
-    // At the last flush at the latest.
+    // The last flush is the latest time.
     let outcome = run(
         &[("FAKE_CUDA_CONTEXT_RECORD", "late")],
-        "many-events:5 sync sleep:250",
+        "many-events:5 sync flushes:2",
     );
     assert_eq!(outcome.whole().event_records.len(), 5);
 }
@@ -351,7 +351,7 @@ fn what_cannot_be_recorded_is_counted() {
     let reason = "their stream is not known";
     assert_eq!(process.lost("events on queues", reason), 1);
     assert_eq!(process.lost("waits", reason), 2);
-    // That of the host for the event, which is not known, and that for the context.
+    // These are the host's waits for the event, which is not known, and for the context.
     assert_eq!(process.waits.len(), 2);
     assert!(process.waits.iter().all(|wait| wait.event == 0));
 

@@ -27,7 +27,7 @@ fn a_window_is_whole_and_no_longer_though_cupti_takes_its_time_to_switch() {
     let stub = Stub::new()
         .with("GAPSCOPE_RECORDING", "0")
         .with("FAKE_CUDA_SWITCH_MS", "100");
-    let outcome = stub.run("launch:10 sync capture:launch:20 launch:30 sync sleep:300");
+    let outcome = stub.run("launch:10 sync capture:launch:20 launch:30 sync flushes:2");
     let process = outcome.whole();
     assert_eq!(
         (
@@ -40,7 +40,7 @@ fn a_window_is_whole_and_no_longer_though_cupti_takes_its_time_to_switch() {
 
 #[test]
 fn no_launch_that_is_recorded_lacks_its_kernel_though_others_launch_while_recording_begins() {
-    let windows = ["launch-while:capture:sleep:5"; 10].join(" ");
+    let windows = ["launch-while:capture:calls:20"; 10].join(" ");
     let outcome = Stub::new()
         .with("GAPSCOPE_RECORDING", "0")
         .run(&format!("{windows} sync"));

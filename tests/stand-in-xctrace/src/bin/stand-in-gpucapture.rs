@@ -1,5 +1,5 @@
-//! A stand-in for `gpucapture`: writes the arguments that it got as its capture. It lists a process that is none, and
-//! those whose environment lets them be captured.
+//! A stand-in for `gpucapture`, which writes its arguments as its capture. It lists an invented process, and those whose environment
+//! lets them be captured.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -1,32 +1,33 @@
-//! A stand-in for `xctrace`: takes its arguments, runs the command, and exports a planted scene whatever the command
-//! did. The variable STAND_IN_XCTRACE lists its oddities; with STAND_IN_SIGNPOSTS the scene has labels of the SDK.
+//! A stand-in for `xctrace`: takes its arguments, runs the command, and exports a planted scene whatever the command did. The variable
+//! STAND_IN_XCTRACE lists its oddities; with STAND_IN_SIGNPOSTS the scene has labels of the SDK.
 #![forbid(unsafe_code)]
 
 use stand_in_xctrace::{Quirks, Scene};
+use std::error::Error;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// Command buffers of the planted scene.
+/// The command buffers of the planted scene.
 const COMMAND_BUFFERS: u64 = 5;
-/// As xctrace ends when its target did not end with 0.
+/// xctrace's status when its target did not end with 0.
 const TARGET_FAILED: u8 = 54;
-/// As a shell gives a SIGTRAP.
+/// A shell's status for a SIGTRAP.
 const CRASHED: u8 = 133;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match run(&arguments) {
         Ok(status) => ExitCode::from(status),
-        Err(sentence) => {
-            eprintln!("{sentence}");
+        Err(error) => {
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn run(arguments: &[String]) -> Result<u8, String> {
+fn run(arguments: &[String]) -> Result<u8, Box<dyn Error>> {
     let quirks = Quirks::parse(&std::env::var("STAND_IN_XCTRACE").unwrap_or_default())?;
     match arguments.first().map(String::as_str) {
         Some("version") => {
@@ -35,7 +36,7 @@ fn run(arguments: &[String]) -> Result<u8, String> {
         }
         Some("record") => record(&arguments[1..], &quirks),
         Some("export") => export(&arguments[1..], &quirks),
-        _ => Err("xctrace: expected record, export or version".to_owned()),
+        _ => Err("xctrace: expected record, export or version".into()),
     }
 }
 
@@ -50,7 +51,7 @@ struct Record {
     launch: Vec<String>,
 }
 
-fn parse(arguments: &[String]) -> Result<Record, String> {
+fn parse(arguments: &[String]) -> Result<Record, Box<dyn Error>> {
     let mut record = Record::default();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
@@ -79,22 +80,22 @@ fn parse(arguments: &[String]) -> Result<Record, String> {
                 record.launch = rest.cloned().collect();
                 break;
             }
-            other => return Err(format!("unknown option {other}")),
+            other => return Err(format!("unknown option {other}").into()),
         }
     }
     Ok(record)
 }
 
-fn record(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
+fn record(arguments: &[String], quirks: &Quirks) -> Result<u8, Box<dyn Error>> {
     let record = parse(arguments)?;
     if quirks.refuse {
-        return Err("Recording failed: Developer mode is not enabled".to_owned());
+        return Err("Recording failed: Developer mode is not enabled".into());
     }
     if record.template != "Metal System Trace" {
-        return Err(format!("no template named {}", record.template));
+        return Err(format!("no template named {}", record.template).into());
     }
     if record.output.exists() {
-        return Err(format!("{} already exists", record.output.display()));
+        return Err(format!("{} already exists", record.output.display()).into());
     }
     println!("Starting recording with the Metal System Trace template.");
     let started = Instant::now();
@@ -111,32 +112,32 @@ fn record(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
                 .envs(record.env)
                 .stdin(Stdio::null());
             if let Some(path) = &record.stdout {
-                command.stdout(File::create_new(path).map_err(|error| error.to_string())?);
+                command.stdout(File::create_new(path)?);
             }
-            let mut child = command.spawn().map_err(|error| error.to_string())?;
+            let mut child = command.spawn()?;
             loop {
-                if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+                if let Some(status) = child.try_wait()? {
                     break (child.id(), status.code());
                 }
                 if record
                     .time_limit
                     .is_some_and(|limit| started.elapsed() >= limit)
                 {
-                    child.kill().map_err(|error| error.to_string())?;
-                    child.wait().map_err(|error| error.to_string())?;
+                    child.kill()?;
+                    child.wait()?;
                     break (child.id(), None);
                 }
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        (None, None) => return Err("nothing to record".to_owned()),
+        (None, None) => return Err("nothing to record".into()),
     };
-    std::fs::create_dir(&record.output).map_err(|error| error.to_string())?;
+    std::fs::create_dir(&record.output)?;
     let facts = format!(
         "{pid}\n{}\n",
         status.map_or("ended".to_owned(), |status| status.to_string())
     );
-    std::fs::write(record.output.join("facts"), facts).map_err(|error| error.to_string())?;
+    std::fs::write(record.output.join("facts"), facts)?;
     println!("Output file saved as: {}", record.output.display());
     Ok(if status.unwrap_or(0) == 0 {
         0
@@ -145,7 +146,7 @@ fn record(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
     })
 }
 
-fn export(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
+fn export(arguments: &[String], quirks: &Quirks) -> Result<u8, Box<dyn Error>> {
     let value = |name: &str| {
         let at = arguments.iter().position(|argument| argument == name)?;
         arguments.get(at + 1)
@@ -179,6 +180,6 @@ fn export(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
             .and_then(|rest| rest.split('"').next());
         scene.table(schema.unwrap_or_default(), quirks)
     };
-    std::fs::write(output, text).map_err(|error| error.to_string())?;
+    std::fs::write(output, text)?;
     Ok(if quirks.crash { CRASHED } else { 0 })
 }

@@ -1,30 +1,27 @@
-//! The calls at which CUPTI calls back, by its numbers for them.
+//! The table of calls at which CUPTI calls back, by its numbers for them.
 
 use super::effect::Effect;
 use crate::cupti::Cupti;
-use crate::cupti::numbers::domain;
+use crate::cupti::numbers::{CALL_NUMBERS, domain};
 use crate::driver;
 use gapscope_spool::event::CudaEvent;
 use gapscope_spool::ids;
 use gapscope_spool::model::cuda::{self, FunctionClass};
 use std::borrow::Cow;
 
-/// Numbers of calls are below this in every CUPTI so far.
-const MOST_CALLS: u32 = 2000;
-
-/// What the user wants to be recorded of calls.
+/// The parts of calls that the user wants recorded.
 #[derive(Debug, Clone, Copy)]
-pub struct Selection {
+pub struct CallSelection {
     /// The calls themselves.
     pub calls: bool,
-    /// Who waits for what.
+    /// The waits of host and streams.
     pub waits: bool,
-    /// Events that are recorded on queues.
+    /// The records of events on queues.
     pub events: bool,
 }
 
-impl Selection {
-    fn has(self, effect: Effect) -> bool {
+impl CallSelection {
+    fn wants(self, effect: Effect) -> bool {
         match effect {
             Effect::Wait(_) | Effect::WaitForNamedContext | Effect::ContextWait => self.waits,
             Effect::Submit { .. }
@@ -37,16 +34,16 @@ impl Selection {
     }
 }
 
-/// A call, by its number.
+/// A function of the driver or the runtime.
 #[derive(Debug)]
 pub struct Call {
-    /// As CUPTI has it, with its version.
+    /// The name in CUPTI, with its version.
     name: &'static str,
     domain: u32,
     /// The id of its function.
     pub function: ids::Function,
     pub class: FunctionClass,
-    /// It is recorded itself.
+    /// The call itself is recorded.
     pub is_recorded: bool,
     pub effect: Option<Effect>,
     /// Its default stream is the thread's own.
@@ -54,12 +51,13 @@ pub struct Call {
 }
 
 impl Call {
-    fn new(domain: u32, number: u32, name: &'static str, selection: Selection) -> Option<Call> {
+    fn new(domain: u32, number: u32, name: &'static str, selection: CallSelection) -> Option<Call> {
         let class = FunctionClass::of_function(name)?;
-        // The driver's call inside has the same correlation; a launch shall pay for one of them.
+        // The driver's call inside has the same correlation; a launch pays for one pair of callbacks only.
         let is_twice = domain == domain::RUNTIME && class.is_launch();
         let is_recorded = selection.calls && class.is_recorded() && !is_twice;
-        let effect = Effect::of(class, name).filter(|effect| selection.has(*effect) && !is_twice);
+        let effect = Effect::for_function(class, name)
+            .filter(|effect| selection.wants(*effect) && !is_twice);
         (is_recorded || effect.is_some()).then(|| Call {
             name,
             domain,
@@ -71,12 +69,12 @@ impl Call {
         })
     }
 
-    /// Its name, with its version.
+    /// Returns the name with its version.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Its function, which has to be written before the first call.
+    /// Returns the definition of its function, which has to be written before the first call.
     pub fn definition(&self) -> CudaEvent<'static> {
         CudaEvent::Function {
             function: self.function,
@@ -85,9 +83,9 @@ impl Call {
         }
     }
 
-    /// Whether the program can call it: a CUPTI that is newer than the driver has functions that the driver lacks.
+    /// Returns whether the program can call it: a CUPTI that is newer than the driver has functions that the driver lacks.
     pub fn exists(&self) -> bool {
-        self.domain != domain::DRIVER || driver::function(self.name).is_some()
+        self.domain != domain::DRIVER || driver::has(self.name)
     }
 }
 
@@ -98,11 +96,15 @@ pub struct Calls([Vec<Option<Call>>; 2]);
 const DOMAINS: [u32; 2] = [domain::DRIVER, domain::RUNTIME];
 
 impl Calls {
-    /// Those that this CUPTI has and the user wants.
-    pub fn find(cupti: &Cupti, selection: Selection) -> Calls {
+    /// Returns the calls that this CUPTI has and the user wants.
+    pub fn find(cupti: &Cupti, selection: CallSelection) -> Calls {
         let call =
             |domain, number| Call::new(domain, number, cupti.call_name(domain, number)?, selection);
-        Calls(DOMAINS.map(|domain| (0..MOST_CALLS).map(|number| call(domain, number)).collect()))
+        Calls(DOMAINS.map(|domain| {
+            (0..CALL_NUMBERS)
+                .map(|number| call(domain, number))
+                .collect()
+        }))
     }
 
     #[inline]
@@ -111,7 +113,7 @@ impl Calls {
         self.0[at].get(number as usize)?.as_ref()
     }
 
-    /// Each, with its domain and number.
+    /// Returns each call with its domain and number.
     pub fn all(&self) -> impl Iterator<Item = (u32, u32, &Call)> {
         let domains = DOMAINS.into_iter().zip(&self.0);
         domains.flat_map(|(domain, calls)| {
@@ -126,7 +128,7 @@ mod tests {
     use super::*;
     use gapscope_spool::event::WaitKind;
 
-    const ALL: Selection = Selection {
+    const ALL: CallSelection = CallSelection {
         calls: true,
         waits: true,
         events: true,

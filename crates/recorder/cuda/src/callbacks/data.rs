@@ -1,4 +1,4 @@
-//! What CUPTI passes to a callback.
+//! The data that CUPTI passes to a callback.
 
 use crate::streams::CurrentContext;
 use gapscope_spool::ids;
@@ -16,19 +16,19 @@ pub struct CallbackData {
     name: *const c_char,
     /// The call's own parameters, as a structure.
     parameters: *const c_void,
-    /// At the end: what the call returned.
+    /// The call's result, at its end.
     result: *const c_int,
     symbol: *const c_char,
     /// The thread's current context.
     context: *mut c_void,
-    /// CUPTI's number for it.
+    /// CUPTI's number for the context.
     pub context_id: u32,
     shared: *mut u64,
-    /// That of the call's record.
+    /// The correlation of the call's record.
     pub correlation: ids::Correlation,
 }
 
-// As `offsetof` says of cupti_callbacks.h.
+// `offsetof` gives these numbers for cupti_callbacks.h.
 const _: () = assert!(std::mem::offset_of!(CallbackData, parameters) == 16);
 const _: () = assert!(std::mem::offset_of!(CallbackData, symbol) == 32);
 const _: () = assert!(std::mem::offset_of!(CallbackData, context) == 40);
@@ -36,7 +36,7 @@ const _: () = assert!(std::mem::offset_of!(CallbackData, correlation) == 64);
 const _: () = assert!(size_of::<CallbackData>() == 72);
 
 impl CallbackData {
-    /// The thread's current context.
+    /// Returns the thread's current context.
     pub fn current_context(&self) -> CurrentContext {
         CurrentContext {
             handle: self.context,
@@ -44,7 +44,7 @@ impl CallbackData {
         }
     }
 
-    /// The kernel of a call that launches one, as the code calls it.
+    /// Returns the kernel of a call that launches one, by its name in the code.
     ///
     /// # Safety
     /// The data is CUPTI's, of a call that launches a kernel.
@@ -53,12 +53,12 @@ impl CallbackData {
         (!self.symbol.is_null()).then(|| unsafe { CStr::from_ptr(self.symbol) })
     }
 
-    /// True at the start of the call.
+    /// Returns whether the call starts.
     pub fn is_enter(&self) -> bool {
         self.site == ENTER
     }
 
-    /// What the call returned.
+    /// Returns the call's result.
     ///
     /// # Safety
     /// The data is CUPTI's, at the end of the call.
@@ -67,7 +67,7 @@ impl CallbackData {
         unsafe { self.result.as_ref() }.copied().unwrap_or(UNKNOWN)
     }
 
-    /// A parameter of a call: all that are asked for are handles, and come before what is shorter.
+    /// Returns a parameter of the call. All that are asked for are handles, and come before shorter ones.
     ///
     /// # Safety
     /// The call has that many parameters, and they are pointers.

@@ -1,41 +1,41 @@
-//! What calls do to events and graphs, what they wait for, and what they put on streams.
+//! The effects of calls on events, graphs and streams.
 
 use gapscope_spool::event::WaitKind;
 use gapscope_spool::model::cuda::{self, FunctionClass};
 
-/// What a call does besides taking time.
+/// The effect of a call besides taking time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Records an event on a stream; `has_flags`: its third parameter says more.
+    /// Records an event on a stream; `has_flags` says that the third parameter has flags.
     Record { has_flags: bool },
     /// Records an event after all work of a context, which is not a queue.
     RecordInContext,
     /// Makes a graph record an event, which is this parameter, on the streams that it is launched on.
     RecordInGraph { event_parameter: usize },
-    /// Waits, finds that what it asks for is done, or lets a stream wait.
+    /// Waits, finds that the awaited work is done, or lets a stream wait.
     Wait(WaitKind),
-    /// Waits for the context that is its first parameter.
+    /// Waits for the context that is the first parameter.
     WaitForNamedContext,
     /// Lets all work of a context wait for an event.
     ContextWait,
-    /// Destroys an event: another one may get its handle.
+    /// Destroys an event, whose handle another one may get.
     Destroy,
-    /// Puts on a stream, which is this parameter, what leaves no record of the device.
+    /// Puts something without a device record on the stream that is this parameter.
     Submit { stream_parameter: usize },
-    /// As [`Effect::Submit`], if one of the operations, which the third parameter points to and the second one counts, is a
-    /// wait.
+    /// Does the same as [`Effect::Submit`] if one of the operations is a wait; the third parameter points to them and the second one
+    /// counts them.
     SubmitOperations,
     /// Instantiates a graph.
     Instantiate,
     /// Launches an instantiated graph.
     LaunchGraph,
-    /// Destroys an instantiated graph: another one may get its handle.
+    /// Destroys an instantiated graph, whose handle another one may get.
     DestroyGraphExec,
 }
 
 impl Effect {
-    /// Of a function. An execution context of the runtime is not one of CUPTI's: a wait for it has none.
-    pub fn of(class: FunctionClass, name: &str) -> Option<Effect> {
+    /// Returns the effect of a function. Execution contexts of the runtime are unknown to CUPTI, so that waits for them have none.
+    pub fn for_function(class: FunctionClass, name: &str) -> Option<Effect> {
         let graph = |event_parameter| Some(Effect::RecordInGraph { event_parameter });
         let submit = |stream_parameter| Some(Effect::Submit { stream_parameter });
         match class {
@@ -68,7 +68,7 @@ impl Effect {
         }
     }
 
-    /// What it is a wait for.
+    /// Returns the kind of wait.
     pub fn wait(self) -> Option<WaitKind> {
         match self {
             Effect::Wait(kind) => Some(kind),
@@ -77,7 +77,7 @@ impl Effect {
         }
     }
 
-    /// Which parameter is the event: see generated_cuda_meta.h and generated_cuda_runtime_api_meta.h.
+    /// Returns which parameter is the event: see generated_cuda_meta.h and generated_cuda_runtime_api_meta.h.
     pub fn event_parameter(self) -> Option<usize> {
         match self {
             Effect::Record { .. } | Effect::Wait(WaitKind::HostForEvent) | Effect::Destroy => {
@@ -91,7 +91,7 @@ impl Effect {
         }
     }
 
-    /// Which parameter is the stream.
+    /// Returns which parameter is the stream.
     pub fn stream_parameter(self) -> Option<usize> {
         match self {
             Effect::Wait(WaitKind::QueueForEvent | WaitKind::HostForQueue) => Some(0),
@@ -102,7 +102,7 @@ impl Effect {
         }
     }
 
-    /// Whether it puts something on the stream, or, in a capture, into a graph.
+    /// Returns whether the call puts something on the stream or, in a capture, into a graph.
     pub fn is_on_stream(self) -> bool {
         matches!(
             self,
@@ -113,13 +113,13 @@ impl Effect {
         )
     }
 
-    /// Whether it is a submission without a record of the device.
+    /// Returns whether the call is a submission without a device record.
     pub fn is_submission(self) -> bool {
         matches!(self, Effect::Submit { .. } | Effect::SubmitOperations)
     }
 }
 
-/// Which parameter of a prefetch is the stream. Where the destination is a structure, which has 8 bytes, flags follow it.
+/// Returns which parameter of a prefetch is the stream. Flags follow a destination that is a structure of 8 bytes.
 fn stream_of_prefetch(name: &str) -> Option<usize> {
     let has = |version| name.split('_').any(|part| part == version);
     match cuda::base_name(name) {
@@ -162,7 +162,7 @@ mod tests {
             ("cudaMemPrefetchAsync_ptsz_v12020", Some(4)),
             ("cudaMemPrefetchBatchAsync_v13000", Some(7)),
             ("cuMemDiscardBatchAsync", Some(4)),
-            // One of a later version may have others.
+            // A later version may have other parameters.
             ("cudaMemPrefetchAsync_v15000", None),
         ] {
             assert_eq!(stream_of_prefetch(name), at, "{name}");

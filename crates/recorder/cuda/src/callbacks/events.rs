@@ -1,27 +1,24 @@
-//! Which record of an event is its last: so that a wait for it names one, and never a wrong one.
+//! Tracks the last record of each event, so that a wait can name it and never names a wrong one.
 //!
-//! The program's threads use it without a lock. A record that may have been made at the same time as another of the same
-//! event, or as the wait, is not known, nor is any of an event that graphs record too. (Graphs that are given such an
-//! event by cuGraphAddNode, whatever the node, or while recording is off, are not noticed.)
+//! The program's threads use it without a lock. A record that may have been made at the same time as another record of the event, or as
+//! the wait, counts as unknown, and so do all records of an event that graphs record, too. (Graphs that get such an event by
+//! cuGraphAddNode, or while recording is off, are not noticed.)
 
-use crate::sync::Occurrence;
+use super::handle_table::HandleTable;
+use crate::wait_ring::Occurrence;
 use gapscope_spool::ids;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
-/// The most handles that are told apart; further events are not known. The driver gives the handles of destroyed events
-/// to new ones.
-const MOST: usize = 1 << 16;
-/// Slots that a handle may have.
-const TRIES: usize = 16;
+/// The most handles that are told apart; further events are unknown. The driver reuses the handles of destroyed events.
+const MAX_EVENTS: usize = 1 << 16;
 
 /// The record is known: it has ended, and nothing else happened to the event since it began.
 const KNOWN: u64 = 1 << 63;
 /// Another record of the event began before the first one ended.
 const MIXED: u64 = 1 << 62;
-/// A graph records it too, when it is launched.
+/// A graph records the event, too, whenever it is launched.
 const OF_GRAPH: u64 = 1 << 47;
-/// Records that have begun and not ended.
+/// One record that has begun and not ended.
 const OPEN: u64 = 1 << 48;
 const ALL_OPEN: u64 = MIXED - OPEN;
 /// The number of the last record.
@@ -30,26 +27,21 @@ const NUMBER: u64 = u32::MAX as u64;
 /// The events of this process.
 pub static EVENTS: Events = Events::new();
 
-pub struct Events([Event; MOST]);
+/// The state of each event, by its handle.
+pub struct Events(HandleTable<MAX_EVENTS>);
 
-struct Event {
-    /// 0: the slot is free.
-    handle: AtomicU64,
-    state: AtomicU64,
-}
-
-/// An event as it was when a call began.
+/// The state of an event at the start of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Snapshot {
-    at: u32,
+    slot: usize,
     state: u64,
 }
 
 impl Snapshot {
-    /// Its last record then.
+    /// Returns the event's last record at that time.
     pub fn occurrence(self) -> Occurrence {
         Occurrence {
-            event: ids::CudaEvent(self.at + 1),
+            event: ids::CudaEvent(self.slot as u32 + 1),
             number: (self.state & NUMBER) as u32,
         }
     }
@@ -57,34 +49,27 @@ impl Snapshot {
 
 impl Events {
     const fn new() -> Events {
-        Events(
-            [const {
-                Event {
-                    handle: AtomicU64::new(0),
-                    state: AtomicU64::new(0),
-                }
-            }; MOST],
-        )
+        Events(HandleTable::new())
     }
 
-    /// A record begins. `None`: there are too many events.
+    /// Begins a record. `None`: there are too many events.
     pub fn record_begins(&self, handle: usize) -> Option<Snapshot> {
-        let at = self.find(handle, true)?;
+        let slot = self.0.find(handle, true)?;
         let mut state = 0;
-        self.change(at, |before| {
+        self.change(slot, |before| {
             let mixed = if before & ALL_OPEN == 0 { 0 } else { MIXED };
-            // Numbers wrap past 0, which is none.
+            // Numbers wrap past 0, which means none.
             let number = ((before & NUMBER) as u32).wrapping_add(1).max(1);
             let open = (before & ALL_OPEN).saturating_add(OPEN) & ALL_OPEN;
             state = open | mixed | before & OF_GRAPH | u64::from(number);
             state
         });
-        Some(Snapshot { at, state })
+        Some(Snapshot { slot, state })
     }
 
-    /// A record has ended; `known`: it was passed on.
+    /// Ends a record; `known`: it was passed on.
     pub fn record_ends(&self, record: Snapshot, known: bool) {
-        self.change(record.at, |before| {
+        self.change(record.slot, |before| {
             let open = (before & ALL_OPEN).saturating_sub(OPEN);
             let same = before & NUMBER == record.state & NUMBER;
             let known = match known && same && before & MIXED == 0 {
@@ -95,70 +80,43 @@ impl Events {
         });
     }
 
-    /// The last record, where it is known.
+    /// Returns the last record, where it is known.
     pub fn last_record(&self, handle: usize) -> Option<Snapshot> {
-        let at = self.find(handle, false)?;
-        let state = self.0[at as usize].state.load(Acquire);
+        let slot = self.0.find(handle, false)?;
+        let state = self.0.number(slot).load(Acquire);
         let known = state & KNOWN != 0 && state & OF_GRAPH == 0;
-        known.then_some(Snapshot { at, state })
+        known.then_some(Snapshot { slot, state })
     }
 
-    /// Whether nothing has happened to the event since.
+    /// Returns whether nothing has happened to the event since.
     pub fn is_still(&self, snapshot: Snapshot) -> bool {
-        self.0[snapshot.at as usize].state.load(Acquire) == snapshot.state
+        self.0.number(snapshot.slot).load(Acquire) == snapshot.state
     }
 
-    /// A graph records the event from now on.
+    /// Notes that a graph records the event from now on.
     pub fn graph_records(&self, handle: usize) {
-        if let Some(at) = self.find(handle, true) {
-            self.0[at as usize].state.fetch_or(OF_GRAPH, AcqRel);
+        if let Some(slot) = self.0.find(handle, true) {
+            self.0.number(slot).fetch_or(OF_GRAPH, AcqRel);
         }
     }
 
-    /// The event is destroyed: the next one with its handle has no records.
+    /// Notes that the event is destroyed: the next one with its handle has no records.
     pub fn forget(&self, handle: usize) {
-        if let Some(at) = self.find(handle, false) {
-            self.change(at, |before| before & NUMBER);
+        if let Some(slot) = self.0.find(handle, false) {
+            self.change(slot, |before| before & NUMBER);
         }
     }
 
-    /// What happened since then is not known.
+    /// Forgets all records, because recording was off.
     pub fn forget_all(&self) {
-        for event in &self.0 {
-            if event.handle.load(Relaxed) != 0 {
-                event.state.fetch_and(OF_GRAPH | NUMBER, AcqRel);
-            }
+        for state in self.0.numbers() {
+            state.fetch_and(OF_GRAPH | NUMBER, AcqRel);
         }
     }
 
-    fn change(&self, at: u32, mut to: impl FnMut(u64) -> u64) {
-        let state = &self.0[at as usize].state;
+    fn change(&self, slot: usize, mut to: impl FnMut(u64) -> u64) {
+        let state = self.0.number(slot);
         let _ = state.fetch_update(AcqRel, Acquire, |before| Some(to(before)));
-    }
-
-    fn find(&self, handle: usize, make: bool) -> Option<u32> {
-        let handle = handle as u64;
-        if handle == 0 {
-            return None;
-        }
-        // Handles are addresses.
-        let first = (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize;
-        for at in (first..first + TRIES).map(|at| at % MOST) {
-            let slot = &self.0[at].handle;
-            let there = match slot.load(Acquire) {
-                0 if make => match slot.compare_exchange(0, handle, AcqRel, Acquire) {
-                    Ok(_) => handle,
-                    Err(other) => other,
-                },
-                there => there,
-            };
-            match there {
-                there if there == handle => return Some(at as u32),
-                0 => return None,
-                _ => {}
-            }
-        }
-        None
     }
 }
 
@@ -167,8 +125,7 @@ mod tests {
     use super::*;
 
     fn events() -> &'static Events {
-        // Too large for a stack.
-        // SAFETY: numbers, for which zero is a value.
+        // SAFETY: all fields are numbers, for which zero is a value. The table is too large for a stack.
         Box::leak(unsafe { Box::<Events>::new_zeroed().assume_init() })
     }
 
@@ -224,7 +181,7 @@ mod tests {
         events.forget(64);
         assert_eq!(events.last_record(64), None);
         assert!(events.last_record(128).is_some());
-        // A record that never ends, as when recording is switched off.
+        // This record never ends, as when recording is switched off.
         events.record_begins(128);
         events.forget_all();
         let record = events.record_begins(128).expect("a slot");
@@ -255,13 +212,13 @@ mod tests {
     fn events_without_a_slot_are_not_known_and_the_others_are() {
         let events = events();
         let mut without = 0;
-        for handle in 1..=MOST + 100 {
+        for handle in 1..=MAX_EVENTS + 100 {
             match events.record_begins(handle * 64) {
                 Some(record) => events.record_ends(record, true),
                 None => without += 1,
             }
         }
-        assert!((100..MOST / 4).contains(&without), "{without}");
+        assert!((100..MAX_EVENTS / 4).contains(&without), "{without}");
         assert!(events.last_record(64).is_some());
     }
 }

@@ -1,108 +1,66 @@
-//! How many host nodes instantiated graphs have: the device waits in them for functions of the host, of which CUPTI before
-//! 13.1 says nothing.
+//! Counts the host nodes of instantiated graphs: in them the device waits for host functions, of which CUPTI before 13.1 has no records.
 //!
-//! They are counted once, when a graph is instantiated: nodes can be changed later, but neither their number nor their kind.
-//! Launches look the number up without a lock. A graph that was instantiated while recording was off is not known.
+//! They are counted once, when a graph is instantiated: later changes of nodes affect neither their number nor their kind. Launches
+//! look the number up without a lock. A graph that was instantiated while recording was off is unknown.
 
+use super::handle_table::HandleTable;
 use crate::driver;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Release};
 
-/// The most handles that are told apart. The driver gives the handles of destroyed graphs to new ones.
-const MOST: usize = 1 << 14;
-/// Slots that a handle may have.
-const TRIES: usize = 16;
-/// Graphs inside of graphs are looked into so far.
-const DEEPEST: u32 = 16;
-/// The number is not known. Known ones are one more than they are, so that a table of zeros is an empty one.
+/// The most handles that are told apart. The driver reuses the handles of destroyed graphs.
+const MAX_GRAPHS: usize = 1 << 14;
+/// How deep graphs inside graphs are searched.
+const MAX_DEPTH: u32 = 16;
+/// The number is unknown. Known numbers are stored plus one, so that a table of zeros is an empty one.
 const UNKNOWN: u64 = 0;
 
 /// The instantiated graphs of this process.
 pub static GRAPHS: Graphs = Graphs::new();
 
-pub struct Graphs([Slot; MOST]);
-
-struct Slot {
-    /// 0: the slot is free.
-    handle: AtomicU64,
-    host_nodes: AtomicU64,
-}
+/// The number of host nodes of each graph, by its handle.
+pub struct Graphs(HandleTable<MAX_GRAPHS>);
 
 impl Graphs {
     const fn new() -> Graphs {
-        Graphs(
-            [const {
-                Slot {
-                    handle: AtomicU64::new(0),
-                    host_nodes: AtomicU64::new(UNKNOWN),
-                }
-            }; MOST],
-        )
+        Graphs(HandleTable::new())
     }
 
-    /// A graph was instantiated.
+    /// Notes that a graph was instantiated.
     pub fn instantiated(&self, handle: usize, host_nodes: Option<u32>) {
-        if let Some(slot) = self.find(handle, true) {
-            slot.host_nodes.store(
-                host_nodes.map_or(UNKNOWN, |count| u64::from(count) + 1),
-                Release,
-            );
-        }
+        let number = host_nodes.map_or(UNKNOWN, |count| u64::from(count) + 1);
+        self.store(handle, true, number);
     }
 
-    /// It is destroyed.
+    /// Notes that a graph is destroyed.
     pub fn forget(&self, handle: usize) {
-        if let Some(slot) = self.find(handle, false) {
-            slot.host_nodes.store(UNKNOWN, Release);
-        }
+        self.store(handle, false, UNKNOWN);
     }
 
-    /// What happened since then is not known.
+    /// Forgets all graphs, because recording was off.
     pub fn forget_all(&self) {
-        for slot in &self.0 {
-            if slot.handle.load(Relaxed) != 0 {
-                slot.host_nodes.store(UNKNOWN, Release);
-            }
+        for number in self.0.numbers() {
+            number.store(UNKNOWN, Release);
         }
     }
 
-    /// Host nodes of a graph that is launched.
+    /// Returns the host nodes of a graph that is launched.
     pub fn host_nodes(&self, handle: usize) -> Option<u32> {
-        let known = self.find(handle, false)?.host_nodes.load(Acquire);
+        let known = self.0.number(self.0.find(handle, false)?).load(Acquire);
         u32::try_from(known.checked_sub(1)?).ok()
     }
 
-    fn find(&self, handle: usize, make: bool) -> Option<&Slot> {
-        let handle = handle as u64;
-        if handle == 0 {
-            return None;
+    fn store(&self, handle: usize, make: bool, number: u64) {
+        if let Some(slot) = self.0.find(handle, make) {
+            self.0.number(slot).store(number, Release);
         }
-        // Handles are addresses.
-        let first = (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize;
-        for at in (first..first + TRIES).map(|at| at % MOST) {
-            let slot = &self.0[at];
-            let there = match slot.handle.load(Acquire) {
-                0 if make => match slot.handle.compare_exchange(0, handle, AcqRel, Acquire) {
-                    Ok(_) => handle,
-                    Err(other) => other,
-                },
-                there => there,
-            };
-            match there {
-                there if there == handle => return Some(slot),
-                0 => return None,
-                _ => {}
-            }
-        }
-        None
     }
 }
 
 /// CUgraphNodeType
 mod node {
-    /// A function of the host.
+    /// A host function.
     pub const HOST: i32 = 3;
     /// Another graph.
     pub const GRAPH: i32 = 4;
@@ -113,57 +71,49 @@ mod node {
 type Pointers = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void) -> c_int;
 type Pair = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 
-/// The driver's functions that say what a graph is.
+/// The driver's functions that describe a graph.
 #[derive(Clone, Copy)]
-struct Questions {
+struct GraphFunctions {
     nodes: Pointers,
     kind: Pair,
     child: Pair,
-    /// Since CUDA 12.0.
+    /// It exists since CUDA 12.0.
     flags: Option<Pair>,
 }
 
-static QUESTIONS: OnceLock<Option<Questions>> = OnceLock::new();
+static FUNCTIONS: OnceLock<Option<GraphFunctions>> = OnceLock::new();
 
-/// Looks up what calls need, before the first one.
+/// Looks up the functions of the driver before the first call.
 pub fn prepare() {
-    QUESTIONS.get_or_init(|| {
-        let (nodes, kind) = (
-            driver::function("cuGraphGetNodes")?,
-            driver::function("cuGraphNodeGetType")?,
-        );
-        let child = driver::function("cuGraphChildGraphNodeGetGraph")?;
-        let flags = driver::function("cuGraphExecGetFlags");
-        // SAFETY: they are these functions of the driver, whose parameters are handles and pointers.
-        unsafe {
-            Some(Questions {
-                nodes: std::mem::transmute::<*mut c_void, Pointers>(nodes),
-                kind: std::mem::transmute::<*mut c_void, Pair>(kind),
-                child: std::mem::transmute::<*mut c_void, Pair>(child),
-                flags: flags.map(|at| std::mem::transmute::<*mut c_void, Pair>(at)),
-            })
-        }
+    // SAFETY: they are these functions of the driver, whose parameters are handles and pointers.
+    FUNCTIONS.get_or_init(|| unsafe {
+        Some(GraphFunctions {
+            nodes: driver::function("cuGraphGetNodes")?,
+            kind: driver::function("cuGraphNodeGetType")?,
+            child: driver::function("cuGraphChildGraphNodeGetGraph")?,
+            flags: driver::function("cuGraphExecGetFlags"),
+        })
     });
 }
 
-/// The host nodes of a graph and of those inside it; `None` where the driver does not say, or where the device decides how
-/// often they run.
+/// Returns the host nodes of a graph and of those inside it; `None` where the driver does not tell them, or where the device decides
+/// how often they run.
 ///
 /// # Safety
 /// The graph is one of the program's, which does not change it meanwhile.
 pub unsafe fn count_host_nodes(graph: usize) -> Option<u32> {
     // SAFETY: as the caller promises.
-    unsafe { QUESTIONS.get()?.as_ref()?.count(graph as *mut c_void, 0) }
+    unsafe { FUNCTIONS.get()?.as_ref()?.count(graph as *mut c_void, 0) }
 }
 
-/// Whether an instantiated graph was made for launches by the device: CUPTI has no records of those.
+/// Returns whether an instantiated graph was made for launches by the device, of which CUPTI has no records.
 ///
 /// # Safety
 /// The graph is one of the program's.
 pub unsafe fn is_for_device(executable: usize) -> bool {
     // CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH
     const DEVICE_LAUNCH: u64 = 4;
-    let Some(flags_of) = QUESTIONS.get().and_then(|known| known.as_ref()?.flags) else {
+    let Some(flags_of) = FUNCTIONS.get().and_then(|known| known.as_ref()?.flags) else {
         return false;
     };
     let mut flags = 0u64;
@@ -172,11 +122,11 @@ pub unsafe fn is_for_device(executable: usize) -> bool {
     code == 0 && flags & DEVICE_LAUNCH != 0
 }
 
-impl Questions {
+impl GraphFunctions {
     /// # Safety
     /// As for [`count_host_nodes`].
     unsafe fn count(&self, graph: *mut c_void, depth: u32) -> Option<u32> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return None;
         }
         let mut host_nodes = 0u32;
@@ -210,7 +160,7 @@ impl Questions {
                         self.count(child, depth + 1)?
                     }
                     0..node::CONDITIONAL => 0,
-                    // What such nodes do is not known.
+                    // The effect of such nodes is not known.
                     _ => return None,
                 };
                 host_nodes = host_nodes.checked_add(more)?;
@@ -239,15 +189,5 @@ mod tests {
         assert_eq!(graphs.host_nodes(128), Some(1), "another one");
         graphs.forget_all();
         assert_eq!(graphs.host_nodes(64), None);
-    }
-
-    #[test]
-    fn graphs_without_a_slot_are_not_known_and_the_others_are() {
-        let graphs = Box::leak(Box::new(Graphs::new()));
-        for graph in 1..=MOST + 100 {
-            graphs.instantiated(graph * 64, Some(1));
-        }
-        let known = (1..=MOST + 100).filter(|graph| graphs.host_nodes(graph * 64).is_some());
-        assert!((MOST / 2..=MOST).contains(&known.count()));
     }
 }

@@ -1,5 +1,5 @@
-//! Calls that ask whether work is done. A host that waits so makes a million of them in a second: those that follow each
-//! other are one event, which the next flush writes, or the thread when it does something else.
+//! Folds calls that ask whether work is done. A host that waits in this way makes a million of them a second: calls that follow each
+//! other become one event, which the next flush writes, or the thread when it does something else.
 
 use crate::recorder::Recorder;
 use gapscope_spool::event::{BETWEEN_POLLS_NS, CudaEvent, Span};
@@ -7,23 +7,23 @@ use gapscope_spool::ids;
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// Threads that are told apart without writing each other's polls too early.
+/// The number of threads whose polls are kept apart; beyond, threads write each other's polls early.
 const SLOTS: usize = 256;
 
-/// Attempts to take a thread's polls: a signal handler may have interrupted the thread there and not return.
-const TRIES: u32 = 1000;
+/// The attempts to take a thread's polls: a signal handler may have interrupted the thread there and not return.
+const LOCK_ATTEMPTS: u32 = 1000;
 
 /// Polls that are not written yet, by thread.
-static OPEN: [Slot; SLOTS] = [const { Slot(Mutex::new(None)) }; SLOTS];
+static PENDING: [Slot; SLOTS] = [const { Slot(Mutex::new(None)) }; SLOTS];
 
-/// A cache line of its own: its thread polls as fast as it can.
+/// A slot has a cache line of its own, because its thread polls as fast as it can.
 #[repr(align(64))]
 struct Slot(Mutex<Option<Polls>>);
 
 thread_local! {
     static THREAD: Cell<u32> = const { Cell::new(0) };
     /// The thread may have polls that are not written.
-    static ASKED: Cell<bool> = const { Cell::new(false) };
+    static HAS_POLLS: Cell<bool> = const { Cell::new(false) };
     /// Changes when something comes between two polls.
     static RUN: Cell<u32> = const { Cell::new(0) };
 }
@@ -42,11 +42,11 @@ struct Polls {
 }
 
 impl Slot {
-    fn of(thread: u32) -> &'static Slot {
-        &OPEN[thread as usize % SLOTS]
+    fn for_thread(thread: u32) -> &'static Slot {
+        &PENDING[thread as usize % SLOTS]
     }
 
-    /// Not waiting: a thread of the program takes no lock that another holds.
+    /// Tries to lock the slot without waiting: a thread of the program takes no lock that another holds.
     fn try_lock(&self) -> Option<MutexGuard<'_, Option<Polls>>> {
         match self.0.try_lock() {
             Ok(open) => Some(open),
@@ -55,9 +55,9 @@ impl Slot {
         }
     }
 
-    /// What is there, for a thread that has the time.
+    /// Takes the polls out of the slot, for a thread that may wait.
     fn take(&self) -> Option<Polls> {
-        let mut tries = (0..TRIES).map(|_| {
+        let mut tries = (0..LOCK_ATTEMPTS).map(|_| {
             let open = self.try_lock();
             if open.is_none() {
                 std::thread::yield_now();
@@ -68,8 +68,8 @@ impl Slot {
     }
 }
 
-/// This thread asked.
-pub fn asked(recorder: &Recorder, function: ids::Function, span: Span, result: u32) {
+/// Adds a poll of this thread.
+pub fn add(recorder: &Recorder, function: ids::Function, span: Span, result: u32) {
     let thread = thread_id();
     let new = Polls {
         function,
@@ -81,16 +81,16 @@ pub fn asked(recorder: &Recorder, function: ids::Function, span: Span, result: u
         busy_ns: span.duration_ns,
         result,
     };
-    let before = match Slot::of(thread).try_lock() {
+    let before = match Slot::for_thread(thread).try_lock() {
         None => {
-            // Those before it may stay there.
+            // The former polls may stay there.
             next_run();
             Some(new)
         }
         Some(mut open) => {
-            ASKED.set(true);
+            HAS_POLLS.set(true);
             match &mut *open {
-                Some(polls) if polls.goes_on(&new) => {
+                Some(polls) if polls.continues(&new) => {
                     polls.end_ns = new.end_ns;
                     polls.count += 1;
                     polls.busy_ns = polls.busy_ns.saturating_add(new.busy_ns);
@@ -105,12 +105,12 @@ pub fn asked(recorder: &Recorder, function: ids::Function, span: Span, result: u
     }
 }
 
-/// This thread does something else.
+/// Writes the polls of this thread, which does something else.
 #[inline]
 pub fn end(recorder: &Recorder) {
-    if ASKED.replace(false) {
+    if HAS_POLLS.replace(false) {
         next_run();
-        end_of(recorder, thread_id());
+        write_polls_of(recorder, thread_id());
     }
 }
 
@@ -119,17 +119,17 @@ fn next_run() {
 }
 
 #[cold]
-fn end_of(recorder: &Recorder, thread: u32) {
-    let open = Slot::of(thread).try_lock();
+fn write_polls_of(recorder: &Recorder, thread: u32) {
+    let open = Slot::for_thread(thread).try_lock();
     let polls = open.and_then(|mut open| open.take_if(|polls| polls.thread == thread));
     if let Some(polls) = polls {
         polls.write(recorder);
     }
 }
 
-/// Writes what all threads asked so far. Not for callbacks.
+/// Writes the polls of all threads so far. Callbacks must not call it.
 pub fn write_all(recorder: &Recorder) {
-    for polls in OPEN.iter().filter_map(Slot::take) {
+    for polls in PENDING.iter().filter_map(Slot::take) {
         polls.write(recorder);
     }
 }
@@ -143,8 +143,8 @@ fn thread_id() -> u32 {
 }
 
 impl Polls {
-    fn goes_on(&self, next: &Polls) -> bool {
-        // Of one outcome only: a poll that finds its work done is no part of the wait before it.
+    fn continues(&self, next: &Polls) -> bool {
+        // All polls have one answer: a poll that finds its work done is no part of the wait before it.
         let asker = |polls: &Polls| (polls.thread, polls.run, polls.function, polls.result);
         asker(self) == asker(next)
             && next.begin_ns >= self.begin_ns
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn polls_go_on_until_something_else_happens() {
         let first = poll(1000);
-        assert!(first.goes_on(&poll(1010)) && first.goes_on(&poll(1010 + BETWEEN_POLLS_NS)));
+        assert!(first.continues(&poll(1010)) && first.continues(&poll(1010 + BETWEEN_POLLS_NS)));
         for other in [
             poll(1011 + BETWEEN_POLLS_NS),
             poll(999),
@@ -208,13 +208,13 @@ mod tests {
                 ..poll(1020)
             },
         ] {
-            assert!(!first.goes_on(&other), "{other:?}");
+            assert!(!first.continues(&other), "{other:?}");
         }
     }
 
     #[test]
     fn a_thread_that_was_interrupted_for_good_holds_nobody_up() {
-        // As by a signal handler that calls exit.
+        // A signal handler that calls exit interrupts a thread for good.
         let slot = Slot(Mutex::new(Some(poll(1000))));
         let held = slot.try_lock();
         assert!(held.is_some() && slot.take().is_none());

@@ -1,8 +1,8 @@
-//! Launches that are profiled one by one, because the user has chosen their kernels.
+//! Profiles launches of the kernels that the user has chosen, one by one.
 //!
-//! CUPTI's range profiler is on from the start of such a launch to its end, and nowhere else: inside the call CUPTI runs the kernel
-//! again and again, with the memory that it had, until all metrics are counted. The call then takes a good part of a second; the
-//! time is written, so that nobody takes it for the program's. Without a choice none of this is ever reached.
+//! CUPTI's range profiler is on from the start of such a launch to its end, and nowhere else. Inside the call, CUPTI runs the kernel again
+//! and again with the memory that it had, until all metrics are counted. The call then takes a good part of a second; the time is
+//! written, so that it is not taken for the program's. Without a choice none of this code runs.
 
 mod choice;
 mod launch;
@@ -12,62 +12,63 @@ mod refusal;
 use super::data::CallbackData;
 use crate::recorder::{Recorder, recorder};
 use crate::subscription::Subscription;
-use choice::{Choice, Chosen};
+use choice::{Choice, ChosenLaunch};
 use gapscope_spool::event::{CudaEvent, Span};
 use gapscope_spool::model::kernel_profile::Wanted;
 use gapscope_spool::{env, ids, monotonic_ns};
-use launch::Launch;
+use launch::LaunchKind;
 use profiler::Profiler;
+use refusal::ProfileError;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Launches are still to be profiled, or one is.
+/// A launch is being profiled, or launches are still to be profiled.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 static CHOICE: Mutex<Option<Choice>> = Mutex::new(None);
 /// The launch that is being profiled: one at a time.
-static ACTIVE: Mutex<Option<Active>> = Mutex::new(None);
+static ACTIVE: Mutex<Option<ActiveProfile>> = Mutex::new(None);
 
 thread_local! {
-    /// The correlation of the launch of this thread that is being profiled. It needs no destructor.
+    /// The correlation of this thread's launch that is being profiled. The cell needs no destructor.
     static PROFILED: Cell<ids::Correlation> = const { Cell::new(ids::Correlation::NONE) };
 }
 
 /// A launch that is being profiled.
-struct Active {
+struct ActiveProfile {
     profiler: Profiler,
     kernel: String,
     start_ns: i64,
 }
 
-/// Reads what the user has chosen.
+/// Reads the user's choice.
 pub fn prepare() {
     let wanted = std::env::var(env::PROFILE_KERNELS).unwrap_or_default();
     let wanted = Wanted::of_lines(&wanted);
     if !wanted.is_empty() {
-        *lock(&CHOICE) = Some(Choice::of(wanted));
+        *lock(&CHOICE) = Some(Choice::new(wanted));
         IS_ON.store(true, Relaxed);
     }
 }
 
-/// Whether the functions below may have something to do.
+/// Returns whether the functions below may have something to do.
 #[inline]
 pub fn is_on() -> bool {
     IS_ON.load(Relaxed)
 }
 
-/// True for a call inside a launch that is being profiled: CUPTI makes it, not the program.
-pub fn is_of_profiler(correlation: ids::Correlation) -> bool {
+/// Returns whether a call is made by CUPTI inside a launch that is being profiled.
+pub fn is_made_by_profiler(correlation: ids::Correlation) -> bool {
     let profiled = PROFILED.get();
     profiled != ids::Correlation::NONE && profiled != correlation
 }
 
-/// A launch of a kernel starts.
+/// Begins profiling at the start of a launch, if its kernel was chosen.
 ///
 /// # Safety
 /// The data is CUPTI's, of a call of the driver of this name.
-pub unsafe fn starts(
+pub unsafe fn begin(
     subscription: &Subscription,
     data: &CallbackData,
     function: &str,
@@ -88,7 +89,7 @@ pub unsafe fn starts(
             return;
         };
         // SAFETY: as the caller promises.
-        let launch = unsafe { Launch::of(data, function, per_thread) };
+        let launch = unsafe { LaunchKind::classify(data, function, per_thread) };
         match choice.refuse(&chosen, launch) {
             Some(sentence) => return note_once(recorder, sentence),
             None => choice.take(&chosen),
@@ -96,7 +97,7 @@ pub unsafe fn starts(
         chosen
     };
     let Some(mut active) = free() else {
-        // On another thread: there will be more launches.
+        // Another thread's launch is being profiled. There will be more launches.
         return give_back(&chosen);
     };
     PROFILED.set(data.correlation);
@@ -104,7 +105,7 @@ pub unsafe fn starts(
     // SAFETY: as the caller promises: the context is the thread's current one.
     match unsafe { Profiler::start(subscription.cupti.file(), data.current_context().handle) } {
         Ok(profiler) => {
-            *active = Some(Active {
+            *active = Some(ActiveProfile {
                 profiler,
                 kernel: kernel.into_owned(),
                 start_ns,
@@ -113,14 +114,14 @@ pub unsafe fn starts(
         Err(why) => {
             PROFILED.set(ids::Correlation::NONE);
             let span = Span::between(start_ns, monotonic_ns());
-            held_up(recorder, data.correlation, span, &kernel);
+            write_delay(recorder, data.correlation, span, &kernel);
             give_up(recorder, &why);
         }
     }
 }
 
-/// The place of the launch that is being profiled, while there is none: none begins before another one is whole.
-fn free() -> Option<MutexGuard<'static, Option<Active>>> {
+/// Returns the place of the profiled launch if it is free: no launch begins before the previous one is complete.
+fn free() -> Option<MutexGuard<'static, Option<ActiveProfile>>> {
     let active = match ACTIVE.try_lock() {
         Ok(active) => active,
         Err(TryLockError::Poisoned(error)) => error.into_inner(),
@@ -129,8 +130,8 @@ fn free() -> Option<MutexGuard<'static, Option<Active>>> {
     active.is_none().then_some(active)
 }
 
-/// A call has returned. True where it was profiled: how long it took says nothing.
-pub fn ends(correlation: ids::Correlation) -> bool {
+/// Ends profiling when the call has returned. Returns true if the call was profiled, so that its duration means nothing.
+pub fn end(correlation: ids::Correlation) -> bool {
     if PROFILED.get() != correlation || correlation == ids::Correlation::NONE {
         return false;
     }
@@ -139,7 +140,7 @@ pub fn ends(correlation: ids::Correlation) -> bool {
         PROFILED.set(ids::Correlation::NONE);
         return false;
     };
-    let Active {
+    let ActiveProfile {
         profiler,
         kernel,
         start_ns,
@@ -157,7 +158,7 @@ pub fn ends(correlation: ids::Correlation) -> bool {
             values: Cow::Owned(measured.values),
         }),
         Err(why) => {
-            held_up(recorder, correlation, span, &kernel);
+            write_delay(recorder, correlation, span, &kernel);
             give_up(recorder, &why);
         }
     }
@@ -167,15 +168,15 @@ pub fn ends(correlation: ids::Correlation) -> bool {
     true
 }
 
-/// The process ends: says which of the user's choices came to nothing.
+/// Notes which of the user's choices were not met, at the end of the process.
 pub fn finish(recorder: &Recorder) {
     if let Some(choice) = lock(&CHOICE).take() {
         choice.unmet(|sentence| recorder.note(&sentence));
     }
 }
 
-/// The time that a profile without values took.
-fn held_up(recorder: &Recorder, correlation: ids::Correlation, span: Span, kernel: &str) {
+/// Writes the time that a profile without values took.
+fn write_delay(recorder: &Recorder, correlation: ids::Correlation, span: Span, kernel: &str) {
     recorder.write(&CudaEvent::KernelProfiled {
         correlation,
         kernel: Cow::Borrowed(kernel),
@@ -185,20 +186,20 @@ fn held_up(recorder: &Recorder, correlation: ids::Correlation, span: Span, kerne
     });
 }
 
-/// Nothing more is profiled in this process.
-fn give_up(recorder: &Recorder, why: &str) {
+/// Ends profiling in this process.
+fn give_up(recorder: &Recorder, why: &ProfileError) {
     IS_ON.store(false, Relaxed);
     *lock(&CHOICE) = None;
     recorder.note(&format!("Kernels were not profiled, or no more: {why}."));
 }
 
-fn give_back(chosen: &Chosen) {
+fn give_back(chosen: &ChosenLaunch) {
     if let Some(choice) = lock(&CHOICE).as_mut() {
         choice.give_back(chosen);
     }
 }
 
-/// A sentence that is new: each is said once.
+/// Notes a sentence that was not said before.
 fn note_once(recorder: &Recorder, sentence: Option<String>) {
     if let Some(sentence) = sentence {
         recorder.note(&sentence);

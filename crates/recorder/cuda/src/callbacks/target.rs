@@ -1,4 +1,4 @@
-//! On which stream a call put something, or for which it waited.
+//! Finds the stream on which a call put something, or for which it waited.
 
 use super::calls::Call;
 use super::data::CallbackData;
@@ -6,25 +6,27 @@ use super::effect::Effect;
 use crate::cupti::Cupti;
 use crate::cupti::numbers::NO_ID;
 use crate::driver;
-use crate::streams::{self, Handle, StreamId};
+use crate::streams::{self, StreamHandle, StreamId};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
-/// By CUPTI's numbers.
+/// The target of a call, by CUPTI's numbers.
 #[derive(Debug, Clone, Copy)]
 pub enum Target {
-    /// The call failed, or it went into a graph.
+    /// The call failed, or went into a graph.
     Nothing,
-    /// A context, with a stream that is not known or none.
+    /// A context, without a known stream.
     Context(u32),
     /// A stream of a context.
     Stream(StreamId),
 }
 
 impl Target {
+    /// Finds the target of a call.
+    ///
     /// # Safety
     /// The data is of this call, which has succeeded.
-    pub unsafe fn of(call: &Call, effect: Effect, data: &CallbackData, cupti: &Cupti) -> Target {
+    pub unsafe fn find(call: &Call, effect: Effect, data: &CallbackData, cupti: &Cupti) -> Target {
         // SAFETY: as the caller promises: CUPTI's context, and the program's own handles.
         unsafe {
             if effect == Effect::WaitForNamedContext {
@@ -35,7 +37,7 @@ impl Target {
             let Some(at) = effect.stream_parameter() else {
                 return unknown;
             };
-            let stream = Handle::new(data.parameter(at), call.per_thread);
+            let stream = StreamHandle::new(data.parameter(at), call.per_thread);
             if effect.is_on_stream() {
                 match is_capturing(stream) {
                     Some(true) => return Target::Nothing,
@@ -50,11 +52,11 @@ impl Target {
         }
     }
 
-    /// As a stream, which may be none; `None` where there is nothing.
+    /// Returns the target as a stream id, which may name no stream; `None` for [`Target::Nothing`].
     pub fn stream(self) -> Option<StreamId> {
         match self {
             Target::Nothing => None,
-            Target::Context(context) => Some(StreamId::none_of(context)),
+            Target::Context(context) => Some(StreamId::without_stream(context)),
             Target::Stream(stream) => Some(stream),
         }
     }
@@ -65,17 +67,14 @@ type IsCapturing = unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int;
 
 static IS_CAPTURING: OnceLock<Option<IsCapturing>> = OnceLock::new();
 
-/// Looks up what calls need, before the first one.
+/// Looks up the driver's function before the first call.
 pub fn prepare() {
-    IS_CAPTURING.get_or_init(|| {
-        let function = driver::function("cuStreamIsCapturing")?;
-        // SAFETY: it is this function of the driver.
-        Some(unsafe { std::mem::transmute::<*mut c_void, IsCapturing>(function) })
-    });
+    // SAFETY: the driver's function of this name.
+    IS_CAPTURING.get_or_init(|| unsafe { driver::function("cuStreamIsCapturing") });
 }
 
-/// Whether what is put on a stream goes into a graph; `None`: the driver does not say.
-pub fn is_capturing(stream: Handle) -> Option<bool> {
+/// Returns whether what is put on a stream goes into a graph; `None` where the driver does not tell.
+pub fn is_capturing(stream: StreamHandle) -> Option<bool> {
     let mut status = 0;
     let function = (*IS_CAPTURING.get()?)?;
     // SAFETY: the driver's function with a stream that the program just used; it changes nothing.

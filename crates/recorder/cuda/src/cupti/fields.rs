@@ -1,9 +1,8 @@
-//! Where the fields of CUPTI's records are.
+//! The offsets of the fields in CUPTI's records.
 //!
-//! CUPTI writes the newest version of each record that it knows, and new versions only append fields: in the headers of
-//! CUDA 12.0 to 13.5 every field below is there and has one offset (`layouts.txt`, made from the headers; a test
-//! compares). Records of functions of the host are there since 13.1, which contexts are green ones since 12.4, and where graphs
-//! end since 12.3.
+//! CUPTI writes the newest version of each record that it knows, and new versions only append fields: in the headers of CUDA 12.0 to
+//! 13.5 every field below exists at one offset (a test compares with `layouts.txt`, which was made from the headers). Records of host
+//! functions exist since 13.1, the flag of green contexts since 12.4, and the fields that say where graphs end since 12.3.
 
 use std::marker::PhantomData;
 
@@ -29,7 +28,7 @@ pub struct Record<'a> {
     buffer: PhantomData<&'a [u8]>,
 }
 
-/// Types that any bytes are a value of.
+/// Types for which any bytes are a value.
 pub trait Plain: Copy {}
 impl Plain for u8 {}
 impl Plain for u16 {}
@@ -56,7 +55,7 @@ impl Record<'_> {
         unsafe { self.at.cast::<u32>().read_unaligned() }
     }
 
-    /// The value of a field.
+    /// Returns the value of a field.
     ///
     /// # Safety
     /// The record is of the kind that has the field.
@@ -239,7 +238,7 @@ mod tests {
     };
     use std::collections::HashMap;
 
-    /// `Record.field offset size first-version`, from the headers; see the file's first lines.
+    /// Returns offset, size and first version of each `Record.field`, from the headers; see the file's first lines.
     fn headers() -> HashMap<(&'static str, &'static str), [usize; 3]> {
         let lines = include_str!("layouts.txt").lines();
         lines
@@ -273,7 +272,7 @@ mod tests {
                 (there, first),
                 "{record}.{field}"
             );
-            // x, y and z are three fields there and one here.
+            // The headers have three fields x, y and z where this table has one.
             let parts = if *size == 12 && bytes == 4 { 3 } else { 1 };
             assert_eq!(*size, bytes * parts, "{record}.{field}");
         }

@@ -1,6 +1,6 @@
 //! The functions of CUPTI that are used.
 
-use crate::library::Library;
+use gapscope_cupti::SharedLibrary;
 use std::ffi::{c_char, c_int, c_void};
 
 /// CUptiResult; 0 is success.
@@ -9,8 +9,8 @@ pub type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 pub type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
 pub type Callback = extern "C" fn(*mut c_void, u32, u32, *const c_void);
 
-/// Declares the functions that are looked up, and the one way in which all are. Every libcupti since CUDA 12.0 has the
-/// required ones; the optional ones came later.
+/// Declares the functions and how they are looked up. Every libcupti since CUDA 12.0 has the required ones; the optional ones came
+/// later.
 macro_rules! functions {
     ($(required $name:ident $symbol:literal ($($argument:ty),*),)+ $(optional $other:ident $other_symbol:literal ($($other_argument:ty),*),)+) => {
         /// The functions of one libcupti.
@@ -21,17 +21,16 @@ macro_rules! functions {
         }
 
         impl Functions {
+            /// Looks up all functions.
+            ///
             /// # Errors
             /// The name of a function that the library lacks.
-            pub fn of(library: &Library) -> Result<Functions, &'static str> {
+            pub fn load(library: SharedLibrary) -> Result<Functions, &'static str> {
                 // SAFETY: the symbols are CUPTI's functions, whose types have been the same since CUDA 12.0.
                 unsafe {
                     Ok(Functions {
-                        $($name: std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> Code>(
-                            library.symbol($symbol).ok_or($symbol)?),)+
-                        $($other: library.symbol($other_symbol).map(|at| {
-                            std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($other_argument),*) -> Code>(at)
-                        }),)+
+                        $($name: library.function($symbol).ok_or($symbol)?,)+
+                        $($other: library.function($other_symbol),)+
                     })
                 }
             }

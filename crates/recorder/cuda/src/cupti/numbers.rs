@@ -1,4 +1,4 @@
-//! Numbers of CUPTI's enums that are used, from cupti_activity.h and cupti_callbacks.h.
+//! The numbers of CUPTI's enums that are used, from cupti_activity.h and cupti_callbacks.h.
 
 /// The API version of CUDA 12.0, the oldest whose records are known.
 pub const OLDEST: u32 = 18;
@@ -37,6 +37,9 @@ pub mod domain {
     pub const RESOURCE: u32 = 3;
 }
 
+/// The numbers of calls are below this in every CUPTI so far.
+pub const CALL_NUMBERS: u32 = 2000;
+
 /// CUpti_CallbackIdResource
 pub mod resource {
     pub const CONTEXT_CREATED: u32 = 1;
@@ -55,17 +58,17 @@ pub mod code {
     pub const MULTIPLE_SUBSCRIBERS: i32 = 39;
 }
 
-/// CUpti_ActivityAttribute: 1 when the buffers that we give are zero already.
+/// CUpti_ActivityAttribute: 1 when the buffers that we give are zeroed already.
 pub const ATTRIBUTE_ZEROED_BUFFERS: u32 = 5;
 /// CUpti_ActivityAttribute: 1 when each thread has a buffer of its own.
 pub const ATTRIBUTE_BUFFERS_OF_THREADS: u32 = 9;
-/// The API versions of CUDA 12.3 to 12.9: before, CUPTI does not know that attribute, and later it is 1 by itself.
+/// The API versions of CUDA 12.3 to 12.9: earlier CUPTIs do not know that attribute, and for later ones it is 1 by default.
 pub const BUFFERS_OF_ALL: std::ops::Range<u32> = 21..130_000;
 /// CUpti_ActivityThreadIdType: the system's ids instead of shortened pthread handles.
 pub const THREAD_IDS_OF_SYSTEM: u32 = 1;
-/// CUPTI_ACTIVITY_FLAG_FLUSH_FORCED: records that are not finished too.
+/// CUPTI_ACTIVITY_FLAG_FLUSH_FORCED: also flushes records that are not finished.
 pub const FLUSH_FORCED: u32 = 1;
-/// INT_MAX, for the device and the context of a graph that starts or ends on the host.
+/// INT_MAX: the device and the context of a graph that starts or ends on the host.
 pub const ON_HOST: u32 = i32::MAX as u32;
 /// CUPTI_SYNCHRONIZATION_INVALID_VALUE
 pub const NO_ID: u32 = u32::MAX;

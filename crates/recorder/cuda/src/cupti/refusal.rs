@@ -1,9 +1,17 @@
-//! What it means that CUPTI refuses to profile.
+//! Explains refusals by CUPTI to profile.
 
 use gapscope_cupti::{Failure, code};
 
-/// The meaning, with what to do; `None` of a refusal that depends on what was asked.
-pub fn meaning(failure: Failure) -> Option<&'static str> {
+/// Explains a refusal without a full stop; `otherwise` is the meaning of one that depends on the request.
+pub fn explain(failure: Failure, otherwise: Option<&'static str>) -> String {
+    match meaning(failure).or(otherwise) {
+        Some(meaning) => format!("{meaning} ({failure})"),
+        None => failure.to_string(),
+    }
+}
+
+/// Returns the meaning and what to do about it; `None` for a refusal that depends on the request.
+fn meaning(failure: Failure) -> Option<&'static str> {
     Some(match failure.code {
         code::HARDWARE_BUSY => {
             "another profiler has the GPU's counters: end it, such as ncu, nsys, DCGM or a sampler of gapscope"

@@ -1,58 +1,61 @@
-//! Contexts that are sampled.
+//! Samples contexts and writes their samples.
 
-use super::samples::{Batches, Filter};
-use super::sentences::{note_end, refusal};
+use super::samples::{FunctionFilter, SampleBatches};
+use super::sentences::{SamplingError, note_end};
 use crate::driver;
 use crate::recorder::Recorder;
 use crate::window;
-use gapscope_cupti::{Failure, Pace, PcLibrary, PcSampling, Taken};
+use gapscope_cupti::{Failure, PcLibrary, PcSampling, SamplingPace, TakenSamples};
 use gapscope_spool::event::{CudaEvent, LossKind};
 use gapscope_spool::{ids, monotonic_ns};
 use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::MutexGuard;
 
-/// Multiprocessors and kHz of a GPU that does not say its own: rather too few samples than more than CUPTI takes.
+/// The multiprocessors and kHz assumed of a GPU that does not tell them: rather too few samples than more than CUPTI can take.
 const LARGE_GPU: (u64, u64) = (160, 2_000_000);
 
-/// All of them.
-pub struct Contexts {
-    sampled: Vec<Sampled>,
-    filter: Filter,
+/// The sampled contexts.
+pub struct SampledContexts {
+    sampled: Vec<SampledContext>,
+    filter: FunctionFilter,
 }
 
-/// One of them.
-pub struct Sampled {
+/// A sampled context.
+pub struct SampledContext {
     context: usize,
     device: ids::Device,
     sampling: PcSampling,
-    /// When samples were taken last.
+    /// The time at which samples were taken last.
     taken_ns: i64,
 }
 
-impl Sampled {
+impl SampledContext {
     /// Starts to sample a context.
     ///
     /// # Errors
-    /// A sentence without its full stop.
+    /// CUPTI refuses it.
     ///
     /// # Safety
-    /// The context lives until it is taken out of [`Contexts`].
-    pub unsafe fn start(library: &PcLibrary, context: *mut c_void) -> Result<Sampled, String> {
+    /// The context lives until it is taken out of [`SampledContexts`].
+    pub unsafe fn start(
+        library: &PcLibrary,
+        context: *mut c_void,
+    ) -> Result<SampledContext, SamplingError> {
         // SAFETY: as the caller promises.
         unsafe {
             let device = library.device(context);
-            let device = device.ok_or("CUPTI does not say which device a context is of")?;
-            Ok(Sampled {
+            let device = device.ok_or(SamplingError::NoDevice)?;
+            Ok(SampledContext {
                 context: context as usize,
                 device: driver::device_id(device),
-                sampling: PcSampling::start(library, context, pace(device)).map_err(refusal)?,
+                sampling: PcSampling::start(library, context, pace(device))?,
                 taken_ns: monotonic_ns(),
             })
         }
     }
 
-    /// How it is sampled.
+    /// Returns how the context is sampled.
     pub fn definition(&self) -> CudaEvent<'_> {
         let reasons = self.sampling.counted_reasons();
         CudaEvent::InstructionSampling {
@@ -64,80 +67,80 @@ impl Sampled {
         }
     }
 
-    /// Ends it without a result.
+    /// Ends sampling without a result.
     pub fn give_up(self) {
-        // That CUPTI refuses to end what nobody uses is of no consequence.
+        // A refusal does not matter, since nobody uses the samples.
         let _ = self.sampling.stop(|_| {});
     }
 
-    /// True where recording was on all the time since samples were taken last; a part of them is of no use.
+    /// Returns whether recording was on all the time since samples were taken last; samples of a part of it are useless.
     fn is_recorded(&mut self) -> bool {
         let now = monotonic_ns();
         let since = std::mem::replace(&mut self.taken_ns, now);
         window::contains(since) && window::contains(now)
     }
 
-    fn take(&mut self, recorder: &Recorder, filter: &mut Filter) -> Result<(), Failure> {
+    fn take(&mut self, recorder: &Recorder, filter: &mut FunctionFilter) -> Result<(), Failure> {
         let is_recorded = self.is_recorded();
-        let mut batches = Batches::new(recorder, self.device, filter, is_recorded);
+        let mut batches = SampleBatches::new(recorder, self.device, filter, is_recorded);
         let taken = self.sampling.take(|pc| batches.add(&pc));
         batches.write();
         taken.map(|taken| lose(recorder, &taken, is_recorded))
     }
 
-    fn end(mut self, recorder: &Recorder, filter: &mut Filter) -> Result<(), Failure> {
+    fn end(mut self, recorder: &Recorder, filter: &mut FunctionFilter) -> Result<(), Failure> {
         let is_recorded = self.is_recorded();
-        let mut batches = Batches::new(recorder, self.device, filter, is_recorded);
+        let mut batches = SampleBatches::new(recorder, self.device, filter, is_recorded);
         let taken = self.sampling.stop(|pc| batches.add(&pc));
         batches.write();
         taken.map(|taken| lose(recorder, &taken, is_recorded))
     }
 }
 
-impl Contexts {
-    pub fn new(filter: Filter) -> Contexts {
-        Contexts {
+impl SampledContexts {
+    pub fn new(filter: FunctionFilter) -> SampledContexts {
+        SampledContexts {
             sampled: Vec::new(),
             filter,
         }
     }
 
-    pub fn add(&mut self, sampled: Sampled) {
+    pub fn add(&mut self, sampled: SampledContext) {
         self.sampled.push(sampled);
     }
 
-    /// Writes what there is. A context that CUPTI refuses is sampled no more.
+    /// Writes the samples that there are. A context that CUPTI refuses is no longer sampled.
     pub fn take(&mut self, recorder: &Recorder) {
-        let Contexts { sampled, filter } = self;
+        let SampledContexts { sampled, filter } = self;
         for mut context in std::mem::take(sampled) {
             match context.take(recorder, filter) {
                 Ok(()) => sampled.push(context),
                 Err(failure) => {
-                    note_end(recorder, &refusal(failure));
+                    note_end(recorder, SamplingError::Refused(failure));
                     context.give_up();
                 }
             }
         }
     }
 
-    /// Ends all of them.
+    /// Ends the sampling of all contexts.
     pub fn finish(mut self, recorder: &Recorder) {
         for context in self.sampled {
             if let Err(failure) = context.end(recorder, &mut self.filter) {
-                note_end(recorder, &refusal(failure));
+                note_end(recorder, SamplingError::Refused(failure));
             }
         }
     }
 }
 
-/// A context ends. What CUPTI does for that may call back: the lock is let go before.
+/// Ends the sampling of a context that ends. CUPTI's call for that may call back, so that the lock is released before.
 pub fn end(
     recorder: &Recorder,
-    mut contexts: MutexGuard<'_, Option<Contexts>>,
+    mut contexts: MutexGuard<'_, Option<SampledContexts>>,
     context: *mut c_void,
 ) {
     let Some(all) = contexts.as_mut() else { return };
-    let is_it = |sampled: &Sampled| sampled.context == context as usize;
+    let is_it = |sampled: &SampledContext| sampled.context == context as usize;
     let Some(place) = all.sampled.iter().position(is_it) else {
         return;
     };
@@ -145,20 +148,20 @@ pub fn end(
     let mut filter = all.filter.clone();
     drop(contexts);
     if let Err(failure) = sampled.end(recorder, &mut filter) {
-        note_end(recorder, &refusal(failure));
+        note_end(recorder, SamplingError::Refused(failure));
     }
 }
 
-fn pace(device: u32) -> Pace {
+fn pace(device: u32) -> SamplingPace {
     let known = |attribute, otherwise| driver::attribute(device, attribute).unwrap_or(otherwise);
     let multiprocessors = known(driver::MULTIPROCESSORS, LARGE_GPU.0);
-    Pace::of_device(
+    SamplingPace::for_device(
         multiprocessors,
         1000 * known(driver::CLOCK_KHZ, LARGE_GPU.1),
     )
 }
 
-fn lose(recorder: &Recorder, taken: &Taken, is_recorded: bool) {
+fn lose(recorder: &Recorder, taken: &TakenSamples, is_recorded: bool) {
     if !is_recorded {
         return;
     }

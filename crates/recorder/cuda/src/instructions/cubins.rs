@@ -1,7 +1,7 @@
-//! Code that may say which lines of source its instructions are of.
+//! Keeps cubins that may tell the source lines of their instructions.
 //!
-//! CUPTI hands over each cubin as it is loaded, also those that the driver has made of PTX. The thread that loads it copies it, if it has
-//! lines; the thread that flushes asks CUPTI for its checksum and writes it.
+//! CUPTI hands over each cubin as it is loaded, also those that the driver has made of PTX. The thread that loads a cubin copies it, if
+//! it has lines; the flusher's thread asks CUPTI for its checksum and writes it.
 
 use crate::recorder::Recorder;
 use gapscope_cupti::CubinLibrary;
@@ -11,60 +11,60 @@ use std::ffi::c_void;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Larger ones are not kept.
-const LARGEST: usize = 32 << 20;
-/// Copies that wait to be written.
-const MOST_WAITING: usize = 64 << 20;
-/// What is written of a process.
-const MOST: usize = 256 << 20;
+/// Larger cubins are not kept.
+const MAX_CUBIN_BYTES: usize = 32 << 20;
+/// The most bytes of copies that wait to be written.
+const MAX_PENDING_BYTES: usize = 64 << 20;
+/// The most bytes that are written of a process.
+const MAX_WRITTEN_BYTES: usize = 256 << 20;
 const ELF: &[u8] = b"\x7fELF";
 const LINES: &[u8] = b"\0.debug_line\0";
 
 static LIBRARY: OnceLock<CubinLibrary> = OnceLock::new();
-static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
+static PENDING: Mutex<PendingCubins> = Mutex::new(PendingCubins {
     copies: Vec::new(),
     not_kept: Vec::new(),
     bytes: 0,
 });
 
 #[derive(Default)]
-struct Waiting {
+struct PendingCubins {
     copies: Vec<Vec<u8>>,
-    /// Checksums of those that are too large.
+    /// The checksums of cubins that are too large.
     not_kept: Vec<u64>,
     bytes: usize,
 }
 
-/// What has been written of this process.
+/// The cubins that have been written of this process.
 #[derive(Default)]
-pub struct Cubins {
+pub struct WrittenCubins {
     known: FxHashSet<u64>,
     bytes: usize,
 }
 
 /// CUpti_ModuleResourceData
 #[repr(C)]
-struct Module {
+struct ModuleResource {
     id: u32,
     bytes: usize,
     cubin: *const u8,
 }
 
-/// True where this libcupti can tell cubins apart.
+/// Returns whether this libcupti can tell cubins apart.
 pub fn prepare(libcupti: &Path) -> bool {
     let library = CubinLibrary::open(libcupti);
     library.is_ok_and(|library| LIBRARY.set(library).is_ok() || LIBRARY.get().is_some())
 }
 
-/// Code was loaded.
+/// Keeps code that was loaded.
 ///
 /// # Safety
-/// It is null, or CUPTI's description of a module, whose code is there.
+/// The pointer is null, or CUPTI's description of a module, whose code exists.
 pub unsafe fn loaded(module: *const c_void) {
     let Some(library) = LIBRARY.get() else { return };
     // SAFETY: as the caller promises.
     let cubin = unsafe {
-        match module.cast::<Module>().as_ref() {
+        match module.cast::<ModuleResource>().as_ref() {
             Some(module) if !module.cubin.is_null() && module.bytes <= isize::MAX as usize => {
                 std::slice::from_raw_parts(module.cubin, module.bytes)
             }
@@ -74,21 +74,21 @@ pub unsafe fn loaded(module: *const c_void) {
     if !has_lines(cubin) {
         return;
     }
-    let has_room = waiting(|waiting| waiting.bytes + cubin.len() <= MOST_WAITING);
-    if cubin.len() > LARGEST || !has_room {
+    let has_room = with_pending(|pending| pending.bytes + cubin.len() <= MAX_PENDING_BYTES);
+    if cubin.len() > MAX_CUBIN_BYTES || !has_room {
         if let Ok(crc) = library.crc(cubin) {
-            waiting(|waiting| waiting.not_kept.push(crc));
+            with_pending(|pending| pending.not_kept.push(crc));
         }
         return;
     }
     let copy = cubin.to_vec();
-    waiting(|waiting| {
-        waiting.bytes += copy.len();
-        waiting.copies.push(copy);
+    with_pending(|pending| {
+        pending.bytes += copy.len();
+        pending.copies.push(copy);
     });
 }
 
-/// Whether one of an ELF file's sections is a line table.
+/// Returns whether one of an ELF file's sections is a line table.
 fn has_lines(cubin: &[u8]) -> bool {
     let names = || {
         let number = |at: usize, bytes: usize| {
@@ -106,17 +106,17 @@ fn has_lines(cubin: &[u8]) -> bool {
     cubin.starts_with(ELF) && names().is_some_and(contains)
 }
 
-fn waiting<T>(change: impl FnOnce(&mut Waiting) -> T) -> T {
-    change(&mut WAITING.lock().unwrap_or_else(PoisonError::into_inner))
+fn with_pending<T>(change: impl FnOnce(&mut PendingCubins) -> T) -> T {
+    change(&mut PENDING.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-impl Cubins {
-    /// Writes what has been loaded.
+impl WrittenCubins {
+    /// Writes the cubins that have been loaded.
     pub fn write(&mut self, recorder: &Recorder) {
         let Some(library) = LIBRARY.get() else { return };
-        let Waiting {
+        let PendingCubins {
             copies, not_kept, ..
-        } = waiting(std::mem::take);
+        } = with_pending(std::mem::take);
         for crc in not_kept {
             self.write_one(recorder, crc, &[]);
         }
@@ -135,7 +135,7 @@ impl Cubins {
             return;
         }
         let all = self.bytes.saturating_add(bytes.len());
-        let bytes = if all > MOST { &[] } else { bytes };
+        let bytes = if all > MAX_WRITTEN_BYTES { &[] } else { bytes };
         self.bytes = self.bytes.saturating_add(bytes.len());
         recorder.write(&CudaEvent::SampledCubin { cubin, bytes });
     }

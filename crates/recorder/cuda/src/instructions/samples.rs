@@ -1,29 +1,29 @@
-//! Samples on their way to the spool.
+//! SampleBatches samples on their way to the spool.
 
 use crate::recorder::Recorder;
-use gapscope_cupti::Pc;
+use gapscope_cupti::PcSamples;
 use gapscope_spool::event::CudaEvent;
 use gapscope_spool::ids;
 use gapscope_spool::model::kernel_names::Spellings;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Names that are remembered.
-const MOST_NAMES: usize = 1 << 14;
-/// Samples of an event.
-const MOST_SAMPLES: usize = 1 << 12;
+/// The most names that are remembered.
+const MAX_NAMES: usize = 1 << 14;
+/// The most samples of an event.
+const MAX_SAMPLES: usize = 1 << 12;
 
-/// Which functions the user wants.
+/// The functions that the user wants.
 #[derive(Clone)]
-pub struct Filter {
-    /// A part of the name; empty: all.
+pub struct FunctionFilter {
+    /// A part of the name; empty for all functions.
     wanted: String,
     known: FxHashMap<Box<str>, bool>,
 }
 
-impl Filter {
-    pub fn new(wanted: String) -> Filter {
-        Filter {
+impl FunctionFilter {
+    pub fn new(wanted: String) -> FunctionFilter {
+        FunctionFilter {
             wanted,
             known: FxHashMap::default(),
         }
@@ -36,7 +36,7 @@ impl Filter {
         if let Some(known) = self.known.get(function) {
             return *known;
         }
-        if self.known.len() >= MOST_NAMES {
+        if self.known.len() >= MAX_NAMES {
             self.known.clear();
         }
         let wants = Spellings::of(function).contain(&self.wanted);
@@ -46,11 +46,11 @@ impl Filter {
 }
 
 /// Collects samples that follow each other and are of one function.
-pub struct Batches<'a> {
+pub struct SampleBatches<'a> {
     recorder: &'a Recorder,
     device: ids::Device,
-    filter: &'a mut Filter,
-    /// Else they are thrown away.
+    filter: &'a mut FunctionFilter,
+    /// False: the samples are thrown away.
     are_recorded: bool,
     cubin: u64,
     function: String,
@@ -58,15 +58,15 @@ pub struct Batches<'a> {
     samples: Vec<(u64, u32, u32)>,
 }
 
-impl<'a> Batches<'a> {
+impl<'a> SampleBatches<'a> {
     pub fn new(
         recorder: &'a Recorder,
         device: ids::Device,
-        filter: &'a mut Filter,
+        filter: &'a mut FunctionFilter,
         are_recorded: bool,
-    ) -> Batches<'a> {
+    ) -> SampleBatches<'a> {
         let is_wanted = filter.wants("");
-        Batches {
+        SampleBatches {
             recorder,
             device,
             filter,
@@ -78,7 +78,7 @@ impl<'a> Batches<'a> {
         }
     }
 
-    pub fn add(&mut self, pc: &Pc<'_>) {
+    pub fn add(&mut self, pc: &PcSamples<'_>) {
         if !self.are_recorded {
             return;
         }
@@ -95,7 +95,7 @@ impl<'a> Batches<'a> {
                 .samples()
                 .map(|(reason, samples)| (pc.offset, reason, samples));
             self.samples.extend(of_pc);
-            if self.samples.len() >= MOST_SAMPLES {
+            if self.samples.len() >= MAX_SAMPLES {
                 self.write();
             }
         }

@@ -1,6 +1,6 @@
-//! nvtxEventAttributes_t.
+//! Reads nvtxEventAttributes_t, the attributes of a label.
 
-use super::payload::Data;
+use super::payload::PayloadData;
 use super::text::Text;
 use gapscope_spool::event::Payload;
 use std::ffi::c_void;
@@ -23,11 +23,11 @@ pub struct Attributes {
 
 /// NVTX_PAYLOAD_TYPE_EXT: the payload is an array, and `reserved` its length.
 const PAYLOADS: i32 = 0xdfbd_0009_u32 as i32;
-/// Category, colour, payload and message: what the first version has. Later ones only append.
+/// The size of the first version, with category, colour, payload and message. Later versions only append.
 const LEAST_BYTES: u16 = 48;
 
 impl Default for Attributes {
-    /// Attributes that say nothing.
+    /// Returns attributes that say nothing.
     fn default() -> Self {
         Attributes {
             version: 0,
@@ -45,6 +45,8 @@ impl Default for Attributes {
 }
 
 impl Attributes {
+    /// Reads attributes, if they are of a known size.
+    ///
     /// # Safety
     /// `at` is null or points to attributes of the program.
     pub unsafe fn at(at: *const c_void) -> Option<Attributes> {
@@ -58,7 +60,7 @@ impl Attributes {
         }
     }
 
-    /// The message.
+    /// Returns the message.
     ///
     /// # Safety
     /// The attributes are the program's own, and it waits while the text is used.
@@ -67,7 +69,7 @@ impl Attributes {
         unsafe { Text::message(self.message_type, self.message) }
     }
 
-    /// nvtxPayloadType_t
+    /// Returns the payload, by its nvtxPayloadType_t.
     pub fn payload(&self) -> Option<Payload> {
         let low = self.payload as u32;
         match self.payload_type {
@@ -81,16 +83,16 @@ impl Attributes {
         }
     }
 
-    /// The payloads of the payload extension.
+    /// Returns the payloads of the payload extension.
     ///
     /// # Safety
     /// As for [`Self::text`].
-    pub unsafe fn payloads<'a>(&self) -> &'a [Data] {
+    pub unsafe fn payloads<'a>(&self) -> &'a [PayloadData] {
         if self.payload_type != PAYLOADS {
             return &[];
         }
         // SAFETY: as the caller promises; the extension keeps address and length here.
-        unsafe { Data::all(self.payload as *const Data, self.reserved as usize) }
+        unsafe { PayloadData::all(self.payload as *const PayloadData, self.reserved as usize) }
     }
 }
 
@@ -120,7 +122,7 @@ mod tests {
             payload,
             ..Attributes::default()
         };
-        // The upper half of a 32-bit payload is whatever lay there.
+        // The upper half of a 32-bit payload is undefined.
         let dirty = |low: u32| 0xdead_beef_0000_0000 | u64::from(low);
         for (kind, bits, payload) in [
             (0, 7, None),

@@ -1,4 +1,4 @@
-//! Domains and registered strings: handles that the program keeps, valid in forked children too.
+//! Domains and registered strings: handles that the program keeps and that stay valid in forked children.
 
 use super::text::{RegisteredString, Text};
 use crate::per_process::PerProcess;
@@ -12,30 +12,30 @@ use std::ffi::c_char;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// nvtxDomainHandle_t points here. It lives as long as the process.
+/// The target of an nvtxDomainHandle_t. It lives as long as the process.
 pub struct Domain {
     id: ids::LabelDomain,
     name: String,
-    /// The process in whose spool its name is.
+    /// The process whose spool has its name.
     named_in: AtomicU32,
 }
 
-/// What has been made, so that a program that asks again and again does not fill the memory.
+/// The domains and strings that exist, so that repeated requests do not fill the memory.
 #[derive(Default)]
-struct Made {
+struct Registry {
     domains: FxHashMap<String, &'static Domain>,
     strings: FxHashMap<String, &'static RegisteredString>,
 }
 
-static MADE: PerProcess<Mutex<Made>> = PerProcess::new();
+static REGISTRY: PerProcess<Mutex<Registry>> = PerProcess::new();
 /// Not per process: a forked child may know its parent's domains.
 static NEXT_DOMAIN: AtomicU32 = AtomicU32::new(1);
 
-fn made() -> &'static Mutex<Made> {
-    MADE.get(Mutex::default)
+fn registry() -> &'static Mutex<Registry> {
+    REGISTRY.get(Mutex::default)
 }
 
-/// The id of a domain, whose name is written before its first use in a process; 0: the default domain.
+/// Returns the id of a domain, whose name is written before its first use in a process; 0 is the default domain.
 ///
 /// # Safety
 /// `domain` is null or a handle of [`create_a`].
@@ -55,7 +55,7 @@ pub unsafe fn id(domain: *const Domain, recorder: &Recorder) -> ids::LabelDomain
     domain.id
 }
 
-/// The id of a category: 0 for none, and for numbers of 2^16 and more, which do not fit into an id.
+/// Returns the id of a category: 0 for none, and for numbers of 2^16 and more, which do not fit into an id.
 pub fn category(domain: ids::LabelDomain, category: u32) -> ids::LabelCategory {
     let id = match (u16::try_from(domain.0), u16::try_from(category)) {
         (Ok(domain), Ok(category)) if category != 0 => {
@@ -69,8 +69,8 @@ pub fn category(domain: ids::LabelDomain, category: u32) -> ids::LabelCategory {
 fn create(name: Text<'_>) -> *const Domain {
     let domain = guard(|| {
         let name = name.to_text();
-        let mut made = made().lock().unwrap_or_else(PoisonError::into_inner);
-        *made.domains.entry(name.clone()).or_insert_with(|| {
+        let mut registry = registry().lock().unwrap_or_else(PoisonError::into_inner);
+        *registry.domains.entry(name.clone()).or_insert_with(|| {
             Box::leak(Box::new(Domain {
                 id: ids::LabelDomain(NEXT_DOMAIN.fetch_add(1, Relaxed)),
                 name,
@@ -94,8 +94,8 @@ pub unsafe extern "C" fn create_w(name: *const u32) -> *const Domain {
 fn register(text: Text<'_>) -> *const RegisteredString {
     let string = guard(|| {
         let text = text.to_text();
-        let mut made = made().lock().unwrap_or_else(PoisonError::into_inner);
-        *made
+        let mut registry = registry().lock().unwrap_or_else(PoisonError::into_inner);
+        *registry
             .strings
             .entry(text.clone())
             .or_insert_with(|| Box::leak(Box::new(RegisteredString::new(text))))
@@ -118,7 +118,6 @@ pub unsafe extern "C" fn register_w(
     // SAFETY: the program's own text.
     register(unsafe { Text::wide(text) })
 }
-
 /// # Safety
 /// The domain is null or a handle of ours.
 unsafe fn name_category(domain: *const Domain, number: u32, name: Text<'_>) {

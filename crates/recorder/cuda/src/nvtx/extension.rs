@@ -1,11 +1,11 @@
-//! The functions of NVTX's payload extension, for which a module that uses it asks.
+//! Fills the table of functions of NVTX's payload extension, for each module that uses it.
 //!
-//! Offsets and numbers: nvToolsExtPayload.h and nvtxExtTypes.h of NVTX 3.1 to 3.5; the extension's version 1.3 is the
-//! first with these structures.
+//! Offsets and numbers: nvToolsExtPayload.h and nvtxExtTypes.h of NVTX 3.1 to 3.5; the extension's version 1.3 is the first with these
+//! structures.
 
 use super::domains::Domain;
 use super::label;
-use super::payload::{Data, register, schemas};
+use super::payload::{PayloadData, register, schemas};
 use crate::recorder::recorder;
 use gapscope_spool::event::LossKind;
 use gapscope_spool::hook::guard;
@@ -19,7 +19,7 @@ const VERSIONS: std::ops::RangeInclusive<u16> = 0x0103..=0x01ff;
 
 /// nvtxExtModuleInfo_t
 #[repr(C)]
-pub struct Module {
+pub struct ExtensionModule {
     nvtx: u16,
     bytes: u16,
     module: u16,
@@ -36,11 +36,11 @@ struct Segment {
     slots: *mut *const c_void,
 }
 
-/// Puts our functions into an extension's table. False when it is one that is not recorded; its functions do nothing.
+/// Puts our functions into an extension's table. Returns false for an extension that is not recorded; its functions do nothing.
 ///
 /// # Safety
 /// `module` is null or what NVTX passed.
-pub unsafe fn attach_extension(module: *const Module) -> bool {
+pub unsafe fn attach_extension(module: *const ExtensionModule) -> bool {
     // SAFETY: as the caller promises.
     let Some(module) = (unsafe { module.as_ref() }) else {
         return false;
@@ -58,7 +58,7 @@ pub unsafe fn attach_extension(module: *const Module) -> bool {
     if module.segment_count == 0 || module.segments.is_null() {
         return false;
     }
-    // NVTX3EXT_CBID_…; functions that are not here do nothing.
+    // NVTX3EXT_CBID_…; functions that are not listed do nothing.
     let functions: [(usize, *const c_void); 13] = [
         (0, register::register as *const c_void),
         (1, register::register_enum as *const c_void),
@@ -97,6 +97,8 @@ unsafe extern "C" fn timestamp() -> i64 {
     monotonic_ns()
 }
 
+/// Returns the id at a word of attributes, or a new one.
+///
 /// # Safety
 /// `attributes` is null or has a number at this word.
 unsafe fn chosen_id(attributes: *const u64, word: usize) -> u64 {
@@ -107,19 +109,19 @@ unsafe fn chosen_id(attributes: *const u64, word: usize) -> u64 {
     schemas::id_or_new(unsafe { attributes.add(word).read_unaligned() })
 }
 
-/// nvtxScopeAttr_t: scopes are not recorded, but the program gets an id.
+/// Takes an nvtxScopeAttr_t: scopes are not recorded, but the program gets an id.
 unsafe extern "C" fn scope(_domain: *const Domain, attributes: *const u64) -> u64 {
     // SAFETY: the program's own attributes; the id is their fourth word.
     unsafe { chosen_id(attributes, 3) }
 }
 
-/// nvtxTimeDomainAttr_t: likewise.
+/// Takes an nvtxTimeDomainAttr_t: time domains are not recorded, but the program gets an id.
 unsafe extern "C" fn time_domain(_domain: *const Domain, attributes: *const u64) -> u64 {
     // SAFETY: the program's own attributes; the id is their third word.
     unsafe { chosen_id(attributes, 2) }
 }
 
-unsafe extern "C" fn deferred(_domain: *const Domain, _data: *const Data, count: usize) {
+unsafe extern "C" fn deferred(_domain: *const Domain, _data: *const PayloadData, count: usize) {
     lose_deferred(u64::from(count > 0));
 }
 

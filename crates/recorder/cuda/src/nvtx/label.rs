@@ -1,9 +1,9 @@
-//! One end of a label, written to the log of the thread that sets it.
+//! Writes the ends of labels to the log of the thread that sets them.
 
 use super::attributes::Attributes;
 use super::domains::{self, Domain};
 use super::operators;
-use super::payload::{self, Data};
+use super::payload::{self, PayloadData};
 use super::text::Text;
 use crate::labels;
 use crate::recorder::{Recorder, recorder};
@@ -13,63 +13,62 @@ use gapscope_spool::{ids, monotonic_ns};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// NVTX_NO_PUSH_POP_TRACKING, which an unrecorded program gets too.
+/// NVTX_NO_PUSH_POP_TRACKING, which a program gets without a tool, too.
 const NOT_TRACKED: c_int = -2;
 
-/// Ids of ranges; 0 is none.
+/// The ids of ranges; 0 means none.
 static RANGES: AtomicU64 = AtomicU64::new(1);
 
-/// Where a label is.
+/// The domain and range of a label.
 #[derive(Clone, Copy)]
-struct Location {
+struct LabelLocation {
     domain: *const Domain,
-    /// Of a range of the process; other labels are the thread's.
+    /// The id of a range of the process; other labels belong to the thread.
     range: Option<ids::LabelRange>,
 }
 
 /// The domain of functions without one.
 const DEFAULT: *const Domain = std::ptr::null();
 
-/// What the program passes with a label.
+/// The content that the program passes with a label.
 #[derive(Default)]
-struct Content<'a> {
+struct LabelContent<'a> {
     text: Text<'a>,
     attributes: Option<Attributes>,
-    payloads: &'a [Data],
+    payloads: &'a [PayloadData],
 }
 
-impl<'a> From<Text<'a>> for Content<'a> {
+impl<'a> From<Text<'a>> for LabelContent<'a> {
     fn from(text: Text<'a>) -> Self {
-        Content {
+        LabelContent {
             text,
-            ..Content::default()
+            ..LabelContent::default()
         }
     }
 }
 
-impl<'a> Content<'a> {
+impl<'a> LabelContent<'a> {
     /// # Safety
     /// `attributes` is null or valid, and the program waits while they are used.
-    unsafe fn attributes(attributes: *const c_void) -> Content<'a> {
+    unsafe fn attributes(attributes: *const c_void) -> LabelContent<'a> {
         // SAFETY: as the caller promises.
         unsafe {
             let attributes = Attributes::at(attributes);
             let known = attributes.as_ref();
-            Content {
+            LabelContent {
                 text: known.map_or(Text::None, |a| a.text()),
                 payloads: known.map_or(&[], |a| a.payloads()),
                 attributes,
             }
         }
     }
-
     /// # Safety
     /// `payloads` is null or has `count` elements, and the program waits while they are used.
-    unsafe fn payloads(payloads: *const Data, count: usize) -> Content<'a> {
-        Content {
+    unsafe fn payloads(payloads: *const PayloadData, count: usize) -> LabelContent<'a> {
+        LabelContent {
             // SAFETY: as the caller promises.
-            payloads: unsafe { Data::all(payloads, count) },
-            ..Content::default()
+            payloads: unsafe { PayloadData::all(payloads, count) },
+            ..LabelContent::default()
         }
     }
 }
@@ -78,10 +77,10 @@ impl<'a> Content<'a> {
 ///
 /// # Safety
 /// The domain is null or one of ours; the content is the program's own.
-unsafe fn label(location: Location, edge: LabelEdge, content: Content<'_>) {
+unsafe fn label(location: LabelLocation, edge: LabelEdge, content: LabelContent<'_>) {
     guard(|| {
         let Some(recorder) = recorder() else { return };
-        // First, so that the time is the program's and not that of our bookkeeping.
+        // The time comes first, so that it is the program's and not that of our bookkeeping.
         let at_ns = monotonic_ns();
         // SAFETY: as the caller promises.
         let domain = unsafe { domains::id(location.domain, recorder) };
@@ -92,7 +91,7 @@ unsafe fn label(location: Location, edge: LabelEdge, content: Content<'_>) {
         };
         if location.range.is_none()
             && domain == ids::LabelDomain::NONE
-            && operators::took(recorder, edge, &content.text, at_ns)
+            && operators::write_operator(recorder, edge, &content.text, at_ns)
         {
             return;
         }
@@ -163,21 +162,21 @@ fn write_details(
     }
 }
 
-/// Functions that the program calls with its own texts, attributes, payloads and handles. Each writes one end of a
-/// label in a domain; the first word says which, and what it returns.
+/// Declares the functions that the program calls with its own texts, attributes, payloads and handles. Each writes one end of a label
+/// in a domain; the first word says which end, and what the function returns.
 macro_rules! called {
     () => {};
     (mark $name:ident ($($argument:ident: $type:ty),*) in $domain:expr => $content:expr; $($more:tt)*) => {
         pub unsafe extern "C" fn $name($($argument: $type),*) {
             // SAFETY: the program's own call.
-            unsafe { label(Location { domain: $domain, range: None }, LabelEdge::Instant, $content) };
+            unsafe { label(LabelLocation { domain: $domain, range: None }, LabelEdge::Instant, $content) };
         }
         called! { $($more)* }
     };
     (push $name:ident ($($argument:ident: $type:ty),*) in $domain:expr => $content:expr; $($more:tt)*) => {
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             // SAFETY: the program's own call.
-            unsafe { label(Location { domain: $domain, range: None }, LabelEdge::Begin, $content) };
+            unsafe { label(LabelLocation { domain: $domain, range: None }, LabelEdge::Begin, $content) };
             NOT_TRACKED
         }
         called! { $($more)* }
@@ -185,7 +184,7 @@ macro_rules! called {
     (pop $name:ident ($($argument:ident: $type:ty),*) in $domain:expr => $content:expr; $($more:tt)*) => {
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             // SAFETY: the program's own call.
-            unsafe { label(Location { domain: $domain, range: None }, LabelEdge::End, $content) };
+            unsafe { label(LabelLocation { domain: $domain, range: None }, LabelEdge::End, $content) };
             NOT_TRACKED
         }
         called! { $($more)* }
@@ -194,7 +193,7 @@ macro_rules! called {
         pub unsafe extern "C" fn $name($($argument: $type),*) -> u64 {
             let range = RANGES.fetch_add(1, Relaxed);
             // SAFETY: the program's own call.
-            unsafe { label(Location { domain: $domain, range: Some(ids::LabelRange(range)) }, LabelEdge::Begin, $content) };
+            unsafe { label(LabelLocation { domain: $domain, range: Some(ids::LabelRange(range)) }, LabelEdge::Begin, $content) };
             range
         }
         called! { $($more)* }
@@ -202,35 +201,35 @@ macro_rules! called {
     (end $range:ident $name:ident ($($argument:ident: $type:ty),*) in $domain:expr => $content:expr; $($more:tt)*) => {
         pub unsafe extern "C" fn $name($($argument: $type),*) {
             // SAFETY: the program's own call.
-            unsafe { label(Location { domain: $domain, range: Some(ids::LabelRange($range)) }, LabelEdge::End, $content) };
+            unsafe { label(LabelLocation { domain: $domain, range: Some(ids::LabelRange($range)) }, LabelEdge::End, $content) };
         }
         called! { $($more)* }
     };
 }
 
 called! {
-    mark mark_ex(attributes: *const c_void) in DEFAULT => Content::attributes(attributes);
+    mark mark_ex(attributes: *const c_void) in DEFAULT => LabelContent::attributes(attributes);
     mark mark_a(text: *const c_char) in DEFAULT => Text::narrow(text).into();
     mark mark_w(text: *const u32) in DEFAULT => Text::wide(text).into();
-    push push_ex(attributes: *const c_void) in DEFAULT => Content::attributes(attributes);
+    push push_ex(attributes: *const c_void) in DEFAULT => LabelContent::attributes(attributes);
     push push_a(text: *const c_char) in DEFAULT => Text::narrow(text).into();
     push push_w(text: *const u32) in DEFAULT => Text::wide(text).into();
-    pop pop() in DEFAULT => Content::default();
-    start start_ex(attributes: *const c_void) in DEFAULT => Content::attributes(attributes);
+    pop pop() in DEFAULT => LabelContent::default();
+    start start_ex(attributes: *const c_void) in DEFAULT => LabelContent::attributes(attributes);
     start start_a(text: *const c_char) in DEFAULT => Text::narrow(text).into();
     start start_w(text: *const u32) in DEFAULT => Text::wide(text).into();
-    end range range_end(range: u64) in DEFAULT => Content::default();
+    end range range_end(range: u64) in DEFAULT => LabelContent::default();
 
-    mark domain_mark_ex(domain: *const Domain, attributes: *const c_void) in domain => Content::attributes(attributes);
-    push domain_push_ex(domain: *const Domain, attributes: *const c_void) in domain => Content::attributes(attributes);
-    pop domain_pop(domain: *const Domain) in domain => Content::default();
-    start domain_start_ex(domain: *const Domain, attributes: *const c_void) in domain => Content::attributes(attributes);
-    end range domain_range_end(domain: *const Domain, range: u64) in domain => Content::default();
+    mark domain_mark_ex(domain: *const Domain, attributes: *const c_void) in domain => LabelContent::attributes(attributes);
+    push domain_push_ex(domain: *const Domain, attributes: *const c_void) in domain => LabelContent::attributes(attributes);
+    pop domain_pop(domain: *const Domain) in domain => LabelContent::default();
+    start domain_start_ex(domain: *const Domain, attributes: *const c_void) in domain => LabelContent::attributes(attributes);
+    end range domain_range_end(domain: *const Domain, range: u64) in domain => LabelContent::default();
 
-    mark payload_mark(domain: *const Domain, data: *const Data, count: usize) in domain => Content::payloads(data, count);
-    push payload_push(domain: *const Domain, data: *const Data, count: usize) in domain => Content::payloads(data, count);
-    pop payload_pop(domain: *const Domain, data: *const Data, count: usize) in domain => Content::payloads(data, count);
-    start payload_start(domain: *const Domain, data: *const Data, count: usize) in domain => Content::payloads(data, count);
-    end range payload_end(domain: *const Domain, range: u64, data: *const Data, count: usize) in domain =>
-        Content::payloads(data, count);
+    mark payload_mark(domain: *const Domain, data: *const PayloadData, count: usize) in domain => LabelContent::payloads(data, count);
+    push payload_push(domain: *const Domain, data: *const PayloadData, count: usize) in domain => LabelContent::payloads(data, count);
+    pop payload_pop(domain: *const Domain, data: *const PayloadData, count: usize) in domain => LabelContent::payloads(data, count);
+    start payload_start(domain: *const Domain, data: *const PayloadData, count: usize) in domain => LabelContent::payloads(data, count);
+    end range payload_end(domain: *const Domain, range: u64, data: *const PayloadData, count: usize) in domain =>
+        LabelContent::payloads(data, count);
 }

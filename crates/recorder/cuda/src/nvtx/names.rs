@@ -1,5 +1,5 @@
-//! Names that the program gives threads and streams, by a function for each or as resources of a domain. The trace
-//! has no place for names of devices, contexts and events, nor for locks.
+//! Passes on names that the program gives threads and streams, by functions or as resources of a domain. The trace has no place for
+//! names of devices, contexts, events and locks.
 
 use super::domains::Domain;
 use super::text::Text;
@@ -30,7 +30,6 @@ pub unsafe extern "C" fn thread_w(thread: u32, name: *const u32) {
     // SAFETY: the program's own text.
     name_thread(thread, unsafe { Text::wide(name) });
 }
-
 /// # Safety
 /// `stream` is a live stream of the program.
 unsafe fn name_stream(stream: *mut c_void, name: Text<'_>) {
@@ -38,7 +37,7 @@ unsafe fn name_stream(stream: *mut c_void, name: Text<'_>) {
         let (Some(recorder), Some(cupti)) = (recorder(), subscription::cupti()) else {
             return;
         };
-        let stream = streams::Handle::new(stream as usize, false);
+        let stream = streams::StreamHandle::new(stream as usize, false);
         // SAFETY: as the caller promises.
         if let Some(id) = unsafe { streams::id(cupti, stream) } {
             records::name_stream(recorder, id, &name.to_text());
@@ -68,12 +67,12 @@ struct Resource {
     message: *const c_void,
 }
 
-/// nvtxResourceGenericType_t, nvtxResourceCUDAType_t, nvtxResourceCUDARTType_t: an id of the system's; streams.
+/// nvtxResourceGenericType_t (an id of the system), nvtxResourceCUDAType_t, nvtxResourceCUDARTType_t (streams).
 const THREAD: i32 = 1 << 16 | 3;
 const STREAM: i32 = 4 << 16 | 3;
 const RUNTIME_STREAM: i32 = 5 << 16 | 1;
 
-/// What every resource's handle points to: it has one, so that the program knows that it was taken.
+/// The target of every resource's handle: the program gets one, so that it knows that the resource was taken.
 static RESOURCE: u8 = 0;
 
 pub unsafe extern "C" fn resource(
@@ -85,7 +84,7 @@ pub unsafe extern "C" fn resource(
         if attributes.is_null() {
             return;
         }
-        // SAFETY: the program's own attributes, which say their size first, with its own text and stream.
+        // SAFETY: the program's own attributes, which state their size first, with its own text and stream.
         unsafe {
             let bytes = (&raw const (*attributes).bytes).read_unaligned();
             if usize::from(bytes) < size_of::<Resource>() {

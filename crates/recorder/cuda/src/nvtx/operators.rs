@@ -1,8 +1,8 @@
-//! Operators of PyTorch, whose observer for NVTX `--label-ops` has switched on.
+//! Recognises operators of PyTorch, whose observer for NVTX `--label-ops` has switched on.
 //!
-//! It begins a range for each operator in the default domain, with the operator's number at the end of its name:
-//! `aten::mm, op_id = 31`, `AddmmBackward0, seq = 7, op_id = 32`. Such a range becomes a label of a layer of its own, with the
-//! name alone: a text for each call would fill the memory, and the program's own ranges shall be told from it.
+//! The observer begins a range for each operator in the default domain, with the operator's number at the end of its name:
+//! `aten::mm, op_id = 31`, `AddmmBackward0, seq = 7, op_id = 32`. Such a range becomes an operator label with the name alone: a text
+//! for each call would fill the memory, and the program's own ranges have to be told from operators.
 
 use super::text::Text;
 use crate::labels;
@@ -14,29 +14,29 @@ use gapscope_spool::interface::write_layer;
 use std::cell::Cell;
 use std::sync::OnceLock;
 
-/// Ranges of the default domain that are open on a thread: for the innermost 128, whether it is an operator.
+/// The open ranges of the default domain on a thread; of the innermost 128 it is known whether they are operators.
 #[derive(Debug, Clone, Copy, Default)]
-struct Open {
+struct OpenRanges {
     depth: u32,
     operators: u128,
 }
 
 thread_local! {
-    static OPEN: Cell<Open> = const { Cell::new(Open { depth: 0, operators: 0 }) };
+    static OPEN_RANGES: Cell<OpenRanges> = const { Cell::new(OpenRanges { depth: 0, operators: 0 }) };
 }
 
-impl Open {
-    fn push(self, operator: bool) -> Open {
-        Open {
+impl OpenRanges {
+    fn push(self, operator: bool) -> OpenRanges {
+        OpenRanges {
             depth: self.depth.saturating_add(1),
             operators: self.operators << 1 | u128::from(operator),
         }
     }
 
-    /// What is open after the innermost has ended, and whether that was an operator. An end without its beginning is
+    /// Returns the ranges that stay open when the innermost ends, and whether that one was an operator. An end without a beginning is
     /// the program's.
-    fn pop(self) -> (Open, bool) {
-        let left = Open {
+    fn pop(self) -> (OpenRanges, bool) {
+        let left = OpenRanges {
             depth: self.depth.saturating_sub(1),
             operators: self.operators >> 1,
         };
@@ -44,7 +44,7 @@ impl Open {
     }
 }
 
-fn wanted() -> bool {
+fn are_wanted() -> bool {
     static WANTED: OnceLock<bool> = OnceLock::new();
     *WANTED.get_or_init(|| {
         std::env::var(env::LABELS)
@@ -52,9 +52,9 @@ fn wanted() -> bool {
     })
 }
 
-/// Writes one end of a range of the default domain if it is an operator's; false: it is the program's own.
-pub fn took(recorder: &Recorder, edge: LabelEdge, text: &Text<'_>, at_ns: i64) -> bool {
-    if !wanted() {
+/// Writes one end of a range of the default domain if it is an operator's; returns false for the program's own.
+pub fn write_operator(recorder: &Recorder, edge: LabelEdge, text: &Text<'_>, at_ns: i64) -> bool {
+    if !are_wanted() {
         return false;
     }
     match edge {
@@ -63,7 +63,7 @@ pub fn took(recorder: &Recorder, edge: LabelEdge, text: &Text<'_>, at_ns: i64) -
                 Text::Bytes(bytes) => name(bytes),
                 Text::None | Text::Registered(_) => None,
             };
-            OPEN.set(OPEN.get().push(name.is_some()));
+            OPEN_RANGES.set(OPEN_RANGES.get().push(name.is_some()));
             if let Some(name) = name {
                 let text = labels::text(recorder, name);
                 write_layer(recorder.spool(), Layer::Operator, edge, text, at_ns);
@@ -71,8 +71,8 @@ pub fn took(recorder: &Recorder, edge: LabelEdge, text: &Text<'_>, at_ns: i64) -
             name.is_some()
         }
         LabelEdge::End => {
-            let (left, operator) = OPEN.get().pop();
-            OPEN.set(left);
+            let (left, operator) = OPEN_RANGES.get().pop();
+            OPEN_RANGES.set(left);
             if operator {
                 let text = ids::Text::NONE;
                 write_layer(recorder.spool(), Layer::Operator, edge, text, at_ns);
@@ -83,14 +83,14 @@ pub fn took(recorder: &Recorder, edge: LabelEdge, text: &Text<'_>, at_ns: i64) -
     }
 }
 
-/// The operator's name in a text of PyTorch's observer; none for another text.
+/// Returns the operator's name in a text of PyTorch's observer; `None` for another text.
 fn name(text: &[u8]) -> Option<&[u8]> {
     let name = without_number(text, b", op_id = ")?;
-    // Of an operator that is differentiated, or differentiates one.
+    // Operators that are differentiated, or that differentiate another one, have a sequence number.
     Some(without_number(name, b", seq = ").unwrap_or(name))
 }
 
-/// A text without the key and number that end it.
+/// Returns a text without the key and number that end it.
 fn without_number<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit());
     let digits = digits.count();
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn each_end_is_that_of_its_beginning() {
-        let open = Open::default().push(false).push(true).push(false);
+        let open = OpenRanges::default().push(false).push(true).push(false);
         let (open, first) = open.pop();
         let (open, second) = open.pop();
         let (open, third) = open.pop();

@@ -1,5 +1,5 @@
-//! Payloads: labels with values in C structures, whose layouts the program has registered. NCCL describes
-//! its collectives this way.
+//! Decodes payloads: labels with values in C structures, whose layouts the program has registered. NCCL describes its collectives in
+//! this way.
 
 mod data;
 mod read;
@@ -7,5 +7,5 @@ pub mod register;
 pub mod schemas;
 mod shape;
 
-pub use data::Data;
+pub use data::PayloadData;
 pub use read::read;

@@ -1,4 +1,4 @@
-//! The tables of functions that NVTX lets a tool fill.
+//! Fills the tables of functions that NVTX offers to a tool.
 
 use super::{domains, label, names};
 use std::ffi::{c_int, c_void};
@@ -17,8 +17,8 @@ struct Callbacks {
         Option<unsafe extern "C" fn(u32, *mut *mut *mut *const c_void, *mut u32) -> c_int>,
 }
 
-/// A module of NVTX with the numbers of its functions, and ours.
-type Module = (u32, &'static [(usize, fn() -> *const c_void)]);
+/// A module of NVTX: its number, the numbers of its functions, and our functions.
+type TableModule = (u32, &'static [(usize, fn() -> *const c_void)]);
 
 macro_rules! ours {
     ($($number:literal $function:expr,)+) => {
@@ -26,7 +26,7 @@ macro_rules! ours {
     };
 }
 
-const MODULES: [Module; 4] = [
+const MODULES: [TableModule; 4] = [
     // NVTX_CB_MODULE_CORE
     (
         1,
@@ -84,7 +84,7 @@ const MODULES: [Module; 4] = [
     ),
 ];
 
-/// Puts our functions into a module's tables. False when it has none: then it must not think that a tool listens.
+/// Puts our functions into a module's tables. Returns false where it has none: it must not believe that a tool listens.
 ///
 /// # Safety
 /// `get` is the function that NVTX passed.

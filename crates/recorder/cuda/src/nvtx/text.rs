@@ -1,4 +1,4 @@
-//! Texts, as the program passes them or as it has registered them.
+//! Reads texts that the program passes or has registered.
 
 use crate::labels;
 use crate::recorder::Recorder;
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A text as NVTX gives it.
+/// A text as NVTX passes it.
 #[derive(Default)]
 pub enum Text<'a> {
     #[default]
@@ -28,7 +28,7 @@ impl<'a> Text<'a> {
         Text::Bytes(Cow::Borrowed(unsafe { CStr::from_ptr(text) }.to_bytes()))
     }
 
-    /// wchar_t has 32 bits on Linux.
+    /// Reads a text of wchar_t, which has 32 bits on Linux.
     ///
     /// # Safety
     /// As for [`Self::narrow`].
@@ -50,7 +50,7 @@ impl<'a> Text<'a> {
         Text::Bytes(Cow::Owned(narrow.into_bytes()))
     }
 
-    /// From nvtxMessageType_t and nvtxMessageValue_t.
+    /// Reads an nvtxMessageType_t with its nvtxMessageValue_t.
     ///
     /// # Safety
     /// They are the program's own, and it waits while the text is used.
@@ -69,7 +69,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Its id in events; 0: none.
+    /// Returns its id in events; 0 for none.
     #[inline]
     pub fn id(&self, recorder: &Recorder) -> ids::Text {
         match self {
@@ -79,7 +79,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Its characters.
+    /// Returns its characters.
     pub fn to_text(&self) -> String {
         match self {
             Text::None => String::new(),
@@ -89,7 +89,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// nvtxStringHandle_t points here. It lives as long as the process.
+/// The target of an nvtxStringHandle_t. It lives as long as the process.
 pub struct RegisteredString {
     text: String,
     /// The process (upper half) in which the text has the id in the lower half.
@@ -97,7 +97,7 @@ pub struct RegisteredString {
 }
 
 impl RegisteredString {
-    /// A string that has no id yet.
+    /// Creates a string that has no id yet.
     pub fn new(text: String) -> RegisteredString {
         RegisteredString {
             text,
@@ -105,7 +105,7 @@ impl RegisteredString {
         }
     }
 
-    /// Its id in this process's events.
+    /// Returns its id in this process's events.
     #[inline]
     pub fn id(&self, recorder: &Recorder) -> ids::Text {
         let generation = generation();

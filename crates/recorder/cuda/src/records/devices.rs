@@ -1,4 +1,4 @@
-//! Devices: written when work names them, so that idle ones are not part of the trace.
+//! Writes devices when work names them, so that idle ones are not part of the trace.
 
 use crate::cupti::fields::{self, Record};
 use crate::driver;
@@ -9,19 +9,19 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 
-/// By CUPTI's numbers.
+/// The devices by CUPTI's numbers.
 #[derive(Debug, Default)]
 pub struct Devices(FxHashMap<u32, Device>);
 
 #[derive(Debug, Default)]
 struct Device {
-    facts: Option<Facts>,
+    facts: Option<DeviceFacts>,
     used: bool,
     written: bool,
 }
 
 #[derive(Debug)]
-struct Facts {
+struct DeviceFacts {
     name: String,
     uuid: [u8; 16],
     memory_bytes: u64,
@@ -54,7 +54,7 @@ impl Devices {
                 (name, record.get(UUID))
             };
             let device = self.0.entry(number).or_default();
-            device.facts = Some(Facts {
+            device.facts = Some(DeviceFacts {
                 name,
                 uuid,
                 memory_bytes: record.get(MEMORY),
@@ -62,7 +62,7 @@ impl Devices {
                     capability: (record.get(MAJOR), record.get(MINOR)),
                     multiprocessors: record.get(MULTIPROCESSORS),
                     core_clock_khz: record.get(CLOCK),
-                    // CUPTI: kBytes a second.
+                    // CUPTI's unit is kBytes a second.
                     memory_bytes_per_s: record.get(BANDWIDTH).saturating_mul(1000),
                     l2_bytes: u64::from(record.get(L2)),
                     threads_per_multiprocessor: record.get(WARPS).saturating_mul(record.get(WARP)),
@@ -78,7 +78,7 @@ impl Devices {
         }
     }
 
-    /// The id of a device, which is part of the trace from now on.
+    /// Returns the id of a device, which is part of the trace from now on.
     pub fn id(&mut self, number: u32, recorder: &Recorder) -> ids::Device {
         let device = self.0.entry(number).or_default();
         device.used = true;
@@ -88,7 +88,7 @@ impl Devices {
         driver::device_id(number)
     }
 
-    /// Writes the devices that were used and that CUPTI has not described.
+    /// Writes the devices that were used but never described by CUPTI.
     pub fn close(&mut self, recorder: &Recorder) {
         for (number, device) in &mut self.0 {
             if device.used {
@@ -130,19 +130,19 @@ impl Device {
 struct Partition {
     gpu_instance: u32,
     compute_instance: u32,
-    /// 0: the driver does not say it.
+    /// The UUID; 0 where the driver does not tell it.
     uuid: [u8; 16],
 }
 
 impl Partition {
-    /// Appended to the GPU's name. The driver's own names say the profile: `NVIDIA A100-SXM4-40GB MIG 1g.5gb`.
+    /// Returns the GPU's name with the instances. The driver's own names contain the profile: `NVIDIA A100-SXM4-40GB MIG 1g.5gb`.
     fn name(&self, gpu: String) -> String {
         let profile = if gpu.contains("MIG") { "" } else { " MIG" };
         let (of_gpu, of_compute) = (self.gpu_instance, self.compute_instance);
         format!("{gpu}{profile} {of_gpu}/{of_compute}")
     }
 
-    /// Its own, or the GPU's, told apart by the instances.
+    /// Returns its own UUID, or the GPU's combined with the instances.
     fn uuid(&self, gpu: [u8; 16]) -> [u8; 16] {
         if self.uuid != [0; 16] {
             return self.uuid;
@@ -156,7 +156,7 @@ impl Partition {
     }
 }
 
-/// `NVIDIA 580.159.04`, with the CUDA version that it supports.
+/// Returns the driver's version with the CUDA version that it supports: `NVIDIA 580.159.04`.
 fn driver_versions() -> String {
     let module = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
     gapscope_spool::model::cuda::driver_versions(&module, driver::version())

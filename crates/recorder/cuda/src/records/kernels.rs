@@ -1,4 +1,4 @@
-//! Kernels and the ways in which they are launched.
+//! Gives kernels and launch shapes their ids, and defines each before its first use.
 
 use crate::cupti::fields::Record;
 use crate::cupti::fields::kernel::*;
@@ -10,14 +10,14 @@ use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char};
 
 /// The most launch shapes that are remembered: a program whose every launch differs must not fill the memory.
-const SHAPES: usize = 1 << 16;
+const MAX_SHAPES: usize = 1 << 16;
 
 #[derive(Debug, Default)]
 pub struct Kernels {
-    /// By name.
+    /// The kernels by name.
     kernels: FxHashMap<CString, ids::Kernel>,
-    /// By where CUPTI keeps the name. Another module may be loaded there later, so the text is compared once a buffer.
-    names: FxHashMap<usize, Name>,
+    /// The names by CUPTI's address. Another module may be loaded there later, so that the text is compared once a buffer.
+    names: FxHashMap<usize, CachedName>,
     shapes: FxHashMap<LaunchShape, ids::Launch>,
     next_shape: u32,
     buffer: u32,
@@ -25,25 +25,25 @@ pub struct Kernels {
 }
 
 #[derive(Debug)]
-struct Name {
+struct CachedName {
     kernel: ids::Kernel,
     text: CString,
     buffer: u32,
 }
 
 impl Kernels {
-    /// Records of another buffer follow.
+    /// Notes that the records of another buffer follow.
     pub fn new_buffer(&mut self) {
         self.buffer = self.buffer.wrapping_add(1);
     }
 
-    /// True when shapes are to be forgotten before the next launch.
+    /// Returns whether the shapes have to be forgotten before the next launch.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.shapes.len() >= SHAPES
+        self.shapes.len() >= MAX_SHAPES
     }
 
-    /// Forgets all shapes. Whatever refers to them must have been written.
+    /// Forgets all shapes. Activities that refer to them must have been written.
     pub fn forget(&mut self, recorder: &Recorder) {
         self.shapes.clear();
         self.last = None;
@@ -52,7 +52,7 @@ impl Kernels {
         });
     }
 
-    /// The id of the shape of a launch.
+    /// Returns the id of a launch's shape.
     ///
     /// # Safety
     /// The record is a kernel's.
@@ -98,6 +98,8 @@ impl Kernels {
         launch
     }
 
+    /// Returns the id of the kernel with a name.
+    ///
     /// # Safety
     /// `name` is 0 or the address of a NUL-terminated text.
     #[inline]
@@ -107,8 +109,8 @@ impl Kernels {
             if known.buffer == buffer {
                 return known.kernel;
             }
-            // SAFETY: as the caller promises. The comparison ends at the first difference, so it does not leave a text
-            // that has become shorter.
+            // SAFETY: as the caller promises. The comparison ends at the first difference, so that it does not leave a text that has
+            // become shorter.
             if unsafe { libc::strcmp(known.text.as_ptr(), name as *const c_char) } == 0 {
                 known.buffer = buffer;
                 return known.kernel;
@@ -142,7 +144,7 @@ impl Kernels {
             }
         };
         if at != 0 {
-            let name = Name {
+            let name = CachedName {
                 kernel,
                 text: text.to_owned(),
                 buffer: self.buffer,

@@ -1,9 +1,9 @@
-//! What is lost, until the next batch is written.
+//! Counts losses until the next batch is written.
 
 use crate::recorder::Recorder;
 use gapscope_spool::event::LossKind;
 
-/// Of times.
+/// The reason for times that are missing.
 pub const NO_TIMES: &str = "CUPTI delivered none";
 
 /// Counts by kind and reason.
@@ -18,12 +18,12 @@ struct Loss {
 }
 
 impl Losses {
-    /// Counts one more.
+    /// Counts one loss.
     pub fn add(&mut self, kind: LossKind, reason: &'static str) {
         self.add_many(kind, 1, reason);
     }
 
-    /// Counts more, if any.
+    /// Counts several losses, if any.
     pub fn add_many(&mut self, kind: LossKind, more: u64, reason: &'static str) {
         let known = (self.0.iter_mut()).find(|loss| loss.kind == kind && loss.reason == reason);
         match known {
@@ -37,7 +37,7 @@ impl Losses {
         }
     }
 
-    /// Writes them, after which nothing is lost.
+    /// Writes the losses and empties the list.
     pub fn write(&mut self, recorder: &Recorder) {
         for loss in self.0.drain(..) {
             recorder.loss(loss.kind, loss.count, loss.reason);

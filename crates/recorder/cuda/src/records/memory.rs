@@ -1,4 +1,4 @@
-//! Allocations and memory pools.
+//! Turns records of memory operations into allocations, frees and memory pools.
 
 use super::devices::Devices;
 use super::losses::{Losses, NO_TIMES};
@@ -10,15 +10,15 @@ use gapscope_spool::ids;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Older allocations that are kept of an address: their frees come soon, or are lost.
-const MOST_OLDER: usize = 16;
+/// The most older allocations that are kept of an address: their frees come soon, or are lost.
+const MAX_OLDER: usize = 16;
 
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// By address.
+    /// The live allocations by address.
     live: FxHashMap<u64, Allocation>,
-    /// Older allocations at addresses that are in use again, the oldest first: their frees have not come yet, since records
-    /// are not in order.
+    /// Older allocations at addresses that are in use again, the oldest first: their frees have not come yet, since records are not
+    /// in order.
     older: FxHashMap<u64, VecDeque<Allocation>>,
     next: u32,
     pools: FxHashMap<PoolKey, ids::Pool>,
@@ -84,15 +84,15 @@ impl Memory {
         }
     }
 
-    /// Returns an older allocation whose free is not waited for any more.
+    /// Keeps an allocation. Returns an older one whose free is no longer waited for.
     fn made(&mut self, address: u64, id: ids::Allocation, made_ns: i64) -> Option<Allocation> {
         let before = self.live.insert(address, Allocation { id, made_ns })?;
         let older = self.older.entry(address).or_default();
         older.push_back(before);
-        (older.len() > MOST_OLDER).then(|| older.pop_front())?
+        (older.len() > MAX_OLDER).then(|| older.pop_front())?
     }
 
-    /// The allocation at `address` that a free at `at_ns` ends: the last one that was made before.
+    /// Returns the allocation at `address` that a free at `at_ns` ends: the last one that was made before.
     fn freed(&mut self, address: u64, at_ns: i64) -> Option<ids::Allocation> {
         if let Some(live) = self.live.get(&address).copied()
             && live.made_ns <= at_ns
@@ -111,7 +111,6 @@ impl Memory {
         }
         Some(freed.id)
     }
-
     /// # Safety
     /// The record is a memory pool's.
     pub unsafe fn pool(
@@ -149,7 +148,7 @@ impl Memory {
     }
 }
 
-/// The heap of a CUpti_ActivityMemoryKind.
+/// Returns the heap of a CUpti_ActivityMemoryKind.
 fn heap_of(kind: u32, pooled: bool) -> u32 {
     match kind {
         1 | 2 => heap::PINNED,
@@ -171,8 +170,8 @@ mod tests {
             memory.made(at % 2, ids::Allocation(at as u32 + 1), at as i64);
         }
         let older = memory.older.values().map(VecDeque::len).sum::<usize>();
-        assert!(older <= 2 * MOST_OLDER, "{older}");
-        // The newest of those before is known still.
+        assert!(older <= 2 * MAX_OLDER, "{older}");
+        // The newest older allocation is still known.
         assert_eq!(memory.freed(0, 99_997), Some(ids::Allocation(99_997)));
     }
 

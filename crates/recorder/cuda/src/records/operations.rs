@@ -1,24 +1,23 @@
-//! Waits, submissions, and events that were recorded on queues, as the program's threads passed them on.
+//! Turns operations that the program's threads passed on into waits, submissions and records of events.
 
 use super::reader::Reader;
 use crate::cupti::numbers::NO_ID;
-use crate::sync::{OPERATIONS, Operation, OperationKind};
+use crate::wait_ring::{OPERATIONS, Operation, OperationKind};
 use gapscope_spool::event::{Activity, LossKind, Span, WaitKind};
 use gapscope_spool::ids;
 
 /// The most operations that may wait for their context.
-const MOST_WAITING: usize = 1 << 16;
+const MAX_WAITING: usize = 1 << 16;
 
 const NO_QUEUE: &str = "their stream is not known";
 
 impl Reader {
-    /// Reads the operations so far. Those of contexts that CUPTI has not described yet wait, unless this is the `last`
-    /// time.
+    /// Reads the operations so far. Those of contexts that CUPTI has not described yet wait, unless this is the `last` time.
     pub(super) fn read_operations(&mut self, last: bool) {
         let before = std::mem::take(&mut self.waiting);
         let new = std::iter::from_fn(|| OPERATIONS.take());
         for operation in before.into_iter().chain(new) {
-            let can_wait = !last && self.waiting.len() < MOST_WAITING;
+            let can_wait = !last && self.waiting.len() < MAX_WAITING;
             let context = operation.stream.context;
             if can_wait && context != NO_ID && !self.queues.knows_context(context) {
                 self.waiting.push(operation);

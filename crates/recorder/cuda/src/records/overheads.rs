@@ -1,4 +1,4 @@
-//! Time that the driver or the tracing took on the host.
+//! Turns records of overheads into events: time that the driver or the tracing took on the host.
 
 use super::losses::NO_TIMES;
 use super::reader::Reader;
@@ -34,7 +34,7 @@ impl Reader {
     }
 }
 
-/// The kind of a CUpti_ActivityOverheadKind.
+/// Returns the kind of a CUpti_ActivityOverheadKind.
 fn kind_of(number: u32) -> OverheadKind {
     match (number & 0xffff, number >> 16) {
         (1, 0) => OverheadKind::Compiler,

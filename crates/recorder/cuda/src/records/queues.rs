@@ -1,4 +1,4 @@
-//! Queues: a stream becomes one with the first work or operation on it.
+//! Makes a stream a queue at the first work or operation on it.
 
 use super::devices::Devices;
 use crate::cupti::fields::{self, Record};
@@ -16,20 +16,20 @@ const COMPUTE_AND_TRANSFER: u32 = 2 | 4;
 #[derive(Debug, Default)]
 pub struct Queues {
     pub devices: Devices,
-    /// By CUPTI's number.
+    /// The contexts by CUPTI's number.
     contexts: FxHashMap<u32, Context>,
     streams: FxHashMap<StreamId, Stream>,
     queues: FxHashMap<StreamId, ids::Queue>,
-    /// What the program calls streams.
+    /// The program's names for streams.
     names: FxHashMap<StreamId, String>,
-    /// That of the last record.
+    /// The queue of the last record.
     last: Option<(StreamId, ids::Queue)>,
 }
 
 #[derive(Debug)]
 struct Context {
     device: u32,
-    /// `None` until its own record has come.
+    /// The default stream; `None` until the context's own record has come.
     default_stream: Option<u32>,
     is_green: bool,
 }
@@ -57,7 +57,6 @@ impl Queues {
             self.contexts.insert(record.get(ID), context);
         }
     }
-
     /// # Safety
     /// The record is a stream's.
     pub unsafe fn describe_stream(&mut self, record: &Record<'_>, recorder: &Recorder) {
@@ -84,7 +83,7 @@ impl Queues {
         }
     }
 
-    /// The queue of a stream.
+    /// Returns the queue of a stream.
     #[inline]
     pub fn of_stream(&mut self, device: u32, stream: StreamId, recorder: &Recorder) -> ids::Queue {
         if let Some((last, queue)) = self.last
@@ -100,7 +99,7 @@ impl Queues {
         queue
     }
 
-    /// The queue of a stream whose device is not named; none when nothing is known of it.
+    /// Returns the queue of a stream whose device is not named; none where nothing is known of it.
     pub fn of_known_stream(&mut self, stream: StreamId, recorder: &Recorder) -> ids::Queue {
         if !stream.is_known() {
             return ids::Queue::NONE;
@@ -114,7 +113,7 @@ impl Queues {
         }
     }
 
-    /// The only stream with this number, which is unique in its context alone, and its device.
+    /// Returns the only stream with this number, which is unique in its context alone, and its device.
     pub fn only_stream(&self, number: u32) -> Option<(u32, StreamId)> {
         let default = |(id, context): (&u32, &Context)| {
             let stream = context.default_stream?;
@@ -130,18 +129,18 @@ impl Queues {
         Some((context.device, first))
     }
 
-    /// Whether this context's device is known.
+    /// Returns whether this context's device is known.
     pub fn knows_context(&self, context: u32) -> bool {
         self.contexts.contains_key(&context)
     }
 
-    /// Any queue of a context; none when it has none so far.
+    /// Returns any queue of a context; none where it has none so far.
     pub fn any_of_context(&self, context: u32) -> ids::Queue {
         let queues = self.queues.iter().filter(|(id, _)| id.context == context);
         queues.map(|(_, queue)| *queue).min().unwrap_or_default()
     }
 
-    /// The program named a stream, which may not be in use yet.
+    /// Keeps the program's name for a stream, which may not be in use yet.
     pub fn name(&mut self, stream: StreamId, name: &str, recorder: &Recorder) {
         if let Some(queue) = self.queues.get(&stream) {
             write_name(*queue, name, recorder);

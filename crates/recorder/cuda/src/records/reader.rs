@@ -1,4 +1,4 @@
-//! What turns records into events, with what has been defined already.
+//! Reads all records of a process, with the definitions that were written before.
 
 use super::kernels::Kernels;
 use super::losses::Losses;
@@ -8,27 +8,27 @@ use super::routes::Routes;
 use crate::cupti::fields::{Field, Record};
 use crate::recorder::Recorder;
 use crate::streams::StreamId;
-use crate::sync::Operation;
+use crate::wait_ring::Operation;
 use gapscope_spool::event::{CudaEvent, Packer, Span};
 use gapscope_spool::ids;
 
-/// A batch that has at least this many bytes is written; each flush writes what there is.
+/// A batch with at least this many bytes is written; each flush writes what there is.
 const BATCH_BYTES: usize = 32 << 10;
 
 /// The reader of all records of a process.
 pub struct Reader {
     pub recorder: &'static Recorder,
     pub packer: Packer,
-    /// Activities in the batches that have been written.
+    /// The activities in the batches that have been written.
     written: u64,
     pub queues: Queues,
     pub kernels: Kernels,
     pub routes: Routes,
     pub memory: Memory,
-    /// Operations of contexts that are not known yet.
+    /// The operations of contexts that are not known yet.
     pub waiting: Vec<Operation>,
     pub losses: Losses,
-    /// The latest end of work in this buffer, of each device by CUPTI's number.
+    /// The latest end of work in this buffer for each device, by CUPTI's number.
     ends: Vec<(u32, i64)>,
 }
 
@@ -48,7 +48,7 @@ impl Reader {
         }
     }
 
-    /// Writes what has been read.
+    /// Writes the records that have been read.
     pub fn write(&mut self) {
         let count = self.packer.count();
         if count > 0 {
@@ -63,7 +63,7 @@ impl Reader {
         self.losses.write(self.recorder);
     }
 
-    /// Writes what has been read when it is enough for a batch.
+    /// Writes the records that have been read if they fill a batch.
     #[inline]
     pub fn write_full(&mut self) {
         if self.packer.is_full() {
@@ -71,7 +71,7 @@ impl Reader {
         }
     }
 
-    /// Writes the rest, and how much it was in all.
+    /// Writes the rest, and the total count.
     pub fn close(&mut self) {
         self.write();
         self.queues.devices.close(self.recorder);
@@ -82,7 +82,7 @@ impl Reader {
         });
     }
 
-    /// Work on a device has ended.
+    /// Notes that work on a device has ended.
     #[inline]
     pub fn ended(&mut self, device: u32, span: Option<Span>) {
         let Some(end_ns) = span.map(|span| span.end_ns()) else {
@@ -94,7 +94,7 @@ impl Reader {
         }
     }
 
-    /// A buffer has been read, which came then.
+    /// Writes that a buffer came at this time, after it was read.
     pub fn write_delivery(&mut self, at_ns: i64) {
         for (device, end_ns) in self.ends.drain(..) {
             let device = self.queues.devices.id(device, self.recorder);
@@ -106,7 +106,7 @@ impl Reader {
         }
     }
 
-    /// The queue of work on a device.
+    /// Returns the queue of work on a device.
     ///
     /// # Safety
     /// The record has these fields.

@@ -1,4 +1,4 @@
-//! Routes: between which kinds of memory transfers move data.
+//! Gives routes their ids: the kinds of memory between which transfers move data.
 
 use crate::recorder::Recorder;
 use gapscope_spool::event::{CudaEvent, MemoryPlace, TransferKind};
@@ -7,22 +7,22 @@ use rustc_hash::FxHashMap;
 
 #[derive(Debug, Default)]
 pub struct Routes {
-    routes: FxHashMap<Key, ids::Route>,
-    last: Option<(Key, ids::Route)>,
+    routes: FxHashMap<RouteKey, ids::Route>,
+    last: Option<(RouteKey, ids::Route)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct RouteKey {
     queue: ids::Queue,
     kind: TransferKind,
     source: MemoryPlace,
     destination: MemoryPlace,
 }
 
-impl Key {
-    /// From CUpti_ActivityMemcpyKind and two CUpti_ActivityMemoryKind.
-    pub fn copy(queue: ids::Queue, [kind, source, destination]: [u8; 3]) -> Key {
-        Key {
+impl RouteKey {
+    /// Creates a key from a CUpti_ActivityMemcpyKind and two CUpti_ActivityMemoryKind.
+    pub fn copy(queue: ids::Queue, [kind, source, destination]: [u8; 3]) -> RouteKey {
+        RouteKey {
             queue,
             kind: match kind {
                 1 | 3 => TransferKind::HostToDevice,
@@ -37,8 +37,8 @@ impl Key {
         }
     }
 
-    pub fn fill(queue: ids::Queue, memory: u16) -> Key {
-        Key {
+    pub fn fill(queue: ids::Queue, memory: u16) -> RouteKey {
+        RouteKey {
             queue,
             kind: TransferKind::Fill,
             source: MemoryPlace::Unknown,
@@ -61,7 +61,7 @@ fn place(kind: u16) -> MemoryPlace {
 
 impl Routes {
     #[inline]
-    pub fn route(&mut self, key: Key, recorder: &Recorder) -> ids::Route {
+    pub fn route(&mut self, key: RouteKey, recorder: &Recorder) -> ids::Route {
         if let Some((last, route)) = &self.last
             && *last == key
         {

@@ -1,13 +1,13 @@
-//! CUPTI's times: it says 0 where it does not know them.
+//! Reads CUPTI's times, in which 0 means unknown.
 
 use gapscope_spool::event::Span;
 
-/// A time that CUPTI knows.
+/// Returns a time, if CUPTI knows it.
 pub fn known(ns: u64) -> Option<i64> {
     i64::try_from(ns).ok().filter(|ns| *ns > 0)
 }
 
-/// The times of something on the host, which may be shorter than the clock can tell.
+/// Returns the times of something on the host, which may be shorter than the clock can resolve.
 pub fn span(start: u64, end: u64) -> Option<Span> {
     let start_ns = known(start)?;
     let duration_ns = i64::try_from(end)
@@ -20,7 +20,7 @@ pub fn span(start: u64, end: u64) -> Option<Span> {
     })
 }
 
-/// The times of work on a device. It takes time: an end that is not after the start is wrong.
+/// Returns the times of work on a device. Work takes time: an end that is not after the start is wrong.
 pub fn work_span(start: u64, end: u64) -> Option<Span> {
     span(start, end).filter(|span| span.duration_ns > 0)
 }

@@ -1,8 +1,8 @@
-//! Records of work on a device, and of functions that the host runs for a stream. What comes without its times is passed on without
-//! them, and counted by the session.
+//! Packs records of work on a device, and of functions that the host runs for a stream. Records without times are passed on without
+//! them, and the session counts them.
 
 use super::reader::Reader;
-use super::routes;
+use super::routes::RouteKey;
 use super::times::{span, work_span};
 use crate::cupti::fields::{self, Field, Record};
 use crate::cupti::numbers::{FIRST_WITH_ENDS_OF_GRAPHS, ON_HOST};
@@ -12,7 +12,7 @@ use gapscope_spool::event::{Activity, LossKind};
 use gapscope_spool::ids;
 
 /// The fields that all records of transfers have.
-struct Transfer {
+struct TransferFields {
     device: Field<u32>,
     bytes: Field<u64>,
     start: Field<u64>,
@@ -24,7 +24,7 @@ struct Transfer {
 /// The fields of the kind of record whose constants are in scope.
 macro_rules! transfer_fields {
     () => {
-        Transfer {
+        TransferFields {
             device: DEVICE,
             bytes: BYTES,
             start: START,
@@ -59,10 +59,9 @@ impl Reader {
             });
         }
     }
-
     /// # Safety
     /// The record has these fields.
-    unsafe fn transfer(&mut self, record: &Record<'_>, key: routes::Key, fields: &Transfer) {
+    unsafe fn transfer(&mut self, record: &Record<'_>, key: RouteKey, fields: &TransferFields) {
         let route = self.routes.route(key, self.recorder);
         // SAFETY: as the caller promises.
         unsafe {
@@ -77,7 +76,6 @@ impl Reader {
             });
         }
     }
-
     /// # Safety
     /// The record is a copy's.
     pub(super) unsafe fn copy(&mut self, record: &Record<'_>) {
@@ -86,13 +84,12 @@ impl Reader {
         unsafe {
             let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
             let kinds = [KIND, SOURCE, DESTINATION].map(|field| record.get(field));
-            let key = routes::Key::copy(queue, kinds);
+            let key = RouteKey::copy(queue, kinds);
             self.transfer(record, key, &transfer_fields!());
         }
     }
-
     /// # Safety
-    /// The record is a copy's between devices.
+    /// The record is a peer copy's.
     pub(super) unsafe fn peer_copy(&mut self, record: &Record<'_>) {
         use fields::peer_copy::*;
         // SAFETY: as the caller promises.
@@ -103,11 +100,10 @@ impl Reader {
             for field in [SOURCE_DEVICE, DESTINATION_DEVICE] {
                 self.queues.devices.id(record.get(field), self.recorder);
             }
-            let key = routes::Key::copy(queue, kinds);
+            let key = RouteKey::copy(queue, kinds);
             self.transfer(record, key, &transfer_fields!());
         }
     }
-
     /// # Safety
     /// The record is a memset's.
     pub(super) unsafe fn fill(&mut self, record: &Record<'_>) {
@@ -115,11 +111,10 @@ impl Reader {
         // SAFETY: as the caller promises.
         unsafe {
             let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
-            let key = routes::Key::fill(queue, record.get(MEMORY));
+            let key = RouteKey::fill(queue, record.get(MEMORY));
             self.transfer(record, key, &transfer_fields!());
         }
     }
-
     /// # Safety
     /// The record is a graph's.
     pub(super) unsafe fn graph(&mut self, record: &Record<'_>) {
@@ -145,8 +140,8 @@ impl Reader {
         }
     }
 
-    /// The device and the queue of a graph. Where it starts on the host, CUPTI names neither: then it is the only known
-    /// stream of the launch's number, or where the graph ends.
+    /// Returns the device and the queue of a graph. Where the graph starts on the host, CUPTI names neither: then its queue is the only
+    /// known stream with the launch's number, or the one where the graph ends.
     ///
     /// # Safety
     /// The record is a graph's.
@@ -173,7 +168,6 @@ impl Reader {
             })
         }
     }
-
     /// # Safety
     /// The record is a host function's.
     pub(super) unsafe fn host_launch(&mut self, record: &Record<'_>) {
@@ -184,7 +178,6 @@ impl Reader {
             self.host_function(record, queue, [CORRELATION, THREAD], [START, END]);
         }
     }
-
     /// # Safety
     /// The record is a graph's host node's.
     pub(super) unsafe fn host_node(&mut self, record: &Record<'_>) {

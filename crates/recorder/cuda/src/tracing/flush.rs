@@ -1,18 +1,18 @@
-//! Everything that has been recorded so far is written.
+//! Writes everything that has been recorded so far.
 
 use crate::callbacks::polls;
 use crate::cupti::{Cupti, numbers};
 use crate::recorder::Recorder;
 use crate::{records, subscription};
 
-/// Writes what CUPTI has of finished work.
+/// Writes CUPTI's records of finished work.
 pub fn flush(recorder: &Recorder) {
     if let Some(subscription) = subscription::live() {
         flush_with(recorder, &subscription.cupti, 0);
     }
 }
 
-/// The last flush: also of work that is not done.
+/// Flushes for the last time, also records of unfinished work.
 pub fn flush_for_good(recorder: &'static Recorder) {
     if let Some(subscription) = subscription::live() {
         flush_with(recorder, &subscription.cupti, numbers::FLUSH_FORCED);
@@ -21,7 +21,7 @@ pub fn flush_for_good(recorder: &'static Recorder) {
 }
 
 fn flush_with(recorder: &Recorder, cupti: &Cupti, flags: u32) {
-    // SAFETY: CUPTI's function; it calls `buffers::completed`, on this thread or another.
+    // SAFETY: CUPTI's function; it calls `buffers::completed` on this thread or another.
     unsafe { (cupti.functions.flush_all)(flags) };
     records::write_out();
     polls::write_all(recorder);

@@ -1,12 +1,12 @@
 //! The thread that flushes every 100 ms, and at the end of the process.
 //!
-//! CUPTI's own flush period hands back full buffers only; asking for all of them hands back partly filled ones too.
+//! CUPTI's own flush period hands back full buffers only; an explicit flush hands back partly filled ones, too.
 
 use super::flush::{flush, flush_for_good};
 use super::switch::follow_session;
-use crate::instructions::{self, Cubins};
+use crate::instructions::{self, WrittenCubins};
+use crate::loaded_modules::WrittenModules;
 use crate::recorder::{Recorder, recorder};
-use crate::sources::Sources;
 use crate::subscription;
 use gapscope_spool::event::LossKind;
 use gapscope_spool::hook::{self, guard};
@@ -16,10 +16,10 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// At a sudden end of the process at most this much time of records is lost.
+/// At a sudden end of the process the records of at most this time are lost.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
-/// The longest that the end of the program waits for the last flush, in case the driver hangs.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// The longest time that the end of the program waits for the last flush, in case the driver hangs.
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
 static FLUSHER: OnceLock<Thread> = OnceLock::new();
 static RUNS: AtomicBool = AtomicBool::new(false);
@@ -27,24 +27,24 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Starts the thread.
 pub fn start(recorder: &'static Recorder) {
-    // SAFETY: the handler is a plain function of this library, which is pinned. It is registered after the driver's own
+    // SAFETY: the handler is a plain function of this library, which is pinned. It is registered after the driver's own handlers
     // and so runs before them, while CUPTI still works.
     unsafe { libc::atexit(at_exit) };
     RUNS.store(true, Release);
     let thread = hook::spawn(move || {
         guard(|| {
-            let mut sources = Sources::default();
-            let mut cubins = Cubins::default();
+            let mut modules = WrittenModules::default();
+            let mut cubins = WrittenCubins::default();
             while !STOP.load(Acquire) {
                 std::thread::park_timeout(FLUSH_EVERY);
                 follow_session(recorder);
                 flush(recorder);
                 instructions::take(recorder);
-                sources.write(recorder);
+                modules.write(recorder);
                 cubins.write(recorder);
             }
             instructions::finish(recorder);
-            sources.write(recorder);
+            modules.write(recorder);
             cubins.write(recorder);
             flush_for_good(recorder);
         });
@@ -65,7 +65,7 @@ pub fn start(recorder: &'static Recorder) {
     }
 }
 
-/// Waits for the last flush. The thread that flushes does it: the log of a thread that exits is gone already.
+/// Waits for the last flush. The flusher's thread does it, because the log of an exiting thread is gone already.
 extern "C" fn at_exit() {
     guard(|| {
         let Some(recorder) = recorder().filter(|_| subscription::live().is_some()) else {
@@ -76,7 +76,7 @@ extern "C" fn at_exit() {
         if let Some(flusher) = FLUSHER.get().filter(|_| runs) {
             flusher.unpark();
             let start = Instant::now();
-            while RUNS.load(Acquire) && start.elapsed() < LONGEST_WAIT {
+            while RUNS.load(Acquire) && start.elapsed() < MAX_WAIT {
                 std::thread::sleep(Duration::from_micros(200));
             }
         } else {

@@ -1,4 +1,4 @@
-//! What is recorded, and what the environment leaves out.
+//! The kinds of CUPTI's records that are switched on, without those that the environment leaves out.
 
 use crate::cupti::numbers::{FIRST_WITH_HOST_FUNCTIONS, kind};
 use crate::cupti::{Code, Cupti};
@@ -9,9 +9,9 @@ use gapscope_spool::event::LossKind;
 pub struct Kind {
     /// CUpti_ActivityKind
     number: u32,
-    /// In [`gapscope_spool::env::CUDA_WITHOUT`]; empty where it is always on.
+    /// The name in [`gapscope_spool::env::CUDA_WITHOUT`]; empty where the kind is always on.
     name: &'static str,
-    /// In the ledger.
+    /// The kind of loss in the ledger.
     loss: LossKind,
 }
 
@@ -21,7 +21,7 @@ impl Kind {
     }
 }
 
-/// Always on: objects, and memory, so that its timeline is whole.
+/// Objects, and memory so that its timeline is whole: always on.
 pub static DEFINITIONS: [Kind; 5] = [
     Kind::new(kind::DEVICE, "", LossKind::CudaDevices),
     Kind::new(kind::CONTEXT, "", LossKind::CudaContexts),
@@ -30,11 +30,11 @@ pub static DEFINITIONS: [Kind; 5] = [
     Kind::new(kind::MEMORY_POOL, "pools", LossKind::MemoryPools),
 ];
 
-/// Always on, where graphs are timed as wholes.
+/// Graphs that are timed as wholes: always on.
 pub static GRAPHS: [Kind; 1] = [Kind::new(kind::GRAPH_TRACE, "", LossKind::GraphLaunches)];
 
-/// Functions of the host, and nodes of graphs that are such: always on, where CUPTI has them, since it is not known whether it
-/// takes them when graphs exist already. Without them only their calls and their number are known.
+/// Enables host functions and host nodes of graphs where CUPTI records them. They stay on, because CUPTI may not accept them once
+/// graphs exist. Without them only their calls and their number are known.
 pub fn enable_host_functions(recorder: &Recorder, cupti: &Cupti) {
     let is_known = cupti.version >= FIRST_WITH_HOST_FUNCTIONS;
     if is_known && is_wanted(recorder, "host-functions", &LossKind::HostCalls) {
@@ -45,7 +45,7 @@ pub fn enable_host_functions(recorder: &Recorder, cupti: &Cupti) {
     }
 }
 
-/// On while recording is.
+/// Work: on while recording is.
 pub static WORK: [Kind; 5] = [
     Kind::new(kind::CONCURRENT_KERNEL, "kernels", LossKind::Dispatches),
     Kind::new(kind::MEMCPY, "copies", LossKind::Copies),
@@ -74,15 +74,15 @@ pub fn disable(cupti: &Cupti, kinds: &[Kind]) {
     }
 }
 
-/// Counts as a loss what CUPTI refused.
+/// Counts what CUPTI refused as a loss.
 pub fn check(recorder: &Recorder, cupti: &Cupti, loss: &LossKind, code: Code) {
     if code != 0 {
-        let reason = format!("CUPTI refused to record them: {}", cupti.text(code));
+        let reason = format!("CUPTI refused to record them: {}", cupti.describe(code));
         recorder.loss(loss.clone(), 1, &reason);
     }
 }
 
-/// False where the environment leaves something out, which is a loss.
+/// Returns false, and counts a loss, where the environment leaves something out.
 pub fn is_wanted(recorder: &Recorder, name: &str, loss: &LossKind) -> bool {
     let without = std::env::var(gapscope_spool::env::CUDA_WITHOUT).unwrap_or_default();
     let left_out = without.split(',').any(|w| !w.is_empty() && w == name);
@@ -92,7 +92,7 @@ pub fn is_wanted(recorder: &Recorder, name: &str, loss: &LossKind) -> bool {
     !left_out
 }
 
-/// Whether graphs are timed as wholes: when the user says so, and by default when only command buffers are timed.
+/// Returns whether graphs are timed as wholes: when the user says so, and by default when only command buffers are timed.
 pub fn whole_graphs() -> bool {
     match std::env::var(gapscope_spool::env::CUDA_GRAPHS).as_deref() {
         Ok("graph") => true,

@@ -1,4 +1,4 @@
-//! Recording is switched on and off: by the session, by the program, by a label.
+//! Switches recording on and off, for the session, the program or a label.
 
 use super::flush::flush;
 use super::kinds::{self, WORK};
@@ -8,20 +8,20 @@ use crate::{callbacks, instructions, window};
 use gapscope_spool::event::LossKind;
 use std::sync::{Mutex, PoisonError};
 
-/// What callbacks record, as the others in [`kinds`]: the name, and what the ledger calls it.
+/// The records of callbacks, as name for the environment and kind of loss.
 static CALLBACKS: [(&str, LossKind); 3] = [
     ("calls", LossKind::HostCalls),
     ("waits", LossKind::Waits),
     ("events", LossKind::EventsOnQueues),
 ];
 
-/// Whether [`WORK`] and callbacks are on. Held while they are switched.
+/// [`WORK`] and callbacks are on. The lock is held while they are switched.
 static ON: Mutex<bool> = Mutex::new(false);
 
-/// The program switches recording on or off. Its flag changes before the lock is let go: until then [`follow_session`] would
+/// Switches recording for the program. The program's flag changes before the lock is released; otherwise [`follow_session`] might
 /// switch back.
 pub fn record(recorder: &Recorder, on: bool) {
-    // Without it the lock is not touched: in a forked child nobody might let it go.
+    // Without a subscription the lock is not touched: in a forked child it might never be released.
     let Some(subscription) = subscription::live() else {
         return recorder.spool().record(on);
     };
@@ -30,7 +30,7 @@ pub fn record(recorder: &Recorder, on: bool) {
     recorder.spool().record(on);
 }
 
-/// The session may have switched recording in the control page.
+/// Follows the session, which may have switched recording in the control page.
 pub fn follow_session(recorder: &Recorder) {
     let Some(subscription) = subscription::live() else {
         return;
@@ -50,25 +50,25 @@ fn switch(recorder: &Recorder, subscription: &'static Subscription, is_on: &mut 
     }
 }
 
-/// Recording starts: kernels, transfers and calls are recorded from here on.
+/// Starts recording kernels, transfers and calls.
 fn start_window(recorder: &Recorder, subscription: &'static Subscription) {
     window::start();
-    // What was sampled before is not wanted.
+    // Samples from before the window are thrown away.
     instructions::take(recorder);
     let [calls, waits, events] = CALLBACKS
         .each_ref()
         .map(|(name, loss)| kinds::is_wanted(recorder, name, loss));
-    let selection = callbacks::Selection {
+    let selection = callbacks::CallSelection {
         calls,
         waits,
         events,
     };
-    // The work before the calls, and off after them, so that no launch lacks its work.
+    // Work is switched on before calls, and off after them, so that no launch lacks its work.
     kinds::enable(recorder, &subscription.cupti, &WORK);
     callbacks::start_window(recorder, subscription, selection);
 }
 
-/// Recording ends: from here on a launch costs next to nothing.
+/// Ends recording; from here on a launch costs next to nothing.
 fn end_window(recorder: &Recorder, subscription: &Subscription) {
     instructions::take(recorder);
     window::end();

@@ -259,9 +259,9 @@ extern "C" fn monotonic() -> u64 {
 
 /// Driver and CUPTI, ready to sample; else a sentence without its full stop.
 fn tools(executable: &Path, process: Option<u32>) -> Result<Tools, String> {
-    let driver = Driver::load()?;
+    let driver = Driver::load().map_err(|error| error.to_string())?;
     let (cupti, file) = find(executable, process, &driver)?;
-    let devices = driver.devices()?;
+    let devices = driver.devices().map_err(|error| error.to_string())?;
     // Without it, times would be those of the wall clock.
     cupti.set_clock(monotonic).map_err(|f| f.to_string())?;
     cupti
@@ -285,10 +285,10 @@ fn find(
     process: Option<u32>,
     driver: &Driver,
 ) -> Result<(Cupti, PathBuf), String> {
-    let mut around = search::Surroundings::of_command(executable.to_owned(), driver.version());
+    let mut around = search::SearchContext::for_command(executable.to_owned(), driver.version());
     if let Some(process) = process {
-        let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
-        around.mapped = search::mapped(&maps);
+        let maps = std::fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
+        around.mapped = search::mapped_files(&maps);
     }
     let forced = std::env::var_os(gapscope_spool::env::CUPTI).filter(|path| !path.is_empty());
     let candidates = match forced {

@@ -3,7 +3,7 @@
 use super::Drain;
 use crate::assembler::{Assembler, FrameFacts, SampleFacts};
 use crate::procfs;
-use gapscope_stacks::{Frame, Heard};
+use gapscope_stacks::{Frame, Update as Heard};
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::manifest::Process;
 use gapscope_trace::tables::{SampleSource, Tables};

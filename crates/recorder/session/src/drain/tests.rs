@@ -266,7 +266,7 @@ fn a_folder_without_a_checkpoint_is_refused_in_a_sentence() {
 #[test]
 fn samples_of_threads_workers_and_hooks_become_rows() {
     use gapscope_spool::event::SampleSource;
-    use gapscope_stacks::{Frame, Heard};
+    use gapscope_stacks::{Frame, Update as Heard};
     use gapscope_trace::tables::{FrameKind, ThreadState};
 
     let temporary = tempfile::tempdir().unwrap();

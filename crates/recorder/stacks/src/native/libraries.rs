@@ -1,15 +1,15 @@
-//! Files that were read, once for all processes that have them mapped.
+//! Keeps what was read of ELF files, once for all processes that map them.
 
 use crate::elf::{Identity, Module, identity};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::sync::Arc;
 
-/// Files beyond these are not read: stacks end in them.
-const MOST_BYTES: usize = 256 << 20;
-const MOST_FILES: usize = 512;
+/// Beyond these limits no more files are read, and stacks end in them.
+const MAX_BYTES: usize = 256 << 20;
+const MAX_FILES: usize = 512;
 
-/// What was read of files.
+/// The files that were read.
 #[derive(Debug, Default)]
 pub struct Libraries {
     known: FxHashMap<Identity, Option<Arc<Module>>>,
@@ -17,13 +17,13 @@ pub struct Libraries {
 }
 
 impl Libraries {
-    /// What is in a file. `None` where it cannot be read, is no ELF file of 64 bits, or where too many were read.
+    /// Reads a file. `None` where it is unreadable or no 64-bit ELF file, or where too many were read.
     pub fn get(&mut self, file: File) -> Option<Arc<Module>> {
         let identity = identity(&file)?;
         if let Some(known) = self.known.get(&identity) {
             return known.clone();
         }
-        if self.bytes >= MOST_BYTES || self.known.len() >= MOST_FILES {
+        if self.bytes >= MAX_BYTES || self.known.len() >= MAX_FILES {
             return None;
         }
         let module = Module::read(file).map(Arc::new);

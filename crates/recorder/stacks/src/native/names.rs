@@ -1,13 +1,13 @@
-//! Names of functions as their authors wrote them.
+//! Demangles names of functions.
 
 use std::fmt::{self, Write};
 
 /// A demangled name can be exponentially longer than the mangled one.
-const LONGEST: usize = 1000;
+const MAX_NAME_BYTES: usize = 1000;
 
-/// Without parameters and hashes; as it is where it is not mangled.
+/// Returns a name without parameters and hashes; one that is not mangled stays as it is.
 pub fn demangled(name: &str) -> String {
-    // `memcpy@@GLIBC_2.14`, as symbol tables have it.
+    // Symbol tables have names such as `memcpy@@GLIBC_2.14`.
     let name = name.split('@').next().unwrap_or(name);
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return cut(|text| write!(text, "{rust:#}")).unwrap_or_else(|| name.to_owned());
@@ -27,16 +27,16 @@ pub fn demangled(name: &str) -> String {
 fn cut(write: impl FnOnce(&mut Cut) -> fmt::Result) -> Option<String> {
     let mut text = Cut(String::new());
     let result = write(&mut text);
-    (result.is_ok() || text.0.len() >= LONGEST).then_some(text.0)
+    (result.is_ok() || text.0.len() >= MAX_NAME_BYTES).then_some(text.0)
 }
 
-/// Text up to [`LONGEST`] bytes; an error ends the writing of more.
+/// A text of at most [`MAX_NAME_BYTES`] bytes; writing more is an error.
 struct Cut(String);
 
 impl Write for Cut {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for character in text.chars() {
-            if self.0.len() >= LONGEST {
+            if self.0.len() >= MAX_NAME_BYTES {
                 return Err(fmt::Error);
             }
             self.0.push(character);
@@ -63,6 +63,6 @@ mod tests {
         ] {
             assert_eq!(demangled(name), expected);
         }
-        assert_eq!(demangled(&"x".repeat(5000)).len(), LONGEST);
+        assert_eq!(demangled(&"x".repeat(5000)).len(), MAX_NAME_BYTES);
     }
 }

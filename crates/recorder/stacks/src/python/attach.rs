@@ -1,32 +1,32 @@
-//! Finds the interpreter in a process.
+//! Finds the interpreter of a process: `/proc/PID/maps` and its files go in, a reader comes out.
 
 use super::Reader;
 use crate::elf::Interpreters;
 use crate::memory::Memory;
-use crate::procfs::{Mapped, mapped, open_mapped};
+use crate::procfs::{MappedFile, mapped_files, open_mapped};
 use gapscope_model::python::{Layout, TABLE_BYTES, Unsupported, Version};
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// What was found.
+/// The outcome of a search.
 #[derive(Debug)]
-pub enum Attached {
-    /// An interpreter, and the file that it is in.
+pub enum Attachment {
+    /// An interpreter, and the file that holds it.
     Python { reader: Box<Reader>, file: String },
-    /// None, or none that has begun.
+    /// There is none, or it has not started.
     NotYet,
-    /// One that cannot be read, and why.
+    /// An interpreter that cannot be read, and why.
     Refused(String),
 }
 
-/// Looks for the interpreter of a process. `folder`: that of the process in `proc`.
-pub fn attach(folder: &Path, pid: u32, interpreters: &mut Interpreters) -> io::Result<Attached> {
-    let maps = fs::read_to_string(folder.join("maps"))?;
+/// Searches the interpreter of a process, whose folder in `proc` is `folder`.
+pub fn attach(folder: &Path, pid: u32, interpreters: &mut Interpreters) -> io::Result<Attachment> {
+    let maps = fs::read(folder.join("maps"))?;
     let program = fs::read_link(folder.join("exe")).unwrap_or_default();
-    let files = mapped(&maps);
-    let name = |file: &Mapped| file.path.rsplit('/').next().unwrap_or_default().to_owned();
-    let mut candidates: Vec<(u8, &Mapped)> = files
+    let files = mapped_files(&maps);
+    let name = |file: &MappedFile| file.path.rsplit('/').next().unwrap_or_default().to_owned();
+    let mut candidates: Vec<(u8, &MappedFile)> = files
         .iter()
         .filter_map(|file| {
             let name = name(file);
@@ -45,45 +45,45 @@ pub fn attach(folder: &Path, pid: u32, interpreters: &mut Interpreters) -> io::R
     candidates.sort_by_key(|(rank, _)| *rank);
     for (_, file) in candidates {
         match attach_to(folder, pid, file, interpreters)? {
-            Attached::NotYet => {}
+            Attachment::NotYet => {}
             found => return Ok(found),
         }
     }
-    Ok(Attached::NotYet)
+    Ok(Attachment::NotYet)
 }
 
 fn attach_to(
     folder: &Path,
     pid: u32,
-    mapped: &Mapped,
+    mapped: &MappedFile,
     interpreters: &mut Interpreters,
-) -> io::Result<Attached> {
+) -> io::Result<Attachment> {
     let Some(file) = open_mapped(folder, &mapped.path) else {
-        return Ok(Attached::NotYet);
+        return Ok(Attachment::NotYet);
     };
     let Some(found) = interpreters.get(&file) else {
-        return Ok(Attached::NotYet);
+        return Ok(Attachment::NotYet);
     };
     let bias = mapped.base.wrapping_sub(found.first_address);
     let here = |address: u64| bias.wrapping_add(address);
     let (Some(runtime), Some(version)) = (found.runtime.map(here), found.version.map(here)) else {
         let reason = "the version of Python is before 3.11".to_owned();
-        return Ok(Attached::Refused(reason));
+        return Ok(Attachment::Refused(reason));
     };
     let code_type = found.code_type.map(here);
     Ok(
-        match read_at(Memory::of(pid), runtime, version, code_type)? {
-            Ok(Some(reader)) => Attached::Python {
+        match read_at(Memory::new(pid), runtime, version, code_type)? {
+            Ok(Some(reader)) => Attachment::Python {
                 reader: Box::new(reader),
                 file: mapped.path.clone(),
             },
-            Ok(None) => Attached::NotYet,
-            Err(refused) => Attached::Refused(refused.to_string()),
+            Ok(None) => Attachment::NotYet,
+            Err(refused) => Attachment::Refused(refused.to_string()),
         },
     )
 }
 
-/// The reader of the interpreter whose `_PyRuntime` and `Py_Version` are at these addresses. `None`: it has not begun.
+/// Returns a reader of the interpreter whose `_PyRuntime` and `Py_Version` are at these addresses; `None` where it has not started.
 pub fn read_at(
     memory: Memory,
     runtime: u64,

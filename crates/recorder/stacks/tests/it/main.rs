@@ -1,4 +1,4 @@
-//! Real programs, looked at from outside, and compared with what their own clock says.
+//! Samples real programs from outside and compares the samples with the programs' own clocks.
 #![cfg(target_os = "linux")]
 
 mod stacks_of_native;

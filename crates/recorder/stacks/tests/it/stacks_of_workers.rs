@@ -1,7 +1,7 @@
-//! Processes that work for the one that is looked at.
+//! Processes that work for a sampled one.
 
-use crate::watched::{pythons, script, try_again, watch};
-use gapscope_stacks::Heard;
+use crate::watched::{pythons, retry, script, watch};
+use gapscope_stacks::Update;
 
 const POOL: &str = r#"
 import multiprocessing, time
@@ -32,13 +32,13 @@ fn workers_are_sampled_while_somebody_waits_for_them() {
     for (at, python) in pythons().into_iter().enumerate() {
         let method = ["fork", "spawn"][at % 2];
         let (_folder, mut command) = script(&python, &POOL.replace("METHOD", method));
-        try_again(|| {
+        retry(|| {
             let watched = watch(&mut command);
             let workers: Vec<u32> = watched
-                .heard
+                .updates
                 .iter()
-                .filter_map(|heard| match heard {
-                    Heard::Worker {
+                .filter_map(|updates| match updates {
+                    Update::Worker {
                         pid,
                         parent_pid,
                         executable,
@@ -59,7 +59,7 @@ fn workers_are_sampled_while_somebody_waits_for_them() {
                 .filter(|s| workers.contains(&s.pid))
                 .collect();
             let resizing = of_workers.iter().filter(|s| s.is_in("resize")).count();
-            // Somewhat after the wait, as both clocks are read at different moments.
+            // Some slack after the wait, because the two clocks are read at different moments.
             let late = of_workers.iter().filter(|sample| {
                 let time = sample.time_ns as f64;
                 time > waited + 0.1e9 && time < end - 0.1e9

@@ -1,19 +1,20 @@
-//! A program that is looked at while it runs.
+//! Runs programs while they are sampled, and finds the interpreters that the tests need.
 
 use gapscope_model::{FrameKind, LossKind, ThreadState};
-use gapscope_stacks::{Frame, Heard, Options, Stacks};
+use gapscope_stacks::{Frame, Options, Stacks, Update};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// What was heard of a program, and what it said itself.
+/// The messages about a program, and its own output.
 pub struct Watched {
     pub pid: u32,
-    /// What it printed after its first line.
-    pub said: String,
-    pub heard: Vec<Heard>,
+    /// The program's output after its first line.
+    pub printed: String,
+    pub updates: Vec<Update>,
     stacks: HashMap<u32, Vec<Frame>>,
 }
 
@@ -31,7 +32,7 @@ pub struct Sample<'a> {
 }
 
 impl Sample<'_> {
-    /// The functions of Python, outermost first.
+    /// Returns the Python functions, outermost first.
     pub fn python(&self) -> Vec<&str> {
         self.functions(FrameKind::Python)
     }
@@ -54,8 +55,8 @@ impl Sample<'_> {
 
 impl Watched {
     pub fn samples(&self) -> impl Iterator<Item = Sample<'_>> {
-        self.heard.iter().filter_map(|heard| match heard {
-            Heard::Sample {
+        self.updates.iter().filter_map(|updates| match updates {
+            Update::Sample {
                 time_ns,
                 pid,
                 thread,
@@ -78,16 +79,16 @@ impl Watched {
         })
     }
 
-    /// The samples of the thread that is called like its process.
+    /// Returns the samples of the main thread.
     pub fn of_main(&self) -> Vec<Sample<'_>> {
         let main = |sample: &Sample| sample.pid == self.pid && sample.thread == self.pid;
         self.samples().filter(main).collect()
     }
 
-    /// Reasons of losses of a kind, with their counts.
+    /// Returns the losses of a kind, with their counts.
     pub fn losses(&self, of: &LossKind) -> Vec<(u64, String)> {
-        let loss = |heard: &Heard| match heard {
-            Heard::Loss {
+        let loss = |updates: &Update| match updates {
+            Update::Loss {
                 kind,
                 count,
                 reason,
@@ -95,18 +96,18 @@ impl Watched {
             } if kind == of => Some((*count, reason.to_string())),
             _ => None,
         };
-        self.heard.iter().filter_map(loss).collect()
+        self.updates.iter().filter_map(loss).collect()
     }
 
-    /// The number after a word of what the program printed.
+    /// Returns the number that follows a word in the program's output.
     pub fn number(&self, word: &str) -> f64 {
-        let mut words = self.said.split_whitespace();
+        let mut words = self.printed.split_whitespace();
         words.find(|found| *found == word).expect(word);
         words.next().expect(word).parse().expect(word)
     }
 }
 
-/// The shares of the time that samples stand for, in percent, by what `of` says of them. What it says nothing of does not count.
+/// Returns the shares of the sampled time in percent, by the name that `of` gives a sample; samples without a name do not count.
 pub fn shares<'a>(
     samples: &[Sample<'a>],
     of: impl Fn(&Sample<'a>) -> Option<&'static str>,
@@ -127,7 +128,7 @@ pub fn shares<'a>(
     sums
 }
 
-/// Runs a program to its end, and looks at the threads that its first line names, or, where that is empty, at its main thread.
+/// Runs a program to its end and samples the threads that its first line names, or its main thread where that line is empty.
 pub fn watch(command: &mut Command) -> Watched {
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
     let pid = child.id();
@@ -145,22 +146,27 @@ pub fn watch(command: &mut Command) -> Watched {
     for thread in threads {
         stacks.follow(pid, thread);
     }
-    let mut said = String::new();
-    output.read_to_string(&mut said).expect("its output");
+    let mut printed = String::new();
+    let has_ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| measure_waits(pid, &has_ended));
+        output.read_to_string(&mut printed).expect("its output");
+        has_ended.store(true, Relaxed);
+    });
     child.wait().expect("it ends");
     let began = Instant::now();
-    let heard = stacks.finish();
+    let updates = stacks.finish();
     assert!(
-        began.elapsed() < Duration::from_secs(2),
+        began.elapsed() < Duration::from_secs(10),
         "the end took long"
     );
     let mut known = HashMap::new();
-    for heard in &heard {
-        match heard {
-            Heard::Stack { id, frames } => {
-                assert!(known.insert(*id, frames.clone()).is_none(), "said twice");
+    for updates in &updates {
+        match updates {
+            Update::Stack { id, frames } => {
+                assert!(known.insert(*id, frames.clone()).is_none(), "printed twice");
             }
-            Heard::Sample {
+            Update::Sample {
                 stack: Some(stack), ..
             } => assert!(known.contains_key(stack), "a stack before its sample"),
             _ => {}
@@ -168,52 +174,103 @@ pub fn watch(command: &mut Command) -> Watched {
     }
     Watched {
         pid,
-        said,
-        heard,
+        printed,
+        updates,
         stacks: known,
     }
 }
 
-pub const TRIES: u32 = 5;
+const TRIES: usize = 5;
+/// The machine is too busy where threads have waited for a processor for this share of the time in which they could run.
+const BUSY: f64 = 0.2;
 
-/// The share of a thread's time that is between samples 8 ms apart and more: the machine was too busy to look.
-pub fn unseen(samples: &[Sample]) -> f64 {
-    let intervals = samples
-        .windows(2)
-        .map(|pair| pair[1].time_ns - pair[0].time_ns);
-    let all: i64 = intervals.clone().sum();
-    let unseen: i64 = intervals.filter(|interval| *interval >= 8_000_000).sum();
-    unseen as f64 / all.max(1) as f64
+/// The machine was too busy since the last try began.
+static IS_BUSY: AtomicBool = AtomicBool::new(false);
+
+/// Measures how long the threads of a process and of this one wait for processors.
+fn measure_waits(pid: u32, has_ended: &AtomicBool) {
+    let mut times = HashMap::new();
+    while !has_ended.load(Relaxed) {
+        let folders = [pid, std::process::id()].map(|pid| format!("/proc/{pid}/task"));
+        let tasks = folders
+            .iter()
+            .filter_map(|folder| std::fs::read_dir(folder).ok());
+        for task in tasks.flatten().flatten() {
+            let text = std::fs::read_to_string(task.path().join("schedstat"));
+            let text = text.unwrap_or_default();
+            let mut numbers = text
+                .split(' ')
+                .map_while(|number| number.parse::<f64>().ok());
+            if let (Some(ran), Some(waited)) = (numbers.next(), numbers.next()) {
+                times.insert(task.path(), (ran, waited));
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let waited: f64 = times.values().map(|(_, waited)| waited).sum();
+    let ran: f64 = times.values().map(|(ran, _)| ran).sum();
+    if waited >= BUSY * (ran + waited) {
+        IS_BUSY.store(true, Relaxed);
+    }
 }
 
-/// Tries again where the machine was too busy: `test` says what was wrong.
-pub fn try_again(mut test: impl FnMut() -> Result<(), String>) {
-    let mut wrong = Vec::new();
+/// Tries a test again until it passes; an error of `test` says what was wrong. The test fails unless the machine was too busy each time.
+pub fn retry(mut test: impl FnMut() -> Result<(), String>) {
+    let mut failures = Vec::new();
     for _ in 0..TRIES {
+        IS_BUSY.store(false, Relaxed);
         match test() {
             Ok(()) => return,
-            Err(why) => wrong.push(why),
+            Err(why) => failures.push((IS_BUSY.load(Relaxed), why)),
         }
     }
-    panic!("each time: {wrong:#?}");
+    let is_busy = failures.iter().all(|(is_busy, _)| *is_busy);
+    assert!(is_busy, "each time: {failures:#?}");
+    eprintln!("not judged, because the machine was too busy: {failures:#?}");
 }
 
-/// Interpreters of this machine that can be read: one of each minor version.
+/// Returns the updates until there are enough, however slow the machine is.
+pub fn await_updates(stacks: &Stacks, are_enough: impl Fn(&[Update]) -> bool) -> Vec<Update> {
+    let began = Instant::now();
+    let mut updates = Vec::new();
+    while !are_enough(&updates) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{updates:?}");
+        std::thread::sleep(Duration::from_millis(10));
+        updates.append(&mut stacks.take());
+    }
+    updates
+}
+
+/// Returns whether there are many samples of a process.
+pub fn are_many(updates: &[Update], pid: u32) -> bool {
+    let is_of_pid =
+        |update: &&Update| matches!(update, Update::Sample { pid: of, .. } if *of == pid);
+    updates.iter().filter(is_of_pid).count() > 50
+}
+
+/// Notes that a tool is missing, which fails the test where `GAPSCOPE_REQUIRE_CLIENTS` says that all tools are installed.
+pub fn missing(tool: &str) {
+    let required = std::env::var_os("GAPSCOPE_REQUIRE_CLIENTS").is_some_and(|value| value == "1");
+    assert!(!required, "there is no {tool}");
+    eprintln!("not tested: there is no {tool}");
+}
+
+/// Returns the interpreters of this machine that can be read, one of each minor version.
 pub fn pythons() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = (11..=15).filter_map(python).collect();
     found.dedup();
     if found.is_empty() {
-        eprintln!("not tested: there is no Python 3.11 to 3.15 in PATH and none of pyenv");
+        missing("Python 3.11 to 3.15 in PATH or of pyenv");
     }
     found
 }
 
-/// The newest of them.
+/// Returns the newest of them.
 pub fn newest() -> Option<PathBuf> {
     pythons().pop()
 }
 
-/// Python 3.`minor`.
+/// Finds Python 3.`minor`.
 pub fn python(minor: u32) -> Option<PathBuf> {
     let name = format!("python3.{minor}");
     let of_pyenv = std::env::var_os("HOME").and_then(|home| {
@@ -226,7 +283,7 @@ pub fn python(minor: u32) -> Option<PathBuf> {
     });
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut in_path = std::env::split_paths(&path).map(|folder| folder.join(&name));
-    // What pyenv puts in PATH is a script.
+    // The programs that pyenv puts in PATH are scripts.
     let is_program = |program: &PathBuf| {
         let mut magic = [0; 4];
         let file = std::fs::File::open(program);
@@ -235,7 +292,7 @@ pub fn python(minor: u32) -> Option<PathBuf> {
     of_pyenv.or_else(|| in_path.find(is_program))
 }
 
-/// Writes a program into a folder of its own, and a command that runs it.
+/// Writes a script into a folder of its own, and returns a command that runs it.
 pub fn script(python: &Path, text: &str) -> (tempfile::TempDir, Command) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("train.py");

@@ -4,8 +4,10 @@ mod operations;
 mod polls;
 mod waits;
 
+use libloading::Library;
 use std::collections::HashMap;
-use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::mem::ManuallyDrop;
 use std::sync::Mutex;
 
 macro_rules! functions {
@@ -21,11 +23,8 @@ macro_rules! functions {
             pub fn load() -> Cuda {
                 // SAFETY: the stub, or the driver; its functions have these types.
                 unsafe {
-                    let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
-                    assert!(!library.is_null(), "libcuda.so.1 is not on LD_LIBRARY_PATH");
                     Cuda {
-                        $($name: std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> $result>(
-                            symbol(library, $symbol)),)+
+                        $($name: function("libcuda.so.1", $symbol),)+
                         functions: Mutex::default(),
                     }
                 }
@@ -34,12 +33,17 @@ macro_rules! functions {
     };
 }
 
-unsafe fn symbol(library: *mut c_void, name: &str) -> *mut c_void {
-    let c_name = CString::new(name).expect("no NUL");
-    // SAFETY: the library is open.
-    let found = unsafe { libc::dlsym(library, c_name.as_ptr()) };
-    assert!(!found.is_null(), "libcuda.so.1 has no {name}");
-    found
+/// Looks up a function of a library, which stays loaded.
+///
+/// # Safety
+/// `F` is the function's type.
+pub unsafe fn function<F: Copy>(library: &str, name: &str) -> F {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let library = Library::new(library).map(ManuallyDrop::new);
+        let library = library.expect("a library on LD_LIBRARY_PATH");
+        *library.get(name.as_bytes()).expect("a function")
+    }
 }
 
 functions! {
@@ -65,6 +69,8 @@ functions! {
     ask_stream "cuStreamQuery" (usize) -> c_int;
     runtime_ask_event "cudaEventQuery" (usize) -> c_int;
     attribute "fake_attribute" (c_uint) -> c_int;
+    flushes "fake_flushes" () -> u64;
+    calls "fake_calls" () -> u64;
     wait_stream "cuStreamSynchronize" (usize) -> c_int;
     wait_context "cuCtxSynchronize" () -> c_int;
     create_event "cuEventCreate" (*mut usize, c_uint) -> c_int;
@@ -108,14 +114,22 @@ fn check(code: c_int) {
     assert_eq!(code, 0, "CUDA said");
 }
 
-/// Calls that store one value.
+/// Waits until a number has grown by `more`, however slow the machine is.
+fn await_count(more: u64, number: impl Fn() -> u64) {
+    let enough = number() + more;
+    while number() < enough {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// Returns the value that a call stores.
 fn made<T: Default>(make: impl FnOnce(*mut T) -> c_int) -> T {
     let mut value = T::default();
     check(make(&mut value));
     value
 }
 
-// Every call is one of CUDA's with values of its own kinds.
+// Every call is one of CUDA's with arguments of its own types.
 impl Cuda {
     /// Initialises CUDA, with a context on device 0.
     pub fn initialise(&self) {
@@ -144,7 +158,7 @@ impl Cuda {
         self.launches(name, 1, self.stream(1));
     }
 
-    /// The current context.
+    /// Returns the current context.
     pub fn current(&self) -> usize {
         // SAFETY: see above.
         made(|context| unsafe { (self.context_of)(0, context) })
@@ -156,7 +170,7 @@ impl Cuda {
         check(unsafe { (self.set_current)(context) });
     }
 
-    /// Makes a stream; flag 1: it does not synchronise with the default stream.
+    /// Makes a stream; with flag 1 it does not synchronise with the default stream.
     pub fn stream(&self, flags: c_uint) -> usize {
         // SAFETY: see above.
         made(|stream| unsafe { (self.create_stream)(stream, flags) })
@@ -168,7 +182,7 @@ impl Cuda {
     }
 
     fn load_code(&self, code: Vec<u8>) -> usize {
-        // It ends with a zero, as the driver wants it of text.
+        // The driver expects text to end with a zero.
         let image = [code, vec![0]].concat();
         // SAFETY: see above.
         made(|module| unsafe { (self.load_module)(module, image.as_ptr().cast()) })
@@ -239,7 +253,7 @@ impl Cuda {
         }
     }
 
-    /// A copy from a context of device 0 to one of device 1, and back.
+    /// Copies from a context of device 0 to one of device 1, and back.
     pub fn peer(&self) {
         let first = self.current();
         self.context(1);
@@ -256,7 +270,7 @@ impl Cuda {
         self.use_context(first);
     }
 
-    /// A copy to the host that is awaited by the call itself.
+    /// Copies to the host, which the call itself awaits.
     pub fn read(&self) {
         // SAFETY: see above; the stub does not touch the memory.
         check(unsafe { (self.read)(std::ptr::null_mut(), 64, 256) });
@@ -270,6 +284,18 @@ impl Cuda {
         }
     }
 
+    /// Waits until the client has asked for its records so often. A flush that began after the first one is then complete.
+    pub fn await_flushes(&self, count: u64) {
+        // SAFETY: the stub's own function.
+        await_count(count, || unsafe { (self.flushes)() });
+    }
+
+    /// Waits until so many calls of the driver were begun.
+    pub fn await_calls(&self, count: u64) {
+        // SAFETY: the stub's own function.
+        await_count(count, || unsafe { (self.calls)() });
+    }
+
     /// Prints whether an attribute of CUPTI's is set.
     pub fn attribute(&self, attribute: u32) {
         // SAFETY: the stub's own function.
@@ -278,7 +304,7 @@ impl Cuda {
         });
     }
 
-    /// An address that is freed and allocated again.
+    /// Allocates an address that was freed.
     pub fn memory(&self) {
         // SAFETY: see above.
         unsafe {
@@ -298,7 +324,7 @@ impl Cuda {
         }
     }
 
-    /// Kernels of code in files, each loaded and launched.
+    /// Loads and launches the kernels of files.
     pub fn load_files(&self, files: &str) {
         for file in files.split(',') {
             let function = self.load_code(std::fs::read(file).expect("the file"));
@@ -306,7 +332,7 @@ impl Cuda {
         }
     }
 
-    /// A graph, launched through the runtime or the driver.
+    /// Launches a graph through the runtime or the driver.
     pub fn graph(&self, name: &str, nodes: u32, times: u64, runtime: bool) {
         let launch = if runtime {
             self.runtime_launch_graph
@@ -323,13 +349,13 @@ impl Cuda {
         }
     }
 
-    /// Kernels of two modules, of which the second is loaded when the first is gone.
+    /// Launches kernels of two modules, the second of which is loaded when the first is gone.
     pub fn reload(&self, names: [&str; 2]) {
         for name in names {
             let function = self.load_function(name);
             check(self.launch_on(function, 1, 0));
             self.synchronise();
-            // Its record is delivered before its module goes, as CUPTI sees to itself.
+            // The record is delivered before the module goes; CUPTI takes care of that itself.
             std::thread::sleep(std::time::Duration::from_millis(250));
             // SAFETY: see above.
             check(unsafe { (self.unload_module)(function) });

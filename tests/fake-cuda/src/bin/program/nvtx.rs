@@ -1,4 +1,4 @@
-//! NVTX as its header does it: a table of functions that a tool may fill, at the first call.
+//! NVTX as its header does it: a table of functions that a tool may fill at the first call.
 
 use super::cuda::Cuda;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -28,7 +28,7 @@ const CUDART: usize = 4;
 const CORE2: usize = 5;
 
 struct Tables {
-    /// The functions, null where no tool has put one.
+    /// The functions; null where no tool has put one.
     functions: [[*const c_void; LENGTH]; 6],
     /// The addresses of the functions, as NVTX hands them out.
     slots: [[*mut *const c_void; LENGTH]; 6],
@@ -46,7 +46,7 @@ static CALLBACKS: Callbacks = Callbacks {
 };
 
 struct Nvtx(*mut Tables);
-// SAFETY: written before it is shared, by the tool.
+// SAFETY: the tables are written by the tool before they are shared.
 unsafe impl Send for Nvtx {}
 // SAFETY: as above.
 unsafe impl Sync for Nvtx {}
@@ -113,7 +113,7 @@ fn nvtx() -> &'static Tables {
         }
         Nvtx(tables)
     });
-    // SAFETY: leaked, and not written any more.
+    // SAFETY: the tables are leaked, and not written any more.
     unsafe { &**tables }
 }
 
@@ -141,7 +141,7 @@ fn pop() -> c_int {
     call!(CORE[11]() -> c_int)
 }
 
-/// `count` labels, one after the other.
+/// Sets `count` labels, one after the other.
 pub fn labels(count: u64, mut inside: impl FnMut()) {
     for step in 0..count {
         push(&CString::new(format!("step {step}")).expect("no NUL"));
@@ -170,9 +170,9 @@ fn message(
     }
 }
 
-/// Each kind of call once.
+/// Makes each kind of call once.
 pub fn everything(cuda: &Cuda) {
-    // NVTX_NO_PUSH_POP_TRACKING with a tool that does not count levels; 0 where there is none, in this header.
+    // NVTX_NO_PUSH_POP_TRACKING with a tool that does not count levels; 0 without a tool, in this header.
     let level = push(c"outer");
     assert!(level == -2 || level == 0, "{level}");
     // SAFETY: gettid has no preconditions.
@@ -192,7 +192,7 @@ pub fn everything(cuda: &Cuda) {
         let attributes = message(0, None, 3, text as *const c_void);
         call!(CORE2[4](domain => usize, &raw const attributes => *const Attributes) -> c_int);
     }
-    // The outer label of no domain ends while those of the domain are open.
+    // The outer label without a domain ends while those of the domain are open.
     std::thread::scope(|scope| {
         scope.spawn(|| call!(CORE[7](range => u64) -> ()));
     });
@@ -205,7 +205,7 @@ pub fn everything(cuda: &Cuda) {
     cuda.launches("_Z3addPfS_i", 1, stream);
 }
 
-/// A label with a category whose number no trace has room for.
+/// Sets a label with a category whose number no trace has room for.
 pub fn far_category() {
     let attributes = message(70_000, None, 1, c"far".as_ptr().cast());
     call!(CORE[8](&raw const attributes => *const Attributes) -> c_int);
@@ -227,7 +227,7 @@ pub fn pop_from(domain: usize) {
     call!(CORE2[5](domain => usize) -> c_int);
 }
 
-/// A label of a domain with payloads of the payload extension: their address and count.
+/// Begins a label of a domain with payloads of the payload extension, by their address and count.
 pub fn push_with(domain: usize, text: &CStr, payloads: *const c_void, count: usize) {
     let attributes = Attributes {
         payload_type: 0xdfbd_0009_u32 as i32,
@@ -249,7 +249,7 @@ struct Resource {
     message: *const c_char,
 }
 
-/// Names a thing by its kind and number; gives whether it has a handle.
+/// Names a thing by its kind and number; returns whether it has a handle.
 pub fn resource(domain: usize, kind: i32, identifier: u64, name: &CStr) -> bool {
     let attributes = Resource {
         version: 3,

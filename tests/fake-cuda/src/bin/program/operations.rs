@@ -1,4 +1,4 @@
-//! What streams wait for that is no work: functions of the host, values, semaphores, prefetches.
+//! Operations that streams wait for: host functions, values, semaphores, prefetches.
 
 use super::{Cuda, check, made};
 use std::ffi::{c_int, c_uint};
@@ -24,10 +24,9 @@ fn operations(of: [c_uint; 2]) -> [Operation; 2] {
     })
 }
 
-// Every call is one of CUDA's with values of its own kinds.
+// Every call is one of CUDA's with arguments of its own types.
 impl Cuda {
-    /// One of each on a stream, with a kernel before and after; then the same on a stream that is captured, and on one that
-    /// does not exist.
+    /// Puts each operation on a stream, with a kernel before and after; then on a stream that is captured, and on one that does not exist.
     pub fn operations(&self, name: &str) {
         const NOTHING: usize = 999_999;
         let (stream, captured) = (self.stream(1), self.stream(1));
@@ -43,13 +42,13 @@ impl Cuda {
         self.each_operation(NOTHING, |code| {
             assert_ne!(code, 0, "a call that should fail")
         });
-        // One without a wait, which puts nothing on the stream that is waited for.
+        // A batch without a wait puts nothing on the stream that is waited for.
         let writes = operations([WRITE_VALUE_32, WRITE_VALUE_32]);
         // SAFETY: see above.
         check(unsafe { (self.batch)(stream, 2, writes.as_ptr(), 0) });
     }
 
-    /// What the device does without a record of it.
+    /// Has the device work without a record of it.
     pub fn unrecorded(&self, name: &str) {
         const DEVICE_LAUNCH: u64 = 4;
         let stream = self.stream(1);
@@ -79,7 +78,7 @@ impl Cuda {
         }
     }
 
-    /// Graphs with this many host nodes, and with as many again in a graph inside; one whose number is not known, since the
+    /// Instantiates graphs with this many host nodes, and with as many again in an inner graph; one whose number is unknown because the
     /// device decides; and one with the handle of the first, which is gone.
     pub fn host_nodes(&self, name: &str, count: u64) {
         let function = self.function(name);

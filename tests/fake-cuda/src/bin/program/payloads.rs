@@ -29,7 +29,7 @@ struct Module {
     info: *const c_void,
 }
 
-/// Asks the tool for an extension; gives its functions, 0 where there is none, and whether the tool has it.
+/// Asks the tool for an extension; returns its functions, 0 where there is none, and whether the tool has it.
 fn attach(module: u16, version: u16) -> ([usize; SLOTS], bool) {
     let mut slots = [0; SLOTS];
     let mut segment = Segment {
@@ -137,7 +137,7 @@ fn data<T>(schema: u64, value: &T) -> Data {
     }
 }
 
-/// What is described below, as C lays it out.
+/// The structure that the schemas describe, as C lays it out.
 #[repr(C)]
 struct Collective {
     root: i32,
@@ -206,7 +206,7 @@ impl Functions {
         }
     }
 
-    /// A range of the process, with another payload at its end.
+    /// Sets a range of the process, with another payload at its end.
     fn range(&self, domain: usize, start_data: &[Data], end: &[Data]) {
         // SAFETY: as above.
         unsafe {
@@ -220,7 +220,7 @@ impl Functions {
     }
 }
 
-/// Names of things, and labels with values of each kind, understood and not.
+/// Names things, and sets labels with values of each kind, understood or not.
 pub fn everything(cuda: &Cuda) {
     let domain = nvtx::domain(c"library");
     let stream = cuda.stream(1);
@@ -280,7 +280,7 @@ pub fn everything(cuda: &Cuda) {
     let payload = [data(collective, &value)];
     nvtx::push_with(domain, c"all-reduce", payload.as_ptr().cast(), 1);
     nvtx::pop_from(domain);
-    // A value without a name in the enumeration, and a second payload that is one number.
+    // The value has no name in the enumeration, and a second payload is one number.
     value.operation = 1;
     let payloads = [data(collective, &value), data(18, &77u64)];
     nvtx::push_with(domain, c"again", payloads.as_ptr().cast(), 2);
@@ -302,7 +302,7 @@ pub fn everything(cuda: &Cuda) {
     functions.mark(domain, &[data(with_text, &value)]);
     functions.range(domain, &[data(with_text, &value)], &[data(18, &1u64)]);
 
-    // An array inside: what comes before it is read, and what says where it is.
+    // Fields before an inner array are read, and those with an explicit offset.
     let with_array = functions.register(
         domain,
         &[
@@ -315,7 +315,7 @@ pub fn everything(cuda: &Cuda) {
     let payload = [data(with_array, &[1u32, 2, 3, 4, 5])];
     nvtx::push_with(domain, c"array", payload.as_ptr().cast(), 1);
     nvtx::pop_from(domain);
-    // A schema that nobody registered, and a payload that is shorter than its schema says.
+    // One schema was never registered, and one payload is shorter than its schema.
     for payload in [data(99 << 32, &1u64), data(collective, &5i32)] {
         nvtx::push_with(domain, c"odd", (&raw const payload).cast(), 1);
         nvtx::pop_from(domain);

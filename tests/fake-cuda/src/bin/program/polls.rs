@@ -1,4 +1,4 @@
-//! Waiting by asking again and again.
+//! Waits by asking again and again.
 
 use super::{Cuda, check, made};
 use std::ffi::c_int;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const NOT_READY: c_int = 600;
 
-/// Asks until the answer is yes; gives how often.
+/// Asks until the answer is yes; returns how often.
 fn asked(ask: impl Fn() -> c_int) -> u64 {
     for asked in 1u64.. {
         let code = ask();
@@ -18,10 +18,10 @@ fn asked(ask: impl Fn() -> c_int) -> u64 {
     0
 }
 
-// Every call is one of CUDA's with values of its own kinds.
+// Every call is one of CUDA's with arguments of its own types.
 impl Cuda {
-    /// Kernels, each awaited by asking for an event again and again, through the runtime or the driver; then one by
-    /// asking for the stream. Prints how often it asked for each.
+    /// Launches kernels and awaits each by asking for an event again and again, through the runtime or the driver; then one by asking for
+    /// the stream. Prints how often it asked for each.
     pub fn polls(&self, name: &str, count: u64, runtime: bool) {
         let ask = if runtime {
             self.runtime_ask_event
@@ -44,7 +44,7 @@ impl Cuda {
         println!("asked {events} {streams}");
     }
 
-    /// Asks for an event, whatever the answer, until `stop`; says when it has begun.
+    /// Asks for an event, whatever the answer, until `stop`; tells when it has begun.
     pub fn polls_until(&self, name: &str, begun: &AtomicBool, stop: &AtomicBool) {
         let (stream, event) = (self.stream(1), self.event());
         self.launches(name, 1, stream);

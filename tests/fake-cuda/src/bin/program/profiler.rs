@@ -1,35 +1,23 @@
-//! A profiler inside the program, as torch.profiler is one, and a program that speaks to gapscope.
+//! A profiler inside the program, such as torch.profiler, and a program that speaks to gapscope.
 
-use super::cuda::Cuda;
+use super::cuda::{Cuda, function};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 static RECORDS: AtomicU64 = AtomicU64::new(0);
 
-fn cupti(name: &std::ffi::CStr) -> *mut c_void {
-    // SAFETY: the stub has these functions.
-    unsafe {
-        let library = libc::dlopen(c"libcupti.so.13".as_ptr(), libc::RTLD_NOW);
-        assert!(
-            !library.is_null(),
-            "libcupti.so.13 is not on LD_LIBRARY_PATH"
-        );
-        let found = libc::dlsym(library, name.as_ptr());
-        assert!(!found.is_null(), "libcupti.so.13 has no {name:?}");
-        found
-    }
-}
+const CUPTI: &str = "libcupti.so.13";
 
 type Subscribe = unsafe extern "C" fn(*mut *mut c_void, *const c_void, *mut c_void) -> c_int;
 type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
 
-/// Takes CUPTI's one place, when it is free.
+/// Subscribes to CUPTI if nobody else has.
 pub fn subscribe() -> bool {
     let mut handle = std::ptr::null_mut();
     // SAFETY: CUPTI's function.
     unsafe {
-        let subscribe: Subscribe = std::mem::transmute(cupti(c"cuptiSubscribe"));
+        let subscribe: Subscribe = function(CUPTI, "cuptiSubscribe");
         subscribe(&mut handle, std::ptr::null(), std::ptr::null_mut()) == 0
     }
 }
@@ -53,14 +41,14 @@ unsafe extern "C" fn completed(
     RECORDS.fetch_add(valid as u64, SeqCst);
 }
 
-/// As Kineto: it subscribes, and takes the buffers only when it may.
+/// Acts as Kineto does: subscribes, and takes the buffers only when it may.
 pub fn steal(cuda: &Cuda, work: impl FnOnce()) {
     let served = subscribe();
     if served {
         // SAFETY: CUPTI's function with callbacks of ours.
         unsafe {
             let register: unsafe extern "C" fn(Requested, Completed) -> c_int =
-                std::mem::transmute(cupti(c"cuptiActivityRegisterCallbacks"));
+                function(CUPTI, "cuptiActivityRegisterCallbacks");
             register(requested, completed);
         }
     }
@@ -69,18 +57,14 @@ pub fn steal(cuda: &Cuda, work: impl FnOnce()) {
     println!("profiler: served {served}, {} bytes", RECORDS.load(SeqCst));
 }
 
-/// Does `work` with recording on, through the interface of the library that records this program. A capture with a path
-/// holds what begins and ends in it, and the session writes it meanwhile.
+/// Runs `work` with recording on, through the interface of the library that records this program. A capture with a path holds what
+/// begins and ends in it, and the session writes it meanwhile.
 pub fn capture(cuda: &Cuda, work: impl FnOnce()) {
     let to = std::env::var("GAPSCOPE_CAPTURE").unwrap_or_default();
     let path = std::env::var("CUDA_INJECTION64_PATH").expect("the recording library");
-    let path = std::ffi::CString::new(path).expect("no NUL");
     // SAFETY: the library's function, whose table begins as documented in gapscope-spool's `interface`.
     unsafe {
-        let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
-        assert!(!library.is_null(), "the library is loaded");
-        let interface = libc::dlsym(library, c"gapscope_interface".as_ptr());
-        let interface: extern "C" fn(u32) -> *const Table = std::mem::transmute(interface);
+        let interface: extern "C" fn(u32) -> *const Table = function(&path, "gapscope_interface");
         let table = &*interface(1);
         let mut number = 0;
         if !to.is_empty() {

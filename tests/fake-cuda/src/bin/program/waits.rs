@@ -3,9 +3,9 @@
 use super::{Cuda, check, made};
 use std::ffi::c_uint;
 
-// Every call is one of CUDA's with values of its own kinds.
+// Every call is one of CUDA's with arguments of its own types.
 impl Cuda {
-    /// Two streams: the second waits for an event of the first, and the host for both.
+    /// Uses two streams: the second waits for an event of the first, and the host for both.
     pub fn waits(&self, name: &str) {
         let (first, second) = (self.stream(1), self.stream(0));
         // SAFETY: see above.
@@ -21,7 +21,7 @@ impl Cuda {
         self.synchronise();
     }
 
-    /// As [`Self::waits`], through the runtime.
+    /// Does the same as [`Self::waits`] through the runtime.
     pub fn runtime_waits(&self, name: &str) {
         let (first, second) = (self.stream(1), self.stream(0));
         let events = [self.event(), self.event()];
@@ -42,7 +42,7 @@ impl Cuda {
         }
     }
 
-    /// The default stream by its handle, and the thread's own one by its handle and by calls that mean it by null.
+    /// Uses the default stream by its handle, and the thread's own one by its handle and by calls that mean it by null.
     pub fn own_stream(&self, name: &str) {
         const LEGACY: usize = 1;
         const OWN: usize = 2;
@@ -61,7 +61,7 @@ impl Cuda {
         }
     }
 
-    /// Two streams are captured, the second by waiting for an event of the first; then both events are used as usual.
+    /// Captures two streams, the second by waiting for an event of the first; then uses both events as usual.
     pub fn captured_waits(&self, name: &str) {
         let (first, second) = (self.stream(1), self.stream(1));
         let (event, other) = (self.event(), self.event());
@@ -82,7 +82,7 @@ impl Cuda {
         }
     }
 
-    /// An event is destroyed, and another one gets its handle: to wait for that, which was never recorded, is nothing.
+    /// Destroys an event and waits for another one with its handle, which was never recorded.
     pub fn reused_event(&self, name: &str) {
         let (first, second) = (self.stream(1), self.stream(1));
         let event = self.event();
@@ -97,7 +97,7 @@ impl Cuda {
         }
     }
 
-    /// Events that graphs record too, one by a node and one by a capture: which of their records a wait is for is not known.
+    /// Waits for events that graphs record, too, one by a node and one by a capture: the awaited record is unknown.
     pub fn graph_events(&self, name: &str) {
         const EXTERNAL: c_uint = 1;
         let (first, second) = (self.stream(1), self.stream(1));
@@ -117,7 +117,7 @@ impl Cuda {
         self.launches(name, 1, second);
     }
 
-    /// Calls that fail: for streams and events that do not exist, and one while another is captured.
+    /// Makes calls that fail: for streams and events that do not exist, and during a capture.
     pub fn refused_waits(&self, name: &str) {
         const NOTHING: usize = 999_999;
         let (stream, event) = (self.stream(1), self.event());
@@ -143,7 +143,7 @@ impl Cuda {
         }
     }
 
-    /// A forked child cannot use CUDA, and asks nevertheless.
+    /// Calls CUDA in a forked child, which cannot use it.
     pub fn refused_in_child(&self) {
         // SAFETY: see above.
         unsafe {
@@ -152,7 +152,7 @@ impl Cuda {
         }
     }
 
-    /// An event on a stream of the first context, while another is current.
+    /// Records an event on a stream of the first context while another one is current.
     pub fn other_context(&self, name: &str) {
         let (stream, event) = (self.stream(1), self.event());
         let first = self.current();
@@ -178,7 +178,7 @@ impl Cuda {
         }
     }
 
-    /// Two streams of this thread: the second waits for each event of the first, the host for the last.
+    /// Has a second stream of this thread wait for each event of the first, and the host for the last.
     pub fn hand_over(&self, times: u64) {
         let (first, second, event) = (self.stream(1), self.stream(1), self.event());
         // SAFETY: see above.

@@ -1,17 +1,17 @@
-//! What was recorded, one thing at a time.
+//! The rows of what was recorded.
 
 use gapscope_spool::event::{
     LabelEdge, LabelScope, LaunchShape, Payload, Span, TransferKind, WaitKind,
 };
 use std::collections::BTreeMap;
 
-/// What was sampled of instructions.
+/// The samples of instructions.
 #[derive(Debug, Default)]
 pub struct Instructions {
-    /// Devices, with their periods.
+    /// The sampled devices, with their periods.
     pub sampling: Vec<(u32, u64)>,
     pub reasons: BTreeMap<u32, String>,
-    /// By cubin, function, offset and reason.
+    /// The samples by cubin, function, offset and reason.
     pub samples: BTreeMap<(u64, String, u64, String), u32>,
     pub cubins: BTreeMap<u64, Vec<u8>>,
 }
@@ -47,7 +47,7 @@ pub struct Polls {
     pub result: u32,
 }
 
-/// Somebody waited.
+/// A wait.
 #[derive(Debug, Clone)]
 pub struct Wait {
     pub kind: WaitKind,
@@ -58,7 +58,7 @@ pub struct Wait {
     pub correlation: u32,
 }
 
-/// An event was recorded on a queue.
+/// A record of an event on a queue.
 #[derive(Debug, Clone)]
 pub struct EventRecord {
     pub event: u32,
@@ -67,7 +67,7 @@ pub struct EventRecord {
     pub correlation: u32,
 }
 
-/// Kind and queue.
+/// The kind and the queue of a transfer.
 pub type Route = (TransferKind, u32);
 
 /// A transfer that ran.
@@ -80,7 +80,7 @@ pub struct Transfer {
     pub correlation: u32,
 }
 
-/// The host ran a function for a queue.
+/// A function that the host ran for a queue.
 #[derive(Debug, Clone)]
 pub struct HostFunction {
     pub queue: u32,
@@ -98,7 +98,7 @@ pub struct Label {
     pub text: String,
     pub category: u32,
     pub payload: Option<Payload>,
-    /// A value of several parts.
+    /// The value, which may have several parts.
     pub parts: String,
     pub at_ns: i64,
 }

@@ -1,49 +1,49 @@
-//! Which launches the user has chosen, and which of them cannot be profiled.
+//! Decides which launches are the ones that the user has chosen.
 
-use super::launch::Launch;
+use super::launch::LaunchKind;
 use super::refusal;
 use gapscope_spool::model::kernel_names::{Spellings, is_communication};
 use gapscope_spool::model::kernel_profile::Wanted;
 use rustc_hash::FxHashMap;
 
-/// Names that are remembered.
-const MOST_NAMES: usize = 1 << 14;
+/// The most names that are remembered.
+const MAX_NAMES: usize = 1 << 14;
 
-/// What the user has chosen, and how much of it is left.
+/// The user's choices, and how much of them is left.
 pub struct Choice {
-    wanted: Vec<Counted>,
-    /// Which of them the kernels of these names are.
-    names: FxHashMap<Box<str>, Option<Named>>,
-    said: Vec<String>,
-    /// Anything was launched.
+    wanted: Vec<Remaining>,
+    /// The choices that each kernel name belongs to.
+    names: FxHashMap<Box<str>, Option<MatchedKernel>>,
+    noted: Vec<String>,
+    /// Something was launched.
     launched: bool,
 }
 
-struct Counted {
+struct Remaining {
     wanted: Wanted,
     left: u32,
-    /// There was a launch of such a kernel, whatever became of it.
+    /// A launch of such a kernel was seen, whatever became of it.
     seen: bool,
 }
 
-/// A kernel that is wanted.
+/// A kernel that belongs to a choice.
 #[derive(Debug, Clone)]
-struct Named {
+struct MatchedKernel {
     wanted: Vec<usize>,
     shown: Box<str>,
     communicates: bool,
 }
 
 /// A launch to profile.
-pub struct Chosen {
+pub struct ChosenLaunch {
     wanted: usize,
     shown: Box<str>,
     communicates: bool,
 }
 
 impl Choice {
-    pub fn of(wanted: Vec<Wanted>) -> Choice {
-        let counted = |wanted: Wanted| Counted {
+    pub fn new(wanted: Vec<Wanted>) -> Choice {
+        let counted = |wanted: Wanted| Remaining {
             left: wanted.launches,
             wanted,
             seen: false,
@@ -51,16 +51,16 @@ impl Choice {
         Choice {
             wanted: wanted.into_iter().map(counted).collect(),
             names: FxHashMap::default(),
-            said: Vec::new(),
+            noted: Vec::new(),
             launched: false,
         }
     }
 
-    /// Whether the launch of this kernel, as the code calls it, is one to profile.
-    pub fn chosen(&mut self, kernel: &str) -> Option<Chosen> {
+    /// Returns the choice to which the launch of this kernel, by its name in the code, belongs.
+    pub fn chosen(&mut self, kernel: &str) -> Option<ChosenLaunch> {
         self.launched = true;
         if !self.names.contains_key(kernel) {
-            if self.names.len() >= MOST_NAMES {
+            if self.names.len() >= MAX_NAMES {
                 self.names.clear();
             }
             let named = self.named(kernel);
@@ -71,54 +71,54 @@ impl Choice {
             self.wanted[*wanted].seen = true;
         }
         let wanted = named.wanted.iter().find(|at| self.wanted[**at].left > 0)?;
-        Some(Chosen {
+        Some(ChosenLaunch {
             wanted: *wanted,
             shown: named.shown.clone(),
             communicates: named.communicates,
         })
     }
 
-    fn named(&self, kernel: &str) -> Option<Named> {
+    fn named(&self, kernel: &str) -> Option<MatchedKernel> {
         let spellings = Spellings::of(kernel);
         let wanted: Vec<usize> = (0..self.wanted.len())
             .filter(|at| spellings.contain(&self.wanted[*at].wanted.name))
             .collect();
-        (!wanted.is_empty()).then(|| Named {
+        (!wanted.is_empty()).then(|| MatchedKernel {
             wanted,
             shown: spellings.shown().into(),
             communicates: is_communication(kernel) || is_communication(spellings.shown()),
         })
     }
 
-    /// Why a launch cannot be profiled, and a sentence for the report where it was not said before.
-    pub fn refuse(&mut self, chosen: &Chosen, launch: Launch) -> Option<Option<String>> {
+    /// Returns the reason why a launch cannot be profiled: a sentence for the report, or `Some(None)` where it was noted before.
+    pub fn refuse(&mut self, chosen: &ChosenLaunch, launch: LaunchKind) -> Option<Option<String>> {
         let sentence = match launch {
             _ if chosen.communicates => refusal::communicates(&chosen.shown),
-            Launch::Kernel => return None,
-            Launch::Captured => refusal::captured(&chosen.shown),
-            Launch::Unknown => refusal::unknown_launch(&chosen.shown),
+            LaunchKind::Kernel => return None,
+            LaunchKind::Captured => refusal::captured(&chosen.shown),
+            LaunchKind::Unknown => refusal::unknown_launch(&chosen.shown),
         };
-        let is_new = !self.said.contains(&sentence);
+        let is_new = !self.noted.contains(&sentence);
         if is_new {
-            self.said.push(sentence.clone());
+            self.noted.push(sentence.clone());
         }
         Some(is_new.then_some(sentence))
     }
 
-    pub fn take(&mut self, chosen: &Chosen) {
+    pub fn take(&mut self, chosen: &ChosenLaunch) {
         self.wanted[chosen.wanted].left -= 1;
     }
 
-    pub fn give_back(&mut self, chosen: &Chosen) {
+    pub fn give_back(&mut self, chosen: &ChosenLaunch) {
         self.wanted[chosen.wanted].left += 1;
     }
 
-    /// True when nothing is left to profile.
+    /// Returns whether nothing is left to profile.
     pub fn is_done(&self) -> bool {
         self.wanted.iter().all(|counted| counted.left == 0)
     }
 
-    /// Says which choices came to nothing.
+    /// Names the choices that were not met.
     pub fn unmet(&self, mut say: impl FnMut(String)) {
         for counted in self.wanted.iter().filter(|c| self.launched && c.left > 0) {
             let profiled = counted.wanted.launches - counted.left;
@@ -134,7 +134,7 @@ mod tests {
     const FILL: &str = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_";
 
     fn choice(wanted: &[&str]) -> Choice {
-        Choice::of(wanted.iter().filter_map(|text| text.parse().ok()).collect())
+        Choice::new(wanted.iter().filter_map(|text| text.parse().ok()).collect())
     }
 
     #[test]
@@ -150,10 +150,10 @@ mod tests {
         }
         assert_eq!(counted, [Some(0), None, Some(0), Some(1), None]);
         assert!(!choice.is_done());
-        let mut said = Vec::new();
-        choice.unmet(|sentence| said.push(sentence));
-        assert_eq!(said.len(), 1);
-        assert!(said[0].contains("\"gone\""), "{}", said[0]);
+        let mut noted = Vec::new();
+        choice.unmet(|sentence| noted.push(sentence));
+        assert_eq!(noted.len(), 1);
+        assert!(noted[0].contains("\"gone\""), "{}", noted[0]);
     }
 
     #[test]
@@ -162,12 +162,12 @@ mod tests {
         let nccl = choice
             .chosen("ncclDevKernel_AllReduce_Sum_f32_RING_LL")
             .unwrap();
-        let said = choice.refuse(&nccl, Launch::Kernel).unwrap();
-        assert!(said.is_some_and(|sentence| sentence.contains("hang")));
-        assert_eq!(choice.refuse(&nccl, Launch::Kernel), Some(None));
+        let noted = choice.refuse(&nccl, LaunchKind::Kernel).unwrap();
+        assert!(noted.is_some_and(|sentence| sentence.contains("hang")));
+        assert_eq!(choice.refuse(&nccl, LaunchKind::Kernel), Some(None));
         let fill = choice.chosen(FILL).unwrap();
-        assert!(choice.refuse(&fill, Launch::Kernel).is_none());
-        let said = choice.refuse(&fill, Launch::Captured).unwrap();
-        assert!(said.is_some_and(|sentence| sentence.contains("captured")));
+        assert!(choice.refuse(&fill, LaunchKind::Kernel).is_none());
+        let noted = choice.refuse(&fill, LaunchKind::Captured).unwrap();
+        assert!(noted.is_some_and(|sentence| sentence.contains("captured")));
     }
 }

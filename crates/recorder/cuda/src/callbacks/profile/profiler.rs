@@ -1,32 +1,32 @@
-//! CUPTI's range profiler around one launch.
+//! Runs CUPTI's range profiler around one launch.
 
-use super::refusal;
+use super::refusal::ProfileError;
 use crate::driver;
-use gapscope_cupti::{Cupti, Host, Kind, Metrics, RangeProfiler, RangeSettings};
+use gapscope_cupti::{Cupti, Host, Metrics, ProfilerKind, RangeProfiler, RangeSettings};
 use gapscope_spool::model::kernel_profile::METRICS;
 use std::ffi::{CString, c_int, c_void};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Room for the kernel, and for one that another thread launches meanwhile: then neither is known to be the one.
+/// Room for the kernel and one that another thread launches meanwhile, in which case neither is known to be the right one.
 const ROOM: u32 = 2;
 
-/// Which metrics a chip has, and how they are counted.
+/// The metrics that a chip has, and how they are counted.
 #[derive(Clone)]
 struct Plan {
     chip: CString,
-    /// Their places in [`METRICS`].
-    places: Vec<u16>,
+    /// Their indices in [`METRICS`].
+    indices: Vec<u16>,
     config: Vec<u8>,
     passes: u32,
 }
 
-/// The last one made: mostly all GPUs are of one kind.
+/// The plan made last: mostly all GPUs are of one kind.
 static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 /// CUPTI with its profilers initialised, which is done once.
 static CUPTI: Mutex<Option<Cupti>> = Mutex::new(None);
 
-/// A profiler that is on.
+/// A running profiler.
 pub struct Profiler {
     range: RangeProfiler,
     host: Host,
@@ -34,40 +34,42 @@ pub struct Profiler {
     plan: Plan,
 }
 
-/// What was measured.
-pub struct Measured {
+/// The measured values of a launch.
+pub struct MeasuredValues {
     pub passes: u32,
-    /// Places in [`METRICS`], with values.
+    /// Indices in [`METRICS`] with values.
     pub values: Vec<(u16, f64)>,
 }
 
 impl Profiler {
-    /// Starts to profile what is launched in a context, which is the thread's current one.
+    /// Starts to profile the launches in a context, which is the thread's current one.
     ///
     /// # Errors
-    /// A sentence without its full stop.
+    /// The driver or CUPTI refuses it, or the GPU has no metrics.
     ///
     /// # Safety
-    /// The context lives until this is dropped, and libcupti is the one of this path.
-    pub unsafe fn start(libcupti: &Path, context: *mut c_void) -> Result<Profiler, String> {
+    /// The context lives until this value is dropped, and libcupti is the one at this path.
+    pub unsafe fn start(libcupti: &Path, context: *mut c_void) -> Result<Profiler, ProfileError> {
         let cupti = initialised(libcupti)?;
-        let device = device().ok_or("the driver does not say which device the thread uses")?;
-        let chip = cupti.chip_name(device).map_err(refusal::of)?;
-        // SAFETY: as the caller promises. Without the image metrics are taken from what the chip has.
+        let device = device().ok_or(ProfileError::NoDevice)?;
+        let chip = cupti.chip_name(device)?;
+        // SAFETY: as the caller promises. Without the image, metrics are taken from what the chip has.
         let availability = unsafe { RangeProfiler::availability(&cupti, context) }.ok();
-        let plan = Plan::of(&cupti, chip, availability.as_deref())?;
+        let plan = Plan::for_chip(&cupti, chip, availability.as_deref())?;
         let metrics = plan.metrics();
         // SAFETY: as the caller promises.
-        let mut range = unsafe { RangeProfiler::enable(&cupti, context) }.map_err(refusal::of)?;
-        let mut host = Host::new(&cupti, Kind::Range, &plan.chip, availability.as_deref())
-            .map_err(refusal::of)?;
-        host.add(&metrics).map_err(refusal::of)?;
-        let data = range.counter_data(&metrics, ROOM).map_err(refusal::of)?;
+        let mut range = unsafe { RangeProfiler::enable(&cupti, context) }?;
+        let mut host = Host::new(
+            &cupti,
+            ProfilerKind::Range,
+            &plan.chip,
+            availability.as_deref(),
+        )?;
+        host.add(&metrics)?;
+        let data = range.counter_data(&metrics, ROOM)?;
         let settings = RangeSettings::each_kernel(ROOM as usize);
-        range
-            .configure(plan.config.clone(), data, &settings)
-            .map_err(refusal::of)?;
-        range.start().map_err(refusal::of)?;
+        range.configure(plan.config.clone(), data, &settings)?;
+        range.start()?;
         Ok(Profiler {
             range,
             host,
@@ -76,29 +78,25 @@ impl Profiler {
         })
     }
 
-    /// Stops, and gives what was measured of the launch.
+    /// Stops profiling and returns the values of the launch.
     ///
     /// # Errors
-    /// A sentence without its full stop.
-    pub fn finish(mut self) -> Result<Measured, String> {
-        self.range.stop().map_err(refusal::of)?;
-        let dropped = self.range.decode().map_err(refusal::of)?;
-        match self.range.ranges().map_err(refusal::of)? {
+    /// CUPTI refuses it, or what it measured is not of this launch alone.
+    pub fn finish(mut self) -> Result<MeasuredValues, ProfileError> {
+        self.range.stop()?;
+        let dropped = self.range.decode()?;
+        match self.range.ranges()? {
             1 if dropped == 0 => {}
-            0 => return Err("CUPTI measured nothing of the launch".to_owned()),
-            _ => {
-                return Err(
-                    "another thread launched a kernel in the same context meanwhile".to_owned(),
-                );
-            }
+            0 => return Err(ProfileError::NothingMeasured),
+            _ => return Err(ProfileError::OtherLaunch),
         }
         let mut values = vec![f64::NAN; self.metrics.len()];
         if let Some(data) = self.range.data() {
             let evaluated = self.host.evaluate(data, 0, &self.metrics, &mut values);
-            evaluated.map_err(refusal::of)?;
+            evaluated?;
         }
-        let values = self.plan.places.iter().copied().zip(values);
-        Ok(Measured {
+        let values = self.plan.indices.iter().copied().zip(values);
+        Ok(MeasuredValues {
             passes: self.plan.passes,
             values: values.filter(|(_, value)| value.is_finite()).collect(),
         })
@@ -106,65 +104,66 @@ impl Profiler {
 }
 
 impl Plan {
-    fn of(cupti: &Cupti, chip: CString, availability: Option<&[u8]>) -> Result<Plan, String> {
+    fn for_chip(
+        cupti: &Cupti,
+        chip: CString,
+        availability: Option<&[u8]>,
+    ) -> Result<Plan, ProfileError> {
         let mut last = PLAN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = last.as_ref().filter(|plan| plan.chip == chip) {
             return Ok(plan.clone());
         }
-        let host = || Host::new(cupti, Kind::Range, &chip, availability).map_err(refusal::of);
-        // A metric that the chip lacks spoils the object that it is asked of.
-        let mut places = Vec::new();
-        for (place, metric) in (0..).zip(&METRICS) {
+        let host = || Host::new(cupti, ProfilerKind::Range, &chip, availability);
+        // A metric that the chip lacks spoils the object to which it is added.
+        let mut indices = Vec::new();
+        for (index, metric) in (0..).zip(&METRICS) {
             if host()?.add(&Metrics::new([metric.name])).is_ok() {
-                places.push(place);
+                indices.push(index);
             }
         }
         let mut plan = Plan {
             chip: chip.clone(),
-            places,
+            indices,
             config: Vec::new(),
             passes: 0,
         };
-        if plan.places.is_empty() {
-            return Err("the GPU has none of the metrics".to_owned());
+        if plan.indices.is_empty() {
+            return Err(ProfileError::NoMetrics);
         }
         let mut all = host()?;
-        all.add(&plan.metrics()).map_err(refusal::of)?;
-        plan.config = all.config_image().map_err(refusal::of)?;
-        plan.passes = all.passes(&plan.config).map_err(refusal::of)? as u32;
+        all.add(&plan.metrics())?;
+        plan.config = all.config_image()?;
+        plan.passes = all.passes(&plan.config)? as u32;
         *last = Some(plan.clone());
         Ok(plan)
     }
 
     fn metrics(&self) -> Metrics {
         let names = self
-            .places
+            .indices
             .iter()
-            .map(|place| METRICS[usize::from(*place)].name);
+            .map(|index| METRICS[usize::from(*index)].name);
         Metrics::new(names)
     }
 }
 
-fn initialised(libcupti: &Path) -> Result<Cupti, String> {
+fn initialised(libcupti: &Path) -> Result<Cupti, ProfileError> {
     let mut known = CUPTI.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(cupti) = *known {
         return Ok(cupti);
     }
-    let cupti = Cupti::open(libcupti).map_err(|missing| missing.to_string())?;
-    cupti.initialize().map_err(refusal::of)?;
+    let cupti = Cupti::open(libcupti)?;
+    cupti.initialize()?;
     *known = Some(cupti);
     Ok(cupti)
 }
 
-/// The number of the thread's current device in this process.
+/// Returns the ordinal of the thread's current device in this process.
 fn device() -> Option<usize> {
-    let function = driver::function("cuCtxGetDevice")?;
+    type GetDevice = unsafe extern "C" fn(*mut c_int) -> c_int;
     let mut device: c_int = -1;
-    // SAFETY: it is this function of the driver, which stores a number.
-    let code = unsafe {
-        let function: unsafe extern "C" fn(*mut c_int) -> c_int = std::mem::transmute(function);
-        function(&mut device)
-    };
+    // SAFETY: the driver's function of this name, which stores a number.
+    let code = unsafe { driver::function::<GetDevice>("cuCtxGetDevice")?(&mut device) };
     usize::try_from(device).ok().filter(|_| code == 0)
 }
 
@@ -174,17 +173,18 @@ mod tests {
 
     const VARIABLE: &str = "GAPSCOPE_TEST_CUPTI";
 
-    /// Planning needs no GPU: the real host library is asked where there is one.
+    /// Planning needs no GPU: the real host library is used where the variable names one.
     #[test]
     fn chips_have_most_metrics_in_a_number_of_passes_that_people_wait_for() {
         let Some(path) = std::env::var_os(VARIABLE) else {
-            eprintln!("{VARIABLE} names no libcupti.so.13: not tested");
-            return;
+            let required = std::env::var_os("GAPSCOPE_REQUIRE_CLIENTS");
+            assert!(required.is_none_or(|value| value != "1"), "no {VARIABLE}");
+            return eprintln!("{VARIABLE} names no libcupti.so.13: not tested");
         };
         let cupti = Cupti::open(Path::new(&path)).unwrap();
         for chip in [c"GA100", c"GA102", c"AD102", c"GH100", c"GB100", c"GB202"] {
-            let plan = Plan::of(&cupti, chip.to_owned(), None).unwrap();
-            let (metrics, passes) = (plan.places.len(), plan.passes);
+            let plan = Plan::for_chip(&cupti, chip.to_owned(), None).unwrap();
+            let (metrics, passes) = (plan.indices.len(), plan.passes);
             println!(
                 "{chip:?}: {metrics} of {} metrics, {passes} passes",
                 METRICS.len()
@@ -195,6 +195,6 @@ mod tests {
                 assert_eq!(passes, 20, "as on an H200 (docs/profile-kernel.md)");
             }
         }
-        assert!(Plan::of(&cupti, c"GX900".to_owned(), None).is_err());
+        assert!(Plan::for_chip(&cupti, c"GX900".to_owned(), None).is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! Why launches were not profiled, in sentences for the report.
+//! Words the reasons why launches were not profiled, for the report.
 
 use crate::cupti::refusal;
-use gapscope_cupti::{Failure, code};
+use gapscope_cupti::{Failure, LibraryError, code};
 use gapscope_spool::model::kernel_profile::Wanted;
 
 pub fn communicates(kernel: &str) -> String {
@@ -20,7 +20,7 @@ pub fn unknown_launch(kernel: &str) -> String {
     format!("Launches of {kernel} by a function that gapscope does not know were not profiled.")
 }
 
-/// What became of a choice that was not met.
+/// Describes a choice that was not met.
 pub fn unmet(wanted: &Wanted, profiled: u32, seen: bool) -> String {
     let Wanted { name, launches } = wanted;
     match (profiled, seen) {
@@ -36,18 +36,31 @@ pub fn unmet(wanted: &Wanted, profiled: u32, seen: bool) -> String {
     }
 }
 
-/// What CUPTI's refusal means; a sentence without its full stop.
-pub fn of(failure: Failure) -> String {
-    let meaning = refusal::meaning(failure).or(match failure.code {
+/// Why a launch could not be profiled: a sentence without its full stop.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    #[error("the driver does not say which device the thread uses")]
+    NoDevice,
+    #[error("the GPU has none of the metrics")]
+    NoMetrics,
+    #[error("CUPTI measured nothing of the launch")]
+    NothingMeasured,
+    #[error("another thread launched a kernel in the same context meanwhile")]
+    OtherLaunch,
+    #[error("{}", explain(*.0))]
+    Refused(#[from] Failure),
+}
+
+fn explain(failure: Failure) -> String {
+    let meaning = match failure.code {
         code::NOT_SUPPORTED => {
             Some("this libcupti or the GPU cannot do it; CUDA 12.6 or later can")
         }
         code::OUT_OF_MEMORY => Some("there is not enough memory to keep what the kernel writes"),
         code::INVALID_CHIP_NAME => Some("this libcupti does not know the GPU: a newer one may"),
         _ => None,
-    });
-    match meaning {
-        Some(meaning) => format!("{meaning} ({failure})"),
-        None => failure.to_string(),
-    }
+    };
+    refusal::explain(failure, meaning)
 }

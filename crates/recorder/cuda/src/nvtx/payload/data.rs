@@ -1,22 +1,22 @@
-//! Payloads, as the program passes them.
+//! Payloads as the program passes them.
 
 /// nvtxPayloadData_t
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub struct Data {
+pub struct PayloadData {
     pub(super) schema: u64,
-    /// `usize::MAX`: as many as the schema says.
+    /// The size; `usize::MAX` means as many bytes as the schema says.
     pub(super) bytes: usize,
     pub(super) at: *const u8,
 }
 
-impl Data {
-    /// An array of the program's.
+impl PayloadData {
+    /// Returns an array of the program's.
     ///
     /// # Safety
     /// `first` is null or has `count` elements that live for `'a`.
-    pub unsafe fn all<'a>(first: *const Data, count: usize) -> &'a [Data] {
-        if first.is_null() || count > MOST_PAYLOADS {
+    pub unsafe fn all<'a>(first: *const PayloadData, count: usize) -> &'a [PayloadData] {
+        if first.is_null() || count > MAX_PAYLOADS {
             return &[];
         }
         // SAFETY: as the caller promises.
@@ -24,5 +24,5 @@ impl Data {
     }
 }
 
-/// The most payloads of an event; more are a mistake.
-const MOST_PAYLOADS: usize = 1 << 10;
+/// The most payloads of an event; more are a mistake of the program.
+const MAX_PAYLOADS: usize = 1 << 10;

@@ -1,6 +1,6 @@
-//! Decodes a program's bytes to names and values.
+//! Decodes a program's bytes into names and values.
 
-use super::data::Data;
+use super::data::PayloadData;
 use super::schemas;
 use super::shape::{self, Encoding, Field, Role, Shape};
 use crate::nvtx::domains::Domain;
@@ -11,21 +11,21 @@ use std::ffi::{CStr, c_char};
 use std::fmt::{Display, Write as _};
 
 /// Longer values are cut: a trace is not for data.
-const MOST_TEXT: usize = 1 << 10;
-/// First id of what the program registers itself: NVTX_PAYLOAD_SCHEMA_ID_STATIC_START.
-const OWN: u64 = 1 << 24;
-/// NVTX_TYPE_PAYLOAD_SCHEMA_REFERENCED: others point into it; it is not a value itself.
+const MAX_VALUE_BYTES: usize = 1 << 10;
+/// The first id of schemas that the program registers itself: NVTX_PAYLOAD_SCHEMA_ID_STATIC_START.
+const FIRST_OWN_SCHEMA: u64 = 1 << 24;
+/// NVTX_TYPE_PAYLOAD_SCHEMA_REFERENCED: a payload that others point into; it is no value itself.
 const REFERENCED: u64 = 1022;
 
-/// The payloads of an event.
+/// The decoded payloads of an event.
 pub struct Decoded<'a> {
     /// The label's text, where they have it.
     pub message: Option<Text<'a>>,
     /// The label's category, where they have it.
     pub category: Option<u32>,
-    /// `bytes=4096, root=0`
+    /// Names and values, such as `bytes=4096, root=0`.
     pub parts: &'a str,
-    /// All of them were read.
+    /// All payloads were understood.
     pub understood: bool,
 }
 
@@ -37,8 +37,12 @@ thread_local! {
 /// Decodes payloads and passes them on.
 ///
 /// # Safety
-/// They are the program's own, and it waits meanwhile; the domain is null or one of ours.
-pub unsafe fn read(domain: *const Domain, payloads: &[Data], use_it: impl FnOnce(&Decoded<'_>)) {
+/// The payloads are the program's own, and it waits meanwhile; the domain is null or one of ours.
+pub unsafe fn read(
+    domain: *const Domain,
+    payloads: &[PayloadData],
+    use_it: impl FnOnce(&Decoded<'_>),
+) {
     let mut parts = PARTS.try_with(Cell::take).unwrap_or_default();
     parts.clear();
     let mut reader = Reader {
@@ -57,7 +61,7 @@ pub unsafe fn read(domain: *const Domain, payloads: &[Data], use_it: impl FnOnce
         parts: reader.parts,
         understood: reader.understood,
     });
-    // Gone when the thread ends; then the memory is not kept.
+    // At the end of the thread the memory is not kept.
     let _ = PARTS.try_with(|kept| kept.set(parts));
 }
 
@@ -71,15 +75,17 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// # Safety
     /// The payload is the program's own.
-    unsafe fn payload(&mut self, domain: *const Domain, data: &Data) {
+    unsafe fn payload(&mut self, domain: *const Domain, data: &PayloadData) {
         if data.at.is_null() || data.bytes == 0 || data.schema == REFERENCED {
             return;
         }
         let layout = match data.schema {
-            OWN.. => match schemas::find(domain, data.schema).map(|schema| &schema.shape) {
-                Some(Shape::Layout(layout)) => layout,
-                _ => return self.understood = false,
-            },
+            FIRST_OWN_SCHEMA.. => {
+                match schemas::find(domain, data.schema).map(|schema| &schema.shape) {
+                    Some(Shape::Layout(layout)) => layout,
+                    _ => return self.understood = false,
+                }
+            }
             kind => {
                 let encoding = shape::single(kind);
                 // Of several values that follow each other, none is the value.
@@ -104,16 +110,15 @@ impl<'a> Reader<'a> {
             role,
         } in &layout.fields
         {
-            // SAFETY: as the caller promises; the layout is what it registered.
+            // SAFETY: as the caller promises; the layout is the one that it registered.
             unsafe { self.field(data, name, *offset, *encoding, *role) };
         }
     }
-
     /// # Safety
     /// The payload is the program's own and has such a field there, if it reaches that far.
     unsafe fn field(
         &mut self,
-        data: &Data,
+        data: &PayloadData,
         name: &str,
         offset: usize,
         encoding: Encoding,
@@ -122,7 +127,7 @@ impl<'a> Reader<'a> {
         if role == Role::Hidden {
             return;
         }
-        // SAFETY: as the caller promises; this looks how far the payload reaches.
+        // SAFETY: as the caller promises; the function checks how far the payload reaches.
         let Some(value) = (unsafe { value(data, offset, encoding) }) else {
             self.understood = false;
             return;
@@ -141,7 +146,7 @@ impl<'a> Reader<'a> {
             (_, Value::Float(number)) => self.part(name, number),
             (_, Value::Text(text)) => {
                 let text = text.to_text();
-                let end = text.floor_char_boundary(MOST_TEXT);
+                let end = text.floor_char_boundary(MAX_VALUE_BYTES);
                 self.part(name, &text[..end]);
             }
         }
@@ -150,7 +155,7 @@ impl<'a> Reader<'a> {
     fn part(&mut self, name: &str, value: impl Display) {
         let before = if self.parts.is_empty() { "" } else { ", " };
         let between = if name.is_empty() { "" } else { "=" };
-        // A text takes everything.
+        // Writing to a string does not fail.
         let _ = write!(self.parts, "{before}{name}{between}{value}");
     }
 }
@@ -162,11 +167,11 @@ enum Value<'a> {
     Text(Text<'a>),
 }
 
-/// The value of a field; `None` where the payload does not reach that far.
+/// Returns the value of a field; `None` where the payload does not reach that far.
 ///
 /// # Safety
 /// The payload is the program's own and lives for `'a`, and has such a field there, if it reaches that far.
-unsafe fn value<'a>(data: &Data, offset: usize, encoding: Encoding) -> Option<Value<'a>> {
+unsafe fn value<'a>(data: &PayloadData, offset: usize, encoding: Encoding) -> Option<Value<'a>> {
     let size = encoding.bytes();
     if offset.checked_add(size)? > data.bytes {
         return None;

@@ -7,9 +7,9 @@ use gapscope_spool::hook::guard;
 use std::ffi::{CStr, c_char, c_void};
 
 /// The most entries of a schema that are read.
-const MOST_ENTRIES: usize = 1 << 10;
+const MAX_ENTRIES: usize = 1 << 10;
 
-/// What functions return that register something: its id; 0 is a failure.
+/// The result of functions that register something: its id; 0 means failure.
 type Registered = u64;
 
 /// NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF32
@@ -36,7 +36,7 @@ struct Entry {
     kind: u64,
     name: *const c_char,
     description: *const c_char,
-    /// Of an array or a text.
+    /// The length of an array or a text.
     length: u64,
     offset: u64,
     semantics: *const c_void,
@@ -76,6 +76,8 @@ pub struct EnumAttributes {
     id: u64,
 }
 
+/// Returns a copy of a text.
+///
 /// # Safety
 /// `text` is null or NUL-terminated.
 unsafe fn owned(text: *const c_char) -> String {
@@ -91,7 +93,7 @@ unsafe fn owned(text: *const c_char) -> String {
 const HAS_ENTRIES: u64 = 1 << 2 | 1 << 4 | 1 << 5;
 const HAS_ALIGNMENT: u64 = 1 << 7;
 const HAS_ID: u64 = 1 << 8;
-/// NVTX_PAYLOAD_SCHEMA_TYPE_…: a structure, with or without a fixed size; the others are unions.
+/// NVTX_PAYLOAD_SCHEMA_TYPE_…: a structure with or without a fixed size; the others are unions.
 const STRUCTURES: std::ops::RangeInclusive<u64> = 1..=2;
 
 pub unsafe extern "C" fn register(
@@ -105,13 +107,9 @@ pub unsafe extern "C" fn register(
             if attributes.present & HAS_ENTRIES != HAS_ENTRIES || attributes.entries.is_null() {
                 return None;
             }
-            let chosen = if attributes.present & HAS_ID != 0 {
-                attributes.id
-            } else {
-                0
-            };
-            let id = id_or_new(chosen);
-            let count = attributes.entry_count.min(MOST_ENTRIES);
+            let has_id = attributes.present & HAS_ID != 0;
+            let id = id_or_new(if has_id { attributes.id } else { 0 });
+            let count = attributes.entry_count.min(MAX_ENTRIES);
             let entries = std::slice::from_raw_parts(attributes.entries, count);
             let alignment = match attributes.present & HAS_ALIGNMENT != 0 {
                 true if attributes.alignment > 0 => attributes.alignment,
@@ -145,13 +143,9 @@ pub unsafe extern "C" fn register_enum(
             if !whole || attributes.entries.is_null() || ![1, 2, 4, 8].contains(&attributes.bytes) {
                 return None;
             }
-            let chosen = if attributes.present & ENUM_HAS_ID != 0 {
-                attributes.id
-            } else {
-                0
-            };
-            let id = id_or_new(chosen);
-            let count = attributes.entry_count.min(MOST_ENTRIES);
+            let has_id = attributes.present & ENUM_HAS_ID != 0;
+            let id = id_or_new(if has_id { attributes.id } else { 0 });
+            let count = attributes.entry_count.min(MAX_ENTRIES);
             let entries = std::slice::from_raw_parts(attributes.entries, count);
             let names = entries.iter().map(|e| (e.value, owned(e.name))).collect();
             let bytes = attributes.bytes;
@@ -162,13 +156,13 @@ pub unsafe extern "C" fn register_enum(
     registered.flatten().unwrap_or(0)
 }
 
-/// The fields that can be read. After an entry of unknown size only those are known that say where they are.
+/// Returns the fields that can be read. After an entry of unknown size, only entries with an explicit offset are known.
 ///
 /// # Safety
 /// The names are null or NUL-terminated.
 unsafe fn layout(domain: *const Domain, entries: &[Entry], pack: usize, mut whole: bool) -> Layout {
     let mut fields = Vec::new();
-    // Where the next entry begins, before alignment; `None` after one of unknown size.
+    // The start of the next entry before alignment; `None` after one of unknown size.
     let mut next = Some(0usize);
     for (index, entry) in entries.iter().enumerate() {
         let (encoding, size, align) = describe(domain, entry);
@@ -203,14 +197,14 @@ unsafe fn layout(domain: *const Domain, entries: &[Entry], pack: usize, mut whol
     Layout { fields, whole }
 }
 
-/// How an entry is read, its size and its alignment, each as far as known.
+/// Returns how an entry is read, its size and its alignment, as far as they are known.
 fn describe(domain: *const Domain, entry: &Entry) -> (Option<Encoding>, Option<usize>, usize) {
     let array = entry.flags & flag::ARRAY;
     if (TEXT..=UTF32).contains(&entry.kind) {
         return describe_text(entry, array);
     }
     if entry.flags & flag::ELSEWHERE != 0 {
-        // An address, or a distance of the type's own size; arrays that lie elsewhere have an address here.
+        // The entry is an address, or a distance of the type's own size; arrays that lie elsewhere have an address here.
         let size = (entry.flags & flag::POINTER != 0).then_some(8);
         return (None, size, 8);
     }
@@ -219,7 +213,7 @@ fn describe(domain: *const Domain, entry: &Entry) -> (Option<Encoding>, Option<u
         Some(Err(size)) => (None, size, size),
         None => match find(domain, entry.kind).map(|schema| &schema.shape) {
             Some(Shape::Enum(known)) => (Some(Encoding::Enum(known)), known.bytes, known.bytes),
-            // The structure inside has a size, but only the program knows whether it is padded at its end.
+            // Only the program knows whether the inner structure is padded at its end.
             _ => return (None, None, 8),
         },
     };
@@ -239,7 +233,7 @@ fn describe_text(entry: &Entry, array: u64) -> (Option<Encoding>, Option<usize>,
     let is_narrow = unit == 1;
     let is_address = entry.flags & flag::POINTER != 0 || (array == 0 && entry.length == 0);
     if is_address {
-        // Others point into payloads of the same event, which are as far as the program knows and no further.
+        // Others point into payloads of the same event, whose extent only the program knows.
         let may_be_read =
             entry.flags & flag::DEEP_COPY != 0 || entry.flags & flag::ROLE == flag::MESSAGE;
         let is_terminated = array == 0 && entry.length == 0 || array == flag::ZERO_TERMINATED;

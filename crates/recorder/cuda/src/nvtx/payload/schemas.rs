@@ -1,4 +1,4 @@
-//! Layouts and enumerations that the program has registered. They are found without a lock, in forked children too.
+//! Keeps layouts and enumerations that the program has registered. They are found without a lock, in forked children too.
 
 use super::shape::Shape;
 use crate::nvtx::domains::Domain;
@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
 /// The most schemas: a program that registers more does so again and again, and the rest is not understood.
-const MOST: u32 = 1 << 12;
+const MAX_SCHEMAS: u32 = 1 << 12;
 
-/// Ids of what the program registers without an id of its own: NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START and its like.
+/// The ids of schemas that the program registers without one: NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START and the like.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1 << 32);
 
-/// The id that the program chose, or a new one.
+/// Returns the id that the program chose, or a new one.
 pub fn id_or_new(chosen: u64) -> u64 {
     if chosen == 0 {
         NEXT_ID.fetch_add(1, Relaxed)
@@ -25,14 +25,14 @@ pub struct Schema {
     domain: *const Domain,
     id: u64,
     pub shape: Shape,
-    /// Registered before.
+    /// The schema that was registered before.
     next: *const Schema,
 }
 
 static NEWEST: AtomicPtr<Schema> = AtomicPtr::new(std::ptr::null_mut());
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// The schema of an id, the newest that was registered.
+/// Returns the newest schema with an id.
 pub fn find(domain: *const Domain, id: u64) -> Option<&'static Schema> {
     let mut at: *const Schema = NEWEST.load(Acquire);
     // SAFETY: null, or leaked by `add` and never changed.
@@ -46,7 +46,7 @@ pub fn find(domain: *const Domain, id: u64) -> Option<&'static Schema> {
 }
 
 pub fn add(domain: *const Domain, id: u64, shape: Shape) {
-    if COUNT.fetch_add(1, Relaxed) >= MOST {
+    if COUNT.fetch_add(1, Relaxed) >= MAX_SCHEMAS {
         COUNT.fetch_sub(1, Relaxed);
         return;
     }

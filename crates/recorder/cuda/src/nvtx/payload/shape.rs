@@ -1,6 +1,6 @@
-//! What a schema of the program is: a layout of fields, or an enumeration.
+//! The shapes of the program's schemas: layouts of fields, and enumerations.
 
-/// A schema.
+/// The shape of a schema.
 pub enum Shape {
     Layout(Layout),
     Enum(Enum),
@@ -22,15 +22,15 @@ pub struct Field {
     pub role: Role,
 }
 
-/// What a field is for.
+/// The purpose of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Value,
-    /// It is the label's text.
+    /// The label's text.
     Message,
-    /// It is the label's category.
+    /// The label's category.
     Category,
-    /// Nothing that is shown.
+    /// A field that is not shown.
     Hidden,
 }
 
@@ -41,9 +41,9 @@ pub enum Encoding {
     Signed(usize),
     Float,
     Double,
-    /// This many bytes, up to the first zero.
+    /// A text of this many bytes, up to the first zero.
     Text(usize),
-    /// Up to the first zero, however far.
+    /// A text up to the first zero, however far.
     OpenText,
     /// The address of a text that ends with a zero.
     TextAddress,
@@ -67,7 +67,7 @@ impl Enum {
 }
 
 impl Encoding {
-    /// Its bytes in the payload.
+    /// Returns its bytes in the payload.
     pub fn bytes(&self) -> usize {
         match self {
             Encoding::Unsigned(bytes) | Encoding::Signed(bytes) | Encoding::Text(bytes) => *bytes,
@@ -79,7 +79,7 @@ impl Encoding {
     }
 }
 
-/// NVTX_PAYLOAD_ENTRY_TYPE_…: what is read, or the size of what is not; `None`: no such type.
+/// Returns how an NVTX_PAYLOAD_ENTRY_TYPE_… is read, or the size of one that is not; `None` for an unknown type.
 pub fn predefined(kind: u64) -> Option<Result<Encoding, usize>> {
     Some(match kind {
         1 | 11 => Ok(Encoding::Signed(1)),
@@ -99,7 +99,7 @@ pub fn predefined(kind: u64) -> Option<Result<Encoding, usize>> {
     })
 }
 
-/// A value that is a payload by itself, without a schema.
+/// Returns how a value is read that is a payload by itself, without a schema.
 pub fn single(kind: u64) -> Option<Encoding> {
     match kind {
         TEXT | UTF8 => Some(Encoding::OpenText),
@@ -107,6 +107,6 @@ pub fn single(kind: u64) -> Option<Encoding> {
     }
 }
 
-/// NVTX_PAYLOAD_ENTRY_TYPE_CSTRING and its like for UTF-8.
+/// NVTX_PAYLOAD_ENTRY_TYPE_CSTRING and the same for UTF-8.
 pub const TEXT: u64 = 75;
 pub const UTF8: u64 = 76;

@@ -2,7 +2,7 @@
 
 use crate::counters::pipe::Column;
 use crate::counters::set::metrics;
-use gapscope_cupti::{Cupti, Failure, Host, Kind, Metrics};
+use gapscope_cupti::{Cupti, Failure, Host, Metrics, ProfilerKind};
 use gapscope_model::HardwareCounter;
 use std::ffi::CStr;
 
@@ -32,7 +32,7 @@ impl Plan {
         asked: &[HardwareCounter],
     ) -> Result<Plan, Failure> {
         let plan = |names: &[&'static str]| -> Result<(Host, Metrics, Vec<u8>, usize), Failure> {
-            let mut host = Host::new(cupti, Kind::Sampling, chip, availability)?;
+            let mut host = Host::new(cupti, ProfilerKind::Sampling, chip, availability)?;
             let metrics = Metrics::new(names.iter().copied());
             host.add(&metrics)?;
             let config = host.config_image()?;
@@ -40,7 +40,12 @@ impl Plan {
             Ok((host, metrics, config, passes))
         };
         // What is wrong with the chip or the library is no fault of a metric.
-        drop(Host::new(cupti, Kind::Sampling, chip, availability)?);
+        drop(Host::new(
+            cupti,
+            ProfilerKind::Sampling,
+            chip,
+            availability,
+        )?);
         let (mut counters, mut names) = (Vec::new(), Vec::new());
         let (mut absent, mut crowded) = (Vec::new(), Vec::new());
         for counter in asked {

@@ -1,4 +1,4 @@
-//! CUPTI's structures of PC sampling that do not begin as all others do, as cupti_pcsampling.h declares them (CUDA 12.8 and 13.5).
+//! CUPTI's structures of PC sampling that do not begin as the others do, as cupti_pcsampling.h declares them (CUDA 12.8 and 13.5).
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -31,7 +31,7 @@ impl Attribute {
         }
     }
 
-    /// Of an attribute that is a number of 32 bits.
+    /// Returns the value of an attribute that is a number of 32 bits.
     pub fn first_number(self) -> u32 {
         self.data[0] as u32
     }
@@ -126,7 +126,7 @@ impl SassToSource {
     }
 }
 
-// What a C compiler says of the headers of CUDA 12.8 and 13.5, on a 64-bit machine.
+// As a C compiler computes them from the headers of CUDA 12.8 and 13.5 on a 64-bit machine.
 const _: () = assert!(size_of::<Attribute>() == 32);
 const _: () = assert!(size_of::<ReasonSamples>() == 8);
 const _: () = assert!(size_of::<PcData>() == 64);

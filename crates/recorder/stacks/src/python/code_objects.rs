@@ -1,37 +1,37 @@
-//! Code objects: their names and lines, kept by address, and checked, as another one may take the address.
+//! Code objects: their names and lines, kept by address and checked again, because another object may take the address.
 
-use super::NoStack;
+use super::no_stack::NoStack;
 use crate::memory::Memory;
 use gapscope_model::python::{Code, HEADER_BYTES, Inconsistent, Layout, Lines, STRUCTURE_BYTES};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// One that was looked at more recently is believed to be the same.
+/// A code object that was checked more recently is taken to be the same.
 const CHECK_EVERY_NS: i64 = 100_000_000;
-/// All are forgotten when there are more: a large program has some 10,000 that run.
-const MOST_CODES: usize = 1 << 16;
-/// And where their line tables take more.
-const MOST_BYTES: usize = 64 << 20;
-/// When so much has been read for one stack of line tables that are new, the rest is left to the next one: memory that makes no sense may
-/// have a long table for each frame.
-const MOST_NEW_BYTES: usize = 1 << 20;
-/// A code object's type, and its size in instructions, come first.
+/// All are forgotten beyond this number; a large program runs about 10,000.
+const MAX_CODE_OBJECTS: usize = 1 << 16;
+/// All are forgotten, too, when their line tables exceed this size.
+const MAX_LINE_TABLE_BYTES: usize = 64 << 20;
+/// How many bytes of new line tables are read for one stack; the rest is left to the next one. Implausible memory may name a long table
+/// for each frame.
+const MAX_NEW_BYTES: usize = 1 << 20;
+/// The offset of a code object's type; the size in instructions follows it.
 const TYPE_OFFSET: usize = 8;
 
-/// A place in a program.
+/// A location in a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The qualified name of the function.
     pub function: Arc<str>,
-    /// As the program names it.
+    /// The file as the program names it.
     pub file: Arc<str>,
-    /// `None` for what the compiler has added.
+    /// The line; `None` for instructions that the compiler added.
     pub line: Option<u32>,
 }
 
 #[derive(Debug)]
-struct Known {
-    /// As it was read: what tells it from another one at its address.
+struct CachedCode {
+    /// The fields of the code object as they were read, which tell it from another one at its address.
     code: Code,
     serial: u32,
     function: Arc<str>,
@@ -42,23 +42,23 @@ struct Known {
 }
 
 #[derive(Debug)]
-pub struct Codes {
+pub struct CodeObjects {
     memory: Memory,
     layout: Layout,
     code_type: Option<u64>,
-    known: FxHashMap<u64, Known>,
-    /// The address of a code object by its number. A number is never given twice.
+    known: FxHashMap<u64, CachedCode>,
+    /// The address of a code object by its serial number. A number is never reused.
     serials: FxHashMap<u32, u64>,
     next_serial: u32,
     files: FxHashMap<String, Arc<str>>,
     bytes: usize,
-    /// Of [`MOST_NEW_BYTES`], what is left for this stack.
+    /// How much of [`MAX_NEW_BYTES`] is left for this stack.
     new_bytes: usize,
 }
 
-impl Codes {
-    pub fn new(memory: Memory, layout: Layout, code_type: Option<u64>) -> Codes {
-        Codes {
+impl CodeObjects {
+    pub fn new(memory: Memory, layout: Layout, code_type: Option<u64>) -> CodeObjects {
+        CodeObjects {
             memory,
             layout,
             code_type,
@@ -67,18 +67,18 @@ impl Codes {
             next_serial: 0,
             files: FxHashMap::default(),
             bytes: 0,
-            new_bytes: MOST_NEW_BYTES,
+            new_bytes: MAX_NEW_BYTES,
         }
     }
 
-    /// What comes is another stack.
+    /// Begins another stack, with a new allowance of line tables.
     pub fn start_stack(&mut self) {
-        self.new_bytes = MOST_NEW_BYTES;
+        self.new_bytes = MAX_NEW_BYTES;
     }
 
-    /// A number for an instruction of a code object: the code object's and the instruction's.
-    pub fn place(&mut self, address: u64, instruction: u64, now_ns: i64) -> Result<u64, NoStack> {
-        let is_fresh = |known: &&Known| now_ns - known.checked_ns < CHECK_EVERY_NS;
+    /// Returns a number that stands for an instruction of a code object.
+    pub fn number(&mut self, address: u64, instruction: u64, now_ns: i64) -> Result<u64, NoStack> {
+        let is_fresh = |known: &&CachedCode| now_ns - known.checked_ns < CHECK_EVERY_NS;
         if self.known.get(&address).filter(is_fresh).is_none() {
             self.check(address, now_ns)?;
         }
@@ -87,7 +87,7 @@ impl Codes {
         };
         let first = address.wrapping_add(known.code.instructions);
         let offset = instruction.wrapping_sub(first) as i64;
-        // One instruction before the first: it has not begun.
+        // An offset before the first instruction means that the frame has not begun.
         let is_of_code = offset >= -2 && offset % 2 == 0 && offset < known.bytes as i64;
         if !is_of_code {
             return Err(Inconsistent("an instruction is not of its code").into());
@@ -96,12 +96,14 @@ impl Codes {
         Ok(u64::from(known.serial) << 32 | u64::from(offset))
     }
 
-    /// What a number means, as long as its code object is known.
-    pub fn find(&self, place: u64) -> Option<Place> {
-        let known = self.known.get(self.serials.get(&((place >> 32) as u32))?)?;
-        let offset = i64::from(place as u32) * 2 - 2;
+    /// Returns the location that a number stands for, as long as its code object is kept.
+    pub fn location(&self, number: u64) -> Option<Location> {
+        let known = self
+            .known
+            .get(self.serials.get(&((number >> 32) as u32))?)?;
+        let offset = i64::from(number as u32) * 2 - 2;
         let lines = Lines::new(&known.lines, known.code.first_line);
-        Some(Place {
+        Some(Location {
             function: known.function.clone(),
             file: known.file.clone(),
             line: lines.line(offset),
@@ -126,7 +128,7 @@ impl Codes {
             return Ok(());
         }
         let known = self.read(code, now_ns)?;
-        if self.known.len() >= MOST_CODES || self.bytes > MOST_BYTES {
+        if self.known.len() >= MAX_CODE_OBJECTS || self.bytes > MAX_LINE_TABLE_BYTES {
             self.known.clear();
             self.serials.clear();
             self.files.clear();
@@ -141,7 +143,7 @@ impl Codes {
         Ok(())
     }
 
-    fn read(&mut self, code: Code, now_ns: i64) -> Result<Known, NoStack> {
+    fn read(&mut self, code: Code, now_ns: i64) -> Result<CachedCode, NoStack> {
         let function = self.text(code.name)?;
         let file = self.text(code.file)?;
         let mut header = [0; HEADER_BYTES];
@@ -158,7 +160,7 @@ impl Codes {
         if bytes == 0 || function.is_empty() {
             return Err(Inconsistent("a code object is not one").into());
         }
-        // Most are of few files.
+        // Most code objects share a few files.
         let file = match self.files.get(&file) {
             Some(file) => file.clone(),
             None => {
@@ -168,7 +170,7 @@ impl Codes {
             }
         };
         self.next_serial = self.next_serial.wrapping_add(1);
-        Ok(Known {
+        Ok(CachedCode {
             code,
             serial: self.next_serial,
             function: function.into(),

@@ -1,5 +1,5 @@
-//! Waits, records of events and submissions without a record of the device, on their way from the program's threads to the reader of records: a ring of fixed size,
-//! without locks. What does not fit is counted.
+//! Carries waits, records of events, and submissions without a device record from the program's threads to the reader of records: a
+//! lock-free ring of fixed size. Operations that do not fit are counted.
 
 use crate::streams::StreamId;
 use gapscope_spool::event::{Span, WaitKind};
@@ -7,8 +7,8 @@ use gapscope_spool::ids;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Operations that wait to be read. They are read every 100 ms, and whenever CUPTI hands over a buffer.
-const MOST: usize = 1 << 16;
+/// The most operations that wait to be read, which happens every 100 ms and whenever CUPTI hands over a buffer.
+const MAX_OPERATIONS: usize = 1 << 16;
 const WORDS: usize = 5;
 
 /// The operations of this process.
@@ -23,23 +23,23 @@ pub struct Operation {
     pub event: Occurrence,
 }
 
-/// What a call did to events and streams.
+/// The effect of a call on events and streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperationKind {
     /// It recorded an event on a stream.
     Record,
-    /// The host waited then, or a stream waits.
+    /// The host waited at this time, or a stream waits.
     Wait(WaitKind, Option<Span>),
-    /// It put on a stream what leaves no record of the device.
+    /// It put something on a stream that leaves no device record.
     Submission,
 }
 
-/// Numbers of kinds; those from [`FIRST_WAIT`] on are kinds of waits.
+/// The numbers of kinds; those from [`FIRST_WAIT`] on are kinds of waits.
 const RECORD: u32 = 0;
 const SUBMISSION: u32 = 1;
 const FIRST_WAIT: u32 = 2;
 
-/// A record of an event, whose number in the event is from 1; 0: none, or not known.
+/// A record of an event. `number` counts the event's records from 1; 0 means none, or not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Occurrence {
     pub event: ids::CudaEvent,
@@ -47,15 +47,15 @@ pub struct Occurrence {
 }
 
 pub struct Ring {
-    slots: [Slot; MOST],
-    /// Operations that were put, and that were taken.
+    slots: [Slot; MAX_OPERATIONS],
+    /// The counts of operations that were put and that were taken.
     put: AtomicU64,
     taken: AtomicU64,
     lost: AtomicU32,
 }
 
 struct Slot {
-    /// 2 × n: free for round n. 2 × n + 1: it holds the operation of round n.
+    /// 2 × n: free for round n. 2 × n + 1: holds the operation of round n.
     turn: AtomicU64,
     words: [AtomicU64; WORDS],
 }
@@ -68,14 +68,14 @@ impl Ring {
                     turn: AtomicU64::new(0),
                     words: [const { AtomicU64::new(0) }; WORDS],
                 }
-            }; MOST],
+            }; MAX_OPERATIONS],
             put: AtomicU64::new(0),
             taken: AtomicU64::new(0),
             lost: AtomicU32::new(0),
         }
     }
 
-    /// From any thread. False: there is no room, and it is counted.
+    /// Puts an operation into the ring, from any thread. Without room it counts the operation and returns false.
     pub fn put(&self, operation: &Operation) -> bool {
         let mut at = self.put.load(Relaxed);
         loop {
@@ -93,7 +93,7 @@ impl Ring {
                     Err(now) => at = now,
                 }
             } else if turn < 2 * round {
-                // The operation of the round before has not been taken.
+                // The operation of the previous round has not been taken.
                 self.lost.fetch_add(1, Relaxed);
                 return false;
             } else {
@@ -102,7 +102,7 @@ impl Ring {
         }
     }
 
-    /// The oldest operation. The reader's only, under its lock.
+    /// Takes the oldest operation. Only the reader calls this, under its lock.
     pub fn take(&self) -> Option<Operation> {
         let at = self.taken.load(Relaxed);
         let (slot, round) = self.slot(at);
@@ -112,19 +112,19 @@ impl Ring {
         let words = [0, 1, 2, 3, 4].map(|word: usize| slot.words[word].load(Relaxed));
         slot.turn.store(2 * (round + 1), Release);
         self.taken.store(at + 1, Relaxed);
-        Some(Operation::of(words))
+        Some(Operation::from_words(words))
     }
 
-    /// Whether so much waits that it should be read soon.
+    /// Returns whether the ring is so full that it should be read soon.
     pub fn is_filling(&self) -> bool {
         let waiting = self
             .put
             .load(Relaxed)
             .saturating_sub(self.taken.load(Relaxed));
-        waiting > MOST as u64 / 2
+        waiting > MAX_OPERATIONS as u64 / 2
     }
 
-    /// What did not fit since this was asked last.
+    /// Returns how many operations did not fit since the last call.
     pub fn take_lost(&self) -> u32 {
         match self.lost.load(Relaxed) {
             0 => 0,
@@ -133,12 +133,12 @@ impl Ring {
     }
 
     fn slot(&self, at: u64) -> (&Slot, u64) {
-        let most = MOST as u64;
-        (&self.slots[(at % most) as usize], at / most)
+        let slots = MAX_OPERATIONS as u64;
+        (&self.slots[(at % slots) as usize], at / slots)
     }
 }
 
-/// Times of which there are none.
+/// The start of a span that is absent.
 const NEVER: u64 = i64::MIN as u64;
 
 impl Operation {
@@ -158,7 +158,7 @@ impl Operation {
         ]
     }
 
-    fn of(words: [u64; WORDS]) -> Operation {
+    fn from_words(words: [u64; WORDS]) -> Operation {
         let (low, high) = (|word: u64| word as u32, |word: u64| (word >> 32) as u32);
         let [kind, stream, event, start, duration] = words;
         let span = (start != NEVER).then_some(Span {
@@ -189,8 +189,7 @@ mod tests {
     use super::*;
 
     fn ring() -> &'static Ring {
-        // Too large for a stack.
-        // SAFETY: numbers, for which zero is a value.
+        // SAFETY: all fields are numbers, for which zero is a value. The ring is too large for a stack.
         Box::leak(unsafe { Box::<Ring>::new_zeroed().assume_init() })
     }
 
@@ -198,7 +197,7 @@ mod tests {
         Operation {
             kind: OperationKind::Record,
             correlation: ids::Correlation(correlation),
-            stream: StreamId::none_of(1),
+            stream: StreamId::without_stream(1),
             event: Occurrence {
                 event: ids::CudaEvent(u32::MAX),
                 number: 7,
@@ -238,13 +237,17 @@ mod tests {
     fn what_does_not_fit_is_counted_and_room_is_used_again() {
         let ring = ring();
         for round in 0..3 {
-            for n in 0..MOST as u32 + 10 {
-                assert_eq!(ring.put(&record(n)), (n as usize) < MOST, "{round}");
+            for n in 0..MAX_OPERATIONS as u32 + 10 {
+                assert_eq!(
+                    ring.put(&record(n)),
+                    (n as usize) < MAX_OPERATIONS,
+                    "{round}"
+                );
             }
             assert!(ring.is_filling());
             assert_eq!((ring.take_lost(), ring.take_lost()), (10, 0));
             let out = std::iter::from_fn(|| ring.take()).map(|operation| operation.correlation.0);
-            assert!(out.eq(0..MOST as u32));
+            assert!(out.eq(0..MAX_OPERATIONS as u32));
             assert!(!ring.is_filling());
         }
     }
@@ -261,7 +264,7 @@ mod tests {
                 .map(|thread| {
                     scope.spawn(move || {
                         let operation = |n| Operation {
-                            stream: StreamId::none_of(thread),
+                            stream: StreamId::without_stream(thread),
                             ..record(n)
                         };
                         (1..=EACH).filter(|n| ring.put(&operation(*n))).count() as u32

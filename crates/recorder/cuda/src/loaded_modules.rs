@@ -1,13 +1,13 @@
-//! The code that the program gives to the driver: PTX, cubins and fat binaries.
+//! Keeps the code that the program gives to the driver: PTX, cubins and fat binaries.
 //!
-//! The thread that loads a module copies it, if it is not too large, once the driver has taken it; the thread that flushes
-//! hashes the copies and writes each once. What the code says is the session's to read. Modules are loaded seldom, and code
-//! that is loaded while recording is off may run later: these callbacks stay on.
+//! The thread that loads a module copies it, if it is not too large, once the driver has taken it; the flusher's thread hashes the
+//! copies and writes each once. The session reads the code. Modules are loaded seldom, and code that is loaded while recording is off
+//! may run later, so these callbacks stay on.
 
 mod extent;
 
 use crate::cupti::Cupti;
-use crate::cupti::numbers::domain;
+use crate::cupti::numbers::{CALL_NUMBERS, domain};
 use crate::recorder::Recorder;
 use crate::subscription::Subscription;
 use extent::Extent;
@@ -22,70 +22,68 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Larger code is that of a library, of whose kernels a program uses few: it is not meant to be kept, and no loss.
-const LARGEST: usize = 4 << 20;
-/// Copies that wait to be written.
-const MOST_WAITING: usize = 32 << 20;
-/// What is written of a process.
-const MOST: usize = 256 << 20;
-/// Numbers of calls are below this in every CUPTI so far.
-const MOST_CALLS: u32 = 2000;
+/// Larger code belongs to a library of whose kernels a program uses few: it is left out on purpose, which is no loss.
+const MAX_MODULE_BYTES: usize = 4 << 20;
+/// The most bytes of copies that wait to be written.
+const MAX_PENDING_BYTES: usize = 32 << 20;
+/// The most bytes that are written of a process.
+const MAX_WRITTEN_BYTES: usize = 256 << 20;
 
 const TOO_MANY: &str = "the process loaded more than is kept";
 const UNREADABLE: &str = "its file could not be read";
 const UNKNOWN_FORMAT: &str = "it is neither PTX nor a cubin nor a fat binary";
 
-/// Where a call's parameters say what code it loads: which parameter it is.
+/// The parameter that says which code a call loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Image {
-    /// A pointer to it.
+enum CodeParameter {
+    /// A pointer to the code.
     Code(usize),
-    /// The name of its file.
+    /// The name of the code's file.
     File(usize),
 }
 
-impl Image {
-    /// See cuda.h.
-    fn of(name: &str) -> Option<Image> {
+impl CodeParameter {
+    /// Returns the parameter of a function; see cuda.h.
+    fn for_function(name: &str) -> Option<CodeParameter> {
         match base_name(name) {
             "cuModuleLoadData"
             | "cuModuleLoadDataEx"
             | "cuModuleLoadFatBinary"
-            | "cuLibraryLoadData" => Some(Image::Code(1)),
-            "cuModuleLoad" | "cuLibraryLoadFromFile" => Some(Image::File(1)),
+            | "cuLibraryLoadData" => Some(CodeParameter::Code(1)),
+            "cuModuleLoad" | "cuLibraryLoadFromFile" => Some(CodeParameter::File(1)),
             _ => None,
         }
     }
 }
 
-/// Calls of the driver that load code, by CUPTI's numbers.
-static IMAGES: OnceLock<Vec<Option<Image>>> = OnceLock::new();
+/// The calls of the driver that load code, by CUPTI's numbers.
+static CODE_PARAMETERS: OnceLock<Vec<Option<CodeParameter>>> = OnceLock::new();
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingCode {
     copies: Vec<Vec<u8>>,
     files: Vec<PathBuf>,
     bytes: usize,
     losses: Vec<&'static str>,
 }
 
-static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
+static PENDING: Mutex<PendingCode> = Mutex::new(PendingCode {
     copies: Vec::new(),
     files: Vec::new(),
     bytes: 0,
     losses: Vec::new(),
 });
 
-/// What has been written of this process.
+/// The code that has been written of this process.
 #[derive(Debug, Default)]
-pub struct Sources {
+pub struct WrittenModules {
     hashes: FxHashSet<[u8; 16]>,
     bytes: usize,
 }
 
 /// Asks for callbacks at the calls that load code, for good.
 pub fn follow(subscription: &Subscription) {
-    let images = IMAGES.get_or_init(|| find(&subscription.cupti));
+    let images = CODE_PARAMETERS.get_or_init(|| code_parameters(&subscription.cupti));
     for (number, image) in (0..).zip(images) {
         if image.is_some() {
             subscription.switch_callback(domain::DRIVER, number, true);
@@ -93,83 +91,86 @@ pub fn follow(subscription: &Subscription) {
     }
 }
 
-fn find(cupti: &Cupti) -> Vec<Option<Image>> {
-    let image = |number| Image::of(cupti.call_name(domain::DRIVER, number)?);
-    (0..MOST_CALLS).map(image).collect()
+fn code_parameters(cupti: &Cupti) -> Vec<Option<CodeParameter>> {
+    let image = |number| CodeParameter::for_function(cupti.call_name(domain::DRIVER, number)?);
+    (0..CALL_NUMBERS).map(image).collect()
 }
 
-fn image(domain: u32, number: u32) -> Option<Image> {
-    let images = IMAGES.get().filter(|_| domain == domain::DRIVER)?;
+fn code_parameter(domain: u32, number: u32) -> Option<CodeParameter> {
+    let images = CODE_PARAMETERS.get().filter(|_| domain == domain::DRIVER)?;
     *images.get(number as usize)?
 }
 
-/// Whether a call loads code, so that its callbacks stay on.
-pub fn are_loaded_by(domain: u32, number: u32) -> bool {
-    image(domain, number).is_some()
+/// Returns whether a call loads code, so that its callbacks stay on.
+pub fn loads_code(domain: u32, number: u32) -> bool {
+    code_parameter(domain, number).is_some()
 }
 
-/// A call has succeeded: keeps the code that it loaded.
+/// Keeps the code that a call has loaded.
 ///
 /// # Safety
-/// `parameters` are those of the call, each in eight bytes.
+/// `parameter` returns the parameters of the call, which has succeeded.
 #[inline]
-pub unsafe fn loaded(domain: u32, number: u32, parameter: impl Fn(usize) -> usize) {
-    let Some(image) = image(domain, number) else {
+pub unsafe fn keep_loaded(domain: u32, number: u32, parameter: impl Fn(usize) -> usize) {
+    let Some(image) = code_parameter(domain, number) else {
         return;
     };
     // SAFETY: as the caller promises; the driver has read what they point to.
     unsafe {
         match image {
-            Image::Code(at) => keep(parameter(at), extent::of(parameter(at), LARGEST)),
-            Image::File(at) => {
+            CodeParameter::Code(at) => keep(
+                parameter(at),
+                extent::measure(parameter(at), MAX_MODULE_BYTES),
+            ),
+            CodeParameter::File(at) => {
                 let name = parameter(at) as *const c_char;
                 if !name.is_null() {
                     let name = OsStr::from_bytes(CStr::from_ptr(name).to_bytes());
-                    // Relative to where the program is now.
+                    // The path is relative to the program's current folder.
                     let path = std::path::absolute(name).unwrap_or_else(|_| name.into());
-                    waiting(|waiting| waiting.files.push(path));
+                    with_pending(|pending| pending.files.push(path));
                 }
             }
         }
     }
 }
 
-fn waiting<T>(change: impl FnOnce(&mut Waiting) -> T) -> T {
-    change(&mut WAITING.lock().unwrap_or_else(PoisonError::into_inner))
+fn with_pending<T>(change: impl FnOnce(&mut PendingCode) -> T) -> T {
+    change(&mut PENDING.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// # Safety
-/// So many bytes are at this address.
+/// The code of this extent is at this address.
 unsafe fn keep(at: usize, extent: Extent) {
     let (at, bytes) = match extent {
         Extent::Bytes(bytes) => (at, bytes),
         Extent::Elsewhere(there, bytes) => (there, bytes),
         Extent::Nothing | Extent::TooLarge => return,
-        Extent::Unknown => return waiting(|waiting| waiting.losses.push(UNKNOWN_FORMAT)),
+        Extent::Unknown => return with_pending(|pending| pending.losses.push(UNKNOWN_FORMAT)),
     };
-    if bytes > LARGEST {
+    if bytes > MAX_MODULE_BYTES {
         return;
     }
-    if at == 0 || waiting(|waiting| waiting.bytes) + bytes > MOST_WAITING {
-        return waiting(|waiting| waiting.losses.push(TOO_MANY));
+    if at == 0 || with_pending(|pending| pending.bytes) + bytes > MAX_PENDING_BYTES {
+        return with_pending(|pending| pending.losses.push(TOO_MANY));
     }
     // SAFETY: as the caller promises.
     let copy = unsafe { std::slice::from_raw_parts(at as *const u8, bytes) }.to_vec();
-    waiting(|waiting| {
-        waiting.bytes += copy.len();
-        waiting.copies.push(copy);
+    with_pending(|pending| {
+        pending.bytes += copy.len();
+        pending.copies.push(copy);
     });
 }
 
-impl Sources {
-    /// Writes what has been loaded.
+impl WrittenModules {
+    /// Writes the code that has been loaded.
     pub fn write(&mut self, recorder: &Recorder) {
-        let Waiting {
+        let PendingCode {
             copies,
             files,
             losses,
             ..
-        } = waiting(std::mem::take);
+        } = with_pending(std::mem::take);
         for reason in losses {
             lose(recorder, reason);
         }
@@ -178,7 +179,7 @@ impl Sources {
         }
         for path in files {
             match read(path) {
-                Some(bytes) if bytes.len() <= LARGEST => self.write_one(recorder, &bytes),
+                Some(bytes) if bytes.len() <= MAX_MODULE_BYTES => self.write_one(recorder, &bytes),
                 Some(_) => {}
                 None => lose(recorder, UNREADABLE),
             }
@@ -195,7 +196,7 @@ impl Sources {
             return;
         }
         self.bytes = self.bytes.saturating_add(bytes.len());
-        if self.bytes > MOST {
+        if self.bytes > MAX_WRITTEN_BYTES {
             return lose(recorder, TOO_MANY);
         }
         recorder.write(&CommonEvent::Source {
@@ -210,9 +211,9 @@ fn lose(recorder: &Recorder, reason: &'static str) {
     recorder.loss(LossKind::LoadedCode, 1, reason);
 }
 
-/// The file's bytes, of a larger one than is kept not all.
+/// Reads a file, up to one byte more than is kept.
 fn read(path: PathBuf) -> Option<Vec<u8>> {
-    // A pipe must not be waited for.
+    // Opening a pipe must not wait.
     let opened = File::options()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)
@@ -222,7 +223,9 @@ fn read(path: PathBuf) -> Option<Vec<u8>> {
         return None;
     }
     let mut bytes = Vec::new();
-    let read = file.take(LARGEST as u64 + 1).read_to_end(&mut bytes);
+    let read = file
+        .take(MAX_MODULE_BYTES as u64 + 1)
+        .read_to_end(&mut bytes);
     read.ok().map(|_| bytes)
 }
 
@@ -233,15 +236,15 @@ mod tests {
     #[test]
     fn every_call_that_is_given_code_says_where_it_is() {
         for (name, image) in [
-            ("cuModuleLoadData", Some(Image::Code(1))),
-            ("cuLibraryLoadData", Some(Image::Code(1))),
-            ("cuModuleLoad", Some(Image::File(1))),
-            // It is what is made of it that is loaded.
+            ("cuModuleLoadData", Some(CodeParameter::Code(1))),
+            ("cuLibraryLoadData", Some(CodeParameter::Code(1))),
+            ("cuModuleLoad", Some(CodeParameter::File(1))),
+            // Only the result of linking is loaded.
             ("cuLinkAddData_v2", None),
             ("cuModuleUnload", None),
             ("cuLaunchKernel", None),
         ] {
-            assert_eq!(Image::of(name), image, "{name}");
+            assert_eq!(CodeParameter::for_function(name), image, "{name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Code that the program loads.
+//! The code that the program loads.
 
 use crate::stub::Stub;
 use gapscope_spool::event::SourceFormat;
@@ -32,7 +32,7 @@ fn loaded_code_is_written_once() {
 #[test]
 fn code_that_is_loaded_while_recording_is_off_is_kept_and_its_call_is_not() {
     for steps in [
-        "launch:1 sync sleep:250",
+        "launch:1 sync flushes:2",
         "launch:1 capture:launch:1 reload sync",
     ] {
         let outcome = Stub::new().with("GAPSCOPE_RECORDING", "0").run(steps);

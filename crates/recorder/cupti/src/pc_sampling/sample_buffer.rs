@@ -1,53 +1,53 @@
-//! Memory that CUPTI puts samples of instructions into.
+//! The memory into which CUPTI puts samples of instructions.
 
-use super::layouts::{Data, PcData, ReasonSamples};
+use crate::layouts::pc_sampling::{Data, PcData, ReasonSamples};
 use std::ffi::CStr;
 
-/// Room for samples. CUPTI keeps the addresses: nothing of it moves.
+/// A buffer for samples. CUPTI keeps the addresses, so none of it may move.
 #[derive(Debug)]
-pub struct Records {
+pub struct SampleBuffer {
     data: Vec<Data>,
     pcs: Vec<PcData>,
     samples: Vec<ReasonSamples>,
 }
 
-/// Samples of one instruction.
+/// The samples of one instruction.
 #[derive(Debug, Clone, Copy)]
-pub struct Pc<'a> {
+pub struct PcSamples<'a> {
     /// CUPTI's checksum of the cubin.
     pub cubin_crc: u64,
-    /// The function, as the code calls it.
+    /// The function's name in the code.
     pub function: Option<&'a CStr>,
-    /// Bytes from the function's start.
+    /// The offset from the function's start, in bytes.
     pub offset: u64,
     samples: &'a [ReasonSamples],
 }
 
-impl Pc<'_> {
-    /// Numbers of reasons with their samples, as far as there are any.
+impl PcSamples<'_> {
+    /// Returns the numbers of the reasons that have samples, with their counts.
     pub fn samples(&self) -> impl Iterator<Item = (u32, u32)> {
         let some = self.samples.iter().filter(|of| of.samples > 0);
         some.map(|of| (of.reason, of.samples))
     }
 }
 
-/// What was handed over.
+/// A summary of the samples that were handed over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Taken {
-    /// Instructions.
+pub struct TakenSamples {
+    /// The number of instructions.
     pub pcs: usize,
-    /// Instructions that CUPTI has besides.
+    /// The number of instructions that CUPTI still has.
     pub remaining: usize,
-    /// Samples that the hardware had no room for.
+    /// The number of samples for which the hardware had no room.
     pub dropped_samples: u64,
-    /// Samples of code that is not the program's, of which CUPTI says nothing more.
+    /// The number of samples of code that is not the program's, for which CUPTI gives no more detail.
     pub other_samples: u64,
-    /// The hardware's buffer was full: samples are lost, and not counted.
+    /// The hardware's buffer was full: samples were lost without being counted.
     pub is_full: bool,
 }
 
-impl Taken {
-    pub(super) fn add(&mut self, other: &Taken) {
+impl TakenSamples {
+    pub(super) fn add(&mut self, other: &TakenSamples) {
         self.pcs += other.pcs;
         self.remaining = other.remaining;
         self.dropped_samples = self.dropped_samples.saturating_add(other.dropped_samples);
@@ -56,14 +56,14 @@ impl Taken {
     }
 }
 
-impl Records {
-    /// Without room.
-    pub fn none() -> Records {
-        Records::new(0, 0)
+impl SampleBuffer {
+    /// Creates a buffer without room.
+    pub fn none() -> SampleBuffer {
+        SampleBuffer::new(0, 0)
     }
 
-    /// Room for so many instructions, each with so many reasons.
-    pub fn new(pcs: usize, reasons: usize) -> Records {
+    /// Creates a buffer for a number of instructions, each with a number of reasons.
+    pub fn new(pcs: usize, reasons: usize) -> SampleBuffer {
         let mut samples = vec![ReasonSamples::default(); pcs * reasons];
         let first = samples.as_mut_ptr();
         let pc = |at: usize| PcData {
@@ -90,37 +90,37 @@ impl Records {
             other_samples: 0,
             is_full: 0,
         }];
-        Records { data, pcs, samples }
+        SampleBuffer { data, pcs, samples }
     }
 
     pub fn as_mut_ptr(&mut self) -> *mut Data {
         self.data.as_mut_ptr()
     }
 
-    /// Forgets what is in it.
+    /// Empties the buffer.
     pub fn clear(&mut self) {
         let data = &mut self.data[0];
         (data.pcs, data.remaining, data.is_full) = (0, 0, 0);
         (data.dropped_samples, data.other_samples) = (0, 0);
     }
 
-    /// Hands over what is in it.
-    pub fn read(&mut self, each: &mut impl FnMut(Pc<'_>)) -> Taken {
+    /// Hands over the samples in the buffer.
+    pub fn read(&mut self, each: &mut impl FnMut(PcSamples<'_>)) -> TakenSamples {
         let data = &self.data[0];
         let pcs = data.pcs.min(self.pcs.len());
         let reasons = self.samples.len().checked_div(self.pcs.len()).unwrap_or(0);
         for (at, pc) in self.pcs[..pcs].iter().enumerate() {
             let samples = &self.samples[at * reasons..][..pc.reason_count.min(reasons)];
-            // SAFETY: null, or CUPTI's text, which nobody frees.
+            // SAFETY: null, or a text of CUPTI's that is never freed.
             let function = (!pc.function.is_null()).then(|| unsafe { CStr::from_ptr(pc.function) });
-            each(Pc {
+            each(PcSamples {
                 cubin_crc: pc.cubin_crc,
                 function,
                 offset: pc.offset,
                 samples,
             });
         }
-        Taken {
+        TakenSamples {
             pcs,
             remaining: data.remaining,
             dropped_samples: data.dropped_samples,

@@ -1,5 +1,5 @@
-//! Native stacks of threads that run: the kernel copies registers and the upper end of the stack now and then while a thread runs
-//! (`perf_event_open`, its task clock), and leaves that in memory that it shares with us.
+//! Reads native stacks of running threads: while a thread runs, the kernel copies its registers and the top of its stack from time to
+//! time (`perf_event_open` with the task clock) into memory that it shares with us.
 
 use libc::{CLOCK_MONOTONIC, SYS_perf_event_open, c_int, c_void};
 use std::io;
@@ -7,15 +7,15 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Records in a second of the thread's own time: a rate that does not beat with what goes round in milliseconds.
+/// Records a second of the thread's own time: a rate that does not beat with periods of whole milliseconds.
 pub const RATE_HZ: u64 = 199;
 const PERIOD_NS: u64 = 1_000_000_000 / RATE_HZ;
-/// Of the stack. The kernel's limit is 64 KiB.
+/// How much of the stack is copied. The kernel's limit is 64 KiB.
 const STACK_BYTES: u32 = 16 << 10;
-/// A power of two: records of a seventh of a second.
+/// The size of the ring, a power of two: records of a seventh of a second.
 const RING_BYTES: usize = 512 << 10;
 const PAGE_BYTES: usize = 4096;
-/// Where `struct perf_event_mmap_page` has how far the kernel has written, and how far we have read.
+/// The offsets in `struct perf_event_mmap_page` of how far the kernel has written and how far we have read.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
@@ -32,34 +32,34 @@ const CLOSE_ON_EXEC: u64 = 8;
 const RECORD_SAMPLE: u32 = 9;
 const HEADER_BYTES: usize = 8;
 
-/// The frame pointer, the stack pointer and the instruction, in the order in which the kernel numbers registers; on ARM the link
-/// register comes after the first.
+/// Frame pointer, stack pointer and instruction pointer, in the order in which the kernel numbers registers; on ARM the link register
+/// follows the frame pointer.
 #[cfg(target_arch = "x86_64")]
 const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
 #[cfg(target_arch = "aarch64")]
 const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 const REGISTER_COUNT: usize = REGISTERS.count_ones() as usize;
 
-/// What a thread had when it ran.
+/// A record of the kernel: the registers and the stack of a running thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moment {
+pub struct PerfRecord {
     pub time_ns: i64,
     pub registers: Registers,
-    /// From the stack pointer upwards.
+    /// The stack, from its pointer upwards.
     pub stack: Vec<u8>,
 }
 
-/// Where unwinding begins.
+/// The registers with which unwinding begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Registers {
     pub instruction: u64,
     pub stack_pointer: u64,
     pub frame_pointer: u64,
-    /// Of ARM alone.
+    /// The link register, on ARM only.
     pub link: u64,
 }
 
-/// The kernel's records of one thread.
+/// The ring buffer in which the kernel records one thread.
 #[derive(Debug)]
 pub struct Ring {
     _event: OwnedFd,
@@ -67,11 +67,11 @@ pub struct Ring {
     record: Vec<u8>,
 }
 
-// SAFETY: the memory belongs to this value alone, and has no tie to a thread.
+// SAFETY: the memory belongs to this value alone and is not tied to a thread.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Records a thread, by its number here, from now on.
+    /// Records a thread, by its number in our PID namespace, from now on.
     pub fn open(thread: u32) -> io::Result<Ring> {
         let mut attributes = [0_u64; ATTRIBUTE_BYTES as usize / 8];
         attributes[0] = TYPE_SOFTWARE | ATTRIBUTE_BYTES << 32;
@@ -83,7 +83,7 @@ impl Ring {
         attributes[11] = u64::from(STACK_BYTES) | (CLOCK_MONOTONIC as u64) << 32;
         let (any_processor, no_group): (c_int, c_int) = (-1, -1);
         let thread = c_int::try_from(thread).map_err(|_| io::ErrorKind::NotFound)?;
-        // SAFETY: the kernel reads the attributes, which have the size that they say.
+        // SAFETY: the kernel reads the attributes, which have the size that they state.
         let event = unsafe {
             libc::syscall(
                 SYS_perf_event_open,
@@ -97,7 +97,7 @@ impl Ring {
         if event < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: it is a descriptor that was just opened, and nobody else's.
+        // SAFETY: the descriptor was just opened and has no other owner.
         let event = unsafe { OwnedFd::from_raw_fd(event as c_int) };
         // SAFETY: a new mapping at an address of the kernel's choice.
         let memory = unsafe {
@@ -120,8 +120,8 @@ impl Ring {
         })
     }
 
-    /// What has been recorded since the last call, in its order.
-    pub fn take(&mut self, mut each: impl FnMut(Moment)) {
+    /// Hands over the records since the last call, in order.
+    pub fn take(&mut self, mut each: impl FnMut(PerfRecord)) {
         let head = self.position(HEAD).load(Ordering::Acquire);
         let mut tail = self.position(TAIL).load(Ordering::Relaxed);
         while tail < head {
@@ -149,19 +149,19 @@ impl Ring {
     }
 
     fn position(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: both are aligned words of the first page, which is mapped as long as this value lives; the kernel uses them as
-        // atomic words too.
+        // SAFETY: both offsets are of aligned words in the first page, which is mapped as long as this value lives; the kernel, too,
+        // accesses them atomically.
         unsafe { AtomicU64::from_ptr(self.memory.as_ptr().add(offset).cast()) }
     }
 
-    /// Copies what the kernel has written at a position, which is before its head.
+    /// Copies bytes that the kernel has written; `position` is before its head.
     fn copy(&self, position: u64, into: &mut [u8]) {
         let start = (position % RING_BYTES as u64) as usize;
         let first = into.len().min(RING_BYTES - start);
         let (one, two) = into.split_at_mut(first);
         assert!(two.len() <= start, "a record is longer than the ring");
-        // SAFETY: both parts are inside of the ring, which is mapped after the first page, and the kernel does not write there
-        // before the tail is moved past them.
+        // SAFETY: both parts are inside the ring, which is mapped after the first page, and the kernel does not write there before the
+        // tail is moved past them.
         unsafe {
             let ring = self.memory.as_ptr().add(PAGE_BYTES);
             std::ptr::copy_nonoverlapping(ring.add(start), one.as_mut_ptr(), one.len());
@@ -182,8 +182,8 @@ impl Drop for Ring {
     }
 }
 
-/// Time, form of the registers (0: there are none), registers, length of the stack, stack, how much of it is filled.
-fn moment(record: &[u8]) -> Option<Moment> {
+/// Decodes a record: time, register ABI (0: none), registers, length of the stack, stack, and how much of it is filled.
+fn moment(record: &[u8]) -> Option<PerfRecord> {
     let mut rest = record;
     let mut word = || {
         let (word, after) = rest.split_first_chunk()?;
@@ -210,7 +210,7 @@ fn moment(record: &[u8]) -> Option<Moment> {
     let link = 0;
     #[cfg(target_arch = "aarch64")]
     let [frame_pointer, link, stack_pointer, instruction] = registers;
-    Some(Moment {
+    Some(PerfRecord {
         time_ns,
         registers: Registers {
             instruction,
@@ -222,7 +222,7 @@ fn moment(record: &[u8]) -> Option<Moment> {
     })
 }
 
-/// Why the kernel does not record threads, and what to do, as the end of a sentence.
+/// Explains why the kernel refuses to record threads and what to do, as the end of a sentence.
 pub fn why_refused(error: &io::Error) -> String {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     let paranoid: Option<i32> = paranoid.ok().and_then(|text| text.trim().parse().ok());
@@ -282,7 +282,7 @@ mod tests {
                 .all(|m| m.registers.instruction != 0 && !m.stack.is_empty())
         );
         let now = crate::procfs::now_ns();
-        let is_recent = |m: &Moment| (0..60_000_000_000).contains(&(now - m.time_ns));
+        let is_recent = |m: &PerfRecord| (0..60_000_000_000).contains(&(now - m.time_ns));
         assert!(moments.iter().all(is_recent));
     }
 }

@@ -1,24 +1,24 @@
-//! How long code is that only its address is known of, by what it begins with.
+//! Finds out how long code is of which only the address is known, by its first bytes.
 
 use gapscope_spool::event::SourceFormat;
 
 const ELF: [u8; 4] = *b"\x7fELF";
-/// FATBINC_MAGIC: not the binary itself, but a structure that points to it, as compilers make (fatbinary_section.h).
+/// FATBINC_MAGIC: a structure of compilers that points to the binary (fatbinary_section.h).
 const POINTER_TO_FAT_BINARY: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
 const FAT_BINARY: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 
-/// Where code is, and how long.
+/// The place and length of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     Bytes(usize),
-    /// This address and so many bytes.
+    /// The code is at this address, with so many bytes.
     Elsewhere(usize, usize),
     Nothing,
     TooLarge,
     Unknown,
 }
 
-/// What code is.
+/// Returns the format of code.
 pub fn format(bytes: &[u8]) -> Option<SourceFormat> {
     match bytes.first_chunk::<4>() {
         Some(&ELF) => Some(SourceFormat::Cubin),
@@ -34,12 +34,12 @@ fn is_text(byte: &u8) -> bool {
     byte.is_ascii_graphic() || byte.is_ascii_whitespace()
 }
 
-/// The extent of the code at an address: text ends with a zero, and binaries say in their headers how long they are.
+/// Returns the extent of the code at an address: text ends with a zero, and binaries state their length in headers.
 ///
 /// # Safety
-/// It is 0, or the address of code that the driver has taken.
-pub unsafe fn of(at: usize, most: usize) -> Extent {
-    // SAFETY: as the caller promises: what is read is part of the code, or of the structure that points to it.
+/// The address is 0, or that of code that the driver has taken.
+pub unsafe fn measure(at: usize, max_bytes: usize) -> Extent {
+    // SAFETY: as the caller promises: the bytes that are read are part of the code, or of the structure that points to it.
     unsafe {
         let code = at as *const u8;
         if code.is_null() {
@@ -50,17 +50,17 @@ pub unsafe fn of(at: usize, most: usize) -> Extent {
             return Extent::Unknown;
         }
         match code.cast::<[u8; 4]>().read_unaligned() {
-            ELF => Extent::Bytes(of_elf(code)),
-            FAT_BINARY => Extent::Bytes(of_fat_binary(code)),
+            ELF => Extent::Bytes(elf_bytes(code)),
+            FAT_BINARY => Extent::Bytes(fat_binary_bytes(code)),
             POINTER_TO_FAT_BINARY => {
                 let there = code.add(8).cast::<*const u8>().read_unaligned();
                 if there.is_null() || there.cast::<[u8; 4]>().read_unaligned() != FAT_BINARY {
                     return Extent::Unknown;
                 }
-                Extent::Elsewhere(there as usize, of_fat_binary(there))
+                Extent::Elsewhere(there as usize, fat_binary_bytes(there))
             }
-            _ if is_text(&*code) => match libc::strnlen(code.cast(), most + 1) {
-                bytes if bytes <= most => Extent::Bytes(bytes),
+            _ if is_text(&*code) => match libc::strnlen(code.cast(), max_bytes + 1) {
+                bytes if bytes <= max_bytes => Extent::Bytes(bytes),
                 _ => Extent::TooLarge,
             },
             _ => Extent::Unknown,
@@ -69,8 +69,8 @@ pub unsafe fn of(at: usize, most: usize) -> Extent {
 }
 
 /// # Safety
-/// A fat binary is there.
-unsafe fn of_fat_binary(code: *const u8) -> usize {
+/// A fat binary is at this address.
+unsafe fn fat_binary_bytes(code: *const u8) -> usize {
     // SAFETY: as the caller promises: magic, version, bytes of the header, bytes behind it.
     let (header, rest) = unsafe {
         (
@@ -82,8 +82,8 @@ unsafe fn of_fat_binary(code: *const u8) -> usize {
 }
 
 /// # Safety
-/// An ELF file of 64 bits is there.
-unsafe fn of_elf(code: *const u8) -> usize {
+/// An ELF file of 64 bits is at this address.
+unsafe fn elf_bytes(code: *const u8) -> usize {
     const SECTION_BYTES: usize = 64;
     const NOT_IN_THE_FILE: u32 = 8;
     // SAFETY: as the caller promises.
@@ -113,7 +113,7 @@ unsafe fn of_elf(code: *const u8) -> usize {
 mod tests {
     use super::*;
 
-    /// Made by nvcc 13.5 from three lines of CUDA.
+    /// nvcc 13.5 made both from three lines of CUDA.
     const CUBIN: &[u8] = include_bytes!("../../../session/src/code/testdata/add.cubin");
     const FAT: &[u8] = include_bytes!("../../../session/src/code/testdata/add.fatbin");
 
@@ -138,10 +138,10 @@ mod tests {
             (b"\xed\x43\x4e\x7f".as_ptr(), Extent::Unknown),
         ] {
             // SAFETY: all are whole.
-            assert_eq!(unsafe { of(code as usize, 1 << 20) }, extent);
+            assert_eq!(unsafe { measure(code as usize, 1 << 20) }, extent);
         }
         // SAFETY: as above.
-        let longer = unsafe { of(ptx.as_ptr() as usize, 12) };
+        let longer = unsafe { measure(ptx.as_ptr() as usize, 12) };
         assert_eq!(longer, Extent::TooLarge);
     }
 }

@@ -1,0 +1,305 @@
+//! Takes the samples of one thread and joins Python and native frames.
+
+use super::thread::{BlockedCall, NearRecord, PendingSample, Reason, RingState, Thread};
+use super::{
+    Interpreter, MAX_IMPLAUSIBLE_SAMPLES, Process, SampleOutcome, SamplerState, is_refused,
+};
+use crate::messages::Update;
+use crate::perf_ring::{Registers, Ring, why_refused};
+use crate::procfs::{Activity, SystemCall, now_ns};
+use crate::python::NoStack;
+use gapscope_model::ThreadState;
+
+/// The most threads of a process that the kernel records: each takes 0.5 MiB of locked memory.
+const MAX_RECORDED_THREADS: usize = 16;
+
+impl Process {
+    /// Takes a sample of a thread. Returns also the thread that holds the lock for which it waits.
+    pub fn sample_thread(
+        &mut self,
+        index: usize,
+        period_ns: i64,
+        state: &mut SamplerState,
+    ) -> (SampleOutcome, Option<u32>) {
+        let thread = &self.threads[index];
+        let inner = thread.inner;
+        let doing = match thread.activity.read() {
+            Ok(doing) => doing,
+            Err(error) if is_refused(&error) => return (SampleOutcome::Refused, None),
+            Err(_) => return (SampleOutcome::Ended, None),
+        };
+        let time_ns = now_ns();
+        self.attach(time_ns, state);
+        let mut python = std::mem::take(&mut self.python);
+        python.clear();
+        let read = match &mut self.interpreter {
+            Interpreter::Found { reader, .. } => reader.stack(inner, time_ns, &mut python),
+            _ => Err(NoStack::NotPython),
+        };
+        let times = (time_ns, period_ns);
+        let outcome = match self.outcome_without_stack(read, doing, state) {
+            Some(outcome) => (outcome, None),
+            None => self.send(index, times, doing, &python, state),
+        };
+        self.python = python;
+        outcome
+    }
+
+    /// Returns the outcome of a sample whose stack could not be believed; `None` where there is a stack, or no Python.
+    fn outcome_without_stack(
+        &mut self,
+        read: Result<(), NoStack>,
+        doing: Activity,
+        state: &mut SamplerState,
+    ) -> Option<SampleOutcome> {
+        let reason = match read {
+            Ok(()) => {
+                self.failed = 0;
+                return None;
+            }
+            Err(NoStack::NotPython) => return None,
+            Err(NoStack::Memory(error)) if error.raw_os_error() != Some(libc::EFAULT) => {
+                // The process ends, runs another program, or may no longer be read.
+                return Some(match is_refused(&error) {
+                    true => SampleOutcome::Refused,
+                    false => SampleOutcome::Ended,
+                });
+            }
+            Err(NoStack::Changing) => "the Python stack changed each time that it was read",
+            Err(_) => "the Python stack made no sense each time that it was read",
+        };
+        state.drop_sample(self.pid, reason);
+        self.failed += 1;
+        if self.failed >= MAX_IMPLAUSIBLE_SAMPLES {
+            self.start_over(state);
+        }
+        let is_blocked = doing != Activity::Running;
+        Some(SampleOutcome::Taken { is_blocked })
+    }
+
+    fn send(
+        &mut self,
+        index: usize,
+        (time_ns, period_ns): (i64, i64),
+        doing: Activity,
+        python: &[u64],
+        state: &mut SamplerState,
+    ) -> (SampleOutcome, Option<u32>) {
+        let is_blocked = doing != Activity::Running;
+        let taken = SampleOutcome::Taken { is_blocked };
+        let nearest = self.send_pending(index, Some((time_ns, python)), state);
+        let (call, stack) = match doing {
+            Activity::Blocked(Some(call)) => {
+                let stack = match self.is_worker {
+                    true => Some(self.number(python, &[], state)),
+                    false => self.blocked_stack(index, call, python, time_ns, state),
+                };
+                (Some(call), stack)
+            }
+            Activity::Blocked(None) => (None, Some(self.number(python, &[], state))),
+            Activity::Running => (None, None),
+        };
+        // The thread runs, or did so while its stack was read.
+        let Some(stack) = stack else {
+            self.record(index, state);
+            let thread = &mut self.threads[index];
+            thread.last = None;
+            thread.pending = Some(PendingSample {
+                time_ns,
+                period_ns,
+                python: python.to_vec(),
+                nearest,
+            });
+            if !matches!(thread.recording, RingState::Open(_)) {
+                // No kernel record will come.
+                self.send_pending(index, None, state);
+            }
+            return (taken, None);
+        };
+        let inner = self.threads[index].inner;
+        let gil_holder = match (&self.interpreter, call) {
+            (Interpreter::Found { reader, .. }, Some(call)) if call.number == libc::SYS_futex => {
+                reader.lock_holder(inner, call.argument)
+            }
+            _ => None,
+        };
+        let system_call = call.map(|call| state.call(call.number));
+        state.updates.push(Update::Sample {
+            time_ns,
+            pid: self.pid,
+            thread: inner,
+            stack,
+            state: ThreadState::Blocked,
+            period_ns,
+            system_call,
+            gil_holder,
+        });
+        (taken, gil_holder)
+    }
+
+    /// Sends the sample that waits for its native frames. `next` is the time and Python stack of the following sample; the kernel record
+    /// nearest to that one is returned.
+    ///
+    /// A record between two samples belongs to a Python stack only where both samples have the same one.
+    pub fn send_pending(
+        &mut self,
+        index: usize,
+        next: Option<(i64, &[u64])>,
+        state: &mut SamplerState,
+    ) -> Option<NearRecord> {
+        let thread = &mut self.threads[index];
+        let mut pending = thread.pending.take();
+        let mut nearest_to_next = None;
+        let python = pending.as_ref().map(|pending| pending.python.as_slice());
+        let next_ns = next
+            .filter(|(_, after)| Some(*after) == python)
+            .map(|(time, _)| time);
+        if let RingState::Open(ring) = &mut thread.recording {
+            ring.take(|moment| {
+                let (Some(pending), Some(next_ns)) = (&mut pending, next_ns) else {
+                    return;
+                };
+                let time_ns = moment.time_ns;
+                if (pending.time_ns..next_ns).contains(&time_ns) {
+                    NearRecord::keep_nearer(
+                        &mut pending.nearest,
+                        time_ns - pending.time_ns,
+                        || moment.clone(),
+                    );
+                    NearRecord::keep_nearer(&mut nearest_to_next, next_ns - time_ns, || moment);
+                }
+            });
+        }
+        let inner = thread.inner;
+        if let Some(pending) = pending {
+            let near = pending.nearest.map(|near| near.moment);
+            let stack = match near {
+                Some(moment) => {
+                    let mut addresses = std::mem::take(&mut self.addresses);
+                    self.native.unwind(
+                        moment.registers,
+                        &moment.stack,
+                        &mut state.libraries,
+                        pending.time_ns,
+                        &mut addresses,
+                    );
+                    let stack = self.joined(&pending.python, &mut addresses, state);
+                    self.addresses = addresses;
+                    stack
+                }
+                None => self.number(&pending.python, &[], state),
+            };
+            state.updates.push(Update::Sample {
+                time_ns: pending.time_ns,
+                pid: self.pid,
+                thread: inner,
+                stack,
+                state: ThreadState::Running,
+                period_ns: pending.period_ns,
+                system_call: None,
+                gil_holder: None,
+            });
+        }
+        nearest_to_next
+    }
+
+    /// Sends all samples that wait for a following one.
+    pub fn flush(&mut self, state: &mut SamplerState) {
+        for index in 0..self.threads.len() {
+            self.send_pending(index, None, state);
+        }
+    }
+
+    /// Sends all samples that wait, and ends the kernel's recording for now.
+    pub fn rest(&mut self, state: &mut SamplerState) {
+        self.flush(state);
+        self.threads.iter_mut().for_each(Thread::rest);
+    }
+
+    /// Has the kernel record a followed thread.
+    fn record(&mut self, index: usize, state: &mut SamplerState) {
+        let is_open = |thread: &&Thread| matches!(thread.recording, RingState::Open(_));
+        let recorded = self.threads.iter().filter(is_open).count();
+        let thread = &mut self.threads[index];
+        let is_followed = thread.reason == Reason::Followed && !self.is_worker;
+        let is_wanted = is_followed && recorded < MAX_RECORDED_THREADS;
+        if !is_wanted || !matches!(thread.recording, RingState::Untried) {
+            return;
+        }
+        let Some(here) = self.proc.thread_here(self.pid, thread.inner) else {
+            return;
+        };
+        thread.recording = match Ring::open(here) {
+            Ok(ring) => RingState::Open(ring),
+            Err(error) => {
+                if !state.reported_no_recording && error.raw_os_error() != Some(libc::ESRCH) {
+                    state.reported_no_recording = true;
+                    state.updates.push(Update::no_stacks(
+                        None,
+                        format!(
+                            "native frames of threads that run are not known: {}",
+                            why_refused(&error)
+                        ),
+                    ));
+                }
+                RingState::Refused
+            }
+        };
+    }
+
+    /// Returns the stack of a thread in a system call, Python and native; `None` where the thread has left the call.
+    fn blocked_stack(
+        &mut self,
+        index: usize,
+        call: SystemCall,
+        python: &[u64],
+        now_ns: i64,
+        state: &mut SamplerState,
+    ) -> Option<Option<u32>> {
+        let thread = &mut self.threads[index];
+        // The thread has most likely not moved.
+        if let Some(last) = &thread.last
+            && last.call == call
+            && last.python == python
+        {
+            return Some(last.stack);
+        }
+        thread.last = None;
+        self.native.copy(call.stack_pointer);
+        // A stack that moved while it was read is not the stack of one moment.
+        if thread.activity.read().ok() != Some(Activity::Blocked(Some(call))) {
+            return None;
+        }
+        let mut addresses = std::mem::take(&mut self.addresses);
+        let registers = Registers {
+            instruction: call.instruction,
+            stack_pointer: call.stack_pointer,
+            ..Registers::default()
+        };
+        let libraries = &mut state.libraries;
+        self.native
+            .unwind_copy(registers, libraries, now_ns, &mut addresses);
+        let stack = self.joined(python, &mut addresses, state);
+        self.addresses = addresses;
+        self.threads[index].last = Some(BlockedCall {
+            call,
+            python: python.to_vec(),
+            stack,
+        });
+        Some(stack)
+    }
+
+    /// Returns the number of a Python stack joined with the native frames below it.
+    fn joined(
+        &mut self,
+        python: &[u64],
+        native: &mut Vec<u64>,
+        state: &mut SamplerState,
+    ) -> Option<u32> {
+        if let (false, Interpreter::Found { file, .. }) = (python.is_empty(), &self.interpreter) {
+            let below = self.native.below_python(native, file);
+            native.truncate(below);
+        }
+        self.number(python, native, state)
+    }
+}
