@@ -3,10 +3,10 @@
 use crate::event_waits::{EventOccurrence, EventWaits, StreamPlace};
 use crate::input::{ApiCall, Correlation, DeviceWork, Function, FunctionId};
 use crate::labels::ThreadLabels;
-use crate::launches::Launches;
 use crate::overheads::Overhead;
 use crate::polls::Polls;
 use crate::rows;
+use crate::slots::Launches;
 use crate::stream_captures::StreamCaptures;
 use gapscope_model::cuda::FunctionClass;
 use gapscope_model::{HostCallKind, Ledger, Span};

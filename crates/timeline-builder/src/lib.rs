@@ -18,6 +18,7 @@ mod overheads;
 mod polls;
 mod recorded;
 pub mod rows;
+mod slots;
 mod stream_captures;
 
 pub use builder::{

@@ -1,0 +1,172 @@
+//! Keeps the halves of launches that wait for each other, by correlation: takes either half, gives both, and drops the oldest where memory
+//! is bounded.
+
+use crate::builder::Bounds;
+use crate::input::{ApiCall, Correlation, DeviceWork};
+use crate::rows::CoveringSpan;
+use gapscope_trace::ids::{CommandBufferId, LabelId, QueueId, SubmissionId};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// The launches of one process, by their correlations.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Launches {
+    pub(crate) slots: FxHashMap<Correlation, Slot>,
+    next_serial: u64,
+    /// Slots that lack their other half, the oldest first.
+    waiting: VecDeque<SlotKey>,
+    /// Slots of launches whose work has come, but for graphs.
+    launched: VecDeque<SlotKey>,
+    /// Slots of graphs, which may run for long while other streams are busy: only other graphs take their place.
+    graphs: VecDeque<SlotKey>,
+    /// The latest start of a call whose work has come.
+    pub(crate) latest_start_ns: Option<i64>,
+    /// Launching calls that came while another one had their correlation.
+    pub(crate) collisions: u64,
+}
+
+/// What is known under one correlation.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Slot {
+    serial: u64,
+    pub(crate) content: SlotContent,
+}
+
+/// The key of a slot. A correlation may be used again, a serial is not.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct SlotKey {
+    correlation: Correlation,
+    serial: u64,
+}
+
+/// The half that came first, or both.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum SlotContent {
+    /// A call whose work, or whose queue, has not come.
+    PendingCall(LabelledCall),
+    /// Work whose call has not come.
+    PendingWork(LaunchedWork),
+    /// The queue that a call waits for or puts something on; the call has not come.
+    PendingQueue(QueueId),
+    /// A launch and its work.
+    Launched(Launch),
+}
+
+/// A call, and the innermost label on its thread.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct LabelledCall {
+    pub(crate) call: ApiCall,
+    pub(crate) label: Option<LabelId>,
+}
+
+/// The work of one call.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LaunchedWork {
+    pub(crate) first: DeviceWork,
+    pub(crate) more: Vec<DeviceWork>,
+}
+
+/// A launch, for the work that may still come.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Launch {
+    pub(crate) submission: Option<SubmissionId>,
+    /// `None` where the record of the call is missing.
+    pub(crate) call: Option<ApiCall>,
+    /// The call returned only when its copy had ended.
+    pub(crate) is_awaited: bool,
+    pub(crate) label: Option<LabelId>,
+    /// Pieces of work so far.
+    pub(crate) pieces: u32,
+    /// The launch was profiled: of the records of its kernel the first counts.
+    pub(crate) is_profiled: bool,
+    pub(crate) graph: Option<Box<GraphLaunch>>,
+}
+
+/// The launch of a graph: a command buffer of which more may come.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct GraphLaunch {
+    pub(crate) id: CommandBufferId,
+    pub(crate) queue: QueueId,
+    pub(crate) covered: CoveringSpan,
+    pub(crate) dispatches: u32,
+    pub(crate) transfers: u32,
+}
+
+impl Launches {
+    pub(crate) fn put(&mut self, correlation: Correlation, content: SlotContent) {
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        let key = SlotKey {
+            correlation,
+            serial,
+        };
+        let keys = match &content {
+            SlotContent::Launched(launch) if launch.graph.is_some() => &mut self.graphs,
+            SlotContent::Launched(_) => &mut self.launched,
+            _ => &mut self.waiting,
+        };
+        keys.push_back(key);
+        self.slots.insert(correlation, Slot { serial, content });
+    }
+
+    pub(crate) fn take(&mut self, correlation: Correlation) -> Option<SlotContent> {
+        self.slots.remove(&correlation).map(|slot| slot.content)
+    }
+
+    fn is_current(&self, key: SlotKey) -> bool {
+        let slot = self.slots.get(&key.correlation);
+        slot.is_some_and(|slot| slot.serial == key.serial)
+    }
+
+    /// Returns how many correlations are known.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Returns how many launching calls came while another one had their correlation.
+    pub(crate) fn collisions(&self) -> u64 {
+        self.collisions
+    }
+
+    /// Takes out one slot that the bounds leave no room for.
+    pub(crate) fn trimmed(&mut self, bounds: &Bounds) -> Option<SlotContent> {
+        // Keys of slots that got their other half are dropped many at a time.
+        const KEYS: usize = 1 << 12;
+        if self.waiting.len() <= bounds.waiting.min(KEYS)
+            && self.launched.len() <= bounds.launched
+            && self.graphs.len() <= bounds.graphs
+        {
+            return None;
+        }
+        while let Some(oldest) = self.waiting.front().copied() {
+            let is_current = self.is_current(oldest);
+            let complete = self.launched.len() + self.graphs.len();
+            if is_current && self.slots.len().saturating_sub(complete) <= bounds.waiting {
+                break;
+            }
+            self.waiting.pop_front();
+            if is_current {
+                return self.take(oldest.correlation);
+            }
+        }
+        let too_many = |keys: &mut VecDeque<SlotKey>, most| {
+            (keys.len() > most).then(|| keys.pop_front()).flatten()
+        };
+        while let Some(oldest) = too_many(&mut self.launched, bounds.launched)
+            .or_else(|| too_many(&mut self.graphs, bounds.graphs))
+        {
+            if self.is_current(oldest) {
+                return self.take(oldest.correlation);
+            }
+        }
+        None
+    }
+
+    /// Takes out everything, in the order in which it came.
+    pub(crate) fn take_all(&mut self) -> Vec<SlotContent> {
+        let mut slots: Vec<Slot> = std::mem::take(&mut self.slots).into_values().collect();
+        slots.sort_unstable_by_key(|slot| slot.serial);
+        slots.into_iter().map(|slot| slot.content).collect()
+    }
+}
