@@ -11,7 +11,7 @@ use gapscope_analysis::quantity as number;
 use gapscope_capture::model::{Command, EndReason};
 use gapscope_capture::request::{Notice, Request, VARIABLE, Window};
 use gapscope_capture::{CONTENT, Capture, RECORDS};
-use gapscope_recorder::Layered;
+use gapscope_recorder::LaunchWithLayer;
 
 use crate::args;
 use crate::captured::{Captured, End};
@@ -62,21 +62,21 @@ fn begin(arguments: &args::Capture) -> Result<Ran, Failure> {
         keep_outputs: arguments.keep_outputs,
         exchange: exchange.path().to_owned(),
     };
-    let layered = Layered {
+    let launch = LaunchWithLayer {
         command: arguments.command.clone(),
         name: LAYER_NAME,
         library: layer::find_capture()?,
         folder: exchange.path().join("layer"),
         variable: (VARIABLE, request.to_text()),
     };
-    layered.check()?;
+    launch.check()?;
     let signals = match request.window {
         Window::Signal => {
             Some(Signals::new(&request.signals()).context("signals cannot be counted")?)
         }
         _ => None,
     };
-    let exit = layered.run(|| {
+    let exit = launch.run(|| {
         if let Some(signals) = &signals {
             signals.count();
         }

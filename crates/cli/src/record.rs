@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::{exit, layer, names, output, page, progress, report, view};
 use gapscope_analysis::quantity as number;
 use gapscope_recorder::counters::{CounterOptions, NOT_SAMPLED};
-use gapscope_recorder::{Layers, Outcome, Recorded, Recording, Start};
+use gapscope_recorder::{LabelInjection, Outcome, Recorded, Recording, Start};
 use gapscope_trace::LossKind;
 use gapscope_view::Running;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         time_limit: arguments.time_limit,
         layer: layer::find()?,
         cuda: layer::find_cuda()?,
-        layers: Layers {
+        labels: LabelInjection {
             modules: arguments.label_modules,
             operators: arguments.label_ops,
         },

@@ -5,7 +5,7 @@ use crate::args::Diff as Arguments;
 use crate::failure::Failure;
 use crate::{exit, layer, page};
 use gapscope_analysis::quantity;
-use gapscope_recorder::{Layers, Names, Outcome, Recording, Start};
+use gapscope_recorder::{LabelInjection, Names, Outcome, Recording, Start};
 use gapscope_trace::manifest::Exit;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -183,7 +183,7 @@ fn one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), F
         time_limit: arguments.time_limit,
         layer: layer::find()?,
         cuda: layer::find_cuda()?,
-        layers: Layers::default(),
+        labels: LabelInjection::default(),
         profile: Vec::new(),
         instructions: None,
         stdout_to_stderr: true,

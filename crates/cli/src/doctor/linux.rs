@@ -122,7 +122,7 @@ fn counters_of(trial: Option<&Trial<cuda::Said>>) -> Result<String, String> {
     {
         command.env(CUPTI, &cupti.file);
     }
-    for variable in counters::NOT_FOR_SAMPLERS {
+    for variable in counters::REMOVED_VARIABLES {
         command.env_remove(variable);
     }
     let said = command.stdin(Stdio::null()).stderr(Stdio::null()).output();

@@ -4,7 +4,7 @@
 use crate::args::Probe;
 use crate::failure::Failure;
 use clap::ValueEnum;
-use gapscope_recorder::{Layers, Names, Outcome, Recorded, Recording, Start};
+use gapscope_recorder::{LabelInjection, Names, Outcome, Recorded, Recording, Start};
 use gapscope_trace::LossKind;
 use gapscope_trace::manifest::{Exit, SamplingMode};
 use serde::Serialize;
@@ -74,7 +74,7 @@ impl Hooks {
             time_limit: Some(PATIENCE),
             layer: self.layer.clone(),
             cuda: self.cuda.clone(),
-            layers: Layers::default(),
+            labels: LabelInjection::default(),
             profile: Vec::new(),
             instructions: None,
             // What drivers print is no part of the answer.

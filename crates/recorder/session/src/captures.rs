@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Work of a capture that is not seen finished this long after its end is not waited for.
-const WAIT: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// A capture that the session is done with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Captures {
             return false;
         };
         let processes = drain.assembler.same_process(capture.process);
-        drain.assembler.seen_until(&processes, end_ns) || ended.elapsed() >= WAIT
+        drain.assembler.seen_until(&processes, end_ns) || ended.elapsed() >= MAX_WAIT
     }
 
     /// Ends a recording of captures alone, when all of them are done: every capture is a trace, and what lies between
@@ -162,7 +162,7 @@ fn write(drain: &mut Drain, capture: &Capture, path: &Path, end_ns: i64) -> Resu
 /// The trace of a capture.
 fn trace(drain: &mut Drain, capture: &Capture, end_ns: i64) -> Result<Trace, Error> {
     let losses = drain.manifest().losses;
-    let mut whole = drain.so_far()?;
+    let mut whole = drain.trace_so_far()?;
     let processes = drain.assembler.same_process(capture.process);
     whole.manifest.losses = since(&capture.lost_before, losses);
     Ok(whole.window(&processes, capture.start_ns, end_ns))

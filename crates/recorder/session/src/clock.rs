@@ -10,7 +10,7 @@ mod tests;
 
 pub use causal::Causal;
 pub use gapscope_model::clock::Ticks;
-use gapscope_model::clock::{Brackets, Calibrated, Fit, RATE_TOLERANCE, within_decades as sane};
+use gapscope_model::clock::{Brackets, Calibrated, Fit, RATE_TOLERANCE, within_decades};
 use gapscope_spool::event::ClockSource;
 use gapscope_trace::manifest::{self, ClockMethod};
 use serde::{Deserialize, Serialize};
@@ -93,14 +93,14 @@ impl DeviceClock {
 
     /// Both clocks at one moment. False when the device's clock has not gone on from where it was.
     pub fn sample(&mut self, raw: u64, host_ns: i64, error_ns: u32) -> bool {
-        let host_ns = sane(host_ns);
+        let host_ns = within_decades(host_ns);
         let Method::Calibrated(samples) = &mut self.method else {
             return true;
         };
         let Some(bits) = self.bits else {
             /// More cannot come before a queue is used, unless the program never uses one.
-            const MOST: usize = 1 << 12;
-            if self.early.len() < MOST {
+            const MAX_EARLY_SAMPLES: usize = 1 << 12;
+            if self.early.len() < MAX_EARLY_SAMPLES {
                 self.early.push(RawSample {
                     raw,
                     host_ns,
@@ -125,8 +125,13 @@ impl DeviceClock {
     /// A command buffer ran on the device inside these host times, which is of use without samples only.
     pub fn bracket(&mut self, start: Ticks, end: Ticks, submitted_ns: i64, seen_ns: i64) {
         if let Method::Brackets(brackets) = &mut self.method {
-            let [start, end] = [start, end].map(|t| Ticks(sane(t.0)));
-            brackets.add(start, end, sane(submitted_ns), sane(seen_ns));
+            let [start, end] = [start, end].map(|t| Ticks(within_decades(t.0)));
+            brackets.add(
+                start,
+                end,
+                within_decades(submitted_ns),
+                within_decades(seen_ns),
+            );
         }
     }
 
@@ -142,7 +147,7 @@ impl DeviceClock {
         latest_ns: i64,
     ) -> Result<Ticks, Unplaced> {
         let bits = self.bits.unwrap_or(64).min(queue_bits).max(1);
-        let (earliest_ns, latest_ns) = (sane(earliest_ns), sane(latest_ns));
+        let (earliest_ns, latest_ns) = (within_decades(earliest_ns), within_decades(latest_ns));
         let epoch = match (self.epoch, &self.method) {
             (Some(epoch), _) => epoch,
             (None, Method::Brackets(_)) => {
@@ -170,7 +175,7 @@ impl DeviceClock {
         let slack = ((slack_ns as f64 / self.rate) as i64).saturating_add(1);
         let offset = raw.wrapping_sub(epoch);
         if bits >= 64 {
-            let ticks = Ticks(sane(offset as i64));
+            let ticks = Ticks(within_decades(offset as i64));
             let inside =
                 ticks.0 >= from.0.saturating_sub(slack) && ticks.0 <= to.0.saturating_add(slack);
             return if inside {
@@ -196,7 +201,7 @@ impl DeviceClock {
 
     /// True when nothing that comes later changes where `ticks` lies.
     pub fn settled(&self, ticks: Ticks) -> bool {
-        let ticks = Ticks(sane(ticks.0));
+        let ticks = Ticks(within_decades(ticks.0));
         match &self.method {
             Method::Calibrated(samples) => samples.covers(ticks),
             Method::Brackets(brackets) => brackets.settled(ticks),
@@ -207,7 +212,7 @@ impl DeviceClock {
     /// The host time of `ticks`; `None` when there is nothing to map it with.
     #[inline]
     pub fn host_ns(&mut self, ticks: Ticks) -> Option<i64> {
-        let ticks = Ticks(sane(ticks.0));
+        let ticks = Ticks(within_decades(ticks.0));
         match &mut self.method {
             Method::Calibrated(samples) => samples.host_ns(ticks),
             Method::Brackets(brackets) => brackets.host_ns(ticks),
@@ -217,7 +222,7 @@ impl DeviceClock {
 
     /// About when `ticks` was, without settling it.
     pub fn estimate_ns(&self, ticks: Ticks) -> Option<i64> {
-        let ticks = Ticks(sane(ticks.0));
+        let ticks = Ticks(within_decades(ticks.0));
         match &self.method {
             Method::Calibrated(samples) => samples.estimate_ns(ticks),
             Method::Brackets(brackets) => brackets.estimate_ns(ticks),
@@ -267,7 +272,7 @@ impl DeviceClock {
 fn nearest(offset: u64, bits: u32, expected: Ticks) -> Ticks {
     let ahead = offset.wrapping_sub(expected.0 as u64);
     let shift = 64 - bits.clamp(1, 64);
-    Ticks(sane(
+    Ticks(within_decades(
         expected.0.wrapping_add(((ahead << shift) as i64) >> shift),
     ))
 }

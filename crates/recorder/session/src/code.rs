@@ -52,16 +52,18 @@ pub fn pieces(format: SourceFormat, bytes: &[u8]) -> Vec<Piece<'_>> {
 
 /// Languages that kernels are written in, by the ends of their files' names. Code of a stranger may name any file: no other is
 /// read.
-const LANGUAGES: [&str; 6] = ["py", "cu", "cuh", "cpp", "hpp", "h"];
+const SOURCE_EXTENSIONS: [&str; 6] = ["py", "cu", "cuh", "cpp", "hpp", "h"];
 /// As of a piece of code.
-const LARGEST_FILE: u64 = 4 << 20;
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// What a file holds that code was written in, with the end of its name. `None` where there is no such file here, as for libraries
 /// that were built elsewhere.
-pub fn file(path: &Path) -> Option<(&'static str, Vec<u8>)> {
+pub fn read_code_file(path: &Path) -> Option<(&'static str, Vec<u8>)> {
     let end = path.extension()?;
-    let extension = LANGUAGES.into_iter().find(|language| end == *language)?;
-    let is_kept = |file: &Metadata| file.is_file() && file.len() <= LARGEST_FILE;
+    let extension = SOURCE_EXTENSIONS
+        .into_iter()
+        .find(|language| end == *language)?;
+    let is_kept = |file: &Metadata| file.is_file() && file.len() <= MAX_FILE_BYTES;
     // Looked at before it is opened too: to open a pipe waits.
     if !path.is_absolute() || !is_kept(&fs::metadata(path).ok()?) {
         return None;
@@ -69,7 +71,7 @@ pub fn file(path: &Path) -> Option<(&'static str, Vec<u8>)> {
     let mut bytes = Vec::new();
     let read = File::open(path)
         .ok()?
-        .take(LARGEST_FILE)
+        .take(MAX_FILE_BYTES)
         .read_to_end(&mut bytes);
     read.ok().map(|_| (extension, bytes))
 }
@@ -87,11 +89,11 @@ mod tests {
             path
         };
         let python = written("a.py", b"x = 1\n");
-        assert_eq!(file(&python), Some(("py", b"x = 1\n".to_vec())));
-        assert_eq!(file(&written("key.pem", b"x")), None);
-        assert_eq!(file(&written("big.py", &vec![0; 5 << 20])), None);
-        assert_eq!(file(Path::new("a.py")), None);
-        assert_eq!(file(&folder.path().join("none.py")), None);
+        assert_eq!(read_code_file(&python), Some(("py", b"x = 1\n".to_vec())));
+        assert_eq!(read_code_file(&written("key.pem", b"x")), None);
+        assert_eq!(read_code_file(&written("big.py", &vec![0; 5 << 20])), None);
+        assert_eq!(read_code_file(Path::new("a.py")), None);
+        assert_eq!(read_code_file(&folder.path().join("none.py")), None);
     }
 
     const WITH_LINES: &[u8] = include_bytes!("code/testdata/add.cubin");

@@ -3,13 +3,13 @@
 
 pub(crate) mod pipe;
 mod sampler;
-mod set;
+mod selection;
 
-use crate::bypass::cuda::{INJECTION, NVTX_INJECTION};
+use crate::unhooked_processes::cuda::{CUDA_INJECTION, NVTX_INJECTION};
 use gapscope_model::{Api, LossKind};
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::manifest::{Device, Unmeasured};
-use pipe::{Batch, Column, Lost, Order, Said};
+use pipe::{Batch, Column, LostSamples, SamplerReport, SamplerRequest};
 use rustc_hash::FxHashMap;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -24,13 +24,13 @@ use std::time::{Duration, Instant};
 
 pub use gapscope_spool::env::CUPTI;
 pub use sampler::{can_sample_counters, sample_counters};
-pub use set::{CounterOptions, CounterSet};
+pub use selection::{CounterOptions, CounterSet};
 
 /// The command of gapscope that runs [`sample_counters`].
 pub const SAMPLER_COMMAND: &str = "sample-counters";
 /// Variables that a process that samples must not have: what loads libraries into it, what has it recorded, what hides GPUs from it.
-pub const NOT_FOR_SAMPLERS: [&str; 7] = [
-    INJECTION,
+pub const REMOVED_VARIABLES: [&str; 7] = [
+    CUDA_INJECTION,
     NVTX_INJECTION,
     env::SPOOL,
     env::MODE,
@@ -39,19 +39,19 @@ pub const NOT_FOR_SAMPLERS: [&str; 7] = [
     "LD_PRELOAD",
 ];
 /// The program starts once the sampler is prepared, or after so long.
-const PREPARATION: Duration = Duration::from_secs(5);
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 /// What is left at the end is said within this time.
-const PATIENCE: Duration = Duration::from_secs(8);
+const FINISH_TIMEOUT: Duration = Duration::from_secs(8);
 /// So much may wait for the session; then the sampler waits.
-const WAITING: usize = 256;
+const MAX_QUEUED_REPORTS: usize = 256;
 /// How a note begins that says what was asked for and not sampled.
 pub const NOT_SAMPLED: &str = "Not sampled";
 /// How what is unmeasured of them begins.
 pub(crate) const WHAT: &str = "hardware counters";
 
-/// What was heard.
+/// What was updates.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum CounterUpdate {
     /// Samples of a GPU, with the columns that they are of.
     Samples {
         uuid: Arc<str>,
@@ -73,26 +73,26 @@ pub(crate) enum Heard {
 pub(crate) struct Counters {
     process: Option<Child>,
     orders: Option<UnixStream>,
-    said: Option<Receiver<Said>>,
+    said: Option<Receiver<SamplerReport>>,
     reader: Option<JoinHandle<()>>,
     /// The GPUs' names, by their UUIDs.
     gpus: FxHashMap<String, String>,
-    streams: FxHashMap<u32, Stream>,
+    streams: FxHashMap<u32, GpuStream>,
     /// What is missing, by its GPU and its reason.
-    lost: Vec<(Arc<str>, String, Missing)>,
+    lost: Vec<(Arc<str>, String, MissingSamples)>,
     /// Vulkan's drivers are asked for what they can count too.
-    by_queries: bool,
+    has_vulkan_queries: bool,
     /// Why nothing was started.
     failure: Option<Unmeasured>,
 }
 
 /// The samples of one GPU.
 #[derive(Debug)]
-struct Stream {
+struct GpuStream {
     uuid: Arc<str>,
     columns: Arc<[Column]>,
     interval_ns: u64,
-    /// When it was heard of.
+    /// When it was updates of.
     began_ns: i64,
     /// Where the last sample ended.
     end_ns: Option<i64>,
@@ -101,7 +101,7 @@ struct Stream {
 }
 
 #[derive(Debug, Default)]
-struct Missing {
+struct MissingSamples {
     gaps: u64,
     samples: u64,
     duration_ns: u64,
@@ -121,7 +121,7 @@ impl Counters {
             gpus: FxHashMap::default(),
             streams: FxHashMap::default(),
             lost: Vec::new(),
-            by_queries: options.set.takes_what_there_is(),
+            has_vulkan_queries: options.set.includes_other_vendors(),
             failure: None,
         };
         if let Err(error) = counters.launch(options, program) {
@@ -138,7 +138,7 @@ impl Counters {
         let mut command = Command::new("/proc/self/exe");
         command.arg(SAMPLER_COMMAND);
         // What is set for the program, here or by whoever records it with another tool, is nothing for this process.
-        for variable in NOT_FOR_SAMPLERS {
+        for variable in REMOVED_VARIABLES {
             command.env_remove(variable);
         }
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
@@ -149,7 +149,7 @@ impl Counters {
         let mut orders = ours.try_clone()?;
         pipe::write(
             &mut orders,
-            &Order::Prepare {
+            &SamplerRequest::Prepare {
                 counters: options.set.counters().to_vec(),
                 interval_ns: options.interval().as_nanos() as u64,
                 executable: program,
@@ -157,11 +157,11 @@ impl Counters {
             },
         )?;
         self.orders = Some(orders);
-        let (say, said) = sync_channel(WAITING);
+        let (say, said) = sync_channel(MAX_QUEUED_REPORTS);
         let reader = std::thread::Builder::new().name("counters".to_owned());
         self.reader = Some(reader.spawn(move || listen(ours, &say))?);
-        let prepared = said.recv_timeout(PREPARATION);
-        debug_assert!(!matches!(prepared, Ok(Said::Samples(_))));
+        let prepared = said.recv_timeout(PREPARE_TIMEOUT);
+        debug_assert!(!matches!(prepared, Ok(SamplerReport::Samples(_))));
         self.said = Some(said);
         Ok(())
     }
@@ -171,17 +171,17 @@ impl Counters {
         &mut self,
         devices: impl Iterator<Item = &'a Device>,
         process: Option<u32>,
-    ) -> Vec<Heard> {
-        let mut heard = Vec::new();
+    ) -> Vec<CounterUpdate> {
+        let mut updates = Vec::new();
         for device in devices {
             if !self.is_new(device) {
                 continue;
             }
             if !crate::conditions::is_of_nvidia(device) {
-                heard.extend(self.of_others(device));
+                updates.extend(self.unsampled(device));
                 continue;
             }
-            let order = Order::Gpu {
+            let order = SamplerRequest::Gpu {
                 uuid: device.uuid.clone(),
                 name: device.name.clone(),
                 process,
@@ -191,10 +191,10 @@ impl Counters {
                 let _ = pipe::write(orders, &order);
             }
         }
-        heard
+        updates
     }
 
-    /// True of a GPU that was not heard of before.
+    /// True of a GPU that was not updates of before.
     fn is_new(&mut self, device: &Device) -> bool {
         if device.uuid.is_empty() || self.gpus.contains_key(&device.uuid) {
             return false;
@@ -204,41 +204,44 @@ impl Counters {
     }
 
     /// Why another vendor's device is not sampled; none of a Vulkan device: what its driver counts, or why nothing, the layer says.
-    fn of_others(&self, device: &Device) -> Option<Heard> {
+    fn unsampled(&self, device: &Device) -> Option<CounterUpdate> {
         let reason = match device.api {
-            Api::Vulkan if self.by_queries => return None,
+            Api::Vulkan if self.has_vulkan_queries => return None,
             Api::Vulkan => "names are those of NVIDIA's GPUs; for others write `default`",
             _ => "only those of NVIDIA's GPUs are sampled here",
         };
         Some(not_sampled(device, reason))
     }
 
-    /// What is to be said of devices that were heard of only after the program had ended.
-    pub fn not_followed<'a>(&mut self, devices: impl Iterator<Item = &'a Device>) -> Vec<Heard> {
+    /// What is to be said of devices that were updates of only after the program had ended.
+    pub fn not_followed<'a>(
+        &mut self,
+        devices: impl Iterator<Item = &'a Device>,
+    ) -> Vec<CounterUpdate> {
         let new: Vec<&Device> = devices.filter(|d| self.is_new(d)).collect();
         let say = |device: &Device| match crate::conditions::is_of_nvidia(device) {
             true => Some(not_sampled(
                 device,
                 "the program ended before sampling began",
             )),
-            false => self.of_others(device),
+            false => self.unsampled(device),
         };
         new.into_iter().filter_map(say).collect()
     }
 
     /// What it has said since the last call.
-    pub fn take(&mut self) -> Vec<Heard> {
+    pub fn take(&mut self) -> Vec<CounterUpdate> {
         let said = self.said.as_ref().map(|said| said.try_iter().collect());
-        let said: Vec<Said> = said.unwrap_or_default();
+        let said: Vec<SamplerReport> = said.unwrap_or_default();
         said.into_iter()
-            .filter_map(|said| self.hear(said))
+            .filter_map(|said| self.take_report(said))
             .collect()
     }
 
-    fn hear(&mut self, said: Said) -> Option<Heard> {
+    fn take_report(&mut self, said: SamplerReport) -> Option<CounterUpdate> {
         match said {
-            Said::Ready | Said::Ended => None,
-            Said::Begun {
+            SamplerReport::Ready | SamplerReport::Ended => None,
+            SamplerReport::Started {
                 stream,
                 uuid,
                 interval_ns,
@@ -246,7 +249,7 @@ impl Counters {
             } => {
                 self.streams.insert(
                     stream,
-                    Stream {
+                    GpuStream {
                         uuid: uuid.into(),
                         columns: columns.into(),
                         interval_ns,
@@ -257,35 +260,35 @@ impl Counters {
                 );
                 None
             }
-            Said::Samples(batch) => {
+            SamplerReport::Samples(batch) => {
                 let stream = self.streams.get_mut(&batch.stream)?;
                 let last = batch.samples(stream.columns.len()).last();
                 stream.end_ns = last.map(|s| s.start_ns + s.duration_ns).or(stream.end_ns);
-                Some(Heard::Samples {
+                Some(CounterUpdate::Samples {
                     uuid: stream.uuid.clone(),
                     columns: stream.columns.clone(),
                     batch,
                 })
             }
-            Said::Lost(lost) => {
+            SamplerReport::Lost(lost) => {
                 self.lose(lost);
                 None
             }
-            Said::Unmeasured(unmeasured) => Some(Heard::Unmeasured(unmeasured)),
+            SamplerReport::Unmeasured(unmeasured) => Some(CounterUpdate::Unmeasured(unmeasured)),
         }
     }
 
-    fn lose(&mut self, lost: Lost) {
+    fn lose(&mut self, lost: LostSamples) {
         let Some(stream) = self.streams.get_mut(&lost.stream) else {
             return;
         };
         stream.has_lost = true;
-        let of_it = |(uuid, reason, _): &(Arc<str>, String, Missing)| {
+        let of_it = |(uuid, reason, _): &(Arc<str>, String, MissingSamples)| {
             *uuid == stream.uuid && *reason == lost.reason
         };
         let known = self.lost.iter().position(of_it);
         let at = known.unwrap_or_else(|| {
-            let new = (stream.uuid.clone(), lost.reason, Missing::default());
+            let new = (stream.uuid.clone(), lost.reason, MissingSamples::default());
             self.lost.push(new);
             self.lost.len() - 1
         });
@@ -299,26 +302,26 @@ impl Counters {
     }
 
     /// Ends it, after it has said what is left. `start_ns` is the recording's start.
-    pub fn finish(&mut self, start_ns: i64) -> Vec<Heard> {
+    pub fn finish(&mut self, start_ns: i64) -> Vec<CounterUpdate> {
         let asked_ns = monotonic_ns();
         if let Some(orders) = &mut self.orders {
-            let _ = pipe::write(orders, &Order::Finish);
+            let _ = pipe::write(orders, &SamplerRequest::Finish);
         }
-        let until = Instant::now() + PATIENCE;
-        let (mut heard, mut ended) = (Vec::new(), false);
+        let until = Instant::now() + FINISH_TIMEOUT;
+        let (mut updates, mut ended) = (Vec::new(), false);
         while let Some(said) = &self.said {
             match said.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Said::Ended) => {
+                Ok(SamplerReport::Ended) => {
                     ended = true;
                     break;
                 }
-                Ok(said) => heard.extend(self.hear(said)),
+                Ok(said) => updates.extend(self.take_report(said)),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
         self.said = None;
         if !ended && self.process.is_some() {
-            self.cut(asked_ns);
+            self.lose_rest(asked_ns);
         }
         if let Some(mut process) = self.process.take() {
             let _ = process.kill();
@@ -328,8 +331,8 @@ impl Counters {
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
         }
-        heard.extend(self.failure.take().map(Heard::Unmeasured));
-        heard.extend(self.without_samples(asked_ns));
+        updates.extend(self.failure.take().map(CounterUpdate::Unmeasured));
+        updates.extend(self.without_samples(asked_ns));
         for (uuid, reason, missing) in self.lost.drain(..) {
             let seconds = |ns: u64| ns as f64 / 1e9;
             let at_s = (missing.longest_at_ns - start_ns) as f64 / 1e9;
@@ -340,19 +343,19 @@ impl Counters {
                 seconds(missing.duration_ns),
                 seconds(missing.longest_ns),
             );
-            heard.push(Heard::Lost {
+            updates.push(CounterUpdate::Lost {
                 uuid,
                 kind: LossKind::CounterSamples,
                 count: missing.samples,
                 reason: format!("{reason}: {times}"),
             });
         }
-        heard
+        updates
     }
 
     /// What began and gave nothing, without a word why.
-    fn without_samples(&self, until_ns: i64) -> Vec<Heard> {
-        let is_silent = |stream: &&Stream| stream.end_ns.is_none() && !stream.has_lost;
+    fn without_samples(&self, until_ns: i64) -> Vec<CounterUpdate> {
+        let is_silent = |stream: &&GpuStream| stream.end_ns.is_none() && !stream.has_lost;
         let silent = self.streams.values().filter(is_silent).map(|stream| {
             let name = self.gpus.get(&*stream.uuid);
             let counters: Vec<&str> = (stream.columns.iter())
@@ -360,7 +363,7 @@ impl Counters {
                 .collect();
             let (name, counters) = (name.map_or("a GPU", String::as_str), counters.join(", "));
             let seconds = (until_ns - stream.began_ns).max(0) as f64 / 1e9;
-            Heard::Unmeasured(Unmeasured {
+            CounterUpdate::Unmeasured(Unmeasured {
                 what: format!("{WHAT} of {name} ({counters})"),
                 reason: format!(
                     "the program ended before the first sample, {seconds:.3} s after sampling began"
@@ -371,13 +374,13 @@ impl Counters {
     }
 
     /// It ended without a word: what it did not say is missing.
-    fn cut(&mut self, until_ns: i64) {
+    fn lose_rest(&mut self, until_ns: i64) {
         let reason = "the process that samples them ended before the program, or did not answer";
-        let cut: Vec<Lost> = (self.streams.iter())
+        let cut: Vec<LostSamples> = (self.streams.iter())
             .filter_map(|(stream, of)| {
                 let from_ns = of.end_ns.unwrap_or(until_ns);
                 let duration_ns = u64::try_from(until_ns - from_ns).ok()?;
-                Some(Lost {
+                Some(LostSamples {
                     stream: *stream,
                     from_ns,
                     duration_ns,
@@ -405,15 +408,15 @@ impl Drop for Counters {
     }
 }
 
-fn not_sampled(device: &Device, reason: &str) -> Heard {
-    Heard::Unmeasured(Unmeasured {
+fn not_sampled(device: &Device, reason: &str) -> CounterUpdate {
+    CounterUpdate::Unmeasured(Unmeasured {
         what: format!("{WHAT} of {}", device.name),
         reason: reason.to_owned(),
     })
 }
 
 /// The thread that listens: it ends with the stream, or with the session.
-fn listen(mut from: UnixStream, say: &SyncSender<Said>) {
+fn listen(mut from: UnixStream, say: &SyncSender<SamplerReport>) {
     while let Ok(said) = pipe::read(&mut from) {
         if say.send(said).is_err() {
             return;

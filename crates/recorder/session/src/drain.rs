@@ -8,9 +8,9 @@ mod ranks;
 mod stacks;
 
 use crate::assembler::{Assembler, BusyInterval};
-use crate::conditions::Heard;
+use crate::conditions::ConditionUpdate;
 use crate::{Error, procfs};
-use checkpoint::{Checkpoint, CheckpointRef, Position, STATE_VERSION};
+use checkpoint::{Checkpoint, CheckpointRef, STATE_VERSION, SpoolPosition};
 pub use finish::remove_leftovers;
 use finish::write_sources;
 use gapscope_model::LossKind;
@@ -28,20 +28,20 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// The spool in a trace's folder.
-pub const SPOOL: &str = "spool";
+pub const SPOOL_FOLDER: &str = "spool";
 /// The layer's manifest in a trace's folder.
-pub const LAYER: &str = "layer";
+pub const LAYER_FOLDER: &str = "layer";
 
 /// What is fixed when a recording begins.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Header {
+pub struct RecordingHeader {
     /// The command.
     pub command: Vec<String>,
-    /// How the GPU is sampled.
+    /// How the GPU is followed.
     pub mode: SamplingMode,
     /// Names for kernels.
     pub names: Names,
-    /// How often stacks are sampled; absent where they are not.
+    /// How often stacks are followed; absent where they are not.
     pub stack_rate_hz: Option<u32>,
     /// Start on the host's monotonic clock.
     pub start_ns: i64,
@@ -55,7 +55,7 @@ pub struct Header {
 #[derive(Debug)]
 pub struct Drain {
     /// What is fixed.
-    pub header: Header,
+    pub header: RecordingHeader,
     /// The events' way to rows, of processes without a rank.
     pub assembler: Assembler,
     writer: TraceWriter,
@@ -64,12 +64,12 @@ pub struct Drain {
     spool: SpoolReader,
     processes: Vec<DrainedProcess>,
     /// Positions of a checkpoint, of processes that have not been found again yet.
-    resumed: Vec<Position>,
+    resumed: Vec<SpoolPosition>,
     /// Folders that are not spools of processes, reported once.
     unreadable: HashSet<PathBuf>,
     /// Conditions that could not be measured.
     unmeasured: Vec<Unmeasured>,
-    sampled: stacks::Sampled,
+    followed: stacks::FollowedThreads,
 }
 
 impl Drain {
@@ -77,9 +77,9 @@ impl Drain {
     ///
     /// # Errors
     /// The folder cannot be made.
-    pub fn create(folder: &Path, header: Header) -> Result<Drain, Error> {
+    pub fn create(folder: &Path, header: RecordingHeader) -> Result<Drain, Error> {
         let writer = TraceWriter::create(folder)?;
-        let spool = folder.join(SPOOL);
+        let spool = folder.join(SPOOL_FOLDER);
         gapscope_trace::own_folder(&spool).map_err(Error::io(&spool))?;
         let mut drain = Drain {
             assembler: Assembler::new(header.mode),
@@ -91,7 +91,7 @@ impl Drain {
             resumed: Vec::new(),
             unreadable: HashSet::new(),
             unmeasured: Vec::new(),
-            sampled: stacks::Sampled::default(),
+            followed: stacks::FollowedThreads::default(),
         };
         drain.checkpoint()?;
         Ok(drain)
@@ -111,7 +111,7 @@ impl Drain {
                 let writer = TraceWriter::resume(&rank_folder(folder, rank), &parts)?;
                 Ok(RankTrace {
                     rank,
-                    refused: assembler.captures().len(),
+                    refused_captures: assembler.captures().len(),
                     assembler,
                     writer,
                 })
@@ -121,12 +121,12 @@ impl Drain {
             assembler: checkpoint.assembler,
             writer,
             ranks: ranks.collect::<Result<_, Error>>()?,
-            spool: SpoolReader::open(folder.join(SPOOL)),
+            spool: SpoolReader::open(folder.join(SPOOL_FOLDER)),
             processes: Vec::new(),
             resumed: checkpoint.processes,
             unreadable: HashSet::new(),
             unmeasured: checkpoint.unmeasured,
-            sampled: stacks::Sampled::default(),
+            followed: stacks::FollowedThreads::default(),
         })
     }
 
@@ -170,31 +170,32 @@ impl Drain {
             let name = folder_name(&spool);
             let known = self.resumed.iter().position(|p| p.folder == name);
             let rank = spool.control().rank();
-            let (trace, id, earlier) = match known.map(|index| self.resumed.swap_remove(index)) {
-                Some(position) => {
-                    spool.resume_at(position.position);
-                    let earlier = Damage {
-                        missing_records: position.missing_records,
-                        undecodable_records: position.undecodable_records,
-                    };
-                    (position.trace, position.id, earlier)
-                }
-                None => {
-                    let trace = rank.and_then(|rank| self.rank_trace(rank));
-                    let assembler = match trace {
-                        Some(trace) => &mut self.ranks[trace].assembler,
-                        None => &mut self.assembler,
-                    };
-                    let id = assembler.add_process(spool.pid(), spool.start_ns());
-                    (trace, id, Damage::default())
-                }
-            };
+            let (trace, id, earlier_damage) =
+                match known.map(|index| self.resumed.swap_remove(index)) {
+                    Some(position) => {
+                        spool.resume_at(position.position);
+                        let earlier_damage = Damage {
+                            missing_records: position.missing_records,
+                            undecodable_records: position.undecodable_records,
+                        };
+                        (position.trace, position.id, earlier_damage)
+                    }
+                    None => {
+                        let trace = rank.and_then(|rank| self.rank_trace(rank));
+                        let assembler = match trace {
+                            Some(trace) => &mut self.ranks[trace].assembler,
+                            None => &mut self.assembler,
+                        };
+                        let id = assembler.add_process(spool.pid(), spool.start_ns());
+                        (trace, id, Damage::default())
+                    }
+                };
             self.processes.push(DrainedProcess {
                 id,
                 trace,
-                number: procfs::number_here(&spool),
+                pid_here: procfs::pid_here(&spool),
                 spool,
-                earlier,
+                earlier_damage,
                 ended: false,
             });
         }
@@ -290,7 +291,7 @@ impl Drain {
     ///
     /// # Errors
     /// The trace cannot be written or read.
-    pub fn so_far(&mut self) -> Result<Trace, Error> {
+    pub fn trace_so_far(&mut self) -> Result<Trace, Error> {
         self.checkpoint()?;
         let (mut trace, _) = gapscope_trace::read(self.folder(), &Selection::all())?;
         // A copy by way of the checkpoint: nothing that it does is seen by the recording.
@@ -322,7 +323,7 @@ impl Drain {
             .iter()
             .map(|process| {
                 let damage = process.damage();
-                Position {
+                SpoolPosition {
                     folder: folder_name(&process.spool),
                     trace: process.trace,
                     id: process.id,
@@ -367,7 +368,7 @@ impl Drain {
             sampling_mode: self.header.mode,
             start_ns: self.header.start_ns,
             start_unix_ns: Some(self.header.start_unix_ns),
-            host: crate::host::describe(),
+            host: crate::machine::describe(),
             stack_rate_hz: self.header.stack_rate_hz,
             ..Manifest::default()
         };
@@ -405,16 +406,16 @@ impl Drain {
     }
 
     /// Takes what was measured beside the program into the traces that it is of.
-    pub fn hear(&mut self, heard: Vec<Heard>) {
-        for said in heard {
-            match said {
-                Heard::Reading(reading) => {
+    pub fn take_condition_updates(&mut self, updates: Vec<ConditionUpdate>) {
+        for update in updates {
+            match update {
+                ConditionUpdate::Reading(reading) => {
                     self.assembler.condition(&reading, self.writer.tables_mut());
                     for rank in &mut self.ranks {
                         rank.assembler.condition(&reading, rank.writer.tables_mut());
                     }
                 }
-                Heard::Unmeasured(unmeasured) => {
+                ConditionUpdate::Unmeasured(unmeasured) => {
                     if !self.unmeasured.contains(&unmeasured) {
                         self.unmeasured.push(unmeasured);
                     }
@@ -457,13 +458,13 @@ fn folder_name(spool: &ProcessSpool) -> String {
 }
 
 /// The header of a recording's checkpoint.
-pub fn read_header(folder: &Path) -> Result<Header, Error> {
+pub fn read_header(folder: &Path) -> Result<RecordingHeader, Error> {
     Ok(Checkpoint::read(folder)?.header)
 }
 
 /// Where a recording's spool is.
 pub fn spool_folder(folder: &Path) -> PathBuf {
-    folder.join(SPOOL)
+    folder.join(SPOOL_FOLDER)
 }
 
 #[cfg(test)]

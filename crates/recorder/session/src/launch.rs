@@ -1,12 +1,11 @@
 //! Launches the program with the hooks in its environment.
 
-use crate::bypass::cuda::{INJECTION, NVTX_INJECTION, set_for_another};
-use crate::counters::{self, CounterOptions, Counters};
-use crate::drain::{self, Drain, Header};
-use crate::layers::Layers;
-use crate::session::Session;
+use crate::counters::CounterOptions;
+use crate::drain;
+use crate::label_injection::LabelInjection;
 use crate::signals::Signals;
-use crate::{Error, inherited};
+use crate::unhooked_processes::cuda::{CUDA_INJECTION, NVTX_INJECTION, other_tools_library};
+use crate::{Error, inherited_signals};
 use gapscope_model::kernel_profile::Wanted;
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::Names;
@@ -16,7 +15,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The name of the Vulkan layer.
 pub const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_recorder";
@@ -41,7 +40,7 @@ pub struct Recording {
     /// The library that records CUDA; without it CUDA is not recorded.
     pub cuda: Option<PathBuf>,
     /// Labels to set in a program that sets none.
-    pub layers: Layers,
+    pub labels: LabelInjection,
     /// Kernels of CUDA whose launches are profiled one by one.
     pub profile: Vec<Wanted>,
     /// Instructions of CUDA kernels are sampled, of those whose name contains this text; absent: none.
@@ -74,46 +73,8 @@ pub enum Start {
 }
 
 impl Recording {
-    /// Launches the command.
-    ///
-    /// # Errors
-    /// The command cannot be run, or the trace not be written. Nothing is left behind.
-    pub fn start(self) -> Result<Session, Error> {
-        let program = self.command.first().ok_or(Error::NoCommand)?;
-        find_program(program)?;
-        let header = Header {
-            command: self
-                .command
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect(),
-            mode: self.mode,
-            names: self.names.clone(),
-            stack_rate_hz: self.stack_rate_hz,
-            start_ns: monotonic_ns(),
-            start_unix_ns: unix_ns(),
-            session_pid: std::process::id(),
-        };
-        let mut drain = Drain::create(&self.output, header)?;
-        // Before the program, which then does not share the machine with what it prepares.
-        let options = self.counters.as_ref();
-        let counters =
-            options.map(|options| Counters::start(options, counters::executable(program)));
-        match self.launch(program) {
-            Ok((child, signals)) => {
-                drain.header.start_unix_ns += child.started_ns - drain.header.start_ns;
-                drain.header.start_ns = child.started_ns;
-                Ok(Session::begin(self, drain, child, signals, counters))
-            }
-            Err(error) => {
-                // The error that matters is the one at hand.
-                let _ = std::fs::remove_dir_all(&self.output);
-                Err(error)
-            }
-        }
-    }
-
-    fn launch(&self, program: &OsStr) -> Result<(Child, Signals), Error> {
+    /// Launches `program` with the hooks in its environment.
+    pub(crate) fn launch(&self, program: &OsStr) -> Result<(LaunchedProgram, Signals), Error> {
         // The program may have another working directory.
         let output = self
             .output
@@ -146,7 +107,7 @@ impl Recording {
             Some(name) => command.env(env::INSTRUCTIONS, name),
         };
         let counters = self.counters.as_ref();
-        match counters.is_some_and(|options| options.set.takes_what_there_is()) {
+        match counters.is_some_and(|options| options.set.includes_other_vendors()) {
             true => command.env(env::COUNTERS, "1"),
             false => command.env_remove(env::COUNTERS),
         };
@@ -156,21 +117,21 @@ impl Recording {
         if let Some(limit) = self.spool_limit_bytes {
             command.env(env::LIMIT, limit.to_string());
         }
-        let folder = output.join(drain::LAYER);
-        put_layer(&mut command, &folder, LAYER_NAME, &self.layer)?;
+        let folder = output.join(drain::LAYER_FOLDER);
+        add_layer(&mut command, &folder, LAYER_NAME, &self.layer)?;
         if let Some(library) = &self.cuda {
-            for variable in [INJECTION, NVTX_INJECTION] {
+            for variable in [CUDA_INJECTION, NVTX_INJECTION] {
                 // What the user has set stays: only one library is loaded.
-                if set_for_another(variable).is_none() {
+                if other_tools_library(variable).is_none() {
                     command.env(variable, library);
                 }
             }
         }
-        self.layers.put(&mut command, &output)?;
+        self.labels.inject(&mut command, &output)?;
         if self.stdout_to_stderr {
             command.stdout(std::io::stderr());
         }
-        inherited::hand_on(&mut command);
+        inherited_signals::pass_to(&mut command);
         let path = Path::new(program);
         let signals = Signals::catch().map_err(Error::io(path))?;
         let started_ns = monotonic_ns();
@@ -179,7 +140,7 @@ impl Recording {
             source,
         })?;
         Ok((
-            Child {
+            LaunchedProgram {
                 process: child,
                 started_ns,
             },
@@ -190,7 +151,7 @@ impl Recording {
 
 /// The launched program.
 #[derive(Debug)]
-pub struct Child {
+pub struct LaunchedProgram {
     /// Its process.
     pub process: std::process::Child,
     /// Just before it started, on the host's monotonic clock.
@@ -198,7 +159,7 @@ pub struct Child {
 }
 
 /// Has the loader put a layer into the command, above those that the environment names.
-pub(crate) fn put_layer(
+pub(crate) fn add_layer(
     command: &mut Command,
     folder: &Path,
     name: &str,
@@ -248,7 +209,7 @@ fn prepended(first: &OsStr, variable: &str) -> OsString {
 }
 
 /// Finds what a command would run, so that a missing one leaves no output behind.
-pub(crate) fn find_program(program: &OsStr) -> Result<(), Error> {
+pub(crate) fn check_program(program: &OsStr) -> Result<(), Error> {
     let missing = |reason: &str| Error::NoSuchCommand {
         command: PathBuf::from(program),
         reason: reason.to_owned(),
@@ -279,10 +240,4 @@ pub(crate) fn find_program(program: &OsStr) -> Result<(), Error> {
             "there is no such command on the PATH; check its name, or give its path",
         ))
     }
-}
-
-fn unix_ns() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos() as i64)
 }

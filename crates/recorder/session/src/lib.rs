@@ -7,7 +7,6 @@
 #![warn(missing_docs)]
 
 pub mod assembler;
-mod bypass;
 mod captures;
 pub mod clock;
 mod code;
@@ -15,28 +14,30 @@ mod conditions;
 pub mod counters;
 mod drain;
 mod error;
-mod host;
-mod inherited;
+mod inherited_signals;
+mod label_injection;
 mod launch;
-mod layered;
-mod layers;
+mod launch_with_layer;
 pub mod machine;
-mod nested;
+mod nested_recordings;
+mod outcome;
 mod procfs;
 mod progress;
 mod recover;
 mod session;
 mod signals;
+mod unhooked_processes;
 mod vulkan_drivers;
 
 pub use assembler::Assembler;
 pub use captures::WrittenCapture;
 pub use error::Error;
 pub use gapscope_trace::Names;
+pub use label_injection::LabelInjection;
 pub use launch::{LAYER_NAME, Recording, Start};
-pub use layered::Layered;
-pub use layers::Layers;
+pub use launch_with_layer::LaunchWithLayer;
+pub use outcome::{Outcome, Recorded};
 pub use progress::Progress;
 pub use recover::{Recovered, recover};
-pub use session::{Outcome, Recorded, Session};
+pub use session::Session;
 pub use signals::survive_file_size_limit;

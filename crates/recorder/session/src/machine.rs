@@ -1,10 +1,13 @@
 //! What this machine has that a recording rests on, for who asks before there is one.
 
-mod cuda;
+mod cuda_driver;
+mod description;
+mod processor;
 
-pub use crate::conditions::{NvmlFound as Nvml, nvml_found as nvml};
+pub use crate::conditions::{NvmlInfo as Nvml, nvml_info as nvml};
 pub use crate::vulkan_drivers::manifests as vulkan_manifests;
-pub use cuda::{Cuda, Cupti, cuda};
+pub use cuda_driver::{Cuda, Cupti, cuda};
+pub(crate) use description::describe;
 pub use gapscope_stacks::{Allowed as StacksAllowed, allowed as stacks_allowed};
 
 use std::fs;

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// True while the process that began to record at `start_ns` (monotonic clock) lives. A later process of the same
 /// number is not it.
 pub fn is_alive(pid: u32, start_ns: i64) -> bool {
-    let Some(stat) = Stat::of(pid) else {
+    let Some(stat) = Stat::read(pid) else {
         return false;
     };
     /// The unit of the start time in `stat`, the same on every Linux of today.
@@ -25,7 +25,7 @@ pub fn is_alive(pid: u32, start_ns: i64) -> bool {
 /// The number of a recorded process here. It knows itself as `inner`, which is another number where it has a PID namespace of
 /// its own; what tells it from others there is its mapping of its control page, wherever its mount namespace has that. `None`:
 /// it is gone.
-pub fn number_here(process: &ProcessSpool) -> Option<u32> {
+pub fn pid_here(process: &ProcessSpool) -> Option<u32> {
     let inner = process.pid();
     let namespace = process.control().page().pid_namespace.load(Relaxed);
     if namespace != 0 && namespace == pid_namespace() {
@@ -40,7 +40,7 @@ pub fn number_here(process: &ProcessSpool) -> Option<u32> {
     if maps_it(inner) {
         return Some(inner);
     }
-    let mut others = all().filter(|pid| inner_number(*pid) == Some(inner));
+    let mut others = all_pids().filter(|pid| innermost_pid(*pid) == Some(inner));
     others.find(|pid| maps_it(*pid)).or_else(|| {
         // What may not be looked into is taken for what it says.
         let maps = fs::read(format!("/proc/{inner}/maps"));
@@ -50,7 +50,7 @@ pub fn number_here(process: &ProcessSpool) -> Option<u32> {
 }
 
 /// The number that a process has in its own PID namespace, where that is not ours.
-fn inner_number(pid: u32) -> Option<u32> {
+fn innermost_pid(pid: u32) -> Option<u32> {
     let status = fs::read(format!("/proc/{pid}/status")).ok()?;
     let status = String::from_utf8_lossy(&status);
     let numbers = status
@@ -67,16 +67,16 @@ pub fn thread_name(pid: u32, thread: u32) -> Option<String> {
 }
 
 /// All processes.
-fn all() -> impl Iterator<Item = u32> {
+fn all_pids() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// The processes that were started with this value of a variable, but for this one.
-pub fn with_environment(variable: &str, value: &OsStr) -> Vec<u32> {
+pub fn pids_with_environment(variable: &str, value: &OsStr) -> Vec<u32> {
     let own = std::process::id();
     let value = value.to_str();
-    all()
+    all_pids()
         .filter(|pid| {
             *pid != own && value.is_some() && environment(*pid, variable).as_deref() == value
         })
@@ -130,7 +130,7 @@ pub fn environment(pid: u32, variable: &str) -> Option<String> {
 }
 
 /// The short name of a process.
-pub fn name(pid: u32) -> Option<String> {
+pub fn process_name(pid: u32) -> Option<String> {
     // The kernel cuts it inside a character.
     let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(&name).trim_end().to_owned())
@@ -142,7 +142,7 @@ struct Stat {
 }
 
 impl Stat {
-    fn of(pid: u32) -> Option<Stat> {
+    fn read(pid: u32) -> Option<Stat> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         // The name, in parentheses, may contain anything, and be cut inside a character.
         let stat = String::from_utf8_lossy(&stat);
@@ -181,12 +181,12 @@ mod tests {
             .new_processes()
             .unwrap();
         let page = found[0].control().page();
-        assert_eq!(number_here(&found[0]), Some(std::process::id()));
+        assert_eq!(pid_here(&found[0]), Some(std::process::id()));
         // It is gone: nobody has this number.
         page.pid.store(u32::MAX, Relaxed);
-        assert_eq!(number_here(&found[0]), Some(u32::MAX), "as it says");
+        assert_eq!(pid_here(&found[0]), Some(u32::MAX), "as it says");
         page.pid_namespace.store(7, Relaxed);
-        assert_eq!(number_here(&found[0]), None, "nobody maps its page");
+        assert_eq!(pid_here(&found[0]), None, "nobody maps its page");
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         // Under emulation a process has its parent's name until it has started its program.
         let named = (0..500).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
-            name(child.id()).is_some_and(|name| name.starts_with("програм"))
+            process_name(child.id()).is_some_and(|name| name.starts_with("програм"))
         });
         let alive = is_alive(child.id(), gapscope_spool::monotonic_ns());
         child.kill().unwrap();

@@ -27,11 +27,11 @@ pub struct Progress {
 
 /// Command buffers of the last second.
 #[derive(Debug, Default)]
-pub struct Recent {
+pub struct RecentActivity {
     busy: VecDeque<BusyInterval>,
 }
 
-impl Recent {
+impl RecentActivity {
     /// Adds command buffers that were seen finished.
     pub fn add(&mut self, busy: Vec<BusyInterval>) {
         self.busy.extend(busy);
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_busy_share_is_of_the_union_in_the_last_second() {
-        let mut recent = Recent::default();
+        let mut recent = RecentActivity::default();
         assert_eq!(recent.busy_share(5_000_000_000), None);
         let of = |start_ms: i64, end_ms: i64| BusyInterval {
             start_ns: start_ms * 1_000_000,

@@ -1,7 +1,7 @@
 //! Completes a trace whose session was killed.
 
 use crate::drain::{self, Drain};
-use crate::{Error, nested, procfs};
+use crate::{Error, nested_recordings, procfs};
 use gapscope_spool::SpoolReader;
 use gapscope_trace::manifest::Loss;
 use std::path::Path;
@@ -46,7 +46,7 @@ pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
     if !force {
         let processes = SpoolReader::open(drain::spool_folder(folder)).new_processes()?;
         let alive = processes.iter().find_map(|process| {
-            let number = procfs::number_here(process)?;
+            let number = procfs::pid_here(process)?;
             procfs::is_alive(number, process.start_ns()).then_some(number)
         });
         if let Some(alive) = alive {
@@ -58,9 +58,9 @@ pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
     for process in drain.processes().iter().filter(|p| p.is_alive()) {
         process.record(false);
     }
-    let inside = nested::inside(&drain::spool_folder(folder));
+    let inner = nested_recordings::inner_traces(&drain::spool_folder(folder));
     let finished = drain.finish(|manifest| {
-        manifest.notes.extend(nested::note(&inside));
+        manifest.notes.extend(nested_recordings::note(&inner));
         manifest.notes.push(
             "The recording's session was killed; the trace was completed by `gapscope recover`, and how the command ended \
              is not known."

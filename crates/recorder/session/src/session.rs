@@ -1,18 +1,19 @@
 //! The session: from the program's start to the finished trace.
 
-use crate::bypass::cuda::nvtx_note;
-use crate::bypass::{Bypass, Watcher};
-use crate::captures::{Captures, Remains, WrittenCapture};
+use crate::captures::{Captures, Remains};
 use crate::conditions::Conditions;
-use crate::counters::Counters;
-use crate::drain::{Drain, DrainedProcess, spool_folder};
-use crate::launch::{Child, Recording, Start};
-use crate::progress::{Progress, Recent};
+use crate::counters::{self, Counters};
+use crate::drain::{Drain, DrainedProcess, RecordingHeader, spool_folder};
+use crate::launch::{LaunchedProgram, Recording, Start, check_program};
+use crate::outcome::{Outcome, Recorded};
+use crate::progress::{Progress, RecentActivity};
 use crate::signals::{self, Signals};
-use crate::{Error, nested, procfs};
+use crate::unhooked_processes::cuda::nvtx_note;
+use crate::unhooked_processes::{UnhookedProcess, Watcher};
+use crate::{Error, nested_recordings, procfs};
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_stacks::{Options, Stacks};
-use gapscope_trace::manifest::{Exit, Loss};
+use gapscope_trace::manifest::Exit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
@@ -21,17 +22,17 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Between two drains.
-const PAUSE: Duration = Duration::from_millis(20);
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(4);
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(4);
 /// A checkpoint comes early when so much spool waits for it.
 const CHECKPOINT_BYTES: u64 = 64 << 20;
 /// Recorded processes may outlive the command by so much.
-const GRACE: Duration = Duration::from_secs(2);
+const MAX_OUTLIVE: Duration = Duration::from_secs(2);
 /// Between SIGTERM and SIGKILL.
-const KILL_AFTER: Duration = Duration::from_secs(5);
+const KILL_DELAY: Duration = Duration::from_secs(5);
 /// The program's own cores and threads come first.
 const NICENESS: i32 = 5;
 
@@ -43,46 +44,52 @@ pub struct Session {
     thread: JoinHandle<Result<Recorded, Error>>,
 }
 
-/// How a recording ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
-    /// The folder of the trace.
-    pub output: PathBuf,
-    /// How the command ended.
-    pub exit: Exit,
-    /// True when the time limit ended it.
-    pub timed_out: bool,
-    /// What there is to see.
-    pub outcome: Outcome,
-    /// Dispatches in the trace.
-    pub dispatches: u64,
-    /// What was not recorded.
-    pub losses: Vec<Loss>,
-    /// Sentences that are in the manifest, for every report.
-    pub notes: Vec<String>,
-    /// Captures that the program made.
-    pub captures: Vec<WrittenCapture>,
-}
-
-/// What a recording gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// GPU work.
-    Recorded,
-    /// None.
-    NothingRecorded {
-        /// Why: a sentence.
-        reason: String,
-        /// A trace was written all the same, because the program did use a GPU's library.
-        trace_kept: bool,
-    },
+impl Recording {
+    /// Launches the command.
+    ///
+    /// # Errors
+    /// The command cannot be run, or the trace not be written. Nothing is left behind.
+    pub fn start(self) -> Result<Session, Error> {
+        let program = self.command.first().ok_or(Error::NoCommand)?;
+        check_program(program)?;
+        let header = RecordingHeader {
+            command: self
+                .command
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            mode: self.mode,
+            names: self.names.clone(),
+            stack_rate_hz: self.stack_rate_hz,
+            start_ns: monotonic_ns(),
+            start_unix_ns: unix_ns(),
+            session_pid: std::process::id(),
+        };
+        let mut drain = Drain::create(&self.output, header)?;
+        // Before the program, which then does not share the machine with what it prepares.
+        let options = self.counters.as_ref();
+        let counters =
+            options.map(|options| Counters::start(options, counters::executable(program)));
+        match self.launch(program) {
+            Ok((child, signals)) => {
+                drain.header.start_unix_ns += child.started_ns - drain.header.start_ns;
+                drain.header.start_ns = child.started_ns;
+                Ok(Session::begin(self, drain, child, signals, counters))
+            }
+            Err(error) => {
+                // The error that matters is the one at hand.
+                let _ = std::fs::remove_dir_all(&self.output);
+                Err(error)
+            }
+        }
+    }
 }
 
 impl Session {
-    pub(crate) fn begin(
+    fn begin(
         recording: Recording,
         drain: Drain,
-        child: Child,
+        child: LaunchedProgram,
         signals: Signals,
         counters: Option<Counters>,
     ) -> Session {
@@ -90,7 +97,7 @@ impl Session {
         let pid = child.process.id();
         let spool = spool_folder(drain.folder());
         let watcher = Watcher::start(pid, &recording.layer, recording.cuda.as_deref(), spool);
-        let notice = nested::Notice::leave(drain.folder());
+        let notice = nested_recordings::Notice::leave(drain.folder());
         let shared = progress.clone();
         let conditions = Conditions::start(recording.system_root.clone());
         let stacks = recording.stack_rate_hz.map(|rate_hz| {
@@ -100,14 +107,14 @@ impl Session {
         let thread = std::thread::spawn(move || {
             // It only costs comfort when the system refuses.
             let _ = rustix::process::setpriority_process(None, NICENESS);
-            let run = Run {
+            let run = RecordingRun {
                 exit_signal: pidfd(pid),
                 recording,
                 drain,
                 child,
                 signals,
                 progress: shared,
-                recent: Recent::default(),
+                recent: RecentActivity::default(),
                 recording_since_ns: None,
                 terminated: None,
                 failure: None,
@@ -151,15 +158,15 @@ impl Session {
     }
 }
 
-struct Run {
+struct RecordingRun {
     recording: Recording,
     drain: Drain,
-    child: Child,
+    child: LaunchedProgram,
     signals: Signals,
     /// Readable once the child has ended.
     exit_signal: Option<OwnedFd>,
     progress: Arc<Mutex<Progress>>,
-    recent: Recent,
+    recent: RecentActivity,
     recording_since_ns: Option<i64>,
     /// When the time limit was reached, and whether SIGKILL followed.
     terminated: Option<(Instant, bool)>,
@@ -171,39 +178,39 @@ struct Run {
     counters: Option<Counters>,
 }
 
-impl Run {
+impl RecordingRun {
     fn run(mut self, watcher: Watcher) -> Result<Recorded, Error> {
-        let exit = self.until_exit();
+        let exit = self.drain_until_exit();
         let end_ns = monotonic_ns();
-        let background = self.in_background();
-        let still_running = self.until_descendants_end();
-        let heard = self.conditions.finish();
-        self.drain.hear(heard);
+        let background = self.wait_for_background();
+        let still_running = self.drain_until_descendants_end();
+        let updates = self.conditions.finish();
+        self.drain.take_condition_updates(updates);
         if let Some(stacks) = &mut self.stacks {
-            let heard = stacks.finish();
-            self.drain.hear_stacks(heard);
+            let updates = stacks.finish();
+            self.drain.take_stack_samples(updates);
         }
         if let Some(counters) = &mut self.counters {
-            let heard = counters.finish(self.drain.header.start_ns);
-            self.drain.hear_counters(heard);
+            let updates = counters.finish(self.drain.header.start_ns);
+            self.drain.take_counter_updates(updates);
         }
         if let Some(failure) = self.failure {
             return Err(failure);
         }
         self.drain.drain_all()?;
         if let Some(counters) = &mut self.counters {
-            let heard = counters.not_followed(self.drain.device_facts());
-            self.drain.hear_counters(heard);
+            let updates = counters.not_followed(self.drain.device_facts());
+            self.drain.take_counter_updates(updates);
         }
         let unasked = self.conditions.unasked(self.drain.device_facts());
-        self.drain.hear(unasked);
-        let bypasses = watcher.finish(|pid, hook| self.drain.is_recorded(pid, hook));
+        self.drain.take_condition_updates(unasked);
+        let unhooked = watcher.finish(|pid, hook| self.drain.is_recorded(pid, hook));
         self.captures.write(&mut self.drain, end_ns, true);
         let output = self.drain.folder().to_owned();
         let timed_out = self.terminated.is_some();
-        let inside = nested::inside(&spool_folder(&output));
+        let inner = nested_recordings::inner_traces(&spool_folder(&output));
         let start = &self.recording.start;
-        let nothing = nothing_recorded(&self.drain, start, &bypasses, &inside, background);
+        let nothing = nothing_recorded(&self.drain, start, &unhooked, &inner, background);
         if let Some(Outcome::NothingRecorded {
             trace_kept: false, ..
         }) = nothing
@@ -241,12 +248,12 @@ impl Run {
             }
         }
         let mut notes: Vec<String> = still_running;
-        notes.extend(bypasses.iter().map(|b| format!("{}.", b.sentence())));
+        notes.extend(unhooked.iter().map(|b| format!("{}.", b.sentence())));
         match &nothing {
             Some(Outcome::NothingRecorded { reason, .. }) => notes.push(format!("{reason}.")),
-            _ => notes.extend(nested::note(&inside)),
+            _ => notes.extend(nested_recordings::note(&inner)),
         }
-        notes.extend(self.recording.layers.note(&output));
+        notes.extend(self.recording.labels.missing_note(&output));
         notes.extend(self.drain.counter_notes());
         notes.extend(nvtx_note().filter(|_| self.drain.has_hook("cuda")));
         let mut all_notes = Vec::new();
@@ -277,7 +284,7 @@ impl Run {
     }
 
     /// Drains until the command has ended.
-    fn until_exit(&mut self) -> Exit {
+    fn drain_until_exit(&mut self) -> Exit {
         let mut checkpointed = Instant::now();
         loop {
             let pid = self.child.process.id();
@@ -302,7 +309,7 @@ impl Run {
 
     /// Drains until the recorded processes that the command started have ended too, or the grace is over. Returns a
     /// sentence for each that has not.
-    fn until_descendants_end(&mut self) -> Vec<String> {
+    fn drain_until_descendants_end(&mut self) -> Vec<String> {
         let ended = Instant::now();
         let mut checkpointed = ended;
         loop {
@@ -312,12 +319,12 @@ impl Run {
             if running().next().is_none() {
                 return Vec::new();
             }
-            if ended.elapsed() >= GRACE {
+            if ended.elapsed() >= MAX_OUTLIVE {
                 return running()
                     .map(|process| {
                         process.record(false);
                         let pid = process.pid();
-                        let name = procfs::name(pid).unwrap_or_default();
+                        let name = procfs::process_name(pid).unwrap_or_default();
                         format!(
                             "{name} (process {pid}) was still running when the recording ended; what it did later is not \
                              in the trace."
@@ -326,26 +333,26 @@ impl Run {
                     .collect();
             }
             self.tick(&mut checkpointed);
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(DRAIN_INTERVAL);
         }
     }
 
     /// Where no process has recorded: a sentence on one that the command started and that runs on, for it may come to that. It
     /// has the grace of others to begin.
-    fn in_background(&mut self) -> Option<String> {
+    fn wait_for_background(&mut self) -> Option<String> {
         let spool = spool_folder(&self.drain.folder().canonicalize().ok()?);
         let ended = Instant::now();
         while self.drain.processes().is_empty() {
-            let runs_on = procfs::with_environment(env::SPOOL, spool.as_os_str());
+            let runs_on = procfs::pids_with_environment(env::SPOOL, spool.as_os_str());
             let pid = *runs_on.first()?;
-            if ended.elapsed() >= GRACE {
-                let name = procfs::name(pid).unwrap_or_default();
+            if ended.elapsed() >= MAX_OUTLIVE {
+                let name = procfs::process_name(pid).unwrap_or_default();
                 return Some(format!(
                     "the command has ended, and what it started in the background runs on: {name} (process {pid}) had not begun \
                      to use a GPU. Run it in the foreground to record it"
                 ));
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(DRAIN_INTERVAL);
             self.drain.find_processes();
         }
         None
@@ -362,10 +369,10 @@ impl Run {
     fn try_tick(&mut self, checkpointed: &mut Instant) -> Result<(), Error> {
         self.drain.drain()?;
         self.switch_on();
-        self.look_at_conditions();
-        self.look_at_stacks();
+        self.take_conditions();
+        self.take_stacks();
         self.captures.write(&mut self.drain, monotonic_ns(), false);
-        if checkpointed.elapsed() >= CHECKPOINT_EVERY
+        if checkpointed.elapsed() >= CHECKPOINT_INTERVAL
             || self.drain.waiting_bytes() >= CHECKPOINT_BYTES
         {
             self.drain.checkpoint()?;
@@ -415,7 +422,7 @@ impl Run {
     }
 
     /// Conditions are of the time that is recorded; captures may begin at any time.
-    fn look_at_conditions(&mut self) {
+    fn take_conditions(&mut self) {
         let is_recorded = match self.recording.start {
             Start::AtOnce | Start::Capture => true,
             Start::After(_) | Start::Label(_) => self.recording_since_ns.is_some(),
@@ -423,24 +430,24 @@ impl Run {
         if is_recorded {
             let processes = self.drain.processes().iter().map(DrainedProcess::pid);
             self.conditions.follow(processes, self.drain.device_facts());
-            let heard = self.conditions.take();
-            self.drain.hear(heard);
-            self.look_at_counters();
+            let updates = self.conditions.take();
+            self.drain.take_condition_updates(updates);
+            self.take_counters();
         }
     }
 
     /// Hardware counters are sampled of each GPU from its first use on.
-    fn look_at_counters(&mut self) {
+    fn take_counters(&mut self) {
         if let Some(counters) = &mut self.counters {
             let process = self.drain.processes().last().map(DrainedProcess::pid);
-            let mut heard = counters.follow(self.drain.device_facts(), process);
-            heard.extend(counters.take());
-            self.drain.hear_counters(heard);
+            let mut updates = counters.follow(self.drain.device_facts(), process);
+            updates.extend(counters.take());
+            self.drain.take_counter_updates(updates);
         }
     }
 
     /// Threads that submit or wait are sampled, as long as anything is recorded.
-    fn look_at_stacks(&mut self) {
+    fn take_stacks(&mut self) {
         let Some(stacks) = &mut self.stacks else {
             return;
         };
@@ -448,8 +455,8 @@ impl Run {
             stacks.follow(pid, thread);
         }
         stacks.pause(!self.drain.processes().iter().any(|p| p.is_recording()));
-        let heard = stacks.take();
-        self.drain.hear_stacks(heard);
+        let updates = stacks.take();
+        self.drain.take_stack_samples(updates);
     }
 
     fn keep_time_limit(&mut self, pid: u32) {
@@ -465,7 +472,7 @@ impl Run {
                 }
                 self.terminated = Some((Instant::now(), false));
             }
-            Some((since, false)) if since.elapsed() >= KILL_AFTER => {
+            Some((since, false)) if since.elapsed() >= KILL_DELAY => {
                 for process in procfs::descendants(pid) {
                     signals::send(process, Signal::KILL);
                 }
@@ -479,7 +486,7 @@ impl Run {
     fn pause(&self) {
         let timeout = Timespec {
             tv_sec: 0,
-            tv_nsec: PAUSE.subsec_nanos().into(),
+            tv_nsec: DRAIN_INTERVAL.subsec_nanos().into(),
         };
         let slept = self.exit_signal.as_ref().is_some_and(|exit| {
             let slept = poll(&mut [PollFd::new(exit, PollFlags::IN)], Some(&timeout));
@@ -487,7 +494,7 @@ impl Run {
             matches!(slept, Ok(_) | Err(Errno::INTR))
         });
         if !slept {
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(DRAIN_INTERVAL);
         }
     }
 }
@@ -502,8 +509,8 @@ fn pidfd(pid: u32) -> Option<OwnedFd> {
 fn nothing_recorded(
     drain: &Drain,
     start: &Start,
-    bypasses: &[Bypass],
-    inside: &[PathBuf],
+    unhooked: &[UnhookedProcess],
+    inner: &[PathBuf],
     background: Option<String>,
 ) -> Option<Outcome> {
     if drain.submissions() > 0 {
@@ -512,8 +519,8 @@ fn nothing_recorded(
     let nothing =
         |reason: String, trace_kept| Some(Outcome::NothingRecorded { reason, trace_kept });
     if drain.processes().is_empty() {
-        let reason = bypasses.first().map(Bypass::sentence);
-        let reason = reason.or_else(|| nested::reason(inside)).or(background).unwrap_or_else(|| {
+        let reason = unhooked.first().map(UnhookedProcess::sentence);
+        let reason = reason.or_else(|| nested_recordings::reason(inner)).or(background).unwrap_or_else(|| {
             "the program used no Vulkan and no CUDA: no process of it loaded a Vulkan driver, or began to use CUDA"
                 .to_owned()
         });
@@ -523,10 +530,10 @@ fn nothing_recorded(
         // A hook that could not record knows best.
         return nothing(reason.trim_end_matches('.').to_owned(), true);
     }
-    if let Some(bypass) = bypasses.first() {
-        return nothing(bypass.sentence(), true);
+    if let Some(process) = unhooked.first() {
+        return nothing(process.sentence(), true);
     }
-    if let Some(reason) = nested::reason(inside) {
+    if let Some(reason) = nested_recordings::reason(inner) {
         return nothing(reason, true);
     }
     let reason = match start {
@@ -544,4 +551,10 @@ fn nothing_recorded(
         _ => "the program loaded a GPU library and made no device".to_owned(),
     };
     nothing(reason, true)
+}
+
+fn unix_ns() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos() as i64)
 }

@@ -24,7 +24,7 @@ const FAR_NS_PER_S: i64 = 600;
 /// the bound.
 const FIRST_WIDTH_NS: i64 = 10_000_000;
 /// With more windows than this, two become one: after five and a half minutes.
-const MOST_WINDOWS: usize = 1 << 15;
+const MAX_WINDOWS: usize = 1 << 15;
 
 /// Cause and effect between a device and its host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ struct Window {
     before_return_ns: i64,
 }
 
-const NONE: Window = Window {
+const UNBOUNDED: Window = Window {
     after_call_ns: i64::MAX,
     before_return_ns: i64::MAX,
 };
@@ -87,7 +87,7 @@ impl Causal {
             start_ns,
             Window {
                 after_call_ns,
-                ..NONE
+                ..UNBOUNDED
             },
         );
     }
@@ -101,7 +101,7 @@ impl Causal {
             end_ns,
             Window {
                 before_return_ns,
-                ..NONE
+                ..UNBOUNDED
             },
         );
     }
@@ -112,23 +112,23 @@ impl Causal {
         match &mut self.last {
             Some((last, known)) if *last == index => *known = known.join(window),
             _ => {
-                self.keep();
+                self.store_last();
                 self.last = Some((index, window));
             }
         }
     }
 
-    fn keep(&mut self) {
+    fn store_last(&mut self) {
         let Some((index, window)) = self.last.take() else {
             return;
         };
-        let known = self.windows.entry(index).or_insert(NONE);
+        let known = self.windows.entry(index).or_insert(UNBOUNDED);
         *known = known.join(window);
-        if self.windows.len() > MOST_WINDOWS {
+        if self.windows.len() > MAX_WINDOWS {
             self.width_ns = self.width_ns.saturating_mul(2);
             let mut wider: BTreeMap<i64, Window> = BTreeMap::new();
             for (index, window) in &self.windows {
-                let known = wider.entry(index.div_euclid(2)).or_insert(NONE);
+                let known = wider.entry(index.div_euclid(2)).or_insert(UNBOUNDED);
                 *known = known.join(*window);
             }
             self.windows = wider;
@@ -262,6 +262,6 @@ mod tests {
         for at in 0..50_000 {
             causal.launched(at * FIRST_WIDTH_NS, at * FIRST_WIDTH_NS + 4_000);
         }
-        assert!(causal.windows.len() <= MOST_WINDOWS);
+        assert!(causal.windows.len() <= MAX_WINDOWS);
     }
 }

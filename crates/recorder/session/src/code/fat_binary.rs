@@ -8,13 +8,13 @@ use std::io::Read;
 const PTX: u16 = 1;
 const CUBIN: u16 = 2;
 /// What has compressed an entry.
-const LZ4: u64 = 0x2000;
-const ZSTD: u64 = 0x8000;
+const LZ4_FLAG: u64 = 0x2000;
+const ZSTD_FLAG: u64 = 0x8000;
 /// More is not made of an entry.
-const LARGEST: usize = 64 << 20;
+const MAX_ENTRY_BYTES: usize = 64 << 20;
 /// Nor of all entries: a small file may say that it holds terabytes.
-const LARGEST_IN_ALL: usize = 4 * LARGEST;
-const MOST_ENTRIES: usize = 256;
+const MAX_TOTAL_BYTES: usize = 4 * MAX_ENTRY_BYTES;
+const MAX_ENTRIES: usize = 256;
 
 /// The fields of an entry's header.
 struct Entry<'a> {
@@ -27,21 +27,21 @@ struct Entry<'a> {
 
 /// Pieces in PTX first. Entries that cannot be read are left out.
 pub fn pieces(bytes: &[u8]) -> Vec<Piece<'_>> {
-    pieces_within(bytes, LARGEST_IN_ALL)
+    pieces_within(bytes, MAX_TOTAL_BYTES)
 }
 
-/// The same, where what is unpacked has at most `left` bytes in all.
+/// The same, where what is unpacked has at max_bytes `left` bytes in all.
 pub(super) fn pieces_within(bytes: &[u8], mut left: usize) -> Vec<Piece<'_>> {
     let mut rest = number::<2>(bytes, 6)
         .and_then(|header| bytes.get(header..))
         .unwrap_or(&[]);
     let (mut texts, mut cubins) = (Vec::new(), Vec::new());
-    for _ in 0..MOST_ENTRIES {
+    for _ in 0..MAX_ENTRIES {
         let Some((entry, after)) = entry(rest) else {
             break;
         };
         rest = after;
-        let Some(code) = entry.code(left.min(LARGEST)) else {
+        let Some(code) = entry.code(left.min(MAX_ENTRY_BYTES)) else {
             continue;
         };
         if let Cow::Owned(unpacked) = &code {
@@ -79,21 +79,24 @@ fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 impl<'a> Entry<'a> {
-    /// Its code, unpacked if that gives at most `most` bytes.
-    fn code(&self, most: usize) -> Option<Cow<'a, [u8]>> {
+    /// Its code, unpacked if that gives at max_bytes `max_bytes` bytes.
+    fn code(&self, max_bytes: usize) -> Option<Cow<'a, [u8]>> {
         let packed = || self.data.get(..self.compressed);
-        match (self.flags & LZ4 != 0, self.flags & ZSTD != 0) {
+        match (self.flags & LZ4_FLAG != 0, self.flags & ZSTD_FLAG != 0) {
             (false, false) => Some(Cow::Borrowed(self.data)),
             (true, false) => {
-                let bytes = Some(self.uncompressed).filter(|bytes| *bytes <= most)?;
+                let bytes = Some(self.uncompressed).filter(|bytes| *bytes <= max_bytes)?;
                 let code = lz4_flex::block::decompress(packed()?, bytes).ok()?;
                 Some(Cow::Owned(code))
             }
             (false, true) => {
                 let mut code = Vec::new();
                 let decoder = zstd::Decoder::new(packed()?).ok()?;
-                decoder.take(most as u64 + 1).read_to_end(&mut code).ok()?;
-                (code.len() <= most).then_some(Cow::Owned(code))
+                decoder
+                    .take(max_bytes as u64 + 1)
+                    .read_to_end(&mut code)
+                    .ok()?;
+                (code.len() <= max_bytes).then_some(Cow::Owned(code))
             }
             (true, true) => None,
         }

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Sections are told apart by addresses: each has this much room.
-const ROOM_BITS: u32 = 32;
+const SECTION_BITS: u32 = 32;
 /// Tables of more rows are cut off.
-const MOST_ROWS: usize = 1 << 22;
+const MAX_ROWS: usize = 1 << 22;
 
 /// The line table of a cubin.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,14 +81,14 @@ impl Lines {
         let table = DebugLine::new(data, LittleEndian);
         let mut files: FxHashMap<String, u32> = FxHashMap::default();
         let mut at = 0;
-        let mut left = MOST_ROWS;
+        let mut left = MAX_ROWS;
         while let Ok(program) = table.program(DebugLineOffset(at), 8, None, None) {
             let unit = program.header().unit_length();
             // The first row of a file in a unit makes its path.
             let mut known: FxHashMap<u64, Option<u32>> = FxHashMap::default();
             let mut rows = program.rows();
             while let Ok(Some((header, row))) = rows.next_row() {
-                let (section, offset) = (row.address() >> ROOM_BITS, row.address() as u32);
+                let (section, offset) = (row.address() >> SECTION_BITS, row.address() as u32);
                 left = left.saturating_sub(1);
                 if left == 0 {
                     break;
@@ -144,8 +144,8 @@ fn relocated(elf: &Elf<'_>) -> Option<Vec<u8>> {
             let kind = elf.section_by_index(section).ok()?.kind();
             let number = u64::try_from(section.0).ok()?;
             let place = symbol.address().checked_add_signed(relocation.addend())?;
-            let fits = kind == SectionKind::Text && number < 1 << 31 && place >> ROOM_BITS == 0;
-            fits.then_some(number << ROOM_BITS | place)
+            let fits = kind == SectionKind::Text && number < 1 << 31 && place >> SECTION_BITS == 0;
+            fits.then_some(number << SECTION_BITS | place)
         })();
         let there = usize::try_from(at).ok().and_then(|at| {
             let end = at.checked_add(8)?;

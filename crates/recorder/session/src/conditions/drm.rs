@@ -2,29 +2,29 @@
 //! "GPU Power/Thermal Controls and Monitoring" of amdgpu, the ABI of `sysfs-driver-intel-i915-hwmon` and `sysfs-driver-intel-xe-hwmon`, and
 //! "Xe GT Frequency Management". Not run on such a GPU: tests plant the files.
 
-use super::{Gpu, Heard, Of, Reading, Vendor};
+use super::{ConditionUpdate, Gpu, Of, Reading, Vendor};
 use gapscope_trace::tables::Condition;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The GPUs that are asked for.
-pub struct Cards {
+/// The GPUs that are cards for.
+pub struct DrmCards {
     root: PathBuf,
-    asked: Vec<Asked>,
+    cards: Vec<FollowedCard>,
 }
 
-struct Asked {
+struct FollowedCard {
     uuid: Arc<str>,
     sensors: Vec<Sensor>,
 }
 
 struct Sensor {
     condition: Condition,
-    kind: Kind,
+    kind: SensorKind,
     source: Arc<str>,
 }
 
-enum Kind {
+enum SensorKind {
     /// A number, in a unit that is so many of the condition's.
     Level(PathBuf, f64),
     /// Energy so far in microjoules, and when it was read.
@@ -33,34 +33,34 @@ enum Kind {
     Any(Vec<PathBuf>),
 }
 
-impl Cards {
+impl DrmCards {
     /// Below `root`, the folder with `sys`.
-    pub fn new(root: PathBuf) -> Cards {
-        Cards {
+    pub fn new(root: PathBuf) -> DrmCards {
+        DrmCards {
             root,
-            asked: Vec::new(),
+            cards: Vec::new(),
         }
     }
 
     /// Asks for a GPU too.
-    pub fn add(&mut self, gpu: &Gpu, heard: &mut Vec<Heard>) {
+    pub fn add(&mut self, gpu: &Gpu, updates: &mut Vec<ConditionUpdate>) {
         match self.card(gpu) {
             Ok(card) => {
                 let sensors = sensors(&card);
                 if sensors.is_empty() {
                     let reason = format!("its driver has no such files below {}", card.display());
-                    heard.push(Heard::of_gpu(&gpu.name, reason));
+                    updates.push(ConditionUpdate::of_gpu(&gpu.name, reason));
                 }
                 let uuid = gpu.uuid.clone();
-                self.asked.push(Asked { uuid, sensors });
+                self.cards.push(FollowedCard { uuid, sensors });
             }
-            Err(reason) => heard.push(Heard::of_gpu(&gpu.name, reason)),
+            Err(reason) => updates.push(ConditionUpdate::of_gpu(&gpu.name, reason)),
         }
     }
 
     /// Folder of the card that a GPU is. Vulkan does not say which; where its vendor has one card only, it is that one.
     fn card(&self, gpu: &Gpu) -> Result<PathBuf, String> {
-        let id = gpu.vendor.pci().ok_or(
+        let id = gpu.vendor.pci_vendor_id().ok_or(
             "the drivers of NVIDIA's, AMD's and Intel's GPUs are asked for them, and no others",
         )?;
         let folder = self.root.join("sys/class/drm");
@@ -90,13 +90,15 @@ impl Cards {
     }
 
     /// Asks all sensors of all GPUs.
-    pub fn read(&mut self, now_ns: impl Fn() -> i64, heard: &mut Vec<Heard>) {
-        for asked in &mut self.asked {
-            for sensor in &mut asked.sensors {
+    pub fn read(&mut self, now_ns: impl Fn() -> i64, updates: &mut Vec<ConditionUpdate>) {
+        for card in &mut self.cards {
+            for sensor in &mut card.sensors {
                 let seen_ns = now_ns();
                 let (from_ns, value) = match &mut sensor.kind {
-                    Kind::Level(path, unit) => (seen_ns, number(path).map(|value| value * *unit)),
-                    Kind::Any(paths) => {
+                    SensorKind::Level(path, unit) => {
+                        (seen_ns, number(path).map(|value| value * *unit))
+                    }
+                    SensorKind::Any(paths) => {
                         let said = paths.iter().filter_map(|path| number(path));
                         let most = said.reduce(f64::max);
                         (
@@ -104,7 +106,7 @@ impl Cards {
                             most.map(|most| if most > 0.0 { 100.0 } else { 0.0 }),
                         )
                     }
-                    Kind::Energy(path, last) => {
+                    SensorKind::Energy(path, last) => {
                         let energy = number(path);
                         let before =
                             std::mem::replace(last, energy.map(|energy| (seen_ns, energy)));
@@ -126,8 +128,8 @@ impl Cards {
                     Condition::Power | Condition::Temperature => value.map(f64::round),
                     _ => value,
                 };
-                heard.push(Heard::Reading(Reading {
-                    of: Of::Gpu(asked.uuid.clone()),
+                updates.push(ConditionUpdate::Reading(Reading {
+                    of: Of::Gpu(card.uuid.clone()),
                     condition: sensor.condition,
                     from_ns,
                     seen_ns,
@@ -141,7 +143,7 @@ impl Cards {
 
 impl Vendor {
     /// Its number, as the kernel writes it.
-    fn pci(self) -> Option<&'static str> {
+    fn pci_vendor_id(self) -> Option<&'static str> {
         match self {
             Vendor::Amd => Some("0x1002"),
             Vendor::Intel => Some("0x8086"),
@@ -153,10 +155,10 @@ impl Vendor {
 /// The sensors of a card, as far as its driver has files for them.
 fn sensors(card: &Path) -> Vec<Sensor> {
     let mut sensors = Vec::new();
-    let mut add = |condition, kind: Kind| {
+    let mut add = |condition, kind: SensorKind| {
         let first = match &kind {
-            Kind::Level(path, _) | Kind::Energy(path, _) => Some(path),
-            Kind::Any(paths) => paths.first(),
+            SensorKind::Level(path, _) | SensorKind::Energy(path, _) => Some(path),
+            SensorKind::Any(paths) => paths.first(),
         };
         if let Some(file) = first.filter(|path| path.exists()) {
             let file = file.strip_prefix(card).unwrap_or(file);
@@ -177,39 +179,48 @@ fn sensors(card: &Path) -> Vec<Sensor> {
                 let power = ["power1_average", "power1_input"].map(file);
                 let power = power.into_iter().find(|path| path.exists());
                 if let Some(power) = power {
-                    add(Condition::Power, Kind::Level(power, 1e-6));
+                    add(Condition::Power, SensorKind::Level(power, 1e-6));
                 }
                 add(
                     Condition::Temperature,
-                    Kind::Level(file("temp1_input"), 1e-3),
+                    SensorKind::Level(file("temp1_input"), 1e-3),
                 );
-                add(Condition::SmClock, Kind::Level(file("freq1_input"), 1.0));
+                add(
+                    Condition::SmClock,
+                    SensorKind::Level(file("freq1_input"), 1.0),
+                );
                 add(
                     Condition::MemoryClock,
-                    Kind::Level(file("freq2_input"), 1.0),
+                    SensorKind::Level(file("freq2_input"), 1.0),
                 );
             }
             Some(driver @ ("i915" | "xe")) => {
-                add(Condition::Power, Kind::Energy(file("energy1_input"), None));
+                add(
+                    Condition::Power,
+                    SensorKind::Energy(file("energy1_input"), None),
+                );
                 // Of the package.
                 let temperature = file(if driver == "xe" {
                     "temp2_input"
                 } else {
                     "temp1_input"
                 });
-                add(Condition::Temperature, Kind::Level(temperature, 1e-3));
+                add(Condition::Temperature, SensorKind::Level(temperature, 1e-3));
             }
             _ => {}
         }
     }
     let memory = card.join("device/mem_info_vram_used");
-    add(Condition::MemoryUsed, Kind::Level(memory, 1.0));
+    add(Condition::MemoryUsed, SensorKind::Level(memory, 1.0));
     // Of amdgpu alone.
     for (condition, file) in [
         (Condition::GpuBusy, "gpu_busy_percent"),
         (Condition::MemoryBusy, "mem_busy_percent"),
     ] {
-        add(condition, Kind::Level(card.join("device").join(file), 1.0));
+        add(
+            condition,
+            SensorKind::Level(card.join("device").join(file), 1.0),
+        );
     }
     // i915, then xe.
     for (clock, reason) in [
@@ -223,9 +234,9 @@ fn sensors(card: &Path) -> Vec<Sensor> {
             let paths = names
                 .iter()
                 .map(|name| card.join(format!("{reason}{name}")));
-            Kind::Any(paths.collect())
+            SensorKind::Any(paths.collect())
         };
-        add(Condition::SmClock, Kind::Level(card.join(clock), 1e6));
+        add(Condition::SmClock, SensorKind::Level(card.join(clock), 1e6));
         add(Condition::ClockPowerCap, reasons(&["pl1", "pl2", "pl4"]));
         add(
             Condition::ClockHeatSoftware,

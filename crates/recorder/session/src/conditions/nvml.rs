@@ -1,7 +1,7 @@
 //! What NVIDIA's driver says of its GPUs, by its library NVML. That is loaded when the first such GPU is recorded.
 #![allow(unsafe_code)]
 
-use super::{Gpu, Heard, Of, Reading};
+use super::{ConditionUpdate, Gpu, Of, Reading};
 use gapscope_trace::tables::Condition;
 use nvml_wrapper_sys::bindings::{
     NvmlLib, nvmlClockType_enum_NVML_CLOCK_MEM as MEMORY_CLOCK,
@@ -19,11 +19,11 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 const LIBRARY: &str = "libnvidia-ml.so.1";
-/// A question that fails so often in a row is not asked any more.
-const FAILURES: u8 = 10;
+/// A question that fails so often in a row is not gpus any more.
+const MAX_FAILURES: u8 = 10;
 
 /// Why a clock is where it is, by the bits of `nvmlDeviceGetCurrentClocksEventReasons` (nvml.h).
-const LIMITS: [(u64, Condition); 9] = [
+const CLOCK_EVENT_REASONS: [(u64, Condition); 9] = [
     (0x1, Condition::ClockIdle),
     (0x2, Condition::ClockSetting),
     (0x4, Condition::ClockPowerCap),
@@ -35,18 +35,18 @@ const LIMITS: [(u64, Condition); 9] = [
     (0x100, Condition::ClockDisplay),
 ];
 /// Those that are told at once when they are over.
-const SLOWED: u64 = 0x8 | 0x20 | 0x40 | 0x80;
+const SLOWDOWN_REASONS: u64 = 0x8 | 0x20 | 0x40 | 0x80;
 
-/// The GPUs that are asked for.
+/// The GPUs that are gpus for.
 #[derive(Default)]
-pub struct Gpus {
+pub struct NvmlGpus {
     /// Absent before it is needed; why it cannot be used.
     nvml: Option<Result<Nvml, String>>,
-    asked: Vec<Asked>,
+    gpus: Vec<FollowedGpu>,
     source: Option<Arc<str>>,
 }
 
-struct Asked {
+struct FollowedGpu {
     gpu: Gpu,
     device: nvmlDevice_t,
     questions: Vec<Question>,
@@ -54,17 +54,17 @@ struct Asked {
 
 /// One question, and how often it has failed in a row.
 struct Question {
-    kind: Kind,
+    kind: QuestionKind,
     failures: u8,
     /// When it was answered last, and what a count was.
     last: Option<(i64, u64)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum QuestionKind {
     SmClock,
     MemoryClock,
-    Limits,
+    ClockReasons,
     Temperature,
     Power,
     MemoryUsed,
@@ -72,28 +72,28 @@ enum Kind {
     PowerViolation,
 }
 
-const QUESTIONS: [Kind; 8] = [
-    Kind::SmClock,
-    Kind::MemoryClock,
-    Kind::Limits,
-    Kind::Temperature,
-    Kind::Power,
-    Kind::MemoryUsed,
-    Kind::HeatViolation,
-    Kind::PowerViolation,
+const QUESTIONS: [QuestionKind; 8] = [
+    QuestionKind::SmClock,
+    QuestionKind::MemoryClock,
+    QuestionKind::ClockReasons,
+    QuestionKind::Temperature,
+    QuestionKind::Power,
+    QuestionKind::MemoryUsed,
+    QuestionKind::HeatViolation,
+    QuestionKind::PowerViolation,
 ];
 
-impl Gpus {
+impl NvmlGpus {
     /// Asks for a GPU too.
-    pub(super) fn add(&mut self, gpu: Gpu, heard: &mut Vec<Heard>) {
+    pub(super) fn add(&mut self, gpu: Gpu, updates: &mut Vec<ConditionUpdate>) {
         let found = self.find(&gpu);
         match found {
-            Ok(device) => self.asked.push(Asked {
+            Ok(device) => self.gpus.push(FollowedGpu {
                 gpu,
                 device,
                 questions: QUESTIONS.map(Question::new).into(),
             }),
-            Err(reason) => heard.push(Heard::of_gpu(&gpu.name, reason)),
+            Err(reason) => updates.push(ConditionUpdate::of_gpu(&gpu.name, reason)),
         }
     }
 
@@ -103,19 +103,19 @@ impl Gpus {
     }
 
     /// Asks all questions of all GPUs. True while one is slowed down by heat or power supply.
-    pub fn read(&mut self, now_ns: impl Fn() -> i64, heard: &mut Vec<Heard>) -> bool {
+    pub fn read(&mut self, now_ns: impl Fn() -> i64, updates: &mut Vec<ConditionUpdate>) -> bool {
         let Some(Ok(nvml)) = &self.nvml else {
             return false;
         };
         let source = self.source.get_or_insert_with(|| "NVML".into());
         let mut is_slowed = false;
-        for asked in &mut self.asked {
-            let (device, gpu) = (asked.device, &asked.gpu);
-            asked.questions.retain_mut(|question| {
+        for followed in &mut self.gpus {
+            let (device, gpu) = (followed.device, &followed.gpu);
+            followed.questions.retain_mut(|question| {
                 let at_ns = now_ns();
                 let answer = nvml.ask(question.kind, device);
                 let mut say = |condition, from_ns, value| {
-                    heard.push(Heard::Reading(Reading {
+                    updates.push(ConditionUpdate::Reading(Reading {
                         of: Of::Gpu(gpu.uuid.clone()),
                         condition,
                         from_ns,
@@ -128,10 +128,10 @@ impl Gpus {
                     Ok(value) => {
                         question.failures = 0;
                         let last = question.last.replace((at_ns, value));
-                        if question.kind == Kind::Limits {
-                            is_slowed |= value & SLOWED != 0;
+                        if question.kind == QuestionKind::ClockReasons {
+                            is_slowed |= value & SLOWDOWN_REASONS != 0;
                         }
-                        question.kind.tell(at_ns, value, last, &mut say);
+                        question.kind.push_readings(at_ns, value, last, &mut say);
                         true
                     }
                     Err(status) => {
@@ -141,10 +141,11 @@ impl Gpus {
                             }
                         }
                         question.failures += 1;
-                        let goes_on = !is_final(status) && question.failures < FAILURES;
+                        let goes_on = !is_final(status) && question.failures < MAX_FAILURES;
                         if !goes_on {
                             let what = format!("{} of {}", question.kind.what(), gpu.name);
-                            heard.push(Heard::unmeasured(what, nvml.said(status)));
+                            updates
+                                .push(ConditionUpdate::unmeasured(what, nvml.status_text(status)));
                         }
                         goes_on
                     }
@@ -160,7 +161,7 @@ fn is_final(status: nvmlReturn_t) -> bool {
 }
 
 impl Question {
-    fn new(kind: Kind) -> Question {
+    fn new(kind: QuestionKind) -> Question {
         Question {
             kind,
             failures: 0,
@@ -169,39 +170,39 @@ impl Question {
     }
 }
 
-impl Kind {
+impl QuestionKind {
     fn what(self) -> &'static str {
         match self {
-            Kind::SmClock => "SM clock",
-            Kind::MemoryClock => "memory clock",
-            Kind::Limits => "what limits the clocks",
-            Kind::Temperature => "temperature",
-            Kind::Power => "power",
-            Kind::MemoryUsed => "memory in use",
-            Kind::HeatViolation => "time below the requested clock because of heat",
-            Kind::PowerViolation => "time below the requested clock because of power",
+            QuestionKind::SmClock => "SM clock",
+            QuestionKind::MemoryClock => "memory clock",
+            QuestionKind::ClockReasons => "what limits the clocks",
+            QuestionKind::Temperature => "temperature",
+            QuestionKind::Power => "power",
+            QuestionKind::MemoryUsed => "memory in use",
+            QuestionKind::HeatViolation => "time below the requested clock because of heat",
+            QuestionKind::PowerViolation => "time below the requested clock because of power",
         }
     }
 
     fn conditions(self) -> Vec<Condition> {
         match self {
-            Kind::SmClock => vec![Condition::SmClock],
-            Kind::MemoryClock => vec![Condition::MemoryClock],
-            Kind::Limits => LIMITS
+            QuestionKind::SmClock => vec![Condition::SmClock],
+            QuestionKind::MemoryClock => vec![Condition::MemoryClock],
+            QuestionKind::ClockReasons => CLOCK_EVENT_REASONS
                 .iter()
                 .map(|(_, condition)| *condition)
                 .chain([Condition::ClockOther])
                 .collect(),
-            Kind::Temperature => vec![Condition::Temperature],
-            Kind::Power => vec![Condition::Power],
-            Kind::MemoryUsed => vec![Condition::MemoryUsed],
-            Kind::HeatViolation => vec![Condition::HeatViolation],
-            Kind::PowerViolation => vec![Condition::PowerViolation],
+            QuestionKind::Temperature => vec![Condition::Temperature],
+            QuestionKind::Power => vec![Condition::Power],
+            QuestionKind::MemoryUsed => vec![Condition::MemoryUsed],
+            QuestionKind::HeatViolation => vec![Condition::HeatViolation],
+            QuestionKind::PowerViolation => vec![Condition::PowerViolation],
         }
     }
 
     /// An answer in the units of its counters.
-    fn tell(
+    fn push_readings(
         self,
         at_ns: i64,
         value: u64,
@@ -212,20 +213,22 @@ impl Kind {
         let percent = |is_on: bool| Some(if is_on { 100.0 } else { 0.0 });
         match self {
             // MHz.
-            Kind::SmClock => say(Condition::SmClock, at_ns, Some(in_unit * 1e6)),
-            Kind::MemoryClock => say(Condition::MemoryClock, at_ns, Some(in_unit * 1e6)),
-            Kind::Temperature => say(Condition::Temperature, at_ns, Some(in_unit)),
+            QuestionKind::SmClock => say(Condition::SmClock, at_ns, Some(in_unit * 1e6)),
+            QuestionKind::MemoryClock => say(Condition::MemoryClock, at_ns, Some(in_unit * 1e6)),
+            QuestionKind::Temperature => say(Condition::Temperature, at_ns, Some(in_unit)),
             // Milliwatts, which differ each time: whole watts keep rows few.
-            Kind::Power => say(Condition::Power, at_ns, Some((in_unit / 1e3).round())),
-            Kind::MemoryUsed => say(Condition::MemoryUsed, at_ns, Some(in_unit)),
-            Kind::Limits => {
-                let known = LIMITS.iter().fold(0, |all, (bit, _)| all | bit);
-                for (bit, condition) in LIMITS {
+            QuestionKind::Power => say(Condition::Power, at_ns, Some((in_unit / 1e3).round())),
+            QuestionKind::MemoryUsed => say(Condition::MemoryUsed, at_ns, Some(in_unit)),
+            QuestionKind::ClockReasons => {
+                let known = CLOCK_EVENT_REASONS
+                    .iter()
+                    .fold(0, |all, (bit, _)| all | bit);
+                for (bit, condition) in CLOCK_EVENT_REASONS {
                     say(condition, at_ns, percent(value & bit != 0));
                 }
                 say(Condition::ClockOther, at_ns, percent(value & !known != 0));
             }
-            Kind::HeatViolation | Kind::PowerViolation => {
+            QuestionKind::HeatViolation | QuestionKind::PowerViolation => {
                 let Some((last_ns, last)) = last else {
                     return;
                 };
@@ -246,7 +249,7 @@ pub struct Nvml {
 
 /// What NVML says of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct NvmlInfo {
     /// The version of NVIDIA's driver, such as `580.159.04`; absent where it does not say.
     pub driver: Option<String>,
     /// How many GPUs it knows; absent where it does not say.
@@ -257,7 +260,7 @@ pub struct Found {
 ///
 /// # Errors
 /// It is not there, or does not work: a sentence.
-pub fn found() -> Result<Found, String> {
+pub fn nvml_info() -> Result<NvmlInfo, String> {
     let nvml = Nvml::load()?;
     let mut text = [0 as c_char; 81];
     let get = nvml.library.nvmlSystemGetDriverVersion.as_ref();
@@ -269,7 +272,7 @@ pub fn found() -> Result<Found, String> {
     let count = nvml.library.nvmlDeviceGetCount_v2.as_ref();
     // SAFETY: the number is stored in our variable.
     let counted = answer(count.map(|count| unsafe { count(&mut gpus) }));
-    Ok(Found {
+    Ok(NvmlInfo {
         driver: driver
             .map(|driver| driver.to_string_lossy().into_owned())
             .filter(|driver| status.is_ok() && !driver.is_empty()),
@@ -299,7 +302,7 @@ impl Nvml {
             SUCCESS => Ok(nvml),
             _ => Err(format!(
                 "NVML could not be initialised: {}",
-                nvml.said(status)
+                nvml.status_text(status)
             )),
         }
     }
@@ -319,17 +322,17 @@ impl Nvml {
             _ => Err(format!(
                 "NVML gives no GPU {}: {} (parts of GPUs, MIG, have no clocks of their own)",
                 name.to_string_lossy(),
-                self.said(status)
+                self.status_text(status)
             )),
         }
     }
 
     /// The answer to a question, in NVML's unit.
-    fn ask(&self, kind: Kind, device: nvmlDevice_t) -> Result<u64, nvmlReturn_t> {
+    fn ask(&self, kind: QuestionKind, device: nvmlDevice_t) -> Result<u64, nvmlReturn_t> {
         match kind {
-            Kind::SmClock => self.clock(device, SM_CLOCK),
-            Kind::MemoryClock => self.clock(device, MEMORY_CLOCK),
-            Kind::Limits => {
+            QuestionKind::SmClock => self.clock(device, SM_CLOCK),
+            QuestionKind::MemoryClock => self.clock(device, MEMORY_CLOCK),
+            QuestionKind::ClockReasons => {
                 let library = &self.library;
                 // Drivers of before 535 have it under its old name only.
                 let get = (library.nvmlDeviceGetCurrentClocksEventReasons.as_ref())
@@ -339,7 +342,7 @@ impl Nvml {
                 answer(get.map(|get| unsafe { get(device, &mut reasons) }))?;
                 Ok(reasons)
             }
-            Kind::Temperature => {
+            QuestionKind::Temperature => {
                 let mut celsius = 0;
                 let sensor = GPU_SENSOR;
                 let get = self.library.nvmlDeviceGetTemperature.as_ref();
@@ -347,14 +350,14 @@ impl Nvml {
                 answer(get.map(|get| unsafe { get(device, sensor, &mut celsius) }))?;
                 Ok(u64::from(celsius))
             }
-            Kind::Power => {
+            QuestionKind::Power => {
                 let mut milliwatts = 0;
                 let get = self.library.nvmlDeviceGetPowerUsage.as_ref();
                 // SAFETY: as above.
                 answer(get.map(|get| unsafe { get(device, &mut milliwatts) }))?;
                 Ok(u64::from(milliwatts))
             }
-            Kind::MemoryUsed => {
+            QuestionKind::MemoryUsed => {
                 let mut memory = nvmlMemory_t {
                     total: 0,
                     free: 0,
@@ -365,8 +368,8 @@ impl Nvml {
                 answer(get.map(|get| unsafe { get(device, &mut memory) }))?;
                 Ok(memory.used)
             }
-            Kind::HeatViolation => self.violation(device, HEAT),
-            Kind::PowerViolation => self.violation(device, POWER),
+            QuestionKind::HeatViolation => self.violation(device, HEAT),
+            QuestionKind::PowerViolation => self.violation(device, POWER),
         }
     }
 
@@ -395,7 +398,7 @@ impl Nvml {
     }
 
     /// NVML's words for a status.
-    pub fn said(&self, status: nvmlReturn_t) -> String {
+    pub fn status_text(&self, status: nvmlReturn_t) -> String {
         let words = self.library.nvmlErrorString.as_ref().ok().and_then(|get| {
             // SAFETY: the function gives a text that stays, or null.
             let text = unsafe { get(status) };

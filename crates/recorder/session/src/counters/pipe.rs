@@ -9,13 +9,13 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 
 /// No frame is longer.
-const LONGEST: u32 = 4 << 20;
+const MAX_FRAME_BYTES: u32 = 4 << 20;
 /// A batch has at most so many samples.
-pub const MOST_SAMPLES: usize = 512;
+pub const MAX_BATCH_SAMPLES: usize = 512;
 
 /// What the session says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Order {
+pub enum SamplerRequest {
     /// The first: what to sample, and for which command.
     Prepare {
         /// Those that are given room first come first.
@@ -42,11 +42,11 @@ pub enum Order {
 
 /// What the process that samples says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Said {
+pub enum SamplerReport {
     /// It is prepared as far as it can be without a GPU to sample.
     Ready,
     /// Samples of a GPU come from now on, each with a value for each column.
-    Begun {
+    Started {
         /// The number of this in what follows.
         stream: u32,
         /// The GPU.
@@ -59,7 +59,7 @@ pub enum Said {
     /// Some of them.
     Samples(Batch),
     /// Some that are missing.
-    Lost(Lost),
+    Lost(LostSamples),
     /// Counters that are not sampled, and why.
     Unmeasured(Unmeasured),
     /// There is no more: what was left is said.
@@ -78,7 +78,7 @@ pub struct Column {
 /// Samples in a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Batch {
-    /// That of [`Said::Begun`].
+    /// That of [`SamplerReport::Started`].
     pub stream: u32,
     /// From which the first one counts.
     pub from_ns: i64,
@@ -90,8 +90,8 @@ pub struct Batch {
 
 /// Samples that are missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lost {
-    /// That of [`Said::Begun`].
+pub struct LostSamples {
+    /// That of [`SamplerReport::Started`].
     pub stream: u32,
     /// Where the gap begins.
     pub from_ns: i64,
@@ -149,7 +149,7 @@ impl Batch {
 
 /// Why reading ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
+pub enum ReadEnd {
     /// At the end of a frame.
     Whole,
     /// Inside a frame, or by an error of the pipe.
@@ -166,7 +166,7 @@ pub fn write(to: &mut impl Write, value: &impl Serialize) -> std::io::Result<()>
     let mut frame = vec![0; 4];
     frame = postcard::to_extend(value, frame).map_err(std::io::Error::other)?;
     let length = u32::try_from(frame.len() - 4).ok();
-    let length = length.filter(|length| *length <= LONGEST);
+    let length = length.filter(|length| *length <= MAX_FRAME_BYTES);
     let length = length.ok_or_else(|| std::io::Error::other("a frame is too long"))?;
     frame[..4].copy_from_slice(&length.to_le_bytes());
     to.write_all(&frame)?;
@@ -177,31 +177,31 @@ pub fn write(to: &mut impl Write, value: &impl Serialize) -> std::io::Result<()>
 ///
 /// # Errors
 /// There is none: how it ended.
-pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> Result<T, Ending> {
+pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> Result<T, ReadEnd> {
     let mut length = [0; 4];
     let mut have = 0;
     while have < length.len() {
         match from.read(&mut length[have..]) {
-            Ok(0) if have == 0 => return Err(Ending::Whole),
-            Ok(0) => return Err(Ending::Cut),
+            Ok(0) if have == 0 => return Err(ReadEnd::Whole),
+            Ok(0) => return Err(ReadEnd::Cut),
             Ok(more) => have += more,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => return Err(Ending::Cut),
+            Err(_) => return Err(ReadEnd::Cut),
         }
     }
     let length = u32::from_le_bytes(length);
-    if length > LONGEST {
-        return Err(Ending::Damaged);
+    if length > MAX_FRAME_BYTES {
+        return Err(ReadEnd::Damaged);
     }
     // As much as is there, not as much as is said.
     let mut frame = Vec::new();
     let read = from.take(length.into()).read_to_end(&mut frame);
     if read.is_err() || frame.len() < length as usize {
-        return Err(Ending::Cut);
+        return Err(ReadEnd::Cut);
     }
     match postcard::take_from_bytes(&frame) {
         Ok((value, [])) => Ok(value),
-        _ => Err(Ending::Damaged),
+        _ => Err(ReadEnd::Damaged),
     }
 }
 
@@ -211,12 +211,12 @@ mod tests {
     use proptest::prelude::*;
 
     /// What bytes that nobody has checked say.
-    fn heard(mut bytes: &[u8]) -> (Vec<Said>, Ending) {
+    fn read_all(mut bytes: &[u8]) -> (Vec<SamplerReport>, ReadEnd) {
         let mut all = Vec::new();
         loop {
-            match read::<Said>(&mut bytes) {
+            match read::<SamplerReport>(&mut bytes) {
                 Ok(said) => {
-                    if let Said::Samples(batch) = &said {
+                    if let SamplerReport::Samples(batch) = &said {
                         for columns in [0, 1, 7] {
                             batch.samples(columns).for_each(drop);
                         }
@@ -228,11 +228,11 @@ mod tests {
         }
     }
 
-    fn batch() -> impl Strategy<Value = Said> {
+    fn batch() -> impl Strategy<Value = SamplerReport> {
         let times = proptest::collection::vec((-5..1000_i64, 0..10_000_u64), 0..50);
         (any::<u32>(), 0..i64::MAX / 2, times).prop_map(|(stream, from_ns, times)| {
             let values = (0..times.len() * 3).map(|v| v as f64 / 7.0).collect();
-            Said::Samples(Batch {
+            SamplerReport::Samples(Batch {
                 stream,
                 from_ns,
                 times,
@@ -241,24 +241,26 @@ mod tests {
         })
     }
 
-    fn any_said() -> impl Strategy<Value = Said> {
+    fn any_said() -> impl Strategy<Value = SamplerReport> {
         let columns = proptest::collection::vec((0..20_u8, ".{0,20}"), 0..5);
         prop_oneof![
-            Just(Said::Ready),
-            Just(Said::Ended),
+            Just(SamplerReport::Ready),
+            Just(SamplerReport::Ended),
             batch(),
-            (any::<u32>(), ".{0,9}", columns).prop_map(|(stream, uuid, columns)| Said::Begun {
-                stream,
-                uuid,
-                interval_ns: 100_000,
-                columns: (columns.into_iter())
-                    .map(|(counter, source)| Column {
-                        counter: HardwareCounter::from_number(counter),
-                        source,
-                    })
-                    .collect(),
+            (any::<u32>(), ".{0,9}", columns).prop_map(|(stream, uuid, columns)| {
+                SamplerReport::Started {
+                    stream,
+                    uuid,
+                    interval_ns: 100_000,
+                    columns: (columns.into_iter())
+                        .map(|(counter, source)| Column {
+                            counter: HardwareCounter::from_number(counter),
+                            source,
+                        })
+                        .collect(),
+                }
             }),
-            ".{0,40}".prop_map(|reason| Said::Lost(Lost {
+            ".{0,40}".prop_map(|reason| SamplerReport::Lost(LostSamples {
                 stream: 0,
                 from_ns: -1,
                 duration_ns: 7,
@@ -268,7 +270,7 @@ mod tests {
         ]
     }
 
-    fn written(all: &[Said]) -> Vec<u8> {
+    fn written(all: &[SamplerReport]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for said in all {
             write(&mut bytes, said).unwrap();
@@ -279,8 +281,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_said_is_heard(all in proptest::collection::vec(any_said(), 0..8)) {
-            let (read, ending) = heard(&written(&all));
-            prop_assert_eq!(ending, Ending::Whole);
+            let (read, ending) = read_all(&written(&all));
+            prop_assert_eq!(ending, ReadEnd::Whole);
             prop_assert_eq!(read, all);
         }
 
@@ -291,17 +293,17 @@ mod tests {
         ) {
             let bytes = written(&all);
             let cut = at.index(bytes.len());
-            let (read, ending) = heard(&bytes[..cut]);
+            let (read, ending) = read_all(&bytes[..cut]);
             prop_assert!(read.len() < all.len());
             prop_assert_eq!(&read[..], &all[..read.len()]);
             let ends = (0..=all.len()).map(|n| written(&all[..n]).len());
             let at_end = ends.into_iter().any(|end| end == cut);
-            prop_assert_eq!(ending, if at_end { Ending::Whole } else { Ending::Cut });
+            prop_assert_eq!(ending, if at_end { ReadEnd::Whole } else { ReadEnd::Cut });
         }
 
         #[test]
         fn no_bytes_crash_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            heard(&bytes);
+            read_all(&bytes);
         }
 
         #[test]
@@ -313,7 +315,7 @@ mod tests {
             let mut bytes = written(&all);
             let at = at.index(bytes.len());
             bytes[at] = to;
-            heard(&bytes);
+            read_all(&bytes);
         }
     }
 

@@ -1,13 +1,13 @@
 //! The process that samples hardware counters, beside the program: it does what the session orders over the socket that is its stdin,
 //! and says there what it found. Without the session it is nothing, and ends.
 
-mod device;
 mod gpm;
 mod plan;
+mod pm_sampling;
 mod refusal;
 
-use super::pipe::{self, Order, Said};
-use super::set::CounterSet;
+use super::pipe::{self, SamplerReport, SamplerRequest};
+use super::selection::CounterSet;
 use gapscope_cupti::{Cupti, Driver, Failure, Host, PmSampling, Uuid, search};
 use gapscope_model::HardwareCounter;
 use gapscope_trace::manifest::Unmeasured;
@@ -32,8 +32,8 @@ pub fn sample_counters() -> Result<(), String> {
     let wrong = "only `gapscope record --counters` starts this, with a socket as stdin";
     let stdin = std::io::stdin().as_fd().try_clone_to_owned();
     let mut orders = UnixStream::from(stdin.map_err(|_| wrong.to_owned())?);
-    let first = pipe::read::<Order>(&mut orders).map_err(|_| wrong.to_owned())?;
-    let Order::Prepare {
+    let first = pipe::read::<SamplerRequest>(&mut orders).map_err(|_| wrong.to_owned())?;
+    let SamplerRequest::Prepare {
         counters,
         interval_ns,
         executable,
@@ -45,26 +45,26 @@ pub fn sample_counters() -> Result<(), String> {
     // The end of the socket says the same, unless this process is stuck in the driver.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     if getppid().is_none_or(|pid| pid.as_raw_nonzero().get() as u32 != parent) {
-        end_at_once();
+        kill_self();
     }
-    let voice = Voice(Arc::new(Mutex::new(
+    let reporter = Reporter(Arc::new(Mutex::new(
         orders.try_clone().map_err(|error| error.to_string())?,
     )));
     let mut sampler = Sampler {
-        task: Arc::new(Task {
+        task: Arc::new(SamplingTask {
             counters,
             interval_ns,
             executable,
         }),
-        voice,
-        tools: None,
+        reporter,
+        libraries: None,
         refused: None,
         stop: Arc::default(),
         threads: Vec::new(),
         streams: 0,
     };
     sampler.prepare(None);
-    sampler.voice.say(&Said::Ready);
+    sampler.reporter.report(&SamplerReport::Ready);
     sampler.follow(&mut orders);
     Ok(())
 }
@@ -75,12 +75,12 @@ pub fn sample_counters() -> Result<(), String> {
 /// # Errors
 /// They cannot: a sentence without its full stop.
 pub fn can_sample_counters() -> Result<String, String> {
-    let tools = tools(Path::new(""), None)?;
-    let device = tools.devices.first().ok_or("CUDA has no GPU")?;
-    let refused = |failure: Failure| refusal::sentence(&failure, &tools.file);
-    let (chip, availability) = device.facts.as_ref().map_err(|f| refused(*f))?;
+    let libraries = load_libraries(Path::new(""), None)?;
+    let device = libraries.devices.first().ok_or("CUDA has no GPU")?;
+    let refused = |failure: Failure| refusal::sentence(&failure, &libraries.file);
+    let (chip, availability) = device.chip_facts.as_ref().map_err(|f| refused(*f))?;
     let asked = CounterSet::default();
-    let plan = Plan::new(&tools.cupti, chip, Some(availability), asked.counters());
+    let plan = Plan::new(&libraries.cupti, chip, Some(availability), asked.counters());
     let plan = plan.map_err(refused)?;
     let chip = chip.to_string_lossy();
     match plan.counters.is_empty() {
@@ -91,34 +91,34 @@ pub fn can_sample_counters() -> Result<String, String> {
 
 /// What to sample.
 #[derive(Debug)]
-struct Task {
+struct SamplingTask {
     counters: Vec<HardwareCounter>,
     interval_ns: u64,
     executable: PathBuf,
 }
 
 /// Ends this process without what libraries do at its end, which may hang; the system gives the counters back.
-fn end_at_once() -> ! {
+fn kill_self() -> ! {
     let _ = kill_process(getpid(), Signal::KILL);
     std::process::exit(1)
 }
 
 /// The way to the session, for all threads.
 #[derive(Debug, Clone)]
-struct Voice(Arc<Mutex<UnixStream>>);
+struct Reporter(Arc<Mutex<UnixStream>>);
 
-impl Voice {
+impl Reporter {
     /// Waits while the session does not listen. Without one this process ends.
-    fn say(&self, said: &Said) {
+    fn report(&self, said: &SamplerReport) {
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if pipe::write(&mut *stream, said).is_err() {
-            end_at_once();
+            kill_self();
         }
     }
 
     fn unmeasured(&self, counters: &[HardwareCounter], gpu: &str, reason: String) {
         let what = format!("hardware counters of {gpu} ({})", names(counters));
-        self.say(&Said::Unmeasured(Unmeasured { what, reason }));
+        self.report(&SamplerReport::Unmeasured(Unmeasured { what, reason }));
     }
 }
 
@@ -129,34 +129,34 @@ fn names(counters: &[HardwareCounter]) -> String {
 
 /// The libraries, in use.
 #[derive(Debug, Clone)]
-struct Tools {
+struct Libraries {
     cupti: Cupti,
     file: PathBuf,
-    devices: Vec<Counted>,
+    devices: Vec<CudaDevice>,
     /// Devices are set up one after the other.
     setup: Arc<Mutex<()>>,
 }
 
 /// A device of this process, by its number in CUDA.
 #[derive(Debug, Clone)]
-struct Counted {
+struct CudaDevice {
     uuid: Uuid,
     /// Asked for before anything is sampled, as CUPTI wants it.
-    facts: Result<Facts, Failure>,
+    chip_facts: Result<ChipFacts, Failure>,
 }
 
 /// A device's chip, and the image of what counters it has.
-type Facts = (CString, Arc<[u8]>);
+type ChipFacts = (CString, Arc<[u8]>);
 
-fn facts(cupti: &Cupti, index: usize) -> Result<Facts, Failure> {
+fn chip_facts(cupti: &Cupti, index: usize) -> Result<ChipFacts, Failure> {
     let availability = PmSampling::availability(cupti, index)?;
     Ok((cupti.chip_name(index)?, availability.into()))
 }
 
 struct Sampler {
-    task: Arc<Task>,
-    voice: Voice,
-    tools: Option<Tools>,
+    task: Arc<SamplingTask>,
+    reporter: Reporter,
+    libraries: Option<Libraries>,
     /// Why there are none.
     refused: Option<String>,
     stop: Arc<AtomicBool>,
@@ -175,8 +175,8 @@ struct Gpu {
 impl Sampler {
     /// Loads what is needed, if it can be found: beside the command, or in a process that uses a GPU.
     fn prepare(&mut self, process: Option<u32>) {
-        match tools(&self.task.executable, process) {
-            Ok(tools) => self.tools = Some(tools),
+        match load_libraries(&self.task.executable, process) {
+            Ok(libraries) => self.libraries = Some(libraries),
             Err(reason) => self.refused = Some(reason),
         }
     }
@@ -184,15 +184,15 @@ impl Sampler {
     fn follow(&mut self, orders: &mut UnixStream) {
         loop {
             match pipe::read(orders) {
-                Ok(Order::Gpu {
+                Ok(SamplerRequest::Gpu {
                     uuid,
                     name,
                     process,
                 }) => self.add(uuid, name, process),
-                Ok(Order::Finish) => break,
-                Ok(Order::Prepare { .. }) => {}
+                Ok(SamplerRequest::Finish) => break,
+                Ok(SamplerRequest::Prepare { .. }) => {}
                 // The session is gone, and nobody listens.
-                Err(_) => end_at_once(),
+                Err(_) => kill_self(),
             }
         }
         self.stop.store(true, Relaxed);
@@ -202,17 +202,17 @@ impl Sampler {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        self.voice.say(&Said::Ended);
-        if let Some(tools) = &self.tools {
+        self.reporter.report(&SamplerReport::Ended);
+        if let Some(libraries) = &self.libraries {
             // Only now, and only once: PyTorch's profiler saw crashes otherwise.
-            let _ = tools.cupti.deinitialize();
+            let _ = libraries.cupti.deinitialize();
         }
-        end_at_once();
+        kill_self();
     }
 
     /// Samples a GPU, in one way or another.
     fn add(&mut self, uuid: String, name: String, process: Option<u32>) {
-        if self.tools.is_none() {
+        if self.libraries.is_none() {
             self.prepare(process);
         }
         let gpu = Gpu {
@@ -221,22 +221,23 @@ impl Sampler {
             stream: self.streams,
         };
         self.streams += 1;
-        let (task, voice, stop) = (self.task.clone(), self.voice.clone(), self.stop.clone());
-        let tools = match (&self.tools, &self.refused) {
-            (Some(tools), _) => Ok(tools.clone()),
+        let (task, reporter, stop) = (self.task.clone(), self.reporter.clone(), self.stop.clone());
+        let libraries = match (&self.libraries, &self.refused) {
+            (Some(libraries), _) => Ok(libraries.clone()),
             (None, refused) => Err(refused.clone().unwrap_or_default()),
         };
         let thread = std::thread::Builder::new().name("counters".to_owned());
         let run = move || {
-            let sampled =
-                tools.and_then(|tools| device::sample(&tools, &task, &gpu, &voice, &stop));
+            let sampled = libraries.and_then(|libraries| {
+                pm_sampling::sample(&libraries, &task, &gpu, &reporter, &stop)
+            });
             if let Err(reason) = sampled {
-                gpm::sample(&task, &gpu, &voice, &stop, reason);
+                gpm::sample(&task, &gpu, &reporter, &stop, reason);
             }
         };
         match thread.spawn(run) {
             Ok(thread) => self.threads.push(thread),
-            Err(error) => self.voice.say(&Said::Unmeasured(Unmeasured {
+            Err(error) => self.reporter.report(&SamplerReport::Unmeasured(Unmeasured {
                 what: "hardware counters of a GPU".to_owned(),
                 reason: format!("no thread could be started for them: {error}"),
             })),
@@ -245,7 +246,7 @@ impl Sampler {
 }
 
 /// Waits, unless the end comes first. True then.
-fn pause(stop: &AtomicBool, time: Duration) -> bool {
+fn wait_or_stop(stop: &AtomicBool, time: Duration) -> bool {
     if !stop.load(Relaxed) {
         std::thread::park_timeout(time);
     }
@@ -258,21 +259,21 @@ extern "C" fn monotonic() -> u64 {
 }
 
 /// Driver and CUPTI, ready to sample; else a sentence without its full stop.
-fn tools(executable: &Path, process: Option<u32>) -> Result<Tools, String> {
+fn load_libraries(executable: &Path, process: Option<u32>) -> Result<Libraries, String> {
     let driver = Driver::load()?;
-    let (cupti, file) = find(executable, process, &driver)?;
+    let (cupti, file) = find_cupti(executable, process, &driver)?;
     let devices = driver.devices()?;
     // Without it, times would be those of the wall clock.
     cupti.set_clock(monotonic).map_err(|f| f.to_string())?;
     cupti
         .initialize()
         .map_err(|f| refusal::sentence(&f, &file))?;
-    let counted = |(index, uuid)| Counted {
+    let device = |(index, uuid)| CudaDevice {
         uuid,
-        facts: facts(&cupti, index),
+        chip_facts: chip_facts(&cupti, index),
     };
-    Ok(Tools {
-        devices: devices.into_iter().enumerate().map(counted).collect(),
+    Ok(Libraries {
+        devices: devices.into_iter().enumerate().map(device).collect(),
         setup: Arc::default(),
         cupti,
         file,
@@ -280,7 +281,7 @@ fn tools(executable: &Path, process: Option<u32>) -> Result<Tools, String> {
 }
 
 /// A libcupti that can sample: of the command's Python or toolkit, or that which a process of it has loaded.
-fn find(
+fn find_cupti(
     executable: &Path,
     process: Option<u32>,
     driver: &Driver,

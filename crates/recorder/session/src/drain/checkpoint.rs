@@ -1,6 +1,6 @@
 //! What a session needs to go on from where another one ended.
 
-use super::Header;
+use super::RecordingHeader;
 use crate::Error;
 use crate::assembler::Assembler;
 use gapscope_spool::Rank;
@@ -12,25 +12,25 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-pub const STATE: &str = "parts/state";
-/// The version of [`STATE`]: it changes with everything in it, so that a gapscope reads only its own.
+pub const STATE_FILE: &str = "parts/state";
+/// The version of [`STATE_FILE`]: it changes with everything in it, so that a gapscope reads only its own.
 pub const STATE_VERSION: u32 = 14;
 
 /// What a checkpoint holds.
 #[derive(Serialize, Deserialize)]
 pub struct Checkpoint {
     pub version: u32,
-    pub header: Header,
+    pub header: RecordingHeader,
     pub parts: Parts,
     pub assembler: Assembler,
     pub ranks: Vec<(Rank, Parts, Assembler)>,
-    pub processes: Vec<Position>,
+    pub processes: Vec<SpoolPosition>,
     pub unmeasured: Vec<Unmeasured>,
 }
 
 /// How far a process's spool has been read.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Position {
+pub struct SpoolPosition {
     pub folder: String,
     pub trace: Option<usize>,
     pub id: ProcessId,
@@ -43,22 +43,22 @@ pub struct Position {
 #[derive(Serialize)]
 pub struct CheckpointRef<'a> {
     pub version: u32,
-    pub header: &'a Header,
+    pub header: &'a RecordingHeader,
     pub parts: &'a Parts,
     pub assembler: &'a Assembler,
     pub ranks: Vec<(Rank, &'a Parts, &'a Assembler)>,
-    pub processes: Vec<Position>,
+    pub processes: Vec<SpoolPosition>,
     pub unmeasured: &'a [Unmeasured],
 }
 
 impl CheckpointRef<'_> {
     /// Writes it into the folder of the trace, in place of the last one.
     pub fn write(&self, folder: &Path) -> Result<(), Error> {
-        let path = folder.join(STATE);
+        let path = folder.join(STATE_FILE);
         let new = path.with_extension("new");
         let write = || -> std::io::Result<()> {
             let file = std::io::BufWriter::with_capacity(1 << 20, fs::File::create(&new)?);
-            let mut file = Refusal { file, error: None };
+            let mut file = ErrorKeepingWriter { file, error: None };
             if let Err(error) = postcard::to_io(self, &mut file) {
                 return Err(file.error.unwrap_or_else(|| std::io::Error::other(error)));
             }
@@ -73,12 +73,12 @@ impl CheckpointRef<'_> {
 }
 
 /// Keeps the error of a write: postcard says only that there was one.
-struct Refusal<W> {
+struct ErrorKeepingWriter<W> {
     file: W,
     error: Option<std::io::Error>,
 }
 
-impl<W: Write> Write for Refusal<W> {
+impl<W: Write> Write for ErrorKeepingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.file.write(bytes).map_err(|error| {
             let kind = error.kind();
@@ -95,7 +95,7 @@ impl<W: Write> Write for Refusal<W> {
 impl Checkpoint {
     /// Reads the checkpoint of a trace.
     pub fn read(folder: &Path) -> Result<Checkpoint, Error> {
-        let path = folder.join(STATE);
+        let path = folder.join(STATE_FILE);
         let unusable = |reason: &str| Error::NotRecoverable {
             path: folder.to_owned(),
             reason: reason.to_owned(),

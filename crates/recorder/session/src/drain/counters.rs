@@ -2,7 +2,7 @@
 
 use super::Drain;
 use crate::conditions;
-use crate::counters::{Heard, NOT_SAMPLED, WHAT};
+use crate::counters::{CounterUpdate, NOT_SAMPLED, WHAT};
 use gapscope_trace::manifest::Unmeasured;
 
 impl Drain {
@@ -14,10 +14,10 @@ impl Drain {
     }
 
     /// Takes what was sampled of hardware counters into the traces that it is of.
-    pub fn hear_counters(&mut self, heard: Vec<Heard>) {
-        for said in heard {
-            match said {
-                Heard::Samples {
+    pub fn take_counter_updates(&mut self, updates: Vec<CounterUpdate>) {
+        for update in updates {
+            match update {
+                CounterUpdate::Samples {
                     uuid,
                     columns,
                     batch,
@@ -29,10 +29,12 @@ impl Drain {
                         (rank.assembler).counter_samples(&uuid, &columns, &batch, tables);
                     }
                 }
-                Heard::Unmeasured(unmeasured) => {
-                    self.hear(vec![conditions::Heard::Unmeasured(unmeasured)]);
+                CounterUpdate::Unmeasured(unmeasured) => {
+                    self.take_condition_updates(vec![conditions::ConditionUpdate::Unmeasured(
+                        unmeasured,
+                    )]);
                 }
-                Heard::Lost {
+                CounterUpdate::Lost {
                     uuid,
                     kind,
                     count,

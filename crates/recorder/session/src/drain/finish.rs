@@ -1,10 +1,10 @@
 //! The end of a recording.
 
-use super::{Drain, LAYER, SPOOL};
+use super::{Drain, LAYER_FOLDER, SPOOL_FOLDER};
 use crate::Error;
 use crate::assembler::Assembler;
 use crate::code;
-use crate::layers;
+use crate::label_injection;
 use gapscope_model::LossKind;
 use gapscope_trace::Names;
 use gapscope_trace::TraceWriter;
@@ -23,14 +23,14 @@ impl Drain {
         let folder = self.folder().to_owned();
         let (mut losses, mut ranks) = (Vec::new(), Vec::new());
         for mut rank in std::mem::take(&mut self.ranks) {
-            write_rest(&mut rank.assembler, &mut rank.writer, &self.header.names)?;
+            finish_assembler(&mut rank.assembler, &mut rank.writer, &self.header.names)?;
             let mut manifest = self.rank_manifest(&rank);
             complete(&mut manifest);
             losses.extend(manifest.losses.iter().cloned());
             rank.writer.finish(&manifest)?;
             ranks.push((rank.rank, rank.assembler));
         }
-        write_rest(&mut self.assembler, &mut self.writer, &self.header.names)?;
+        finish_assembler(&mut self.assembler, &mut self.writer, &self.header.names)?;
         let mut manifest = self.manifest();
         manifest.ranks = ranks.iter().map(|(rank, _)| rank.rank).collect();
         manifest.ranks.sort_unstable();
@@ -89,7 +89,7 @@ impl Drain {
 }
 
 /// What an assembler has kept until the end.
-fn write_rest(
+fn finish_assembler(
     assembler: &mut Assembler,
     writer: &mut TraceWriter,
     names: &Names,
@@ -104,7 +104,7 @@ pub(super) fn write_sources(
     writer: &mut TraceWriter,
 ) -> Result<(), Error> {
     for path in assembler.take_code_files() {
-        if let Some((extension, bytes)) = code::file(Path::new(&*path)) {
+        if let Some((extension, bytes)) = code::read_code_file(Path::new(&*path)) {
             assembler.found_code_file(path, extension, bytes);
         }
     }
@@ -127,7 +127,7 @@ pub struct Finished {
 
 /// Removes what a complete trace does not need.
 pub fn remove_leftovers(folder: &Path) {
-    for leftover in [SPOOL, LAYER, layers::FOLDER] {
+    for leftover in [SPOOL_FOLDER, LAYER_FOLDER, label_injection::LABELS_FOLDER] {
         // What cannot be deleted does no harm: nothing reads it.
         let _ = fs::remove_dir_all(folder.join(leftover));
     }

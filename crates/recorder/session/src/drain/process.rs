@@ -15,9 +15,9 @@ pub struct DrainedProcess {
     pub(super) trace: Option<usize>,
     pub(super) spool: ProcessSpool,
     /// Its number here; `None` where it had ended before it was found.
-    pub(super) number: Option<u32>,
+    pub(super) pid_here: Option<u32>,
     /// What was missing before the last resumption.
-    pub(super) earlier: Damage,
+    pub(super) earlier_damage: Damage,
     /// It has ended and has been drained to its end.
     pub(super) ended: bool,
 }
@@ -25,12 +25,12 @@ pub struct DrainedProcess {
 impl DrainedProcess {
     /// The system's id, as it is here.
     pub fn pid(&self) -> u32 {
-        self.number.unwrap_or(self.spool.pid())
+        self.pid_here.unwrap_or(self.spool.pid())
     }
 
     /// True while it runs.
     pub fn is_alive(&self) -> bool {
-        (self.number).is_some_and(|number| procfs::is_alive(number, self.spool.start_ns()))
+        (self.pid_here).is_some_and(|number| procfs::is_alive(number, self.spool.start_ns()))
     }
 
     /// True while it records.
@@ -65,8 +65,8 @@ impl DrainedProcess {
     pub(super) fn damage(&self) -> Damage {
         let new = self.spool.damage();
         Damage {
-            missing_records: self.earlier.missing_records + new.missing_records,
-            undecodable_records: self.earlier.undecodable_records + new.undecodable_records,
+            missing_records: self.earlier_damage.missing_records + new.missing_records,
+            undecodable_records: self.earlier_damage.undecodable_records + new.undecodable_records,
         }
     }
 }

@@ -15,8 +15,8 @@ pub struct RankTrace {
     pub rank: Rank,
     pub assembler: Assembler,
     pub writer: TraceWriter,
-    /// Captures that were refused.
-    pub refused: usize,
+    /// Captures that were refused_captures.
+    pub refused_captures: usize,
 }
 
 impl Drain {
@@ -32,7 +32,7 @@ impl Drain {
                 rank,
                 assembler: Assembler::new(self.header.mode),
                 writer,
-                refused: 0,
+                refused_captures: 0,
             }),
             Err(error) => {
                 let reason = format!("they are in the recording's own: {error}");
@@ -46,12 +46,12 @@ impl Drain {
     /// A capture is a trace of its own, which one of several ranks cannot have: the program must not wait for it.
     pub(super) fn refuse_captures_of_ranks(&mut self) {
         for (at, rank) in self.ranks.iter_mut().enumerate() {
-            while let Some(capture) = rank.assembler.captures().get(rank.refused) {
+            while let Some(capture) = rank.assembler.captures().get(rank.refused_captures) {
                 if capture.end_ns.is_none() {
                     break;
                 }
                 let (id, number) = (capture.process, capture.number);
-                rank.refused += 1;
+                rank.refused_captures += 1;
                 let reason = "a recording of several ranks has no captures";
                 rank.assembler.lose(LossKind::Captures, 1, reason);
                 for process in &self.processes {

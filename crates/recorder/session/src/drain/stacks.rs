@@ -11,17 +11,17 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A process of the system, as it is here.
-type Number = u32;
+type Pid = u32;
 
 /// Which trace a process is in (`None`: the recording's own), and as which.
-type Place = (Option<usize>, ProcessId);
+type TraceProcess = (Option<usize>, ProcessId);
 
 /// Whom the sampler follows, and what it has said so far.
 #[derive(Debug, Default)]
-pub struct Sampled {
+pub struct FollowedThreads {
     /// Threads that are followed.
-    threads: FxHashMap<(Number, ThreadId), Place>,
-    workers: FxHashMap<Number, Place>,
+    threads: FxHashMap<(Pid, ThreadId), TraceProcess>,
+    workers: FxHashMap<Pid, TraceProcess>,
     /// By the sampler's ids.
     stacks: Vec<Arc<[FrameFacts]>>,
 }
@@ -29,7 +29,7 @@ pub struct Sampled {
 impl Drain {
     /// Threads that submit or wait and are new: the process as it is here, and the thread as it calls itself.
     pub fn take_callers(&mut self) -> Vec<(u32, u32)> {
-        let mut new: Vec<(Place, ThreadId)> = Vec::new();
+        let mut new: Vec<(TraceProcess, ThreadId)> = Vec::new();
         let mut take = |trace, assembler: &mut Assembler| {
             let callers = assembler.take_callers().into_iter();
             new.extend(callers.map(|(process, thread)| ((trace, process), thread)));
@@ -38,29 +38,29 @@ impl Drain {
         for (at, rank) in self.ranks.iter_mut().enumerate() {
             take(Some(at), &mut rank.assembler);
         }
-        let mut followed = Vec::new();
-        for (place, thread) in new {
-            let of_place = |p: &&super::DrainedProcess| (p.trace, p.id) == place;
-            let Some(process) = self.processes.iter().find(of_place) else {
+        let mut new_callers = Vec::new();
+        for (wanted, thread) in new {
+            let is_wanted = |p: &&super::DrainedProcess| (p.trace, p.id) == wanted;
+            let Some(process) = self.processes.iter().find(is_wanted) else {
                 continue;
             };
             // One that is gone cannot be followed.
-            if let Some(pid) = process.number {
-                self.sampled.threads.insert((pid, thread), place);
-                followed.push((pid, thread.0));
+            if let Some(pid) = process.pid_here {
+                self.followed.threads.insert((pid, thread), wanted);
+                new_callers.push((pid, thread.0));
             }
         }
-        followed
+        new_callers
     }
 
     /// Takes what the sampler has said.
-    pub fn hear_stacks(&mut self, heard: Vec<Heard>) {
-        for said in heard {
-            match said {
+    pub fn take_stack_samples(&mut self, updates: Vec<Heard>) {
+        for update in updates {
+            match update {
                 Heard::Stack { id, frames } => {
-                    debug_assert_eq!(id as usize, self.sampled.stacks.len());
+                    debug_assert_eq!(id as usize, self.followed.stacks.len());
                     let frames = frames.iter().map(|frame: &Frame| frame.into()).collect();
-                    self.sampled.stacks.push(frames);
+                    self.followed.stacks.push(frames);
                 }
                 Heard::Sample {
                     time_ns,
@@ -73,7 +73,7 @@ impl Drain {
                     gil_holder,
                 } => {
                     let own = ThreadId(thread);
-                    let Some(place) = self.place(pid, own) else {
+                    let Some(process) = self.process_of_thread(pid, own) else {
                         continue;
                     };
                     let facts = SampleFacts {
@@ -85,15 +85,16 @@ impl Drain {
                         system_call,
                         gil_holder: gil_holder.map(ThreadId),
                     };
-                    let frames = stack.and_then(|id| self.sampled.stacks.get(id as usize).cloned());
-                    let (assembler, tables) = self.trace(place.0);
-                    if !assembler.knows_thread(place.1, own)
+                    let frames =
+                        stack.and_then(|id| self.followed.stacks.get(id as usize).cloned());
+                    let (assembler, tables) = self.trace(process.0);
+                    if !assembler.knows_thread(process.1, own)
                         && let Some(name) = procfs::thread_name(pid, thread)
                     {
-                        assembler.name_thread(place.1, own, name);
+                        assembler.name_thread(process.1, own, name);
                     }
                     let frames = frames.as_ref().map(|frames| frames.iter().cloned());
-                    assembler.sample(place.1, facts, frames, tables);
+                    assembler.sample(process.1, facts, frames, tables);
                 }
                 Heard::Worker {
                     pid,
@@ -111,7 +112,7 @@ impl Drain {
                         start_ns,
                         ..Process::default()
                     });
-                    self.sampled.workers.insert(pid, (trace, id));
+                    self.followed.workers.insert(pid, (trace, id));
                 }
                 Heard::Loss {
                     kind,
@@ -127,20 +128,21 @@ impl Drain {
     }
 
     /// Where a thread's samples go.
-    fn place(&self, pid: Number, thread: ThreadId) -> Option<Place> {
-        let followed = self.sampled.threads.get(&(pid, thread));
-        let worker = || self.sampled.workers.get(&pid);
+    fn process_of_thread(&self, pid: Pid, thread: ThreadId) -> Option<TraceProcess> {
+        let followed = self.followed.threads.get(&(pid, thread));
+        let worker = || self.followed.workers.get(&pid);
         // Of another thread of a recorded process, such as one that has the interpreter's lock.
         followed.or_else(worker).copied().or_else(|| {
-            let of_process = self.processes.iter().find(|p| p.number == Some(pid));
+            let of_process = self.processes.iter().find(|p| p.pid_here == Some(pid));
             of_process.map(|process| (process.trace, process.id))
         })
     }
 
     /// The trace of a process.
-    fn trace_of(&self, pid: Number) -> Option<usize> {
+    fn trace_of(&self, pid: Pid) -> Option<usize> {
         // No thread has this number.
-        self.place(pid, ThreadId(0)).and_then(|(trace, _)| trace)
+        self.process_of_thread(pid, ThreadId(0))
+            .and_then(|(trace, _)| trace)
     }
 
     fn trace(&mut self, trace: Option<usize>) -> (&mut Assembler, &mut Tables) {

@@ -1,6 +1,6 @@
 //! A session that dies at any point of a checkpoint loses nothing and doubles nothing.
 
-use super::checkpoint::STATE;
+use super::checkpoint::STATE_FILE;
 use super::*;
 use crate::{Recovered, recover};
 use gapscope_spool::event::{
@@ -119,8 +119,8 @@ fn hello() -> CommonEvent<'static> {
     }
 }
 
-fn header() -> Header {
-    Header {
+fn header() -> RecordingHeader {
+    RecordingHeader {
         command: vec!["program".to_owned()],
         mode: SamplingMode::Dispatch,
         names: Names::default(),
@@ -244,7 +244,7 @@ fn a_folder_without_a_checkpoint_is_refused_in_a_sentence() {
     let trace = folder.path().join("t.gapscope");
     let drain = Drain::create(&trace, header()).unwrap();
     std::mem::forget(drain);
-    let state = trace.join(STATE);
+    let state = trace.join(STATE_FILE);
     let bytes = fs::read(&state).unwrap();
     for (content, expected) in [
         (Some(&b"\xff\xff\xff\xff\xff\xff"[..]), "damaged"),
@@ -319,7 +319,7 @@ fn samples_of_threads_workers_and_hooks_become_rows() {
         system_call: Some("futex".into()),
         gil_holder: None,
     };
-    drain.hear_stacks(vec![
+    drain.take_stack_samples(vec![
         // The same lines as the hook's.
         Heard::Stack {
             id: 0,

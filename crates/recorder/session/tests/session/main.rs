@@ -5,7 +5,7 @@ mod limits;
 mod nested;
 
 use gapscope_recorder::{
-    Error, Layers, Names, Outcome, Recorded, Recording, Recovered, Start, recover,
+    Error, LabelInjection, Names, Outcome, Recorded, Recording, Recovered, Start, recover,
 };
 use gapscope_spool::event::{
     self, Api, ClockSource, Command, CommonEvent, Instance, Op, Span, VulkanEvent,
@@ -224,7 +224,7 @@ fn record(
         time_limit: None,
         layer: "/dev/null".into(),
         cuda: None,
-        layers: Layers::default(),
+        labels: LabelInjection::default(),
         profile: Vec::new(),
         instructions: None,
         stdout_to_stderr: false,

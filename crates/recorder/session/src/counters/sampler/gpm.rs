@@ -1,10 +1,10 @@
 //! What NVML samples itself (GPM, since Hopper), where CUPTI cannot: few counters, ten times a second.
 #![allow(unsafe_code)]
 
-use super::device::Samples;
-use super::{Gpu, Task, Voice, names, pause};
+use super::pm_sampling::SampleStream;
+use super::{Gpu, Reporter, SamplingTask, names, wait_or_stop};
 use crate::conditions::nvml::Nvml;
-use crate::counters::pipe::{Column, Said};
+use crate::counters::pipe::{Column, SamplerReport};
 use gapscope_model::HardwareCounter;
 use gapscope_spool::monotonic_ns;
 use nvml_wrapper_sys::bindings::{
@@ -28,7 +28,7 @@ const MIB: f64 = (1 << 20) as f64;
 const SUCCESS: nvmlReturn_t = 0;
 
 /// The counters that it has with the same meaning, by its number of them, with what its unit is of the counter's.
-const KNOWN: [(HardwareCounter, u32, f64); 7] = [
+const GPM_COUNTERS: [(HardwareCounter, u32, f64); 7] = [
     (HardwareCounter::SmActive, SM_UTIL, 1.0),
     (HardwareCounter::WarpsActive, SM_OCCUPANCY, 1.0),
     (HardwareCounter::TensorActive, ANY_TENSOR, 1.0),
@@ -39,8 +39,14 @@ const KNOWN: [(HardwareCounter, u32, f64); 7] = [
 ];
 
 /// Samples until told to stop, and says what is not sampled because of `reason`.
-pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: String) {
-    let of = |counter: &HardwareCounter| KNOWN.iter().find(|(known, ..)| known == counter);
+pub fn sample(
+    task: &SamplingTask,
+    gpu: &Gpu,
+    reporter: &Reporter,
+    stop: &AtomicBool,
+    reason: String,
+) {
+    let of = |counter: &HardwareCounter| GPM_COUNTERS.iter().find(|(known, ..)| known == counter);
     let known: Vec<_> = task.counters.iter().filter_map(of).collect();
     let unknown = task.counters.iter().filter(|counter| of(counter).is_none());
     let unknown: Vec<_> = unknown.copied().collect();
@@ -53,7 +59,7 @@ pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: 
         Err(without) => {
             let reason =
                 format!("{reason}; NVML's own sampling (GPM) does not stand in: {without}");
-            return voice.unmeasured(&task.counters, &gpu.name, reason);
+            return reporter.unmeasured(&task.counters, &gpu.name, reason);
         }
     };
     let sampled: Vec<_> = known.iter().map(|(counter, ..)| *counter).collect();
@@ -65,9 +71,9 @@ pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: 
         true => instead,
         false => format!("{instead}, and has no {}", names(&unknown)),
     };
-    voice.unmeasured(&task.counters, &gpu.name, missing);
+    reporter.unmeasured(&task.counters, &gpu.name, missing);
     let interval_ns = INTERVAL.as_nanos() as u64;
-    voice.say(&Said::Begun {
+    reporter.report(&SamplerReport::Started {
         stream: gpu.stream,
         uuid: gpu.uuid.clone(),
         interval_ns,
@@ -78,18 +84,18 @@ pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: 
             })
             .collect(),
     });
-    let mut samples = Samples::new(voice, gpu.stream, interval_ns);
+    let mut samples = SampleStream::new(reporter, gpu.stream, interval_ns);
     let numbers: Vec<u32> = known.iter().map(|(_, number, _)| *number).collect();
     let mut next = Instant::now() + INTERVAL;
-    let mut began_ns = gpm.look();
+    let mut began_ns = gpm.take_sample();
     loop {
         while Instant::now() < next {
             // A last sample that is shorter would be one of those that are 0 without cause.
-            if pause(stop, next.saturating_duration_since(Instant::now())) {
+            if wait_or_stop(stop, next.saturating_duration_since(Instant::now())) {
                 return samples.end(monotonic_ns());
             }
         }
-        let ended_ns = gpm.look();
+        let ended_ns = gpm.take_sample();
         if let (Some(began_ns), Some(ended_ns)) = (began_ns, ended_ns)
             && let Some(values) = gpm.values(&numbers)
             && ended_ns > began_ns
@@ -105,7 +111,7 @@ pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: 
     }
 }
 
-/// NVML's samples of a GPU: that of the last look, and that before.
+/// NVML's samples of a GPU: that of the last take_sample, and that before.
 struct Gpm {
     nvml: Nvml,
     device: nvmlDevice_t,
@@ -130,7 +136,7 @@ impl Gpm {
         match unsafe { ask(device, &mut support) } {
             SUCCESS if support.isSupportedDevice != 0 => {}
             SUCCESS => return Err("this GPU has none: it came with Hopper".to_owned()),
-            status => return Err(nvml.said(status)),
+            status => return Err(nvml.status_text(status)),
         }
         let allocate = library.nvmlGpmSampleAlloc.as_ref().map_err(|_| old())?;
         let mut samples = [std::ptr::null_mut(); 2];
@@ -138,7 +144,7 @@ impl Gpm {
             // SAFETY: it stores a pointer to memory of its own, which this process keeps until its end.
             match unsafe { allocate(sample) } {
                 SUCCESS => {}
-                status => return Err(nvml.said(status)),
+                status => return Err(nvml.status_text(status)),
             }
         }
         Ok(Gpm {
@@ -149,7 +155,7 @@ impl Gpm {
     }
 
     /// Looks, and says when that was.
-    fn look(&mut self) -> Option<i64> {
+    fn take_sample(&mut self) -> Option<i64> {
         self.samples.swap(0, 1);
         let get = self.nvml.library.nvmlGpmSampleGet.as_ref().ok()?;
         let before_ns = monotonic_ns();

@@ -1,7 +1,7 @@
 //! Which metrics of a GPU are sampled: as many as can be counted in one pass, each counter by the best of its metrics.
 
 use crate::counters::pipe::Column;
-use crate::counters::set::metrics;
+use crate::counters::selection::metrics;
 use gapscope_cupti::{Cupti, Failure, Host, Kind, Metrics};
 use gapscope_model::HardwareCounter;
 use std::ffi::CStr;
@@ -102,7 +102,7 @@ fn interval(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::set::CounterSet;
+    use crate::counters::selection::CounterSet;
     use std::path::Path;
 
     const VARIABLE: &str = "GAPSCOPE_TEST_CUPTI";
@@ -116,9 +116,9 @@ mod tests {
         let cupti = Cupti::open(Path::new(&path)).unwrap();
         let plan =
             |chip: &CStr, set: CounterSet| Plan::new(&cupti, chip, None, set.counters()).unwrap();
-        let few = CounterSet::Few.counters();
+        let few = CounterSet::Default.counters();
         for chip in [c"GH100", c"GA102", c"AD102", c"GB100", c"GB102"] {
-            let plan = plan(chip, CounterSet::Few);
+            let plan = plan(chip, CounterSet::Default);
             assert_eq!(plan.counters, few, "{chip:?}");
         }
         let wide = plan(c"GH100", CounterSet::Wide);

@@ -1,7 +1,6 @@
 //! The recording machine.
 
-mod processor;
-
+use super::processor::{self, values};
 use gapscope_trace::manifest::Host;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -16,8 +15,9 @@ pub fn describe() -> Host {
         kernel.machine().to_string_lossy(),
     );
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let distribution =
-        value(&release, "PRETTY_NAME", '=').map(|name| name.trim_matches('"').to_owned());
+    let distribution = values(&release, "PRETTY_NAME", '=')
+        .next()
+        .map(|name| name.trim_matches('"').to_owned());
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     Host {
         system: match distribution {
@@ -36,19 +36,6 @@ pub fn describe() -> Host {
             .ok()
             .map(|namespace| namespace.ino()),
     }
-}
-
-/// The first value of `key` in lines of keys and values.
-fn value(text: &str, key: &str, separator: char) -> Option<String> {
-    values(text, key, separator).next().map(str::to_owned)
-}
-
-/// The values of `key` in lines of keys and values.
-fn values<'a>(text: &'a str, key: &str, separator: char) -> impl Iterator<Item = &'a str> {
-    text.lines()
-        .filter_map(move |line| line.split_once(separator))
-        .filter(move |(found, _)| found.trim() == key)
-        .map(|(_, value)| value.trim())
 }
 
 #[cfg(test)]

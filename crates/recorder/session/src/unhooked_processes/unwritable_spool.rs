@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// A process whose work was seen by our layer, which could not write it down.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoSpool {
+pub struct UnwritableSpool {
     /// The process.
     pub pid: u32,
     /// Its short name.
@@ -17,9 +17,9 @@ pub struct NoSpool {
     pub reason: &'static str,
 }
 
-impl NoSpool {
+impl UnwritableSpool {
     /// What keeps a process from the folder `spool`; `None` where nothing is seen to.
-    pub fn of(pid: u32, spool: &Path) -> Option<NoSpool> {
+    pub fn find(pid: u32, spool: &Path) -> Option<UnwritableSpool> {
         let here = fs::metadata(spool).ok()?;
         let mut there = PathBuf::from(format!("/proc/{pid}/root"));
         there.extend(spool.components().skip(1));
@@ -38,16 +38,16 @@ impl NoSpool {
             }
             (true, _) => return None,
         };
-        Some(NoSpool {
+        Some(UnwritableSpool {
             pid,
-            name: procfs::name(pid).unwrap_or_else(|| "a process".to_owned()),
+            name: procfs::process_name(pid).unwrap_or_else(|| "a process".to_owned()),
             reason,
         })
     }
 
     /// A sentence for the user.
     pub fn sentence(&self) -> String {
-        let NoSpool { pid, name, reason } = self;
+        let UnwritableSpool { pid, name, reason } = self;
         format!(
             "{name} (process {pid}) loaded the recording layer, which could not write what it saw: {reason}"
         )
@@ -82,7 +82,7 @@ mod tests {
     }
 
     fn reason(child: &mut Child, spool: &Path) -> Option<&'static str> {
-        let found = NoSpool::of(child.id(), spool);
+        let found = UnwritableSpool::find(child.id(), spool);
         child.kill().unwrap();
         child.wait().unwrap();
         found.map(|found| found.reason)

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use gapscope_trace::manifest::Exit;
 
-use crate::launch::{find_program, put_layer};
+use crate::launch::{add_layer, check_program};
 use crate::signals::Signals;
-use crate::{Error, inherited};
+use crate::{Error, inherited_signals};
 
 /// A program to run with a layer.
 #[derive(Debug, Clone)]
-pub struct Layered {
+pub struct LaunchWithLayer {
     /// The command with its arguments. It inherits this process's environment and standard streams.
     pub command: Vec<OsString>,
     /// The layer's name.
@@ -27,13 +27,13 @@ pub struct Layered {
     pub variable: (&'static str, String),
 }
 
-impl Layered {
+impl LaunchWithLayer {
     /// Whether the command can be run.
     ///
     /// # Errors
     /// It is not there, or cannot be run.
     pub fn check(&self) -> Result<(), Error> {
-        find_program(self.program()?)
+        check_program(self.program()?)
     }
 
     fn program(&self) -> Result<&OsStr, Error> {
@@ -50,9 +50,9 @@ impl Layered {
         let program = self.program()?;
         let mut command = Command::new(program);
         command.args(&self.command[1..]);
-        put_layer(&mut command, &self.folder, self.name, &self.library)?;
+        add_layer(&mut command, &self.folder, self.name, &self.library)?;
         command.env(self.variable.0, &self.variable.1);
-        inherited::hand_on(&mut command);
+        inherited_signals::pass_to(&mut command);
         let path = Path::new(program);
         let signals = Signals::catch().map_err(Error::io(path))?;
         let mut child = command.spawn().map_err(|source| Error::NotExecutable {

@@ -1,60 +1,60 @@
 //! What Linux says of itself: stalls (PSI), swap, memory of the program, and its control group.
 
-use super::group::Group;
-use super::{Heard, Of, Reading};
+use super::cgroup::Cgroup;
+use super::{ConditionUpdate, Of, Reading};
 use gapscope_trace::tables::Condition;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Machine and program, by the files of `/proc` and `/sys`.
-pub struct Host {
+pub struct MachineSampler {
     root: PathBuf,
     processes: Vec<u32>,
     /// Absent before there is a process.
-    files: Option<Files>,
+    files: Option<MachineFiles>,
 }
 
-struct Files {
-    stalls: Vec<Stall>,
-    group: Option<Group>,
-    swap: Option<Swap>,
+struct MachineFiles {
+    stalls: Vec<PressureFile>,
+    group: Option<Cgroup>,
+    swap: Option<SwapCounts>,
     program: Arc<str>,
 }
 
 /// What is read of each process, and as what.
-const OF_PROCESSES: [(&str, Condition); 2] = [
+const PROCESS_VALUES: [(&str, Condition); 2] = [
     ("VmSwap:", Condition::ProgramSwap),
     ("VmRSS:", Condition::ProgramResident),
 ];
 
 /// A file of pressure stall information.
-pub struct Stall {
+pub struct PressureFile {
     path: PathBuf,
     source: Arc<str>,
     some: Condition,
     /// Of cpu it says nothing for a machine.
     full: Option<Condition>,
-    last: Option<(i64, Totals)>,
+    last: Option<(i64, StallTotals)>,
 }
 
 #[derive(Clone, Copy)]
-struct Totals {
+struct StallTotals {
     some_us: u64,
     full_us: Option<u64>,
 }
 
 /// Pages that went to and from swap.
-struct Swap {
+struct SwapCounts {
     path: PathBuf,
     source: Arc<str>,
     page_bytes: f64,
     last: Option<(i64, u64, u64)>,
 }
 
-impl Host {
-    pub fn new(root: PathBuf) -> Host {
-        Host {
+impl MachineSampler {
+    pub fn new(root: PathBuf) -> MachineSampler {
+        MachineSampler {
             root,
             processes: Vec::new(),
             files: None,
@@ -66,19 +66,23 @@ impl Host {
     }
 
     /// Reads all that there is, once there is a process.
-    pub fn read(&mut self, now_ns: i64, heard: &mut Vec<Heard>) {
+    pub fn read(&mut self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) {
         let Some(first) = self.processes.first() else {
             return;
         };
-        let files = (self.files).get_or_insert_with(|| Files::find(&self.root, *first, heard));
-        files.stalls.retain_mut(|stall| stall.read(now_ns, heard));
+        let files =
+            (self.files).get_or_insert_with(|| MachineFiles::find(&self.root, *first, updates));
+        files.stalls.retain_mut(|stall| stall.read(now_ns, updates));
         if let Some(group) = &mut files.group {
-            group.read(now_ns, heard);
+            group.read(now_ns, updates);
         }
         if let Some(swap) = &mut files.swap
-            && let Err(reason) = swap.read(now_ns, heard)
+            && let Err(reason) = swap.read(now_ns, updates)
         {
-            heard.push(Heard::unmeasured("swapping of the machine", reason));
+            updates.push(ConditionUpdate::unmeasured(
+                "swapping of the machine",
+                reason,
+            ));
             files.swap = None;
         }
         let said = self.processes.iter().filter_map(|pid| {
@@ -87,12 +91,12 @@ impl Host {
             Some(String::from_utf8_lossy(&status).into_owned())
         });
         let said: Vec<String> = said.collect();
-        for (key, condition) in OF_PROCESSES {
+        for (key, condition) in PROCESS_VALUES {
             // Those that have ended have none.
-            let of_each = said.iter().filter_map(|status| number_of(status, key));
+            let of_each = said.iter().filter_map(|status| value_after(status, key));
             let kib = of_each.reduce(|a, b| a.saturating_add(b));
             if let Some(kib) = kib {
-                heard.push(Heard::Reading(Reading {
+                updates.push(ConditionUpdate::Reading(Reading {
                     of: Of::Machine,
                     condition,
                     from_ns: now_ns,
@@ -105,8 +109,8 @@ impl Host {
     }
 }
 
-impl Files {
-    fn find(root: &Path, pid: u32, heard: &mut Vec<Heard>) -> Files {
+impl MachineFiles {
+    fn find(root: &Path, pid: u32, updates: &mut Vec<ConditionUpdate>) -> MachineFiles {
         let stalls = [
             ("cpu", Condition::CpuStall, None),
             (
@@ -119,31 +123,34 @@ impl Files {
         let folder = root.join("proc/pressure");
         let stalls = match folder.is_dir() {
             true => stalls
-                .map(|(name, some, full)| Stall::new(folder.join(name), some, full))
+                .map(|(name, some, full)| PressureFile::new(folder.join(name), some, full))
                 .into(),
             false => {
                 let reason = "this kernel has no pressure stall information (/proc/pressure); it is there with CONFIG_PSI";
                 let what = "stalls of the machine on cpu, memory and io";
-                heard.push(Heard::unmeasured(what, reason));
+                updates.push(ConditionUpdate::unmeasured(what, reason));
                 Vec::new()
             }
         };
-        let group = Group::of(root, pid).map_err(|reason| {
+        let group = Cgroup::find(root, pid).map_err(|reason| {
             let what = "stalls, memory and memory limits of the program's cgroup";
-            heard.push(Heard::unmeasured(what, reason));
+            updates.push(ConditionUpdate::unmeasured(what, reason));
         });
         if let Ok(group) = &group
             && !group.has_memory()
         {
             let reason =
                 "it has no memory.current: its memory is not counted apart from that of others";
-            heard.push(Heard::unmeasured("memory of the program's cgroup", reason));
+            updates.push(ConditionUpdate::unmeasured(
+                "memory of the program's cgroup",
+                reason,
+            ));
         }
         let vmstat = root.join("proc/vmstat");
-        Files {
+        MachineFiles {
             stalls,
             group: group.ok(),
-            swap: Some(Swap {
+            swap: Some(SwapCounts {
                 source: source(&vmstat),
                 path: vmstat,
                 page_bytes: page_bytes(),
@@ -154,9 +161,9 @@ impl Files {
     }
 }
 
-impl Stall {
-    pub fn new(path: PathBuf, some: Condition, full: Option<Condition>) -> Stall {
-        Stall {
+impl PressureFile {
+    pub fn new(path: PathBuf, some: Condition, full: Option<Condition>) -> PressureFile {
+        PressureFile {
             source: source(&path),
             path,
             some,
@@ -166,13 +173,13 @@ impl Stall {
     }
 
     /// The share of the time since the last reading that was lost. False: it cannot be read, which is said.
-    pub fn read(&mut self, now_ns: i64, heard: &mut Vec<Heard>) -> bool {
+    pub fn read(&mut self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) -> bool {
         let totals = match std::fs::read_to_string(&self.path) {
-            Ok(text) => Totals::of(&text)
+            Ok(text) => StallTotals::parse(&text)
                 .ok_or_else(|| format!("{} is not in a form that is known", self.path.display())),
             Err(error) if error.kind() == ErrorKind::NotFound && self.last.is_some() => {
                 // A control group goes with its program.
-                self.unknown(now_ns, heard);
+                self.push_unknown(now_ns, updates);
                 return false;
             }
             Err(error) => Err(why(&self.path, &error)),
@@ -180,8 +187,8 @@ impl Stall {
         let totals = match totals {
             Ok(totals) => totals,
             Err(reason) => {
-                self.unknown(now_ns, heard);
-                heard.push(Heard::unmeasured(self.some.as_str(), reason));
+                self.push_unknown(now_ns, updates);
+                updates.push(ConditionUpdate::unmeasured(self.some.as_str(), reason));
                 return false;
             }
         };
@@ -193,30 +200,30 @@ impl Stall {
             (ns / (now_ns - last_ns).max(1) as f64 * 100.0).min(100.0)
         };
         let some = share(totals.some_us, last.some_us);
-        self.say(self.some, last_ns, now_ns, Some(some), heard);
+        self.push(self.some, last_ns, now_ns, Some(some), updates);
         if let (Some(full), Some(now_us), Some(last_us)) = (self.full, totals.full_us, last.full_us)
         {
             let lost = share(now_us, last_us);
-            self.say(full, last_ns, now_ns, Some(lost), heard);
+            self.push(full, last_ns, now_ns, Some(lost), updates);
         }
         true
     }
 
-    fn unknown(&self, now_ns: i64, heard: &mut Vec<Heard>) {
+    fn push_unknown(&self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) {
         for condition in [Some(self.some), self.full].into_iter().flatten() {
-            self.say(condition, now_ns, now_ns, None, heard);
+            self.push(condition, now_ns, now_ns, None, updates);
         }
     }
 
-    fn say(
+    fn push(
         &self,
         condition: Condition,
         from_ns: i64,
         seen_ns: i64,
         value: Option<f64>,
-        heard: &mut Vec<Heard>,
+        updates: &mut Vec<ConditionUpdate>,
     ) {
-        heard.push(Heard::Reading(Reading {
+        updates.push(ConditionUpdate::Reading(Reading {
             of: Of::Machine,
             condition,
             from_ns,
@@ -227,24 +234,24 @@ impl Stall {
     }
 }
 
-impl Totals {
+impl StallTotals {
     /// Of lines such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=62`.
-    fn of(text: &str) -> Option<Totals> {
+    fn parse(text: &str) -> Option<StallTotals> {
         let total = |kind: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(kind))?;
             line.split_once("total=")?.1.trim().parse().ok()
         };
-        Some(Totals {
+        Some(StallTotals {
             some_us: total("some ")?,
             full_us: total("full "),
         })
     }
 }
 
-impl Swap {
-    fn read(&mut self, now_ns: i64, heard: &mut Vec<Heard>) -> Result<(), String> {
+impl SwapCounts {
+    fn read(&mut self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) -> Result<(), String> {
         let text = std::fs::read_to_string(&self.path).map_err(|error| why(&self.path, &error))?;
-        let pages = number_of(&text, "pswpin ").zip(number_of(&text, "pswpout "));
+        let pages = value_after(&text, "pswpin ").zip(value_after(&text, "pswpout "));
         let Some((pages_in, pages_out)) = pages else {
             return Err(format!("{} has no pswpin and pswpout", self.path.display()));
         };
@@ -258,7 +265,7 @@ impl Swap {
             (Condition::SwapOut, pages_out, last_out),
         ] {
             let bytes = now.saturating_sub(last) as f64 * self.page_bytes;
-            heard.push(Heard::Reading(Reading {
+            updates.push(ConditionUpdate::Reading(Reading {
                 of: Of::Machine,
                 condition,
                 from_ns: last_ns,
@@ -272,7 +279,7 @@ impl Swap {
 }
 
 /// The number behind a key at the start of a line.
-pub fn number_of(text: &str, key: &str) -> Option<u64> {
+pub fn value_after(text: &str, key: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(key))?;
     value.split_whitespace().next()?.parse().ok()
 }

@@ -1,7 +1,8 @@
-//! A recording inside another. The inner one's hooks write to its own spool, so that the outer one sees nothing of what
+//! A recording inner another. The inner one's hooks write to its own spool, so that the outer one sees nothing of what
 //! the inner one starts; the inner one therefore leaves a notice in the outer one's spool.
 
-use crate::{Error, Outcome, Recorded};
+use crate::Error;
+use crate::outcome::{Outcome, Recorded};
 use gapscope_spool::{env, monotonic_ns};
 use std::ffi::OsString;
 use std::fs;
@@ -9,9 +10,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// The name of a notice begins so; no spool of a process does. It holds the path of the inner trace.
-const PREFIX: &str = "inner-";
+const NOTICE_PREFIX: &str = "inner-";
 /// More inner traces than these are counted, not named.
-const NAMED: usize = 3;
+const MAX_NAMED_TRACES: usize = 3;
 
 /// This recording's notice to the one around it.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ impl Notice {
     }
 
     fn leave_in(outer: Option<PathBuf>, output: &Path) -> Notice {
-        let name = format!("{PREFIX}{}-{}", std::process::id(), monotonic_ns());
+        let name = format!("{NOTICE_PREFIX}{}-{}", std::process::id(), monotonic_ns());
         let file = outer.map(|spool| spool.join(name));
         // The outer recording may have ended long ago.
         Notice {
@@ -60,10 +61,14 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The traces of recordings inside the one with this spool.
-pub fn inside(spool: &Path) -> Vec<PathBuf> {
+/// The traces of recordings inner the one with this spool.
+pub fn inner_traces(spool: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(spool).into_iter().flatten().flatten();
-    let notices = entries.filter(|e| e.file_name().as_bytes().starts_with(PREFIX.as_bytes()));
+    let notices = entries.filter(|e| {
+        e.file_name()
+            .as_bytes()
+            .starts_with(NOTICE_PREFIX.as_bytes())
+    });
     let mut traces: Vec<PathBuf> = notices
         .filter_map(|notice| Some(OsString::from_vec(fs::read(notice.path()).ok()?).into()))
         .collect();
@@ -71,29 +76,29 @@ pub fn inside(spool: &Path) -> Vec<PathBuf> {
     traces
 }
 
-/// Why a recording without GPU work has none, when there were recordings inside it.
-pub fn reason(inside: &[PathBuf]) -> Option<String> {
+/// Why a recording without GPU work has none, when there were recordings inner it.
+pub fn reason(inner: &[PathBuf]) -> Option<String> {
     Some(format!(
         "the command itself {}, and there was no GPU work besides",
-        what_it_did(inside)?
+        predicate(inner)?
     ))
 }
 
-/// A note for the trace of a recording with others inside it.
-pub fn note(inside: &[PathBuf]) -> Option<String> {
+/// A note for the trace of a recording with others inner it.
+pub fn note(inner: &[PathBuf]) -> Option<String> {
     Some(format!(
         "The command itself {}; that work is not in this trace.",
-        what_it_did(inside)?
+        predicate(inner)?
     ))
 }
 
-fn what_it_did(inside: &[PathBuf]) -> Option<String> {
-    let named: Vec<String> = inside
+fn predicate(inner: &[PathBuf]) -> Option<String> {
+    let named: Vec<String> = inner
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED_TRACES)
         .map(|path| path.display().to_string())
         .collect();
-    let more = match inside.len() - named.len() {
+    let more = match inner.len() - named.len() {
         _ if named.is_empty() => return None,
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -115,7 +120,7 @@ mod tests {
         let inner = Path::new("/inner.gapscope");
         assert_eq!(Notice::leave_in(None, inner).file, None);
         assert_eq!(Notice::leave_in(Some(gone), inner).file, None);
-        assert_eq!(inside(folder.path()), Vec::<PathBuf>::new());
+        assert_eq!(inner_traces(folder.path()), Vec::<PathBuf>::new());
         assert_eq!(reason(&[]), None);
     }
 
@@ -128,7 +133,7 @@ mod tests {
                 Notice::leave_in(Some(folder.path().to_owned()), &trace)
             })
             .collect();
-        let note = note(&inside(folder.path())).unwrap();
+        let note = note(&inner_traces(folder.path())).unwrap();
         assert_eq!(
             note,
             "The command itself ran `gapscope record`, which recorded what it started in /1.gapscope, /2.gapscope, \

@@ -1,7 +1,7 @@
 //! The control group (version 2) of the program: its stalls, its memory, and how often it reached its limits of that.
 
-use super::host::{Stall, number_of, source, why};
-use super::{Heard, Of, Reading};
+use super::machine::{PressureFile, source, value_after, why};
+use super::{ConditionUpdate, Of, Reading};
 use gapscope_trace::tables::Condition;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -14,39 +14,41 @@ const EVENTS: [(&str, Condition); 3] = [
     ("oom_kill ", Condition::GroupKilled),
 ];
 
-pub struct Group {
-    stalls: Vec<Stall>,
-    events: Option<Events>,
-    memory: Option<Memory>,
+pub struct Cgroup {
+    stalls: Vec<PressureFile>,
+    events: Option<MemoryEvents>,
+    memory: Option<MemoryUse>,
 }
 
 /// How much memory the group holds.
-struct Memory {
+struct MemoryUse {
     path: PathBuf,
     source: Arc<str>,
 }
 
-struct Events {
+struct MemoryEvents {
     path: PathBuf,
     source: Arc<str>,
     /// What had happened before.
     first: Option<[Option<u64>; EVENTS.len()]>,
 }
 
-impl Group {
+impl Cgroup {
     /// That of a process; a sentence why there is none.
-    pub fn of(root: &Path, pid: u32) -> Result<Group, String> {
+    pub fn find(root: &Path, pid: u32) -> Result<Cgroup, String> {
         let path = root.join(format!("proc/{pid}/cgroup"));
         let groups = std::fs::read_to_string(&path).map_err(|error| why(&path, &error))?;
         let none = || format!("process {pid} is in no cgroup of version 2");
         let group = groups.lines().find_map(|line| line.strip_prefix("0::"));
         let group = group.ok_or_else(none)?;
-        let mounted = mounted(root).ok_or_else(none)?;
-        let folder = mounted.join(group.trim_start_matches('/'));
+        let mount_point = mount_point(root).ok_or_else(none)?;
+        let folder = mount_point.join(group.trim_start_matches('/'));
         // Controllers are switched on for groups, not for each: limits may be those of a group further out.
         // The root group has no type; its files say the same as the machine's.
         let within = || {
-            let groups = folder.ancestors().take_while(|f| f.starts_with(&mounted));
+            let groups = folder
+                .ancestors()
+                .take_while(|f| f.starts_with(&mount_point));
             groups.filter(|f| f.join("cgroup.type").is_file())
         };
         let nearest = |name: &str| within().map(|f| f.join(name)).find(|file| file.is_file());
@@ -63,18 +65,18 @@ impl Group {
                 Some(Condition::GroupIoStallFull),
             ),
         ];
-        let stalls: Vec<Stall> = stalls
+        let stalls: Vec<PressureFile> = stalls
             .into_iter()
-            .filter_map(|(name, some, full)| Some(Stall::new(nearest(name)?, some, full)))
+            .filter_map(|(name, some, full)| Some(PressureFile::new(nearest(name)?, some, full)))
             .collect();
-        let events = nearest("memory.events").map(|path| Events {
+        let events = nearest("memory.events").map(|path| MemoryEvents {
             source: source(&path),
             path,
             first: None,
         });
         // That of a group further out would be others' memory too.
         let memory = folder.join("memory.current");
-        let memory = memory.is_file().then(|| Memory {
+        let memory = memory.is_file().then(|| MemoryUse {
             source: source(&memory),
             path: memory,
         });
@@ -84,7 +86,7 @@ impl Group {
                 _ => format!("the cgroup {group} has no files for them"),
             });
         }
-        Ok(Group {
+        Ok(Cgroup {
             stalls,
             events,
             memory,
@@ -96,10 +98,10 @@ impl Group {
         self.memory.is_some()
     }
 
-    pub fn read(&mut self, now_ns: i64, heard: &mut Vec<Heard>) {
-        self.stalls.retain_mut(|stall| stall.read(now_ns, heard));
+    pub fn read(&mut self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) {
+        self.stalls.retain_mut(|stall| stall.read(now_ns, updates));
         if let Some(memory) = &self.memory
-            && !memory.read(now_ns, heard)
+            && !memory.read(now_ns, updates)
         {
             self.memory = None;
         }
@@ -115,7 +117,7 @@ impl Group {
             }
             Err(error) => {
                 let reason = why(&events.path, &error);
-                heard.push(Heard::unmeasured(
+                updates.push(ConditionUpdate::unmeasured(
                     "memory limits of the program's cgroup",
                     reason,
                 ));
@@ -123,11 +125,11 @@ impl Group {
                 return;
             }
         };
-        let counts = EVENTS.map(|(key, _)| number_of(&text, key));
+        let counts = EVENTS.map(|(key, _)| value_after(&text, key));
         let first = *events.first.get_or_insert(counts);
         for ((_, condition), (now, first)) in EVENTS.iter().zip(counts.into_iter().zip(first)) {
             if let Some((now, first)) = now.zip(first) {
-                heard.push(Heard::Reading(Reading {
+                updates.push(ConditionUpdate::Reading(Reading {
                     of: Of::Machine,
                     condition: *condition,
                     from_ns: now_ns,
@@ -140,9 +142,9 @@ impl Group {
     }
 }
 
-impl Memory {
+impl MemoryUse {
     /// False: it cannot be read any more; why is said, unless the group went with its program.
-    fn read(&self, now_ns: i64, heard: &mut Vec<Heard>) -> bool {
+    fn read(&self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) -> bool {
         let read = std::fs::read_to_string(&self.path);
         let value = match &read {
             Ok(text) => text.trim().parse::<u64>().ok(),
@@ -154,7 +156,7 @@ impl Memory {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => Some(why(&self.path, error)),
         };
-        heard.push(Heard::Reading(Reading {
+        updates.push(ConditionUpdate::Reading(Reading {
             of: Of::Machine,
             condition: Condition::GroupMemory,
             from_ns: now_ns,
@@ -163,14 +165,17 @@ impl Memory {
             source: self.source.clone(),
         }));
         if let Some(reason) = reason {
-            heard.push(Heard::unmeasured("memory of the program's cgroup", reason));
+            updates.push(ConditionUpdate::unmeasured(
+                "memory of the program's cgroup",
+                reason,
+            ));
         }
         value.is_some()
     }
 }
 
 /// Where control groups of version 2 are.
-fn mounted(root: &Path) -> Option<PathBuf> {
+fn mount_point(root: &Path) -> Option<PathBuf> {
     let mounts = std::fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
     let of_version_2 = |line: &&str| {
         let kind = line.split_once(" - ").map(|(_, rest)| rest);

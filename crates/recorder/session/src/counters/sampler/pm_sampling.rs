@@ -1,8 +1,8 @@
 //! PM sampling of one GPU.
 
 use super::plan::Plan;
-use super::{Gpu, Task, Tools, Voice, pause, refusal};
-use crate::counters::pipe::{Batch, Lost, MOST_SAMPLES, Said};
+use super::{Gpu, Libraries, Reporter, SamplingTask, refusal, wait_or_stop};
+use crate::counters::pipe::{Batch, LostSamples, MAX_BATCH_SAMPLES, SamplerReport};
 use gapscope_cupti::{
     Append, CounterData, Failure, PmSampling, SamplingSettings, StopReason, code,
 };
@@ -14,47 +14,48 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// What the device writes into: with it no sample was lost at 100 us (docs/counters.md).
-const HARDWARE_BUFFER: usize = 256 << 20;
+const HARDWARE_BUFFER_BYTES: usize = 256 << 20;
 /// Between two looks: each costs by the size of the image, whatever is in it.
-const POLL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The most samples of a look; room is for four looks.
-const MOST_OF_A_POLL: u64 = 1024;
-const LEAST_OF_A_POLL: u64 = 50;
+const MAX_POLL_SAMPLES: u64 = 1024;
+const MIN_POLL_SAMPLES: u64 = 50;
 /// So many samples without a length in one look are no accident.
-const OUT_OF_STEP: usize = 16;
+const MIN_OUT_OF_STEP_SAMPLES: usize = 16;
 /// What is left after a stop comes in this time.
-const DRAIN: Duration = Duration::from_secs(3);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 /// A start that is followed by no sample, so often in a row, is the last.
-const MOST_STARTS: u32 = 5;
+const MAX_STARTS: u32 = 5;
 /// Devices were seen that accept these and then give no sample of any counter.
-const OF_LINKS: [HardwareCounter; 2] =
+const NVLINK_COUNTERS: [HardwareCounter; 2] =
     [HardwareCounter::NvlinkReceived, HardwareCounter::NvlinkSent];
-const NO_CAUSE: &str = "the GPU gave none";
+const UNKNOWN_CAUSE: &str = "the GPU gave none";
 /// At the end the last ones may still be in the device: less is no gap where nothing went wrong.
-const LATE_NS: i64 = 5_000_000;
+const MAX_FINAL_DELAY_NS: i64 = 5_000_000;
 
-/// Samples until told to stop; without the counters of links where with them there is no sample.
+/// SampleStream until told to stop; without the counters of links where with them there is no sample.
 ///
 /// # Errors
 /// It cannot be sampled: a sentence without its full stop.
 pub fn sample(
-    tools: &Tools,
-    task: &Task,
+    libraries: &Libraries,
+    task: &SamplingTask,
     gpu: &Gpu,
-    voice: &Voice,
+    reporter: &Reporter,
     stop: &AtomicBool,
 ) -> Result<(), String> {
-    let with = |counters: &[HardwareCounter]| sample_these(counters, tools, task, gpu, voice, stop);
+    let with =
+        |counters: &[HardwareCounter]| sample_these(counters, libraries, task, gpu, reporter, stop);
     let Err(refused) = with(&task.counters) else {
         return Ok(());
     };
     let (links, rest): (Vec<_>, Vec<_>) =
-        (refused.undelivered.iter()).partition(|counter| OF_LINKS.contains(counter));
+        (refused.undelivered.iter()).partition(|counter| NVLINK_COUNTERS.contains(counter));
     if links.is_empty() || rest.is_empty() {
         return Err(refused.why);
     }
     let reason = "CUPTI accepted them and then delivered no sample, so that the others are sampled without them";
-    voice.unmeasured(&links, &gpu.name, reason.to_owned());
+    reporter.unmeasured(&links, &gpu.name, reason.to_owned());
     with(&rest).map_err(|refused| refused.why)
 }
 
@@ -75,28 +76,31 @@ impl From<String> for Refused {
     }
 }
 
-/// Samples these counters until told to stop.
+/// SampleStream these counters until told to stop.
 fn sample_these(
     counters: &[HardwareCounter],
-    tools: &Tools,
-    task: &Task,
+    libraries: &Libraries,
+    task: &SamplingTask,
     gpu: &Gpu,
-    voice: &Voice,
+    reporter: &Reporter,
     stop: &AtomicBool,
 ) -> Result<(), Refused> {
     let text = |uuid: &[u8; 16]| -> String { uuid.iter().map(|b| format!("{b:02x}")).collect() };
-    let of_gpu = |device: &super::Counted| text(&device.uuid) == gpu.uuid;
-    let index = tools.devices.iter().position(of_gpu).ok_or_else(|| {
+    let of_gpu = |device: &super::CudaDevice| text(&device.uuid) == gpu.uuid;
+    let index = libraries.devices.iter().position(of_gpu).ok_or_else(|| {
         "CUDA has no whole GPU with its UUID: parts of GPUs (MIG) have no counters of their own"
             .to_owned()
     })?;
-    let refused = |failure: Failure| refusal::sentence(&failure, &tools.file);
-    let cupti = &tools.cupti;
-    let setup = tools.setup.lock().unwrap_or_else(PoisonError::into_inner);
-    let facts = tools.devices[index].facts.clone();
+    let refused = |failure: Failure| refusal::sentence(&failure, &libraries.file);
+    let cupti = &libraries.cupti;
+    let setup = libraries
+        .setup
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let chip_facts = libraries.devices[index].chip_facts.clone();
     // Who had the counters then may be gone.
-    let facts = facts.or_else(|_| super::facts(cupti, index));
-    let (chip, availability) = facts.map_err(refused)?;
+    let chip_facts = chip_facts.or_else(|_| super::chip_facts(cupti, index));
+    let (chip, availability) = chip_facts.map_err(refused)?;
     let plan = Plan::new(cupti, &chip, Some(&availability), counters).map_err(refused)?;
     if plan.counters.is_empty() {
         let chip = chip.to_string_lossy();
@@ -106,13 +110,13 @@ fn sample_these(
     let mut sampling = PmSampling::enable(cupti, index).map_err(refused)?;
     let settings = SamplingSettings {
         interval_ns: task.interval_ns,
-        hardware_buffer_bytes: HARDWARE_BUFFER,
+        hardware_buffer_bytes: HARDWARE_BUFFER_BYTES,
         append: Append::KeepOldest,
     };
     let config = plan.config.clone();
     sampling.configure(config, &settings).map_err(refused)?;
-    let of_a_poll =
-        (POLL.as_nanos() as u64 / task.interval_ns.max(1)).clamp(LEAST_OF_A_POLL, MOST_OF_A_POLL);
+    let of_a_poll = (POLL_INTERVAL.as_nanos() as u64 / task.interval_ns.max(1))
+        .clamp(MIN_POLL_SAMPLES, MAX_POLL_SAMPLES);
     let most = (of_a_poll * 4) as u32;
     let fresh = sampling
         .counter_data(&plan.metrics, most)
@@ -130,21 +134,21 @@ fn sample_these(
         ),
     ] {
         if !counters.is_empty() {
-            voice.unmeasured(counters, &gpu.name, reason.to_owned());
+            reporter.unmeasured(counters, &gpu.name, reason.to_owned());
         }
     }
-    voice.say(&Said::Begun {
+    reporter.report(&SamplerReport::Started {
         stream: gpu.stream,
         uuid: gpu.uuid.clone(),
         interval_ns: task.interval_ns,
         columns: plan.columns(task.interval_ns),
     });
-    let mut sampled = Sampled {
+    let mut sampled = DeviceSampling {
         data: fresh.clone(),
         fresh,
         taken: 0,
         is_first: true,
-        samples: Samples::new(voice, gpu.stream, task.interval_ns),
+        samples: SampleStream::new(reporter, gpu.stream, task.interval_ns),
         values: vec![0.0; plan.counters.len()],
         plan,
         sampling,
@@ -164,7 +168,7 @@ fn sample_these(
 }
 
 /// The sampling of a GPU.
-struct Sampled<'a> {
+struct DeviceSampling<'a> {
     sampling: PmSampling,
     plan: Plan,
     data: CounterData,
@@ -175,14 +179,14 @@ struct Sampled<'a> {
     /// The first sample after a start may begin seconds before it.
     is_first: bool,
     values: Vec<f64>,
-    samples: Samples<'a>,
+    samples: SampleStream<'a>,
 }
 
-impl Sampled<'_> {
+impl DeviceSampling<'_> {
     fn until(&mut self, stop: &AtomicBool, poll: Duration) -> Result<(), Failure> {
         let (mut starts, mut next) = (0, Instant::now() + poll);
         loop {
-            let is_over = pause(stop, next.saturating_duration_since(Instant::now()));
+            let is_over = wait_or_stop(stop, next.saturating_duration_since(Instant::now()));
             if is_over {
                 let now_ns = monotonic_ns();
                 self.sampling.stop()?;
@@ -200,7 +204,7 @@ impl Sampled<'_> {
             }
             if let Some(cause) = trouble {
                 starts += 1;
-                if starts > MOST_STARTS {
+                if starts > MAX_STARTS {
                     return Err(Failure {
                         function: "cuptiPmSamplingDecodeData",
                         code: code::OUT_OF_MEMORY,
@@ -240,12 +244,12 @@ impl Sampled<'_> {
         }
         self.taken = counts.completed.max(from);
         let came = self.taken - from;
-        // Samples whose units have not all reported may be split by a reset, so it waits for a good moment, but not forever.
+        // SampleStream whose units have not all reported may be split by a reset, so it waits for a good moment, but not forever.
         let is_whole = counts.populated == counts.completed;
         if (is_whole && self.taken >= counts.total / 4) || self.taken >= counts.total / 2 {
             self.forget();
         }
-        let is_out_of_step = bad >= OUT_OF_STEP;
+        let is_out_of_step = bad >= MIN_OUT_OF_STEP_SAMPLES;
         let out_of_step =
             is_out_of_step.then_some("CUPTI lost step with the GPU: they had no length");
         (came - bad.min(came), trouble.or(out_of_step))
@@ -258,7 +262,7 @@ impl Sampled<'_> {
 
     /// After a stop: what the device has written until then.
     fn drain(&mut self) {
-        let until = Instant::now() + DRAIN;
+        let until = Instant::now() + DRAIN_TIMEOUT;
         // The first look may find none of what a second one finds.
         let mut empty = 0;
         while empty < 2 && Instant::now() < until {
@@ -305,9 +309,9 @@ fn in_unit(counter: HardwareCounter, value: f64, duration_ns: i64) -> f64 {
     }
 }
 
-/// Samples on their way to the session, and what is missing between them.
-pub struct Samples<'a> {
-    voice: &'a Voice,
+/// SampleStream on their way to the session, and what is missing between them.
+pub struct SampleStream<'a> {
+    reporter: &'a Reporter,
     stream: u32,
     interval_ns: i64,
     began_ns: i64,
@@ -318,10 +322,10 @@ pub struct Samples<'a> {
     batch: Batch,
 }
 
-impl<'a> Samples<'a> {
-    pub fn new(voice: &'a Voice, stream: u32, interval_ns: u64) -> Samples<'a> {
-        Samples {
-            voice,
+impl<'a> SampleStream<'a> {
+    pub fn new(reporter: &'a Reporter, stream: u32, interval_ns: u64) -> SampleStream<'a> {
+        SampleStream {
+            reporter,
             stream,
             interval_ns: i64::try_from(interval_ns).unwrap_or(i64::MAX).max(1),
             began_ns: monotonic_ns(),
@@ -343,12 +347,12 @@ impl<'a> Samples<'a> {
         if gap_ns > self.interval_ns / 2 {
             let missing = (gap_ns + self.interval_ns / 2) / self.interval_ns;
             self.flush();
-            self.voice.say(&Said::Lost(Lost {
+            self.reporter.report(&SamplerReport::Lost(LostSamples {
                 stream: self.stream,
                 from_ns: start_ns - gap_ns,
                 duration_ns: gap_ns as u64,
                 samples: missing.max(1) as u64,
-                reason: self.cause.take().unwrap_or(NO_CAUSE).to_owned(),
+                reason: self.cause.take().unwrap_or(UNKNOWN_CAUSE).to_owned(),
             }));
         }
         if self.batch.times.is_empty() {
@@ -361,7 +365,7 @@ impl<'a> Samples<'a> {
         let times = (start_ns - last_ns, duration_ns as u64);
         self.batch.times.push(times);
         self.batch.values.extend_from_slice(values);
-        if self.batch.times.len() >= MOST_SAMPLES {
+        if self.batch.times.len() >= MAX_BATCH_SAMPLES {
             self.flush();
         }
     }
@@ -371,12 +375,12 @@ impl<'a> Samples<'a> {
         self.flush();
         let from_ns = self.end_ns.unwrap_or(self.began_ns);
         if now_ns > from_ns {
-            self.voice.say(&Said::Lost(Lost {
+            self.reporter.report(&SamplerReport::Lost(LostSamples {
                 stream: self.stream,
                 from_ns,
                 duration_ns: (now_ns - from_ns) as u64,
                 samples: ((now_ns - from_ns) / self.interval_ns).max(1) as u64,
-                reason: self.cause.unwrap_or(NO_CAUSE).to_owned(),
+                reason: self.cause.unwrap_or(UNKNOWN_CAUSE).to_owned(),
             }));
         }
     }
@@ -385,7 +389,7 @@ impl<'a> Samples<'a> {
     pub fn end(&mut self, now_ns: i64) {
         let late_ns = match (self.cause, self.end_ns) {
             (Some(_), _) => self.interval_ns,
-            (None, Some(_)) => LATE_NS.max(2 * self.interval_ns),
+            (None, Some(_)) => MAX_FINAL_DELAY_NS.max(2 * self.interval_ns),
             (None, None) => i64::MAX,
         };
         let from_ns = self.end_ns.unwrap_or(self.began_ns);
@@ -398,7 +402,7 @@ impl<'a> Samples<'a> {
     pub fn flush(&mut self) {
         if !self.batch.times.is_empty() {
             let batch = std::mem::replace(&mut self.batch, Batch::new(self.stream, 0));
-            self.voice.say(&Said::Samples(batch));
+            self.reporter.report(&SamplerReport::Samples(batch));
         }
     }
 }

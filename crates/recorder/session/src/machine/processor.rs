@@ -1,9 +1,7 @@
 //! What Linux calls the processors.
 
-use super::values;
-
 /// Cores of ARM beside which there are GPUs, by implementer and part as `arch/arm64/include/asm/cputype.h` of Linux has them.
-const CORES: &[(u32, u32, &str)] = &[
+const ARM_CORES: &[(u32, u32, &str)] = &[
     (0x41, 0xd07, "Cortex-A57"),
     (0x41, 0xd0c, "Neoverse-N1"),
     (0x41, 0xd40, "Neoverse-V1"),
@@ -38,13 +36,21 @@ pub fn name(cpuinfo: &str) -> String {
 
 fn core(implementer: &str, part: &str) -> String {
     let number = |text: &str| u32::from_str_radix(text.strip_prefix("0x")?, 16).ok();
-    let known = CORES
+    let known = ARM_CORES
         .iter()
         .find(|(i, p, _)| (Some(*i), Some(*p)) == (number(implementer), number(part)));
     known.map_or_else(
         || format!("ARM implementer {implementer} part {part}"),
         |(_, _, name)| (*name).to_owned(),
     )
+}
+
+/// The values of `key` in lines of keys and values.
+pub fn values<'a>(text: &'a str, key: &str, separator: char) -> impl Iterator<Item = &'a str> {
+    text.lines()
+        .filter_map(move |line| line.split_once(separator))
+        .filter(move |(found, _)| found.trim() == key)
+        .map(|(_, value)| value.trim())
 }
 
 #[cfg(test)]

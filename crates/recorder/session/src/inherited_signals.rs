@@ -26,7 +26,7 @@ extern "C" fn note() {
 }
 
 /// Starts the command with the SIGPIPE and the blocked signals that this process was started with.
-pub fn hand_on(command: &mut Command) {
+pub fn pass_to(command: &mut Command) {
     let ignored = PIPE_IGNORED.load(Relaxed);
     // SAFETY: the all-zero bytes are a value of the type, and the call only stores the thread's mask there.
     let mask = unsafe {

@@ -18,7 +18,7 @@ pub struct CounterOptions {
 pub enum CounterSet {
     /// Activity of the multiprocessors, memory traffic, tensor cores.
     #[default]
-    Few,
+    Default,
     /// All that can be counted at once.
     Wide,
     /// These.
@@ -26,22 +26,22 @@ pub enum CounterSet {
 }
 
 /// What is asked for most.
-const FEW: [HardwareCounter; 4] = [
+const DEFAULT_COUNTERS: [HardwareCounter; 4] = [
     HardwareCounter::SmActive,
     HardwareCounter::DramRead,
     HardwareCounter::DramWritten,
     HardwareCounter::TensorActive,
 ];
 /// Shortest intervals without losses, as measured on an H200 (docs/counters.md).
-const OF_FEW: Duration = Duration::from_micros(100);
-const OF_WIDE: Duration = Duration::from_millis(1);
+const DEFAULT_INTERVAL: Duration = Duration::from_micros(100);
+const WIDE_INTERVAL: Duration = Duration::from_millis(1);
 
 impl FromStr for CounterSet {
     type Err = String;
 
     fn from_str(text: &str) -> Result<CounterSet, String> {
         match text {
-            "default" => return Ok(CounterSet::Few),
+            "default" => return Ok(CounterSet::Default),
             "wide" => return Ok(CounterSet::Wide),
             _ => {}
         }
@@ -78,22 +78,22 @@ impl CounterSet {
     /// Its counters.
     pub fn counters(&self) -> &[HardwareCounter] {
         match self {
-            CounterSet::Few => &FEW,
+            CounterSet::Default => &DEFAULT_COUNTERS,
             CounterSet::Wide => HardwareCounter::ALL,
             CounterSet::Named(named) => named,
         }
     }
 
     /// Whether it is not one of names: other vendors' counters, which have other names, are counted too.
-    pub fn takes_what_there_is(&self) -> bool {
+    pub fn includes_other_vendors(&self) -> bool {
         !matches!(self, CounterSet::Named(_))
     }
 
     /// How often its counters can be sampled without losses.
     pub fn interval(&self) -> Duration {
         match self.counters().len() {
-            ..=4 => OF_FEW,
-            _ => OF_WIDE,
+            ..=4 => DEFAULT_INTERVAL,
+            _ => WIDE_INTERVAL,
         }
     }
 }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_set_is_written_by_its_name_or_by_those_of_its_counters() {
-        assert_eq!("default".parse(), Ok(CounterSet::Few));
+        assert_eq!("default".parse(), Ok(CounterSet::Default));
         assert_eq!("wide".parse(), Ok(CounterSet::Wide));
         let two = vec![HardwareCounter::DramRead, HardwareCounter::SmActive];
         assert_eq!(

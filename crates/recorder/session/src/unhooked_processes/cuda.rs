@@ -5,18 +5,18 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// The variable by which the CUDA driver is told what to load.
-pub const INJECTION: &str = "CUDA_INJECTION64_PATH";
+pub const CUDA_INJECTION: &str = "CUDA_INJECTION64_PATH";
 /// The variable by which NVTX is told the same.
 pub const NVTX_INJECTION: &str = "NVTX_INJECTION64_PATH";
 
 /// What a variable tells to load, when that is another tool's library. Ours is there in a recording inside another.
-pub fn set_for_another(variable: &str) -> Option<OsString> {
+pub fn other_tools_library(variable: &str) -> Option<OsString> {
     std::env::var_os(variable).filter(|library| !library.is_empty() && !is_ours(Path::new(library)))
 }
 
 /// A sentence where another tool has NVTX's ranges of what CUDA programs do.
 pub fn nvtx_note() -> Option<String> {
-    set_for_another(NVTX_INJECTION).map(|other| {
+    other_tools_library(NVTX_INJECTION).map(|other| {
         format!(
             "{NVTX_INJECTION} was set to {} already, so that NVTX ranges are not in the trace; unset it to record them.",
             other.display()
@@ -32,7 +32,7 @@ fn is_ours(library: &Path) -> bool {
 
 /// A process that loaded the CUDA driver and not our library.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CudaBypass {
+pub struct CudaWithoutLibrary {
     /// The process.
     pub pid: u32,
     /// Its short name.
@@ -40,24 +40,24 @@ pub struct CudaBypass {
     /// What the driver was told to load instead; absent when it was told nothing.
     pub instead: Option<String>,
     /// There is no library of ours that it could have been told to load.
-    pub missing: bool,
+    pub library_missing: bool,
 }
 
-impl CudaBypass {
+impl CudaWithoutLibrary {
     /// A sentence for the user.
     pub fn sentence(&self) -> String {
-        let CudaBypass { pid, name, .. } = self;
+        let CudaWithoutLibrary { pid, name, .. } = self;
         let why = match &self.instead {
-            _ if self.missing => {
+            _ if self.library_missing => {
                 "the library that records CUDA is not beside gapscope; build it with `cargo build -p gapscope-cuda` \
                  (with the same --release)"
                     .to_owned()
             }
             Some(other) => format!(
-                "{INJECTION} was set to {other} already, and the driver loads one library only; unset it to record CUDA"
+                "{CUDA_INJECTION} was set to {other} already, and the driver loads one library only; unset it to record CUDA"
             ),
             None => {
-                format!("it was started with an environment without {INJECTION}, so that nothing could record it")
+                format!("it was started with an environment without {CUDA_INJECTION}, so that nothing could record it")
             }
         };
         format!(
@@ -67,7 +67,11 @@ impl CudaBypass {
 }
 
 /// Looks at a process: has it loaded the driver where that does not load `library`?
-pub fn look(pid: u32, files: &[PathBuf], library: Option<&Path>) -> Option<CudaBypass> {
+pub fn find_unhooked(
+    pid: u32,
+    files: &[PathBuf],
+    library: Option<&Path>,
+) -> Option<CudaWithoutLibrary> {
     let named = |begin: &str| {
         files.iter().any(|file| {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -77,14 +81,14 @@ pub fn look(pid: u32, files: &[PathBuf], library: Option<&Path>) -> Option<CudaB
     if !named("libcuda.so") || files.iter().any(|file| is_ours(file)) {
         return None;
     }
-    let told = procfs::environment(pid, INJECTION).filter(|value| !value.is_empty());
+    let told = procfs::environment(pid, CUDA_INJECTION).filter(|value| !value.is_empty());
     // Where it was told to load ours and has not, it has not begun to use CUDA.
     let ours = |told: &String| library.is_some_and(|l| l.as_os_str() == OsStr::new(told));
-    (!told.as_ref().is_some_and(ours)).then(|| CudaBypass {
+    (!told.as_ref().is_some_and(ours)).then(|| CudaWithoutLibrary {
         pid,
-        name: procfs::name(pid).unwrap_or_else(|| "a process".to_owned()),
+        name: procfs::process_name(pid).unwrap_or_else(|| "a process".to_owned()),
         instead: told,
-        missing: library.is_none(),
+        library_missing: library.is_none(),
     })
 }
 
@@ -98,11 +102,14 @@ mod tests {
         let driver = PathBuf::from("/usr/lib/libcuda.so.1");
         let ours = PathBuf::from("/opt/lib/libgapscope_cuda.so");
         let library = Some(ours.as_path());
-        assert_eq!(look(me, &[], library), None);
-        assert_eq!(look(me, &[driver.clone(), ours.clone()], library), None);
-        let found = look(me, std::slice::from_ref(&driver), library).unwrap();
+        assert_eq!(find_unhooked(me, &[], library), None);
+        assert_eq!(
+            find_unhooked(me, &[driver.clone(), ours.clone()], library),
+            None
+        );
+        let found = find_unhooked(me, std::slice::from_ref(&driver), library).unwrap();
         assert!(found.sentence().contains("without CUDA_INJECTION64_PATH"));
-        let missing = look(me, &[driver], None).unwrap();
+        let missing = find_unhooked(me, &[driver], None).unwrap();
         assert!(missing.sentence().contains("cargo build -p gapscope-cuda"));
     }
 
@@ -114,14 +121,14 @@ mod tests {
 
     #[test]
     fn a_library_that_the_user_chose_is_named() {
-        let bypass = CudaBypass {
+        let unhooked = CudaWithoutLibrary {
             pid: 7,
             name: "python".to_owned(),
             instead: Some("/opt/other.so".to_owned()),
-            missing: false,
+            library_missing: false,
         };
         assert_eq!(
-            bypass.sentence(),
+            unhooked.sentence(),
             "python (process 7) loaded the CUDA driver, and its CUDA work could not be recorded: CUDA_INJECTION64_PATH \
              was set to /opt/other.so already, and the driver loads one library only; unset it to record CUDA"
         );

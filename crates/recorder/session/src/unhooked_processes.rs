@@ -2,12 +2,11 @@
 //! instead of asking the Vulkan loader.
 
 pub mod cuda;
-mod no_spool;
+mod unwritable_spool;
 
 use crate::procfs;
 use crate::vulkan_drivers::{VARIABLES, libraries, unversioned};
-use cuda::CudaBypass;
-use no_spool::NoSpool;
+use cuda::CudaWithoutLibrary;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,36 +15,37 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use unwritable_spool::UnwritableSpool;
 
 /// A process is looked at this often when it is new, and less and less often afterwards.
-const SHORTEST: Duration = Duration::from_millis(50);
-const LONGEST: Duration = Duration::from_millis(500);
+const MIN_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_millis(500);
 
 /// A process of which an API's work could not be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Bypass {
+pub enum UnhookedProcess {
     /// It used a Vulkan driver without our layer.
-    Vulkan(VulkanBypass),
+    Vulkan(VulkanWithoutLayer),
     /// It loaded the CUDA driver without our library.
-    Cuda(CudaBypass),
+    Cuda(CudaWithoutLibrary),
     /// It loaded our layer, which cannot write to the spool.
-    NoSpool(NoSpool),
+    UnwritableSpool(UnwritableSpool),
 }
 
-impl Bypass {
+impl UnhookedProcess {
     /// A sentence for the user.
     pub fn sentence(&self) -> String {
         match self {
-            Bypass::Vulkan(bypass) => bypass.sentence(),
-            Bypass::Cuda(bypass) => bypass.sentence(),
-            Bypass::NoSpool(bypass) => bypass.sentence(),
+            UnhookedProcess::Vulkan(vulkan) => vulkan.sentence(),
+            UnhookedProcess::Cuda(cuda) => cuda.sentence(),
+            UnhookedProcess::UnwritableSpool(spool) => spool.sentence(),
         }
     }
 }
 
 /// A process that used a driver without our layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VulkanBypass {
+pub struct VulkanWithoutLayer {
     /// The process.
     pub pid: u32,
     /// Its short name.
@@ -53,19 +53,19 @@ pub struct VulkanBypass {
     /// The driver's library.
     pub library: PathBuf,
     /// The Vulkan loader was there too, and did not load the layer.
-    pub loader: bool,
+    pub has_loader: bool,
     /// The variable that is likely to have told it to.
     pub variable: Option<&'static str>,
 }
 
-impl VulkanBypass {
+impl VulkanWithoutLayer {
     /// A sentence for the user.
     pub fn sentence(&self) -> String {
-        let VulkanBypass {
+        let VulkanWithoutLayer {
             pid, name, library, ..
         } = self;
         let library = library.file_name().unwrap_or_default().display();
-        if self.loader {
+        if self.has_loader {
             return format!(
                 "{name} (process {pid}) used the Vulkan driver {library}, but its Vulkan loader did not load the \
                  recording layer: it ignores VK_INSTANCE_LAYERS for programs with raised privileges, or the program \
@@ -89,118 +89,126 @@ impl VulkanBypass {
 #[derive(Debug)]
 pub struct Watcher {
     stop: Arc<AtomicBool>,
-    found: Arc<Mutex<BTreeMap<u32, Sighting>>>,
+    observations: Arc<Mutex<BTreeMap<u32, Observation>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What was seen of one process.
 #[derive(Debug, Clone)]
-struct Sighting {
+struct Observation {
     next: Instant,
     pause: Duration,
     /// Times that a driver was mapped and our layer was not.
-    times: u32,
-    bypass: Option<VulkanBypass>,
+    sightings: u32,
+    vulkan: Option<VulkanWithoutLayer>,
     recorded: bool,
     /// It has our layer, and cannot write to the spool.
-    no_spool: Option<NoSpool>,
-    cuda: Option<CudaBypass>,
+    unwritable_spool: Option<UnwritableSpool>,
+    cuda: Option<CudaWithoutLibrary>,
 }
 
 impl Watcher {
     /// Watches a process and all that descend from it. `layer` and `cuda` are our libraries, `spool` is the folder of the spool.
     pub fn start(root: u32, layer: &Path, cuda: Option<&Path>, spool: PathBuf) -> Watcher {
         let stop = Arc::new(AtomicBool::new(false));
-        let found = Arc::new(Mutex::new(BTreeMap::new()));
+        let observations = Arc::new(Mutex::new(BTreeMap::new()));
         let layer = layer.file_name().unwrap_or_default().to_owned();
         let cuda = cuda.map(Path::to_owned);
         let thread = std::thread::Builder::new()
             .name("gapscope-watch".to_owned())
             .spawn({
-                let (stop, found) = (stop.clone(), found.clone());
+                let (stop, observations) = (stop.clone(), observations.clone());
                 move || {
                     let drivers = libraries();
                     while !stop.load(Acquire) {
                         for pid in procfs::descendants(root) {
-                            look(
+                            observe(
                                 pid,
                                 &layer,
                                 cuda.as_deref(),
                                 &spool,
                                 &drivers,
-                                &mut found.lock().unwrap_or_else(PoisonError::into_inner),
+                                &mut observations.lock().unwrap_or_else(PoisonError::into_inner),
                             );
                         }
-                        std::thread::park_timeout(SHORTEST);
+                        std::thread::park_timeout(MIN_PAUSE);
                     }
                 }
             });
         Watcher {
             stop,
-            found,
+            observations,
             thread: thread.ok(),
         }
     }
 
     /// Stops watching. Returns the processes that went round our libraries; `recorded` says of a process whether a hook
     /// (`vulkan`, `cuda`) recorded it.
-    pub fn finish(mut self, recorded: impl Fn(u32, &str) -> bool) -> Vec<Bypass> {
+    pub fn finish(mut self, recorded: impl Fn(u32, &str) -> bool) -> Vec<UnhookedProcess> {
         self.stop.store(true, Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             let _ = thread.join();
         }
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let vulkan = found
+        let observations = self
+            .observations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let vulkan = observations
             .iter()
-            .filter(|(pid, sighting)| !sighting.recorded && !recorded(**pid, "vulkan"))
-            .filter_map(|(_, sighting)| {
+            .filter(|(pid, observation)| !observation.recorded && !recorded(**pid, "vulkan"))
+            .filter_map(|(_, observation)| {
                 // A loader maps drivers for a moment before it loads layers, and to ask them for their extensions.
-                let bypass = sighting.bypass.as_ref()?;
-                (!bypass.loader || sighting.times > 1).then(|| Bypass::Vulkan(bypass.clone()))
+                let vulkan = observation.vulkan.as_ref()?;
+                (!vulkan.has_loader || observation.sightings > 1)
+                    .then(|| UnhookedProcess::Vulkan(vulkan.clone()))
             });
-        let cuda = found
+        let cuda = observations
             .iter()
             .filter(|(pid, _)| !recorded(**pid, "cuda"))
-            .filter_map(|(_, sighting)| Some(Bypass::Cuda(sighting.cuda.clone()?)));
-        let no_spool = found
+            .filter_map(|(_, observation)| Some(UnhookedProcess::Cuda(observation.cuda.clone()?)));
+        let unwritable_spool = observations
             .iter()
             .filter(|(pid, _)| !recorded(**pid, "vulkan"))
-            .filter_map(|(_, sighting)| Some(Bypass::NoSpool(sighting.no_spool.clone()?)));
-        vulkan.chain(cuda).chain(no_spool).collect()
+            .filter_map(|(_, observation)| {
+                Some(UnhookedProcess::UnwritableSpool(
+                    observation.unwritable_spool.clone()?,
+                ))
+            });
+        vulkan.chain(cuda).chain(unwritable_spool).collect()
     }
 }
 
-fn look(
+fn observe(
     pid: u32,
     layer: &OsString,
     cuda: Option<&Path>,
     spool: &Path,
     drivers: &HashSet<OsString>,
-    found: &mut BTreeMap<u32, Sighting>,
+    observations: &mut BTreeMap<u32, Observation>,
 ) {
     let now = Instant::now();
-    let sighting = found.entry(pid).or_insert(Sighting {
+    let observation = observations.entry(pid).or_insert(Observation {
         next: now,
-        pause: SHORTEST,
-        times: 0,
-        bypass: None,
+        pause: MIN_PAUSE,
+        sightings: 0,
+        vulkan: None,
         recorded: false,
-        no_spool: None,
+        unwritable_spool: None,
         cuda: None,
     });
-    if sighting.recorded || now < sighting.next {
+    if observation.recorded || now < observation.next {
         return;
     }
-    sighting.next = now + sighting.pause;
-    sighting.pause = (sighting.pause * 5 / 4).min(LONGEST);
+    observation.next = now + observation.pause;
+    observation.pause = (observation.pause * 5 / 4).min(MAX_PAUSE);
     let files = procfs::mapped_files(pid);
-    sighting.cuda = cuda::look(pid, &files, cuda).or(sighting.cuda.take());
+    observation.cuda = cuda::find_unhooked(pid, &files, cuda).or(observation.cuda.take());
     let named = |name: &OsString| files.iter().find(|file| file.file_name() == Some(name));
     if named(layer).is_some() {
-        sighting.recorded = true;
-        sighting.bypass = None;
-        sighting.no_spool = NoSpool::of(pid, spool);
+        observation.recorded = true;
+        observation.vulkan = None;
+        observation.unwritable_spool = UnwritableSpool::find(pid, spool);
         return;
     }
     let mapped = |part: &str| {
@@ -218,12 +226,12 @@ fn look(
         // NVIDIA's Vulkan driver is its OpenGL library too; only for Vulkan it compiles SPIR-V.
         .find(|file| !is_opengl(file) || mapped("glvkspirv"));
     if let Some(driver) = driver {
-        sighting.times += 1;
-        sighting.bypass = Some(VulkanBypass {
+        observation.sightings += 1;
+        observation.vulkan = Some(VulkanWithoutLayer {
             pid,
-            name: procfs::name(pid).unwrap_or_else(|| "a process".to_owned()),
+            name: procfs::process_name(pid).unwrap_or_else(|| "a process".to_owned()),
             library: driver.clone(),
-            loader: mapped("libvulkan.so"),
+            has_loader: mapped("libvulkan.so"),
             variable: VARIABLES
                 .into_iter()
                 .find(|variable| procfs::environment(pid, variable).is_some_and(|v| !v.is_empty())),
@@ -241,7 +249,7 @@ mod tests {
     use super::*;
 
     /// What is seen of this process when its own executable counts as a driver.
-    fn seen(layer: &str) -> Sighting {
+    fn seen(layer: &str) -> Observation {
         let executable = std::env::current_exe().unwrap();
         let name = executable.file_name().unwrap().to_owned();
         let layer = OsString::from(if layer.is_empty() {
@@ -250,7 +258,7 @@ mod tests {
             layer
         });
         let mut found = BTreeMap::new();
-        look(
+        observe(
             std::process::id(),
             &layer,
             None,
@@ -263,9 +271,9 @@ mod tests {
 
     #[test]
     fn a_driver_without_the_layer_and_the_loader_is_a_bypass() {
-        let bypass = seen("libgapscope_vulkan.so").bypass.unwrap();
-        assert!(!bypass.loader);
-        let sentence = bypass.sentence();
+        let vulkan = seen("libgapscope_vulkan.so").vulkan.unwrap();
+        assert!(!vulkan.has_loader);
+        let sentence = vulkan.sentence();
         assert!(sentence.contains("past the Vulkan loader"), "{sentence}");
         assert!(
             sentence.contains(&std::process::id().to_string()),
@@ -275,9 +283,9 @@ mod tests {
 
     #[test]
     fn a_process_with_the_layer_is_recorded() {
-        let sighting = seen("");
-        assert!(sighting.recorded);
-        assert_eq!(sighting.bypass, None);
-        assert_eq!(sighting.no_spool, None);
+        let observation = seen("");
+        assert!(observation.recorded);
+        assert_eq!(observation.vulkan, None);
+        assert_eq!(observation.unwritable_spool, None);
     }
 }

@@ -1,7 +1,7 @@
 //! Labels in a program that sets none: files that each Python of the program runs at its start.
 //!
 //! They lie in a folder of the recording that is the first of PYTHONPATH, under the names that Python's `site` imports. What
-//! they write there says how far they came ([`note`]).
+//! they write there says how far they came ([`LabelInjection::missing_note`]).
 
 use crate::Error;
 use gapscope_spool::env;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The folder in a trace's folder.
-pub const FOLDER: &str = "labels";
+pub const LABELS_FOLDER: &str = "labels";
 
 const FILES: [(&str, &str); 3] = [
     (
@@ -30,14 +30,14 @@ const FILES: [(&str, &str); 3] = [
 
 /// What to label in a program of PyTorch that sets no labels itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Layers {
+pub struct LabelInjection {
     /// The modules of its models, by their paths.
     pub modules: bool,
     /// The operators of PyTorch, by their names.
     pub operators: bool,
 }
 
-impl Layers {
+impl LabelInjection {
     /// True when something shall be labelled.
     pub fn any(self) -> bool {
         self.modules || self.operators
@@ -51,12 +51,12 @@ impl Layers {
     }
 
     /// Has every Python that the command starts run the files.
-    pub(crate) fn put(self, command: &mut Command, output: &Path) -> Result<(), Error> {
+    pub(crate) fn inject(self, command: &mut Command, output: &Path) -> Result<(), Error> {
         command.env_remove(env::LABELS);
         if !self.any() {
             return Ok(());
         }
-        let folder = output.join(FOLDER);
+        let folder = output.join(LABELS_FOLDER);
         own_folder(&folder).map_err(Error::io(&folder))?;
         for (name, text) in FILES {
             let path = folder.join(name);
@@ -73,16 +73,16 @@ impl Layers {
     }
 
     /// Why the program, which has ended, has not the labels that were asked for; a sentence for the report.
-    pub(crate) fn note(self, output: &Path) -> Option<String> {
+    pub(crate) fn missing_note(self, output: &Path) -> Option<String> {
         if !self.any() {
             return None;
         }
-        let folder = output.join(FOLDER);
-        let told = |name: &str| folder.join(name).exists();
+        let folder = output.join(LABELS_FOLDER);
+        let left = |name: &str| folder.join(name).exists();
         let why = match std::fs::read_to_string(folder.join("failed")) {
             Ok(reason) => format!("PyTorch could not be asked for them: {reason}"),
-            Err(_) if told("torch") => return None,
-            Err(_) if told("python") => "the Python that ran has not imported torch".to_owned(),
+            Err(_) if left("torch") => return None,
+            Err(_) if left("python") => "the Python that ran has not imported torch".to_owned(),
             Err(_) => "no Python ran that takes them; one that is started with -S, -I or -E does not, nor with an \
                        environment without PYTHONPATH"
                 .to_owned(),
@@ -106,13 +106,15 @@ mod tests {
     #[test]
     fn what_is_missing_is_said_by_how_far_the_files_came() {
         let output = tempfile::tempdir().expect("a folder");
-        let layers = Layers {
+        let injection = LabelInjection {
             modules: true,
             operators: true,
         };
         let mut command = Command::new("true");
-        layers.put(&mut command, output.path()).expect("files");
-        let folder = output.path().join(FOLDER);
+        injection
+            .inject(&mut command, output.path())
+            .expect("files");
+        let folder = output.path().join(LABELS_FOLDER);
         let set = |name: &str| {
             let set = command.get_envs().find(|(known, _)| *known == name);
             set.and_then(|(_, value)| Some(value?.to_string_lossy().into_owned()))
@@ -121,7 +123,7 @@ mod tests {
         assert!(path.starts_with(&*folder.to_string_lossy()), "{path}");
         assert_eq!(set(env::LABELS).as_deref(), Some("modules,operators"));
 
-        let note = || layers.note(output.path());
+        let note = || injection.missing_note(output.path());
         let tell =
             |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("a file");
         assert!(note().is_some_and(|note| note.contains("no Python ran")));
@@ -136,6 +138,6 @@ mod tests {
                 "Labels of modules and operators are missing: PyTorch could not be asked for them: AttributeError: no hooks."
             )
         );
-        assert_eq!(Layers::default().note(output.path()), None);
+        assert_eq!(LabelInjection::default().missing_note(output.path()), None);
     }
 }
