@@ -53,7 +53,7 @@ pub fn checks() -> Vec<Check> {
         &cuda::Known {
             library,
             nvml: match has_driver {
-                true => machine::nvml(),
+                true => machine::nvml().map_err(|error| error.to_string()),
                 false => Err("there is no driver".to_owned()),
             },
             counters_for_administrators: machine::counters_are_for_administrators(&root),
@@ -135,9 +135,10 @@ fn counters_of(trial: Option<&Trial<cuda::Said>>) -> Result<String, String> {
 pub fn probe(probe: Probe, answer: &Path) -> Result<ExitCode, Failure> {
     match probe {
         Probe::Vulkan => tell(&vulkan::say(), answer)?,
-        Probe::Cuda => tell(&machine::cuda(), answer)?,
+        Probe::Cuda => tell(&machine::cuda().map_err(|error| error.to_string()), answer)?,
         Probe::Counters => {
-            let said = serde_json::to_string(&counters::can_sample_counters());
+            let said = counters::can_sample_counters().map_err(|error| error.to_string());
+            let said = serde_json::to_string(&said);
             gapscope_command::write(&said.unwrap_or_default()).map_err(Failure::new)?;
         }
         Probe::Wait => {

@@ -1,4 +1,5 @@
-//! Writes the captures of recorded programs as traces of their own.
+//! Writes the captures of recorded programs as traces of their own. A capture here is a window of the recording that
+//! the program began and ended.
 
 use crate::Error;
 use crate::assembler::Capture;
@@ -14,43 +15,38 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Work of a capture that is not seen finished this long after its end is not waited for.
+/// How long after a capture's end its work is waited for.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// A capture that the session is done with.
+/// A capture that the session has finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenCapture {
-    /// Its trace; where there is none, because the program named none, `None`.
+    /// The trace of the capture; `None` when it was not written because the program named no path.
     pub path: Option<PathBuf>,
-    /// Why it was not written.
+    /// Why the trace was not written.
     pub failure: Option<String>,
 }
 
 /// The captures of one recording.
 #[derive(Debug, Default)]
 pub struct Captures {
-    /// Those that the session is done with, in the order in which they started.
+    /// The finished captures, in the order in which they started.
     done: Vec<WrittenCapture>,
-    /// When the end of the first that is not done was seen.
+    /// When the session saw the end of the first capture that is not finished.
     ended: Option<Instant>,
 }
 
-/// What is left of a recording of captures alone.
+/// What a recording of captures alone leaves.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Remains {
     /// The recording's own trace, from the first start to the last end.
-    Own {
-        /// Start.
-        start_ns: i64,
-        /// End.
-        end_ns: i64,
-    },
-    /// The traces of the captures; the recording's own is gone. This is the first of them.
+    Own { start_ns: i64, end_ns: i64 },
+    /// The traces of the captures without the recording's own; this is the first of them.
     Captures(PathBuf),
 }
 
 impl Captures {
-    /// Writes what can be written now. `last`: nothing more comes, and every capture is ended.
+    /// Writes the captures that are complete. With `last` nothing more comes, and every capture is ended.
     pub fn write(&mut self, drain: &mut Drain, end_ns: i64, last: bool) {
         while let Some(capture) = drain.assembler.captures().get(self.done.len()).cloned() {
             let Some(end_ns) = capture.end_ns.or(last.then_some(end_ns)) else {
@@ -63,7 +59,8 @@ impl Captures {
             let failure = capture
                 .path
                 .as_deref()
-                .and_then(|path| write(drain, &capture, path, end_ns).err());
+                .and_then(|path| write(drain, &capture, path, end_ns).err())
+                .map(|error| error.to_string());
             if let Some(failure) = &failure {
                 drain
                     .assembler
@@ -77,10 +74,10 @@ impl Captures {
         }
     }
 
-    /// True when all of a capture has been drained, or has been waited for long enough.
+    /// Returns true when all of a capture has been drained, or its work has been waited for long enough.
     fn is_whole(&mut self, drain: &Drain, capture: &Capture, end_ns: i64) -> bool {
         let Some(ended) = self.ended else {
-            // What other hooks of the process wrote before the end may come with the next drain.
+            // Events that other hooks of the process wrote before the end may come with the next drain.
             self.ended = Some(Instant::now());
             return false;
         };
@@ -88,9 +85,9 @@ impl Captures {
         drain.assembler.seen_until(&processes, end_ns) || ended.elapsed() >= MAX_WAIT
     }
 
-    /// Ends a recording of captures alone, when all of them are done: every capture is a trace, and what lies between
-    /// them, where nothing was recorded, is in none. Those that name no path get the recording's: `OUT`, `OUT-2`, …, as
-    /// far as these names are free.
+    /// Ends a recording of captures alone. Every capture becomes a trace; what lies between them, where nothing was
+    /// recorded, is in none. Captures that name no path get the recording's: `OUT`, `OUT-2`, …, as far as these names
+    /// are free.
     pub fn alone(&mut self, drain: &mut Drain, end_ns: i64) -> Option<Remains> {
         let captures = drain.assembler.captures().to_vec();
         let start_ns = captures.iter().map(|c| c.start_ns).min()?;
@@ -105,7 +102,7 @@ impl Captures {
             return Some(own);
         }
         let output = drain.folder().to_owned();
-        // Takes the place of the recording's own trace at the end.
+        // The first trace takes the place of the recording's own at the end.
         let first = beside(&output);
         let mut made: Vec<PathBuf> = Vec::new();
         let unnamed_captures = captures.iter().filter(|c| c.path.is_none());
@@ -130,7 +127,7 @@ impl Captures {
         if fs::remove_dir_all(&output).is_err()
             || (unnamed > 0 && move_new(&first, &output).is_err())
         {
-            // What could not be moved is whole where it is.
+            // A trace that could not be moved is whole where it is.
             return Some(Remains::Captures(made.into_iter().next().unwrap_or(output)));
         }
         if let Some(moved) = made.first_mut() {
@@ -147,19 +144,35 @@ impl Captures {
             .map(Remains::Captures)
     }
 
-    /// Those that the session is done with.
+    /// Returns the finished captures.
     pub fn done(&self) -> &[WrittenCapture] {
         &self.done
     }
 }
 
-/// Writes a capture to `path`; what is wrong otherwise, as a sentence.
-fn write(drain: &mut Drain, capture: &Capture, path: &Path, end_ns: i64) -> Result<(), String> {
-    let trace = trace(drain, capture, end_ns).map_err(|e| e.to_string())?;
+/// Why the trace of a capture was not written.
+#[derive(Debug, thiserror::Error)]
+enum CaptureError {
+    #[error(transparent)]
+    Recording(#[from] Error),
+    #[error("{}: it exists and is not overwritten", .0.display())]
+    Exists(PathBuf),
+    #[error("{}: {source}", path.display())]
+    Unwritable { path: PathBuf, source: Error },
+}
+
+/// Writes a capture to `path`.
+fn write(
+    drain: &mut Drain,
+    capture: &Capture,
+    path: &Path,
+    end_ns: i64,
+) -> Result<(), CaptureError> {
+    let trace = trace(drain, capture, end_ns)?;
     write_to(&trace, drain.folder(), path)
 }
 
-/// The trace of a capture.
+/// Returns the trace of a capture.
 fn trace(drain: &mut Drain, capture: &Capture, end_ns: i64) -> Result<Trace, Error> {
     let losses = drain.manifest().losses;
     let mut whole = drain.trace_so_far()?;
@@ -168,7 +181,7 @@ fn trace(drain: &mut Drain, capture: &Capture, end_ns: i64) -> Result<Trace, Err
     Ok(whole.window(&processes, capture.start_ns, end_ns))
 }
 
-/// What was lost after `before`.
+/// Returns the losses that were added after `before`.
 fn since(before: &[Loss], now: Vec<Loss>) -> Vec<Loss> {
     let mut new = now;
     for loss in &mut new {
@@ -182,15 +195,17 @@ fn since(before: &[Loss], now: Vec<Loss>) -> Vec<Loss> {
 }
 
 /// Writes a trace beside `path` and moves it there when it is whole, so that nobody sees half of it.
-fn write_to(trace: &Trace, recording: &Path, path: &Path) -> Result<(), String> {
-    let said = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
+fn write_to(trace: &Trace, recording: &Path, path: &Path) -> Result<(), CaptureError> {
     if path.symlink_metadata().is_ok() {
-        return Err(said(&"it exists and is not overwritten"));
+        return Err(CaptureError::Exists(path.to_owned()));
     }
     let beside = beside(path);
     let written = write_trace(trace, recording, &beside)
-        .map_err(|e| said(&e))
-        .and_then(|()| move_new(&beside, path).map_err(|e| said(&e)));
+        .map_err(|source| CaptureError::Unwritable {
+            path: path.to_owned(),
+            source,
+        })
+        .and_then(|()| Ok(move_new(&beside, path).map_err(Error::io(path))?));
     if written.is_err() {
         let _ = fs::remove_dir_all(&beside);
     }
@@ -208,7 +223,7 @@ fn write_trace(trace: &Trace, recording: &Path, folder: &Path) -> Result<(), Err
         .flatten()
         .map(|source| &**source)
         .collect();
-    // A source that cannot be read is missing, as the reader says; the times do not depend on it.
+    // A source that cannot be read is missing, which readers report; the times do not depend on it.
     for source in fs::read_dir(recording.join("sources"))
         .into_iter()
         .flatten()
@@ -226,7 +241,7 @@ fn write_trace(trace: &Trace, recording: &Path, folder: &Path) -> Result<(), Err
     Ok(writer.finish(&trace.manifest)?)
 }
 
-/// `OUT-n`, with the extension of `OUT`.
+/// Returns `OUT-n` with the extension of `OUT`.
 fn numbered(output: &Path, n: usize) -> PathBuf {
     let mut name = output.file_stem().unwrap_or_default().to_owned();
     name.push(format!("-{n}"));
@@ -237,7 +252,7 @@ fn numbered(output: &Path, n: usize) -> PathBuf {
     output.with_file_name(name)
 }
 
-/// A name beside `path` that nothing has.
+/// Returns a free name beside `path`.
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -249,7 +264,7 @@ fn beside(path: &Path) -> PathBuf {
 fn move_new(from: &Path, to: &Path) -> std::io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
-        // Some file systems cannot promise it; then it has just been looked at.
+        // Some file systems cannot promise that, so the name is checked just before.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
             if to.symlink_metadata().is_ok() {
                 return Err(ErrorKind::AlreadyExists.into());

@@ -1,4 +1,4 @@
-//! What code that a CUDA program loaded says: which kernels it has, and what of it people can read.
+//! Reads the code that a CUDA program loaded: which kernels it has, and the part of it that people can read.
 
 mod cubin;
 mod fat_binary;
@@ -16,31 +16,32 @@ use std::sync::Arc;
 /// Code that is worth keeping.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// Of its file: `ptx` or `cubin`.
+    /// The extension of the code's file: `ptx` or `cubin`.
     pub extension: &'static str,
     pub bytes: Cow<'a, [u8]>,
     pub kernels: Vec<Kernel>,
-    /// Its kernels can launch others, or graphs.
+    /// Whether its kernels can launch others, or graphs.
     pub launches: bool,
 }
 
 /// A kernel in code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// As in records of its runs.
+    /// The name, as in records of the kernel's runs.
     pub name: String,
-    /// The file that it was written in, where the code says it.
+    /// The file that the kernel was written in, where the code tells it.
     pub file: Option<Arc<str>>,
 }
 
-/// What runs on the device to launch kernels and graphs: names in libcudadevrt, of CUDA 12 and 13 and of before.
+/// The functions that launch kernels and graphs from the device: their names in libcudadevrt of CUDA 12, 13 and older
+/// versions.
 const LAUNCHERS: [&str; 3] = [
     "cudaCDP2LaunchDevice",
     "cudaLaunchDevice",
     "cudaGraphLaunch",
 ];
 
-/// The pieces of what was loaded, the most readable first. None where nothing of it can be read.
+/// Returns the pieces of loaded code, the most readable first. Returns none when nothing of it can be read.
 pub fn pieces(format: SourceFormat, bytes: &[u8]) -> Vec<Piece<'_>> {
     match format {
         SourceFormat::SpirV => Vec::new(),
@@ -50,21 +51,21 @@ pub fn pieces(format: SourceFormat, bytes: &[u8]) -> Vec<Piece<'_>> {
     }
 }
 
-/// Languages that kernels are written in, by the ends of their files' names. Code of a stranger may name any file: no other is
+/// The extensions of files that kernels are written in. The code of a stranger may name any file, so no other is
 /// read.
 const SOURCE_EXTENSIONS: [&str; 6] = ["py", "cu", "cuh", "cpp", "hpp", "h"];
-/// As of a piece of code.
+/// The limit is that of a piece of code.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// What a file holds that code was written in, with the end of its name. `None` where there is no such file here, as for libraries
-/// that were built elsewhere.
+/// Returns the extension and the contents of a source file. Returns `None` when the file does not exist here, as for
+/// libraries that were built elsewhere.
 pub fn read_code_file(path: &Path) -> Option<(&'static str, Vec<u8>)> {
     let end = path.extension()?;
     let extension = SOURCE_EXTENSIONS
         .into_iter()
         .find(|language| end == *language)?;
     let is_kept = |file: &Metadata| file.is_file() && file.len() <= MAX_FILE_BYTES;
-    // Looked at before it is opened too: to open a pipe waits.
+    // The file is checked before it is opened too, because opening a pipe waits.
     if !path.is_absolute() || !is_kept(&fs::metadata(path).ok()?) {
         return None;
     }
@@ -98,7 +99,7 @@ mod tests {
 
     const WITH_LINES: &[u8] = include_bytes!("code/testdata/add.cubin");
     const PLAIN: &[u8] = include_bytes!("code/testdata/plain.cubin");
-    /// With PTX that zstd has compressed, and by LZ4.
+    /// Two fat binaries, with PTX that zstd and LZ4 have compressed.
     const FAT: &[u8] = include_bytes!("code/testdata/add.fatbin");
     const LZ4: &[u8] = include_bytes!("code/testdata/lz4.fatbin");
 

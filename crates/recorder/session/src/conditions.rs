@@ -1,7 +1,9 @@
-//! Conditions of the machine and its GPUs: a thread of the session asks for them at a low rate, beside the program.
+//! Measures conditions of the machine and its GPUs: a thread of the session asks for them at a low rate, beside the
+//! program.
 
 mod cgroup;
 mod drm;
+mod kernel_files;
 mod machine;
 pub(crate) mod nvml;
 
@@ -11,7 +13,7 @@ use gapscope_trace::manifest::{Device, Unmeasured};
 use gapscope_trace::tables::Condition;
 use machine::MachineSampler;
 use nvml::NvmlGpus;
-pub use nvml::{NvmlInfo, nvml_info};
+pub use nvml::{NvmlError, NvmlInfo, nvml_info};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,18 +22,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Between two rounds of questions, at least.
+/// The least time between two rounds of questions.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
-/// A round comes after so many times what the last one cost: the thread takes at most 1 % of a core.
+/// The pause between rounds is this many times the cost of the last round, so that the thread takes at most 1 % of a
+/// core.
 const PAUSE_PER_COST: u32 = 99;
-/// It comes after this part of the time so far: a day has 55,000 rounds instead of 864,000.
+/// The pause is at least this part of the time so far, so that a day has 55,000 rounds instead of 864,000.
 const ELAPSED_PER_PAUSE: u32 = 10_000;
 /// A driver that does not answer must not keep the recording from ending.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 const NICENESS: i32 = 5;
 const PROGRAM_ENDED: &str = "the program had ended before they were asked for";
 
-/// What a condition is of.
+/// The subject of a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Of {
     /// The machine, or the program on it.
@@ -45,24 +48,23 @@ pub enum Of {
 pub struct Reading {
     pub of: Of,
     pub condition: Condition,
-    /// From when it holds: when it was read, or, of what is counted, since the reading before.
+    /// When the value begins to hold: the time of the reading, or, for counts, of the reading before.
     pub from_ns: i64,
-    /// When it was read.
     pub seen_ns: i64,
-    /// Absent: it cannot be read any more.
+    /// The value; absent when it cannot be read any more.
     pub value: Option<f64>,
-    /// The file or interface that it was read from.
+    /// The file or interface that the value was read from.
     pub source: Arc<str>,
 }
 
-/// What the thread says.
+/// A report of the thread.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConditionUpdate {
     Reading(Reading),
     Unmeasured(Unmeasured),
 }
 
-/// A GPU to ask for.
+/// A GPU whose conditions are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Gpu {
     uuid: Arc<str>,
@@ -70,7 +72,7 @@ struct Gpu {
     vendor: Vendor,
 }
 
-/// Who made a GPU, and so who is asked for it.
+/// The vendor of a GPU, whose driver is asked for its conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Vendor {
     Nvidia,
@@ -80,7 +82,7 @@ enum Vendor {
 }
 
 impl Vendor {
-    /// By the names of driver and device, as APIs and Mesa write them.
+    /// Returns the vendor by the names of driver and device, as APIs and Mesa write them.
     fn from_device(device: &Device) -> Vendor {
         let names = |words: &[&str]| {
             let texts = [&device.driver, &device.name];
@@ -102,7 +104,7 @@ enum Request {
     Gpu(Gpu),
 }
 
-/// The thread that asks.
+/// The thread that measures conditions.
 #[derive(Debug)]
 pub struct Conditions {
     requests: Option<Sender<Request>>,
@@ -113,8 +115,8 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Starts it. It asks for nothing before there is a process or a GPU to [`Self::follow`]. `root` is the folder with `proc` and
-    /// `sys`.
+    /// Starts the thread. It asks for nothing before there is a process or a GPU to [`Self::follow`]. `root` is the
+    /// folder with `proc` and `sys`.
     pub fn start(root: PathBuf) -> Conditions {
         let (requests, taken) = channel();
         let (say, updates) = channel();
@@ -136,7 +138,7 @@ impl Conditions {
         }
     }
 
-    /// Looks at these processes and devices too, from now on.
+    /// Includes these processes and devices from now on.
     pub fn follow<'a>(
         &mut self,
         processes: impl Iterator<Item = u32>,
@@ -148,7 +150,7 @@ impl Conditions {
             }
         }
         for device in devices {
-            // One that was not announced has no UUID.
+            // A device that was not announced has no UUID.
             if device.uuid.is_empty() || self.gpus.contains(device.uuid.as_str()) {
                 continue;
             }
@@ -162,7 +164,7 @@ impl Conditions {
         }
     }
 
-    /// After [`Self::finish`]: what of these devices is not known.
+    /// Returns, after [`Self::finish`], that the conditions of the remaining devices are not known.
     pub fn unasked<'a>(&self, devices: impl Iterator<Item = &'a Device>) -> Vec<ConditionUpdate> {
         let unasked = devices.filter(|d| !self.gpus.contains(d.uuid.as_str()));
         let mut updates: Vec<ConditionUpdate> = unasked
@@ -179,17 +181,17 @@ impl Conditions {
 
     fn request(&self, request: Request) {
         if let Some(requests) = &self.requests {
-            // The thread is gone only where it has said why.
+            // The thread is gone only when it has reported why.
             let _ = requests.send(request);
         }
     }
 
-    /// What it has said since the last call.
+    /// Returns the reports since the last call.
     pub fn take(&self) -> Vec<ConditionUpdate> {
         self.updates.try_iter().collect()
     }
 
-    /// Ends it after a last look. What does not answer is left behind, and what comes to be known only now was not asked for.
+    /// Ends the thread after a last round. A driver that does not answer is left behind.
     pub fn finish(&mut self) -> Vec<ConditionUpdate> {
         drop(self.requests.take());
         let mut updates = Vec::new();
@@ -211,25 +213,25 @@ impl Conditions {
 }
 
 impl ConditionUpdate {
-    fn unmeasured(what: impl Into<String>, reason: impl Into<String>) -> ConditionUpdate {
-        let (what, reason) = (what.into(), reason.into());
+    fn unmeasured(what: impl Into<String>, reason: impl ToString) -> ConditionUpdate {
+        let (what, reason) = (what.into(), reason.to_string());
         ConditionUpdate::Unmeasured(Unmeasured { what, reason })
     }
 
-    fn of_gpu(name: &str, reason: impl Into<String>) -> ConditionUpdate {
+    fn of_gpu(name: &str, reason: impl ToString) -> ConditionUpdate {
         let what = format!("clocks, limits, temperature and power of {name}");
         ConditionUpdate::unmeasured(what, reason)
     }
 }
 
-/// True of a device that NVIDIA's libraries know.
+/// Returns true for a device that NVIDIA's libraries know.
 pub fn is_of_nvidia(device: &Device) -> bool {
     Vendor::from_device(device) == Vendor::Nvidia
 }
 
-/// The thread: follows requests, and asks until nobody gives any more.
+/// Measures conditions until the session gives no more requests.
 fn sample_conditions(root: PathBuf, requests: &Receiver<Request>, say: &Sender<ConditionUpdate>) {
-    // It only costs comfort when the system refuses.
+    // If the system refuses, the thread only competes with the program a little more.
     let _ = rustix::process::setpriority_process(None, NICENESS);
     let mut cards = DrmCards::new(root.clone());
     let mut machine = MachineSampler::new(root);
@@ -253,10 +255,10 @@ fn sample_conditions(root: PathBuf, requests: &Receiver<Request>, say: &Sender<C
             Err(RecvTimeoutError::Timeout) => false,
             Err(RecvTimeoutError::Disconnected) => true,
         };
-        // What a new GPU costs, such as the start of its driver, comes once and puts off no round.
+        // A new GPU costs its driver's start once, which must not put off the next round.
         let cost_before = thread_cpu_time();
         machine.read(monotonic_ns(), &mut updates);
-        // At its end a GPU is idle, which says nothing of the program.
+        // At the end a GPU is idle, which tells nothing about the program.
         let is_slowed = !last && gpus.read(monotonic_ns, &mut updates);
         if !last {
             cards.read(monotonic_ns, &mut updates);
@@ -276,7 +278,7 @@ fn sample_conditions(root: PathBuf, requests: &Receiver<Request>, say: &Sender<C
     }
 }
 
-/// Processor time of this thread so far. Waiting for a processor is not part of it.
+/// Returns the processor time of this thread so far, without the time that it waited for a processor.
 fn thread_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.max(0) as u32)

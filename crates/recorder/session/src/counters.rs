@@ -1,5 +1,5 @@
-//! Hardware counters, sampled beside the program by a process of our own: what the libraries of a GPU's vendor do to it is not done
-//! to the program, nor to the session.
+//! Samples hardware counters in a process beside the program, so that what a GPU vendor's libraries do there happens
+//! neither to the program nor to the session.
 
 pub(crate) mod pipe;
 mod sampler;
@@ -23,12 +23,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub use gapscope_spool::env::CUPTI;
-pub use sampler::{can_sample_counters, sample_counters};
-pub use selection::{CounterOptions, CounterSet};
+pub use sampler::{SamplerError, can_sample_counters, sample_counters};
+pub use selection::{CounterOptions, CounterSet, UnknownCounter};
 
 /// The command of gapscope that runs [`sample_counters`].
 pub const SAMPLER_COMMAND: &str = "sample-counters";
-/// Variables that a process that samples must not have: what loads libraries into it, what has it recorded, what hides GPUs from it.
+/// The variables that are removed for the process that samples: they load libraries into it, have it recorded, or
+/// hide GPUs from it.
 pub const REMOVED_VARIABLES: [&str; 7] = [
     CUDA_INJECTION,
     NVTX_INJECTION,
@@ -38,28 +39,28 @@ pub const REMOVED_VARIABLES: [&str; 7] = [
     "CUDA_VISIBLE_DEVICES",
     "LD_PRELOAD",
 ];
-/// The program starts once the sampler is prepared, or after so long.
+/// The program starts when the sampler is prepared, or after this time.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
-/// What is left at the end is said within this time.
+/// How long the sampler has at the end to report what is left.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(8);
-/// So much may wait for the session; then the sampler waits.
+/// The most reports that wait for the session; then the sampler waits.
 const MAX_QUEUED_REPORTS: usize = 256;
-/// How a note begins that says what was asked for and not sampled.
+/// The beginning of a note on counters that were asked for and not sampled.
 pub const NOT_SAMPLED: &str = "Not sampled";
-/// How what is unmeasured of them begins.
+/// The beginning of the names of hardware counters in [`Unmeasured`].
 pub(crate) const WHAT: &str = "hardware counters";
 
-/// What was updates.
+/// A report of the sampler, for the trace.
 #[derive(Debug)]
 pub(crate) enum CounterUpdate {
-    /// Samples of a GPU, with the columns that they are of.
+    /// Samples of a GPU and their columns.
     Samples {
         uuid: Arc<str>,
         columns: Arc<[Column]>,
         batch: Batch,
     },
     Unmeasured(Unmeasured),
-    /// At the end: all that is missing of a GPU for one reason.
+    /// The samples of a GPU that are missing for one reason, reported at the end.
     Lost {
         uuid: Arc<str>,
         kind: LossKind,
@@ -75,14 +76,14 @@ pub(crate) struct Counters {
     orders: Option<UnixStream>,
     said: Option<Receiver<SamplerReport>>,
     reader: Option<JoinHandle<()>>,
-    /// The GPUs' names, by their UUIDs.
+    /// The names of the GPUs, by their UUIDs.
     gpus: FxHashMap<String, String>,
     streams: FxHashMap<u32, GpuStream>,
-    /// What is missing, by its GPU and its reason.
+    /// The missing samples, by GPU and reason.
     lost: Vec<(Arc<str>, String, MissingSamples)>,
-    /// Vulkan's drivers are asked for what they can count too.
+    /// Whether the Vulkan layer counts what other drivers offer.
     has_vulkan_queries: bool,
-    /// Why nothing was started.
+    /// Why no process was started.
     failure: Option<Unmeasured>,
 }
 
@@ -92,11 +93,11 @@ struct GpuStream {
     uuid: Arc<str>,
     columns: Arc<[Column]>,
     interval_ns: u64,
-    /// When it was updates of.
+    /// The time of the first report.
     began_ns: i64,
-    /// Where the last sample ended.
+    /// The end of the last sample.
     end_ns: Option<i64>,
-    /// Some are missing, which is counted.
+    /// Whether samples are missing, which are counted.
     has_lost: bool,
 }
 
@@ -106,12 +107,12 @@ struct MissingSamples {
     samples: u64,
     duration_ns: u64,
     longest_ns: u64,
-    /// Where the longest one began.
+    /// The start of the longest gap.
     longest_at_ns: i64,
 }
 
 impl Counters {
-    /// Starts the process, and waits until it is prepared.
+    /// Starts the process and waits until it is prepared.
     pub fn start(options: &CounterOptions, program: PathBuf) -> Counters {
         let mut counters = Counters {
             process: None,
@@ -137,13 +138,14 @@ impl Counters {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new("/proc/self/exe");
         command.arg(SAMPLER_COMMAND);
-        // What is set for the program, here or by whoever records it with another tool, is nothing for this process.
+        // The variables are for the program; they, or those of another recorder around this one, would disturb the
+        // sampler.
         for variable in REMOVED_VARIABLES {
             command.env_remove(variable);
         }
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        // Ctrl-C is for the terminal's foreground group: when to end, the session says.
+        // Ctrl-C reaches the terminal's foreground group, but the session decides when the sampler ends.
         command.process_group(0);
         self.process = Some(command.spawn()?);
         let mut orders = ours.try_clone()?;
@@ -166,7 +168,7 @@ impl Counters {
         Ok(())
     }
 
-    /// Samples these devices too, from now on. `process` uses them.
+    /// Samples these devices, which `process` uses, from now on.
     pub fn follow<'a>(
         &mut self,
         devices: impl Iterator<Item = &'a Device>,
@@ -187,14 +189,14 @@ impl Counters {
                 process,
             };
             if let Some(orders) = &mut self.orders {
-                // Where it is gone, that is noticed by what it does not say.
+                // A sampler that is gone is noticed by its missing reports.
                 let _ = pipe::write(orders, &order);
             }
         }
         updates
     }
 
-    /// True of a GPU that was not updates of before.
+    /// Returns true for a GPU that was not followed before.
     fn is_new(&mut self, device: &Device) -> bool {
         if device.uuid.is_empty() || self.gpus.contains_key(&device.uuid) {
             return false;
@@ -203,7 +205,8 @@ impl Counters {
         self.gpus.insert(uuid, name).is_none()
     }
 
-    /// Why another vendor's device is not sampled; none of a Vulkan device: what its driver counts, or why nothing, the layer says.
+    /// Returns why another vendor's device is not sampled. Returns nothing for Vulkan devices whose driver counts:
+    /// the layer reports those.
     fn unsampled(&self, device: &Device) -> Option<CounterUpdate> {
         let reason = match device.api {
             Api::Vulkan if self.has_vulkan_queries => return None,
@@ -213,7 +216,7 @@ impl Counters {
         Some(not_sampled(device, reason))
     }
 
-    /// What is to be said of devices that were updates of only after the program had ended.
+    /// Returns that devices are not sampled because they appeared only after the program had ended.
     pub fn not_followed<'a>(
         &mut self,
         devices: impl Iterator<Item = &'a Device>,
@@ -229,7 +232,7 @@ impl Counters {
         new.into_iter().filter_map(say).collect()
     }
 
-    /// What it has said since the last call.
+    /// Returns the reports since the last call.
     pub fn take(&mut self) -> Vec<CounterUpdate> {
         let said = self.said.as_ref().map(|said| said.try_iter().collect());
         let said: Vec<SamplerReport> = said.unwrap_or_default();
@@ -301,7 +304,7 @@ impl Counters {
         }
     }
 
-    /// Ends it, after it has said what is left. `start_ns` is the recording's start.
+    /// Ends the process after it has reported what is left. `start_ns` is the recording's start.
     pub fn finish(&mut self, start_ns: i64) -> Vec<CounterUpdate> {
         let asked_ns = monotonic_ns();
         if let Some(orders) = &mut self.orders {
@@ -353,7 +356,7 @@ impl Counters {
         updates
     }
 
-    /// What began and gave nothing, without a word why.
+    /// Reports the streams that gave no sample and no reason.
     fn without_samples(&self, until_ns: i64) -> Vec<CounterUpdate> {
         let is_silent = |stream: &&GpuStream| stream.end_ns.is_none() && !stream.has_lost;
         let silent = self.streams.values().filter(is_silent).map(|stream| {
@@ -373,7 +376,7 @@ impl Counters {
         silent.collect()
     }
 
-    /// It ended without a word: what it did not say is missing.
+    /// Counts what the sampler did not report as missing, when it ended without a last report.
     fn lose_rest(&mut self, until_ns: i64) {
         let reason = "the process that samples them ended before the program, or did not answer";
         let cut: Vec<LostSamples> = (self.streams.iter())
@@ -415,7 +418,7 @@ fn not_sampled(device: &Device, reason: &str) -> CounterUpdate {
     })
 }
 
-/// The thread that listens: it ends with the stream, or with the session.
+/// Passes reports on, until the stream or the session ends.
 fn listen(mut from: UnixStream, say: &SyncSender<SamplerReport>) {
     while let Ok(said) = pipe::read(&mut from) {
         if say.send(said).is_err() {
@@ -424,7 +427,7 @@ fn listen(mut from: UnixStream, say: &SyncSender<SamplerReport>) {
     }
 }
 
-/// The file that a command runs, as far as it is known before it starts.
+/// Returns the file that a command runs, as far as that is known before the start.
 pub(crate) fn executable(program: &OsString) -> PathBuf {
     let path = PathBuf::from(program);
     if path.components().count() > 1 {

@@ -1,4 +1,4 @@
-//! From the spool into the trace, with checkpoints from which another session can go on.
+//! Drains a recording's spool into its trace, and writes checkpoints from which another session can continue.
 
 mod checkpoint;
 mod counters;
@@ -27,25 +27,25 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The spool in a trace's folder.
+/// The spool's folder inside a trace.
 pub const SPOOL_FOLDER: &str = "spool";
-/// The layer's manifest in a trace's folder.
+/// The folder of the layer's manifest inside a trace.
 pub const LAYER_FOLDER: &str = "layer";
 
-/// What is fixed when a recording begins.
+/// The facts of a recording that are fixed when it begins.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RecordingHeader {
     /// The command.
     pub command: Vec<String>,
-    /// How the GPU is followed.
+    /// How the GPU is sampled.
     pub mode: SamplingMode,
-    /// Names for kernels.
+    /// The user's names for kernels.
     pub names: Names,
-    /// How often stacks are followed; absent where they are not.
+    /// How often stacks are sampled; absent when they are not.
     pub stack_rate_hz: Option<u32>,
-    /// Start on the host's monotonic clock.
+    /// The start on the host's monotonic clock.
     pub start_ns: i64,
-    /// The same on the wall clock.
+    /// The start on the wall clock.
     pub start_unix_ns: i64,
     /// The session's process.
     pub session_pid: u32,
@@ -54,20 +54,20 @@ pub struct RecordingHeader {
 /// Drains the spool of one recording.
 #[derive(Debug)]
 pub struct Drain {
-    /// What is fixed.
+    /// The facts that are fixed.
     pub header: RecordingHeader,
-    /// The events' way to rows, of processes without a rank.
+    /// Turns events of processes without a rank into rows.
     pub assembler: Assembler,
     writer: TraceWriter,
-    /// Traces of ranks, in folders of their own.
+    /// The traces of ranks, each in a folder of its own.
     ranks: Vec<RankTrace>,
     spool: SpoolReader,
     processes: Vec<DrainedProcess>,
-    /// Positions of a checkpoint, of processes that have not been found again yet.
+    /// The positions in a checkpoint of processes that have not been found again yet.
     resumed: Vec<SpoolPosition>,
-    /// Folders that are not spools of processes, reported once.
+    /// The folders that cannot be read as spools, each of which is reported once.
     unreadable: HashSet<PathBuf>,
-    /// Conditions that could not be measured.
+    /// The conditions that could not be measured.
     unmeasured: Vec<Unmeasured>,
     followed: stacks::FollowedThreads,
 }
@@ -97,7 +97,7 @@ impl Drain {
         Ok(drain)
     }
 
-    /// Goes on from the last checkpoint of a recording whose session is gone.
+    /// Continues from the last checkpoint of a recording whose session is gone.
     ///
     /// # Errors
     /// There is no checkpoint, it is of another version, or the trace cannot be continued.
@@ -135,18 +135,18 @@ impl Drain {
         self.writer.folder()
     }
 
-    /// Bytes of the trace so far.
+    /// Returns the size of the trace so far.
     pub fn bytes_written(&self) -> u64 {
         let ranks: u64 = self.ranks.iter().map(|r| r.writer.bytes_written()).sum();
         self.writer.bytes_written() + ranks
     }
 
-    /// The processes that have appeared.
+    /// Returns the processes that have been found so far.
     pub fn processes(&self) -> &[DrainedProcess] {
         &self.processes
     }
 
-    /// Bytes of spool that the processes have made and that are not deleted yet.
+    /// Returns how many bytes of spool the processes have written that are not deleted yet.
     pub fn waiting_bytes(&self) -> u64 {
         self.processes
             .iter()
@@ -201,7 +201,7 @@ impl Drain {
         }
     }
 
-    /// Drains what is there. A process that has ended is drained to its end.
+    /// Drains what is committed. A process that has ended is drained to its end.
     ///
     /// # Errors
     /// The trace cannot be written.
@@ -209,7 +209,7 @@ impl Drain {
         self.find_processes();
         for index in 0..self.processes.len() {
             if !self.processes[index].ended {
-                // Asked first: what a process that is gone has written is all there.
+                // Liveness is asked first, so that everything a dead process has written is there to read.
                 let until = if self.processes[index].is_alive() {
                     Until::Committed
                 } else {
@@ -266,7 +266,7 @@ impl Drain {
         refused.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Command buffers seen finished since the last call.
+    /// Returns the command buffers that were seen finished since the last call.
     pub fn take_busy(&mut self) -> Vec<BusyInterval> {
         let mut busy = self.assembler.take_busy();
         for rank in &mut self.ranks {
@@ -287,14 +287,14 @@ impl Drain {
         Ok(())
     }
 
-    /// The trace so far, as if everything had ended now; the recording goes on.
+    /// Returns the trace so far, as if everything had ended now. The recording continues.
     ///
     /// # Errors
     /// The trace cannot be written or read.
     pub fn trace_so_far(&mut self) -> Result<Trace, Error> {
         self.checkpoint()?;
         let (mut trace, _) = gapscope_trace::read(self.folder(), &Selection::all())?;
-        // A copy by way of the checkpoint: nothing that it does is seen by the recording.
+        // The checkpoint gives a copy of the assembler, so that finishing it does not disturb the recording.
         let mut copy = Checkpoint::read(self.folder())?.assembler;
         copy.finish(&self.header.names, &mut trace.tables);
         copy.describe(&mut trace.manifest);
@@ -316,7 +316,7 @@ impl Drain {
         Ok(parts)
     }
 
-    /// From here on a resumption goes on behind what has been drained.
+    /// Writes the state from which a resumed session continues behind what has been drained.
     fn write_state(&self, parts: &Parts, ranks: &[Parts]) -> Result<(), Error> {
         let processes = self
             .processes
@@ -353,7 +353,7 @@ impl Drain {
         }
     }
 
-    /// What is known so far of the recording's own trace.
+    /// Returns the manifest of the recording's own trace as far as it is known.
     pub fn manifest(&self) -> Manifest {
         let mut manifest = self.manifest_of(&self.assembler);
         manifest.ranks = self.ranks.iter().map(|r| r.rank.rank).collect();
@@ -385,27 +385,27 @@ impl Drain {
         std::iter::once(&self.assembler).chain(self.ranks.iter().map(|r| &r.assembler))
     }
 
-    /// Dispatches so far.
+    /// Returns the number of dispatches so far.
     pub fn dispatches(&self) -> u64 {
         self.assemblers().map(Assembler::dispatches).sum()
     }
 
-    /// Submissions so far.
+    /// Returns the number of submissions so far.
     pub fn submissions(&self) -> u64 {
         self.assemblers().map(Assembler::submissions).sum()
     }
 
-    /// Devices so far, each as one process uses it.
+    /// Returns the number of devices so far, where a device counts once for each process that uses it.
     pub fn devices(&self) -> usize {
         self.assemblers().map(Assembler::devices).sum()
     }
 
-    /// The devices themselves, of all traces.
+    /// Returns the devices of all traces.
     pub fn device_facts(&self) -> impl Iterator<Item = &Device> {
         self.assemblers().flat_map(Assembler::device_facts)
     }
 
-    /// Takes what was measured beside the program into the traces that it is of.
+    /// Adds conditions that were measured beside the program to the traces that they concern.
     pub fn take_condition_updates(&mut self, updates: Vec<ConditionUpdate>) {
         for update in updates {
             match update {
@@ -424,20 +424,20 @@ impl Drain {
         }
     }
 
-    /// When the first submission began.
+    /// Returns when the first submission began.
     pub fn first_submit_ns(&self) -> Option<i64> {
         self.assemblers()
             .filter_map(Assembler::first_submit_ns)
             .min()
     }
 
-    /// Why there may be no GPU work, as hooks say.
+    /// Returns the reasons that hooks gave for recording no GPU work.
     pub fn reasons(&self) -> impl Iterator<Item = &str> {
         let all = self.assemblers().flat_map(Assembler::reasons);
         all.map(String::as_str)
     }
 
-    /// True when a hook recorded a process: `vulkan`, `cuda`.
+    /// Returns true when the hook (`vulkan` or `cuda`) recorded the process.
     pub fn is_recorded(&self, pid: u32, hook: &str) -> bool {
         let of_hook = |process: &DrainedProcess| match process.trace {
             Some(trace) => self.ranks[trace].assembler.is_of_hook(process.id, hook),
@@ -446,7 +446,7 @@ impl Drain {
         self.processes.iter().any(|p| p.pid() == pid && of_hook(p))
     }
 
-    /// True when a hook recorded any process.
+    /// Returns true when the hook recorded any process.
     pub fn has_hook(&self, hook: &str) -> bool {
         self.assemblers().any(|a| a.has_hook(hook))
     }
@@ -457,12 +457,12 @@ fn folder_name(spool: &ProcessSpool) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The header of a recording's checkpoint.
+/// Reads the header from a recording's checkpoint.
 pub fn read_header(folder: &Path) -> Result<RecordingHeader, Error> {
     Ok(Checkpoint::read(folder)?.header)
 }
 
-/// Where a recording's spool is.
+/// Returns the folder of a recording's spool.
 pub fn spool_folder(folder: &Path) -> PathBuf {
     folder.join(SPOOL_FOLDER)
 }

@@ -1,5 +1,5 @@
-//! What of signals this process was started with, handed on to the program: Rust's runtime ignores SIGPIPE, and gives what it
-//! launches the default again and an empty mask.
+//! Starts programs with the signal settings that this process was started with. Rust's runtime ignores SIGPIPE here,
+//! and gives launched programs the default and an empty mask.
 #![allow(unsafe_code)]
 
 use std::os::unix::process::CommandExt;
@@ -7,16 +7,16 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// SIGPIPE was ignored, as services of systemd have it.
+/// Whether SIGPIPE was ignored at the start of this process, as in services of systemd.
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// Before Rust's runtime begins, which changes it.
+/// Runs [`note`] before Rust's runtime changes the setting.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = note;
 
 extern "C" fn note() {
-    // SAFETY: the all-zero bytes are a value of the type, and the call only stores what is.
+    // SAFETY: the all-zero bytes are a valid value of the type, and the call only stores the current setting.
     let ignored = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut action) == 0
@@ -28,14 +28,14 @@ extern "C" fn note() {
 /// Starts the command with the SIGPIPE and the blocked signals that this process was started with.
 pub fn pass_to(command: &mut Command) {
     let ignored = PIPE_IGNORED.load(Relaxed);
-    // SAFETY: the all-zero bytes are a value of the type, and the call only stores the thread's mask there.
+    // SAFETY: the all-zero bytes are a valid value of the type, and the call only stores the thread's mask there.
     let mask = unsafe {
         let mut mask: libc::sigset_t = std::mem::zeroed();
         libc::pthread_sigmask(libc::SIG_SETMASK, std::ptr::null(), &mut mask);
         mask
     };
     let restore = move || {
-        // SAFETY: both may be called between fork and exec, and the mask is one.
+        // SAFETY: both functions may be called between fork and exec, and the mask is a valid one.
         unsafe {
             if ignored {
                 libc::signal(libc::SIGPIPE, libc::SIG_IGN);

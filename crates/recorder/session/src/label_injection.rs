@@ -1,7 +1,7 @@
-//! Labels in a program that sets none: files that each Python of the program runs at its start.
+//! Sets labels in a program that sets none, by files that each Python of the program runs at its start.
 //!
-//! They lie in a folder of the recording that is the first of PYTHONPATH, under the names that Python's `site` imports. What
-//! they write there says how far they came ([`LabelInjection::missing_note`]).
+//! The files lie in a folder of the recording that comes first in PYTHONPATH, under the names that Python's `site`
+//! imports. They leave files there that tell how far they came ([`LabelInjection::missing_note`]).
 
 use crate::Error;
 use gapscope_spool::env;
@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-/// The folder in a trace's folder.
+/// The folder of the files inside a trace.
 pub const LABELS_FOLDER: &str = "labels";
 
 const FILES: [(&str, &str); 3] = [
@@ -28,29 +28,29 @@ const FILES: [(&str, &str); 3] = [
     ),
 ];
 
-/// What to label in a program of PyTorch that sets no labels itself.
+/// What to label in a PyTorch program that sets no labels itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LabelInjection {
-    /// The modules of its models, by their paths.
+    /// Label the modules of its models, by their paths.
     pub modules: bool,
-    /// The operators of PyTorch, by their names.
+    /// Label PyTorch's operators, by their names.
     pub operators: bool,
 }
 
 impl LabelInjection {
-    /// True when something shall be labelled.
+    /// Returns true when anything is to be labelled.
     pub fn any(self) -> bool {
         self.modules || self.operators
     }
 
-    /// As the hooks and the files read it.
+    /// Returns the choice as the hooks and the files read it.
     fn names(self) -> String {
         let wanted = [(self.modules, "modules"), (self.operators, "operators")];
         let names = wanted.iter().filter(|(wanted, _)| *wanted);
         names.map(|(_, name)| *name).collect::<Vec<_>>().join(",")
     }
 
-    /// Has every Python that the command starts run the files.
+    /// Makes every Python that the command starts run the files.
     pub(crate) fn inject(self, command: &mut Command, output: &Path) -> Result<(), Error> {
         command.env_remove(env::LABELS);
         if !self.any() {
@@ -72,7 +72,8 @@ impl LabelInjection {
         Ok(())
     }
 
-    /// Why the program, which has ended, has not the labels that were asked for; a sentence for the report.
+    /// Returns a sentence for the report that says why a program, which has ended, lacks the labels that were asked
+    /// for.
     pub(crate) fn missing_note(self, output: &Path) -> Option<String> {
         if !self.any() {
             return None;

@@ -1,4 +1,4 @@
-//! Launches the program with the hooks in its environment.
+//! Describes a recording, and launches its program with the hooks in its environment.
 
 use crate::counters::CounterOptions;
 use crate::drain;
@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// The name of the Vulkan layer.
+/// The name of the Vulkan layer that records.
 pub const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_recorder";
 
-/// What to record, and how.
+/// What to record and how.
 #[derive(Debug, Clone)]
 pub struct Recording {
     /// The command with its arguments. It inherits this process's environment and standard streams.
@@ -33,49 +33,50 @@ pub struct Recording {
     pub names: Names,
     /// When recording starts.
     pub start: Start,
-    /// After this time the program is told to end (SIGTERM), and killed 5 s later.
+    /// After this time the program is told to end (SIGTERM); it is killed 5 s later.
     pub time_limit: Option<Duration>,
     /// The Vulkan layer's library.
     pub layer: PathBuf,
-    /// The library that records CUDA; without it CUDA is not recorded.
+    /// The library that records CUDA. Without it, CUDA is not recorded.
     pub cuda: Option<PathBuf>,
-    /// Labels to set in a program that sets none.
+    /// The labels to set in a program that sets none.
     pub labels: LabelInjection,
-    /// Kernels of CUDA whose launches are profiled one by one.
+    /// The CUDA kernels whose launches are profiled one by one.
     pub profile: Vec<Wanted>,
-    /// Instructions of CUDA kernels are sampled, of those whose name contains this text; absent: none.
+    /// The text that the names of CUDA kernels must contain for their instructions to be sampled; absent when none
+    /// are sampled.
     pub instructions: Option<String>,
-    /// What it prints goes to this process's stderr, whose stdout is for something else.
+    /// The program's stdout goes to this process's stderr.
     pub stdout_to_stderr: bool,
     /// The most bytes of spool that may wait in one process; the hooks' default when absent.
     pub spool_limit_bytes: Option<u64>,
-    /// How often stacks of threads that submit are sampled; absent: not at all.
+    /// How often the stacks of threads that submit are sampled; absent when they are not.
     pub stack_rate_hz: Option<u32>,
-    /// Which hardware counters are sampled; absent: none. A process of this program's file samples them: it runs
-    /// [`counters::sample_counters`] for the command [`counters::SAMPLER_COMMAND`].
+    /// The hardware counters to sample; absent when none are. This program's own executable samples them in another
+    /// process: it runs [`crate::counters::sample_counters`] for the command [`crate::counters::SAMPLER_COMMAND`].
     pub counters: Option<CounterOptions>,
-    /// The folder with the `proc` and `sys` that say how the machine is: `/`, or where a container has those of its host.
+    /// The folder that holds the machine's `proc` and `sys`: `/`, or where a container mounts those of its machine.
     pub system_root: PathBuf,
 }
 
 /// When recording starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Start {
-    /// With the program.
+    /// When the program starts.
     #[default]
     AtOnce,
     /// After this time.
     After(Duration),
     /// When a debug label that contains this text begins.
     Label(String),
-    /// With each capture that the program begins, until its end: every capture is a trace of its own.
+    /// When the program begins a capture, until its end. Every capture becomes a trace of its own.
     Capture,
 }
 
 impl Recording {
     /// Launches `program` with the hooks in its environment.
     pub(crate) fn launch(&self, program: &OsStr) -> Result<(LaunchedProgram, Signals), Error> {
-        // The program may have another working directory.
+        // The program may run in another working directory.
         let output = self
             .output
             .canonicalize()
@@ -121,7 +122,7 @@ impl Recording {
         add_layer(&mut command, &folder, LAYER_NAME, &self.layer)?;
         if let Some(library) = &self.cuda {
             for variable in [CUDA_INJECTION, NVTX_INJECTION] {
-                // What the user has set stays: only one library is loaded.
+                // The driver loads one library only, and the user's choice stays.
                 if other_tools_library(variable).is_none() {
                     command.env(variable, library);
                 }
@@ -152,13 +153,13 @@ impl Recording {
 /// The launched program.
 #[derive(Debug)]
 pub struct LaunchedProgram {
-    /// Its process.
+    /// The program's process.
     pub process: std::process::Child,
-    /// Just before it started, on the host's monotonic clock.
+    /// The time just before the start, on the host's monotonic clock.
     pub started_ns: i64,
 }
 
-/// Has the loader put a layer into the command, above those that the environment names.
+/// Makes the loader put a layer into the command, above the layers that the environment names.
 pub(crate) fn add_layer(
     command: &mut Command,
     folder: &Path,
@@ -168,7 +169,7 @@ pub(crate) fn add_layer(
     let layers = write_layer_manifest(folder, name, library)?;
     command.env("VK_ADD_LAYER_PATH", prepended(&layers, "VK_ADD_LAYER_PATH"));
     if std::env::var_os("VK_LAYER_PATH").is_some_and(|v| !v.is_empty()) {
-        // Where it is set, the loader looks nowhere else.
+        // Where this variable is set, the loader looks nowhere else.
         command.env("VK_LAYER_PATH", prepended(&layers, "VK_LAYER_PATH"));
     }
     command.env(
@@ -178,7 +179,7 @@ pub(crate) fn add_layer(
     Ok(())
 }
 
-/// Writes the loader's description of the layer. Returns its folder.
+/// Writes the loader's manifest of the layer and returns its folder.
 fn write_layer_manifest(folder: &Path, name: &str, library: &Path) -> Result<OsString, Error> {
     let library = library.canonicalize().map_err(Error::io(library))?;
     let manifest = serde_json::json!({
@@ -198,7 +199,7 @@ fn write_layer_manifest(folder: &Path, name: &str, library: &Path) -> Result<OsS
     Ok(folder.as_os_str().to_owned())
 }
 
-/// `first`, then what the variable holds.
+/// Returns `first`, followed by the variable's value.
 fn prepended(first: &OsStr, variable: &str) -> OsString {
     let mut value = first.to_owned();
     if let Some(rest) = std::env::var_os(variable).filter(|v| !v.is_empty()) {
@@ -208,7 +209,7 @@ fn prepended(first: &OsStr, variable: &str) -> OsString {
     value
 }
 
-/// Finds what a command would run, so that a missing one leaves no output behind.
+/// Checks that a program exists and can be run, before an output is made for it.
 pub(crate) fn check_program(program: &OsStr) -> Result<(), Error> {
     let missing = |reason: &str| Error::NoSuchCommand {
         command: PathBuf::from(program),

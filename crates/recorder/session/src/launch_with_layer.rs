@@ -1,4 +1,4 @@
-//! Launches a program with one Vulkan layer of ours in its environment, and nothing that records.
+//! Launches a program with one of gapscope's Vulkan layers in its environment, without a recording.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
@@ -21,17 +21,17 @@ pub struct LaunchWithLayer {
     pub name: &'static str,
     /// The layer's library.
     pub library: PathBuf,
-    /// A folder of ours for the loader's description of the layer; it outlives the program.
+    /// A folder for the loader's manifest of the layer. It must outlive the program.
     pub folder: PathBuf,
-    /// A variable for the layer, and its value.
+    /// A variable for the layer, with its value.
     pub variable: (&'static str, String),
 }
 
 impl LaunchWithLayer {
-    /// Whether the command can be run.
+    /// Checks that the command can be run.
     ///
     /// # Errors
-    /// It is not there, or cannot be run.
+    /// The command does not exist or cannot be run.
     pub fn check(&self) -> Result<(), Error> {
         check_program(self.program()?)
     }
@@ -41,7 +41,8 @@ impl LaunchWithLayer {
         Ok(program)
     }
 
-    /// Runs the command to its end; `tick` is called every few milliseconds. Signals to this process reach the command.
+    /// Runs the command to its end and calls `tick` every few milliseconds. Signals to this process reach the
+    /// command.
     ///
     /// # Errors
     /// The command cannot be run.
@@ -69,7 +70,7 @@ impl LaunchWithLayer {
                         (None, None) => Exit::Code(1),
                     });
                 }
-                // Somebody else has waited for it; how it ended is not known.
+                // Another part of this process has waited for the child, so its exit status is not known.
                 Err(_) => return Ok(Exit::Code(1)),
             }
             signals.pass_on(child.id());

@@ -1,8 +1,8 @@
-//! Records a program: launches it with the hooks, drains their spool into a trace, finishes the trace; and recovers
-//! a trace whose session was killed.
+//! Records a program: launches it with the hooks, drains their spool into a trace and finishes the trace. Also
+//! completes a trace whose session was killed.
 //!
-//! [`Recording::start`] gives a [`Session`], whose [`Session::progress`] may be shown until [`Session::wait`] says how
-//! it ended. [`recover`] completes what a killed session left. Nothing here prints.
+//! [`Recording::start`] returns a [`Session`]. [`Session::progress`] can be shown until [`Session::wait`] returns how
+//! the recording ended. [`recover`] completes the trace of a killed session. Nothing in this crate prints.
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,5 +1,6 @@
-//! A recording inner another. The inner one's hooks write to its own spool, so that the outer one sees nothing of what
-//! the inner one starts; the inner one therefore leaves a notice in the outer one's spool.
+//! Tells an outer recording about recordings inside it. The hooks of the inner one write to its own spool, so that
+//! the outer one sees nothing of what the inner one starts; the inner one therefore leaves a notice in the outer
+//! one's spool.
 
 use crate::Error;
 use crate::outcome::{Outcome, Recorded};
@@ -9,20 +10,20 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The name of a notice begins so; no spool of a process does. It holds the path of the inner trace.
+/// The beginning of a notice's name, which no spool of a process has. The notice holds the path of the inner trace.
 const NOTICE_PREFIX: &str = "inner-";
-/// More inner traces than these are counted, not named.
+/// Inner traces beyond this number are counted, not named.
 const MAX_NAMED_TRACES: usize = 3;
 
-/// This recording's notice to the one around it.
+/// A recording's notice to the recording around it.
 #[derive(Debug)]
 pub struct Notice {
-    /// Absent when there is no recording around this one.
+    /// Absent when no recording is around this one.
     file: Option<PathBuf>,
 }
 
 impl Notice {
-    /// Leaves the notice: what this process starts from now on is in the trace `output`.
+    /// Leaves a notice that what this process starts from now on is in the trace `output`.
     pub fn leave(output: &Path) -> Notice {
         let outer = std::env::var_os(env::SPOOL).map(PathBuf::from);
         Notice::leave_in(outer, &absolute(output))
@@ -31,23 +32,23 @@ impl Notice {
     fn leave_in(outer: Option<PathBuf>, output: &Path) -> Notice {
         let name = format!("{NOTICE_PREFIX}{}-{}", std::process::id(), monotonic_ns());
         let file = outer.map(|spool| spool.join(name));
-        // The outer recording may have ended long ago.
+        // The write fails when the outer recording ended long ago.
         Notice {
             file: file.filter(|file| fs::write(file, output.as_os_str().as_bytes()).is_ok()),
         }
     }
 
-    /// Makes it say what has become of this recording.
+    /// Makes the notice say what has become of this recording.
     pub fn settle(self, recorded: &Result<Recorded, Error>) {
         let (Some(file), Ok(recorded)) = (self.file, recorded) else {
             return;
         };
-        // What cannot be written now was refused because the outer recording has ended.
+        // A write fails when the outer recording has ended meanwhile.
         let _ = match recorded.outcome {
             Outcome::NothingRecorded {
                 trace_kept: false, ..
             } => fs::remove_file(file),
-            // With captures alone, it is the first of them.
+            // When only captures remain, the notice names the first of them.
             _ if file.exists() => {
                 fs::write(file, absolute(&recorded.output).as_os_str().as_bytes())
             }
@@ -56,12 +57,12 @@ impl Notice {
     }
 }
 
-/// The outer session may have another working directory.
+/// Returns an absolute path, because the outer session may have another working directory.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The traces of recordings inner the one with this spool.
+/// Returns the traces of the recordings that ran inside the one with this spool.
 pub fn inner_traces(spool: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(spool).into_iter().flatten().flatten();
     let notices = entries.filter(|e| {
@@ -76,7 +77,7 @@ pub fn inner_traces(spool: &Path) -> Vec<PathBuf> {
     traces
 }
 
-/// Why a recording without GPU work has none, when there were recordings inner it.
+/// Returns why a recording has no GPU work, if recordings ran inside it.
 pub fn reason(inner: &[PathBuf]) -> Option<String> {
     Some(format!(
         "the command itself {}, and there was no GPU work besides",
@@ -84,7 +85,7 @@ pub fn reason(inner: &[PathBuf]) -> Option<String> {
     ))
 }
 
-/// A note for the trace of a recording with others inner it.
+/// Returns a note for the trace of a recording, if recordings ran inside it.
 pub fn note(inner: &[PathBuf]) -> Option<String> {
     Some(format!(
         "The command itself {}; that work is not in this trace.",

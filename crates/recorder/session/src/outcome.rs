@@ -1,4 +1,4 @@
-//! What a recording gave.
+//! The result of a recording.
 
 use crate::captures::WrittenCapture;
 use gapscope_trace::manifest::{Exit, Loss};
@@ -13,28 +13,28 @@ pub struct Recorded {
     pub exit: Exit,
     /// True when the time limit ended it.
     pub timed_out: bool,
-    /// What there is to see.
+    /// Whether GPU work was recorded.
     pub outcome: Outcome,
-    /// Dispatches in the trace.
+    /// The number of dispatches in the trace.
     pub dispatches: u64,
     /// What was not recorded.
     pub losses: Vec<Loss>,
-    /// Sentences that are in the manifest, for every report.
+    /// The sentences of the manifest's notes, which every report shows.
     pub notes: Vec<String>,
-    /// Captures that the program made.
+    /// The captures that the program made.
     pub captures: Vec<WrittenCapture>,
 }
 
-/// What a recording gave.
+/// Whether a recording has GPU work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// GPU work.
+    /// The recording has GPU work.
     Recorded,
-    /// None.
+    /// The recording has no GPU work.
     NothingRecorded {
-        /// Why: a sentence.
+        /// A sentence that says why.
         reason: String,
-        /// A trace was written all the same, because the program did use a GPU's library.
+        /// A trace was written all the same, because the program used a GPU's library.
         trace_kept: bool,
     },
 }

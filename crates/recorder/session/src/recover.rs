@@ -6,26 +6,27 @@ use gapscope_spool::SpoolReader;
 use gapscope_trace::manifest::Loss;
 use std::path::Path;
 
-/// What recovery did.
+/// The result of a recovery.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Recovered {
-    /// The trace was complete already; nothing was changed.
+    /// The trace was complete already, and nothing was changed.
     AlreadyComplete,
     /// The trace is complete now.
     Completed {
-        /// Dispatches in it.
+        /// The number of dispatches in the trace.
         dispatches: u64,
         /// What was not recorded.
         losses: Vec<Loss>,
     },
 }
 
-/// Completes the trace `folder` from its last checkpoint and what its spool still holds. Nothing is lost but what the
-/// ledger counts. With `force`, also while a recorded process still runs: what it does later is lost.
+/// Completes the trace `folder` from its last checkpoint and what its spool still holds. Everything that is lost is
+/// in the ledger. With `force`, the trace is completed even while a recorded process runs; what that process does
+/// later is lost.
 ///
 /// # Errors
-/// `folder` is not a trace, it holds no checkpoint, its session or (without `force`) a recorded process still runs, or
-/// the trace cannot be written.
+/// `folder` is not a trace, it holds no checkpoint, its session or (without `force`) a recorded process still runs,
+/// or the trace cannot be written.
 pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
     let manifest = gapscope_trace::read_manifest(folder)?;
     if manifest.complete {

@@ -1,4 +1,4 @@
-//! The session: from the program's start to the finished trace.
+//! Runs a recording from the program's start to the finished trace.
 
 use crate::captures::{Captures, Remains};
 use crate::conditions::Conditions;
@@ -24,19 +24,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Between two drains.
+/// The time between two drains.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(4);
-/// A checkpoint comes early when so much spool waits for it.
+/// A checkpoint comes early when this much of the spool waits for it.
 const CHECKPOINT_BYTES: u64 = 64 << 20;
-/// Recorded processes may outlive the command by so much.
+/// How long recorded processes may outlive the command.
 const MAX_OUTLIVE: Duration = Duration::from_secs(2);
-/// Between SIGTERM and SIGKILL.
+/// The time between SIGTERM and SIGKILL.
 const KILL_DELAY: Duration = Duration::from_secs(5);
-/// The program's own cores and threads come first.
+/// The session yields to the program's own threads.
 const NICENESS: i32 = 5;
 
-/// A recording that runs.
+/// A recording in progress.
 #[derive(Debug)]
 pub struct Session {
     pid: u32,
@@ -48,7 +48,7 @@ impl Recording {
     /// Launches the command.
     ///
     /// # Errors
-    /// The command cannot be run, or the trace not be written. Nothing is left behind.
+    /// The command cannot be run, or the trace cannot be written. Nothing is left behind.
     pub fn start(self) -> Result<Session, Error> {
         let program = self.command.first().ok_or(Error::NoCommand)?;
         check_program(program)?;
@@ -66,7 +66,7 @@ impl Recording {
             session_pid: std::process::id(),
         };
         let mut drain = Drain::create(&self.output, header)?;
-        // Before the program, which then does not share the machine with what it prepares.
+        // The counters are prepared first, so that the program does not share the machine with that work.
         let options = self.counters.as_ref();
         let counters =
             options.map(|options| Counters::start(options, counters::executable(program)));
@@ -77,7 +77,7 @@ impl Recording {
                 Ok(Session::begin(self, drain, child, signals, counters))
             }
             Err(error) => {
-                // The error that matters is the one at hand.
+                // The launch's error matters more than one of the removal.
                 let _ = std::fs::remove_dir_all(&self.output);
                 Err(error)
             }
@@ -105,7 +105,7 @@ impl Session {
             Stacks::start(Options { rate_hz, root })
         });
         let thread = std::thread::spawn(move || {
-            // It only costs comfort when the system refuses.
+            // If the system refuses, the session only competes with the program a little more.
             let _ = rustix::process::setpriority_process(None, NICENESS);
             let run = RecordingRun {
                 exit_signal: pidfd(pid),
@@ -134,17 +134,17 @@ impl Session {
         }
     }
 
-    /// The launched process.
+    /// Returns the id of the launched process.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// How it goes.
+    /// Returns how far the recording has come.
     pub fn progress(&self) -> Progress {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True when [`Self::wait`] will not wait.
+    /// Returns true when [`Self::wait`] returns at once.
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()
     }
@@ -152,7 +152,7 @@ impl Session {
     /// Waits until the command has ended and the trace is complete.
     ///
     /// # Errors
-    /// The trace could not be written. The command ran on to its end.
+    /// The trace could not be written. The command ran to its end all the same.
     pub fn wait(self) -> Result<Recorded, Error> {
         self.thread.join().unwrap_or(Err(Error::Broken))
     }
@@ -163,14 +163,14 @@ struct RecordingRun {
     drain: Drain,
     child: LaunchedProgram,
     signals: Signals,
-    /// Readable once the child has ended.
+    /// Becomes readable when the child has ended.
     exit_signal: Option<OwnedFd>,
     progress: Arc<Mutex<Progress>>,
     recent: RecentActivity,
     recording_since_ns: Option<i64>,
-    /// When the time limit was reached, and whether SIGKILL followed.
+    /// When the time limit was reached, and whether SIGKILL was sent.
     terminated: Option<(Instant, bool)>,
-    /// Why the trace cannot be written any more; the program goes on.
+    /// Why the trace cannot be written any more. The program runs on.
     failure: Option<Error>,
     captures: Captures,
     conditions: Conditions,
@@ -297,7 +297,7 @@ impl RecordingRun {
                         (None, None) => Exit::Code(1),
                     };
                 }
-                // Somebody else has waited for it; how it ended is not known.
+                // Another part of this process has waited for the child, so its exit status is not known.
                 Err(_) => return Exit::Code(1),
             }
             self.signals.pass_on(pid);
@@ -307,13 +307,13 @@ impl RecordingRun {
         }
     }
 
-    /// Drains until the recorded processes that the command started have ended too, or the grace is over. Returns a
-    /// sentence for each that has not.
+    /// Drains until the recorded processes that the command started have ended too, or [`MAX_OUTLIVE`] has passed.
+    /// Returns a sentence for each process that still runs.
     fn drain_until_descendants_end(&mut self) -> Vec<String> {
         let ended = Instant::now();
         let mut checkpointed = ended;
         loop {
-            // A process that is just starting to record is found before the others are asked.
+            // A process that is just starting to record must be found before the others are asked.
             self.drain.find_processes();
             let running = || self.drain.processes().iter().filter(|p| p.is_alive());
             if running().next().is_none() {
@@ -337,8 +337,8 @@ impl RecordingRun {
         }
     }
 
-    /// Where no process has recorded: a sentence on one that the command started and that runs on, for it may come to that. It
-    /// has the grace of others to begin.
+    /// Waits for processes that the command started and that have not begun to record, when no process has recorded.
+    /// Returns a sentence about one that still has not begun after [`MAX_OUTLIVE`].
     fn wait_for_background(&mut self) -> Option<String> {
         let spool = spool_folder(&self.drain.folder().canonicalize().ok()?);
         let ended = Instant::now();
@@ -396,7 +396,7 @@ impl RecordingRun {
         Ok(())
     }
 
-    /// Starts a delayed recording when its time has come, or notices that a label has started it.
+    /// Starts a delayed recording when its time has come, or notices that a label has started the recording.
     fn switch_on(&mut self) {
         let now_ns = monotonic_ns();
         match &self.recording.start {
@@ -421,7 +421,7 @@ impl RecordingRun {
         }
     }
 
-    /// Conditions are of the time that is recorded; captures may begin at any time.
+    /// Takes conditions of the recorded time only. Captures may begin at any time.
     fn take_conditions(&mut self) {
         let is_recorded = match self.recording.start {
             Start::AtOnce | Start::Capture => true,
@@ -436,7 +436,7 @@ impl RecordingRun {
         }
     }
 
-    /// Hardware counters are sampled of each GPU from its first use on.
+    /// Takes samples of hardware counters: of each GPU from its first use on.
     fn take_counters(&mut self) {
         if let Some(counters) = &mut self.counters {
             let process = self.drain.processes().last().map(DrainedProcess::pid);
@@ -446,7 +446,7 @@ impl RecordingRun {
         }
     }
 
-    /// Threads that submit or wait are sampled, as long as anything is recorded.
+    /// Samples threads that submit or wait, as long as a process records.
     fn take_stacks(&mut self) {
         let Some(stacks) = &mut self.stacks else {
             return;
@@ -466,7 +466,7 @@ impl RecordingRun {
         let elapsed = Duration::from_nanos((monotonic_ns() - self.child.started_ns).max(0) as u64);
         match self.terminated {
             None if elapsed >= limit => {
-                // A shell would die and leave what it started.
+                // If only a shell were killed, the programs that it started would run on.
                 for process in procfs::descendants(pid) {
                     signals::send(process, Signal::TERM);
                 }
@@ -490,7 +490,7 @@ impl RecordingRun {
         };
         let slept = self.exit_signal.as_ref().is_some_and(|exit| {
             let slept = poll(&mut [PollFd::new(exit, PollFlags::IN)], Some(&timeout));
-            // A signal is to be passed on at once.
+            // A signal must be passed on at once.
             matches!(slept, Ok(_) | Err(Errno::INTR))
         });
         if !slept {
@@ -499,13 +499,13 @@ impl RecordingRun {
     }
 }
 
-/// Readable once the process has ended. Old kernels have none.
+/// Returns a descriptor that becomes readable when the process has ended. Old kernels have none.
 fn pidfd(pid: u32) -> Option<OwnedFd> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// Why there is no GPU work in a recording; `None` when there is.
+/// Returns why a recording has no GPU work; `None` when it has some.
 fn nothing_recorded(
     drain: &Drain,
     start: &Start,
@@ -527,7 +527,7 @@ fn nothing_recorded(
         return nothing(reason, false);
     }
     if let Some(reason) = drain.reasons().next() {
-        // A hook that could not record knows best.
+        // A hook that could not record gives the best reason.
         return nothing(reason.trim_end_matches('.').to_owned(), true);
     }
     if let Some(process) = unhooked.first() {

@@ -1,5 +1,5 @@
-//! Notices processes that use a Vulkan driver without our layer, as programs do that open the driver themselves
-//! instead of asking the Vulkan loader.
+//! Notices processes whose GPU work the hooks cannot record, such as programs that open a Vulkan driver without the
+//! Vulkan loader.
 
 pub mod cuda;
 mod unwritable_spool;
@@ -17,23 +17,23 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use unwritable_spool::UnwritableSpool;
 
-/// A process is looked at this often when it is new, and less and less often afterwards.
+/// A process is observed this often when it is new, and less and less often afterwards.
 const MIN_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_millis(500);
 
-/// A process of which an API's work could not be recorded.
+/// A process whose work with a GPU's API could not be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnhookedProcess {
-    /// It used a Vulkan driver without our layer.
+    /// The process used a Vulkan driver without the layer.
     Vulkan(VulkanWithoutLayer),
-    /// It loaded the CUDA driver without our library.
+    /// The process loaded the CUDA driver without the hook's library.
     Cuda(CudaWithoutLibrary),
-    /// It loaded our layer, which cannot write to the spool.
+    /// The process loaded the layer, which could not write to the spool.
     UnwritableSpool(UnwritableSpool),
 }
 
 impl UnhookedProcess {
-    /// A sentence for the user.
+    /// Returns a sentence for the user.
     pub fn sentence(&self) -> String {
         match self {
             UnhookedProcess::Vulkan(vulkan) => vulkan.sentence(),
@@ -43,23 +43,20 @@ impl UnhookedProcess {
     }
 }
 
-/// A process that used a driver without our layer.
+/// A process that used a Vulkan driver without the layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VulkanWithoutLayer {
-    /// The process.
     pub pid: u32,
-    /// Its short name.
     pub name: String,
     /// The driver's library.
     pub library: PathBuf,
-    /// The Vulkan loader was there too, and did not load the layer.
+    /// Whether the process had loaded the Vulkan loader, which then did not load the layer.
     pub has_loader: bool,
-    /// The variable that is likely to have told it to.
+    /// The variable that probably told the process to open the driver.
     pub variable: Option<&'static str>,
 }
 
 impl VulkanWithoutLayer {
-    /// A sentence for the user.
     pub fn sentence(&self) -> String {
         let VulkanWithoutLayer {
             pid, name, library, ..
@@ -85,7 +82,7 @@ impl VulkanWithoutLayer {
     }
 }
 
-/// Looks at the processes of the recorded program until it is stopped.
+/// A thread that observes the processes of the recorded program until it is stopped.
 #[derive(Debug)]
 pub struct Watcher {
     stop: Arc<AtomicBool>,
@@ -93,22 +90,23 @@ pub struct Watcher {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What was seen of one process.
+/// What was observed of one process.
 #[derive(Debug, Clone)]
 struct Observation {
     next: Instant,
     pause: Duration,
-    /// Times that a driver was mapped and our layer was not.
+    /// How often a driver was mapped and the layer was not.
     sightings: u32,
     vulkan: Option<VulkanWithoutLayer>,
     recorded: bool,
-    /// It has our layer, and cannot write to the spool.
+    /// The process has the layer and cannot write to the spool.
     unwritable_spool: Option<UnwritableSpool>,
     cuda: Option<CudaWithoutLibrary>,
 }
 
 impl Watcher {
-    /// Watches a process and all that descend from it. `layer` and `cuda` are our libraries, `spool` is the folder of the spool.
+    /// Watches a process and all that descend from it. `layer` and `cuda` are the hooks' libraries; `spool` is the
+    /// folder of the spool.
     pub fn start(root: u32, layer: &Path, cuda: Option<&Path>, spool: PathBuf) -> Watcher {
         let stop = Arc::new(AtomicBool::new(false));
         let observations = Arc::new(Mutex::new(BTreeMap::new()));
@@ -142,8 +140,8 @@ impl Watcher {
         }
     }
 
-    /// Stops watching. Returns the processes that went round our libraries; `recorded` says of a process whether a hook
-    /// (`vulkan`, `cuda`) recorded it.
+    /// Stops watching and returns the processes that were not hooked. `recorded` tells whether a hook (`vulkan` or
+    /// `cuda`) recorded a process.
     pub fn finish(mut self, recorded: impl Fn(u32, &str) -> bool) -> Vec<UnhookedProcess> {
         self.stop.store(true, Release);
         if let Some(thread) = self.thread.take() {
@@ -158,7 +156,7 @@ impl Watcher {
             .iter()
             .filter(|(pid, observation)| !observation.recorded && !recorded(**pid, "vulkan"))
             .filter_map(|(_, observation)| {
-                // A loader maps drivers for a moment before it loads layers, and to ask them for their extensions.
+                // A loader maps drivers for a moment before it loads layers, to ask for their extensions.
                 let vulkan = observation.vulkan.as_ref()?;
                 (!vulkan.has_loader || observation.sightings > 1)
                     .then(|| UnhookedProcess::Vulkan(vulkan.clone()))
@@ -223,7 +221,7 @@ fn observe(
             file.file_name()
                 .is_some_and(|name| drivers.contains(&unversioned(name)))
         })
-        // NVIDIA's Vulkan driver is its OpenGL library too; only for Vulkan it compiles SPIR-V.
+        // NVIDIA's Vulkan driver is its OpenGL library too; only for Vulkan does it compile SPIR-V.
         .find(|file| !is_opengl(file) || mapped("glvkspirv"));
     if let Some(driver) = driver {
         observation.sightings += 1;
@@ -248,7 +246,7 @@ fn is_opengl(file: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// What is seen of this process when its own executable counts as a driver.
+    /// Observes this process, with its own executable as a driver.
     fn seen(layer: &str) -> Observation {
         let executable = std::env::current_exe().unwrap();
         let name = executable.file_name().unwrap().to_owned();

@@ -1,5 +1,5 @@
-//! Fat binaries: PTX and cubins for several devices in one. NVIDIA does not document them; the fields below are those of the
-//! files that nvcc 12 and 13 write.
+//! Unpacks fat binaries, which hold PTX and cubins for several devices. NVIDIA does not document them; the fields
+//! below are those of the files that nvcc 12 and 13 write.
 
 use super::{Piece, cubin, ptx};
 use std::borrow::Cow;
@@ -7,12 +7,12 @@ use std::io::Read;
 
 const PTX: u16 = 1;
 const CUBIN: u16 = 2;
-/// What has compressed an entry.
+/// The flags of an entry that tell what has compressed it.
 const LZ4_FLAG: u64 = 0x2000;
 const ZSTD_FLAG: u64 = 0x8000;
-/// More is not made of an entry.
+/// The most bytes that are unpacked from one entry.
 const MAX_ENTRY_BYTES: usize = 64 << 20;
-/// Nor of all entries: a small file may say that it holds terabytes.
+/// The most bytes that are unpacked from all entries, because a small file may claim to hold terabytes.
 const MAX_TOTAL_BYTES: usize = 4 * MAX_ENTRY_BYTES;
 const MAX_ENTRIES: usize = 256;
 
@@ -25,12 +25,12 @@ struct Entry<'a> {
     data: &'a [u8],
 }
 
-/// Pieces in PTX first. Entries that cannot be read are left out.
+/// Returns the pieces, PTX first. Entries that cannot be read are left out.
 pub fn pieces(bytes: &[u8]) -> Vec<Piece<'_>> {
     pieces_within(bytes, MAX_TOTAL_BYTES)
 }
 
-/// The same, where what is unpacked has at max_bytes `left` bytes in all.
+/// Returns the pieces, of which at most `left` bytes are unpacked.
 pub(super) fn pieces_within(bytes: &[u8], mut left: usize) -> Vec<Piece<'_>> {
     let mut rest = number::<2>(bytes, 6)
         .and_then(|header| bytes.get(header..))
@@ -71,7 +71,7 @@ fn entry(bytes: &[u8]) -> Option<(Entry<'_>, &[u8])> {
     Some((entry, after))
 }
 
-/// A number of so many bytes.
+/// Reads a little-endian number of `BYTES` bytes.
 fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<usize> {
     let mut wide = [0; 8];
     wide[..BYTES].copy_from_slice(bytes.get(at..at + BYTES)?);
@@ -79,7 +79,7 @@ fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 impl<'a> Entry<'a> {
-    /// Its code, unpacked if that gives at max_bytes `max_bytes` bytes.
+    /// Returns the entry's code, if it unpacks to at most `max_bytes` bytes.
     fn code(&self, max_bytes: usize) -> Option<Cow<'a, [u8]>> {
         let packed = || self.data.get(..self.compressed);
         match (self.flags & LZ4_FLAG != 0, self.flags & ZSTD_FLAG != 0) {
@@ -103,7 +103,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Text is padded with zeros.
+/// Removes the zero bytes that pad a text.
 fn without_padding(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let end = text
         .iter()

@@ -1,13 +1,13 @@
-//! The control group (version 2) of the program: its stalls, its memory, and how often it reached its limits of that.
+//! Reads the program's control group (version 2): its stalls, its memory, and how often it reached its memory limits.
 
-use super::machine::{PressureFile, source, value_after, why};
+use super::kernel_files::{FileError, PressureFile, source, value_after};
 use super::{ConditionUpdate, Of, Reading};
 use gapscope_trace::tables::Condition;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is counted in `memory.events`, and as what.
+/// The counts in `memory.events` and their conditions.
 const EVENTS: [(&str, Condition); 3] = [
     ("high ", Condition::GroupMemoryHigh),
     ("max ", Condition::GroupMemoryMax),
@@ -20,7 +20,7 @@ pub struct Cgroup {
     memory: Option<MemoryUse>,
 }
 
-/// How much memory the group holds.
+/// The file with the memory that the group holds.
 struct MemoryUse {
     path: PathBuf,
     source: Arc<str>,
@@ -29,22 +29,36 @@ struct MemoryUse {
 struct MemoryEvents {
     path: PathBuf,
     source: Arc<str>,
-    /// What had happened before.
+    /// The counts of the first reading, which is before the program's.
     first: Option<[Option<u64>; EVENTS.len()]>,
 }
 
+/// Why a process has no control group that can be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CgroupError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("process {pid} is in no cgroup of version 2")]
+    NotOfVersion2 { pid: u32 },
+    #[error("process {pid} is in the root cgroup: the machine's are its own")]
+    Root { pid: u32 },
+    #[error("the cgroup {0} has no files for them")]
+    NoFiles(String),
+}
+
 impl Cgroup {
-    /// That of a process; a sentence why there is none.
-    pub fn find(root: &Path, pid: u32) -> Result<Cgroup, String> {
+    /// Finds the control group of a process.
+    pub fn find(root: &Path, pid: u32) -> Result<Cgroup, CgroupError> {
         let path = root.join(format!("proc/{pid}/cgroup"));
-        let groups = std::fs::read_to_string(&path).map_err(|error| why(&path, &error))?;
-        let none = || format!("process {pid} is in no cgroup of version 2");
+        let groups =
+            std::fs::read_to_string(&path).map_err(|error| FileError::new(&path, error))?;
+        let none = || CgroupError::NotOfVersion2 { pid };
         let group = groups.lines().find_map(|line| line.strip_prefix("0::"));
         let group = group.ok_or_else(none)?;
         let mount_point = mount_point(root).ok_or_else(none)?;
         let folder = mount_point.join(group.trim_start_matches('/'));
-        // Controllers are switched on for groups, not for each: limits may be those of a group further out.
-        // The root group has no type; its files say the same as the machine's.
+        // Controllers are switched on for some groups only, so limits may be those of an enclosing group. The root
+        // group has no type; its files hold the same as the machine's.
         let within = || {
             let groups = folder
                 .ancestors()
@@ -74,7 +88,7 @@ impl Cgroup {
             path,
             first: None,
         });
-        // That of a group further out would be others' memory too.
+        // An enclosing group's file would count the memory of others too.
         let memory = folder.join("memory.current");
         let memory = memory.is_file().then(|| MemoryUse {
             source: source(&memory),
@@ -82,8 +96,8 @@ impl Cgroup {
         });
         if stalls.is_empty() && events.is_none() && memory.is_none() {
             return Err(match group {
-                "/" => format!("process {pid} is in the root cgroup: the machine's are its own"),
-                _ => format!("the cgroup {group} has no files for them"),
+                "/" => CgroupError::Root { pid },
+                _ => CgroupError::NoFiles(group.to_owned()),
             });
         }
         Ok(Cgroup {
@@ -93,7 +107,7 @@ impl Cgroup {
         })
     }
 
-    /// True where its memory is counted by itself.
+    /// Returns true when the group's memory is counted by itself.
     pub fn has_memory(&self) -> bool {
         self.memory.is_some()
     }
@@ -110,13 +124,13 @@ impl Cgroup {
         };
         let text = match std::fs::read_to_string(&events.path) {
             Ok(text) => text,
-            // It goes with its program.
+            // The group ends with its program.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.events = None;
                 return;
             }
             Err(error) => {
-                let reason = why(&events.path, &error);
+                let reason = FileError::new(&events.path, error);
                 updates.push(ConditionUpdate::unmeasured(
                     "memory limits of the program's cgroup",
                     reason,
@@ -143,18 +157,16 @@ impl Cgroup {
 }
 
 impl MemoryUse {
-    /// False: it cannot be read any more; why is said, unless the group went with its program.
+    /// Reads the memory in use. Returns false when it cannot be read any more, which is reported unless the group has
+    /// ended with its program.
     fn read(&self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) -> bool {
-        let read = std::fs::read_to_string(&self.path);
-        let value = match &read {
-            Ok(text) => text.trim().parse::<u64>().ok(),
-            Err(_) => None,
-        };
-        let reason = match &read {
-            Ok(_) if value.is_some() => None,
-            Ok(_) => Some(format!("{} is not a number", self.path.display())),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => Some(why(&self.path, error)),
+        let (value, error) = match std::fs::read_to_string(&self.path) {
+            Ok(text) => match text.trim().parse::<u64>() {
+                Ok(bytes) => (Some(bytes), None),
+                Err(_) => (None, Some(FileError::NoNumber(self.path.clone()))),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => (None, None),
+            Err(error) => (None, Some(FileError::new(&self.path, error))),
         };
         updates.push(ConditionUpdate::Reading(Reading {
             of: Of::Machine,
@@ -164,17 +176,17 @@ impl MemoryUse {
             value: value.map(|bytes| bytes as f64),
             source: self.source.clone(),
         }));
-        if let Some(reason) = reason {
+        if let Some(error) = error {
             updates.push(ConditionUpdate::unmeasured(
                 "memory of the program's cgroup",
-                reason,
+                error,
             ));
         }
         value.is_some()
     }
 }
 
-/// Where control groups of version 2 are.
+/// Returns where control groups of version 2 are mounted.
 fn mount_point(root: &Path) -> Option<PathBuf> {
     let mounts = std::fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
     let of_version_2 = |line: &&str| {

@@ -1,13 +1,14 @@
-//! What the kernel's drivers say of GPUs of AMD (amdgpu) and Intel (i915, xe), by the files of `/sys/class/drm` that the kernel documents:
-//! "GPU Power/Thermal Controls and Monitoring" of amdgpu, the ABI of `sysfs-driver-intel-i915-hwmon` and `sysfs-driver-intel-xe-hwmon`, and
-//! "Xe GT Frequency Management". Not run on such a GPU: tests plant the files.
+//! Reads conditions of GPUs of AMD (amdgpu) and Intel (i915, xe) from the files of `/sys/class/drm` that the kernel
+//! documents: "GPU Power/Thermal Controls and Monitoring" of amdgpu, the ABI of `sysfs-driver-intel-i915-hwmon` and
+//! `sysfs-driver-intel-xe-hwmon`, and "Xe GT Frequency Management". This has not run on such a GPU: tests plant the
+//! files.
 
 use super::{ConditionUpdate, Gpu, Of, Reading, Vendor};
 use gapscope_trace::tables::Condition;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The GPUs that are cards for.
+/// The GPUs whose files are read.
 pub struct DrmCards {
     root: PathBuf,
     cards: Vec<FollowedCard>,
@@ -25,16 +26,32 @@ struct Sensor {
 }
 
 enum SensorKind {
-    /// A number, in a unit that is so many of the condition's.
+    /// A file with a number, and how many units of the condition its unit is.
     Level(PathBuf, f64),
-    /// Energy so far in microjoules, and when it was read.
+    /// A file with the energy so far in microjoules, and the time and value of the last reading.
     Energy(PathBuf, Option<(i64, f64)>),
-    /// True while one of these files says 1.
+    /// Files of which one says 1 while the condition holds.
     Any(Vec<PathBuf>),
 }
 
+/// Why the card of a GPU is not known.
+#[derive(Debug, thiserror::Error)]
+enum CardError {
+    #[error("the drivers of NVIDIA's, AMD's and Intel's GPUs are asked for them, and no others")]
+    OtherVendor,
+    #[error("{} cannot be read: {source}", folder.display())]
+    Unreadable {
+        folder: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("no card below {} is of its vendor", folder.display())]
+    NoCard { folder: PathBuf },
+    #[error("{count} cards below {} are of its vendor, and it is not known which of them it is", folder.display())]
+    SeveralCards { count: usize, folder: PathBuf },
+}
+
 impl DrmCards {
-    /// Below `root`, the folder with `sys`.
+    /// Creates a reader of files below `root`, the folder with `sys`.
     pub fn new(root: PathBuf) -> DrmCards {
         DrmCards {
             root,
@@ -42,7 +59,7 @@ impl DrmCards {
         }
     }
 
-    /// Asks for a GPU too.
+    /// Reads the files of a GPU from now on.
     pub fn add(&mut self, gpu: &Gpu, updates: &mut Vec<ConditionUpdate>) {
         match self.card(gpu) {
             Ok(card) => {
@@ -58,14 +75,15 @@ impl DrmCards {
         }
     }
 
-    /// Folder of the card that a GPU is. Vulkan does not say which; where its vendor has one card only, it is that one.
-    fn card(&self, gpu: &Gpu) -> Result<PathBuf, String> {
-        let id = gpu.vendor.pci_vendor_id().ok_or(
-            "the drivers of NVIDIA's, AMD's and Intel's GPUs are asked for them, and no others",
-        )?;
+    /// Finds the folder of a GPU's card. Vulkan does not tell it, so the GPU is only known when it is the only card
+    /// of its vendor.
+    fn card(&self, gpu: &Gpu) -> Result<PathBuf, CardError> {
+        let id = gpu.vendor.pci_vendor_id().ok_or(CardError::OtherVendor)?;
         let folder = self.root.join("sys/class/drm");
-        let cards = std::fs::read_dir(&folder)
-            .map_err(|error| format!("{} cannot be read: {error}", folder.display()))?;
+        let cards = match std::fs::read_dir(&folder) {
+            Ok(cards) => cards,
+            Err(source) => return Err(CardError::Unreadable { folder, source }),
+        };
         let is_card = |name: &str| {
             (name.strip_prefix("card")).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
         };
@@ -77,19 +95,15 @@ impl DrmCards {
             .collect();
         match of_vendor.as_slice() {
             [card] => Ok(card.clone()),
-            [] => Err(format!(
-                "no card below {} is of its vendor",
-                folder.display()
-            )),
-            several => Err(format!(
-                "{} cards below {} are of its vendor, and which of them it is is not known",
-                several.len(),
-                folder.display()
-            )),
+            [] => Err(CardError::NoCard { folder }),
+            several => Err(CardError::SeveralCards {
+                count: several.len(),
+                folder,
+            }),
         }
     }
 
-    /// Asks all sensors of all GPUs.
+    /// Reads all sensors of all GPUs.
     pub fn read(&mut self, now_ns: impl Fn() -> i64, updates: &mut Vec<ConditionUpdate>) {
         for card in &mut self.cards {
             for sensor in &mut card.sensors {
@@ -111,7 +125,7 @@ impl DrmCards {
                         let before =
                             std::mem::replace(last, energy.map(|energy| (seen_ns, energy)));
                         match (before, energy) {
-                            // The first says nothing yet, and a count that fell began anew.
+                            // The first reading has no predecessor, and a count that fell has begun anew.
                             (None, Some(_)) => continue,
                             (Some((at_ns, before)), Some(energy))
                                 if energy >= before && seen_ns > at_ns =>
@@ -123,7 +137,7 @@ impl DrmCards {
                         }
                     }
                 };
-                // Only changes are kept, and these change by fractions all the time.
+                // Only changes are kept, and these values change by fractions all the time.
                 let value = match sensor.condition {
                     Condition::Power | Condition::Temperature => value.map(f64::round),
                     _ => value,
@@ -142,7 +156,7 @@ impl DrmCards {
 }
 
 impl Vendor {
-    /// Its number, as the kernel writes it.
+    /// Returns the vendor's number as the kernel writes it.
     fn pci_vendor_id(self) -> Option<&'static str> {
         match self {
             Vendor::Amd => Some("0x1002"),
@@ -152,7 +166,7 @@ impl Vendor {
     }
 }
 
-/// The sensors of a card, as far as its driver has files for them.
+/// Returns the sensors of a card for which its driver has files.
 fn sensors(card: &Path) -> Vec<Sensor> {
     let mut sensors = Vec::new();
     let mut add = |condition, kind: SensorKind| {
@@ -175,7 +189,7 @@ fn sensors(card: &Path) -> Vec<Sensor> {
         let file = |name: &str| monitor.path().join(name);
         match text(&file("name")).as_deref() {
             Some("amdgpu") => {
-                // What is called average was all that there was before Linux 6.5 or so, and is there on few cards since.
+                // Before Linux 6.5 or so there was only the file called average, which few cards have since.
                 let power = ["power1_average", "power1_input"].map(file);
                 let power = power.into_iter().find(|path| path.exists());
                 if let Some(power) = power {
@@ -199,7 +213,7 @@ fn sensors(card: &Path) -> Vec<Sensor> {
                     Condition::Power,
                     SensorKind::Energy(file("energy1_input"), None),
                 );
-                // Of the package.
+                // This is the package's temperature.
                 let temperature = file(if driver == "xe" {
                     "temp2_input"
                 } else {
@@ -212,7 +226,7 @@ fn sensors(card: &Path) -> Vec<Sensor> {
     }
     let memory = card.join("device/mem_info_vram_used");
     add(Condition::MemoryUsed, SensorKind::Level(memory, 1.0));
-    // Of amdgpu alone.
+    // Only amdgpu has these files.
     for (condition, file) in [
         (Condition::GpuBusy, "gpu_busy_percent"),
         (Condition::MemoryBusy, "mem_busy_percent"),
@@ -222,7 +236,7 @@ fn sensors(card: &Path) -> Vec<Sensor> {
             SensorKind::Level(card.join("device").join(file), 1.0),
         );
     }
-    // i915, then xe.
+    // The first pair is of i915, the second of xe.
     for (clock, reason) in [
         ("gt/gt0/rps_act_freq_mhz", "gt/gt0/throttle_reason_"),
         (

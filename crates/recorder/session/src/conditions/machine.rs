@@ -1,13 +1,14 @@
-//! What Linux says of itself: stalls (PSI), swap, memory of the program, and its control group.
+//! Reads the machine's stalls (PSI) and swapping, the memory of the program's processes, and the program's control
+//! group.
 
 use super::cgroup::Cgroup;
+use super::kernel_files::{FileError, PressureFile, source, value_after};
 use super::{ConditionUpdate, Of, Reading};
 use gapscope_trace::tables::Condition;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Machine and program, by the files of `/proc` and `/sys`.
+/// Reads `/proc` and `/sys` for the machine and the program.
 pub struct MachineSampler {
     root: PathBuf,
     processes: Vec<u32>,
@@ -22,29 +23,13 @@ struct MachineFiles {
     program: Arc<str>,
 }
 
-/// What is read of each process, and as what.
+/// The values in `/proc/PID/status` and their conditions.
 const PROCESS_VALUES: [(&str, Condition); 2] = [
     ("VmSwap:", Condition::ProgramSwap),
     ("VmRSS:", Condition::ProgramResident),
 ];
 
-/// A file of pressure stall information.
-pub struct PressureFile {
-    path: PathBuf,
-    source: Arc<str>,
-    some: Condition,
-    /// Of cpu it says nothing for a machine.
-    full: Option<Condition>,
-    last: Option<(i64, StallTotals)>,
-}
-
-#[derive(Clone, Copy)]
-struct StallTotals {
-    some_us: u64,
-    full_us: Option<u64>,
-}
-
-/// Pages that went to and from swap.
+/// The counts of pages that went to and from swap.
 struct SwapCounts {
     path: PathBuf,
     source: Arc<str>,
@@ -65,7 +50,7 @@ impl MachineSampler {
         self.processes.push(pid);
     }
 
-    /// Reads all that there is, once there is a process.
+    /// Reads everything, once there is a process.
     pub fn read(&mut self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) {
         let Some(first) = self.processes.first() else {
             return;
@@ -92,7 +77,7 @@ impl MachineSampler {
         });
         let said: Vec<String> = said.collect();
         for (key, condition) in PROCESS_VALUES {
-            // Those that have ended have none.
+            // Processes that have ended have no values.
             let of_each = said.iter().filter_map(|status| value_after(status, key));
             let kib = of_each.reduce(|a, b| a.saturating_add(b));
             if let Some(kib) = kib {
@@ -161,99 +146,13 @@ impl MachineFiles {
     }
 }
 
-impl PressureFile {
-    pub fn new(path: PathBuf, some: Condition, full: Option<Condition>) -> PressureFile {
-        PressureFile {
-            source: source(&path),
-            path,
-            some,
-            full,
-            last: None,
-        }
-    }
-
-    /// The share of the time since the last reading that was lost. False: it cannot be read, which is said.
-    pub fn read(&mut self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) -> bool {
-        let totals = match std::fs::read_to_string(&self.path) {
-            Ok(text) => StallTotals::parse(&text)
-                .ok_or_else(|| format!("{} is not in a form that is known", self.path.display())),
-            Err(error) if error.kind() == ErrorKind::NotFound && self.last.is_some() => {
-                // A control group goes with its program.
-                self.push_unknown(now_ns, updates);
-                return false;
-            }
-            Err(error) => Err(why(&self.path, &error)),
-        };
-        let totals = match totals {
-            Ok(totals) => totals,
-            Err(reason) => {
-                self.push_unknown(now_ns, updates);
-                updates.push(ConditionUpdate::unmeasured(self.some.as_str(), reason));
-                return false;
-            }
-        };
-        let Some((last_ns, last)) = self.last.replace((now_ns, totals)) else {
-            return true;
-        };
-        let share = |now_us: u64, last_us: u64| {
-            let ns = now_us.saturating_sub(last_us) as f64 * 1e3;
-            (ns / (now_ns - last_ns).max(1) as f64 * 100.0).min(100.0)
-        };
-        let some = share(totals.some_us, last.some_us);
-        self.push(self.some, last_ns, now_ns, Some(some), updates);
-        if let (Some(full), Some(now_us), Some(last_us)) = (self.full, totals.full_us, last.full_us)
-        {
-            let lost = share(now_us, last_us);
-            self.push(full, last_ns, now_ns, Some(lost), updates);
-        }
-        true
-    }
-
-    fn push_unknown(&self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) {
-        for condition in [Some(self.some), self.full].into_iter().flatten() {
-            self.push(condition, now_ns, now_ns, None, updates);
-        }
-    }
-
-    fn push(
-        &self,
-        condition: Condition,
-        from_ns: i64,
-        seen_ns: i64,
-        value: Option<f64>,
-        updates: &mut Vec<ConditionUpdate>,
-    ) {
-        updates.push(ConditionUpdate::Reading(Reading {
-            of: Of::Machine,
-            condition,
-            from_ns,
-            seen_ns,
-            value,
-            source: self.source.clone(),
-        }));
-    }
-}
-
-impl StallTotals {
-    /// Of lines such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=62`.
-    fn parse(text: &str) -> Option<StallTotals> {
-        let total = |kind: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(kind))?;
-            line.split_once("total=")?.1.trim().parse().ok()
-        };
-        Some(StallTotals {
-            some_us: total("some ")?,
-            full_us: total("full "),
-        })
-    }
-}
-
 impl SwapCounts {
-    fn read(&mut self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) -> Result<(), String> {
-        let text = std::fs::read_to_string(&self.path).map_err(|error| why(&self.path, &error))?;
+    fn read(&mut self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) -> Result<(), FileError> {
+        let text = std::fs::read_to_string(&self.path)
+            .map_err(|error| FileError::new(&self.path, error))?;
         let pages = value_after(&text, "pswpin ").zip(value_after(&text, "pswpout "));
         let Some((pages_in, pages_out)) = pages else {
-            return Err(format!("{} has no pswpin and pswpout", self.path.display()));
+            return Err(FileError::NoSwapCounts(self.path.clone()));
         };
         let Some((last_ns, last_in, last_out)) = self.last.replace((now_ns, pages_in, pages_out))
         else {
@@ -278,31 +177,9 @@ impl SwapCounts {
     }
 }
 
-/// The number behind a key at the start of a line.
-pub fn value_after(text: &str, key: &str) -> Option<u64> {
-    let value = text.lines().find_map(|line| line.strip_prefix(key))?;
-    value.split_whitespace().next()?.parse().ok()
-}
-
-/// Why a file of the kernel cannot be read.
-pub fn why(path: &Path, error: &std::io::Error) -> String {
-    let path = path.display();
-    match error.kind() {
-        ErrorKind::Unsupported => {
-            format!("pressure stall information is switched off; boot with psi=1 to have {path}")
-        }
-        _ => format!("{path}: {error}"),
-    }
-}
-
-/// A file as the source of a counter.
-pub fn source(path: &Path) -> Arc<str> {
-    path.to_string_lossy().into()
-}
-
 #[allow(unsafe_code)]
 fn page_bytes() -> f64 {
-    // SAFETY: the call takes a number and gives one.
+    // SAFETY: the call takes a number and returns one.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     bytes.max(1) as f64
 }

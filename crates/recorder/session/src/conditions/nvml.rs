@@ -1,4 +1,4 @@
-//! What NVIDIA's driver says of its GPUs, by its library NVML. That is loaded when the first such GPU is recorded.
+//! Asks NVIDIA's library NVML for conditions of GPUs. The library is loaded when the first such GPU is recorded.
 #![allow(unsafe_code)]
 
 use super::{ConditionUpdate, Gpu, Of, Reading};
@@ -19,10 +19,10 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 const LIBRARY: &str = "libnvidia-ml.so.1";
-/// A question that fails so often in a row is not gpus any more.
+/// A question that fails this often in a row is not asked again.
 const MAX_FAILURES: u8 = 10;
 
-/// Why a clock is where it is, by the bits of `nvmlDeviceGetCurrentClocksEventReasons` (nvml.h).
+/// The bits of `nvmlDeviceGetCurrentClocksEventReasons` (nvml.h), which tell why a clock is where it is.
 const CLOCK_EVENT_REASONS: [(u64, Condition); 9] = [
     (0x1, Condition::ClockIdle),
     (0x2, Condition::ClockSetting),
@@ -34,14 +34,14 @@ const CLOCK_EVENT_REASONS: [(u64, Condition); 9] = [
     (0x80, Condition::ClockPowerBrake),
     (0x100, Condition::ClockDisplay),
 ];
-/// Those that are told at once when they are over.
+/// The reasons whose end is reported at once.
 const SLOWDOWN_REASONS: u64 = 0x8 | 0x20 | 0x40 | 0x80;
 
-/// The GPUs that are gpus for.
+/// The GPUs that NVML is asked about.
 #[derive(Default)]
 pub struct NvmlGpus {
-    /// Absent before it is needed; why it cannot be used.
-    nvml: Option<Result<Nvml, String>>,
+    /// The library, or why it cannot be used; absent before it is needed.
+    nvml: Option<Result<Nvml, NvmlError>>,
     gpus: Vec<FollowedGpu>,
     source: Option<Arc<str>>,
 }
@@ -52,11 +52,11 @@ struct FollowedGpu {
     questions: Vec<Question>,
 }
 
-/// One question, and how often it has failed in a row.
+/// A question, and how often it has failed in a row.
 struct Question {
     kind: QuestionKind,
     failures: u8,
-    /// When it was answered last, and what a count was.
+    /// The time and value of the last answer.
     last: Option<(i64, u64)>,
 }
 
@@ -84,7 +84,7 @@ const QUESTIONS: [QuestionKind; 8] = [
 ];
 
 impl NvmlGpus {
-    /// Asks for a GPU too.
+    /// Asks about this GPU from now on.
     pub(super) fn add(&mut self, gpu: Gpu, updates: &mut Vec<ConditionUpdate>) {
         let found = self.find(&gpu);
         match found {
@@ -97,12 +97,12 @@ impl NvmlGpus {
         }
     }
 
-    fn find(&mut self, gpu: &Gpu) -> Result<nvmlDevice_t, String> {
+    fn find(&mut self, gpu: &Gpu) -> Result<nvmlDevice_t, NvmlError> {
         let nvml = self.nvml.get_or_insert_with(Nvml::load).as_ref();
         nvml.map_err(Clone::clone)?.device(&gpu.uuid)
     }
 
-    /// Asks all questions of all GPUs. True while one is slowed down by heat or power supply.
+    /// Asks all questions about all GPUs. Returns true while one is slowed down by heat or power supply.
     pub fn read(&mut self, now_ns: impl Fn() -> i64, updates: &mut Vec<ConditionUpdate>) -> bool {
         let Some(Ok(nvml)) = &self.nvml else {
             return false;
@@ -201,7 +201,7 @@ impl QuestionKind {
         }
     }
 
-    /// An answer in the units of its counters.
+    /// Reports an answer in the units of its conditions.
     fn push_readings(
         self,
         at_ns: i64,
@@ -212,11 +212,11 @@ impl QuestionKind {
         let in_unit = value as f64;
         let percent = |is_on: bool| Some(if is_on { 100.0 } else { 0.0 });
         match self {
-            // MHz.
+            // Clocks come in MHz.
             QuestionKind::SmClock => say(Condition::SmClock, at_ns, Some(in_unit * 1e6)),
             QuestionKind::MemoryClock => say(Condition::MemoryClock, at_ns, Some(in_unit * 1e6)),
             QuestionKind::Temperature => say(Condition::Temperature, at_ns, Some(in_unit)),
-            // Milliwatts, which differ each time: whole watts keep rows few.
+            // The power comes in milliwatts, which differ each time: whole watts keep rows few.
             QuestionKind::Power => say(Condition::Power, at_ns, Some((in_unit / 1e3).round())),
             QuestionKind::MemoryUsed => say(Condition::MemoryUsed, at_ns, Some(in_unit)),
             QuestionKind::ClockReasons => {
@@ -241,30 +241,52 @@ impl QuestionKind {
     }
 }
 
+/// Why NVML cannot be used, or does not know a GPU.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NvmlError {
+    /// The system's loader refused the library, for this reason.
+    #[error("NVIDIA's {} could not be loaded: {0}", LIBRARY)]
+    NotLoaded(String),
+    /// NVML answered with this status.
+    #[error("NVML could not be initialised: {0}")]
+    NotInitialised(String),
+    /// The text is not 32 hexadecimal digits.
+    #[error("`{0}` is no UUID")]
+    NoUuid(String),
+    /// NVML has no device of this name.
+    #[error("NVML gives no GPU {name}: {status} (parts of GPUs, MIG, have no clocks of their own)")]
+    NoGpu {
+        /// NVML's name of the GPU, which holds its UUID.
+        name: String,
+        /// NVML's status.
+        status: String,
+    },
+}
+
 /// The library, initialised.
 pub struct Nvml {
-    // Unloading it gains nothing, and it may have threads.
+    // Unloading the library gains nothing, and it may have threads.
     pub library: ManuallyDrop<Box<NvmlLib>>,
 }
 
-/// What NVML says of the machine.
+/// Facts of the machine that NVML tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NvmlInfo {
-    /// The version of NVIDIA's driver, such as `580.159.04`; absent where it does not say.
+    /// The version of NVIDIA's driver, such as `580.159.04`, if NVML tells it.
     pub driver: Option<String>,
-    /// How many GPUs it knows; absent where it does not say.
+    /// The number of GPUs, if NVML tells it.
     pub gpus: Option<u32>,
 }
 
-/// Loads NVML into this process.
+/// Loads NVML into this process and asks for its facts.
 ///
 /// # Errors
-/// It is not there, or does not work: a sentence.
-pub fn nvml_info() -> Result<NvmlInfo, String> {
+/// NVML cannot be loaded or does not work.
+pub fn nvml_info() -> Result<NvmlInfo, NvmlError> {
     let nvml = Nvml::load()?;
     let mut text = [0 as c_char; 81];
     let get = nvml.library.nvmlSystemGetDriverVersion.as_ref();
-    // SAFETY: the text is stored in our variable, which has room for so many bytes.
+    // SAFETY: the text is stored in our variable, which has room for that many bytes.
     let status = answer(get.map(|get| unsafe { get(text.as_mut_ptr(), 80) }));
     let bytes = text.map(|character| character as u8);
     let driver = CStr::from_bytes_until_nul(&bytes).ok();
@@ -281,15 +303,10 @@ pub fn nvml_info() -> Result<NvmlInfo, String> {
 }
 
 impl Nvml {
-    pub fn load() -> Result<Nvml, String> {
-        // SAFETY: NVIDIA's library may be loaded by any process; what its initialisers do is not ours to know.
+    pub fn load() -> Result<Nvml, NvmlError> {
+        // SAFETY: NVIDIA's library may be loaded by any process; gapscope cannot know what its initialisers do.
         let library = unsafe { NvmlLib::new(LIBRARY) };
-        let library = library.map_err(|error| {
-            // The loader's own words are in the cause.
-            let said = std::error::Error::source(&error).map(ToString::to_string);
-            let said = said.unwrap_or_else(|| error.to_string());
-            format!("NVIDIA's {LIBRARY} could not be loaded: {said}")
-        })?;
+        let library = library.map_err(|error| NvmlError::NotLoaded(error.to_string()))?;
         let nvml = Nvml {
             library: ManuallyDrop::new(Box::new(library)),
         };
@@ -300,17 +317,13 @@ impl Nvml {
         };
         match status {
             SUCCESS => Ok(nvml),
-            _ => Err(format!(
-                "NVML could not be initialised: {}",
-                nvml.status_text(status)
-            )),
+            _ => Err(NvmlError::NotInitialised(nvml.status_text(status))),
         }
     }
 
-    /// The GPU with a UUID, as the manifest writes it.
-    pub fn device(&self, uuid: &str) -> Result<nvmlDevice_t, String> {
-        let name = nvml_name(uuid);
-        let name = name.ok_or_else(|| format!("`{uuid}` is no UUID"))?;
+    /// Returns NVML's handle of the GPU with a UUID, as the manifest writes it.
+    pub fn device(&self, uuid: &str) -> Result<nvmlDevice_t, NvmlError> {
+        let name = nvml_name(uuid).ok_or_else(|| NvmlError::NoUuid(uuid.to_owned()))?;
         let mut device: nvmlDevice_t = std::ptr::null_mut();
         let status = match &self.library.nvmlDeviceGetHandleByUUID {
             // SAFETY: the name ends in a zero byte, and the handle is stored in our variable.
@@ -319,22 +332,21 @@ impl Nvml {
         };
         match status {
             SUCCESS => Ok(device),
-            _ => Err(format!(
-                "NVML gives no GPU {}: {} (parts of GPUs, MIG, have no clocks of their own)",
-                name.to_string_lossy(),
-                self.status_text(status)
-            )),
+            _ => Err(NvmlError::NoGpu {
+                name: name.to_string_lossy().into_owned(),
+                status: self.status_text(status),
+            }),
         }
     }
 
-    /// The answer to a question, in NVML's unit.
+    /// Returns the answer to a question, in NVML's unit.
     fn ask(&self, kind: QuestionKind, device: nvmlDevice_t) -> Result<u64, nvmlReturn_t> {
         match kind {
             QuestionKind::SmClock => self.clock(device, SM_CLOCK),
             QuestionKind::MemoryClock => self.clock(device, MEMORY_CLOCK),
             QuestionKind::ClockReasons => {
                 let library = &self.library;
-                // Drivers of before 535 have it under its old name only.
+                // Drivers before 535 have the function under its old name only.
                 let get = (library.nvmlDeviceGetCurrentClocksEventReasons.as_ref())
                     .or(library.nvmlDeviceGetCurrentClocksThrottleReasons.as_ref());
                 let mut reasons = 0;
@@ -381,7 +393,7 @@ impl Nvml {
         Ok(u64::from(megahertz))
     }
 
-    /// Nanoseconds so far in which a policy held the clocks down.
+    /// Returns the nanoseconds so far in which a policy held the clocks down.
     fn violation(
         &self,
         device: nvmlDevice_t,
@@ -397,10 +409,10 @@ impl Nvml {
         Ok(time.violationTime)
     }
 
-    /// NVML's words for a status.
+    /// Returns NVML's words for a status.
     pub fn status_text(&self, status: nvmlReturn_t) -> String {
         let words = self.library.nvmlErrorString.as_ref().ok().and_then(|get| {
-            // SAFETY: the function gives a text that stays, or null.
+            // SAFETY: the function returns a text that stays, or null.
             let text = unsafe { get(status) };
             // SAFETY: a text of the library ends in a zero byte.
             (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
@@ -412,7 +424,7 @@ impl Nvml {
     }
 }
 
-/// The status of a call that may not be there.
+/// Returns the status of a call, or `NO_FUNCTION` when the library lacks the function.
 fn answer<E>(status: Result<nvmlReturn_t, E>) -> Result<(), nvmlReturn_t> {
     match status {
         Ok(SUCCESS) => Ok(()),
@@ -421,7 +433,7 @@ fn answer<E>(status: Result<nvmlReturn_t, E>) -> Result<(), nvmlReturn_t> {
     }
 }
 
-/// `GPU-01020304-0506-…` for a UUID of 32 hexadecimal digits.
+/// Returns `GPU-01020304-0506-…` for a UUID of 32 hexadecimal digits.
 fn nvml_name(uuid: &str) -> Option<CString> {
     let is_uuid = uuid.len() == 32 && uuid.bytes().all(|byte| byte.is_ascii_hexdigit());
     let part = |from: usize, to: usize| uuid.get(from..to).filter(|_| is_uuid);

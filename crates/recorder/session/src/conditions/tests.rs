@@ -1,4 +1,4 @@
-//! The samplers read planted files; what cannot be read is unknown, with its reason.
+//! Tests that the samplers read planted files, and that what cannot be read is unknown with its reason.
 
 use super::drm::DrmCards;
 use super::machine::MachineSampler;
@@ -39,7 +39,7 @@ impl Root {
     }
 }
 
-/// What is read, and what cannot be.
+/// Reads once: the values, and what could not be measured.
 fn read(
     machine: &mut MachineSampler,
     at_ms: i64,
@@ -79,7 +79,7 @@ fn stalls_are_shares_of_the_time_since_the_last_reading() {
         BTreeMap::new(),
         "before a second reading nothing is known"
     );
-    // 25 ms and 5 ms of 100 ms; pages of this machine.
+    // 25 ms and 5 ms of 100 ms, and pages of this machine.
     root.stall("proc/pressure/memory", 30_000, 6_000);
     root.add("proc/vmstat", "pswpin 110\npswpout 20\n");
     let (values, _) = read(&mut machine, 1100);
@@ -117,10 +117,10 @@ fn the_programs_cgroup_is_found_where_it_is_mounted() {
     root.add(&format!("{group}/cgroup.type"), "domain\n");
     root.add("sys/fs/cgroup/user.slice/cgroup.type", "domain\n");
     root.stall(&format!("{group}/memory.pressure"), 1_000, 0);
-    // The controller is switched on further out only.
+    // The controller is switched on for an enclosing group only.
     let events = "sys/fs/cgroup/user.slice/memory.events";
     root.add(events, "low 0\nhigh 3\nmax 40\noom 0\noom_kill 1\n");
-    // That of a group further out is not the program's.
+    // The enclosing group's memory is not the program's.
     root.add("sys/fs/cgroup/user.slice/memory.current", "999999\n");
     root.add(&format!("{group}/memory.current"), "5000000\n");
     let mut machine = root.machine();
@@ -140,7 +140,7 @@ fn the_programs_cgroup_is_found_where_it_is_mounted() {
     assert_eq!(values[&Condition::GroupMemoryStall], Some(10.0));
     assert_eq!(values[&Condition::GroupMemoryMax], Some(12.0));
     assert_eq!(values[&Condition::GroupKilled], Some(0.0));
-    // The group goes with its program, which is no fault.
+    // The group ends with its program, which is no fault.
     fs::remove_dir_all(root.path().join("sys")).unwrap();
     let (values, unmeasured) = read(&mut machine, 1200);
     assert_eq!(values[&Condition::GroupMemoryStall], None);
@@ -227,7 +227,7 @@ fn a_gpu_of_another_vendor_is_said_to_be_unknown() {
     assert!(format!("{said:?}").contains("and no others"), "{said:?}");
 }
 
-/// What the planted files say of a GPU with this driver, at 1 s and, after `later`, at 1.5 s.
+/// Reads the planted files of a GPU with this driver at 1 s and, after `later`, at 1.5 s.
 fn of_card(
     root: &Root,
     driver: &str,

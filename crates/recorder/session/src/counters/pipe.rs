@@ -1,5 +1,5 @@
-//! What the session and the process that samples say to each other: frames, each the length of what follows (4 bytes, little-endian)
-//! and a value as postcard writes it. A stream that was cut gives all whole frames before the cut.
+//! Encodes the messages between the session and the process that samples. A message is a frame: its length (4 bytes,
+//! little-endian) and a value in postcard's encoding. All whole frames of a stream that was cut can be read.
 
 use gapscope_model::HardwareCounter;
 use gapscope_trace::manifest::Unmeasured;
@@ -8,114 +8,106 @@ use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 
-/// No frame is longer.
 const MAX_FRAME_BYTES: u32 = 4 << 20;
-/// A batch has at most so many samples.
 pub const MAX_BATCH_SAMPLES: usize = 512;
 
-/// What the session says.
+/// A message of the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SamplerRequest {
-    /// The first: what to sample, and for which command.
+    /// The first message: what to sample, and for which command.
     Prepare {
-        /// Those that are given room first come first.
+        /// The counters; earlier ones get room first.
         counters: Vec<HardwareCounter>,
-        /// Between two samples.
+        /// The time between two samples.
         interval_ns: u64,
         /// The file that the command runs.
         executable: PathBuf,
-        /// The process that ends with this one's work.
+        /// The session's process, with which the sampler ends.
         parent: u32,
     },
-    /// The program uses this GPU: sample it.
+    /// The program uses this GPU, which is to be sampled.
     Gpu {
-        /// As the manifest writes it.
+        /// The UUID as the manifest writes it.
         uuid: String,
-        /// For sentences.
+        /// The name for messages.
         name: String,
-        /// A process that uses it.
+        /// A process that uses the GPU.
         process: Option<u32>,
     },
-    /// Sample no more; say what is left.
+    /// Sampling ends, and what is left is to be reported.
     Finish,
 }
 
-/// What the process that samples says.
+/// A message of the process that samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum SamplerReport {
-    /// It is prepared as far as it can be without a GPU to sample.
+    /// The process is prepared as far as it can be without a GPU.
     Ready,
-    /// Samples of a GPU come from now on, each with a value for each column.
+    /// Samples of a GPU begin, each with a value for each column.
     Started {
-        /// The number of this in what follows.
+        /// The number of this stream in later messages.
         stream: u32,
-        /// The GPU.
         uuid: String,
-        /// Between two samples.
+        /// The time between two samples.
         interval_ns: u64,
-        /// What each sample has a value of.
+        /// The counters of the values.
         columns: Vec<Column>,
     },
-    /// Some of them.
     Samples(Batch),
-    /// Some that are missing.
     Lost(LostSamples),
-    /// Counters that are not sampled, and why.
+    /// Counters that are not sampled, with the reason.
     Unmeasured(Unmeasured),
-    /// There is no more: what was left is said.
+    /// Everything that was left has been reported.
     Ended,
 }
 
 /// A counter that is sampled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Which.
     pub counter: HardwareCounter,
-    /// What it was read by: `CUPTI PM sampling, METRIC, every 100 us`.
+    /// The interface that the counter is read by: `CUPTI PM sampling, METRIC, every 100 us`.
     pub source: String,
 }
 
-/// Samples in a row.
+/// Consecutive samples of a stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Batch {
-    /// That of [`SamplerReport::Started`].
+    /// The number of [`SamplerReport::Started`].
     pub stream: u32,
-    /// From which the first one counts.
+    /// The time from which the first sample's start is counted.
     pub from_ns: i64,
-    /// Of each sample how long after the last one's end it begins, and how long it is.
+    /// For each sample, how long it begins after the end of the one before, and how long it is.
     pub times: Vec<(i64, u64)>,
-    /// Of each sample a value for each column, in the counter's unit; NaN where there is none.
+    /// For each sample a value for each column, in the counter's unit; NaN where there is none.
     pub values: Vec<f64>,
 }
 
-/// Samples that are missing.
+/// A gap between samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostSamples {
-    /// That of [`SamplerReport::Started`].
+    /// The number of [`SamplerReport::Started`].
     pub stream: u32,
-    /// Where the gap begins.
     pub from_ns: i64,
-    /// How long it is.
     pub duration_ns: u64,
-    /// How many would have fitted in.
+    /// The number of samples that would have fitted into the gap.
     pub samples: u64,
-    /// Why: a phrase.
+    /// The reason, as a phrase.
     pub reason: String,
 }
 
 /// One sample of a batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample<'a> {
-    /// On the clock of the trace.
+    /// The start on the clock of the trace.
     pub start_ns: i64,
-    /// More than 0.
+    /// The duration, which is more than 0.
     pub duration_ns: i64,
-    /// For each column.
+    /// A value for each column.
     pub values: &'a [f64],
 }
 
 impl Batch {
-    /// Without samples.
+    /// Creates a batch without samples.
     pub fn new(stream: u32, from_ns: i64) -> Batch {
         Batch {
             stream,
@@ -125,8 +117,8 @@ impl Batch {
         }
     }
 
-    /// Its samples, of so many columns. Samples without a length, or with times that no clock has, are left out, and so is what is
-    /// there of values for no sample.
+    /// Returns the samples, of so many columns. Left out are samples without a length or with impossible times, and
+    /// values of no sample.
     pub fn samples(&self, columns: usize) -> impl Iterator<Item = Sample<'_>> {
         let values = self.values.chunks_exact(columns.max(1));
         let mut at_ns = Some(self.from_ns);
@@ -147,14 +139,14 @@ impl Batch {
     }
 }
 
-/// Why reading ended.
+/// How reading ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadEnd {
-    /// At the end of a frame.
+    /// The stream ended after a frame.
     Whole,
-    /// Inside a frame, or by an error of the pipe.
+    /// The stream ended inside a frame, or by an error of the pipe.
     Cut,
-    /// What was read is no frame.
+    /// The bytes are not a frame.
     Damaged,
 }
 
@@ -176,7 +168,7 @@ pub fn write(to: &mut impl Write, value: &impl Serialize) -> std::io::Result<()>
 /// Reads a frame.
 ///
 /// # Errors
-/// There is none: how it ended.
+/// There is no further frame.
 pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> Result<T, ReadEnd> {
     let mut length = [0; 4];
     let mut have = 0;
@@ -193,7 +185,7 @@ pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> Result<T, ReadEnd> {
     if length > MAX_FRAME_BYTES {
         return Err(ReadEnd::Damaged);
     }
-    // As much as is there, not as much as is said.
+    // The buffer grows with what is there, not with the length that is claimed.
     let mut frame = Vec::new();
     let read = from.take(length.into()).read_to_end(&mut frame);
     if read.is_err() || frame.len() < length as usize {
@@ -210,7 +202,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What bytes that nobody has checked say.
+    /// Reads bytes that nobody has checked.
     fn read_all(mut bytes: &[u8]) -> (Vec<SamplerReport>, ReadEnd) {
         let mut all = Vec::new();
         loop {

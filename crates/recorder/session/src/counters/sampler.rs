@@ -1,13 +1,14 @@
-//! The process that samples hardware counters, beside the program: it does what the session orders over the socket that is its stdin,
-//! and says there what it found. Without the session it is nothing, and ends.
+//! Runs the process that samples hardware counters beside the program. It takes the session's requests from the
+//! socket that is its stdin, and reports there. Without the session it ends.
 
+mod error;
 mod gpm;
 mod plan;
 mod pm_sampling;
-mod refusal;
 
 use super::pipe::{self, SamplerReport, SamplerRequest};
 use super::selection::CounterSet;
+pub use error::SamplerError;
 use gapscope_cupti::{Cupti, Driver, Failure, Host, PmSampling, Uuid, search};
 use gapscope_model::HardwareCounter;
 use gapscope_trace::manifest::Unmeasured;
@@ -23,16 +24,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Has this process sample hardware counters for the session at the other end of its stdin, until that is done or gone. It does not
-/// return before.
+/// Makes this process sample hardware counters for the session at the other end of its stdin, until the session has
+/// finished or is gone. The function returns only with an error.
 ///
 /// # Errors
-/// Stdin is not such a socket: a sentence.
-pub fn sample_counters() -> Result<(), String> {
-    let wrong = "only `gapscope record --counters` starts this, with a socket as stdin";
+/// Stdin is not such a socket.
+pub fn sample_counters() -> Result<(), SamplerError> {
     let stdin = std::io::stdin().as_fd().try_clone_to_owned();
-    let mut orders = UnixStream::from(stdin.map_err(|_| wrong.to_owned())?);
-    let first = pipe::read::<SamplerRequest>(&mut orders).map_err(|_| wrong.to_owned())?;
+    let mut orders = UnixStream::from(stdin.map_err(|_| SamplerError::NoSession)?);
+    let first = pipe::read::<SamplerRequest>(&mut orders).map_err(|_| SamplerError::NoSession)?;
     let SamplerRequest::Prepare {
         counters,
         interval_ns,
@@ -40,15 +40,15 @@ pub fn sample_counters() -> Result<(), String> {
         parent,
     } = first
     else {
-        return Err(wrong.to_owned());
+        return Err(SamplerError::NoSession);
     };
-    // The end of the socket says the same, unless this process is stuck in the driver.
+    // The end of the socket has the same effect, unless this process is stuck in the driver.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     if getppid().is_none_or(|pid| pid.as_raw_nonzero().get() as u32 != parent) {
         kill_self();
     }
     let reporter = Reporter(Arc::new(Mutex::new(
-        orders.try_clone().map_err(|error| error.to_string())?,
+        orders.try_clone().map_err(|_| SamplerError::NoSession)?,
     )));
     let mut sampler = Sampler {
         task: Arc::new(SamplingTask {
@@ -69,27 +69,26 @@ pub fn sample_counters() -> Result<(), String> {
     Ok(())
 }
 
-/// Whether counters can be sampled in this process, as far as that is known without sampling: what of the usual ones the GPUs have, with
-/// the libcupti that says so.
+/// Checks whether counters can be sampled in this process, as far as that is known without sampling. Returns the
+/// usual counters that the GPU has, by its chip.
 ///
 /// # Errors
-/// They cannot: a sentence without its full stop.
-pub fn can_sample_counters() -> Result<String, String> {
+/// The counters cannot be sampled.
+pub fn can_sample_counters() -> Result<String, SamplerError> {
     let libraries = load_libraries(Path::new(""), None)?;
-    let device = libraries.devices.first().ok_or("CUDA has no GPU")?;
-    let refused = |failure: Failure| refusal::sentence(&failure, &libraries.file);
+    let device = libraries.devices.first().ok_or(SamplerError::NoGpu)?;
+    let refused = |failure| SamplerError::Cupti(failure, libraries.file.clone());
     let (chip, availability) = device.chip_facts.as_ref().map_err(|f| refused(*f))?;
     let asked = CounterSet::default();
     let plan = Plan::new(&libraries.cupti, chip, Some(availability), asked.counters());
     let plan = plan.map_err(refused)?;
     let chip = chip.to_string_lossy();
     match plan.counters.is_empty() {
-        true => Err(format!("CUPTI knows no counters of the chip {chip}")),
+        true => Err(SamplerError::UnknownChip(chip.into_owned())),
         false => Ok(format!("{} of {chip}", names(&plan.counters))),
     }
 }
 
-/// What to sample.
 #[derive(Debug)]
 struct SamplingTask {
     counters: Vec<HardwareCounter>,
@@ -97,18 +96,18 @@ struct SamplingTask {
     executable: PathBuf,
 }
 
-/// Ends this process without what libraries do at its end, which may hang; the system gives the counters back.
+/// Ends this process without the exit handlers of libraries, which may hang. The system gives the counters back.
 fn kill_self() -> ! {
     let _ = kill_process(getpid(), Signal::KILL);
     std::process::exit(1)
 }
 
-/// The way to the session, for all threads.
+/// Sends reports to the session, for all threads.
 #[derive(Debug, Clone)]
 struct Reporter(Arc<Mutex<UnixStream>>);
 
 impl Reporter {
-    /// Waits while the session does not listen. Without one this process ends.
+    /// Sends a report and waits while the session does not listen. Without a session this process ends.
     fn report(&self, said: &SamplerReport) {
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if pipe::write(&mut *stream, said).is_err() {
@@ -127,13 +126,13 @@ fn names(counters: &[HardwareCounter]) -> String {
     names.join(", ")
 }
 
-/// The libraries, in use.
+/// The libraries, ready for use.
 #[derive(Debug, Clone)]
 struct Libraries {
     cupti: Cupti,
     file: PathBuf,
     devices: Vec<CudaDevice>,
-    /// Devices are set up one after the other.
+    /// Held while a device is set up, so that devices are set up one after the other.
     setup: Arc<Mutex<()>>,
 }
 
@@ -141,11 +140,11 @@ struct Libraries {
 #[derive(Debug, Clone)]
 struct CudaDevice {
     uuid: Uuid,
-    /// Asked for before anything is sampled, as CUPTI wants it.
+    /// These facts are asked for before anything is sampled, as CUPTI demands.
     chip_facts: Result<ChipFacts, Failure>,
 }
 
-/// A device's chip, and the image of what counters it has.
+/// A device's chip, and the image of the counters that it has.
 type ChipFacts = (CString, Arc<[u8]>);
 
 fn chip_facts(cupti: &Cupti, index: usize) -> Result<ChipFacts, Failure> {
@@ -157,8 +156,8 @@ struct Sampler {
     task: Arc<SamplingTask>,
     reporter: Reporter,
     libraries: Option<Libraries>,
-    /// Why there are none.
-    refused: Option<String>,
+    /// Why there are no libraries.
+    refused: Option<SamplerError>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
     streams: u32,
@@ -173,7 +172,7 @@ struct Gpu {
 }
 
 impl Sampler {
-    /// Loads what is needed, if it can be found: beside the command, or in a process that uses a GPU.
+    /// Loads the libraries, if they are found beside the command or in a process that uses a GPU.
     fn prepare(&mut self, process: Option<u32>) {
         match load_libraries(&self.task.executable, process) {
             Ok(libraries) => self.libraries = Some(libraries),
@@ -204,13 +203,13 @@ impl Sampler {
         }
         self.reporter.report(&SamplerReport::Ended);
         if let Some(libraries) = &self.libraries {
-            // Only now, and only once: PyTorch's profiler saw crashes otherwise.
+            // This comes last, and only once: PyTorch's profiler saw crashes otherwise.
             let _ = libraries.cupti.deinitialize();
         }
         kill_self();
     }
 
-    /// Samples a GPU, in one way or another.
+    /// Samples a GPU with CUPTI, or else with NVML.
     fn add(&mut self, uuid: String, name: String, process: Option<u32>) {
         if self.libraries.is_none() {
             self.prepare(process);
@@ -224,7 +223,7 @@ impl Sampler {
         let (task, reporter, stop) = (self.task.clone(), self.reporter.clone(), self.stop.clone());
         let libraries = match (&self.libraries, &self.refused) {
             (Some(libraries), _) => Ok(libraries.clone()),
-            (None, refused) => Err(refused.clone().unwrap_or_default()),
+            (None, refused) => Err(refused.clone().unwrap_or(SamplerError::NoCupti)),
         };
         let thread = std::thread::Builder::new().name("counters".to_owned());
         let run = move || {
@@ -245,7 +244,7 @@ impl Sampler {
     }
 }
 
-/// Waits, unless the end comes first. True then.
+/// Waits for `time` or for the end of sampling. Returns true at the end.
 fn wait_or_stop(stop: &AtomicBool, time: Duration) -> bool {
     if !stop.load(Relaxed) {
         std::thread::park_timeout(time);
@@ -253,21 +252,22 @@ fn wait_or_stop(stop: &AtomicBool, time: Duration) -> bool {
     stop.load(Relaxed)
 }
 
-/// The clock of the trace.
+/// Returns the time on the clock of the trace.
 extern "C" fn monotonic() -> u64 {
     gapscope_spool::monotonic_ns() as u64
 }
 
-/// Driver and CUPTI, ready to sample; else a sentence without its full stop.
-fn load_libraries(executable: &Path, process: Option<u32>) -> Result<Libraries, String> {
-    let driver = Driver::load()?;
+/// Loads the driver and CUPTI, ready to sample.
+fn load_libraries(executable: &Path, process: Option<u32>) -> Result<Libraries, SamplerError> {
+    let driver = Driver::load().map_err(|error| SamplerError::Driver(error.to_string()))?;
     let (cupti, file) = find_cupti(executable, process, &driver)?;
-    let devices = driver.devices()?;
-    // Without it, times would be those of the wall clock.
-    cupti.set_clock(monotonic).map_err(|f| f.to_string())?;
+    let devices = driver.devices();
+    let devices = devices.map_err(|error| SamplerError::Driver(error.to_string()))?;
+    // Without this, times would be those of the wall clock.
+    cupti.set_clock(monotonic).map_err(SamplerError::Clock)?;
     cupti
         .initialize()
-        .map_err(|f| refusal::sentence(&f, &file))?;
+        .map_err(|failure| SamplerError::Cupti(failure, file.clone()))?;
     let device = |(index, uuid)| CudaDevice {
         uuid,
         chip_facts: chip_facts(&cupti, index),
@@ -280,12 +280,13 @@ fn load_libraries(executable: &Path, process: Option<u32>) -> Result<Libraries, 
     })
 }
 
-/// A libcupti that can sample: of the command's Python or toolkit, or that which a process of it has loaded.
+/// Finds a libcupti that can sample: the command's Python's or toolkit's, or the one that a process of the command
+/// has loaded.
 fn find_cupti(
     executable: &Path,
     process: Option<u32>,
     driver: &Driver,
-) -> Result<(Cupti, PathBuf), String> {
+) -> Result<(Cupti, PathBuf), SamplerError> {
     let mut around = search::Surroundings::of_command(executable.to_owned(), driver.version());
     if let Some(process) = process {
         let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
@@ -302,23 +303,18 @@ fn find_cupti(
             search::Candidate::Loaded(path) | search::Candidate::File(path) => (path, true),
             search::Candidate::Name(name) => (name.into(), false),
         };
-        let opened = Cupti::open(&path).map_err(|missing| (is_file, missing.to_string()));
+        let opened = Cupti::open(&path)
+            .map_err(|missing| (is_file, SamplerError::UnusableCupti(missing.to_string())));
         let usable = opened.and_then(|cupti| match Host::chips(&cupti) {
             Ok(_) => Ok(cupti),
-            Err(failure) => Err((true, refusal::sentence(&failure, &path))),
+            Err(failure) => Err((true, SamplerError::Cupti(failure, path.clone()))),
         });
         match usable {
             Ok(cupti) => return Ok((cupti, path)),
-            // That a name is not found says nothing.
+            // A bare name that is not found is no reason to report.
             Err((true, why)) => refused = refused.or(Some(why)),
             Err((false, _)) => {}
         }
     }
-    Err(refused.unwrap_or_else(|| {
-        format!(
-            "libcupti was found neither in the Python packages of the program nor in a CUDA toolkit: install it (`pip install \
-             nvidia-cuda-cupti`), or name its file in {}",
-            gapscope_spool::env::CUPTI
-        )
-    }))
+    Err(refused.unwrap_or(SamplerError::NoCupti))
 }

@@ -1,4 +1,4 @@
-//! Which counters are sampled, and by which metrics.
+//! Chooses the counters to sample, and the metrics that count them.
 
 use gapscope_model::HardwareCounter;
 use std::str::FromStr;
@@ -7,39 +7,51 @@ use std::time::Duration;
 /// What to sample, and how often.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterOptions {
-    /// What.
+    /// The counters to sample.
     pub set: CounterSet,
-    /// The time between two samples; the set's own where absent.
+    /// The time between two samples; the set's own when absent.
     pub interval: Option<Duration>,
 }
 
-/// Counters that are sampled together. The order is that in which they are given room.
+/// Counters that are sampled together. Earlier ones get room first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum CounterSet {
-    /// Activity of the multiprocessors, memory traffic, tensor cores.
+    /// The activity of the multiprocessors, memory traffic, and tensor cores.
     #[default]
     Default,
-    /// All that can be counted at once.
+    /// All counters that can be counted at once.
     Wide,
-    /// These.
+    /// The named counters.
     Named(Vec<HardwareCounter>),
 }
 
-/// What is asked for most.
 const DEFAULT_COUNTERS: [HardwareCounter; 4] = [
     HardwareCounter::SmActive,
     HardwareCounter::DramRead,
     HardwareCounter::DramWritten,
     HardwareCounter::TensorActive,
 ];
-/// Shortest intervals without losses, as measured on an H200 (docs/counters.md).
+/// The shortest intervals without losses, as measured on an H200 (docs/counters.md).
 const DEFAULT_INTERVAL: Duration = Duration::from_micros(100);
 const WIDE_INTERVAL: Duration = Duration::from_millis(1);
 
-impl FromStr for CounterSet {
-    type Err = String;
+/// A name that no hardware counter has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no counter `{0}`: write `default`, `wide`, or names with commas between: {}",
+    all_counters()
+)]
+pub struct UnknownCounter(String);
 
-    fn from_str(text: &str) -> Result<CounterSet, String> {
+fn all_counters() -> String {
+    let names = HardwareCounter::ALL.iter().map(|c| format!("`{c}`"));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+impl FromStr for CounterSet {
+    type Err = UnknownCounter;
+
+    fn from_str(text: &str) -> Result<CounterSet, UnknownCounter> {
         match text {
             "default" => return Ok(CounterSet::Default),
             "wide" => return Ok(CounterSet::Wide),
@@ -49,7 +61,7 @@ impl FromStr for CounterSet {
         let mut parts = text.split(',').peekable();
         while let Some(name) = parts.next() {
             let mut counter = HardwareCounter::of(name.trim());
-            // One has a comma in its name.
+            // One counter has a comma in its name.
             if counter == HardwareCounter::Unknown
                 && let Some(rest) = parts.peek()
             {
@@ -59,12 +71,7 @@ impl FromStr for CounterSet {
                 }
             }
             if counter == HardwareCounter::Unknown {
-                let all = HardwareCounter::ALL.iter().map(|c| format!("`{c}`"));
-                return Err(format!(
-                    "there is no counter `{}`: write `default`, `wide`, or names with commas between: {}",
-                    name.trim(),
-                    all.collect::<Vec<_>>().join(", ")
-                ));
+                return Err(UnknownCounter(name.trim().to_owned()));
             }
             if !named.contains(&counter) {
                 named.push(counter);
@@ -75,7 +82,7 @@ impl FromStr for CounterSet {
 }
 
 impl CounterSet {
-    /// Its counters.
+    /// Returns the counters of the set.
     pub fn counters(&self) -> &[HardwareCounter] {
         match self {
             CounterSet::Default => &DEFAULT_COUNTERS,
@@ -84,12 +91,13 @@ impl CounterSet {
         }
     }
 
-    /// Whether it is not one of names: other vendors' counters, which have other names, are counted too.
+    /// Returns true for a set that is not one of names. Such a set includes other vendors' counters, which have other
+    /// names.
     pub fn includes_other_vendors(&self) -> bool {
         !matches!(self, CounterSet::Named(_))
     }
 
-    /// How often its counters can be sampled without losses.
+    /// Returns the shortest interval at which the counters can be sampled without losses.
     pub fn interval(&self) -> Duration {
         match self.counters().len() {
             ..=4 => DEFAULT_INTERVAL,
@@ -99,14 +107,14 @@ impl CounterSet {
 }
 
 impl CounterOptions {
-    /// The time between two samples.
+    /// Returns the time between two samples.
     pub fn interval(&self) -> Duration {
         self.interval.unwrap_or_else(|| self.set.interval())
     }
 }
 
-/// The metrics of CUPTI that mean a counter, the best first: chips know different ones. Those of `TriageCompute` are counted in one
-/// pass together.
+/// Returns CUPTI's metrics for a counter, the best first, because chips know different ones. Metrics of
+/// `TriageCompute` are counted together in one pass.
 pub fn metrics(counter: HardwareCounter) -> &'static [&'static str] {
     use HardwareCounter::*;
     match counter {
@@ -144,7 +152,7 @@ pub fn metrics(counter: HardwareCounter) -> &'static [&'static str] {
         L2Throughput => &["LTS.TriageCompute.lts__throughput.avg.pct_of_peak_sustained_elapsed"],
         PcieRead => &["pcie__read_bytes.sum"],
         PcieWritten => &["pcie__write_bytes.sum"],
-        // Without what the links add to the data.
+        // These count the data without what the links add.
         NvlinkReceived => &["nvlrx__bytes_data_user.sum", "nvlrx__bytes.sum"],
         NvlinkSent => &["nvltx__bytes_data_user.sum", "nvltx__bytes.sum"],
         SmClock => &["sm__cycles_elapsed.avg.per_second"],
@@ -168,7 +176,9 @@ mod tests {
         let all: Vec<&str> = HardwareCounter::ALL.iter().map(|c| c.as_str()).collect();
         let listed = all.join(",").parse::<CounterSet>().unwrap();
         assert_eq!(listed.counters(), HardwareCounter::ALL);
-        let refused = CounterSet::from_str("DRAM read,moon").unwrap_err();
+        let refused = CounterSet::from_str("DRAM read,moon")
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains("`moon`"), "{refused}");
         assert!(refused.contains("L2 hit rate"), "{refused}");
     }

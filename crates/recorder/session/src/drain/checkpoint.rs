@@ -1,4 +1,4 @@
-//! What a session needs to go on from where another one ended.
+//! Writes and reads the state from which another session can continue a recording.
 
 use super::RecordingHeader;
 use crate::Error;
@@ -13,10 +13,10 @@ use std::io::Write;
 use std::path::Path;
 
 pub const STATE_FILE: &str = "parts/state";
-/// The version of [`STATE_FILE`]: it changes with everything in it, so that a gapscope reads only its own.
+/// The version of [`STATE_FILE`]. It changes with everything in the file, so that a gapscope reads only its own.
 pub const STATE_VERSION: u32 = 14;
 
-/// What a checkpoint holds.
+/// The state of a recording.
 #[derive(Serialize, Deserialize)]
 pub struct Checkpoint {
     pub version: u32,
@@ -28,7 +28,7 @@ pub struct Checkpoint {
     pub unmeasured: Vec<Unmeasured>,
 }
 
-/// How far a process's spool has been read.
+/// How far the spool of a process has been read.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SpoolPosition {
     pub folder: String,
@@ -39,7 +39,7 @@ pub struct SpoolPosition {
     pub undecodable_records: u64,
 }
 
-/// [`Checkpoint`] as it is written.
+/// A [`Checkpoint`] that borrows what it writes.
 #[derive(Serialize)]
 pub struct CheckpointRef<'a> {
     pub version: u32,
@@ -52,7 +52,7 @@ pub struct CheckpointRef<'a> {
 }
 
 impl CheckpointRef<'_> {
-    /// Writes it into the folder of the trace, in place of the last one.
+    /// Replaces the checkpoint in the folder of the trace.
     pub fn write(&self, folder: &Path) -> Result<(), Error> {
         let path = folder.join(STATE_FILE);
         let new = path.with_extension("new");
@@ -72,7 +72,7 @@ impl CheckpointRef<'_> {
     }
 }
 
-/// Keeps the error of a write: postcard says only that there was one.
+/// Keeps the error of a failed write, which postcard drops.
 struct ErrorKeepingWriter<W> {
     file: W,
     error: Option<std::io::Error>,
@@ -122,7 +122,7 @@ impl Checkpoint {
 mod tests {
     use gapscope_trace::manifest::{Device, DeviceLimits, MeasuredLimits};
 
-    /// The format has no names: a field that is sometimes not written would be read as the next one.
+    /// postcard writes no field names, so a field that is sometimes left out would be read as the next one.
     #[test]
     fn a_device_is_read_as_it_was_written() {
         let mut device = Device::default();

@@ -1,4 +1,4 @@
-//! Samples of hardware counters, into the traces of the devices that they are of.
+//! Adds samples of hardware counters to the traces of their devices.
 
 use super::Drain;
 use crate::conditions;
@@ -6,14 +6,14 @@ use crate::counters::{CounterUpdate, NOT_SAMPLED, WHAT};
 use gapscope_trace::manifest::Unmeasured;
 
 impl Drain {
-    /// A sentence for each hardware counter that was asked for and not sampled.
+    /// Returns a sentence for each hardware counter that was asked for and not sampled.
     pub fn counter_notes(&self) -> impl Iterator<Item = String> {
         let of_counters = |u: &&Unmeasured| u.what.starts_with(WHAT);
         let unmeasured = self.unmeasured.iter().filter(of_counters);
         unmeasured.map(|u| format!("{NOT_SAMPLED}: {}: {}.", u.what, u.reason))
     }
 
-    /// Takes what was sampled of hardware counters into the traces that it is of.
+    /// Adds samples of hardware counters, and what is missing of them, to the traces that they concern.
     pub fn take_counter_updates(&mut self, updates: Vec<CounterUpdate>) {
         for update in updates {
             match update {

@@ -1,4 +1,4 @@
-//! The end of a recording.
+//! Completes a recording's traces and counts what was lost.
 
 use super::{Drain, LAYER_FOLDER, SPOOL_FOLDER};
 use crate::Error;
@@ -17,7 +17,7 @@ impl Drain {
     /// Completes the trace and removes the spool. `complete` fills in what only the session knows.
     ///
     /// # Errors
-    /// The trace cannot be written: `gapscope recover` tries again.
+    /// The trace cannot be written; `gapscope recover` can try again.
     pub fn finish(mut self, mut complete: impl FnMut(&mut Manifest)) -> Result<Finished, Error> {
         self.count_damage();
         let folder = self.folder().to_owned();
@@ -46,7 +46,7 @@ impl Drain {
         })
     }
 
-    /// The ledger's share of the spool: records that never became whole.
+    /// Counts the spool's records that never became whole as losses.
     fn count_damage(&mut self) {
         for process in &self.processes {
             let damage = process.damage();
@@ -88,7 +88,7 @@ impl Drain {
     }
 }
 
-/// What an assembler has kept until the end.
+/// Writes the rows that an assembler has kept until the end.
 fn finish_assembler(
     assembler: &mut Assembler,
     writer: &mut TraceWriter,
@@ -98,7 +98,7 @@ fn finish_assembler(
     write_sources(assembler, writer)
 }
 
-/// The code of kernels that is new, and the files that it was written in.
+/// Writes the code of kernels that is new, and the source files of that code.
 pub(super) fn write_sources(
     assembler: &mut Assembler,
     writer: &mut TraceWriter,
@@ -114,21 +114,21 @@ pub(super) fn write_sources(
     Ok(())
 }
 
-/// A completed trace.
+/// The contents of a completed trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
-    /// Dispatches in it.
+    /// The number of dispatches.
     pub dispatches: u64,
-    /// Submissions in it.
+    /// The number of submissions.
     pub submissions: u64,
     /// What was not recorded.
     pub losses: Vec<manifest::Loss>,
 }
 
-/// Removes what a complete trace does not need.
+/// Removes the folders that a complete trace does not need.
 pub fn remove_leftovers(folder: &Path) {
     for leftover in [SPOOL_FOLDER, LAYER_FOLDER, label_injection::LABELS_FOLDER] {
-        // What cannot be deleted does no harm: nothing reads it.
+        // A folder that cannot be deleted does no harm, because nothing reads it.
         let _ = fs::remove_dir_all(folder.join(leftover));
     }
 }

@@ -1,4 +1,4 @@
-//! A recorded process: its spool, and how far it has been drained.
+//! The spool of a recorded process, and how far it has been drained.
 
 use crate::procfs;
 use gapscope_spool::ProcessSpool;
@@ -9,36 +9,36 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 /// A process whose spool is drained.
 #[derive(Debug)]
 pub struct DrainedProcess {
-    /// Its id in its trace.
+    /// The id of the process in its trace.
     pub id: ProcessId,
-    /// Index of its rank's trace; `None` for the recording's own.
+    /// The index of its rank's trace; `None` for the recording's own trace.
     pub(super) trace: Option<usize>,
     pub(super) spool: ProcessSpool,
-    /// Its number here; `None` where it had ended before it was found.
+    /// Its id in this PID namespace; `None` when it had ended before it was found.
     pub(super) pid_here: Option<u32>,
-    /// What was missing before the last resumption.
+    /// The damage that was counted before the last resumption.
     pub(super) earlier_damage: Damage,
-    /// It has ended and has been drained to its end.
+    /// The process has ended and its spool has been drained to the end.
     pub(super) ended: bool,
 }
 
 impl DrainedProcess {
-    /// The system's id, as it is here.
+    /// Returns the id of the process in this PID namespace, or the id that it recorded when that is not known.
     pub fn pid(&self) -> u32 {
         self.pid_here.unwrap_or(self.spool.pid())
     }
 
-    /// True while it runs.
+    /// Returns true while the process runs.
     pub fn is_alive(&self) -> bool {
         (self.pid_here).is_some_and(|number| procfs::is_alive(number, self.spool.start_ns()))
     }
 
-    /// True while it records.
+    /// Returns true while the process records.
     pub fn is_recording(&self) -> bool {
         self.spool.control().page().recording.load(Relaxed) != 0
     }
 
-    /// Switches its recording on or off.
+    /// Switches the recording of the process on or off.
     pub fn record(&self, on: bool) {
         self.spool
             .control()

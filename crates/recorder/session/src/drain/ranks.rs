@@ -1,4 +1,4 @@
-//! The traces of ranks, each in a folder of its own in that of the recording.
+//! Writes the trace of each rank into a folder of its own inside the recording's.
 
 use super::Drain;
 use crate::Error;
@@ -15,13 +15,13 @@ pub struct RankTrace {
     pub rank: Rank,
     pub assembler: Assembler,
     pub writer: TraceWriter,
-    /// Captures that were refused_captures.
+    /// The number of captures that were refused.
     pub refused_captures: usize,
 }
 
 impl Drain {
-    /// The trace of a rank, made when it is new. `None` where its folder cannot be made: its work is then in the
-    /// recording's own trace.
+    /// Returns the index of a rank's trace, which is made for a new rank. Returns `None` when its folder cannot be
+    /// made; the rank's work then goes into the recording's own trace.
     pub(super) fn rank_trace(&mut self, rank: Rank) -> Option<usize> {
         let known = self.ranks.iter().position(|r| r.rank.rank == rank.rank);
         if known.is_some() {
@@ -43,7 +43,8 @@ impl Drain {
         Some(self.ranks.len() - 1)
     }
 
-    /// A capture is a trace of its own, which one of several ranks cannot have: the program must not wait for it.
+    /// Refuses captures of ranks, so that the program does not wait for them: a capture is a trace of its own, which
+    /// one of several ranks cannot have.
     pub(super) fn refuse_captures_of_ranks(&mut self) {
         for (at, rank) in self.ranks.iter_mut().enumerate() {
             while let Some(capture) = rank.assembler.captures().get(rank.refused_captures) {
@@ -84,7 +85,7 @@ impl Drain {
     }
 }
 
-/// Where the trace of a rank is: query engines that know such names give each row its rank.
+/// Returns the folder of a rank's trace. Query engines take the rank of each row from such a name.
 pub fn rank_folder(folder: &Path, rank: Rank) -> PathBuf {
     folder.join(format!("rank={}", rank.rank))
 }

@@ -1,4 +1,4 @@
-//! What the sampler of stacks says, into the traces of the processes that it is about.
+//! Adds samples of stacks to the traces of the processes that they concern.
 
 use super::Drain;
 use crate::assembler::{Assembler, FrameFacts, SampleFacts};
@@ -10,24 +10,25 @@ use gapscope_trace::tables::{SampleSource, Tables};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A process of the system, as it is here.
+/// An id in this PID namespace.
 type Pid = u32;
 
-/// Which trace a process is in (`None`: the recording's own), and as which.
+/// A process: the index of its trace (`None` for the recording's own) and its id there.
 type TraceProcess = (Option<usize>, ProcessId);
 
-/// Whom the sampler follows, and what it has said so far.
+/// The threads that the sampler follows, and the stacks that it has reported.
 #[derive(Debug, Default)]
 pub struct FollowedThreads {
-    /// Threads that are followed.
+    /// The followed threads.
     threads: FxHashMap<(Pid, ThreadId), TraceProcess>,
     workers: FxHashMap<Pid, TraceProcess>,
-    /// By the sampler's ids.
+    /// The stacks, by the sampler's ids.
     stacks: Vec<Arc<[FrameFacts]>>,
 }
 
 impl Drain {
-    /// Threads that submit or wait and are new: the process as it is here, and the thread as it calls itself.
+    /// Returns the threads that have begun to submit or wait: each thread's process in this PID namespace, and the
+    /// thread as it numbers itself.
     pub fn take_callers(&mut self) -> Vec<(u32, u32)> {
         let mut new: Vec<(TraceProcess, ThreadId)> = Vec::new();
         let mut take = |trace, assembler: &mut Assembler| {
@@ -44,7 +45,7 @@ impl Drain {
             let Some(process) = self.processes.iter().find(is_wanted) else {
                 continue;
             };
-            // One that is gone cannot be followed.
+            // A process that is gone cannot be followed.
             if let Some(pid) = process.pid_here {
                 self.followed.threads.insert((pid, thread), wanted);
                 new_callers.push((pid, thread.0));
@@ -53,7 +54,7 @@ impl Drain {
         new_callers
     }
 
-    /// Takes what the sampler has said.
+    /// Adds what the sampler has reported to the traces.
     pub fn take_stack_samples(&mut self, updates: Vec<Heard>) {
         for update in updates {
             match update {
@@ -127,20 +128,20 @@ impl Drain {
         }
     }
 
-    /// Where a thread's samples go.
+    /// Returns the process to whose trace the samples of a thread go.
     fn process_of_thread(&self, pid: Pid, thread: ThreadId) -> Option<TraceProcess> {
         let followed = self.followed.threads.get(&(pid, thread));
         let worker = || self.followed.workers.get(&pid);
-        // Of another thread of a recorded process, such as one that has the interpreter's lock.
+        // Samples may also concern other threads of a recorded process, such as the holder of the interpreter's lock.
         followed.or_else(worker).copied().or_else(|| {
             let of_process = self.processes.iter().find(|p| p.pid_here == Some(pid));
             of_process.map(|process| (process.trace, process.id))
         })
     }
 
-    /// The trace of a process.
+    /// Returns the index of a process's trace.
     fn trace_of(&self, pid: Pid) -> Option<usize> {
-        // No thread has this number.
+        // No thread has this id.
         self.process_of_thread(pid, ThreadId(0))
             .and_then(|(trace, _)| trace)
     }

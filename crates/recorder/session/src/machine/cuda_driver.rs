@@ -1,51 +1,67 @@
-//! The CUDA driver, in a process of our own that may be lost with it.
+//! Asks the CUDA driver for its version and devices, in a process of gapscope's own that may crash with the driver.
 #![allow(unsafe_code)]
 
 use crate::procfs;
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use serde::{Deserialize, Serialize};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::ffi::{CStr, c_char, c_int};
+use std::mem::ManuallyDrop;
+use std::path::PathBuf;
 
 const LIBRARY: &str = "libcuda.so.1";
 const SUCCESS: c_int = 0;
-/// Room for a device's name; the driver cuts longer ones.
+/// The size of the buffer for a device's name. The driver cuts longer names.
 const NAME_BYTES: usize = 256;
 
-/// What the CUDA driver says.
+/// What the CUDA driver supports and finds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cuda {
-    /// The newest CUDA that it supports, as 1000 × major + 10 × minor.
+    /// The newest CUDA version that the driver supports, as 1000 × major + 10 × minor.
     pub version: Option<u32>,
-    /// What `cuInit` answered: 0 when there is a GPU that can be used.
+    /// The result of `cuInit`, which is 0 when there is a GPU that can be used.
     pub init: i32,
     /// The names of the devices.
     pub devices: Vec<String>,
-    /// The libcupti that this process has loaded after `cuInit`: in a recording, the one that our library took.
+    /// The libcupti that this process has loaded after `cuInit`. In a recording, that is the one which the hook took.
     pub cupti: Option<Cupti>,
 }
 
 /// A libcupti.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cupti {
-    /// Its file.
+    /// The library's file.
     pub file: PathBuf,
     /// The version of its API, such as 130001.
     pub version: Option<u32>,
 }
 
+/// Why the CUDA driver gives no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CudaDriverError {
+    /// The driver cannot be loaded, in the words of the system's loader.
+    #[error("{0}")]
+    NotLoaded(String),
+    /// The library has no `cuInit`.
+    #[error("{} has no cuInit", LIBRARY)]
+    NoInit,
+}
+
 /// Loads the driver into this process and initialises it, as any CUDA program does. No context is made.
 ///
 /// # Errors
-/// There is no driver, in the words of the system's loader.
-pub fn cuda() -> Result<Cuda, String> {
-    let driver = Library::open(Path::new(LIBRARY), 0)?;
-    let version = driver.number("cuDriverGetVersion");
-    // SAFETY: the function of this name in CUDA's driver; it may be called at any time.
+/// The driver cannot be loaded.
+pub fn cuda() -> Result<Cuda, CudaDriverError> {
+    // SAFETY: NVIDIA's driver may be loaded by any process; gapscope cannot know what its initialisers do.
+    let driver = unsafe { Library::open(Some(LIBRARY), RTLD_NOW | RTLD_LOCAL) };
+    let driver = driver.map_err(|error| CudaDriverError::NotLoaded(error.to_string()))?;
+    // The driver may have threads, so it stays loaded.
+    let driver = ManuallyDrop::new(driver);
+    let version = number(&driver, "cuDriverGetVersion");
+    // SAFETY: CUDA's driver has a function of this name and type, which may be called at any time.
     let init = unsafe {
-        match driver.function::<unsafe extern "C" fn(u32) -> c_int>("cuInit") {
-            Some(init) => init(0),
-            None => return Err(format!("{LIBRARY} has no cuInit")),
+        match driver.get::<unsafe extern "C" fn(u32) -> c_int>(b"cuInit") {
+            Ok(init) => init(0),
+            Err(_) => return Err(CudaDriverError::NoInit),
         }
     };
     let devices = match init {
@@ -63,21 +79,21 @@ pub fn cuda() -> Result<Cuda, String> {
 fn devices(driver: &Library) -> Vec<String> {
     type Get = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
     type GetName = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
-    // SAFETY: the functions of these names in CUDA's driver, which is initialised.
+    // SAFETY: CUDA's driver, which is initialised, has functions of these names and types.
     let functions = unsafe {
         (
-            driver.function::<Get>("cuDeviceGet"),
-            driver.function::<GetName>("cuDeviceGetName"),
+            driver.get::<Get>(b"cuDeviceGet"),
+            driver.get::<GetName>(b"cuDeviceGetName"),
         )
     };
-    let (Some(get), Some(get_name)) = functions else {
+    let (Ok(get), Ok(get_name)) = functions else {
         return Vec::new();
     };
-    let count = driver.number("cuDeviceGetCount").unwrap_or(0);
+    let count = number(driver, "cuDeviceGetCount").unwrap_or(0);
     let names = (0..count).filter_map(|number| {
         let mut device = 0;
         let mut name = [0 as c_char; NAME_BYTES];
-        // SAFETY: they store a number, and a text that ends in a zero byte, in our variables.
+        // SAFETY: the functions store a number, and a text that ends in a zero byte, in our variables.
         let code = unsafe {
             match get(&mut device, c_int::try_from(number).ok()?) {
                 SUCCESS => get_name(name.as_mut_ptr(), NAME_BYTES as c_int, device),
@@ -97,55 +113,21 @@ fn loaded_cupti() -> Option<Cupti> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with("libcupti.so")
     })?;
-    let library = Library::open(&file, libc::RTLD_NOLOAD).ok();
+    // SAFETY: the library is loaded already, so that no initialiser runs.
+    let library = unsafe { Library::open(Some(&file), RTLD_NOW | libc::RTLD_NOLOAD) };
     Some(Cupti {
-        version: library.and_then(|library| library.number("cuptiGetVersion")),
+        version: library
+            .ok()
+            .and_then(|library| number(&library, "cuptiGetVersion")),
         file,
     })
 }
 
-/// A library that stays loaded.
-struct Library(*mut c_void);
-
-impl Library {
-    fn open(path: &Path, flags: c_int) -> Result<Library, String> {
-        let name = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
-        // SAFETY: the name ends in a zero byte; what the library's initialisers do is not ours to know.
-        let handle =
-            unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | flags) };
-        if handle.is_null() {
-            // SAFETY: the text of this thread's last failure, or null.
-            let said = unsafe { libc::dlerror() };
-            return Err(match said.is_null() {
-                true => format!("{} cannot be loaded", path.display()),
-                // SAFETY: it ends in a zero byte.
-                false => unsafe { CStr::from_ptr(said) }
-                    .to_string_lossy()
-                    .into_owned(),
-            });
-        }
-        Ok(Library(handle))
-    }
-
-    /// A function of the library.
-    ///
-    /// # Safety
-    /// `F` is a pointer to a function of the type that has this name.
-    unsafe fn function<F: Copy>(&self, name: &str) -> Option<F> {
-        const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-        let name = CString::new(name).ok()?;
-        // SAFETY: the handle is open and the name ends in a zero byte.
-        let found = unsafe { libc::dlsym(self.0, name.as_ptr()) };
-        // SAFETY: it is of this type, as the caller promises, and of this size.
-        (!found.is_null()).then(|| unsafe { std::mem::transmute_copy(&found) })
-    }
-
-    /// What a function stores that takes nothing but a place for one number.
-    fn number(&self, function: &str) -> Option<u32> {
-        type Store = unsafe extern "C" fn(*mut c_int) -> c_int;
-        let mut number = 0;
-        // SAFETY: all functions that are asked so store a number of 32 bits and answer with a status.
-        let code = unsafe { self.function::<Store>(function)?(&mut number) };
-        u32::try_from(number).ok().filter(|_| code == SUCCESS)
-    }
+/// Calls a function that stores one number and returns that number.
+fn number(library: &Library, function: &str) -> Option<u32> {
+    type Store = unsafe extern "C" fn(*mut c_int) -> c_int;
+    let mut number = 0;
+    // SAFETY: every function that is called this way stores a number of 32 bits and returns a status.
+    let code = unsafe { library.get::<Store>(function.as_bytes()).ok()?(&mut number) };
+    u32::try_from(number).ok().filter(|_| code == SUCCESS)
 }

@@ -1,11 +1,11 @@
-//! The recording machine.
+//! Describes the recording machine for a trace's manifest.
 
 use super::processor::{self, values};
 use gapscope_trace::manifest::Host;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// What this machine is. What it does not say stays empty.
+/// Returns what is known of this machine. What the system does not tell stays empty.
 pub fn describe() -> Host {
     let kernel = rustix::system::uname();
     let kernel = format!(

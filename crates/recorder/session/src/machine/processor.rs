@@ -1,6 +1,6 @@
-//! What Linux calls the processors.
+//! Takes the name of the processors from the text of `/proc/cpuinfo`.
 
-/// Cores of ARM beside which there are GPUs, by implementer and part as `arch/arm64/include/asm/cputype.h` of Linux has them.
+/// The ARM cores of machines with GPUs, by implementer and part as in Linux's `arch/arm64/include/asm/cputype.h`.
 const ARM_CORES: &[(u32, u32, &str)] = &[
     (0x41, 0xd07, "Cortex-A57"),
     (0x41, 0xd0c, "Neoverse-N1"),
@@ -16,8 +16,8 @@ const ARM_CORES: &[(u32, u32, &str)] = &[
     (0x4e, 0x004, "Carmel"),
 ];
 
-/// The name in `/proc/cpuinfo`. On ARM the kernel names none and numbers the cores, of which a machine may have several kinds. Empty
-/// where it says neither.
+/// Returns the processors' name, which is empty when the text has none. On ARM the kernel gives numbers of cores
+/// instead of a name, and a machine may have cores of several kinds.
 pub fn name(cpuinfo: &str) -> String {
     if let Some(name) = values(cpuinfo, "model name", ':').next() {
         return name.to_owned();
@@ -45,7 +45,7 @@ fn core(implementer: &str, part: &str) -> String {
     )
 }
 
-/// The values of `key` in lines of keys and values.
+/// Returns the values of `key` in lines of keys and values.
 pub fn values<'a>(text: &'a str, key: &str, separator: char) -> impl Iterator<Item = &'a str> {
     text.lines()
         .filter_map(move |line| line.split_once(separator))

@@ -1,20 +1,21 @@
-//! Notices processes that load the CUDA driver in an environment that does not let it load our library.
+//! Notices processes that load the CUDA driver in an environment that does not make it load the hook's library.
 
 use crate::procfs;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The variable by which the CUDA driver is told what to load.
+/// The variable that tells the CUDA driver what library to load.
 pub const CUDA_INJECTION: &str = "CUDA_INJECTION64_PATH";
-/// The variable by which NVTX is told the same.
+/// The variable that tells NVTX what library to load.
 pub const NVTX_INJECTION: &str = "NVTX_INJECTION64_PATH";
 
-/// What a variable tells to load, when that is another tool's library. Ours is there in a recording inside another.
+/// Returns the library that a variable names, when that is another tool's. In a recording inside another, the
+/// variable names ours.
 pub fn other_tools_library(variable: &str) -> Option<OsString> {
     std::env::var_os(variable).filter(|library| !library.is_empty() && !is_ours(Path::new(library)))
 }
 
-/// A sentence where another tool has NVTX's ranges of what CUDA programs do.
+/// Returns a sentence for the user when another tool receives the NVTX ranges of CUDA programs.
 pub fn nvtx_note() -> Option<String> {
     other_tools_library(NVTX_INJECTION).map(|other| {
         format!(
@@ -24,27 +25,24 @@ pub fn nvtx_note() -> Option<String> {
     })
 }
 
-/// True of our library, in whatever folder.
+/// Returns true for the hook's library, in whatever folder.
 fn is_ours(library: &Path) -> bool {
     let name = library.file_name().unwrap_or_default();
     name.to_string_lossy().starts_with("libgapscope_cuda.")
 }
 
-/// A process that loaded the CUDA driver and not our library.
+/// A process that loaded the CUDA driver and not the hook's library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CudaWithoutLibrary {
-    /// The process.
     pub pid: u32,
-    /// Its short name.
     pub name: String,
-    /// What the driver was told to load instead; absent when it was told nothing.
+    /// The library that the driver was told to load instead; absent when it was told nothing.
     pub instead: Option<String>,
-    /// There is no library of ours that it could have been told to load.
+    /// Whether there is no library of the hook that the driver could have loaded.
     pub library_missing: bool,
 }
 
 impl CudaWithoutLibrary {
-    /// A sentence for the user.
     pub fn sentence(&self) -> String {
         let CudaWithoutLibrary { pid, name, .. } = self;
         let why = match &self.instead {
@@ -66,7 +64,7 @@ impl CudaWithoutLibrary {
     }
 }
 
-/// Looks at a process: has it loaded the driver where that does not load `library`?
+/// Checks whether a process has loaded the driver in an environment that does not make it load `library`.
 pub fn find_unhooked(
     pid: u32,
     files: &[PathBuf],
@@ -82,7 +80,7 @@ pub fn find_unhooked(
         return None;
     }
     let told = procfs::environment(pid, CUDA_INJECTION).filter(|value| !value.is_empty());
-    // Where it was told to load ours and has not, it has not begun to use CUDA.
+    // A driver that was told to load the hook's library and has not loaded it is not in use yet.
     let ours = |told: &String| library.is_some_and(|l| l.as_os_str() == OsStr::new(told));
     (!told.as_ref().is_some_and(ours)).then(|| CudaWithoutLibrary {
         pid,

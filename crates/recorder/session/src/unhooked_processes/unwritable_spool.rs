@@ -1,4 +1,5 @@
-//! Processes that have our layer and cannot write to the spool: of another user, or with other file systems.
+//! Notices processes that have the layer and cannot write to the spool, because they run as another user or see other
+//! file systems.
 
 use crate::procfs;
 use std::fs;
@@ -6,19 +7,17 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A process whose work was seen by our layer, which could not write it down.
+/// A process that loaded the layer, which could not write to the spool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnwritableSpool {
-    /// The process.
     pub pid: u32,
-    /// Its short name.
     pub name: String,
-    /// Why, as the end of a sentence.
+    /// The reason, as the end of a sentence.
     pub reason: &'static str,
 }
 
 impl UnwritableSpool {
-    /// What keeps a process from the folder `spool`; `None` where nothing is seen to.
+    /// Returns why a process cannot reach the folder `spool`; `None` when no obstacle is seen.
     pub fn find(pid: u32, spool: &Path) -> Option<UnwritableSpool> {
         let here = fs::metadata(spool).ok()?;
         let mut there = PathBuf::from(format!("/proc/{pid}/root"));
@@ -45,7 +44,6 @@ impl UnwritableSpool {
         })
     }
 
-    /// A sentence for the user.
     pub fn sentence(&self) -> String {
         let UnwritableSpool { pid, name, reason } = self;
         format!(
@@ -60,7 +58,7 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::process::{Child, Command, Stdio};
 
-    /// A shell that did `before` and waits.
+    /// Starts a shell that runs `before` and then waits.
     fn shell(wrapper: &[&str], before: &str) -> Option<Child> {
         let mut child = Command::new(wrapper[0])
             .args(&wrapper[1..])

@@ -1,7 +1,7 @@
-//! PM sampling of one GPU.
+//! Samples one GPU with CUPTI's PM sampling.
 
 use super::plan::Plan;
-use super::{Gpu, Libraries, Reporter, SamplingTask, refusal, wait_or_stop};
+use super::{Gpu, Libraries, Reporter, SamplerError, SamplingTask, wait_or_stop};
 use crate::counters::pipe::{Batch, LostSamples, MAX_BATCH_SAMPLES, SamplerReport};
 use gapscope_cupti::{
     Append, CounterData, Failure, PmSampling, SamplingSettings, StopReason, code,
@@ -13,37 +13,37 @@ use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// What the device writes into: with it no sample was lost at 100 us (docs/counters.md).
+/// The buffer that the device writes into. With this size no sample was lost at 100 us (docs/counters.md).
 const HARDWARE_BUFFER_BYTES: usize = 256 << 20;
-/// Between two looks: each costs by the size of the image, whatever is in it.
+/// The time between two polls, each of which costs by the size of the image, whatever is in it.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// The most samples of a look; room is for four looks.
+/// The most samples that a poll expects. There is room for those of four polls.
 const MAX_POLL_SAMPLES: u64 = 1024;
 const MIN_POLL_SAMPLES: u64 = 50;
-/// So many samples without a length in one look are no accident.
+/// This many samples without a length in one poll are no accident.
 const MIN_OUT_OF_STEP_SAMPLES: usize = 16;
-/// What is left after a stop comes in this time.
+/// How long the rest may take after a stop.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
-/// A start that is followed by no sample, so often in a row, is the last.
+/// This many starts in a row that are followed by no sample end the sampling.
 const MAX_STARTS: u32 = 5;
-/// Devices were seen that accept these and then give no sample of any counter.
+/// Some devices accept these counters and then deliver no sample of any counter.
 const NVLINK_COUNTERS: [HardwareCounter; 2] =
     [HardwareCounter::NvlinkReceived, HardwareCounter::NvlinkSent];
 const UNKNOWN_CAUSE: &str = "the GPU gave none";
-/// At the end the last ones may still be in the device: less is no gap where nothing went wrong.
+/// The last samples may still be in the device at the end: less than this is no gap where nothing went wrong.
 const MAX_FINAL_DELAY_NS: i64 = 5_000_000;
 
-/// SampleStream until told to stop; without the counters of links where with them there is no sample.
+/// Samples until told to stop. If no sample comes, the counters of NVLink are left out.
 ///
 /// # Errors
-/// It cannot be sampled: a sentence without its full stop.
+/// The GPU cannot be sampled.
 pub fn sample(
     libraries: &Libraries,
     task: &SamplingTask,
     gpu: &Gpu,
     reporter: &Reporter,
     stop: &AtomicBool,
-) -> Result<(), String> {
+) -> Result<(), SamplerError> {
     let with =
         |counters: &[HardwareCounter]| sample_these(counters, libraries, task, gpu, reporter, stop);
     let Err(refused) = with(&task.counters) else {
@@ -59,16 +59,15 @@ pub fn sample(
     with(&rest).map_err(|refused| refused.why)
 }
 
-/// Why sampling ended before its time.
+/// Why sampling ended early.
 struct Refused {
-    /// A sentence without its full stop.
-    why: String,
-    /// The counters that were accepted, where no sample came of them.
+    why: SamplerError,
+    /// The counters that were accepted, when none of their samples came.
     undelivered: Vec<HardwareCounter>,
 }
 
-impl From<String> for Refused {
-    fn from(why: String) -> Refused {
+impl From<SamplerError> for Refused {
+    fn from(why: SamplerError) -> Refused {
         Refused {
             why,
             undelivered: Vec::new(),
@@ -76,7 +75,7 @@ impl From<String> for Refused {
     }
 }
 
-/// SampleStream these counters until told to stop.
+/// Samples these counters until told to stop.
 fn sample_these(
     counters: &[HardwareCounter],
     libraries: &Libraries,
@@ -87,25 +86,25 @@ fn sample_these(
 ) -> Result<(), Refused> {
     let text = |uuid: &[u8; 16]| -> String { uuid.iter().map(|b| format!("{b:02x}")).collect() };
     let of_gpu = |device: &super::CudaDevice| text(&device.uuid) == gpu.uuid;
-    let index = libraries.devices.iter().position(of_gpu).ok_or_else(|| {
-        "CUDA has no whole GPU with its UUID: parts of GPUs (MIG) have no counters of their own"
-            .to_owned()
-    })?;
-    let refused = |failure: Failure| refusal::sentence(&failure, &libraries.file);
+    let index = libraries
+        .devices
+        .iter()
+        .position(of_gpu)
+        .ok_or(SamplerError::NoWholeGpu)?;
+    let refused = |failure| SamplerError::Cupti(failure, libraries.file.clone());
     let cupti = &libraries.cupti;
     let setup = libraries
         .setup
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
     let chip_facts = libraries.devices[index].chip_facts.clone();
-    // Who had the counters then may be gone.
+    // Another user of the counters at that time may be gone.
     let chip_facts = chip_facts.or_else(|_| super::chip_facts(cupti, index));
     let (chip, availability) = chip_facts.map_err(refused)?;
     let plan = Plan::new(cupti, &chip, Some(&availability), counters).map_err(refused)?;
     if plan.counters.is_empty() {
-        let chip = chip.to_string_lossy();
-        let none = format!("CUPTI knows none of these counters of its chip {chip}");
-        return Err(none.into());
+        let chip = chip.to_string_lossy().into_owned();
+        return Err(SamplerError::NoCounters(chip).into());
     }
     let mut sampling = PmSampling::enable(cupti, index).map_err(refused)?;
     let settings = SamplingSettings {
@@ -167,14 +166,14 @@ fn sample_these(
     })
 }
 
-/// The sampling of a GPU.
+/// The sampling of a GPU in progress.
 struct DeviceSampling<'a> {
     sampling: PmSampling,
     plan: Plan,
     data: CounterData,
-    /// As `data` was before it was used.
+    /// An unused copy of `data`.
     fresh: CounterData,
-    /// How many of its samples are read.
+    /// The number of samples in `data` that have been read.
     taken: usize,
     /// The first sample after a start may begin seconds before it.
     is_first: bool,
@@ -197,7 +196,7 @@ impl DeviceSampling<'_> {
             if Instant::now() < next {
                 continue;
             }
-            let (taken, trouble) = self.look();
+            let (taken, trouble) = self.poll();
             self.samples.flush();
             if taken > 0 {
                 starts = 0;
@@ -221,8 +220,8 @@ impl DeviceSampling<'_> {
         }
     }
 
-    /// Decodes what there is. Returns how many samples came, and why sampling has to start anew.
-    fn look(&mut self) -> (usize, Option<&'static str>) {
+    /// Decodes the samples that have come. Returns their number, and why sampling has to start anew.
+    fn poll(&mut self) -> (usize, Option<&'static str>) {
         let decoded = self.sampling.decode(&mut self.data);
         let trouble = match &decoded {
             Err(_) => Some("CUPTI lost step with the GPU and could not decode them"),
@@ -232,7 +231,7 @@ impl DeviceSampling<'_> {
             }
             Ok(_) => None,
         };
-        // The gap that it made may be before samples that were decoded now.
+        // The trouble's gap may lie before samples that were decoded now.
         self.samples.cause = trouble.or(self.samples.cause);
         let Ok(counts) = self.sampling.counts(&self.data) else {
             self.forget();
@@ -244,7 +243,8 @@ impl DeviceSampling<'_> {
         }
         self.taken = counts.completed.max(from);
         let came = self.taken - from;
-        // SampleStream whose units have not all reported may be split by a reset, so it waits for a good moment, but not forever.
+        // A reset may split samples whose units have not all reported, so it waits for a good moment, but not
+        // forever.
         let is_whole = counts.populated == counts.completed;
         if (is_whole && self.taken >= counts.total / 4) || self.taken >= counts.total / 2 {
             self.forget();
@@ -260,20 +260,20 @@ impl DeviceSampling<'_> {
         self.taken = 0;
     }
 
-    /// After a stop: what the device has written until then.
+    /// Reads, after a stop, what the device has written until then.
     fn drain(&mut self) {
         let until = Instant::now() + DRAIN_TIMEOUT;
-        // The first look may find none of what a second one finds.
+        // A first poll may find nothing of what a second one finds.
         let mut empty = 0;
         while empty < 2 && Instant::now() < until {
-            let (came, trouble) = self.look();
+            let (came, trouble) = self.poll();
             self.samples.cause = trouble.or(self.samples.cause);
             empty = if came == 0 { empty + 1 } else { 0 };
             self.forget();
         }
     }
 
-    /// Reads one sample. False where it is none.
+    /// Reads one sample. Returns false when it is unusable.
     fn take(&mut self, index: usize) -> bool {
         let Ok((start, end)) = self.sampling.times(&self.data, index) else {
             return false;
@@ -301,7 +301,7 @@ impl DeviceSampling<'_> {
     }
 }
 
-/// A metric's value in its counter's unit: bytes are counted over the sample.
+/// Converts a metric's value to its counter's unit: bytes are counted over the sample.
 fn in_unit(counter: HardwareCounter, value: f64, duration_ns: i64) -> f64 {
     match counter.unit() {
         CounterUnit::BytesPerSecond => value * 1e9 / duration_ns as f64,
@@ -309,15 +309,15 @@ fn in_unit(counter: HardwareCounter, value: f64, duration_ns: i64) -> f64 {
     }
 }
 
-/// SampleStream on their way to the session, and what is missing between them.
+/// Sends samples to the session, with the gaps between them.
 pub struct SampleStream<'a> {
     reporter: &'a Reporter,
     stream: u32,
     interval_ns: i64,
     began_ns: i64,
-    /// Where the last one ended.
+    /// The end of the last sample.
     end_ns: Option<i64>,
-    /// Why the next ones may be missing.
+    /// Why the next samples may be missing.
     pub cause: Option<&'static str>,
     batch: Batch,
 }
@@ -335,7 +335,7 @@ impl<'a> SampleStream<'a> {
         }
     }
 
-    /// True where a sample from then on is behind the last one.
+    /// Returns true when a sample that starts then follows the last one.
     fn follows(&self, start_ns: i64) -> bool {
         self.end_ns
             .is_none_or(|end_ns| start_ns >= end_ns - self.interval_ns / 2)
@@ -370,7 +370,7 @@ impl<'a> SampleStream<'a> {
         }
     }
 
-    /// None come any more, until then: what is missing is a gap, though no sample closes it.
+    /// Reports a gap up to `now_ns`, after which no further sample comes.
     fn give_up(&mut self, now_ns: i64) {
         self.flush();
         let from_ns = self.end_ns.unwrap_or(self.began_ns);
@@ -385,7 +385,7 @@ impl<'a> SampleStream<'a> {
         }
     }
 
-    /// Sampling ended then. That no sample came at all, the session says.
+    /// Ends the stream at `now_ns`. The session itself notices that no sample came at all.
     pub fn end(&mut self, now_ns: i64) {
         let late_ns = match (self.cause, self.end_ns) {
             (Some(_), _) => self.interval_ns,

@@ -1,10 +1,51 @@
-//! What CUPTI refuses, as a sentence for who can change it.
+//! The errors of sampling hardware counters, with advice for the user who can change that.
 
 use gapscope_cupti::{Failure, code};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Without its full stop. `file` is the libcupti.
-pub fn sentence(failure: &Failure, file: &Path) -> String {
+/// Why hardware counters cannot be sampled. The text has no full stop.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SamplerError {
+    /// No session is at the other end of stdin.
+    #[error("only `gapscope record --counters` starts this, with a socket as stdin")]
+    NoSession,
+    /// The CUDA driver cannot be used, for this reason.
+    #[error("{0}")]
+    Driver(String),
+    /// CUDA has no device.
+    #[error("CUDA has no GPU")]
+    NoGpu,
+    /// CUDA has no device with the UUID of the GPU.
+    #[error(
+        "CUDA has no whole GPU with its UUID: parts of GPUs (MIG) have no counters of their own"
+    )]
+    NoWholeGpu,
+    /// No libcupti was found.
+    #[error(
+        "libcupti was found neither in the Python packages of the program nor in a CUDA toolkit: install it (`pip install \
+         nvidia-cuda-cupti`), or name its file in {}",
+        gapscope_spool::env::CUPTI
+    )]
+    NoCupti,
+    /// A libcupti lacks what sampling needs, for this reason.
+    #[error("{0}")]
+    UnusableCupti(String),
+    /// CUPTI does not accept the clock of the trace.
+    #[error("{0}")]
+    Clock(Failure),
+    /// The libcupti of this file refused a call.
+    #[error("{}", sentence(.0, .1))]
+    Cupti(Failure, PathBuf),
+    /// CUPTI has no counters for the chip of this name.
+    #[error("CUPTI knows no counters of the chip {0}")]
+    UnknownChip(String),
+    /// CUPTI has none of the counters that were asked for, for the chip of this name.
+    #[error("CUPTI knows none of these counters of its chip {0}")]
+    NoCounters(String),
+}
+
+/// Returns the meaning of a refusal by the libcupti `file`, without a full stop.
+fn sentence(failure: &Failure, file: &Path) -> String {
     let words = match failure.code {
         code::HARDWARE_BUSY => {
             "another profiler has the counters of this GPU: end it (nsys, ncu, a second gapscope), or have an administrator pause \
