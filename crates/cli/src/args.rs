@@ -2,12 +2,13 @@
 
 mod baseline;
 mod bench;
+mod deps;
 mod diff;
 mod doctor;
 mod replay;
 mod scripts;
 
-use crate::deps::Deps;
+use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use gapscope_command::{Mcp, Query};
 use gapscope_trace::kernel_profile::Wanted;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 pub use baseline::{Baseline, Compare, Save, Task};
 pub use bench::{Bench, BenchDevice, BenchTask};
+pub use deps::Deps;
 pub use diff::{Comparing, Diff};
 pub use doctor::Doctor;
 #[cfg(target_os = "linux")]
@@ -548,61 +550,63 @@ pub enum Boundaries {
     All,
 }
 
-fn boundaries(text: &str) -> Result<Boundaries, String> {
+fn boundaries(text: &str) -> Result<Boundaries> {
     match text.parse() {
         _ if text == "all" => Ok(Boundaries::All),
         Ok(count) if count > 0 => Ok(Boundaries::Count(count)),
-        _ => Err("write a number from 1, or `all`".to_owned()),
+        _ => bail!("write a number from 1, or `all`"),
     }
 }
 
 /// A range without its end.
-fn range(text: &str) -> Result<Range<u64>, String> {
-    let wrong = || "write a range such as 3..5, whose end is not part of it".to_owned();
-    let (start, end) = text.split_once("..").ok_or_else(wrong)?;
-    match (start.parse(), end.parse()) {
-        (Ok(start), Ok(end)) if start < end => Ok(start..end),
-        _ => Err(wrong()),
+fn range(text: &str) -> Result<Range<u64>> {
+    let bounds = text.split_once("..");
+    match bounds.map(|(start, end)| (start.parse(), end.parse())) {
+        Some((Ok(start), Ok(end))) if start < end => Ok(start..end),
+        _ => bail!("write a range such as 3..5, whose end is not part of it"),
     }
 }
 
 /// A time with its unit.
-fn sampling_interval(text: &str) -> Result<Duration, String> {
+fn sampling_interval(text: &str) -> Result<Duration> {
     let interval = time(text)?;
     match interval.as_micros() {
         10..=1_000_000 => Ok(interval),
-        _ => Err("counters are sampled every 10us to 1s".to_owned()),
+        _ => bail!("counters are sampled every 10us to 1s"),
     }
 }
 
-fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || "write a time with its unit: 500ms, 10s, 2m or 1h".to_owned();
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .ok_or_else(wrong)?;
-    let (number, unit) = text.split_at(digits);
+fn time(text: &str) -> Result<Duration> {
+    const FORM: &str = "write a time with its unit: 500ms, 10s, 2m or 1h";
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(digits.context(FORM)?);
     let seconds = match unit {
         "us" | "µs" => 1e-6,
         "ms" => 0.001,
         "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err(wrong()),
+        _ => bail!(FORM),
     };
-    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let number: f64 = number.parse().ok().context(FORM)?;
     match Duration::try_from_secs_f64(number * seconds) {
         Ok(time) if !time.is_zero() => Ok(time),
-        _ => Err("the time must be more than nothing".to_owned()),
+        _ => bail!("the time must be more than nothing"),
     }
 }
 
-fn two_labels(text: &str) -> Result<(String, String), String> {
+fn two_labels(text: &str) -> Result<(String, String)> {
     match text.split_once(',') {
         Some((a, b)) if !a.is_empty() && !b.is_empty() && !b.contains(',') => {
             Ok((a.to_owned(), b.to_owned()))
         }
-        _ => Err("write two labels with a comma between: eager,compiled".to_owned()),
+        _ => bail!("write two labels with a comma between: eager,compiled"),
     }
+}
+
+/// Returns how many rows a table has by `--top`, of which 0 means all.
+pub fn row_limit(top: usize) -> usize {
+    if top == 0 { usize::MAX } else { top }
 }
 
 #[cfg(test)]
@@ -617,9 +621,9 @@ mod tests {
 
     #[test]
     fn a_time_needs_a_unit_and_a_value() {
-        assert_eq!(time("10s"), Ok(Duration::from_secs(10)));
-        assert_eq!(time("1.5m"), Ok(Duration::from_secs(90)));
-        assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(time("10s").unwrap(), Duration::from_secs(10));
+        assert_eq!(time("1.5m").unwrap(), Duration::from_secs(90));
+        assert_eq!(time("250ms").unwrap(), Duration::from_millis(250));
         for wrong in ["10", "s", "", "1d", "-1s", "0s", "1.2.3s", "1e99h"] {
             assert!(time(wrong).is_err(), "{wrong}");
         }

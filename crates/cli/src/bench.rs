@@ -60,7 +60,7 @@ fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     }
     let status = match found.failed.is_empty() {
         true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+        false => ExitCode::from(exit::FAILED),
     };
     let measured = Measured {
         devices: found.devices,
@@ -106,7 +106,7 @@ fn list(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     }
     Ok(match measured.failed.is_empty() {
         true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+        false => ExitCode::from(exit::FAILED),
     })
 }
 
@@ -117,9 +117,7 @@ fn show(
     measured: &Measured,
 ) -> Result<(), Failure> {
     if arguments.json {
-        let text = serde_json::to_string_pretty(measured);
-        let text = text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
-        return page::write(&(text + "\n"));
+        return page::write_json(measured);
     }
     let mut blocks = vec![Block::Heading(heading.into(), about.to_owned())];
     for device in &measured.devices {
@@ -133,7 +131,7 @@ fn show(
         let notes = device.notes.iter();
         blocks.extend(notes.map(|note| Block::Item(Text::new().and(note))));
     }
-    page::write(&page::of_stdout(&arguments.width).draw(&Document { blocks }))
+    page::write(&page::stdout_terminal(&arguments.width).draw(&Document { blocks }))
 }
 
 /// A line for each figure.

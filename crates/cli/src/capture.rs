@@ -14,21 +14,21 @@ use gapscope_capture::{CONTENT, Capture, RECORDS};
 use gapscope_recorder::LaunchWithLayer;
 
 use crate::args;
-use crate::captured::{Captured, End};
+use crate::capture_json::{Captured, End};
 use crate::failure::Failure;
-use crate::{exit, layer, output, page};
+use crate::{exit, hook_libraries, output_path, page};
 
 /// The name of the layer that captures.
 const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_capture";
 
 /// Captures a window of a command's work, says what it got, and ends as the command did.
 pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
-    let begun = begin(arguments).map_err(|failure| match failure.status {
+    let finished = capture(arguments).map_err(|failure| match failure.status {
         exit::FAILED => failure.status(exit::CANNOT_RECORD),
         _ => failure,
     })?;
-    let status = exit::status(begun.exit);
-    let own = match said(arguments, &begun.request) {
+    let status = exit::status(finished.exit);
+    let own = match print_outcome(arguments, &finished.request) {
         Ok(()) => 0,
         Err(failure) => {
             page::say(&format!("gapscope: {failure}\n"));
@@ -39,17 +39,17 @@ pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
 }
 
 /// A command that has run.
-struct Ran {
+struct CaptureRun {
     exit: gapscope_trace::manifest::Exit,
     request: Request,
-    // What the processes said is in it.
+    // What the processes print_outcome is in it.
     _exchange: tempfile::TempDir,
 }
 
-fn begin(arguments: &args::Capture) -> Result<Ran, Failure> {
+fn capture(arguments: &args::Capture) -> Result<CaptureRun, Failure> {
     let output = match &arguments.output {
         Some(output) => output.clone(),
-        None => output::capture_of(Path::new(""), &arguments.command[0]),
+        None => output_path::for_capture(Path::new(""), &arguments.command[0]),
     };
     check_output(&output)?;
     let exchange = tempfile::Builder::new()
@@ -65,7 +65,7 @@ fn begin(arguments: &args::Capture) -> Result<Ran, Failure> {
     let launch = LaunchWithLayer {
         command: arguments.command.clone(),
         name: LAYER_NAME,
-        library: layer::find_capture()?,
+        library: hook_libraries::find_capture_layer()?,
         folder: exchange.path().join("layer"),
         variable: (VARIABLE, request.to_text()),
     };
@@ -81,7 +81,7 @@ fn begin(arguments: &args::Capture) -> Result<Ran, Failure> {
             signals.count();
         }
     })?;
-    Ok(Ran {
+    Ok(CaptureRun {
         exit,
         request,
         _exchange: exchange,
@@ -245,10 +245,10 @@ impl Summary {
 }
 
 /// Says on stderr what was captured.
-fn said(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
+fn print_outcome(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
     let notices = request.notices();
     let mut captured = false;
-    let mut nothing = None;
+    let mut not_replayable = None;
     for notice in &notices {
         let Notice::Begun(path) = notice else {
             continue;
@@ -264,26 +264,23 @@ fn said(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
         if summary.submissions == 0 {
             // It has nothing to replay.
             let _ = std::fs::remove_dir_all(path);
-            nothing = Some(summary.reason());
+            not_replayable = Some(summary.reason());
             continue;
         }
         captured = true;
         page::say(&match arguments.json {
-            true => {
-                let line = serde_json::to_string(&summary.json());
-                format!("{}\n", line.context("cannot write JSON")?)
-            }
+            true => serde_json::to_string(&summary.json())? + "\n",
             false => summary.text(&request.window),
         });
     }
     if captured {
         return Ok(());
     }
-    let reason = nothing.unwrap_or_else(|| why_nothing(&notices, &request.window));
+    let reason = not_replayable.unwrap_or_else(|| why_nothing(&notices, &request.window));
     Err(Failure::new(format!("nothing was captured: {reason}")))
 }
 
-/// Why no window was begun.
+/// Why no window was finished.
 fn why_nothing(notices: &[Notice], window: &Window) -> String {
     if let Some(Notice::NotBegun(reason)) =
         notices.iter().find(|n| matches!(n, Notice::NotBegun(_)))

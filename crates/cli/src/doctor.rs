@@ -4,9 +4,9 @@ pub mod check;
 #[cfg(target_os = "linux")]
 mod cuda;
 #[cfg(target_os = "linux")]
-mod host;
-#[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod machine;
 mod metal;
 mod programs;
 #[cfg(target_os = "linux")]
@@ -33,9 +33,7 @@ pub fn run(arguments: &Doctor) -> Result<ExitCode, Failure> {
     checks.extend(programs::checks());
     let examined = Examined::of(checks);
     if arguments.json {
-        let text = serde_json::to_string_pretty(&examined);
-        let text = text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
-        page::write(&format!("{text}\n"))?;
+        page::write_json(&examined)?;
     } else {
         page::print(&document(&examined), &arguments.width)?;
     }
@@ -49,7 +47,7 @@ const GROUPS: [(Group, &str); 5] = [
     (Group::Vulkan, "Vulkan"),
     (Group::Cuda, "CUDA"),
     (Group::Metal, "Metal"),
-    (Group::Host, "This machine"),
+    (Group::Machine, "This machine"),
     (Group::Programs, "Beside gapscope"),
 ];
 

@@ -22,8 +22,12 @@ pub const NOT_FOUND: u8 = 127;
 /// To this the number of a signal is added that ended the recorded command.
 pub const SIGNAL: u8 = 128;
 
+/// The command was interrupted by Ctrl-C.
+#[cfg(target_os = "linux")]
+pub const INTERRUPTED: u8 = SIGNAL + 2;
+
 /// The end of a command that read a trace.
-pub fn of_reading(whole: bool) -> ExitCode {
+pub fn after_reading(whole: bool) -> ExitCode {
     match whole {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(INCOMPLETE),

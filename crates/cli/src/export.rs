@@ -1,11 +1,11 @@
 //! `gapscope export`.
 
-mod joined;
+mod one_file;
 
 use crate::args::{Export, Format};
 use crate::failure::{Failure, without_number};
-use crate::ranks::choose;
-use crate::trace::{InPieces, Opened};
+use crate::trace::choose_rank;
+use crate::trace::{OpenedTrace, PiecewiseTrace};
 use crate::{exit, page, progress, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
@@ -28,20 +28,20 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
     }
     let of_ranks = rank_folders(&arguments.trace);
     let whole = match of_ranks.is_empty() {
-        true => one(&arguments.trace, output, arguments.format)?,
-        false => ranks(arguments, &of_ranks)?,
+        true => export_trace(&arguments.trace, output, arguments.format)?,
+        false => export_ranks(arguments, &of_ranks)?,
     };
-    Ok(exit::of_reading(whole))
+    Ok(exit::after_reading(whole))
 }
 
 /// A trace of a recording with ranks.
-struct Part<'a> {
+struct RankTrace<'a> {
     /// Absent of what has none.
     rank: Option<u32>,
     path: &'a Path,
 }
 
-impl Part<'_> {
+impl RankTrace<'_> {
     /// What its groups begin with.
     fn name(&self) -> String {
         self.rank
@@ -50,38 +50,38 @@ impl Part<'_> {
 }
 
 /// Writes the traces of ranks, and that of what has no rank where it used a GPU. True: all of them could be read.
-fn ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<bool, Failure> {
-    let without_rank = uses_gpu(&arguments.trace).then_some(Part {
+fn export_ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<bool, Failure> {
+    let without_rank = uses_gpu(&arguments.trace).then_some(RankTrace {
         rank: None,
         path: &arguments.trace,
     });
-    let of_ranks = ranks.iter().map(|(rank, path)| Part {
+    let of_ranks = ranks.iter().map(|(rank, path)| RankTrace {
         rank: Some(*rank),
         path,
     });
-    let parts: Vec<Part> = without_rank.into_iter().chain(of_ranks).collect();
+    let parts: Vec<RankTrace> = without_rank.into_iter().chain(of_ranks).collect();
     let why_not = match arguments.format {
         _ if arguments.each_rank => None,
-        _ if !joined::have_one_clock(&parts)? => {
+        _ if !one_file::have_one_clock(&parts)? => {
             Some("the ranks were recorded apart, by clocks that are not one")
         }
-        format => return joined::run(&arguments.output, format, &parts),
+        format => return one_file::run(&arguments.output, format, &parts),
     };
     if arguments.output.as_os_str() == "-" {
-        return Err(choose(&arguments.trace, ranks, "stdout"));
+        return Err(choose_rank(&arguments.trace, ranks, "stdout"));
     }
     if let Some(reason) = why_not {
         page::say(&format!("gapscope: {reason}: each has a file of its own\n"));
     }
-    each(&parts, &arguments.output, arguments.format)
+    export_each(&parts, &arguments.output, arguments.format)
 }
 
 /// Writes the trace of each part to a file of its own, and says which.
-fn each(parts: &[Part], output: &Path, format: Format) -> Result<bool, Failure> {
+fn export_each(parts: &[RankTrace], output: &Path, format: Format) -> Result<bool, Failure> {
     let files: Vec<PathBuf> = parts
         .iter()
         .map(|part| match part.rank {
-            Some(rank) => of_rank(output, rank),
+            Some(rank) => rank_file(output, rank),
             None => output.to_owned(),
         })
         .collect();
@@ -89,8 +89,8 @@ fn each(parts: &[Part], output: &Path, format: Format) -> Result<bool, Failure> 
         return Err(exists(file));
     }
     let mut all_whole = true;
-    for (Part { path, .. }, file) in parts.iter().zip(&files) {
-        all_whole &= one(path, file, format)?;
+    for (RankTrace { path, .. }, file) in parts.iter().zip(&files) {
+        all_whole &= export_trace(path, file, format)?;
         page::say(&format!(
             "gapscope: {} is written to {}\n",
             path.display(),
@@ -106,7 +106,7 @@ fn uses_gpu(recording: &Path) -> bool {
 }
 
 /// `out.rank=3.json` of `out.json`.
-fn of_rank(output: &Path, rank: u32) -> PathBuf {
+fn rank_file(output: &Path, rank: u32) -> PathBuf {
     let mut name = output.file_stem().unwrap_or_default().to_owned();
     name.push(format!(".rank={rank}"));
     if let Some(extension) = output.extension() {
@@ -117,14 +117,14 @@ fn of_rank(output: &Path, rank: u32) -> PathBuf {
 }
 
 /// Writes one trace. True: all of it could be read.
-fn one(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
+fn export_trace(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
     let stdout = output.as_os_str() == "-";
     if !stdout && output.symlink_metadata().is_ok() {
         return Err(exists(output));
     }
     let (exported, whole) = progress::while_working(|bytes| match format {
-        Format::Csv => to_folder(output, || tables(path, output, None)),
-        format => drawn(path, &mut |scene| match stdout {
+        Format::Csv => in_new_folder(output, || tables(path, output, None)),
+        format => with_scene(path, &mut |scene| match stdout {
             true => to_stdout(scene, format, bytes),
             false => to_file(scene, format, output, bytes),
         }),
@@ -134,11 +134,11 @@ fn one(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
 }
 
 /// Makes the scene of a trace, and says what `write` wrote of it, and whether all of it could be read.
-fn drawn(
+fn with_scene(
     path: &Path,
     write: &mut (dyn for<'a> FnMut(&mut Scene<'a>) -> Result<Exported, Failure> + Send),
 ) -> Result<(Exported, bool), Failure> {
-    trace::in_pieces(path, &Scene::selection(), |opened| {
+    trace::read_in_pieces(path, &Scene::selection(), |opened| {
         let markers = std::mem::take(&mut opened.trace.tables.markers);
         let trace = &opened.trace;
         let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take);
@@ -154,7 +154,7 @@ fn drawn(
 }
 
 /// Makes a folder, which must not exist, for what is written into it. What could not be completed is removed.
-fn to_folder<R>(path: &Path, write: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
+fn in_new_folder<R>(path: &Path, write: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
     std::fs::create_dir(path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => exists(path),
         _ => unwritten(&path.display().to_string(), &error),
@@ -170,7 +170,7 @@ fn to_folder<R>(path: &Path, write: impl FnOnce() -> Result<R, Failure>) -> Resu
 fn tables(path: &Path, folder: &Path, of: Option<OfRank>) -> Result<(Exported, bool), Failure> {
     let failed = |error: csv::Error| Failure::new(without_number(&error.to_string()));
     let mut said = Vec::new();
-    let written = trace::in_pieces(path, &csv::together(), |opened| {
+    let written = trace::read_in_pieces(path, &csv::together(), |opened| {
         let trace = &opened.trace;
         let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take);
         let (exported, unknown) = match csv::write_pieces(trace, each, folder, of) {
@@ -183,7 +183,7 @@ fn tables(path: &Path, folder: &Path, of: Option<OfRank>) -> Result<(Exported, b
     })?;
     let (mut exported, mut whole) = written?;
     for alone in csv::alone() {
-        let Opened { trace, remarks } = trace::open(path, &alone.selection)?;
+        let OpenedTrace { trace, remarks } = trace::open(path, &alone.selection)?;
         for remark in remarks {
             if !said.contains(&remark) {
                 page::say(&format!("gapscope: {remark}\n"));
@@ -197,7 +197,7 @@ fn tables(path: &Path, folder: &Path, of: Option<OfRank>) -> Result<(Exported, b
     Ok((exported, whole))
 }
 
-fn say_remarks(opened: &InPieces, unknown: &[Diagnostic]) {
+fn say_remarks(opened: &PiecewiseTrace, unknown: &[Diagnostic]) {
     for remark in &opened.remarks {
         page::say(&format!("gapscope: {remark}\n"));
     }
@@ -206,7 +206,11 @@ fn say_remarks(opened: &InPieces, unknown: &[Diagnostic]) {
     }
 }
 
-fn to_stdout(scene: &Scene, format: Format, bytes: &progress::Bytes) -> Result<Exported, Failure> {
+fn to_stdout(
+    scene: &Scene,
+    format: Format,
+    bytes: &progress::WrittenBytes,
+) -> Result<Exported, Failure> {
     match write(scene, format, bytes.count(io::stdout())) {
         // A reader that has had enough (`| head`) is not a failure.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exported::default()),
@@ -219,7 +223,7 @@ fn to_file(
     scene: &Scene,
     format: Format,
     path: &Path,
-    bytes: &progress::Bytes,
+    bytes: &progress::WrittenBytes,
 ) -> Result<Exported, Failure> {
     let name = path.display().to_string();
     let mut file = File::create_new(path).map_err(|error| match error.kind() {

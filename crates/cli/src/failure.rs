@@ -3,6 +3,7 @@
 use crate::exit;
 pub use gapscope_command::without_number;
 use std::fmt;
+use std::io::ErrorKind;
 
 /// Why a command ended.
 #[derive(Debug)]
@@ -40,17 +41,24 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Failure {
+        Failure::new(format!("cannot write JSON: {error}"))
+    }
+}
+
 impl From<gapscope_trace::Error> for Failure {
     fn from(error: gapscope_trace::Error) -> Failure {
-        let text = error.to_string();
         match error {
-            gapscope_trace::Error::Write { path, .. } if text.contains("No space left") => {
+            gapscope_trace::Error::Write { path, source }
+                if source.kind() == ErrorKind::StorageFull =>
+            {
                 Failure::new(format!(
                     "{} cannot be written: no space is left on its disk; free some, or choose another disk",
                     path.display()
                 ))
             }
-            _ => Failure::new(without_number(&text)),
+            _ => Failure::new(without_number(&error.to_string())),
         }
     }
 }

@@ -17,7 +17,7 @@ pub fn run(arguments: &Import) -> Result<ExitCode, Failure> {
     };
     let imported = match arguments.inputs.as_slice() {
         [bundle] if is_bundle(bundle) && record_metal::applies() => {
-            let line = record_metal::Line::new(false);
+            let line = record_metal::StatusLine::new(false);
             import_bundle(
                 &Xctrace::find(),
                 bundle,

@@ -29,5 +29,5 @@ pub fn run(arguments: &Info) -> Result<ExitCode, Failure> {
         &info::document(&name, &trace.manifest, &tables, &remarks),
         &arguments.width,
     )?;
-    Ok(exit::of_reading(whole))
+    Ok(exit::after_reading(whole))
 }

@@ -6,26 +6,24 @@ mod baseline;
 mod bench;
 #[cfg(target_os = "linux")]
 mod capture;
-mod captured;
+mod capture_json;
 mod companion;
 mod completions;
 mod deps;
 mod diff;
 mod doctor;
-mod empty;
+mod empty_arguments;
 mod exit;
 mod explain;
 mod export;
 mod failure;
-mod fusion;
 mod gputrace;
+#[cfg(target_os = "linux")]
+mod hook_libraries;
 mod import;
 mod info;
-#[cfg(target_os = "linux")]
-mod layer;
-mod names;
-mod needed_barriers;
-mod output;
+mod kernel_names;
+mod output_path;
 mod page;
 mod progress;
 mod ranks;
@@ -54,7 +52,7 @@ fn main() -> ExitCode {
     panics::quiet();
     let command = match Arguments::try_parse() {
         Ok(arguments) => arguments.command,
-        Err(error) => return empty::refused(&error),
+        Err(error) => return empty_arguments::refuse(&error),
     };
     let limited = memory::take_variable().map_err(Failure::new);
     let outcome = limited.and_then(|unchecked| {
@@ -104,7 +102,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         #[cfg(target_os = "linux")]
         Command::SampleCounters => gapscope_recorder::counters::sample_counters()
             .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::new),
+            .map_err(|error| Failure::new(error.to_string())),
         #[cfg(not(target_os = "linux"))]
         Command::SampleCounters => Err(elsewhere("samples hardware counters", "Linux")),
     }

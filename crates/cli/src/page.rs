@@ -4,16 +4,17 @@ use crate::args::Width;
 use crate::failure::Failure;
 pub use gapscope_command::say;
 use gapscope_report::{Document, Terminal};
+use serde::Serialize;
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr, stdout};
 use terminal_size::Height;
 
 /// As many columns as `--width` takes.
-const WIDEST: u16 = 1000;
-const NARROWEST: u16 = 60;
+const MAX_COLUMNS: u16 = 1000;
+const MIN_COLUMNS: u16 = 60;
 
 /// The terminal of stdout, in as many columns as were asked for.
-pub fn of_stdout(width: &Width) -> Terminal {
+pub fn stdout_terminal(width: &Width) -> Terminal {
     let terminal = terminal(&stdout(), terminal_size::terminal_size_of(stdout()));
     let columns = width.columns.map_or(terminal.columns, usize::from);
     Terminal {
@@ -23,7 +24,7 @@ pub fn of_stdout(width: &Width) -> Terminal {
 }
 
 /// The terminal of stderr.
-pub fn of_stderr() -> Terminal {
+pub fn stderr_terminal() -> Terminal {
     terminal(&stderr(), terminal_size::terminal_size_of(stderr()))
 }
 
@@ -40,7 +41,7 @@ fn terminal(stream: &impl IsTerminal, size: Option<(terminal_size::Width, Height
 fn columns(variable: Option<&str>, terminal: Option<u16>) -> usize {
     let set = variable.and_then(|columns| columns.trim().parse().ok());
     let columns = set.filter(|columns| *columns > 0).or(terminal);
-    columns.map_or(80, |columns| columns.clamp(NARROWEST, WIDEST).into())
+    columns.map_or(80, |columns| columns.clamp(MIN_COLUMNS, MAX_COLUMNS).into())
 }
 
 /// Whether a terminal gets colours: see no-color.org.
@@ -50,7 +51,17 @@ fn coloured(no_color: Option<OsString>, term: Option<OsString>) -> bool {
 
 /// Draws a document on stdout.
 pub fn print(document: &Document, width: &Width) -> Result<(), Failure> {
-    write(&of_stdout(width).draw(document))
+    write(&stdout_terminal(width).draw(document))
+}
+
+/// Returns a value as indented JSON that ends with a line feed.
+pub fn json(value: &impl Serialize) -> Result<String, Failure> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// Writes a value as JSON to stdout.
+pub fn write_json(value: &impl Serialize) -> Result<(), Failure> {
+    write(&json(value)?)
 }
 
 /// Writes text to stdout.

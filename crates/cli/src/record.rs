@@ -2,9 +2,9 @@
 
 use crate::args::Record;
 use crate::failure::Failure;
-use crate::{exit, layer, names, output, page, progress, report, view};
+use crate::{exit, hook_libraries, kernel_names, output_path, page, progress, report, view};
 use gapscope_analysis::quantity as number;
-use gapscope_recorder::counters::{CounterOptions, NOT_SAMPLED};
+use gapscope_recorder::counters::{CounterOptions, NOT_SAMPLED, UnknownCounter};
 use gapscope_recorder::{LabelInjection, Outcome, Recorded, Recording, Start};
 use gapscope_trace::LossKind;
 use gapscope_view::Running;
@@ -22,7 +22,7 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
         _ => failure,
     })?;
     let status = exit::status(recorded.exit);
-    let own = match said(arguments, &recorded) {
+    let own = match print_outcome(arguments, &recorded) {
         Ok(()) => 0,
         Err(failure) => {
             page::say(&format!("gapscope: {failure}\n"));
@@ -38,8 +38,8 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
 /// The hardware counters to sample.
 fn counters(arguments: &Record) -> Result<Option<CounterOptions>, Failure> {
     let set = arguments.counters.as_ref().map(|text| text.parse());
-    let set = set.transpose().map_err(|wrong: String| {
-        Failure::new(format!("--counters: {wrong}")).status(exit::USAGE)
+    let set = set.transpose().map_err(|error: UnknownCounter| {
+        Failure::new(format!("--counters: {error}")).status(exit::USAGE)
     })?;
     Ok(set.map(|set| CounterOptions {
         set,
@@ -59,12 +59,12 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         )
         .status(exit::USAGE));
     }
-    let names = names::read(arguments.names.as_deref())?;
+    let names = kernel_names::read(arguments.names.as_deref())?;
     let recording = Recording {
         command: arguments.command.clone(),
         output: match &arguments.output {
             Some(output) => output.clone(),
-            None => output::for_program(Path::new(""), &arguments.command[0]),
+            None => output_path::for_trace(Path::new(""), &arguments.command[0]),
         },
         mode: arguments.mode.into(),
         names: names.map(Arc::unwrap_or_clone).unwrap_or_default(),
@@ -75,8 +75,8 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
             (None, None) => Start::AtOnce,
         },
         time_limit: arguments.time_limit,
-        layer: layer::find()?,
-        cuda: layer::find_cuda()?,
+        layer: hook_libraries::find_layer()?,
+        cuda: hook_libraries::find_cuda()?,
         labels: LabelInjection {
             modules: arguments.label_modules,
             operators: arguments.label_ops,
@@ -91,7 +91,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
     };
     let output = recording.output.clone();
     let session = recording.start()?;
-    let shown = arguments.view.then(|| view::live(output)).flatten();
+    let shown = arguments.view.then(|| view::start_live(output)).flatten();
     if !arguments.quiet {
         progress::show(&session);
     }
@@ -99,7 +99,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
 }
 
 /// Says on stderr what was recorded.
-fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
+fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
     let path = recorded.output.display();
     if recorded.timed_out && !arguments.quiet {
         page::say("gapscope: the time limit ended the command\n");
@@ -110,7 +110,7 @@ fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
         }
     }
     if let Outcome::NothingRecorded { reason, trace_kept } = &recorded.outcome {
-        return Err(nothing(recorded, reason, *trace_kept));
+        return Err(nothing_recorded(recorded, reason, *trace_kept));
     }
     if arguments.quiet {
         return Ok(());
@@ -131,15 +131,15 @@ fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
             page::say(&format!("gapscope: {note}\n"));
         }
     } else {
-        let report = report::after_recording(&recorded.output, &page::of_stderr())?;
+        let report = report::after_recording(&recorded.output, &page::stderr_terminal())?;
         let again = format!("The trace is in {path}; `gapscope report {path}` says this again.");
         page::say(&format!("\n{report}\n  {again}\n"));
     }
     Ok(())
 }
 
-/// Why there is nothing to report on.
-fn nothing(recorded: &Recorded, reason: &str, trace_kept: bool) -> Failure {
+/// Why there is nothing_recorded to report on.
+fn nothing_recorded(recorded: &Recorded, reason: &str, trace_kept: bool) -> Failure {
     let path = recorded.output.display();
     // A process that could not be recorded at all is what the reason is about.
     let lost = recorded
@@ -147,7 +147,7 @@ fn nothing(recorded: &Recorded, reason: &str, trace_kept: bool) -> Failure {
         .iter()
         .filter(|l| l.kind != LossKind::CudaWork);
     Failure::new(match lost.max_by_key(|loss| loss.count) {
-        // What was lost may be the very work, so it must not be said that there was none.
+        // What was lost may be the very work, so it must not be print_outcome that there was none.
         Some(loss) => format!(
             "no GPU work was recorded in {path}, and {} {} were lost: {}",
             number::count(loss.count),

@@ -2,7 +2,7 @@
 
 use crate::args::Record;
 use crate::failure::Failure;
-use crate::{exit, output, page, report, view};
+use crate::{exit, output_path, page, report, view};
 use gapscope_analysis::quantity as number;
 use gapscope_metal::{Error, Outcome, Recorded, Recording, Stage, Target, Xctrace};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -23,7 +23,7 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     })?;
     // Without one it was interrupted or at its time limit: xctrace does not say how it ended.
     let status = recorded.exit.map_or(0, exit::status);
-    let own = match said(arguments, &recorded) {
+    let own = match print_outcome(arguments, &recorded) {
         Ok(()) => 0,
         Err(failure) => {
             page::say(&format!("gapscope: {failure}\n"));
@@ -32,7 +32,7 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     };
     if arguments.view
         && recorded.output.exists()
-        && let Some(shown) = view::live(recorded.output)
+        && let Some(shown) = view::start_live(recorded.output)
     {
         view::after_recording(shown);
     }
@@ -40,7 +40,7 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
 }
 
 fn record(arguments: &Record) -> Result<Recorded, Failure> {
-    let unfit = [
+    let unsupported = [
         (arguments.delay.is_some(), "--delay"),
         (arguments.start_label.is_some(), "--start-label"),
         (arguments.names.is_some(), "--names"),
@@ -51,7 +51,7 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         (arguments.counters.is_some(), "--counters"),
         (arguments.instructions.is_some(), "--instructions"),
     ];
-    if let Some((_, option)) = unfit.iter().find(|(given, _)| *given) {
+    if let Some((_, option)) = unsupported.iter().find(|(given, _)| *given) {
         return Err(Failure::new(format!(
             "{option} is not possible here: Instruments records the whole run; leave it out, or shorten the run with --time-limit"
         ))
@@ -68,25 +68,25 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         target,
         output: match &arguments.output {
             Some(output) => output.clone(),
-            None => output::for_program(Path::new(""), OsStr::new(&name)),
+            None => output_path::for_trace(Path::new(""), OsStr::new(&name)),
         },
         time_limit: arguments.time_limit,
         xctrace: Xctrace::find(),
     };
-    let line = Line::new(arguments.quiet);
+    let line = StatusLine::new(arguments.quiet);
     let recorded = recording.run(|stage| line.show(stage));
     line.bar.finish_and_clear();
     Ok(recorded?)
 }
 
 /// One line on stderr, when that is a terminal.
-pub struct Line {
+pub struct StatusLine {
     bar: ProgressBar,
 }
 
-impl Line {
+impl StatusLine {
     /// `quiet`: it is not shown.
-    pub fn new(quiet: bool) -> Line {
+    pub fn new(quiet: bool) -> StatusLine {
         let target = match quiet {
             true => ProgressDrawTarget::hidden(),
             false => ProgressDrawTarget::stderr(),
@@ -94,7 +94,7 @@ impl Line {
         let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{wide_msg}");
         bar.set_style(style.expect("the template is constant"));
-        Line { bar }
+        StatusLine { bar }
     }
 
     /// Says what happens.
@@ -113,14 +113,14 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for StatusLine {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
 
 /// Says on stderr what was recorded.
-fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
+fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
     let path = recorded.output.display();
     if recorded.timed_out && !arguments.quiet {
         page::say("gapscope: the time limit ended the recording\n");
@@ -149,7 +149,7 @@ fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
             "gapscope: {count} in {path}; the report says what Instruments does not record\n"
         ));
     } else {
-        let report = report::after_recording(&recorded.output, &page::of_stderr())?;
+        let report = report::after_recording(&recorded.output, &page::stderr_terminal())?;
         let again = format!("The trace is in {path}; `gapscope report {path}` says this again.");
         page::say(&format!("\n{report}\n  {again}\n"));
     }
@@ -161,7 +161,7 @@ impl From<Error> for Failure {
         let status = match &error {
             Error::NoSuchCommand { .. } => exit::NOT_FOUND,
             Error::NotExecutable { .. } => exit::NOT_EXECUTABLE,
-            _ => 1,
+            _ => exit::FAILED,
         };
         Failure::new(crate::failure::without_number(&error.to_string())).status(status)
     }

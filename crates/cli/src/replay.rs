@@ -1,6 +1,8 @@
 //! `gapscope replay`.
 
+mod fusion;
 pub mod json;
+mod needed_barriers;
 
 use crate::args;
 use crate::exit;
@@ -13,12 +15,11 @@ use gapscope_replay::{DeviceChoice, Difference, Error, Extent, Options, Replay, 
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Text, Tone};
 use json::{Answer, CannotRun, DumpedBuffer, FindNan, Ran};
-use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Differences and missing things that a person wants to see.
-pub const MOST_LINES: usize = 10;
+pub const MAX_LINES: usize = 10;
 
 /// Runs a capture.
 pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
@@ -35,11 +36,11 @@ pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
         return find_nan(arguments, &capture, &remarks);
     }
     if arguments.fuse {
-        return crate::fusion::run(arguments, &capture, &remarks);
+        return fusion::run(arguments, &capture, &remarks);
     }
     if arguments.needed_barriers {
         let is_whole = problem.is_none();
-        return crate::needed_barriers::run(arguments, &capture, &remarks, is_whole);
+        return needed_barriers::run(arguments, &capture, &remarks, is_whole);
     }
     let options = options(arguments);
     let result = match progress::while_running("replaying", || {
@@ -50,11 +51,11 @@ pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
     };
     let is_part = arguments.until.is_some() || arguments.dispatch.is_some();
     let status = match result.different() {
-        0 => exit::of_reading((is_part || result.is_equal()) && problem.is_none()),
+        0 => exit::after_reading((is_part || result.is_equal()) && problem.is_none()),
         _ => ExitCode::from(exit::FAILED),
     };
     match arguments.json {
-        true => write_json(&answer(result, &remarks))?,
+        true => page::write_json(&answer(result, &remarks))?,
         false => page::print(&document(&result, &remarks), &arguments.width)?,
     }
     Ok(status)
@@ -92,7 +93,7 @@ fn dump(
     });
     let dumped = dumped.map_err(|error| Failure::new(error.to_string()))?;
     if arguments.json {
-        write_json(&DumpedBuffer {
+        page::write_json(&DumpedBuffer {
             dumped,
             notes: remarks.to_vec(),
         })?;
@@ -133,7 +134,7 @@ fn find_nan(
         Some(_) => ExitCode::from(exit::FAILED),
     };
     if arguments.json {
-        write_json(&FindNan {
+        page::write_json(&FindNan {
             search,
             notes: remarks.to_vec(),
         })?;
@@ -183,7 +184,7 @@ fn find_nan(
 /// A capture that cannot be run here.
 pub fn refused(arguments: &args::Replay, error: Error) -> Result<ExitCode, Failure> {
     if let (Error::Unfit(missing), true) = (&error, arguments.json) {
-        write_json(&Answer::Unfit(CannotRun {
+        page::write_json(&Answer::Unfit(CannotRun {
             missing: missing.clone(),
             ..CannotRun::default()
         }))?;
@@ -213,13 +214,6 @@ fn remarks(capture: &Capture, problem: Option<&Problem>) -> Vec<String> {
     remarks
 }
 
-/// Prints JSON.
-pub fn write_json(answer: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(answer);
-    let text = text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
-    page::write(&format!("{text}\n"))
-}
-
 fn answer(mut result: Replay, remarks: &[String]) -> Answer {
     result.notes.extend_from_slice(remarks);
     let equal = result.is_equal();
@@ -229,7 +223,7 @@ fn answer(mut result: Replay, remarks: &[String]) -> Answer {
 fn document(result: &Replay, remarks: &[String]) -> Document {
     let mut blocks = vec![Block::Sentence(ran(result)), Block::Sentence(time(result))];
     blocks.push(Block::Sentence(outputs(result)));
-    let shown = result.differences.iter().take(MOST_LINES);
+    let shown = result.differences.iter().take(MAX_LINES);
     blocks.extend(shown.map(|difference| Block::Item(describe(difference).into())));
     for note in result.notes.iter().chain(remarks) {
         blocks.push(Block::Item(note.as_str().into()));

@@ -1,9 +1,9 @@
 //! `gapscope report`.
 
-use crate::args::Report;
+use crate::args::{Report, row_limit};
 use crate::failure::Failure;
-use crate::ranks::Within;
-use crate::{exit, names, page, progress, ranks, trace, view};
+use crate::ranks::RanksInTrace;
+use crate::{exit, kernel_names, page, progress, ranks, trace, view};
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::ranks::note;
 use gapscope_analysis::unread::CAUSES;
@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 /// Prints the report of a trace.
 pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
-    let names = names::read(arguments.names.as_deref())?;
+    let names = kernel_names::read(arguments.names.as_deref())?;
     let names = names.as_ref();
     if let Some(file) = &arguments.html {
-        return view::to_file(&arguments.trace, file, names);
+        return view::write_file_of_trace(&arguments.trace, file, names);
     }
     let of_ranks = rank_folders(&arguments.trace);
     if !of_ranks.is_empty() {
@@ -34,7 +34,7 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
     };
     let selection = Findings::selection_for(&options).named(names);
     let (text, whole) = progress::while_running("reading the trace", || {
-        trace::in_pieces(&arguments.trace, &selection, |opened| {
+        trace::read_in_pieces(&arguments.trace, &selection, |opened| {
             let trace = &opened.trace;
             let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take).map(|_| ());
             // Before the timeline of the whole trace, so that never both fill memory.
@@ -44,14 +44,12 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
             };
             let (timeline, mut remarks) = opened.timeline()?;
             let file = arguments.names.as_deref();
-            remarks.extend(
-                names
-                    .zip(file)
-                    .and_then(|(names, file)| names::unused(names, file, &trace.tables.kernels)),
-            );
+            remarks.extend(names.zip(file).and_then(|(names, file)| {
+                kernel_names::unused(names, file, &trace.tables.kernels)
+            }));
             let columns = arguments.slices.map(|slices| slices as usize);
             let columns =
-                columns.unwrap_or_else(|| slices(page::of_stdout(&arguments.width).columns));
+                columns.unwrap_or_else(|| slices(page::stdout_terminal(&arguments.width).columns));
             let findings = || match under {
                 None => Ok(Findings::of_timeline(&timeline, &options)),
                 Some((label, under)) => {
@@ -79,7 +77,7 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         })
     })??;
     page::write(&text)?;
-    Ok(exit::of_reading(whole))
+    Ok(exit::after_reading(whole))
 }
 
 /// What is printed.
@@ -89,7 +87,7 @@ fn text(
     activity: &Activity,
     findings: &Findings,
     remarks: &[String],
-    ranks: Option<&Within>,
+    ranks: Option<&RanksInTrace>,
 ) -> Result<String, Failure> {
     if let Some((before, after)) = &arguments.compare_labels
         && findings.equal_work.is_none()
@@ -106,7 +104,7 @@ fn text(
             )),
         });
     }
-    let terminal = page::of_stdout(&arguments.width);
+    let terminal = page::stdout_terminal(&arguments.width);
     let report = gapscope_report::Report {
         trace: &trace::name(&arguments.trace),
         manifest: &trace.manifest,
@@ -114,19 +112,15 @@ fn text(
         activity,
         label: arguments.label.as_deref(),
         remarks,
-        top: match arguments.top {
-            0 => usize::MAX,
-            top => top,
-        },
+        top: row_limit(arguments.top),
         each_layer: arguments.each_layer,
     };
     if arguments.json {
-        let text = match (arguments.slices, ranks) {
+        return Ok(match (arguments.slices, ranks) {
             (Some(_), _) => json::text_with_activity(&report),
             (None, Some(ranks)) => json::text_with_ranks(&report, ranks.findings()),
             (None, None) => json::text(&report),
-        };
-        return text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")));
+        }?);
     }
     let mut document = report.document();
     if let Some(ranks) = ranks {
@@ -144,10 +138,10 @@ fn ranks_within(
     timeline: &Timeline,
     options: &Options,
     names: Option<&Arc<Names>>,
-) -> Result<Option<Within>, Failure> {
+) -> Result<Option<RanksInTrace>, Failure> {
     let whole = arguments.label.is_none() && arguments.compare_labels.is_none();
     match whole && note(timeline).is_some() {
-        true => Within::of(&arguments.trace, options, names).map(Some),
+        true => RanksInTrace::read(&arguments.trace, options, names).map(Some),
         false => Ok(None),
     }
 }
@@ -177,7 +171,7 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
         };
         let mut document = report.document();
         if note(timeline).is_some() {
-            let ranks = Within::of(path, &options, None)?.document(report.top);
+            let ranks = RanksInTrace::read(path, &options, None)?.document(report.top);
             document.blocks.extend(ranks.blocks);
         }
         Ok(terminal.draw(&document))

@@ -2,7 +2,7 @@
 
 use crate::args::Schema as Arguments;
 use crate::baseline::Listed;
-use crate::captured::Captured;
+use crate::capture_json::Captured;
 use crate::failure::Failure;
 use crate::page;
 use crate::replay::json::{Answer, DumpedBuffer, FindNan, Fused};
@@ -11,25 +11,22 @@ use schemars::{JsonSchema, Schema};
 use std::process::ExitCode;
 
 /// The JSON of a command.
-pub struct Published {
+pub struct PublishedSchema {
     /// Its name, and that of its file.
     pub name: &'static str,
     /// The command that prints it.
-    pub of: &'static str,
+    pub command: &'static str,
     make: fn() -> Schema,
 }
 
-impl Published {
+impl PublishedSchema {
     /// The schema as text; it ends with a line feed.
     pub fn text(&self) -> Result<String, Failure> {
         let mut schema = (self.make)().to_value();
         // Descriptions are on lines of their own in Markdown, of which the breaks mean nothing.
         unwrap_lines(&mut schema);
         schema["$id"] = format!("gapscope:{}", self.name).into();
-        let text = serde_json::to_string_pretty(&schema);
-        let mut text = text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
-        text.push('\n');
-        Ok(text)
+        page::json(&schema)
     }
 }
 
@@ -75,77 +72,77 @@ fn unlinked(text: &str) -> String {
     plain + rest
 }
 
-fn of<T: JsonSchema>() -> Schema {
+fn schema_of<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<T>()
 }
 
 /// All of them.
-pub const ALL: &[Published] = &[
-    Published {
+pub const ALL: &[PublishedSchema] = &[
+    PublishedSchema {
         name: "report",
-        of: "gapscope report --json TRACE",
-        make: of::<gapscope_report::json::Json>,
+        command: "gapscope report --json TRACE",
+        make: schema_of::<gapscope_report::json::Json>,
     },
-    Published {
+    PublishedSchema {
         name: "report-ranks",
-        of: "gapscope report --json FOLDER, of several ranks",
-        make: of::<gapscope_report::ranks::Json>,
+        command: "gapscope report --json FOLDER, of several ranks",
+        make: schema_of::<gapscope_report::ranks::Json>,
     },
-    Published {
+    PublishedSchema {
         name: "explain",
-        of: "gapscope explain --json",
-        make: of::<gapscope_report::explanation::Explanation>,
+        command: "gapscope explain --json",
+        make: schema_of::<gapscope_report::explanation::Explanation>,
     },
-    Published {
+    PublishedSchema {
         name: "diff",
-        of: "gapscope diff --json, gapscope baseline compare --json",
-        make: of::<gapscope_report::diff::Json<'static>>,
+        command: "gapscope diff --json, gapscope baseline compare --json",
+        make: schema_of::<gapscope_report::diff::Json<'static>>,
     },
-    Published {
+    PublishedSchema {
         name: "baseline-list",
-        of: "gapscope baseline list --json",
-        make: of::<Vec<Listed>>,
+        command: "gapscope baseline list --json",
+        make: schema_of::<Vec<Listed>>,
     },
-    Published {
+    PublishedSchema {
         name: "bench-device",
-        of: "gapscope bench device --json",
-        make: of::<crate::bench::Measured>,
+        command: "gapscope bench device --json",
+        make: schema_of::<crate::bench::Measured>,
     },
-    Published {
+    PublishedSchema {
         name: "doctor",
-        of: "gapscope doctor --json",
-        make: of::<crate::doctor::check::Examined>,
+        command: "gapscope doctor --json",
+        make: schema_of::<crate::doctor::check::Examined>,
     },
-    Published {
+    PublishedSchema {
         name: "deps",
-        of: "gapscope deps --json",
-        make: of::<gapscope_dependencies::Json>,
+        command: "gapscope deps --json",
+        make: schema_of::<gapscope_dependencies::Json>,
     },
-    Published {
+    PublishedSchema {
         name: "capture",
-        of: "gapscope capture --json",
-        make: of::<Captured>,
+        command: "gapscope capture --json",
+        make: schema_of::<Captured>,
     },
-    Published {
+    PublishedSchema {
         name: "replay",
-        of: "gapscope replay --json",
-        make: of::<Answer>,
+        command: "gapscope replay --json",
+        make: schema_of::<Answer>,
     },
-    Published {
+    PublishedSchema {
         name: "replay-dump",
-        of: "gapscope replay --dump --json",
-        make: of::<DumpedBuffer>,
+        command: "gapscope replay --dump --json",
+        make: schema_of::<DumpedBuffer>,
     },
-    Published {
+    PublishedSchema {
         name: "replay-find-nan",
-        of: "gapscope replay --find-nan --json",
-        make: of::<FindNan>,
+        command: "gapscope replay --find-nan --json",
+        make: schema_of::<FindNan>,
     },
-    Published {
+    PublishedSchema {
         name: "replay-fuse",
-        of: "gapscope replay --fuse --json",
-        make: of::<Fused>,
+        command: "gapscope replay --fuse --json",
+        make: schema_of::<Fused>,
     },
 ];
 
@@ -164,7 +161,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => {
             let lines = ALL
                 .iter()
-                .map(|one| format!("{:<16} {}\n", one.name, one.of));
+                .map(|one| format!("{:<16} {}\n", one.name, one.command));
             lines.collect()
         }
     };

@@ -16,7 +16,7 @@ pub fn check(capture: &Capture) -> Result<(), Failure> {
     for (code, kernel) in kernels {
         let damaged = |error| Failure::new(format!("the capture is damaged: {error}"));
         let bytes = capture.chunk(code).map_err(damaged)?;
-        if let Some(reason) = wrong(&bytes)? {
+        if let Some(reason) = validate(&bytes)? {
             return Err(Failure::new(format!(
                 "nothing was run: kernel {kernel}: spirv-val says: {reason}"
             )));
@@ -26,7 +26,7 @@ pub fn check(capture: &Capture) -> Result<(), Failure> {
 }
 
 /// What is wrong with a module.
-fn wrong(code: &[u8]) -> Result<Option<String>, Failure> {
+fn validate(code: &[u8]) -> Result<Option<String>, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(format!(
             "spirv-val cannot be run ({error}): install SPIRV-Tools"

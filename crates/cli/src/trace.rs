@@ -1,16 +1,15 @@
 //! Opens traces for the commands that read them.
 
 use crate::failure::Failure;
-use crate::ranks;
 use gapscope_analysis::Timeline;
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{
     Diagnostic, DispatchPieces, Selection, Trace, rank_folders, read, read_manifest,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A trace and sentences about how it could be read.
-pub struct Opened {
+pub struct OpenedTrace {
     /// The trace.
     pub trace: Trace,
     /// One sentence for each thing that it lacks.
@@ -18,7 +17,7 @@ pub struct Opened {
 }
 
 /// Reads a complete trace.
-pub fn open(path: &Path, selection: &Selection) -> Result<Opened, Failure> {
+pub fn open(path: &Path, selection: &Selection) -> Result<OpenedTrace, Failure> {
     let manifest = read_manifest(path)?;
     if !manifest.complete {
         let path = path.display();
@@ -28,15 +27,15 @@ pub fn open(path: &Path, selection: &Selection) -> Result<Opened, Failure> {
         )));
     }
     if manifest.processes.is_empty() && !manifest.ranks.is_empty() {
-        return Err(ranks::choose(path, &rank_folders(path), "this command"));
+        return Err(choose_rank(path, &rank_folders(path), "this command"));
     }
     let (trace, diagnostics) = read(path, selection)?;
     let remarks = diagnostics.iter().map(ToString::to_string).collect();
-    Ok(Opened { trace, remarks })
+    Ok(OpenedTrace { trace, remarks })
 }
 
 /// A complete trace whose dispatches are read piece by piece, as often as they are needed.
-pub struct InPieces {
+pub struct PiecewiseTrace {
     /// Its table of dispatches is empty.
     pub trace: Trace,
     /// One sentence for each thing that it lacks.
@@ -45,7 +44,7 @@ pub struct InPieces {
     dispatches: Option<DispatchPieces>,
 }
 
-impl InPieces {
+impl PiecewiseTrace {
     /// Hands over all dispatches. Gives what reading says of them; `None` where they cannot be read to their end.
     pub fn each(&self, take: &mut (dyn FnMut(&Dispatches) + Send)) -> Option<Vec<Diagnostic>> {
         match &self.dispatches {
@@ -89,14 +88,14 @@ impl InPieces {
 
 /// Reads a complete trace and shows it. `show` gives `None` where the dispatches cannot be read to their end; then it is
 /// called again, with what there is of them.
-pub fn in_pieces<R>(
+pub fn read_in_pieces<R>(
     path: &Path,
     selection: &Selection,
-    mut show: impl FnMut(&mut InPieces) -> Option<R>,
+    mut show: impl FnMut(&mut PiecewiseTrace) -> Option<R>,
 ) -> Result<R, Failure> {
     let mut shown = |selection: &Selection, dispatches| -> Result<Option<R>, Failure> {
-        let Opened { trace, remarks } = open(path, selection)?;
-        let mut opened = InPieces {
+        let OpenedTrace { trace, remarks } = open(path, selection)?;
+        let mut opened = PiecewiseTrace {
             trace,
             remarks,
             dispatches,
@@ -123,7 +122,7 @@ pub fn with_timeline<R>(
     selection: &Selection,
     mut show: impl FnMut(&Trace, &Timeline, &[String]) -> R,
 ) -> Result<R, Failure> {
-    in_pieces(path, selection, |opened| {
+    read_in_pieces(path, selection, |opened| {
         let (timeline, remarks) = opened.timeline()?;
         Some(show(&opened.trace, &timeline, &remarks))
     })
@@ -136,4 +135,15 @@ pub fn name(path: &Path) -> String {
     name.unwrap_or(path.as_os_str())
         .to_string_lossy()
         .into_owned()
+}
+
+/// Why a command that takes one trace does not take a folder of ranks.
+pub fn choose_rank(folder: &Path, ranks: &[(u32, PathBuf)], what: &str) -> Failure {
+    let first = ranks.first().map(|(_, path)| path.display().to_string());
+    Failure::new(format!(
+        "{} holds the traces of {} ranks, and {what} takes one: name it, such as {}",
+        folder.display(),
+        ranks.len(),
+        first.unwrap_or_default()
+    ))
 }

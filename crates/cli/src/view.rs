@@ -2,7 +2,7 @@
 
 use crate::args::View;
 use crate::failure::{Failure, without_number};
-use crate::{exit, names, page, ranks, trace};
+use crate::{exit, kernel_names, page, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_command::state_folder;
 use gapscope_trace::{Names, rank_folders};
@@ -23,18 +23,18 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
     for path in saved.paths.iter().filter(|_| saved.paths.len() > 1) {
         let of_ranks = rank_folders(path);
         if !of_ranks.is_empty() {
-            return Err(ranks::choose(path, &of_ranks, "a comparison"));
+            return Err(trace::choose_rank(path, &of_ranks, "a comparison"));
         }
     }
     let options = Options {
         port: arguments.port,
         page_rows: arguments.page_rows,
         live: false,
-        names: names::read(arguments.names.as_deref())?,
-        ..usual()
+        names: kernel_names::read(arguments.names.as_deref())?,
+        ..default_options()
     };
     if let Some(file) = &arguments.html {
-        return saved_to_file(&saved, file, options.names.as_ref());
+        return write_saved(&saved, file, options.names.as_ref());
     }
     let server = Server::open(&saved.paths, options)?;
     serve(server, &saved, !arguments.no_open)?;
@@ -42,16 +42,16 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
 }
 
 /// How every page is served.
-fn usual() -> Options {
+fn default_options() -> Options {
     Options {
         state: state_folder(),
         ..Options::default()
     }
 }
 
-/// Serves two traces until Ctrl-C, compared as a whole, and a kernel found in both.
-pub fn compared(traces: &[PathBuf; 2], kernel: Option<&str>) -> Result<(), Failure> {
-    let server = Server::open(traces, usual())?;
+/// Serves two traces until Ctrl-C, compare as a whole, and a kernel found in both.
+pub fn compare(traces: &[PathBuf; 2], kernel: Option<&str>) -> Result<(), Failure> {
+    let server = Server::open(traces, default_options())?;
     // As the page writes its own address: `web/src/link.ts`.
     let mut state = vec![("p", "compare"), ("a", "0:all"), ("z", "1:all")];
     state.extend(kernel.map(|kernel| ("q", kernel)));
@@ -70,11 +70,15 @@ fn serve(server: Server, saved: &Saved, is_opened: bool) -> Result<(), Failure> 
 }
 
 /// Writes the page as one file.
-pub fn to_file(trace: &Path, file: &Path, names: Option<&Arc<Names>>) -> Result<ExitCode, Failure> {
-    saved_to_file(&Saved::of(&[trace.to_owned()], &[]), file, names)
+pub fn write_file_of_trace(
+    trace: &Path,
+    file: &Path,
+    names: Option<&Arc<Names>>,
+) -> Result<ExitCode, Failure> {
+    write_saved(&Saved::of(&[trace.to_owned()], &[]), file, names)
 }
 
-fn saved_to_file(
+fn write_saved(
     saved: &Saved,
     file: &Path,
     names: Option<&Arc<Names>>,
@@ -94,14 +98,14 @@ fn saved_to_file(
         page::say(&format!("gapscope: {sentence}; the page says so too\n"));
     }
     let whole = written.unread.is_empty() && written.changed.is_empty();
-    Ok(exit::of_reading(whole))
+    Ok(exit::after_reading(whole))
 }
 
 /// Shows a recording that runs. That it cannot be shown is said and ends nothing.
-pub fn live(output: PathBuf) -> Option<Running> {
+pub fn start_live(output: PathBuf) -> Option<Running> {
     let options = Options {
         live: true,
-        ..usual()
+        ..default_options()
     };
     match Server::open(&[output], options) {
         Ok(server) => {

@@ -49,7 +49,7 @@ pub struct Gpu {
 
 impl Fingerprint {
     /// That of these traces.
-    pub fn of(traces: &[PathBuf]) -> Result<Fingerprint, Failure> {
+    pub fn read(traces: &[PathBuf]) -> Result<Fingerprint, Failure> {
         let mut all = Fingerprint::default();
         for trace in traces {
             let ranks = rank_folders(trace);

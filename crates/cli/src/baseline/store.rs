@@ -1,6 +1,7 @@
 //! A folder of baselines.
 
 use super::fingerprint::Fingerprint;
+use crate::exit;
 use crate::failure::Failure;
 use gapscope_analysis::diff::RunDigest;
 use serde::{Deserialize, Serialize};
@@ -11,10 +12,10 @@ use std::path::{Path, PathBuf};
 const VERSION: u32 = 1;
 
 /// Greater files are not read: a baseline of a thousand runs is far below.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// The longest name.
-const MOST_LETTERS: usize = 100;
+const MAX_NAME_LETTERS: usize = 100;
 
 /// What is kept of runs.
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,14 +39,14 @@ impl Baseline {
 }
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct BaselineFile<'a> {
     gapscope_baseline: u32,
     #[serde(flatten)]
     baseline: &'a Baseline,
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct VersionHeader {
     gapscope_baseline: u32,
 }
 
@@ -59,14 +60,14 @@ impl Store {
     fn path(&self, name: &str) -> Result<PathBuf, Failure> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty()
-            || name.len() > MOST_LETTERS
+            || name.len() > MAX_NAME_LETTERS
             || name.starts_with('.')
             || !name.chars().all(fits)
         {
             return Err(Failure::new(format!(
-                "\"{name}\" cannot name a baseline: use letters, digits, - and _, and . but not first, {MOST_LETTERS} at most"
+                "\"{name}\" cannot name a baseline: use letters, digits, - and _, and . but not first, {MAX_NAME_LETTERS} at most"
             ))
-            .status(2));
+            .status(exit::USAGE));
         }
         Ok(self.folder.join(format!("{name}.json")))
     }
@@ -85,12 +86,10 @@ impl Store {
 
     /// Writes it whole or not at all; gives its size.
     pub fn write(&self, path: &Path, baseline: &Baseline) -> Result<u64, Failure> {
-        let text = serde_json::to_string(&Written {
+        let text = serde_json::to_string(&BaselineFile {
             gapscope_baseline: VERSION,
             baseline,
-        });
-        let text =
-            text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))? + "\n";
+        })? + "\n";
         let cannot = |error: std::io::Error| {
             Failure::new(format!("{} cannot be written: {error}", path.display()))
         };
@@ -116,13 +115,13 @@ impl Store {
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(self.missing(name)),
             Err(error) => return Err(cannot(&error)),
         };
-        if bytes > MOST_BYTES {
+        if bytes > MAX_FILE_BYTES {
             return Err(cannot(&format!(
-                "it has {bytes} bytes, and {MOST_BYTES} at most are read"
+                "it has {bytes} bytes, and {MAX_FILE_BYTES} at most are read"
             )));
         }
         let text = std::fs::read_to_string(&path).map_err(|error| cannot(&error))?;
-        let head: Head = serde_json::from_str(&text).map_err(|error| cannot(&error))?;
+        let head: VersionHeader = serde_json::from_str(&text).map_err(|error| cannot(&error))?;
         if head.gapscope_baseline != VERSION {
             return Err(cannot(&format!(
                 "it is of version {}, and this gapscope reads version {VERSION}; save it again",

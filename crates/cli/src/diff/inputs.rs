@@ -119,9 +119,9 @@ fn digest(path: &Path, progress: &RunsRead) -> Result<(RunDigest, bool), Failure
     let ranks = rank_folders(path);
     let mut of_ranks = ranks
         .iter()
-        .map(|(_, rank)| of_trace(rank, &name, progress));
+        .map(|(_, rank)| digest_trace(rank, &name, progress));
     let Some(first) = of_ranks.next() else {
-        return of_trace(path, &name, progress);
+        return digest_trace(path, &name, progress);
     };
     of_ranks.try_fold(first?, |(run, whole), rank| {
         let (rank, is_whole) = rank?;
@@ -129,8 +129,12 @@ fn digest(path: &Path, progress: &RunsRead) -> Result<(RunDigest, bool), Failure
     })
 }
 
-fn of_trace(path: &Path, name: &str, progress: &RunsRead) -> Result<(RunDigest, bool), Failure> {
-    trace::in_pieces(path, &RunDigest::selection(), |opened| {
+fn digest_trace(
+    path: &Path,
+    name: &str,
+    progress: &RunsRead,
+) -> Result<(RunDigest, bool), Failure> {
+    trace::read_in_pieces(path, &RunDigest::selection(), |opened| {
         let taken = |count| progress.add_dispatches(count);
         let (timeline, remarks) = opened.timeline_counting(taken)?;
         let mut run = RunDigest::of(&timeline, name, &remarks);

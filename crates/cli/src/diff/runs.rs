@@ -3,7 +3,8 @@
 use super::inputs::Inputs;
 use crate::args::Diff as Arguments;
 use crate::failure::Failure;
-use crate::{exit, layer, page};
+use crate::record::system_root;
+use crate::{exit, hook_libraries, page};
 use gapscope_analysis::quantity;
 use gapscope_recorder::{LabelInjection, Names, Outcome, Recording, Start};
 use gapscope_trace::manifest::Exit;
@@ -13,8 +14,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Runs on disk; those that are not kept go with it.
-pub struct Runs {
+/// RecordedRuns on disk; those that are not kept go with it.
+pub struct RecordedRuns {
     folder: PathBuf,
     traces: [Vec<PathBuf>; 2],
     /// Absent where they are kept.
@@ -25,13 +26,13 @@ pub struct Runs {
 const SIDES: [&str; 2] = ["before", "after"];
 
 /// Records both commands `count` times, in turns: before, after, before, …
-pub fn record(arguments: &Arguments, count: u32) -> Result<Runs, Failure> {
+pub fn record(arguments: &Arguments, count: u32) -> Result<RecordedRuns, Failure> {
     let commands = commands(&arguments.commands)?;
     let (folder, temporary) = folder(arguments)?;
     let interrupted = Arc::new(AtomicBool::new(false));
     let caught = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupted));
     caught.map_err(|error| Failure::new(format!("Ctrl-C cannot be caught: {error}")))?;
-    let mut runs = Runs {
+    let mut runs = RecordedRuns {
         folder,
         traces: [Vec::new(), Vec::new()],
         temporary,
@@ -49,7 +50,7 @@ pub fn record(arguments: &Arguments, count: u32) -> Result<Runs, Failure> {
                 SIDES[side]
             ));
             let path = runs.folder.join(format!("{}-{run}.gapscope", SIDES[side]));
-            let recorded = one(arguments, command, &path);
+            let recorded = record_one(arguments, command, &path);
             if interrupted.load(Ordering::Relaxed) {
                 // The trace of a program that was interrupted is of another length.
                 let _ = std::fs::remove_dir_all(&path);
@@ -58,7 +59,9 @@ pub fn record(arguments: &Arguments, count: u32) -> Result<Runs, Failure> {
             match recorded {
                 Ok(()) => runs.traces[side].push(path),
                 Err(failure) => {
-                    return Err(runs.ended(&format!("run {run}, {}", SIDES[side]), failure));
+                    return Err(
+                        runs.with_kept_runs(&format!("run {run}, {}", SIDES[side]), failure)
+                    );
                 }
             }
         }
@@ -67,7 +70,7 @@ pub fn record(arguments: &Arguments, count: u32) -> Result<Runs, Failure> {
     Ok(runs)
 }
 
-impl Runs {
+impl RecordedRuns {
     /// Reads them.
     pub fn inputs(&self) -> Result<Inputs, Failure> {
         let inputs = Inputs::read(&self.traces[0], &self.traces[1])?;
@@ -89,7 +92,7 @@ impl Runs {
             return Err(Failure::new(
                 "interrupted before both commands had run: there is nothing to compare",
             )
-            .status(130));
+            .status(exit::INTERRUPTED));
         }
         for traces in &mut self.traces {
             traces.truncate(pairs);
@@ -101,7 +104,7 @@ impl Runs {
         Ok(())
     }
 
-    fn ended(&self, run: &str, failure: Failure) -> Failure {
+    fn with_kept_runs(&self, run: &str, failure: Failure) -> Failure {
         let kept = match (
             &self.temporary,
             self.traces.iter().map(Vec::len).sum::<usize>(),
@@ -124,7 +127,7 @@ fn commands(all: &[OsString]) -> Result<[Vec<OsString>; 2], Failure> {
         _ => Err(Failure::new(
             "--runs takes two commands, each behind `--`: gapscope diff --runs 5 -- ./old --steps 10 -- ./new --steps 10",
         )
-        .status(2)),
+        .status(exit::USAGE)),
     }
 }
 
@@ -145,7 +148,7 @@ fn folder(arguments: &Arguments) -> Result<(PathBuf, Option<tempfile::TempDir>),
     }
 }
 
-/// Runs a command without recording it: what it caches is there for both sides.
+/// RecordedRuns a command without recording it: what it caches is there for both sides.
 fn warm_up(command: &[OsString], interrupted: &AtomicBool) -> Result<(), Failure> {
     let name = command[0].to_string_lossy();
     let status = Command::new(&command[0])
@@ -155,7 +158,8 @@ fn warm_up(command: &[OsString], interrupted: &AtomicBool) -> Result<(), Failure
         .status();
     if interrupted.load(Ordering::Relaxed) {
         return Err(
-            Failure::new("interrupted while warming up: there is nothing to compare").status(130),
+            Failure::new("interrupted while warming up: there is nothing to compare")
+                .status(exit::INTERRUPTED),
         );
     }
     let failed =
@@ -165,15 +169,15 @@ fn warm_up(command: &[OsString], interrupted: &AtomicBool) -> Result<(), Failure
         Ok(status) => Err(failed(status)),
         Err(error) => Err(
             Failure::new(format!("{name} cannot be run: {error}")).status(match error.kind() {
-                std::io::ErrorKind::NotFound => 127,
-                _ => 126,
+                std::io::ErrorKind::NotFound => exit::NOT_FOUND,
+                _ => exit::NOT_EXECUTABLE,
             }),
         ),
     }
 }
 
 /// Records one run. What it prints goes to stderr: stdout is for the comparison.
-fn one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), Failure> {
+fn record_one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), Failure> {
     let recording = Recording {
         command: command.to_vec(),
         output: path.to_owned(),
@@ -181,18 +185,17 @@ fn one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), F
         names: Names::default(),
         start: Start::AtOnce,
         time_limit: arguments.time_limit,
-        layer: layer::find()?,
-        cuda: layer::find_cuda()?,
+        layer: hook_libraries::find_layer()?,
+        cuda: hook_libraries::find_cuda()?,
         labels: LabelInjection::default(),
         profile: Vec::new(),
         instructions: None,
         stdout_to_stderr: true,
         spool_limit_bytes: None,
-        // Runs are compared by their times, in the way of which is nothing then.
+        // RecordedRuns are compared by their times, in the way of which is nothing then.
         stack_rate_hz: None,
         counters: None,
-        system_root: std::env::var_os("GAPSCOPE_SYSTEM_ROOT")
-            .map_or_else(|| "/".into(), Into::into),
+        system_root: system_root(),
     };
     let recorded = recording.start()?.wait()?;
     if recorded.exit != Exit::Code(0) {

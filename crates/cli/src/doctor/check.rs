@@ -40,7 +40,8 @@ pub enum Group {
     /// Recording Metal programs.
     Metal,
     /// The machine that records: place for traces, permissions.
-    Host,
+    #[serde(rename = "host")]
+    Machine,
     /// Programs and packages beside gapscope.
     Programs,
 }
@@ -166,7 +167,7 @@ fn needed(api: Group) -> &'static [&'static str] {
         Group::Vulkan => &["vulkan-devices", "vulkan-layer"],
         Group::Cuda => &["cuda-devices", "cuda-library", "cuda-cupti"],
         Group::Metal => &["metal-xctrace"],
-        Group::Host | Group::Programs => &[],
+        Group::Machine | Group::Programs => &[],
     }
 }
 
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     fn check(id: &'static str, state: State) -> Check {
-        Check::other(Group::Host, id, state, "so", "do")
+        Check::other(Group::Machine, id, state, "so", "do")
     }
 
     #[test]

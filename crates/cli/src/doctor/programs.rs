@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const GROUP: Group = Group::Programs;
 /// A Python that has not started then hangs.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PYTHON_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// All checks.
 pub fn checks() -> Vec<Check> {
@@ -71,7 +71,7 @@ fn version(python: &str) -> Option<String> {
         .ok()?;
     let began = Instant::now();
     while child.try_wait().ok()?.is_none() {
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > PYTHON_TIMEOUT {
             // What it is now, nobody asks.
             let _ = child.kill();
             break;

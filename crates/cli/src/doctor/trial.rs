@@ -7,21 +7,45 @@ use clap::ValueEnum;
 use gapscope_recorder::{LabelInjection, Names, Outcome, Recorded, Recording, Start};
 use gapscope_trace::LossKind;
 use gapscope_trace::manifest::{Exit, SamplingMode};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A driver that has not answered then does not. Machines with many GPUs take seconds.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DRIVER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A sentence that says why something is not known or does not work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Reason(pub String);
+
+impl Reason {
+    pub fn new(error: impl ToString) -> Reason {
+        Reason(error.to_string())
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Reason {
+        Reason(text.to_owned())
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// What came of such a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial<A> {
     /// What it said; or how it ended, as a sentence.
-    pub answer: Result<A, String>,
+    pub answer: Result<A, Reason>,
     /// Its hook was there and could write; or why not, as a sentence.
-    pub hook: Result<(), String>,
+    pub hook: Result<(), Reason>,
 }
 
 /// The hooks to try.
@@ -42,8 +66,8 @@ impl Hooks {
                 hook: hooked(&recorded),
             },
             Err(failure) => Trial {
-                answer: Err(failure.sentence.clone()),
-                hook: Err(failure.sentence),
+                answer: Err(Reason(failure.sentence.clone())),
+                hook: Err(Reason(failure.sentence)),
             },
         }
     }
@@ -71,7 +95,7 @@ impl Hooks {
             mode: SamplingMode::Dispatch,
             names: Names::default(),
             start: Start::AtOnce,
-            time_limit: Some(PATIENCE),
+            time_limit: Some(DRIVER_TIMEOUT),
             layer: self.layer.clone(),
             cuda: self.cuda.clone(),
             labels: LabelInjection::default(),
@@ -89,37 +113,41 @@ impl Hooks {
     }
 }
 
-fn answered<A: DeserializeOwned>(recorded: &Recorded, answer: Option<&str>) -> Result<A, String> {
+fn answered<A: DeserializeOwned>(recorded: &Recorded, answer: Option<&str>) -> Result<A, Reason> {
     if let Some(answer) = answer {
-        return serde_json::from_str(answer).map_err(|error| format!("it answered oddly: {error}"));
+        return serde_json::from_str(answer)
+            .map_err(|error| Reason(format!("it answered oddly: {error}")));
     }
-    Err(match recorded.exit {
+    Err(Reason(match recorded.exit {
         _ if recorded.timed_out => {
-            format!("the driver did not answer within {} s", PATIENCE.as_secs())
+            format!(
+                "the driver did not answer within {} s",
+                DRIVER_TIMEOUT.as_secs()
+            )
         }
         Exit::Signal(signal) => format!("the driver ended the program by signal {signal}"),
         Exit::Code(code) => format!("the driver ended the program with status {code}"),
-    })
+    }))
 }
 
-fn hooked(recorded: &Recorded) -> Result<(), String> {
+fn hooked(recorded: &Recorded) -> Result<(), Reason> {
     match &recorded.outcome {
         Outcome::Recorded => Ok(()),
         Outcome::NothingRecorded {
             reason,
             trace_kept: true,
         } => match recorded.losses.iter().any(|l| l.kind == LossKind::CudaWork) {
-            true => Err(reason.clone()),
+            true => Err(Reason::new(reason)),
             // It did nothing, as it should.
             false => Ok(()),
         },
-        Outcome::NothingRecorded { reason, .. } => Err(reason.clone()),
+        Outcome::NothingRecorded { reason, .. } => Err(Reason::new(reason)),
     }
 }
 
 /// Writes the answer of a probe, whole or not at all.
-pub fn tell(answer: &impl Serialize, file: &Path) -> Result<(), Failure> {
-    let text = serde_json::to_string(answer).map_err(|error| Failure::new(error.to_string()))?;
+pub fn write_answer(answer: &impl Serialize, file: &Path) -> Result<(), Failure> {
+    let text = serde_json::to_string(answer)?;
     let partial = file.with_extension("partial");
     let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, file));
     written.map_err(|error| Failure::new(format!("{}: {error}", file.display())))
@@ -145,9 +173,9 @@ mod tests {
     #[test]
     fn a_driver_that_fails_is_said_to() {
         let how = |exit, timed_out| answered::<u32>(&recorded(exit, timed_out), None).unwrap_err();
-        assert!(how(Exit::Signal(11), false).contains("signal 11"));
-        assert!(how(Exit::Signal(15), true).contains("within 30 s"));
-        assert!(how(Exit::Code(1), false).contains("status 1"));
+        assert!(how(Exit::Signal(11), false).0.contains("signal 11"));
+        assert!(how(Exit::Signal(15), true).0.contains("within 30 s"));
+        assert!(how(Exit::Code(1), false).0.contains("status 1"));
         assert_eq!(answered(&recorded(Exit::Code(0), false), Some("7")), Ok(7));
         assert!(answered::<u32>(&recorded(Exit::Code(0), false), Some("{")).is_err());
     }

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 pub const FOLDER_VARIABLE: &str = "GAPSCOPE_HOOKS_DIR";
 
 /// The path of the layer's library.
-pub fn find() -> Result<PathBuf> {
+pub fn find_layer() -> Result<PathBuf> {
     find_in(&folders()?, "gapscope_vulkan")
 }
 
 /// The path of the library of the layer that captures.
-pub fn find_capture() -> Result<PathBuf> {
+pub fn find_capture_layer() -> Result<PathBuf> {
     find_in(&folders()?, "gapscope_vulkan_capture")
 }
 
@@ -28,12 +28,12 @@ pub fn find_cuda() -> Result<Option<PathBuf>> {
 fn folders() -> Result<Vec<PathBuf>> {
     Ok(match std::env::var_os(FOLDER_VARIABLE) {
         Some(folder) => vec![PathBuf::from(folder)],
-        None => around(&std::env::current_exe()?),
+        None => beside(&std::env::current_exe()?),
     })
 }
 
 /// Where an installed or a freshly built gapscope has its hooks.
-fn around(executable: &Path) -> Vec<PathBuf> {
+fn beside(executable: &Path) -> Vec<PathBuf> {
     let beside = executable.parent().unwrap_or(Path::new("."));
     vec![beside.to_owned(), beside.join("../lib/gapscope")]
 }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn an_installed_layer_is_looked_for_in_lib() {
-        let folders = around(Path::new("/opt/bin/gapscope"));
+        let folders = beside(Path::new("/opt/bin/gapscope"));
         assert_eq!(folders[1], Path::new("/opt/bin/../lib/gapscope"));
     }
 

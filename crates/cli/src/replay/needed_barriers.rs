@@ -1,7 +1,7 @@
 //! `gapscope replay --needed-barriers`.
 
+use super::{MAX_LINES, describe, options, refused};
 use crate::failure::Failure;
-use crate::replay::{MOST_LINES, describe, options, refused};
 use crate::{args, exit, page, progress};
 use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 /// Why barriers stay, in the order in which that is said.
-const STAY: [(Need, &str); 4] = [
+const NEEDS_THAT_STAY: [(Need, &str); 4] = [
     (Need::Needed, "needed by a dependency of the window"),
     (
         Need::Outside,
@@ -52,13 +52,13 @@ pub fn run(
         remarks,
     };
     match arguments.json {
-        true => page::write(&format!("{:#}\n", answer.json()))?,
+        true => page::write_json(&answer.json())?,
         false => page::print(&answer.document(), &arguments.width)?,
     }
     let differ = ran.all.different() + ran.fewer.different();
     Ok(match differ {
-        0 => exit::of_reading(ran.is_equal() && is_whole),
-        _ => ExitCode::FAILURE,
+        0 => exit::after_reading(ran.is_equal() && is_whole),
+        _ => ExitCode::from(exit::FAILED),
     })
 }
 
@@ -98,7 +98,7 @@ impl Answer<'_> {
 
     fn json(&self) -> Value {
         let ran = self.ran;
-        let stay: serde_json::Map<String, Value> = STAY
+        let stay: serde_json::Map<String, Value> = NEEDS_THAT_STAY
             .iter()
             .map(|(need, _)| (need.as_str().to_owned(), json!(self.count(*need))))
             .collect();
@@ -125,14 +125,14 @@ impl Answer<'_> {
                 "all": ran.all,
                 "needed": ran.fewer,
                 "saved_ns": self.saved_ns(),
-                "told_apart": self.told_apart(),
+                "told_apart": self.is_told_apart(),
             },
             "notes": notes,
         })
     }
 
     /// Whether all runs of one form took less than all of the other. None: there are too few, or their time is not known.
-    fn told_apart(&self) -> Option<bool> {
+    fn is_told_apart(&self) -> Option<bool> {
         let (all, fewer) = (&self.ran.all, &self.ran.fewer);
         if all.runs_ns.len() < 2 {
             return None;
@@ -146,7 +146,7 @@ impl Answer<'_> {
             Block::Sentence(self.ran()),
             Block::Sentence(self.barriers()),
         ];
-        for (need, why) in STAY {
+        for (need, why) in NEEDS_THAT_STAY {
             if let count @ 1.. = self.count(need) {
                 let text = Text::new()
                     .strong(quantity::of(count, "stays", "stay"))
@@ -164,7 +164,7 @@ impl Answer<'_> {
         blocks.push(Block::Sentence(self.saved()));
         let forms = [("with all", &self.ran.all), ("with fewer", &self.ran.fewer)];
         for (name, of) in forms {
-            for difference in of.differences.iter().take(MOST_LINES) {
+            for difference in of.differences.iter().take(MAX_LINES) {
                 blocks.push(Block::Item(
                     format!("{name}: {}", describe(difference)).into(),
                 ));
@@ -255,7 +255,7 @@ impl Answer<'_> {
             .and("With fewer barriers the median is ")
             .strong(format!("{time} {word}"))
             .and(format!(" ({share:.1} %)"));
-        match self.told_apart() {
+        match self.is_told_apart() {
             Some(true) => text.and(", and no run of one takes as long as any of the other."),
             Some(false) => text.and("; runs of both overlap, so that it may be chance."),
             None => text.and("; of one run each that may be chance."),

@@ -8,7 +8,7 @@ use gapscope_report::document::{Block, Column, Table, Text};
 impl Page<'_> {
     pub(super) fn traffic(&self) -> Vec<Block> {
         match &self.found.bandwidth {
-            Ok(bandwidth) => self.speeds(bandwidth),
+            Ok(bandwidth) => self.bandwidth_shares(bandwidth),
             Err(reason) => {
                 let mut blocks = self.bytes();
                 let text = format!(
@@ -57,7 +57,7 @@ impl Page<'_> {
     }
 
     /// Commands by their times, the longest first.
-    fn speeds(&self, bandwidth: &Bandwidth) -> Vec<Block> {
+    fn bandwidth_shares(&self, bandwidth: &Bandwidth) -> Vec<Block> {
         let mut order: Vec<usize> = (0..self.nodes().len()).collect();
         order.sort_by_key(|id| (std::cmp::Reverse(self.nodes()[*id].duration_ns), *id));
         let mut table = Table::new([

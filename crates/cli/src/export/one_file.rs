@@ -1,6 +1,6 @@
 //! The traces of ranks in one file, one after the other.
 
-use super::{Part, drawn, exists, say_left_out, tables, unwritten};
+use super::{RankTrace, exists, say_left_out, tables, unwritten, with_scene};
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::progress;
@@ -13,7 +13,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
 /// Whether their times are of one clock: then they start together.
-pub fn have_one_clock(parts: &[Part]) -> Result<bool, Failure> {
+pub fn have_one_clock(parts: &[RankTrace]) -> Result<bool, Failure> {
     let mut starts = Vec::new();
     for part in parts.iter().filter(|part| part.rank.is_some()) {
         starts.push(read_manifest(part.path)?.start_ns);
@@ -22,7 +22,7 @@ pub fn have_one_clock(parts: &[Part]) -> Result<bool, Failure> {
 }
 
 /// Writes them to a file, to stdout, or of csv to a folder. True: all of them could be read.
-pub fn run(output: &Path, format: Format, parts: &[Part]) -> Result<bool, Failure> {
+pub fn run(output: &Path, format: Format, parts: &[RankTrace]) -> Result<bool, Failure> {
     let format = match format {
         Format::Perfetto => JoinedFormat::Perfetto,
         Format::Chrome => JoinedFormat::Chrome,
@@ -31,9 +31,9 @@ pub fn run(output: &Path, format: Format, parts: &[Part]) -> Result<bool, Failur
         Format::Csv => return to_folder(output, parts),
     };
     if output.as_os_str() == "-" {
-        return match to(io::stdout(), format, parts, "stdout") {
+        return match write_joined(io::stdout(), format, parts, "stdout") {
             // A reader that has had enough (`| head`) is not a failure.
-            Err(Ended::Write(error, _)) if error.kind() == ErrorKind::BrokenPipe => Ok(true),
+            Err(JoinError::Write(error, _)) if error.kind() == ErrorKind::BrokenPipe => Ok(true),
             written => Ok(written?),
         };
     }
@@ -42,21 +42,21 @@ pub fn run(output: &Path, format: Format, parts: &[Part]) -> Result<bool, Failur
         ErrorKind::AlreadyExists => exists(output),
         _ => unwritten(&name, &error),
     })?;
-    to(file, format, parts, &name).map_err(|ended| {
+    write_joined(file, format, parts, &name).map_err(|ended| {
         // It was made above and is not whole.
         let _ = std::fs::remove_file(output);
         ended.into()
     })
 }
 
-fn to(
+fn write_joined(
     out: impl Write + Send,
     format: JoinedFormat,
-    parts: &[Part],
+    parts: &[RankTrace],
     name: &str,
-) -> Result<bool, Ended> {
+) -> Result<bool, JoinError> {
     let (from_ns, to_ns) = times(parts)?;
-    let failed = |error| Ended::Write(error, name.to_owned());
+    let failed = |error| JoinError::Write(error, name.to_owned());
     progress::while_working(|bytes| {
         let out = BufWriter::with_capacity(1 << 20, bytes.count(out));
         let mut joined = Joined::begin(format, from_ns, to_ns, out).map_err(failed)?;
@@ -84,23 +84,23 @@ fn to(
 }
 
 /// Why a file was not completed.
-enum Ended {
+enum JoinError {
     /// It cannot be written.
     Write(io::Error, String),
     Failed(Failure),
 }
 
-impl From<Failure> for Ended {
-    fn from(failure: Failure) -> Ended {
-        Ended::Failed(failure)
+impl From<Failure> for JoinError {
+    fn from(failure: Failure) -> JoinError {
+        JoinError::Failed(failure)
     }
 }
 
-impl From<Ended> for Failure {
-    fn from(ended: Ended) -> Failure {
+impl From<JoinError> for Failure {
+    fn from(ended: JoinError) -> Failure {
         match ended {
-            Ended::Write(error, name) => unwritten(&name, &error),
-            Ended::Failed(failure) => failure,
+            JoinError::Write(error, name) => unwritten(&name, &error),
+            JoinError::Failed(failure) => failure,
         }
     }
 }
@@ -119,7 +119,7 @@ fn add(all: &mut Exported, more: Exported) {
 }
 
 /// The first time of anything and the last time that is recorded. Formats that count from the first have to know it before they begin.
-fn times(parts: &[Part]) -> Result<(i64, i64), Failure> {
+fn times(parts: &[RankTrace]) -> Result<(i64, i64), Failure> {
     let mut selection = Selection::manifest().unchecked();
     macro_rules! select {
         ($($table:ty: $column:literal),+) => {$(
@@ -167,7 +167,7 @@ fn times(parts: &[Part]) -> Result<(i64, i64), Failure> {
 }
 
 /// Writes a folder with a file for each table, in which a column says the rank.
-fn to_folder(output: &Path, parts: &[Part]) -> Result<bool, Failure> {
+fn to_folder(output: &Path, parts: &[RankTrace]) -> Result<bool, Failure> {
     let write = || {
         let mut all_whole = true;
         for (at, part) in parts.iter().enumerate() {
@@ -181,5 +181,5 @@ fn to_folder(output: &Path, parts: &[Part]) -> Result<bool, Failure> {
         }
         Ok(all_whole)
     };
-    progress::while_working(|_| super::to_folder(output, write))
+    progress::while_working(|_| super::in_new_folder(output, write))
 }

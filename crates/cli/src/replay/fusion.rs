@@ -1,11 +1,10 @@
 //! `gapscope replay --fuse`.
 
+use super::json::Fused;
 use crate::args;
 use crate::exit;
 use crate::failure::Failure;
 use crate::page;
-use crate::replay::json::Fused;
-use crate::replay::write_json;
 use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
 use gapscope_fuse::{ChainReport, Copier, Difference, FormReport, FuseOptions, Fusion, fuse};
@@ -16,7 +15,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::process::ExitCode;
 
 /// Chains and refusals that a person wants to see.
-const MOST_LINES: usize = 10;
+const MAX_LINES: usize = 10;
 
 /// Merges chains of a capture and times them.
 pub fn run(
@@ -44,7 +43,7 @@ pub fn run(
         false => ExitCode::from(exit::FAILED),
     };
     match arguments.json {
-        true => write_json(&Fused { fusion })?,
+        true => page::write_json(&Fused { fusion })?,
         false => page::print(&document(&fusion), &arguments.width)?,
     }
     Ok(status)
@@ -52,21 +51,21 @@ pub fn run(
 
 fn document(fusion: &Fusion) -> Document {
     let mut blocks = vec![Block::Sentence(heading(fusion))];
-    for chain in fusion.chains.iter().take(MOST_LINES) {
-        blocks.push(Block::Item(described(chain).into()));
+    for chain in fusion.chains.iter().take(MAX_LINES) {
+        blocks.push(Block::Item(describe_chain(chain).into()));
     }
-    more(&mut blocks, fusion.chains.len(), "chain", "chains");
+    push_rest(&mut blocks, fusion.chains.len(), "chain", "chains");
     if !fusion.refused.is_empty() {
         let pairs = quantity::of(fusion.refused.len() as u64, "pair", "pairs");
         let text = format!("{pairs} of neighbours stay apart:");
         blocks.push(Block::Sentence(Text::new().and(text)));
     }
-    for refused in fusion.refused.iter().take(MOST_LINES) {
+    for refused in fusion.refused.iter().take(MAX_LINES) {
         let ([a, b], [from, to]) = (refused.dispatches, &refused.kernels);
         let text = format!("dispatch {a} ({from}) and {b} ({to}): {}.", refused.reason);
         blocks.push(Block::Item(text.into()));
     }
-    more(&mut blocks, fusion.refused.len(), "pair", "pairs");
+    push_rest(&mut blocks, fusion.refused.len(), "pair", "pairs");
     if fusion.chains.is_empty() {
         return Document { blocks };
     }
@@ -80,12 +79,16 @@ fn document(fusion: &Fusion) -> Document {
     ];
     for (name, form) in forms {
         if let Some(form) = form {
-            blocks.push(Block::Item(format!("{name}: {}.", timed(form)).into()));
+            blocks.push(Block::Item(
+                format!("{name}: {}.", describe_form(form)).into(),
+            ));
         }
     }
     if let Some(predicted) = fusion.predicted_ns {
         let text = Text::new().and("Predicted for the shortest run with values in registers: ");
-        blocks.push(Block::Item(text.strong(shown(predicted as f64)).and(".")));
+        blocks.push(Block::Item(
+            text.strong(duration(predicted as f64)).and("."),
+        ));
     }
     for of in &fusion.bandwidth {
         let text = format!(
@@ -113,14 +116,14 @@ fn heading(fusion: &Fusion) -> Text {
         .and(format!(" ({}).", fusion.driver))
 }
 
-fn more(blocks: &mut Vec<Block>, all: usize, one: &str, many: &str) {
-    if let Some(more @ 1..) = all.checked_sub(MOST_LINES) {
+fn push_rest(blocks: &mut Vec<Block>, all: usize, one: &str, many: &str) {
+    if let Some(more @ 1..) = all.checked_sub(MAX_LINES) {
         let text = format!("and {}.", quantity::of(more as u64, one, many));
         blocks.push(Block::Item(text.into()));
     }
 }
 
-fn described(chain: &ChainReport) -> String {
+fn describe_chain(chain: &ChainReport) -> String {
     let numbers: Vec<String> = chain.dispatches.iter().map(ToString::to_string).collect();
     let mut text = format!(
         "dispatches {} ({}): {} between them",
@@ -137,27 +140,27 @@ fn described(chain: &ChainReport) -> String {
     if let Some(costs) = &chain.costs {
         text.push_str(&format!(
             "; {} apart, {} predicted",
-            shown(costs.apart_ns),
-            shown(costs.predicted_ns)
+            duration(costs.apart_ns),
+            duration(costs.predicted_ns)
         ));
         if let Some(merged) = costs.merged_ns {
-            text.push_str(&format!(", {} measured", shown(merged)));
+            text.push_str(&format!(", {} measured", duration(merged)));
         }
     }
     text.push('.');
     text
 }
 
-fn timed(form: &FormReport) -> String {
+fn describe_form(form: &FormReport) -> String {
     let mut text = match form.median_ns {
-        Some(median) => shown(median as f64),
+        Some(median) => duration(median as f64),
         None => "unknown, for its queue has no timestamps".to_owned(),
     };
     if let (Some(least), Some(most)) = (form.least_ns, form.most_ns)
         && form.runs_ns.len() > 1
     {
         let runs = form.runs_ns.len();
-        let (least, most) = (shown(least as f64), shown(most as f64));
+        let (least, most) = (duration(least as f64), duration(most as f64));
         text.push_str(&format!(" (median of {runs} runs, {least} to {most})"));
     }
     let (compared, equal) = (form.outputs_compared, form.outputs_equal);
@@ -175,12 +178,12 @@ fn timed(form: &FormReport) -> String {
         ));
     }
     if let Some(difference) = form.difference.filter(|of| of.different > 0) {
-        text.push_str(&format!(", {}", differs(&difference)));
+        text.push_str(&format!(", {}", describe_difference(&difference)));
     }
     text
 }
 
-fn differs(difference: &Difference) -> String {
+fn describe_difference(difference: &Difference) -> String {
     let Difference {
         elements,
         different,
@@ -197,6 +200,6 @@ fn differs(difference: &Difference) -> String {
     text
 }
 
-fn shown(ns: f64) -> String {
+fn duration(ns: f64) -> String {
     quantity::duration(ns as i64)
 }

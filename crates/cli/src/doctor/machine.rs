@@ -1,20 +1,21 @@
 //! The machine that records.
 
 use super::check::{Check, Group, State};
+use super::trial::Reason;
 use gapscope_analysis::quantity;
 use gapscope_recorder::machine::StacksAllowed;
 
-const GROUP: Group = Group::Host;
+const GROUP: Group = Group::Machine;
 /// With less, a long recording fills the disk; then work is lost, and counted.
-const LITTLE_BYTES: u64 = 1 << 30;
+const LOW_SPACE_BYTES: u64 = 1 << 30;
 
 /// What is known of the machine.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct MachineFacts {
     /// The folder where recordings go, and what may be written there; or why nothing can.
-    pub place: (String, Result<u64, String>),
+    pub place: (String, Result<u64, Reason>),
     /// What may be read of a program's threads; or why that could not be tried.
-    pub stacks: Result<StacksAllowed, String>,
+    pub stacks: Result<StacksAllowed, Reason>,
     /// The kind of the container that this is in.
     pub container: Option<String>,
     /// Whether system calls are filtered, where that is known.
@@ -22,16 +23,16 @@ pub struct Known {
 }
 
 /// All checks.
-pub fn checks(known: &Known) -> Vec<Check> {
+pub fn checks(known: &MachineFacts) -> Vec<Check> {
     let [stacks, running] = stacks(&known.stacks);
     vec![place(known), stacks, running, container(known)]
 }
 
-fn place(known: &Known) -> Check {
+fn place(known: &MachineFacts) -> Check {
     let id = "place";
     let (folder, free) = &known.place;
     match free {
-        Ok(bytes) if *bytes >= LITTLE_BYTES => Check::ok(
+        Ok(bytes) if *bytes >= LOW_SPACE_BYTES => Check::ok(
             GROUP,
             id,
             format!("{} free in {folder}", quantity::bytes(*bytes)),
@@ -55,14 +56,14 @@ fn place(known: &Known) -> Check {
     }
 }
 
-fn stacks(stacks: &Result<StacksAllowed, String>) -> [Check; 2] {
+fn stacks(stacks: &Result<StacksAllowed, Reason>) -> [Check; 2] {
     let (memory, running) = ("stacks", "stacks-running");
     let limited =
         |id, follows: &str, mend: &str| Check::other(GROUP, id, State::Limited, follows, mend);
     let allowed = match stacks {
         Ok(allowed) => allowed,
         Err(why) => {
-            let unknown = |id| Check::other(GROUP, id, State::Unknown, why.clone(), "");
+            let unknown = |id| Check::other(GROUP, id, State::Unknown, why.to_string(), "");
             return [unknown(memory), unknown(running)];
         }
     };
@@ -76,7 +77,7 @@ fn stacks(stacks: &Result<StacksAllowed, String>) -> [Check; 2] {
             Err(why) => limited(
                 memory,
                 "reports name the code behind idle time only where the hooks see it: stacks cannot be read from outside",
-                why,
+                &why.to_string(),
             ),
         },
         match &allowed.running {
@@ -88,13 +89,13 @@ fn stacks(stacks: &Result<StacksAllowed, String>) -> [Check; 2] {
             Err(why) => limited(
                 running,
                 "native frames of threads that run are not known; those of threads that wait, and Python's, are",
-                why,
+                &why.to_string(),
             ),
         },
     ]
 }
 
-fn container(known: &Known) -> Check {
+fn container(known: &MachineFacts) -> Check {
     let filters = match known.filters {
         Some(true) => "system calls are filtered (seccomp)",
         Some(false) => "system calls are not filtered",
@@ -111,8 +112,8 @@ fn container(known: &Known) -> Check {
 mod tests {
     use super::*;
 
-    fn known() -> Known {
-        Known {
+    fn known() -> MachineFacts {
+        MachineFacts {
             place: ("/data".to_owned(), Ok(50 << 30)),
             stacks: Ok(StacksAllowed {
                 memory: Ok(()),
@@ -123,7 +124,7 @@ mod tests {
         }
     }
 
-    fn state(known: &Known, id: &str) -> State {
+    fn state(known: &MachineFacts, id: &str) -> State {
         let checks = checks(known);
         checks.iter().find(|check| check.id == id).unwrap().state
     }
@@ -131,18 +132,18 @@ mod tests {
     #[test]
     fn a_place_with_little_space_is_limited_and_one_that_is_closed_missing() {
         assert_eq!(state(&known(), "place"), State::Ok);
-        let with = |free| Known {
+        let with = |free| MachineFacts {
             place: ("/data".to_owned(), free),
             ..known()
         };
         assert_eq!(state(&with(Ok(5 << 20)), "place"), State::Limited);
-        let closed = with(Err("Permission denied".to_owned()));
+        let closed = with(Err("Permission denied".into()));
         assert_eq!(state(&closed, "place"), State::Missing);
     }
 
     #[test]
     fn what_may_not_be_read_says_what_to_do() {
-        let refused = Known {
+        let refused = MachineFacts {
             stacks: Ok(StacksAllowed {
                 memory: Err(
                     "kernel.yama.ptrace_scope forbids it (EPERM): set it to 1 or lower".into(),

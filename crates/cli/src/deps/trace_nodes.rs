@@ -25,33 +25,33 @@ pub fn selection() -> Selection {
 }
 
 /// Memory of buffers whose allocation is unknown: one for each.
-const OWN_MEMORY: u64 = 1 << 32;
+const OWN_MEMORY_BIT: u64 = 1 << 32;
 
 /// Commands that are looked at.
-pub const COMMANDS_AT_MOST: usize = 100_000;
+pub const MAX_COMMANDS: usize = 100_000;
 
 /// Dispatches and transfers in the order in which they began, or their command buffers, and of their places in these. At most
-/// [`COMMANDS_AT_MOST`], and whether these are all.
+/// [`MAX_COMMANDS`], and whether these are all.
 pub fn nodes(trace: &Trace) -> (Vec<Node>, bool) {
     let tables = &trace.tables;
-    let work = Work::of(trace);
+    let work = TraceWork::new(trace);
     let mut all = Vec::new();
     for row in 0..tables.dispatches.len() {
         let table = &tables.dispatches;
         let start = table.start_ns.at(row);
-        let place = work.place(start, table.command_buffer.at(row), table.position[row]);
-        all.push((place, false, row));
+        let order_key = work.order_key(start, table.command_buffer.at(row), table.position[row]);
+        all.push((order_key, false, row));
     }
     for row in 0..tables.transfers.len() {
         let table = &tables.transfers;
         let start = table.start_ns.at(row);
-        let place = work.place(start, table.command_buffer.at(row), table.position[row]);
-        all.push((place, true, row));
+        let order_key = work.order_key(start, table.command_buffer.at(row), table.position[row]);
+        all.push((order_key, true, row));
     }
     all.sort_unstable();
-    let is_all = all.len() <= COMMANDS_AT_MOST;
+    let is_all = all.len() <= MAX_COMMANDS;
     let nodes =
-        (all.into_iter().take(COMMANDS_AT_MOST)).map(|(_, is_transfer, row)| match is_transfer {
+        (all.into_iter().take(MAX_COMMANDS)).map(|(_, is_transfer, row)| match is_transfer {
             true => work.transfer(row),
             false => work.dispatch(row),
         });
@@ -59,10 +59,10 @@ pub fn nodes(trace: &Trace) -> (Vec<Node>, bool) {
 }
 
 /// What a trace does not say.
-const BOUND: &str = "a trace has only what is bound";
-const SOMEWHERE: &str = "a trace does not say where in its buffers a transfer goes";
+const BOUND_ONLY: &str = "a trace has only what is bound";
+const UNKNOWN_RANGE: &str = "a trace does not say where in its buffers a transfer goes";
 
-struct Work<'a> {
+struct TraceWork<'a> {
     trace: &'a Trace,
     buffers: IdIndex<BufferId>,
     kernels: IdIndex<KernelId>,
@@ -72,11 +72,11 @@ struct Work<'a> {
     bindings: Vec<usize>,
 }
 
-/// Where a command comes: by its own start, or that of its command buffer, and by its place in that.
-type Place = (i64, Option<usize>, u32);
+/// Where a command comes: by its own start, or that of its command buffer, and by its order_key in that.
+type OrderKey = (i64, Option<usize>, u32);
 
-impl<'a> Work<'a> {
-    fn of(trace: &'a Trace) -> Work<'a> {
+impl<'a> TraceWork<'a> {
+    fn new(trace: &'a Trace) -> TraceWork<'a> {
         let tables = &trace.tables;
         let ids = &tables.bindings.id;
         let mut bindings: Vec<usize> = (0..ids.len()).collect();
@@ -87,7 +87,7 @@ impl<'a> Work<'a> {
             sets.insert(ids[set[0]], at..at + set.len());
             at += set.len();
         }
-        Work {
+        TraceWork {
             trace,
             buffers: IdIndex::new(&tables.buffers.id),
             kernels: IdIndex::new(&tables.kernels.id),
@@ -97,7 +97,12 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn place(&self, start: Option<i64>, of: Option<CommandBufferId>, position: u32) -> Place {
+    fn order_key(
+        &self,
+        start: Option<i64>,
+        of: Option<CommandBufferId>,
+        position: u32,
+    ) -> OrderKey {
         let row = of.and_then(|id| self.command_buffers.get(id));
         let outer = row.and_then(|row| self.trace.tables.command_buffers.start_ns.at(row));
         (start.or(outer).unwrap_or(i64::MAX), row, position)
@@ -144,7 +149,8 @@ impl<'a> Work<'a> {
                 (Scope::StorageWrite, access != Allowed::Read),
             ] {
                 if is {
-                    let reach = self.reach(rows.buffer[row], Some(range.clone()), scope, BOUND);
+                    let reach =
+                        self.reach(rows.buffer[row], Some(range.clone()), scope, BOUND_ONLY);
                     node.accesses.push(Access {
                         binding: Some(binding),
                         ..reach
@@ -179,7 +185,7 @@ impl<'a> Work<'a> {
         for (buffer, scope) in ends {
             if let Some(buffer) = buffer {
                 node.accesses
-                    .push(self.reach(buffer, None, scope, SOMEWHERE));
+                    .push(self.reach(buffer, None, scope, UNKNOWN_RANGE));
             }
         }
         if node.accesses.is_empty() {
@@ -205,7 +211,7 @@ impl<'a> Work<'a> {
             row.and_then(|row| Some((buffers.allocation.at(row)?, buffers.offset_bytes.at(row)?)));
         let (memory, offset) = match placed {
             Some((allocation, offset)) => (allocation.number(), offset.min(u64::MAX >> 1)),
-            None => (OWN_MEMORY | buffer.number(), 0),
+            None => (OWN_MEMORY_BIT | buffer.number(), 0),
         };
         let name = row.and_then(|row| buffers.name[row].clone());
         Access {

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 
 /// `NAME.gapscope` in `folder` for the program NAME, or the first of `NAME-2.gapscope`, … that is not there: nothing
 /// is ever overwritten.
-pub fn for_program(folder: &Path, program: &OsStr) -> PathBuf {
-    named(folder, program, "gapscope")
+pub fn for_trace(folder: &Path, program: &OsStr) -> PathBuf {
+    free_path(folder, program, "gapscope")
 }
 
 /// The same for a capture: `NAME.gapcapture`.
 #[cfg(target_os = "linux")]
-pub fn capture_of(folder: &Path, program: &OsStr) -> PathBuf {
-    named(folder, program, "gapcapture")
+pub fn for_capture(folder: &Path, program: &OsStr) -> PathBuf {
+    free_path(folder, program, "gapcapture")
 }
 
-fn named(folder: &Path, program: &OsStr, extension: &str) -> PathBuf {
+fn free_path(folder: &Path, program: &OsStr, extension: &str) -> PathBuf {
     let name = Path::new(program)
         .file_name()
         .unwrap_or(OsStr::new("trace"));
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn a_second_recording_gets_a_number() {
         let folder = tempfile::tempdir().unwrap();
-        let next = || for_program(folder.path(), OsStr::new("/usr/bin/llama-cli"));
+        let next = || for_trace(folder.path(), OsStr::new("/usr/bin/llama-cli"));
         assert_eq!(next(), folder.path().join("llama-cli.gapscope"));
         std::fs::create_dir(next()).unwrap();
         assert_eq!(next(), folder.path().join("llama-cli-2.gapscope"));
