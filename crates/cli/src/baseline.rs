@@ -70,7 +70,7 @@ fn compare(store: &Store, arguments: &Compare) -> Result<ExitCode, Failure> {
     if !unlike.is_empty() && !arguments.allow_unlike {
         diff.do_not_judge(&unlike);
     }
-    // The traces before are not there.
+    // The baseline's own traces are not at hand.
     diff.next
         .retain(|sentence| !sentence.contains("gapscope view"));
     let other_gpus = baseline
@@ -94,13 +94,13 @@ fn compare(store: &Store, arguments: &Compare) -> Result<ExitCode, Failure> {
 /// A baseline in a list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Listed {
-    /// Its name.
+    /// The baseline's name.
     name: String,
-    /// Its file.
+    /// The baseline's file.
     file: String,
-    /// Runs in it.
+    /// The number of runs.
     runs: usize,
-    /// When it was saved, such as `2026-01-31 12:00 UTC`; absent where it is not known.
+    /// When the baseline was saved, such as `2026-01-31 12:00 UTC`; absent where that is not known.
     saved: Option<String>,
     /// The version of gapscope that saved it.
     gapscope: String,

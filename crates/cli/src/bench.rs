@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// Measures devices, or says what is kept of them.
+/// Measures devices, or lists what is kept of them.
 pub fn run(arguments: &Bench) -> Result<ExitCode, Failure> {
     let BenchTask::Device(arguments) = &arguments.task;
     match arguments.list {
@@ -19,12 +19,13 @@ pub fn run(arguments: &Bench) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What devices were measured to do.
+/// The measured peaks of devices.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Measured {
-    /// The devices: with `--list` those that are kept, else those that were measured. A physical device is there once for each interface.
+    /// The devices: with `--list` those that are kept, else those that were measured. A physical device is listed
+    /// once for each interface.
     devices: Vec<Kept>,
-    /// Devices that could not be measured, and files that cannot be read, as sentences.
+    /// Sentences about devices that could not be measured and files that cannot be read.
     failed: Vec<String>,
 }
 
@@ -134,7 +135,7 @@ fn show(
     page::write(&page::stdout_terminal(&arguments.width).draw(&Document { blocks }))
 }
 
-/// A line for each figure.
+/// Returns a line for each figure.
 fn lines(device: &Kept) -> Vec<String> {
     let limits = &device.limits;
     let rate = |value: u64| format!("{:.1} GB/s", value as f64 / 1e9);

@@ -18,10 +18,10 @@ use crate::capture_json::{Captured, End};
 use crate::failure::Failure;
 use crate::{exit, hook_libraries, output_path, page};
 
-/// The name of the layer that captures.
+/// The name of the capturing layer.
 const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_capture";
 
-/// Captures a window of a command's work, says what it got, and ends as the command did.
+/// Captures a window of a command's work, prints the result, and ends with the command's status.
 pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
     let finished = capture(arguments).map_err(|failure| match failure.status {
         exit::FAILED => failure.status(exit::CANNOT_RECORD),
@@ -38,11 +38,11 @@ pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(if status != 0 { status } else { own }))
 }
 
-/// A command that has run.
+/// A command that was run with the capturing layer.
 struct CaptureRun {
     exit: gapscope_trace::manifest::Exit,
     request: Request,
-    // What the processes print_outcome is in it.
+    // The folder holds the notices of the processes, so it must outlive them.
     _exchange: tempfile::TempDir,
 }
 
@@ -109,7 +109,7 @@ fn window(arguments: &args::Capture) -> Window {
     }
 }
 
-/// The output can be made, and is not there.
+/// Checks that the output can be made and does not exist.
 fn check_output(output: &Path) -> Result<(), Failure> {
     if output.symlink_metadata().is_ok() {
         let text = format!(
@@ -131,7 +131,7 @@ fn check_output(output: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Counts signals where the layer sees them.
+/// Counts signals in a file that the layer reads.
 struct Signals {
     arrived: Arc<AtomicBool>,
     file: std::fs::File,
@@ -154,16 +154,16 @@ impl Signals {
     fn count(&self) {
         if self.arrived.swap(false, Relaxed) {
             self.counted.set(self.counted.get() + 1);
-            // The file is there and long enough.
+            // The file exists and is long enough.
             let _ = self.file.write_all_at(&self.counted.get().to_ne_bytes(), 0);
         }
     }
 }
 
-/// What a capture holds.
+/// The contents of a capture.
 struct Summary {
     path: PathBuf,
-    /// As its header has it.
+    /// The window, as the capture's header has it.
     window: String,
     submissions: usize,
     dispatches: usize,
@@ -190,7 +190,7 @@ impl Summary {
         })
     }
 
-    /// Why the window ended where it did.
+    /// Returns why the window ended.
     fn reason(&self) -> String {
         match &self.end {
             Some(EndReason::Complete) if self.window == Window::All.to_string() => {
@@ -244,7 +244,7 @@ impl Summary {
     }
 }
 
-/// Says on stderr what was captured.
+/// Prints on stderr what was captured.
 fn print_outcome(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
     let notices = request.notices();
     let mut captured = false;
@@ -262,7 +262,7 @@ fn print_outcome(arguments: &args::Capture, request: &Request) -> Result<(), Fai
             summary.end = Some(EndReason::Failed(reason.clone()));
         }
         if summary.submissions == 0 {
-            // It has nothing to replay.
+            // A capture without submissions has nothing to replay.
             let _ = std::fs::remove_dir_all(path);
             not_replayable = Some(summary.reason());
             continue;
@@ -280,7 +280,7 @@ fn print_outcome(arguments: &args::Capture, request: &Request) -> Result<(), Fai
     Err(Failure::new(format!("nothing was captured: {reason}")))
 }
 
-/// Why no window was finished.
+/// Returns why no window began.
 fn why_nothing(notices: &[Notice], window: &Window) -> String {
     if let Some(Notice::NotBegun(reason)) =
         notices.iter().find(|n| matches!(n, Notice::NotBegun(_)))

@@ -1,25 +1,25 @@
-//! What `gapscope capture --json` prints.
+//! The JSON that `gapscope capture --json` prints.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What `gapscope capture --json` prints on stderr of each capture, on a line of its own.
+/// A capture, as `gapscope capture --json` prints it on stderr on a line of its own.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Captured {
     /// The folder of the capture.
     pub capture: PathBuf,
-    /// The window, as its options would ask for it.
+    /// The window, in the form of its option.
     pub window: String,
-    /// Submissions in it.
+    /// The number of submissions in the capture.
     pub submission_count: usize,
-    /// Dispatches in it.
+    /// The number of dispatches in the capture.
     pub dispatch_count: usize,
-    /// Size of its files, bytes.
+    /// The size of the capture's files in bytes.
     pub bytes: u64,
-    /// How it ended.
+    /// How the window ended.
     pub end: End,
-    /// What was refused or failed.
+    /// What was refused or has failed.
     pub end_detail: Option<String>,
 }
 
@@ -34,14 +34,14 @@ pub struct Captured {
     )
 )]
 pub enum End {
-    /// All that was asked for is in it.
+    /// The window is complete.
     Complete,
-    /// The program ended first.
+    /// The program ended before the window.
     ProgramEnded,
-    /// What came next cannot be captured right.
+    /// The next command cannot be captured correctly.
     Refused,
     /// Capturing failed.
     Failed,
-    /// It has no end: its writer was killed.
+    /// The capture has no end because its writer was killed.
     CutOff,
 }

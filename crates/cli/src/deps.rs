@@ -13,7 +13,7 @@ use gapscope_trace::rank_folders;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Prints what depends on what.
+/// Prints the dependencies of a capture or a trace.
 pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
     let path = &arguments.path;
     let (found, remarks) = match path.join(gapscope_capture::RECORDS).exists() {

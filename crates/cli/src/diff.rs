@@ -14,7 +14,7 @@ use inputs::Inputs;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Compares runs, and records them first where commands are given.
+/// Compares runs, after recording them if commands are given.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match arguments.runs {
         #[cfg(target_os = "linux")]
@@ -52,7 +52,7 @@ fn print(arguments: &Arguments, inputs: &Inputs) -> Result<ExitCode, Failure> {
     Ok(exit_code(&diff, inputs.whole))
 }
 
-/// Compares them as the options say.
+/// Compares runs as the options say.
 pub fn compare(options: &Comparing, inputs: &Inputs) -> Diff {
     let options = Options {
         level: options.level,
@@ -63,7 +63,6 @@ pub fn compare(options: &Comparing, inputs: &Inputs) -> Diff {
     Diff::of(&inputs.before, &inputs.after, &options)
 }
 
-/// Prints a comparison.
 pub fn show(diff: &Diff, options: &Comparing, top: usize, width: &Width) -> Result<(), Failure> {
     let report = DiffReport {
         diff,
@@ -81,7 +80,6 @@ pub fn show(diff: &Diff, options: &Comparing, top: usize, width: &Width) -> Resu
     page::write(&text)
 }
 
-/// The exit status.
 pub fn exit_code(diff: &Diff, whole: bool) -> ExitCode {
     match diff.fails() {
         true => ExitCode::from(exit::FAILED),

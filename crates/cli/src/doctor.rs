@@ -1,4 +1,4 @@
-//! `gapscope doctor`: what can be recorded on this machine, and what is missing for the rest.
+//! Runs `gapscope doctor`, which tells what can be recorded on this machine and what is missing for the rest.
 
 pub mod check;
 #[cfg(target_os = "linux")]
@@ -21,7 +21,7 @@ use check::{Check, Examined, Group, State};
 use gapscope_report::{Block, Document, Text, Tone};
 use std::process::ExitCode;
 
-/// Examines the machine and says what came out.
+/// Examines the machine and prints the result.
 pub fn run(arguments: &Doctor) -> Result<ExitCode, Failure> {
     #[cfg(target_os = "linux")]
     if let (Some(probe), Some(answer)) = (arguments.probe, &arguments.answer) {
@@ -61,7 +61,7 @@ fn document(examined: &Examined) -> Document {
             continue;
         }
         blocks.push(Block::Heading(title.to_owned(), String::new()));
-        // What is not asked because of another check has nothing to say of its own.
+        // A check that was skipped because of another one has nothing to say of its own.
         let (unasked, told): (Vec<&Check>, Vec<&Check>) = (of_group.into_iter())
             .partition(|check| check.state == State::Unknown && check.mend.is_none());
         blocks.extend(told.iter().map(|check| Block::Item(item(check))));
@@ -128,7 +128,7 @@ fn item(check: &Check) -> Text {
     }
 }
 
-/// The id in words, without its group.
+/// Returns the id in words, without its group.
 fn label(check: &Check) -> String {
     let id = ["vulkan-", "cuda-", "metal-"]
         .iter()

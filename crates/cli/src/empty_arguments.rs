@@ -1,10 +1,10 @@
-//! Empty arguments, which mostly come of a variable of the shell that is not set.
+//! Explains empty arguments, which mostly come from a shell variable that is not set.
 
 use crate::{exit, page};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::process::ExitCode;
 
-/// Says why the arguments cannot be understood. Help and the version are no errors, and end here too.
+/// Prints why the arguments cannot be understood. Help and the version, which are no errors, end here, too.
 pub fn refuse(error: &clap::Error) -> ExitCode {
     let Some(argument) = empty_argument(error) else {
         error.exit();
@@ -15,7 +15,7 @@ pub fn refuse(error: &clap::Error) -> ExitCode {
     ExitCode::from(exit::USAGE)
 }
 
-/// The argument that is an empty text. Of such clap says that there is none.
+/// Returns the name of an argument that is an empty text, which clap takes for a missing one.
 fn empty_argument(error: &clap::Error) -> Option<&str> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),

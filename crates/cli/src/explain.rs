@@ -9,10 +9,10 @@ use gapscope_report::explanation::Explanation;
 use gapscope_trace::rank_folders;
 use std::process::ExitCode;
 
-/// Gaps that are looked through for the longest of each cause.
+/// How many gaps are searched for the longest of each cause.
 const GAPS_SEARCHED: usize = 1_000;
 
-/// Prints what a trace shows, in plain English.
+/// Prints, in plain English, what a trace shows.
 pub fn run(arguments: &Explain) -> Result<ExitCode, Failure> {
     let path = &arguments.trace;
     let of_ranks = rank_folders(path);

@@ -18,7 +18,8 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Writes a trace in another format; of ranks all in one file, where the format can and their clock is one.
+/// Writes a trace in another format. Ranks are written into one file where the format allows that and the ranks share
+/// a clock.
 pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
     let output = &arguments.output;
     if output.as_os_str() == "-" && arguments.format == Format::Csv {
@@ -36,20 +37,21 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
 
 /// A trace of a recording with ranks.
 struct RankTrace<'a> {
-    /// Absent of what has none.
+    /// Absent for the trace of processes without a rank.
     rank: Option<u32>,
     path: &'a Path,
 }
 
 impl RankTrace<'_> {
-    /// What its groups begin with.
+    /// Returns the beginning of the names of its groups.
     fn name(&self) -> String {
         self.rank
             .map_or("no rank".to_owned(), |rank| format!("rank {rank}"))
     }
 }
 
-/// Writes the traces of ranks, and that of what has no rank where it used a GPU. True: all of them could be read.
+/// Writes the traces of ranks, and that of processes without a rank if it used a GPU. Returns whether all of them
+/// could be read.
 fn export_ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<bool, Failure> {
     let without_rank = uses_gpu(&arguments.trace).then_some(RankTrace {
         rank: None,
@@ -76,7 +78,7 @@ fn export_ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<bool, Fa
     export_each(&parts, &arguments.output, arguments.format)
 }
 
-/// Writes the trace of each part to a file of its own, and says which.
+/// Writes each trace to a file of its own and prints its path.
 fn export_each(parts: &[RankTrace], output: &Path, format: Format) -> Result<bool, Failure> {
     let files: Vec<PathBuf> = parts
         .iter()
@@ -100,12 +102,12 @@ fn export_each(parts: &[RankTrace], output: &Path, format: Format) -> Result<boo
     Ok(all_whole)
 }
 
-/// Whether a recording has a trace of processes without a rank that used a GPU.
+/// Returns whether processes without a rank used a GPU.
 fn uses_gpu(recording: &Path) -> bool {
     read_manifest(recording).is_ok_and(|manifest| !manifest.queues.is_empty())
 }
 
-/// `out.rank=3.json` of `out.json`.
+/// Returns `out.rank=3.json` for `out.json`.
 fn rank_file(output: &Path, rank: u32) -> PathBuf {
     let mut name = output.file_stem().unwrap_or_default().to_owned();
     name.push(format!(".rank={rank}"));
@@ -116,7 +118,7 @@ fn rank_file(output: &Path, rank: u32) -> PathBuf {
     output.with_file_name(name)
 }
 
-/// Writes one trace. True: all of it could be read.
+/// Writes one trace. Returns whether all of it could be read.
 fn export_trace(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
     let stdout = output.as_os_str() == "-";
     if !stdout && output.symlink_metadata().is_ok() {
@@ -133,7 +135,8 @@ fn export_trace(path: &Path, output: &Path, format: Format) -> Result<bool, Fail
     Ok(whole)
 }
 
-/// Makes the scene of a trace, and says what `write` wrote of it, and whether all of it could be read.
+/// Makes the scene of a trace and writes it. Returns what `write` returned, and whether all of the trace could be
+/// read.
 fn with_scene(
     path: &Path,
     write: &mut (dyn for<'a> FnMut(&mut Scene<'a>) -> Result<Exported, Failure> + Send),
@@ -153,20 +156,20 @@ fn with_scene(
     })?
 }
 
-/// Makes a folder, which must not exist, for what is written into it. What could not be completed is removed.
+/// Makes a folder, which must not exist, and writes into it. A folder that could not be completed is removed.
 fn in_new_folder<R>(path: &Path, write: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
     std::fs::create_dir(path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => exists(path),
         _ => unwritten(&path.display().to_string(), &error),
     })?;
     write().inspect_err(|_| {
-        // It was made above, so nothing of anybody else is in it.
+        // The folder was made above, so it holds nothing of anybody else.
         let _ = std::fs::remove_dir_all(path);
     })
 }
 
-/// The same of the tables of a trace, as CSV into a folder that is there: those that nothing refers to one after the other, so that they
-/// are never in memory together.
+/// Writes the tables of a trace as CSV into an existing folder. Tables that no other refers to are read one after the
+/// other, so that they are never in memory together.
 fn tables(path: &Path, folder: &Path, of: Option<OfRank>) -> Result<(Exported, bool), Failure> {
     let failed = |error: csv::Error| Failure::new(without_number(&error.to_string()));
     let mut said = Vec::new();
@@ -218,7 +221,7 @@ fn to_stdout(
     }
 }
 
-/// Writes a file that must not exist. What could not be completed is removed.
+/// Writes a file that must not exist. A file that could not be completed is removed.
 fn to_file(
     scene: &Scene,
     format: Format,
@@ -255,7 +258,7 @@ fn say_left_out(exported: &Exported) {
     }
 }
 
-/// What is not in the export.
+/// Returns sentences about the rows that the export lacks.
 fn sentences(exported: &Exported) -> Vec<String> {
     let missing = exported.rows.iter().filter(|rows| rows.without_times > 0);
     missing

@@ -1,21 +1,18 @@
-//! How a command fails: one sentence and an exit status.
+//! The failure of a command: one sentence and an exit status.
 
 use crate::exit;
 pub use gapscope_command::without_number;
 use std::fmt;
 use std::io::ErrorKind;
 
-/// Why a command ended.
 #[derive(Debug)]
 pub struct Failure {
-    /// What is said.
     pub sentence: String,
-    /// The exit status.
     pub status: u8,
 }
 
 impl Failure {
-    /// A failure with the status of everything but recording.
+    /// Creates a failure with the status [`exit::FAILED`].
     pub fn new(sentence: impl Into<String>) -> Failure {
         Failure {
             sentence: sentence.into(),
@@ -23,7 +20,6 @@ impl Failure {
         }
     }
 
-    /// The same with another status.
     pub fn status(self, status: u8) -> Failure {
         Failure { status, ..self }
     }

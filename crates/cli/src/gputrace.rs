@@ -1,4 +1,4 @@
-//! `gapscope record --gputrace`, where Apple's gpucapture captures: on macOS, and wherever `GAPSCOPE_GPUCAPTURE` names one.
+//! Runs `gapscope record --gputrace` with Apple's gpucapture: on macOS, and wherever `GAPSCOPE_GPUCAPTURE` names one.
 
 use crate::args::{Boundaries, Record};
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use gapscope_metal::{Boundary, GpuCapture, GpuWindow, LaunchOutcome, Length};
 use gapscope_trace::manifest::Exit;
 use std::process::ExitCode;
 
-/// Captures a window of a command or a process, and ends as the command did.
+/// Captures a window of a command or a process, and ends with the command's status.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     let cannot = |failure: Failure| match failure.status {
         exit::FAILED => failure.status(exit::CANNOT_RECORD),

@@ -1,23 +1,24 @@
-//! Finds the Vulkan layer and the CUDA library, which are files of their own because the recorded program loads them.
+//! Finds the Vulkan layers and the CUDA library, which are files of their own because the recorded program loads
+//! them.
 
 use anyhow::{Result, bail};
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::{Path, PathBuf};
 
-/// Overrides where the hooks are looked for.
+/// The variable that overrides the folder of the hooks.
 pub const FOLDER_VARIABLE: &str = "GAPSCOPE_HOOKS_DIR";
 
-/// The path of the layer's library.
+/// Returns the path of the recording layer.
 pub fn find_layer() -> Result<PathBuf> {
     find_in(&folders()?, "gapscope_vulkan")
 }
 
-/// The path of the library of the layer that captures.
+/// Returns the path of the capturing layer.
 pub fn find_capture_layer() -> Result<PathBuf> {
     find_in(&folders()?, "gapscope_vulkan_capture")
 }
 
-/// The path of the library that records CUDA; `None` where there is none, as on systems without CUDA.
+/// Returns the path of the library that records CUDA; `None` where there is none, as on systems without CUDA.
 pub fn find_cuda() -> Result<Option<PathBuf>> {
     let file = format!("{DLL_PREFIX}gapscope_cuda{DLL_SUFFIX}");
     let found = folders()?.into_iter().map(|folder| folder.join(&file));
@@ -32,7 +33,7 @@ fn folders() -> Result<Vec<PathBuf>> {
     })
 }
 
-/// Where an installed or a freshly built gapscope has its hooks.
+/// Returns the folders where an installed or a freshly built gapscope has its hooks.
 fn beside(executable: &Path) -> Vec<PathBuf> {
     let beside = executable.parent().unwrap_or(Path::new("."));
     vec![beside.to_owned(), beside.join("../lib/gapscope")]
@@ -43,7 +44,7 @@ fn find_in(folders: &[PathBuf], library: &str) -> Result<PathBuf> {
     for folder in folders {
         let path = folder.join(&file);
         if path.is_file() {
-            // The recorded program may have another working directory.
+            // The recorded program may run in another working directory.
             return Ok(path.canonicalize()?);
         }
     }

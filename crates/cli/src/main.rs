@@ -1,4 +1,4 @@
-//! The `gapscope` command: what the libraries do, on a command line.
+//! Runs the `gapscope` command: parses its arguments and calls the libraries.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -108,7 +108,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
     }
 }
 
-/// A task that this system cannot do.
+/// Returns the failure of a task that this system cannot do.
 #[cfg(not(target_os = "linux"))]
 fn elsewhere(does: &str, systems: &str) -> Failure {
     Failure::new(format!("gapscope {does} on {systems}, not here"))

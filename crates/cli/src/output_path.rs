@@ -1,15 +1,15 @@
-//! Where a recording is written when the user does not say.
+//! Chooses where a recording is written when the user does not say.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// `NAME.gapscope` in `folder` for the program NAME, or the first of `NAME-2.gapscope`, … that is not there: nothing
-/// is ever overwritten.
+/// Returns `NAME.gapscope` in `folder` for the program NAME, or the first of `NAME-2.gapscope`, … that is free,
+/// because nothing is ever overwritten.
 pub fn for_trace(folder: &Path, program: &OsStr) -> PathBuf {
     free_path(folder, program, "gapscope")
 }
 
-/// The same for a capture: `NAME.gapcapture`.
+/// Returns `NAME.gapcapture` in the same way.
 #[cfg(target_os = "linux")]
 pub fn for_capture(folder: &Path, program: &OsStr) -> PathBuf {
     free_path(folder, program, "gapcapture")
@@ -40,7 +40,7 @@ mod tests {
         assert_eq!(next(), folder.path().join("llama-cli.gapscope"));
         std::fs::create_dir(next()).unwrap();
         assert_eq!(next(), folder.path().join("llama-cli-2.gapscope"));
-        // A link that leads nowhere is there, too.
+        // A link that leads nowhere takes its name, too.
         std::os::unix::fs::symlink("nowhere", next()).unwrap();
         assert_eq!(next(), folder.path().join("llama-cli-3.gapscope"));
     }

@@ -1,4 +1,4 @@
-//! Writes pages: to a terminal with its width and colours, to anything else plainly.
+//! Writes documents: to a terminal with its width and colours, to anything else plainly.
 
 use crate::args::Width;
 use crate::failure::Failure;
@@ -9,11 +9,11 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, stderr, stdout};
 use terminal_size::Height;
 
-/// As many columns as `--width` takes.
+/// The limits of `--width`.
 const MAX_COLUMNS: u16 = 1000;
 const MIN_COLUMNS: u16 = 60;
 
-/// The terminal of stdout, in as many columns as were asked for.
+/// Returns the terminal of stdout, with as many columns as were asked for.
 pub fn stdout_terminal(width: &Width) -> Terminal {
     let terminal = terminal(&stdout(), terminal_size::terminal_size_of(stdout()));
     let columns = width.columns.map_or(terminal.columns, usize::from);
@@ -23,7 +23,7 @@ pub fn stdout_terminal(width: &Width) -> Terminal {
     }
 }
 
-/// The terminal of stderr.
+/// Returns the terminal of stderr.
 pub fn stderr_terminal() -> Terminal {
     terminal(&stderr(), terminal_size::terminal_size_of(stderr()))
 }
@@ -37,14 +37,14 @@ fn terminal(stream: &impl IsTerminal, size: Option<(terminal_size::Width, Height
     }
 }
 
-/// The columns of a page: those of the variable, which somebody has set, else those of the terminal.
+/// Returns the columns of a page: the variable's, which somebody has set, or else the terminal's.
 fn columns(variable: Option<&str>, terminal: Option<u16>) -> usize {
     let set = variable.and_then(|columns| columns.trim().parse().ok());
     let columns = set.filter(|columns| *columns > 0).or(terminal);
     columns.map_or(80, |columns| columns.clamp(MIN_COLUMNS, MAX_COLUMNS).into())
 }
 
-/// Whether a terminal gets colours: see no-color.org.
+/// Returns whether a terminal gets colours (no-color.org).
 fn coloured(no_color: Option<OsString>, term: Option<OsString>) -> bool {
     no_color.is_none_or(|value| value.is_empty()) && term.is_none_or(|term| term != "dumb")
 }

@@ -1,4 +1,4 @@
-//! One line on stderr while a recording runs, when stderr is a terminal.
+//! Shows a line on stderr while a command works, when stderr is a terminal.
 
 use gapscope_analysis::quantity as number;
 #[cfg(target_os = "linux")]
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// How often the line is drawn anew.
+/// The time between two redraws of the line.
 #[cfg(target_os = "linux")]
 const REDRAW_INTERVAL: Duration = Duration::from_millis(250);
-/// The report must not wait for the line.
+/// How often the end of the work is checked, so that the report does not wait for the line.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Shows how a recording goes until it is finished; returns at once when stderr is not a terminal.
+/// Shows the progress of a recording until it is finished. Returns at once when stderr is not a terminal.
 #[cfg(target_os = "linux")]
 pub fn show(session: &Session) {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -35,15 +35,15 @@ pub fn show(session: &Session) {
     bar.finish_and_clear();
 }
 
-/// Nobody wants to see a line for what takes less.
+/// Work that takes less time shows no line.
 const MIN_SHOWN: Duration = Duration::from_secs(1);
 
-/// How many bytes were written.
+/// Counts the bytes that were written.
 #[derive(Debug, Default)]
 pub struct WrittenBytes(AtomicU64);
 
 impl WrittenBytes {
-    /// Counts what goes to `out`.
+    /// Returns a writer to `out` that counts its bytes.
     pub fn count<W: Write + Send>(&self, out: W) -> impl Write + Send {
         CountingWriter { out, bytes: self }
     }
@@ -66,7 +66,7 @@ impl<W: Write> Write for CountingWriter<'_, W> {
     }
 }
 
-/// Does some work that writes, and shows how it goes if it takes long.
+/// Runs work that writes, with a line if it takes long.
 pub fn while_working<T: Send>(work: impl FnOnce(&WrittenBytes) -> T + Send) -> T {
     let bytes = WrittenBytes::default();
     let shown = || {
@@ -76,18 +76,18 @@ pub fn while_working<T: Send>(work: impl FnOnce(&WrittenBytes) -> T + Send) -> T
     while_showing(shown, || work(&bytes))
 }
 
-/// How much of something was done.
+/// Counts what was done.
 #[derive(Debug, Default)]
 pub struct DoneCount(AtomicU64);
 
 impl DoneCount {
-    /// So much, of all.
+    /// Sets how much is done.
     pub fn set(&self, count: usize) {
         self.0.store(count as u64, Ordering::Relaxed);
     }
 }
 
-/// Does some work on `all` of something, and shows how it goes if it takes long.
+/// Runs work on `all` items, with a line if it takes long.
 pub fn while_counting<T: Send>(
     what: &str,
     all: usize,
@@ -101,7 +101,7 @@ pub fn while_counting<T: Send>(
     while_showing(shown, || work(&done))
 }
 
-/// What was read of some runs.
+/// Counts the runs and dispatches that were read.
 #[derive(Debug, Default)]
 pub struct RunsRead {
     runs: AtomicU64,
@@ -109,12 +109,10 @@ pub struct RunsRead {
 }
 
 impl RunsRead {
-    /// One more was read to its end.
     pub fn add_run(&self) {
         self.runs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many more dispatches were.
     pub fn add_dispatches(&self, count: usize) {
         self.dispatches.fetch_add(count as u64, Ordering::Relaxed);
     }
@@ -130,13 +128,13 @@ impl RunsRead {
     }
 }
 
-/// Does some work that reads `all` runs, and shows how it goes if it takes long.
+/// Runs work that reads `all` runs, with a line if it takes long.
 pub fn while_reading_runs<T: Send>(all: usize, work: impl FnOnce(&RunsRead) -> T + Send) -> T {
     let read = RunsRead::default();
     while_showing(|| read.shown(all), || work(&read))
 }
 
-/// Does some work that reads files and says how many bytes of how many, and shows that if it takes long.
+/// Runs work that reads files and reports how many bytes of how many are read, with a line if it takes long.
 pub fn while_reading<T: Send>(work: impl FnOnce(gapscope_import::Progress) -> T + Send) -> T {
     let (done, all) = (AtomicU64::new(0), AtomicU64::new(0));
     let shown = || {
@@ -151,13 +149,13 @@ pub fn while_reading<T: Send>(work: impl FnOnce(gapscope_import::Progress) -> T 
     })
 }
 
-/// Does some work, and says so if it takes long.
+/// Runs work, with a line that names it if it takes long.
 pub fn while_running<T: Send>(what: &str, work: impl FnOnce() -> T + Send) -> T {
     let begin = Instant::now();
     while_showing(|| format!("{what}  {} s", begin.elapsed().as_secs()), work)
 }
 
-/// Does some work, and shows a line that changes once it has taken long.
+/// Runs work, with a changing line once it has taken long.
 fn while_showing<T: Send>(shown: impl Fn() -> String, work: impl FnOnce() -> T + Send) -> T {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     if bar.is_hidden() {
@@ -167,7 +165,7 @@ fn while_showing<T: Send>(shown: impl Fn() -> String, work: impl FnOnce() -> T +
     bar.set_style(style.expect("the template is constant"));
     let begin = Instant::now();
     let result = std::thread::scope(|scope| {
-        // It hangs up at the end of the work, however that ends.
+        // The channel closes at the end of the work, even when that panics.
         let (working, ended) = mpsc::channel::<()>();
         let worker = scope.spawn(move || {
             let _working = working;

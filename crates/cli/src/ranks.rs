@@ -1,4 +1,4 @@
-//! A folder with the traces of several ranks.
+//! Reports on several ranks, in traces of their own or in one.
 
 use crate::args::{Report, row_limit};
 use crate::failure::Failure;
@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Listed collectives with the greatest skews.
+/// The number of collectives with the greatest skews that are listed.
 const MAX_COLLECTIVES: usize = 10;
 
-/// What the comparison of ranks needs to be said.
+/// A comparison of ranks.
 struct ComparedRanks {
     manifest: Manifest,
     findings: RankFindings,
     remarks: Vec<String>,
-    /// Every table and manifest of every rank could be read as it was written.
+    /// Whether every table and manifest of every rank could be read as it was written.
     whole: bool,
 }
 
@@ -35,7 +35,7 @@ fn compare(
     let (mut digests, mut remarks) = (Vec::new(), Vec::new());
     let (mut first, mut whole) = (None, true);
     for (rank, path) in paths {
-        // One trace at a time is in memory.
+        // Only one trace at a time is in memory.
         trace::with_timeline(path, &selection, |trace, timeline, said| {
             let findings = Findings::of_timeline(timeline, options);
             digests.extend(RankDigest::of(timeline, &findings, *rank));
@@ -58,7 +58,7 @@ fn compare(
     })
 }
 
-/// Remarks, each once with the ranks that have it.
+/// Returns the remarks, each once with its ranks.
 fn merge_remarks(remarks: Vec<(u32, String)>) -> Vec<String> {
     let mut ranks: HashMap<String, Vec<u32>> = HashMap::new();
     let mut order = Vec::new();
@@ -78,11 +78,11 @@ fn merge_remarks(remarks: Vec<(u32, String)>) -> Vec<String> {
     each.collect()
 }
 
-/// The ranks that are in one trace, compared, for the end of its report.
+/// A comparison of the ranks that are in one trace, for the end of its report.
 pub struct RanksInTrace(ComparedRanks);
 
 impl RanksInTrace {
-    /// Reads a trace again, with what only the comparison of ranks needs.
+    /// Reads a trace again, with the columns that only the comparison of ranks needs.
     pub fn read(
         path: &Path,
         options: &Options,
@@ -95,12 +95,11 @@ impl RanksInTrace {
         )?))
     }
 
-    /// What they show.
     pub fn findings(&self) -> &RankFindings {
         &self.0.findings
     }
 
-    /// Their part of the report.
+    /// Returns the ranks' part of the report.
     pub fn document(&self, top: usize) -> Document {
         let report = RanksReport {
             folder: "",
@@ -146,7 +145,7 @@ pub fn report(
     Ok(exit::after_reading(compared.whole))
 }
 
-/// The report that follows a recording of ranks.
+/// Returns the report that follows a recording of ranks.
 pub fn after_recording(
     folder: &Path,
     paths: &[(u32, PathBuf)],

@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Where `proc` and `sys` of the machine are, for a container that has those of its host elsewhere, and for tests.
+/// The variable that names the folder with the machine's `proc` and `sys`, for a container that has them elsewhere,
+/// and for tests.
 const SYSTEM_ROOT: &str = "GAPSCOPE_SYSTEM_ROOT";
 
-/// Records a command, prints what the recording shows, and ends as the command did.
+/// Records a command, prints what the recording shows, and ends with the command's status.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     let (recorded, shown) = record(arguments).map_err(|failure| match failure.status {
         exit::FAILED => failure.status(exit::CANNOT_RECORD),
@@ -35,7 +36,7 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(if status != 0 { status } else { own }))
 }
 
-/// The hardware counters to sample.
+/// Returns the hardware counters to sample.
 fn counters(arguments: &Record) -> Result<Option<CounterOptions>, Failure> {
     let set = arguments.counters.as_ref().map(|text| text.parse());
     let set = set.transpose().map_err(|error: UnknownCounter| {
@@ -47,7 +48,7 @@ fn counters(arguments: &Record) -> Result<Option<CounterOptions>, Failure> {
     }))
 }
 
-/// The folder with the `proc` and `sys` that say how the machine is.
+/// Returns the folder with the machine's `proc` and `sys`.
 pub fn system_root() -> PathBuf {
     std::env::var_os(SYSTEM_ROOT).map_or_else(|| "/".into(), Into::into)
 }
@@ -98,7 +99,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
     Ok((session.wait()?, shown))
 }
 
-/// Says on stderr what was recorded.
+/// Prints on stderr what was recorded.
 fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
     let path = recorded.output.display();
     if recorded.timed_out && !arguments.quiet {
@@ -138,16 +139,16 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
     Ok(())
 }
 
-/// Why there is nothing_recorded to report on.
+/// Returns the failure of a recording without GPU work.
 fn nothing_recorded(recorded: &Recorded, reason: &str, trace_kept: bool) -> Failure {
     let path = recorded.output.display();
-    // A process that could not be recorded at all is what the reason is about.
+    // The reason covers a process that could not be recorded at all.
     let lost = recorded
         .losses
         .iter()
         .filter(|l| l.kind != LossKind::CudaWork);
     Failure::new(match lost.max_by_key(|loss| loss.count) {
-        // What was lost may be the very work, so it must not be print_outcome that there was none.
+        // The losses may include all of the work, so the sentence must not claim that there was none.
         Some(loss) => format!(
             "no GPU work was recorded in {path}, and {} {} were lost: {}",
             number::count(loss.count),

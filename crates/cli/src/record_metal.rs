@@ -1,4 +1,4 @@
-//! `gapscope record` where Apple's Instruments records: on macOS, and wherever `GAPSCOPE_XCTRACE` names an xctrace.
+//! Runs `gapscope record` with Apple's Instruments: on macOS, and wherever `GAPSCOPE_XCTRACE` names an xctrace.
 
 use crate::args::Record;
 use crate::failure::Failure;
@@ -10,18 +10,18 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Whether recordings on this system go through Instruments.
+/// Returns whether recordings on this system go through Instruments.
 pub fn applies() -> bool {
     cfg!(target_os = "macos") || Xctrace::is_chosen()
 }
 
-/// Records a command or a process, prints what the recording shows, and ends as the command did.
+/// Records a command or a process, prints what the recording shows, and ends with the command's status.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     let recorded = record(arguments).map_err(|failure| match failure.status {
         exit::FAILED => failure.status(exit::CANNOT_RECORD),
         _ => failure,
     })?;
-    // Without one it was interrupted or at its time limit: xctrace does not say how it ended.
+    // Without a status, the command was interrupted or reached its time limit; xctrace does not tell how it ended.
     let status = recorded.exit.map_or(0, exit::status);
     let own = match print_outcome(arguments, &recorded) {
         Ok(()) => 0,
@@ -79,13 +79,13 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
     Ok(recorded?)
 }
 
-/// One line on stderr, when that is a terminal.
+/// A line on stderr that shows the stage, when stderr is a terminal.
 pub struct StatusLine {
     bar: ProgressBar,
 }
 
 impl StatusLine {
-    /// `quiet`: it is not shown.
+    /// Creates the line, which is hidden when `quiet`.
     pub fn new(quiet: bool) -> StatusLine {
         let target = match quiet {
             true => ProgressDrawTarget::hidden(),
@@ -97,7 +97,7 @@ impl StatusLine {
         StatusLine { bar }
     }
 
-    /// Says what happens.
+    /// Shows a stage.
     pub fn show(&self, stage: Stage) {
         self.bar.set_message(match stage {
             Stage::Recording => "gapscope  Instruments records; Ctrl-C ends it".to_owned(),
@@ -119,7 +119,7 @@ impl Drop for StatusLine {
     }
 }
 
-/// Says on stderr what was recorded.
+/// Prints on stderr what was recorded.
 fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
     let path = recorded.output.display();
     if recorded.timed_out && !arguments.quiet {

@@ -18,10 +18,10 @@ use json::{Answer, CannotRun, DumpedBuffer, FindNan, Ran};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Differences and missing things that a person wants to see.
+/// The most differences and missing features that are listed.
 pub const MAX_LINES: usize = 10;
 
-/// Runs a capture.
+/// Runs a capture and prints the result.
 pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
     let (capture, problem) =
         Capture::open(&arguments.capture).map_err(|error| Failure::new(error.to_string()))?;
@@ -181,7 +181,7 @@ fn find_nan(
     Ok(end)
 }
 
-/// A capture that cannot be run here.
+/// Returns the failure of a capture that cannot be run here, which JSON lists in full.
 pub fn refused(arguments: &args::Replay, error: Error) -> Result<ExitCode, Failure> {
     if let (Error::Unfit(missing), true) = (&error, arguments.json) {
         page::write_json(&Answer::Unfit(CannotRun {
@@ -192,7 +192,7 @@ pub fn refused(arguments: &args::Replay, error: Error) -> Result<ExitCode, Failu
     Err(Failure::new(error.to_string()))
 }
 
-/// What the capture itself has to say.
+/// Returns sentences about how the capture ended.
 fn remarks(capture: &Capture, problem: Option<&Problem>) -> Vec<String> {
     let mut remarks: Vec<String> = problem
         .map(|problem| format!("{problem}."))
@@ -319,7 +319,7 @@ fn outputs(result: &Replay) -> Text {
     }
 }
 
-/// Where a piece differs, and what wrote it.
+/// Describes where a piece of memory differs, and what wrote it.
 pub fn describe(difference: &Difference) -> String {
     let Difference {
         offset,

@@ -37,7 +37,8 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         trace::read_in_pieces(&arguments.trace, &selection, |opened| {
             let trace = &opened.trace;
             let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take).map(|_| ());
-            // Before the timeline of the whole trace, so that never both fill memory.
+            // The findings under the label come before the timeline of the whole trace, so that both are never in
+            // memory together.
             let under = match arguments.label.as_deref() {
                 Some(label) => Some((label, UnderLabel::of(trace, label, &options, each)?)),
                 None => None,
@@ -80,7 +81,7 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
     Ok(exit::after_reading(whole))
 }
 
-/// What is printed.
+/// Returns the text to print.
 fn text(
     arguments: &Report,
     trace: &Trace,
@@ -132,7 +133,7 @@ fn text(
     })
 }
 
-/// The ranks in the trace, where it has several and the report is of all of it.
+/// Compares the ranks in a trace that has several, if the report covers all of it.
 fn ranks_within(
     arguments: &Report,
     timeline: &Timeline,
@@ -146,7 +147,7 @@ fn ranks_within(
     }
 }
 
-/// The report that follows a recording.
+/// Returns the report that follows a recording.
 pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> {
     let of_ranks = rank_folders(path);
     if !of_ranks.is_empty() {
@@ -185,7 +186,7 @@ fn no_work(trace: &Trace, label: &str) -> Failure {
     }
 }
 
-/// What cannot be said, since tables cannot be read.
+/// Returns the failure of a question that needs tables which cannot be read.
 fn unread(trace: &Trace, what: &str) -> Failure {
     let tables: Vec<String> = trace.unread.iter().map(ToString::to_string).collect();
     Failure::new(format!("{what} is unknown: {}", tables.join(", "))).status(exit::INCOMPLETE)

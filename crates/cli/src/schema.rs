@@ -1,4 +1,4 @@
-//! `gapscope schema`: what the JSON of each command holds, made from the types that are written.
+//! Prints the JSON schemas of the commands, which are made from the types that the commands write.
 
 use crate::args::Schema as Arguments;
 use crate::baseline::Listed;
@@ -10,20 +10,20 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use std::process::ExitCode;
 
-/// The JSON of a command.
+/// The schema of a command's JSON.
 pub struct PublishedSchema {
-    /// Its name, and that of its file.
+    /// The name, which is also that of the file.
     pub name: &'static str,
-    /// The command that prints it.
+    /// The command that prints the JSON.
     pub command: &'static str,
     make: fn() -> Schema,
 }
 
 impl PublishedSchema {
-    /// The schema as text; it ends with a line feed.
+    /// Returns the schema as text that ends with a line feed.
     pub fn text(&self) -> Result<String, Failure> {
         let mut schema = (self.make)().to_value();
-        // Descriptions are on lines of their own in Markdown, of which the breaks mean nothing.
+        // Line breaks inside a paragraph of a doc comment mean nothing.
         unwrap_lines(&mut schema);
         schema["$id"] = format!("gapscope:{}", self.name).into();
         page::json(&schema)
@@ -48,7 +48,7 @@ fn unwrap_lines(value: &mut serde_json::Value) {
     }
 }
 
-/// A description without links into the code: ``[`X`](crate::X)`` is `X`.
+/// Removes links into the code from a description: ``[`X`](crate::X)`` becomes `X`.
 fn unlinked(text: &str) -> String {
     let mut rest = text;
     let mut plain = String::new();
@@ -77,7 +77,7 @@ fn schema_of<T: JsonSchema>() -> Schema {
     settings.into_generator().into_root_schema_for::<T>()
 }
 
-/// All of them.
+/// The schemas of all commands.
 pub const ALL: &[PublishedSchema] = &[
     PublishedSchema {
         name: "report",
@@ -146,7 +146,7 @@ pub const ALL: &[PublishedSchema] = &[
     },
 ];
 
-/// Prints a schema, or which there are.
+/// Prints a schema, or the names of all.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = match &arguments.name {
         Some(name) => {
@@ -179,7 +179,7 @@ mod tests {
         fn described(name: &str, schema: &serde_json::Value) {
             if let Some(keys) = schema["properties"].as_object() {
                 for (key, value) in keys {
-                    // Of an enum whose variants are objects, these are its words.
+                    // These are the words of enums whose variants are objects.
                     let is_word = matches!(key.as_str(), "kind" | "detail" | "code" | "signal");
                     let text = value["description"].as_str().unwrap_or_default();
                     assert!(is_word || !text.is_empty(), "{name}: {key}");

@@ -1,4 +1,4 @@
-//! Asks spirv-val, of Khronos' SPIRV-Tools, about the shaders of a capture.
+//! Checks the shaders of a capture with spirv-val, of Khronos' SPIRV-Tools.
 
 use crate::failure::Failure;
 use gapscope_capture::Capture;
@@ -25,7 +25,7 @@ pub fn check(capture: &Capture) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is wrong with a module.
+/// Returns what spirv-val finds wrong with a module.
 fn validate(code: &[u8]) -> Result<Option<String>, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(format!(
@@ -40,7 +40,7 @@ fn validate(code: &[u8]) -> Result<Option<String>, Failure> {
         .spawn()
         .map_err(failed)?;
     if let Some(mut input) = child.stdin.take() {
-        // One that has seen enough closes its end.
+        // A program that has seen enough closes its end of the pipe.
         let _ = input.write_all(code);
     }
     let output = child.wait_with_output().map_err(failed)?;

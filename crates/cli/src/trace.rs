@@ -8,11 +8,9 @@ use gapscope_trace::{
 };
 use std::path::{Path, PathBuf};
 
-/// A trace and sentences about how it could be read.
+/// A trace and sentences about what it lacks.
 pub struct OpenedTrace {
-    /// The trace.
     pub trace: Trace,
-    /// One sentence for each thing that it lacks.
     pub remarks: Vec<String>,
 }
 
@@ -36,16 +34,17 @@ pub fn open(path: &Path, selection: &Selection) -> Result<OpenedTrace, Failure> 
 
 /// A complete trace whose dispatches are read piece by piece, as often as they are needed.
 pub struct PiecewiseTrace {
-    /// Its table of dispatches is empty.
+    /// The trace, with an empty table of dispatches.
     pub trace: Trace,
-    /// One sentence for each thing that it lacks.
+    /// One sentence for each thing that the trace lacks.
     pub remarks: Vec<String>,
-    /// Absent where the trace has them: their file is damaged, and what there is of it was read at once.
+    /// Absent when `trace` has the dispatches: their file is damaged, and what is left of it was read at once.
     dispatches: Option<DispatchPieces>,
 }
 
 impl PiecewiseTrace {
-    /// Hands over all dispatches. Gives what reading says of them; `None` where they cannot be read to their end.
+    /// Hands over all dispatches and returns the diagnostics of reading them; `None` when they cannot be read to
+    /// their end.
     pub fn each(&self, take: &mut (dyn FnMut(&Dispatches) + Send)) -> Option<Vec<Diagnostic>> {
         match &self.dispatches {
             Some(pieces) => pieces.each(&self.trace, take),
@@ -56,7 +55,7 @@ impl PiecewiseTrace {
         }
     }
 
-    /// How many dispatches there are.
+    /// Returns the number of dispatches.
     pub fn rows(&self) -> usize {
         match &self.dispatches {
             Some(pieces) => pieces.rows(),
@@ -64,12 +63,12 @@ impl PiecewiseTrace {
         }
     }
 
-    /// The timeline, and all remarks.
+    /// Returns the timeline and all remarks.
     pub fn timeline(&self) -> Option<(Timeline<'_>, Vec<String>)> {
         self.timeline_counting(|_| ())
     }
 
-    /// The same; `taken` is told how many dispatches were taken of each piece.
+    /// Returns the timeline and all remarks, and tells `taken` how many dispatches each piece had.
     pub fn timeline_counting(
         &self,
         taken: impl Fn(usize) + Sync,
@@ -86,8 +85,8 @@ impl PiecewiseTrace {
     }
 }
 
-/// Reads a complete trace and shows it. `show` gives `None` where the dispatches cannot be read to their end; then it is
-/// called again, with what there is of them.
+/// Reads a complete trace and shows it. When `show` returns `None`, the dispatches cannot be read to their end; it is
+/// then called again with what is left of them.
 pub fn read_in_pieces<R>(
     path: &Path,
     selection: &Selection,
@@ -116,7 +115,7 @@ pub fn read_in_pieces<R>(
         .ok_or_else(|| Failure::new(format!("{}: its dispatches cannot be read", path.display())))
 }
 
-/// The same with the timeline and the remarks.
+/// Reads a complete trace and shows it with its timeline and remarks.
 pub fn with_timeline<R>(
     path: &Path,
     selection: &Selection,
@@ -128,7 +127,7 @@ pub fn with_timeline<R>(
     })
 }
 
-/// The name of a trace in its report.
+/// Returns the name of a trace for its report.
 pub fn name(path: &Path) -> String {
     let name = path.canonicalize().ok();
     let name = name.as_deref().unwrap_or(path).file_name();
@@ -137,7 +136,7 @@ pub fn name(path: &Path) -> String {
         .into_owned()
 }
 
-/// Why a command that takes one trace does not take a folder of ranks.
+/// Returns the failure of a command that takes one trace and was given a folder of ranks.
 pub fn choose_rank(folder: &Path, ranks: &[(u32, PathBuf)], what: &str) -> Failure {
     let first = ranks.first().map(|(_, path)| path.display().to_string());
     Failure::new(format!(

@@ -1,4 +1,4 @@
-//! `gapscope view`, and the timeline of a recording that runs.
+//! Runs `gapscope view`, and shows the timeline of a running recording.
 
 use crate::args::View;
 use crate::failure::{Failure, without_number};
@@ -41,7 +41,7 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How every page is served.
+/// Returns the options that every page is served with.
 fn default_options() -> Options {
     Options {
         state: state_folder(),
@@ -49,10 +49,10 @@ fn default_options() -> Options {
     }
 }
 
-/// Serves two traces until Ctrl-C, compare as a whole, and a kernel found in both.
+/// Serves a comparison of two traces until Ctrl-C, with a kernel found in both.
 pub fn compare(traces: &[PathBuf; 2], kernel: Option<&str>) -> Result<(), Failure> {
     let server = Server::open(traces, default_options())?;
-    // As the page writes its own address: `web/src/link.ts`.
+    // The page writes its own address in the same form: `web/src/link.ts`.
     let mut state = vec![("p", "compare"), ("a", "0:all"), ("z", "1:all")];
     state.extend(kernel.map(|kernel| ("q", kernel)));
     serve(server, &Saved::of(traces, &state), true)
@@ -69,7 +69,7 @@ fn serve(server: Server, saved: &Saved, is_opened: bool) -> Result<(), Failure> 
     Ok(server.serve()?)
 }
 
-/// Writes the page as one file.
+/// Writes the page of a trace as one file.
 pub fn write_file_of_trace(
     trace: &Path,
     file: &Path,
@@ -101,7 +101,7 @@ fn write_saved(
     Ok(exit::after_reading(whole))
 }
 
-/// Shows a recording that runs. That it cannot be shown is said and ends nothing.
+/// Shows a running recording. A failure to show it is printed and ends nothing.
 pub fn start_live(output: PathBuf) -> Option<Running> {
     let options = Options {
         live: true,
@@ -124,7 +124,7 @@ pub fn start_live(output: PathBuf) -> Option<Running> {
     }
 }
 
-/// Goes on showing a recording that has ended.
+/// Shows a recording that has ended, until Ctrl-C.
 pub fn after_recording(running: Running) {
     let url = running.url();
     page::say(&format!(
@@ -136,7 +136,7 @@ pub fn after_recording(running: Running) {
     }
 }
 
-/// Opens the browser, where there is one to see.
+/// Opens the browser on a system with a display.
 fn open(url: &str) {
     let seen = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let program = match () {
@@ -151,7 +151,7 @@ fn open(url: &str) {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     match command.spawn() {
-        // It ends by itself, and should not stay as a zombie.
+        // The browser ends by itself and must not stay a zombie.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
         Err(_) => page::say("gapscope: no browser could be opened; open the address yourself\n"),
     }

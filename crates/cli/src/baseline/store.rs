@@ -1,4 +1,4 @@
-//! A folder of baselines.
+//! Keeps baselines as files in a folder.
 
 use super::fingerprint::Fingerprint;
 use crate::exit;
@@ -8,30 +8,27 @@ use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The version of the files that are written.
+/// The version of the files.
 const VERSION: u32 = 1;
 
-/// Greater files are not read: a baseline of a thousand runs is far below.
+/// Larger files are not read; a baseline of a thousand runs is far smaller.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// The longest name.
 const MAX_NAME_LETTERS: usize = 100;
 
-/// What is kept of runs.
+/// The figures of runs, and what they were recorded on.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Baseline {
-    /// When it was saved, seconds since 1970.
+    /// When the baseline was saved, in seconds since 1970.
     pub saved_unix_s: Option<i64>,
     /// The version of gapscope that saved it.
     pub gapscope: String,
-    /// What the runs were recorded on.
     pub fingerprint: Fingerprint,
-    /// Their figures.
     pub runs: Vec<RunDigest>,
 }
 
 impl Baseline {
-    /// When it was saved, in UTC.
+    /// Returns the time of saving, in UTC.
     pub fn saved(&self) -> Option<String> {
         let at = chrono::DateTime::from_timestamp(self.saved_unix_s?, 0)?;
         Some(at.format("%Y-%m-%d %H:%M UTC").to_string())
@@ -56,7 +53,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// The file of a name.
+    /// Returns the file of a name.
     fn path(&self, name: &str) -> Result<PathBuf, Failure> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty()
@@ -72,7 +69,7 @@ impl Store {
         Ok(self.folder.join(format!("{name}.json")))
     }
 
-    /// The file of a name that is free, or may be replaced.
+    /// Returns the file of a name that is free or may be replaced.
     pub fn free(&self, name: &str, replace: bool) -> Result<PathBuf, Failure> {
         let path = self.path(name)?;
         match path.exists() && !replace {
@@ -84,7 +81,7 @@ impl Store {
         }
     }
 
-    /// Writes it whole or not at all; gives its size.
+    /// Writes a baseline, whole or not at all, and returns its size.
     pub fn write(&self, path: &Path, baseline: &Baseline) -> Result<u64, Failure> {
         let text = serde_json::to_string(&BaselineFile {
             gapscope_baseline: VERSION,
@@ -103,7 +100,7 @@ impl Store {
         Ok(text.len() as u64)
     }
 
-    /// Reads one.
+    /// Reads a baseline.
     pub fn open(&self, name: &str) -> Result<(PathBuf, Baseline), Failure> {
         let path = self.path(name)?;
         let shown = path.display();
@@ -135,7 +132,7 @@ impl Store {
         Ok((path, baseline))
     }
 
-    /// Removes one; gives its file.
+    /// Removes a baseline and returns its file.
     pub fn remove(&self, name: &str) -> Result<PathBuf, Failure> {
         let path = self.path(name)?;
         match std::fs::remove_file(&path) {
@@ -148,7 +145,7 @@ impl Store {
         }
     }
 
-    /// All names, sorted; none where there is no folder.
+    /// Returns all names, sorted. There are none when there is no folder.
     pub fn names(&self) -> Result<Vec<String>, Failure> {
         let cannot = |error: std::io::Error| {
             Failure::new(format!("{} cannot be read: {error}", self.folder.display()))

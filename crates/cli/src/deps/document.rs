@@ -1,4 +1,4 @@
-//! Dependencies as a page of text.
+//! Draws dependencies as a page of text.
 
 mod traffic;
 
@@ -8,7 +8,7 @@ use gapscope_report::document::{Block, Column, Table, Text, Tone};
 use gapscope_report::{Document, fit};
 use std::collections::BTreeMap;
 
-/// The page, for so many columns; each table has at most `top` rows.
+/// Returns the page for so many columns. Each table has at most `top` rows.
 pub fn document(
     name: &str,
     found: &Dependencies,
@@ -16,7 +16,7 @@ pub fn document(
     top: usize,
     columns: usize,
 ) -> Document {
-    // Two names, a kind, bytes and what orders them fit.
+    // Two names, a kind, bytes and the order fit into this width.
     let name_columns = (columns.saturating_sub(34) / 2).max(20);
     let page = Page {
         found,
@@ -330,7 +330,7 @@ impl Page<'_> {
         blocks
     }
 
-    /// Why some are only bounded.
+    /// Lists why the bytes of some commands are only bounded.
     fn bounds(&self) -> Vec<Block> {
         let mut reasons: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         for (id, node) in self.nodes().iter().enumerate() {

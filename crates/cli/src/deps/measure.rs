@@ -1,4 +1,4 @@
-//! Times of commands, and the bandwidth of the device that they are measured on.
+//! Measures times of commands and the bandwidth of their device.
 
 use crate::args::Deps;
 use crate::failure::Failure;
@@ -10,10 +10,11 @@ use gapscope_dependencies::{Bandwidth, Dependencies};
 use gapscope_fuse::Copier;
 use gapscope_replay::{DeviceChoice, Options};
 
-/// Timed runs, if nothing else is said.
+/// The number of timed runs when none is given.
 const DEFAULT_RUNS: u32 = 5;
 
-/// Runs the window, and gives its commands their times. Without a bandwidth it says why there is none.
+/// Runs the window and sets the times of its commands. If the bandwidth cannot be measured, the reason takes its
+/// place.
 pub fn add(
     arguments: &Deps,
     capture: &Capture,

@@ -1,4 +1,4 @@
-//! The dispatches and transfers of a trace, with the ranges that are bound to them.
+//! Returns the dispatches and transfers of a trace as nodes, with the ranges that are bound to them.
 
 use gapscope_dependencies::{Access, ByteSet, Node, NodeKind, Scope};
 use gapscope_trace::ids::{BindingSetId, BufferId, CommandBufferId, Id, KernelId, LabelId};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What of a trace is read.
+/// Returns the tables to read.
 pub fn selection() -> Selection {
     Selection::manifest()
         .with::<Dispatches>()
@@ -24,14 +24,14 @@ pub fn selection() -> Selection {
         .with::<Labels>()
 }
 
-/// Memory of buffers whose allocation is unknown: one for each.
+/// Set in the memory of buffers whose allocation is unknown, each of which has one of its own.
 const OWN_MEMORY_BIT: u64 = 1 << 32;
 
-/// Commands that are looked at.
+/// The most commands that are read.
 pub const MAX_COMMANDS: usize = 100_000;
 
-/// Dispatches and transfers in the order in which they began, or their command buffers, and of their places in these. At most
-/// [`MAX_COMMANDS`], and whether these are all.
+/// Returns dispatches and transfers in the order in which they, or their command buffers, began, and then by
+/// position. Returns at most [`MAX_COMMANDS`], and whether these are all.
 pub fn nodes(trace: &Trace) -> (Vec<Node>, bool) {
     let tables = &trace.tables;
     let work = TraceWork::new(trace);
@@ -58,7 +58,7 @@ pub fn nodes(trace: &Trace) -> (Vec<Node>, bool) {
     (nodes.collect(), is_all)
 }
 
-/// What a trace does not say.
+/// The reasons for bounds: facts that a trace lacks.
 const BOUND_ONLY: &str = "a trace has only what is bound";
 const UNKNOWN_RANGE: &str = "a trace does not say where in its buffers a transfer goes";
 
@@ -68,11 +68,11 @@ struct TraceWork<'a> {
     kernels: IdIndex<KernelId>,
     command_buffers: IdIndex<CommandBufferId>,
     sets: HashMap<BindingSetId, Range<usize>>,
-    /// Rows of bindings, those of one set together.
+    /// Rows of bindings, ordered by set.
     bindings: Vec<usize>,
 }
 
-/// Where a command comes: by its own start, or that of its command buffer, and by its order_key in that.
+/// The order of commands: the start of the command or of its command buffer, the row of that, and the position in it.
 type OrderKey = (i64, Option<usize>, u32);
 
 impl<'a> TraceWork<'a> {
@@ -194,7 +194,7 @@ impl<'a> TraceWork<'a> {
         node
     }
 
-    /// A part of a buffer, or all of it.
+    /// Returns the access to a range of a buffer, or to all of it.
     fn reach(
         &self,
         buffer: BufferId,

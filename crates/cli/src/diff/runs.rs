@@ -1,4 +1,4 @@
-//! Recording runs of two commands in turns.
+//! Records runs of two commands in turns.
 
 use super::inputs::Inputs;
 use crate::args::Diff as Arguments;
@@ -14,15 +14,14 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// RecordedRuns on disk; those that are not kept go with it.
+/// Recorded runs. Runs that are not kept are removed with this value.
 pub struct RecordedRuns {
     folder: PathBuf,
     traces: [Vec<PathBuf>; 2],
-    /// Absent where they are kept.
+    /// Absent when the runs are kept.
     temporary: Option<tempfile::TempDir>,
 }
 
-/// What a side is called.
 const SIDES: [&str; 2] = ["before", "after"];
 
 /// Records both commands `count` times, in turns: before, after, before, …
@@ -52,7 +51,7 @@ pub fn record(arguments: &Arguments, count: u32) -> Result<RecordedRuns, Failure
             let path = runs.folder.join(format!("{}-{run}.gapscope", SIDES[side]));
             let recorded = record_one(arguments, command, &path);
             if interrupted.load(Ordering::Relaxed) {
-                // The trace of a program that was interrupted is of another length.
+                // An interrupted program's trace has another length.
                 let _ = std::fs::remove_dir_all(&path);
                 break 'runs;
             }
@@ -71,7 +70,7 @@ pub fn record(arguments: &Arguments, count: u32) -> Result<RecordedRuns, Failure
 }
 
 impl RecordedRuns {
-    /// Reads them.
+    /// Reads the runs.
     pub fn inputs(&self) -> Result<Inputs, Failure> {
         let inputs = Inputs::read(&self.traces[0], &self.traces[1])?;
         if self.temporary.is_none() {
@@ -81,7 +80,7 @@ impl RecordedRuns {
         Ok(inputs)
     }
 
-    /// After Ctrl-C both sides keep equally many.
+    /// Leaves both sides with the same number of runs after Ctrl-C.
     fn even_out(&mut self, interrupted: bool, count: u32) -> Result<(), Failure> {
         let [before, after] = [0, 1].map(|side| self.traces[side].len());
         let pairs = before.min(after);
@@ -116,7 +115,7 @@ impl RecordedRuns {
     }
 }
 
-/// Two commands with `--` between them.
+/// Splits the arguments into two commands at `--`.
 fn commands(all: &[OsString]) -> Result<[Vec<OsString>; 2], Failure> {
     let sides: Vec<Vec<OsString>> = all
         .split(|word| word == "--")
@@ -148,7 +147,7 @@ fn folder(arguments: &Arguments) -> Result<(PathBuf, Option<tempfile::TempDir>),
     }
 }
 
-/// RecordedRuns a command without recording it: what it caches is there for both sides.
+/// Runs a command without recording it, so that its caches are warm for both sides.
 fn warm_up(command: &[OsString], interrupted: &AtomicBool) -> Result<(), Failure> {
     let name = command[0].to_string_lossy();
     let status = Command::new(&command[0])
@@ -176,7 +175,7 @@ fn warm_up(command: &[OsString], interrupted: &AtomicBool) -> Result<(), Failure
     }
 }
 
-/// Records one run. What it prints goes to stderr: stdout is for the comparison.
+/// Records one run. The command prints to stderr, because stdout is for the comparison.
 fn record_one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), Failure> {
     let recording = Recording {
         command: command.to_vec(),
@@ -192,7 +191,7 @@ fn record_one(arguments: &Arguments, command: &[OsString], path: &Path) -> Resul
         instructions: None,
         stdout_to_stderr: true,
         spool_limit_bytes: None,
-        // RecordedRuns are compared by their times, in the way of which is nothing then.
+        // Runs are compared by their times, so nothing that costs time is recorded.
         stack_rate_hz: None,
         counters: None,
         system_root: system_root(),

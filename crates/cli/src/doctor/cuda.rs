@@ -1,4 +1,4 @@
-//! What recording CUDA programs rests on.
+//! Checks what recording CUDA programs needs.
 
 use super::check::{Check, Group, State};
 use super::trial::{Reason, Trial};
@@ -12,25 +12,25 @@ const DRIVER_MISMATCH: i32 = 803;
 /// The library is a stub, as in images for building.
 const STUB_LIBRARY: i32 = 34;
 
-/// What the program of the trial says: the driver, or why there is none.
+/// The answer of the probe: the driver, or why there is none.
 pub type CudaAnswer = Result<Cuda, Reason>;
 
-/// What is known beside the trial.
+/// The facts that are known without the trial.
 #[derive(Debug, Clone)]
 pub struct CudaFacts {
-    /// Our library.
+    /// The library that records CUDA.
     pub library: Option<PathBuf>,
-    /// What NVML says, or why it says nothing.
+    /// NVML's facts, or why there are none.
     pub nvml: Result<Nvml, Reason>,
-    /// Whether the driver keeps hardware counters for administrators, where it says.
+    /// Whether the driver keeps hardware counters for administrators, if that is known.
     pub counters_for_administrators: Option<bool>,
-    /// This user is root.
+    /// Whether this user is root.
     pub is_administrator: bool,
-    /// What of them CUPTI plans to sample, or why it cannot.
+    /// The counters that CUPTI plans to sample, or why it cannot.
     pub counters: Result<String, Reason>,
 }
 
-/// All checks. There is no trial where the Vulkan layer is not found, without which nothing is recorded.
+/// Returns all checks. There is no trial when the Vulkan layer is not found, without which nothing is recorded.
 pub fn checks(known: &CudaFacts, trial: Option<&Trial<CudaAnswer>>) -> Vec<Check> {
     let ids = [
         "cuda-devices",

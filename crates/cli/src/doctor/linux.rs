@@ -1,4 +1,4 @@
-//! Asks Linux, the drivers and the hooks.
+//! Examines Linux, the drivers and the hooks.
 
 use super::check::Check;
 use super::trial::{Hooks, Reason, Trial, write_answer};
@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// All checks but those of what is beside gapscope.
+/// Returns all checks of drivers, hooks and the machine.
 pub fn checks() -> Vec<Check> {
     let root = record::system_root();
     let here = std::env::current_dir();
@@ -20,7 +20,7 @@ pub fn checks() -> Vec<Check> {
         Ok(folder) => (folder.clone(), writable(folder)),
         Err(error) => (PathBuf::from("."), Err(Reason::new(error))),
     };
-    // The hooks are tried also where no trace can be.
+    // The hooks are tried even where no trace can be written.
     let trials = match free.is_ok() {
         true => place.clone(),
         false => std::env::temp_dir(),
@@ -74,7 +74,7 @@ pub fn checks() -> Vec<Check> {
     checks
 }
 
-/// The bytes that may be written to a folder, where a folder can be made in it.
+/// Returns how many bytes may be written to a folder, after making a folder in it.
 fn writable(folder: &Path) -> Result<u64, Reason> {
     tempfile::Builder::new()
         .prefix(".gapscope-doctor-")
@@ -84,7 +84,7 @@ fn writable(folder: &Path) -> Result<u64, Reason> {
         .map_err(Reason::new)
 }
 
-/// Reads a program that this one starts, as a recording does.
+/// Tries to read the stacks of a program that this one starts, as a recording does.
 fn stacks() -> Result<machine::StacksAllowed, Reason> {
     let failed =
         |error: std::io::Error| Reason(format!("no program could be started to read it: {error}"));
@@ -97,7 +97,7 @@ fn stacks() -> Result<machine::StacksAllowed, Reason> {
                 .spawn()
         })
         .map_err(failed)?;
-    // It says when it is itself, and no copy of this process any more.
+    // The child writes a byte when it has become the program and is no longer a copy of this process.
     let mut ready = [0];
     let said = child
         .stdout
@@ -112,7 +112,7 @@ fn stacks() -> Result<machine::StacksAllowed, Reason> {
     }
 }
 
-/// Has a program ask for hardware counters, by the libcupti that the trial found.
+/// Starts a program that asks for hardware counters, with the libcupti that the trial found.
 fn counters_of(trial: Option<&Trial<cuda::CudaAnswer>>) -> Result<String, Reason> {
     let program = std::env::current_exe().map_err(Reason::new)?;
     let mut command = Command::new(program);
@@ -132,7 +132,7 @@ fn counters_of(trial: Option<&Trial<cuda::CudaAnswer>>) -> Result<String, Reason
         .unwrap_or_else(|_| Err("the program that asked for them did not end well".into()))
 }
 
-/// The part of a program that is started for its driver's sake.
+/// Runs the part of a probe, a program that is started to open a driver.
 pub fn probe(probe: Probe, answer: &Path) -> Result<ExitCode, Failure> {
     match probe {
         Probe::Vulkan => write_answer(&vulkan::probe(), answer)?,
@@ -144,7 +144,7 @@ pub fn probe(probe: Probe, answer: &Path) -> Result<ExitCode, Failure> {
         }
         Probe::Wait => {
             gapscope_command::write("\n").map_err(Failure::new)?;
-            // Its end is what is waited for, however it comes.
+            // The program waits for the end of its stdin, however that comes.
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
         }
     }

@@ -1,4 +1,4 @@
-//! The machine that records.
+//! Checks what recording needs of the machine.
 
 use super::check::{Check, Group, State};
 use super::trial::Reason;
@@ -6,23 +6,21 @@ use gapscope_analysis::quantity;
 use gapscope_recorder::machine::StacksAllowed;
 
 const GROUP: Group = Group::Machine;
-/// With less, a long recording fills the disk; then work is lost, and counted.
+/// With less space, a long recording fills the disk, and work is lost and counted.
 const LOW_SPACE_BYTES: u64 = 1 << 30;
 
-/// What is known of the machine.
 #[derive(Debug, Clone)]
 pub struct MachineFacts {
-    /// The folder where recordings go, and what may be written there; or why nothing can.
+    /// The folder for recordings, and how many bytes may be written there, or why none can be.
     pub place: (String, Result<u64, Reason>),
-    /// What may be read of a program's threads; or why that could not be tried.
+    /// What may be read of a program's threads, or why that could not be tried.
     pub stacks: Result<StacksAllowed, Reason>,
-    /// The kind of the container that this is in.
+    /// The kind of container that this process is in.
     pub container: Option<String>,
-    /// Whether system calls are filtered, where that is known.
+    /// Whether system calls are filtered, if that is known.
     pub filters: Option<bool>,
 }
 
-/// All checks.
 pub fn checks(known: &MachineFacts) -> Vec<Check> {
     let [stacks, running] = stacks(&known.stacks);
     vec![place(known), stacks, running, container(known)]

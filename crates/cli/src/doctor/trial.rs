@@ -1,5 +1,5 @@
-//! Programs of our own that open a driver, recorded as any program is: what a driver says and whether its hook is loaded is seen
-//! there, and a driver that fails takes only that program with it.
+//! Records probes: programs of gapscope's own that open a driver. They show what a driver answers and whether its
+//! hook is loaded, and a driver that crashes takes only the probe with it.
 
 use crate::args::Probe;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A driver that has not answered then does not. Machines with many GPUs take seconds.
+/// A driver that has not answered in this time hangs. Machines with many GPUs take seconds.
 const DRIVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A sentence that says why something is not known or does not work.
@@ -39,26 +39,24 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What came of such a program.
+/// The result of recording a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial<A> {
-    /// What it said; or how it ended, as a sentence.
+    /// The probe's answer, or how it ended.
     pub answer: Result<A, Reason>,
-    /// Its hook was there and could write; or why not, as a sentence.
+    /// Whether the hook was loaded and could write, or why not.
     pub hook: Result<(), Reason>,
 }
 
 /// The hooks to try.
 #[derive(Debug, Clone)]
 pub struct Hooks {
-    /// The Vulkan layer's library.
     pub layer: PathBuf,
-    /// The library for CUDA.
     pub cuda: Option<PathBuf>,
 }
 
 impl Hooks {
-    /// Runs the program of a probe, recorded into a folder of its own in `place`, of which nothing is left.
+    /// Records a probe into a temporary folder in `place`.
     pub fn attempt<A: DeserializeOwned>(&self, place: &Path, probe: Probe) -> Trial<A> {
         match self.recorded(place, probe) {
             Ok((recorded, answer)) => Trial {
@@ -101,7 +99,7 @@ impl Hooks {
             labels: LabelInjection::default(),
             profile: Vec::new(),
             instructions: None,
-            // What drivers print is no part of the answer.
+            // The output of drivers is not part of the answer.
             stdout_to_stderr: true,
             spool_limit_bytes: None,
             stack_rate_hz: None,
@@ -138,7 +136,7 @@ fn hooked(recorded: &Recorded) -> Result<(), Reason> {
             trace_kept: true,
         } => match recorded.losses.iter().any(|l| l.kind == LossKind::CudaWork) {
             true => Err(Reason::new(reason)),
-            // It did nothing, as it should.
+            // The probe did nothing, as it should.
             false => Ok(()),
         },
         Outcome::NothingRecorded { reason, .. } => Err(Reason::new(reason)),

@@ -1,4 +1,4 @@
-//! What recording Vulkan programs rests on.
+//! Checks what recording Vulkan programs needs.
 
 use super::check::{Check, Group, State};
 use super::trial::{Reason, Trial};
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 const GROUP: Group = Group::Vulkan;
 
-/// What the program of the trial says.
+/// The answer of the probe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VulkanAnswer {
     devices: Devices,
-    /// Our layer was in the process.
+    /// Whether the layer was loaded into the process.
     has_layer: bool,
 }
 
@@ -23,7 +23,7 @@ enum Devices {
     Found(Vec<Device>),
 }
 
-/// Runs in the program of the trial.
+/// Asks for the devices, in the probe's process.
 pub fn probe() -> VulkanAnswer {
     let devices = match gapscope_replay::devices() {
         Ok(devices) => Devices::Found(devices),
@@ -36,16 +36,16 @@ pub fn probe() -> VulkanAnswer {
     VulkanAnswer { devices, has_layer }
 }
 
-/// What is known before the trial.
+/// The facts that are known without the trial.
 #[derive(Debug, Clone)]
 pub struct VulkanFacts {
-    /// The library of our layer; or why there is none.
+    /// The layer's library, or why there is none.
     pub layer: Result<PathBuf, Reason>,
-    /// The descriptions of installed drivers.
+    /// The manifests of installed drivers.
     pub manifests: Vec<PathBuf>,
 }
 
-/// All checks. There is no trial where the layer is not found.
+/// Returns all checks. There is no trial when the layer is not found.
 pub fn checks(known: &VulkanFacts, trial: Option<&Trial<VulkanAnswer>>) -> Vec<Check> {
     let mut checks = vec![loader(trial), drivers(&known.manifests)];
     let found = match trial.map(|trial| &trial.answer) {
@@ -215,7 +215,7 @@ fn timestamps(found: Option<&[Device]>) -> Check {
     }
 }
 
-/// Hardware counters, which no timeline needs.
+/// Checks hardware counters, which no timeline needs.
 fn counters(found: Option<&[Device]>) -> Check {
     let id = "vulkan-counters";
     let Some(devices) = found else {

@@ -1,4 +1,4 @@
-//! The traces of ranks in one file, one after the other.
+//! Writes the traces of ranks into one file, one after the other.
 
 use super::{RankTrace, exists, say_left_out, tables, unwritten, with_scene};
 use crate::args::Format;
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
-/// Whether their times are of one clock: then they start together.
+/// Returns whether the ranks' times are of one clock, which they are when they start together.
 pub fn have_one_clock(parts: &[RankTrace]) -> Result<bool, Failure> {
     let mut starts = Vec::new();
     for part in parts.iter().filter(|part| part.rank.is_some()) {
@@ -21,7 +21,7 @@ pub fn have_one_clock(parts: &[RankTrace]) -> Result<bool, Failure> {
     Ok(starts.windows(2).all(|two| two[0] == two[1]))
 }
 
-/// Writes them to a file, to stdout, or of csv to a folder. True: all of them could be read.
+/// Writes the traces to a file, to stdout or, as CSV, to a folder. Returns whether all of them could be read.
 pub fn run(output: &Path, format: Format, parts: &[RankTrace]) -> Result<bool, Failure> {
     let format = match format {
         Format::Perfetto => JoinedFormat::Perfetto,
@@ -43,7 +43,7 @@ pub fn run(output: &Path, format: Format, parts: &[RankTrace]) -> Result<bool, F
         _ => unwritten(&name, &error),
     })?;
     write_joined(file, format, parts, &name).map_err(|ended| {
-        // It was made above and is not whole.
+        // The file was made above and is not complete.
         let _ = std::fs::remove_file(output);
         ended.into()
     })
@@ -85,7 +85,7 @@ fn write_joined(
 
 /// Why a file was not completed.
 enum JoinError {
-    /// It cannot be written.
+    /// The file of this name cannot be written.
     Write(io::Error, String),
     Failed(Failure),
 }
@@ -118,7 +118,8 @@ fn add(all: &mut Exported, more: Exported) {
     }
 }
 
-/// The first time of anything and the last time that is recorded. Formats that count from the first have to know it before they begin.
+/// Returns the first and the last time that is recorded. Formats that count from the first time need it before they
+/// begin.
 fn times(parts: &[RankTrace]) -> Result<(i64, i64), Failure> {
     let mut selection = Selection::manifest().unchecked();
     macro_rules! select {
@@ -140,7 +141,7 @@ fn times(parts: &[RankTrace]) -> Result<(i64, i64), Failure> {
     );
     let (mut from_ns, mut to_ns) = (i64::MAX, i64::MIN);
     for part in parts {
-        // What cannot be read is said when it is drawn.
+        // What cannot be read is reported when the scene is drawn.
         let (trace, _) = read(part.path, &selection)?;
         let tables = &trace.tables;
         let maybe = [
@@ -166,7 +167,7 @@ fn times(parts: &[RankTrace]) -> Result<(i64, i64), Failure> {
     Ok((from_ns, to_ns))
 }
 
-/// Writes a folder with a file for each table, in which a column says the rank.
+/// Writes a folder with a file for each table, in which a column holds the rank.
 fn to_folder(output: &Path, parts: &[RankTrace]) -> Result<bool, Failure> {
     let write = || {
         let mut all_whole = true;

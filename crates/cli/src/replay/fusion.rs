@@ -14,7 +14,7 @@ use gapscope_report::document::{Block, Text};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::process::ExitCode;
 
-/// Chains and refusals that a person wants to see.
+/// The most chains and refusals that are listed.
 const MAX_LINES: usize = 10;
 
 /// Merges chains of a capture and times them.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
-/// Why barriers stay, in the order in which that is said.
+/// The reasons for which barriers stay, in the order in which they are listed.
 const NEEDS_THAT_STAY: [(Need, &str); 4] = [
     (Need::Needed, "needed by a dependency of the window"),
     (
@@ -24,7 +24,7 @@ const NEEDS_THAT_STAY: [(Need, &str); 4] = [
     (Need::Unknown, "not known"),
 ];
 
-/// Runs a capture with all its barriers and with those that are needed.
+/// Runs a capture with all its barriers and with the needed ones, and compares the runs.
 pub fn run(
     arguments: &args::Replay,
     capture: &Capture,
@@ -74,7 +74,7 @@ impl Answer<'_> {
         of.count() as u64
     }
 
-    /// Barriers of which it is not known whether they are needed, by why.
+    /// Returns why it is not known of some barriers whether they are needed, with their number.
     fn reasons(&self) -> BTreeMap<&str, u64> {
         let mut reasons = BTreeMap::new();
         for reason in self
@@ -88,7 +88,7 @@ impl Answer<'_> {
         reasons
     }
 
-    /// What is saved of the median: positive where fewer barriers take less.
+    /// Returns how much the median is shorter with fewer barriers; negative when it is longer.
     fn saved_ns(&self) -> Option<i64> {
         let (all, fewer) = (self.ran.all.median_ns?, self.ran.fewer.median_ns?);
         i64::try_from(all)
@@ -131,7 +131,8 @@ impl Answer<'_> {
         })
     }
 
-    /// Whether all runs of one form took less than all of the other. None: there are too few, or their time is not known.
+    /// Returns whether all runs of one form took less than all of the other; `None` when there are too few or their
+    /// times are not known.
     fn is_told_apart(&self) -> Option<bool> {
         let (all, fewer) = (&self.ran.all, &self.ran.fewer);
         if all.runs_ns.len() < 2 {

@@ -245,7 +245,7 @@ impl QuestionKind {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NvmlError {
     /// The system's loader refused the library, for this reason.
-    #[error("NVIDIA's {} could not be loaded: {0}", LIBRARY)]
+    #[error("NVIDIA's {library} could not be loaded: {0}", library = LIBRARY)]
     NotLoaded(String),
     /// NVML answered with this status.
     #[error("NVML could not be initialised: {0}")]

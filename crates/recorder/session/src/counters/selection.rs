@@ -38,8 +38,8 @@ const WIDE_INTERVAL: Duration = Duration::from_millis(1);
 /// A name that no hardware counter has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no counter `{0}`: write `default`, `wide`, or names with commas between: {}",
-    all_counters()
+    "there is no counter `{0}`: write `default`, `wide`, or names with commas between: {all}",
+    all = all_counters()
 )]
 pub struct UnknownCounter(String);
 

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::pm_sampling::SampleStream;
-use super::{Gpu, Reporter, SamplingTask, names, wait_or_stop};
+use super::{Gpu, Reporter, SamplerError, SamplingTask, names, wait_or_stop};
 use crate::conditions::nvml::{Nvml, NvmlError};
 use crate::counters::pipe::{Column, SamplerReport};
 use gapscope_model::HardwareCounter;
