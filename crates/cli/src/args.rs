@@ -43,7 +43,7 @@ Environment:
 
 Examples:
   gapscope record -- ./my-program --steps 10     record a program and say why its GPU waits
-  gapscope report my-program.gapscope            say it again
+  gapscope report my-program.gapscope            print it again
   gapscope view my-program.gapscope              look at the timeline in the browser
   gapscope report --json my-program.gapscope     for scripts
   gapscope doctor                                what can be recorded on this machine
@@ -166,7 +166,7 @@ pub struct Record {
     #[arg(long)]
     pub no_stacks: bool,
 
-    /// Read the stacks of threads that submit so often a second
+    /// Read the stacks of threads that submit this often a second
     #[arg(long, value_name = "HZ", default_value_t = 500, conflicts_with = "no_stacks",
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub stack_rate: u32,
@@ -176,7 +176,7 @@ pub struct Record {
     #[arg(long, value_name = "SET", num_args = 0..=1, require_equals = true, default_missing_value = "default")]
     pub counters: Option<String>,
 
-    /// Sample them so often: 10us to 1s [default: 100us for up to 4 counters, else 1ms]
+    /// Sample them this often: 10us to 1s [default: 100us for up to 4 counters, else 1ms]
     #[arg(long, value_name = "TIME", requires = "counters", value_parser = sampling_interval)]
     pub counter_interval: Option<Duration>,
 
@@ -428,7 +428,7 @@ pub struct Export {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
 
-    /// Of ranks a file each, FILE.rank=N, instead of one for all
+    /// Write a file for each rank, FILE.rank=N, instead of one for all
     #[arg(long)]
     pub each_rank: bool,
 
@@ -505,7 +505,7 @@ pub struct Info {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  gapscope recover run.gapscope")]
 pub struct Recover {
-    /// Also while the recorded program is still running; what it does later is lost
+    /// Complete it even while the recorded program is still running; what it does later is lost
     #[arg(long)]
     pub force: bool,
 

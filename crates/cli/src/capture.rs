@@ -288,7 +288,7 @@ fn why_nothing(notices: &[Notice], window: &Window) -> String {
         return reason.clone();
     }
     if !notices.contains(&Notice::Device) {
-        return "the command made no Vulkan device through the loader, or does not use it"
+        return "the command made no Vulkan device through the loader, or does not use Vulkan"
             .to_owned();
     }
     let most = notices.iter().filter_map(|notice| match notice {

@@ -86,7 +86,7 @@ fn read_trace(path: &Path) -> Result<(Dependencies, Vec<String>), Failure> {
     if !is_all {
         let most = gapscope_analysis::quantity::count(trace_nodes::MAX_COMMANDS as u64);
         remarks.push(format!(
-            "The trace has more commands: this is of the first {most}."
+            "The trace has more commands: these are the first {most}."
         ));
     }
     let reason = "a trace has only the ranges that are bound, and no memory barriers: capture a window with `gapscope capture`";

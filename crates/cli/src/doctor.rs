@@ -94,7 +94,7 @@ fn verdict(examined: &Examined) -> Text {
     match names.as_slice() {
         [] => Text::new().with(
             Tone::Warning,
-            "Nothing can be recorded here; what is missing is said below.",
+            "Nothing can be recorded here; what is missing is listed below.",
         ),
         names => Text::new().strong(format!(
             "{} programs can be recorded here.",

@@ -9,7 +9,7 @@ use crate::trace::{OpenedTrace, PiecewiseTrace};
 use crate::{exit, page, progress, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
-use gapscope_export::csv::OfRank;
+use gapscope_export::csv::RankColumn;
 use gapscope_export::{Exported, Labels, Scene, chrome, csv, firefox, perfetto, speedscope};
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{Diagnostic, rank_folders, read_manifest};
@@ -65,7 +65,7 @@ fn export_ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<bool, Fa
     let why_not = match arguments.format {
         _ if arguments.each_rank => None,
         _ if !one_file::have_one_clock(&parts)? => {
-            Some("the ranks were recorded apart, by clocks that are not one")
+            Some("the ranks were recorded apart, with different clocks")
         }
         format => return one_file::run(&arguments.output, format, &parts),
     };
@@ -145,12 +145,12 @@ fn with_scene(
         let markers = std::mem::take(&mut opened.trace.tables.markers);
         let trace = &opened.trace;
         let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take);
-        let labels = Labels::of(&markers);
+        let labels = Labels::new(&markers);
         drop(markers);
-        let (mut scene, unknown) = Scene::of_pieces(trace, labels, opened.rows(), each)?;
+        let (mut scene, unknown) = Scene::from_pieces(trace, labels, opened.rows(), each)?;
         say_remarks(opened, &unknown);
         if unknown_because(trace, CAUSES).is_some() {
-            page::say("gapscope: gaps rest on that and are not drawn\n");
+            page::say("gapscope: gaps depend on that and are not drawn\n");
         }
         Some(write(&mut scene).map(|exported| (exported, trace.is_whole())))
     })?
@@ -170,10 +170,10 @@ fn in_new_folder<R>(path: &Path, write: impl FnOnce() -> Result<R, Failure>) -> 
 
 /// Writes the tables of a trace as CSV into an existing folder. Tables that no other refers to are read one after the
 /// other, so that they are never in memory together.
-fn tables(path: &Path, folder: &Path, of: Option<OfRank>) -> Result<(Exported, bool), Failure> {
+fn tables(path: &Path, folder: &Path, of: Option<RankColumn>) -> Result<(Exported, bool), Failure> {
     let failed = |error: csv::Error| Failure::new(without_number(&error.to_string()));
     let mut said = Vec::new();
-    let written = trace::read_in_pieces(path, &csv::together(), |opened| {
+    let written = trace::read_in_pieces(path, &csv::referenced_tables(), |opened| {
         let trace = &opened.trace;
         let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take);
         let (exported, unknown) = match csv::write_pieces(trace, each, folder, of) {
@@ -185,15 +185,15 @@ fn tables(path: &Path, folder: &Path, of: Option<OfRank>) -> Result<(Exported, b
         Some(Ok((exported, trace.is_whole())))
     })?;
     let (mut exported, mut whole) = written?;
-    for alone in csv::alone() {
-        let OpenedTrace { trace, remarks } = trace::open(path, &alone.selection)?;
+    for table in csv::independent_tables() {
+        let OpenedTrace { trace, remarks } = trace::open(path, &table.selection)?;
         for remark in remarks {
             if !said.contains(&remark) {
                 page::say(&format!("gapscope: {remark}\n"));
                 said.push(remark);
             }
         }
-        let rows = alone.write(&trace, folder, of).map_err(failed)?;
+        let rows = table.write(&trace, folder, of).map_err(failed)?;
         exported.rows.push(rows);
         whole &= trace.is_whole();
     }

@@ -110,7 +110,7 @@ fn dump(
     if untouched > 0 {
         let untouched = quantity::bytes(untouched);
         text.push_str(&format!(
-            "; {untouched} of it are not in the capture, and zeros in the file"
+            "; {untouched} of it is not in the capture and is zero in the file"
         ));
     }
     let mut blocks = vec![Block::Sentence(format!("{text}.").into())];
@@ -167,7 +167,7 @@ fn find_nan(
     if search.unexamined > 0 {
         let ranges = quantity::of(search.unexamined, "range was", "ranges were");
         blocks.push(Block::Item(
-            format!("{ranges} not looked at: the kernel declares no array of numbers there; --type says what they are.").into(),
+            format!("{ranges} not looked at: the kernel declares no array of numbers there; --type tells what they are.").into(),
         ));
     }
     if search.before > 0 {
@@ -252,7 +252,7 @@ fn ran(result: &Replay) -> Text {
 fn time(result: &Replay) -> Text {
     let shown = |ns: u64| quantity::duration(i64::try_from(ns).unwrap_or(i64::MAX));
     let Some(median) = result.median_ns else {
-        return Text::new().and("Time on the device: unknown, for its queue has no timestamps.");
+        return Text::new().and("Time on the device: unknown, because its queue has no timestamps.");
     };
     let mut text = Text::new()
         .and("Time on the device: ")
@@ -289,7 +289,7 @@ fn time(result: &Replay) -> Text {
         let writes = shown(writes);
         text.push(
             Tone::Plain,
-            format!(" Of it {writes} went to copies in place of the host's writes."),
+            format!(" {writes} of it went to copies that replace the host's writes."),
         );
     }
     text

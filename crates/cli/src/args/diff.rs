@@ -54,7 +54,7 @@ pub struct Diff {
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: Option<u32>,
 
-    /// With --runs: first run each command so often without recording it
+    /// With --runs: first run each command this often without recording it
     #[arg(long, value_name = "N", default_value_t = 1, requires = "runs")]
     pub warm_up: u32,
 
@@ -111,11 +111,11 @@ pub struct Comparing {
     #[arg(long = "gate", value_name = "EXPR", value_parser = Gate::parse)]
     pub gates: Vec<Gate>,
 
-    /// A gate whose figure is not known holds
+    /// Pass gates whose figures are not known
     #[arg(long)]
     pub allow_unknown: bool,
 
-    /// How often noise alone may make a diff tell of a difference
+    /// How often noise alone may make a diff report a difference
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share)]
     pub level: f64,
 

@@ -62,7 +62,7 @@ impl Store {
             || !name.chars().all(fits)
         {
             return Err(Failure::new(format!(
-                "\"{name}\" cannot name a baseline: use letters, digits, - and _, and . but not first, {MAX_NAME_LETTERS} at most"
+                "\"{name}\" cannot name a baseline: use at most {MAX_NAME_LETTERS} letters, digits, -, _ and ., and no . first"
             ))
             .status(exit::USAGE));
         }

@@ -88,7 +88,7 @@ impl Page<'_> {
         let mut blocks = vec![Block::Sentence(text)];
         if let Some(at) = self.found.graph.cut_at {
             let text =
-                format!("There are too many dependencies: they are of the first {at} commands.");
+                format!("There are too many dependencies: only those of the first {at} commands are listed.");
             blocks.push(Block::Item(Text::new().with(Tone::Warning, text)));
         }
         blocks
@@ -111,7 +111,7 @@ impl Page<'_> {
         }
         if !found.possible_hazards.is_empty() {
             let text = format!(
-                "Of {} more it is not known whether they are hazards: what the dispatches reach is only bounded.",
+                "It is not known whether {} more are hazards: what the dispatches reach is only bounded.",
                 number::of(
                     found.possible_hazards.len() as u64,
                     "dependency",
@@ -180,7 +180,7 @@ impl Page<'_> {
         for (need, why) in [
             (
                 Need::Outside,
-                "at the edge of a submission, for what other work is not known",
+                "at the edge of a submission, for other work that is not known",
             ),
             (Need::Host, "for the host"),
             (Need::Unknown, "unknown"),
@@ -350,7 +350,7 @@ impl Page<'_> {
         }
         let mut blocks = vec![Block::Heading(
             "Why bytes are not exact".to_owned(),
-            "then all that is bound counts".to_owned(),
+            "then everything that is bound counts".to_owned(),
         )];
         let mut sorted: Vec<_> = reasons.into_iter().collect();
         sorted.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));

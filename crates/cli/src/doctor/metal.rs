@@ -39,7 +39,7 @@ fn gpucapture(found: Result<(), Error>) -> Check {
             id,
             State::Missing,
             format!("`gapscope record --gputrace` captures nothing: {error}"),
-            "use macOS 27 or newer for it; recording needs it not",
+            "use macOS 27 or newer for it; recording does not need it",
         ),
     }
 }

@@ -54,7 +54,7 @@ fn python() -> Check {
         Some(version) => Check::ok(GROUP, id, format!("gapscope {version} of {python}")),
         None => missing(
             &python,
-            "`import gapscope` does not work there, with which programs set ranges and open traces",
+            "`import gapscope`, with which programs set ranges and open traces, does not work there",
         ),
     }
 }

@@ -114,7 +114,7 @@ impl Hooks {
 fn answered<A: DeserializeOwned>(recorded: &Recorded, answer: Option<&str>) -> Result<A, Reason> {
     if let Some(answer) = answer {
         return serde_json::from_str(answer)
-            .map_err(|error| Reason(format!("it answered oddly: {error}")));
+            .map_err(|error| Reason(format!("its answer cannot be read: {error}")));
     }
     Err(Reason(match recorded.exit {
         _ if recorded.timed_out => {

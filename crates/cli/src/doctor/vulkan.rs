@@ -237,7 +237,7 @@ fn counters(found: Option<&[Device]>) -> Check {
             GROUP,
             id,
             State::Unknown,
-            "what it counts is not known before a program has opened the device, and this makes none",
+            "what it counts is not known before a program opens the device, and this check opens none",
             "try `gapscope record --counters`: the losses of the trace say what was not counted, and why",
         ),
         false => Check::other(

@@ -4,7 +4,7 @@ use super::{RankTrace, exists, say_left_out, tables, unwritten, with_scene};
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::progress;
-use gapscope_export::csv::OfRank;
+use gapscope_export::csv::RankColumn;
 use gapscope_export::{Exported, Joined, JoinedFormat};
 use gapscope_trace::tables::*;
 use gapscope_trace::{Selection, read, read_manifest};
@@ -172,7 +172,7 @@ fn to_folder(output: &Path, parts: &[RankTrace]) -> Result<bool, Failure> {
     let write = || {
         let mut all_whole = true;
         for (at, part) in parts.iter().enumerate() {
-            let of = OfRank {
+            let of = RankColumn {
                 rank: part.rank,
                 first: at == 0,
             };

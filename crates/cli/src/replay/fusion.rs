@@ -154,7 +154,7 @@ fn describe_chain(chain: &ChainReport) -> String {
 fn describe_form(form: &FormReport) -> String {
     let mut text = match form.median_ns {
         Some(median) => duration(median as f64),
-        None => "unknown, for its queue has no timestamps".to_owned(),
+        None => "unknown, because its queue has no timestamps".to_owned(),
     };
     if let (Some(least), Some(most)) = (form.least_ns, form.most_ns)
         && form.runs_ns.len() > 1

@@ -18,7 +18,7 @@ const NEEDS_THAT_STAY: [(Need, &str); 4] = [
     (Need::Needed, "needed by a dependency of the window"),
     (
         Need::Outside,
-        "at the edge of a submission, for what other work is not known",
+        "at the edge of a submission, for other work that is not known",
     ),
     (Need::Host, "for the host"),
     (Need::Unknown, "not known"),
@@ -158,7 +158,7 @@ impl Answer<'_> {
         for (reason, count) in self.reasons() {
             let barriers = quantity::of(count, "barrier", "barriers");
             blocks.push(Block::Item(
-                format!("Of {barriers} it is not known, since: {reason}.").into(),
+                format!("It is not known of {barriers}: {reason}.").into(),
             ));
         }
         blocks.push(Block::Table(self.table()));
@@ -241,7 +241,7 @@ impl Answer<'_> {
     fn saved(&self) -> Text {
         let Some(saved) = self.saved_ns() else {
             return Text::new()
-                .and("What that saves on the device is unknown, for its queue has no timestamps.");
+                .and("What that saves on the device is unknown, because its queue has no timestamps.");
         };
         let all = self.ran.all.median_ns.unwrap_or(0).max(1) as f64;
         let share = 100.0 * saved.unsigned_abs() as f64 / all;
@@ -259,7 +259,7 @@ impl Answer<'_> {
         match self.is_told_apart() {
             Some(true) => text.and(", and no run of one takes as long as any of the other."),
             Some(false) => text.and("; runs of both overlap, so that it may be chance."),
-            None => text.and("; of one run each that may be chance."),
+            None => text.and("; with one run each, that may be chance."),
         }
     }
 }

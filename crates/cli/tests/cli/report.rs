@@ -132,7 +132,7 @@ fn a_table_that_cannot_be_read_is_said_first_and_by_the_status() {
     let output = workplace.run(&export);
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("dispatches.parquet cannot be read"));
-    assert!(text(&output.stderr).contains("gaps rest on that and are not drawn"));
+    assert!(text(&output.stderr).contains("gaps depend on that and are not drawn"));
     assert!(!text(&output.stdout).contains("gaps by cause"));
     let page = ["report", "--html", "page.html", "run.gapscope"];
     let output = workplace.run(&page);

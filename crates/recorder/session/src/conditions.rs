@@ -36,17 +36,20 @@ const PROGRAM_ENDED: &str = "the program had ended before they were asked for";
 
 /// The subject of a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Of {
+pub enum ConditionSubject {
     /// The machine, or the program on it.
     Machine,
     /// The GPU with this UUID, as the manifest writes it.
     Gpu(Arc<str>),
 }
 
+// The assembler still uses the former name.
+pub use ConditionSubject as Of;
+
 /// The value of a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    pub of: Of,
+    pub of: ConditionSubject,
     pub condition: Condition,
     /// When the value begins to hold: the time of the reading, or, for counts, of the reading before.
     pub from_ns: i64,

@@ -26,6 +26,8 @@ mod progress;
 mod recover;
 mod session;
 mod signals;
+#[cfg(test)]
+mod test_tools;
 mod unhooked_processes;
 mod vulkan_drivers;
 

@@ -90,7 +90,7 @@ impl Page<'_> {
         let mut blocks = vec![
             Block::Heading(
                 "Bytes against bandwidth".to_owned(),
-                "≥ of some bytes it is not known if they are moved".to_owned(),
+                "≥ some of the bytes may not be moved".to_owned(),
             ),
             Block::Table(table),
         ];

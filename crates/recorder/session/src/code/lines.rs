@@ -37,7 +37,7 @@ struct Row {
 
 impl Lines {
     /// Reads the table of a cubin; `None` when there is none.
-    pub fn of(bytes: &[u8]) -> Option<Lines> {
+    pub fn from_cubin(bytes: &[u8]) -> Option<Lines> {
         let elf = Elf::parse(bytes).ok()?;
         let data = relocated(&elf)?;
         let mut lines = Lines::default();
@@ -59,6 +59,11 @@ impl Lines {
             }
         }
         Some(lines)
+    }
+
+    // The assembler still uses the former name.
+    pub fn of(bytes: &[u8]) -> Option<Lines> {
+        Lines::from_cubin(bytes)
     }
 
     /// Returns the file and line of the instruction `offset` bytes from a function's start.
@@ -163,7 +168,6 @@ fn relocated(elf: &Elf<'_>) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use gapscope_cupti::CubinLibrary;
-    use std::path::Path;
 
     /// Made by ptxas 12.9 with `-lineinfo`. It has a C++ kernel that inlines a function of another file, a kernel
     /// with a mangled name, and a kernel as Triton makes them, which calls a function in its section.
@@ -176,7 +180,7 @@ mod tests {
 
     #[test]
     fn instructions_have_the_lines_that_they_were_compiled_from() {
-        let lines = Lines::of(CUBIN).expect("it has lines");
+        let lines = Lines::from_cubin(CUBIN).expect("it has lines");
         for (function, offset, line) in [
             ("scale", 0, Some("/src/kernels/scale.cu:10")),
             ("scale", 0xc0, Some("/src/kernels/helpers.cuh:4")),
@@ -208,19 +212,17 @@ mod tests {
     fn cubins_without_lines_and_other_files_have_none() {
         let plain = include_bytes!("testdata/plain.cubin");
         for bytes in [&plain[..], b"", b"\x7fELF", b".version 8.0\n"] {
-            assert_eq!(Lines::of(bytes), None);
+            assert_eq!(Lines::from_cubin(bytes), None);
         }
     }
 
     /// CUPTI returns the file and the folder separately.
     #[test]
     fn lines_are_those_that_cupti_says() {
-        const VARIABLE: &str = "GAPSCOPE_TEST_CUPTI";
-        let Some(path) = std::env::var_os(VARIABLE) else {
-            eprintln!("{VARIABLE} names no libcupti.so.13: not tested");
+        let Some(path) = crate::test_tools::cupti() else {
             return;
         };
-        let cupti = CubinLibrary::open(Path::new(&path)).expect("a libcupti");
+        let cupti = CubinLibrary::open(&path).expect("a libcupti");
         assert_eq!(cupti.crc(CUBIN), Ok(0x9157_ef3b));
         let with_one = include_bytes!("testdata/add.cubin");
         // Only bytes of each function's own code are asked for: behind its end, CUPTI answers with lines of the next
@@ -231,7 +233,7 @@ mod tests {
             (CUBIN, c"triton_kernel_0d1", 0x400),
             (with_one, c"add", code_bytes(with_one, "add")),
         ] {
-            let lines = Lines::of(cubin).expect("it has lines");
+            let lines = Lines::from_cubin(cubin).expect("it has lines");
             let name = function.to_str().expect("text");
             for offset in (0..bytes).step_by(16) {
                 let said = cupti.line(cubin, function, offset).expect("it answers");
@@ -261,7 +263,7 @@ mod tests {
                 bytes[at] = value;
             }
             bytes.truncate(end);
-            if let Some(lines) = Lines::of(&bytes) {
+            if let Some(lines) = Lines::from_cubin(&bytes) {
                 for offset in (0..0x500).step_by(16) {
                     lines.at("scale", offset);
                     lines.at("triton_kernel_0d1", offset);
@@ -279,7 +281,7 @@ mod tests {
         for at in start as usize..(start + length) as usize {
             for value in [0, 1, 0x7f, 0x80, 0x90, 0xff] {
                 let before = std::mem::replace(&mut bytes[at], value);
-                if let Some(lines) = Lines::of(&bytes) {
+                if let Some(lines) = Lines::from_cubin(&bytes) {
                     lines.at("scale", 0xc0);
                 }
                 bytes[at] = before;

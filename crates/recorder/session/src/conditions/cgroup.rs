@@ -1,7 +1,7 @@
 //! Reads the program's control group (version 2): its stalls, its memory, and how often it reached its memory limits.
 
 use super::kernel_files::{FileError, PressureFile, source, value_after};
-use super::{ConditionUpdate, Of, Reading};
+use super::{ConditionSubject, ConditionUpdate, Reading};
 use gapscope_trace::tables::Condition;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -144,7 +144,7 @@ impl Cgroup {
         for ((_, condition), (now, first)) in EVENTS.iter().zip(counts.into_iter().zip(first)) {
             if let Some((now, first)) = now.zip(first) {
                 updates.push(ConditionUpdate::Reading(Reading {
-                    of: Of::Machine,
+                    of: ConditionSubject::Machine,
                     condition: *condition,
                     from_ns: now_ns,
                     seen_ns: now_ns,
@@ -169,7 +169,7 @@ impl MemoryUse {
             Err(error) => (None, Some(FileError::new(&self.path, error))),
         };
         updates.push(ConditionUpdate::Reading(Reading {
-            of: Of::Machine,
+            of: ConditionSubject::Machine,
             condition: Condition::GroupMemory,
             from_ns: now_ns,
             seen_ns: now_ns,

@@ -3,7 +3,7 @@
 //! `sysfs-driver-intel-xe-hwmon`, and "Xe GT Frequency Management". This has not run on such a GPU: tests plant the
 //! files.
 
-use super::{ConditionUpdate, Gpu, Of, Reading, Vendor};
+use super::{ConditionSubject, ConditionUpdate, Gpu, Reading, Vendor};
 use gapscope_trace::tables::Condition;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -143,7 +143,7 @@ impl DrmCards {
                     _ => value,
                 };
                 updates.push(ConditionUpdate::Reading(Reading {
-                    of: Of::Gpu(card.uuid.clone()),
+                    of: ConditionSubject::Gpu(card.uuid.clone()),
                     condition: sensor.condition,
                     from_ns,
                     seen_ns,

@@ -1,6 +1,6 @@
 //! Reads files of `/proc` and of control groups: pressure stall information, and lines of keys and numbers.
 
-use super::{ConditionUpdate, Of, Reading};
+use super::{ConditionSubject, ConditionUpdate, Reading};
 use gapscope_trace::tables::Condition;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -115,7 +115,7 @@ impl PressureFile {
         updates: &mut Vec<ConditionUpdate>,
     ) {
         updates.push(ConditionUpdate::Reading(Reading {
-            of: Of::Machine,
+            of: ConditionSubject::Machine,
             condition,
             from_ns,
             seen_ns,

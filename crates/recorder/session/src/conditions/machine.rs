@@ -3,7 +3,7 @@
 
 use super::cgroup::Cgroup;
 use super::kernel_files::{FileError, PressureFile, source, value_after};
-use super::{ConditionUpdate, Of, Reading};
+use super::{ConditionSubject, ConditionUpdate, Reading};
 use gapscope_trace::tables::Condition;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -82,7 +82,7 @@ impl MachineSampler {
             let kib = of_each.reduce(|a, b| a.saturating_add(b));
             if let Some(kib) = kib {
                 updates.push(ConditionUpdate::Reading(Reading {
-                    of: Of::Machine,
+                    of: ConditionSubject::Machine,
                     condition,
                     from_ns: now_ns,
                     seen_ns: now_ns,
@@ -165,7 +165,7 @@ impl SwapCounts {
         ] {
             let bytes = now.saturating_sub(last) as f64 * self.page_bytes;
             updates.push(ConditionUpdate::Reading(Reading {
-                of: Of::Machine,
+                of: ConditionSubject::Machine,
                 condition,
                 from_ns: last_ns,
                 seen_ns: now_ns,

@@ -1,7 +1,7 @@
 //! Asks NVIDIA's library NVML for conditions of GPUs. The library is loaded when the first such GPU is recorded.
 #![allow(unsafe_code)]
 
-use super::{ConditionUpdate, Gpu, Of, Reading};
+use super::{ConditionSubject, ConditionUpdate, Gpu, Reading};
 use gapscope_trace::tables::Condition;
 use nvml_wrapper_sys::bindings::{
     NvmlLib, nvmlClockType_enum_NVML_CLOCK_MEM as MEMORY_CLOCK,
@@ -116,7 +116,7 @@ impl NvmlGpus {
                 let answer = nvml.ask(question.kind, device);
                 let mut say = |condition, from_ns, value| {
                     updates.push(ConditionUpdate::Reading(Reading {
-                        of: Of::Gpu(gpu.uuid.clone()),
+                        of: ConditionSubject::Gpu(gpu.uuid.clone()),
                         condition,
                         from_ns,
                         seen_ns: at_ns,

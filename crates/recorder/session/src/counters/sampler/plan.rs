@@ -103,17 +103,13 @@ fn interval(ns: u64) -> String {
 mod tests {
     use super::*;
     use crate::counters::selection::CounterSet;
-    use std::path::Path;
-
-    const VARIABLE: &str = "GAPSCOPE_TEST_CUPTI";
 
     #[test]
     fn the_sets_fit_one_pass_of_the_chips_that_have_their_metrics() {
-        let Some(path) = std::env::var_os(VARIABLE) else {
-            eprintln!("{VARIABLE} names no libcupti.so.13: not tested");
+        let Some(path) = crate::test_tools::cupti() else {
             return;
         };
-        let cupti = Cupti::open(Path::new(&path)).unwrap();
+        let cupti = Cupti::open(&path).unwrap();
         let plan =
             |chip: &CStr, set: CounterSet| Plan::new(&cupti, chip, None, set.counters()).unwrap();
         let few = CounterSet::Default.counters();

@@ -1,12 +1,12 @@
-//! What the queues ran, as render stages.
+//! Writes the work of queues as render stages.
 
-use super::message::Message;
+use super::protobuf::Message;
 use super::{Writer, interned, packet};
-use crate::details::{Key, Value};
-use crate::in_order::in_order;
+use crate::ordered_output::write_in_order;
 use crate::packed::Block;
+use crate::scene::{DetailKey, DetailValue};
 use crate::scene::{GroupKind, Scene, Track};
-use crate::slice::{Drawn, Kind};
+use crate::slice::{LaneSlice, SliceKind};
 use crate::texts::TextId;
 use gapscope_trace::ids::{Id, KernelId, QueueId};
 use gapscope_trace::manifest::Api;
@@ -29,18 +29,18 @@ mod stage {
     pub const LAUNCH: u32 = 21;
 }
 
-/// Categories of specifications.
+/// The categories of specifications.
 const OTHER: u64 = 0;
 const GRAPHICS: u64 = 1;
 const COMPUTE: u64 = 2;
 
-/// Slices of one key have the same specification.
+/// The key of the slices that share a specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum StageKey {
     /// Dispatches of a kernel.
     Kernel(KernelId),
     /// Other work, by its name.
-    Named(Kind, TextId),
+    Named(SliceKind, TextId),
 }
 
 /// The specification of a stage.
@@ -51,26 +51,26 @@ struct Specification {
     category: u64,
 }
 
-/// The specifications of render stages, and the ids of those that something refers to.
-pub(super) struct Stages {
-    /// By place of the group: the number of the GPU, 0 for the first.
+/// The specifications of render stages, and the ids of the stages that something refers to.
+pub(super) struct RenderStages {
+    /// The number of the GPU of each group, from 0; absent for other groups.
     gpus: Vec<Option<u32>>,
-    /// Specifications of queues by id of the queue.
+    /// The specification of each queue.
     queues: FxHashMap<QueueId, u64>,
-    /// Specifications of stages by kind and kernel or name.
+    /// The specification of each stage.
     stages: FxHashMap<StageKey, u64>,
     specifications: Vec<Specification>,
-    /// By target: the render stage that begins it, and whether its command buffer is drawn and has a call that
-    /// submitted it.
+    /// For each target: the render stage that begins it, whether its command buffer is drawn, and whether a call
+    /// submitted that.
     firsts: FxHashMap<u32, u64>,
     drawn: Vec<bool>,
     submitted: Vec<bool>,
 }
 
-impl Stages {
-    pub fn of(scene: &Scene) -> Stages {
+impl RenderStages {
+    pub fn new(scene: &Scene) -> RenderStages {
         let count = scene.trace.tables.command_buffers.id.len();
-        let mut stages = Stages {
+        let mut stages = RenderStages {
             gpus: Vec::new(),
             queues: FxHashMap::default(),
             stages: FxHashMap::default(),
@@ -79,10 +79,10 @@ impl Stages {
             drawn: vec![false; count],
             submitted: vec![false; count],
         };
-        let mut next_gpu = scene.part.gpus;
+        let mut next_gpu = scene.place.gpus;
         let mut next_iid = 1;
-        // In the order in which they are written.
-        let mut event = first(scene);
+        // Events are numbered in the order in which they are written.
+        let mut event = first_id(scene);
         for group in &scene.groups {
             stages.gpus.push((group.kind == GroupKind::Gpu).then(|| {
                 next_gpu += 1;
@@ -95,7 +95,7 @@ impl Stages {
                 }
                 let blocks = track.lanes.iter().flat_map(|lane| &lane.blocks);
                 let seen = parallel::each(blocks.collect(), |block| {
-                    Seen::of(scene, block, track.queue.is_some())
+                    BlockSummary::new(scene, block, track.queue.is_some())
                 });
                 for seen in seen {
                     for row in seen.command_buffers {
@@ -122,7 +122,7 @@ impl Stages {
         stages
     }
 
-    fn describe(&mut self, scene: &Scene, drawn: &Drawn, key: StageKey, iid: u64) {
+    fn describe(&mut self, scene: &Scene, drawn: &LaneSlice, key: StageKey, iid: u64) {
         let slice = &drawn.slice;
         self.stages.insert(key, iid);
         let mut description = slice.kind.as_str().to_owned();
@@ -134,7 +134,7 @@ impl Stages {
             }
         }
         let opaque_work = &scene.trace.tables.opaque_work.kind;
-        if slice.kind == Kind::Opaque
+        if slice.kind == SliceKind::Opaque
             && opaque_work[slice.row as usize] == OpaqueWorkKind::RenderPass
         {
             category = GRAPHICS;
@@ -147,22 +147,22 @@ impl Stages {
         });
     }
 
-    /// The number of a group's GPU; `None` for other groups.
+    /// Returns the number of a group's GPU; `None` for other groups.
     pub fn gpu(&self, group: usize) -> Option<u32> {
         self.gpus.get(group).copied().flatten()
     }
 
-    /// The render stage that begins a target.
+    /// Returns the render stage that begins a target.
     pub fn first_of(&self, target: u32) -> Option<u64> {
         self.firsts.get(&target).copied()
     }
 
-    /// Whether a target is a command buffer that is drawn.
+    /// Returns whether a target is a command buffer that is drawn.
     pub fn is_drawn_command_buffer(&self, target: u32) -> bool {
         self.drawn.get(target as usize).copied().unwrap_or(false)
     }
 
-    /// Whether a call submitted a command buffer, by its row.
+    /// Returns whether a call submitted the command buffer in this row.
     pub fn is_submitted(&self, row: u32) -> bool {
         self.submitted.get(row as usize).copied().unwrap_or(false)
     }
@@ -170,7 +170,7 @@ impl Stages {
     /// Adds specifications and contexts.
     pub fn intern(&self, scene: &Scene, data: &mut Message) {
         let mut part = Message::default();
-        let several = scene.part.joined || self.gpus.iter().flatten().count() > 1;
+        let several = scene.place.joined || self.gpus.iter().flatten().count() > 1;
         for (place, group) in scene.groups.iter().enumerate() {
             for track in &group.tracks {
                 let Some(iid) = track.queue.and_then(|queue| self.queues.get(&queue)) else {
@@ -221,26 +221,27 @@ impl Stages {
     }
 }
 
-/// What a block has for the specifications.
+/// The contents of a block that concern specifications.
 #[derive(Default)]
-struct Seen {
-    /// Rows of command buffers.
+struct BlockSummary {
+    /// The rows of command buffers.
     command_buffers: Vec<u32>,
-    /// Targets that begin in it, with the numbers of the render stages that begin them: of those in it, from 0.
+    /// The targets that begin in the block, with the number in the block, from 0, of the render stage that begins
+    /// each.
     begun: Vec<(u32, u64)>,
-    /// How many render stages it has.
+    /// The number of render stages.
     stages: u64,
     /// The first slice of each key, in order.
-    keys: Vec<(StageKey, Drawn)>,
+    keys: Vec<(StageKey, LaneSlice)>,
 }
 
-impl Seen {
-    fn of(scene: &Scene, block: &Block, is_work: bool) -> Seen {
-        let mut seen = Seen::default();
+impl BlockSummary {
+    fn new(scene: &Scene, block: &Block, is_work: bool) -> BlockSummary {
+        let mut seen = BlockSummary::default();
         let mut keys = FxHashSet::default();
         for drawn in block.slices() {
             let slice = &drawn.slice;
-            if slice.kind == Kind::CommandBuffer {
+            if slice.kind == SliceKind::CommandBuffer {
                 seen.command_buffers.push(slice.row);
             }
             if !is_work {
@@ -259,32 +260,31 @@ impl Seen {
     }
 }
 
-/// The id of a scene's first render stage.
-pub(super) fn first(scene: &Scene) -> u64 {
-    (u64::from(scene.part.number) << 32) + 1
+/// Returns the id of a scene's first render stage.
+pub(super) fn first_id(scene: &Scene) -> u64 {
+    (u64::from(scene.place.number) << 32) + 1
 }
 
-fn stage_key(scene: &Scene, drawn: &Drawn) -> StageKey {
+fn stage_key(scene: &Scene, drawn: &LaneSlice) -> StageKey {
     match drawn.slice.kind {
-        Kind::Dispatch => StageKey::Kernel(drawn.dispatch.kernel),
+        SliceKind::Dispatch => StageKey::Kernel(drawn.dispatch.kernel),
         kind => StageKey::Named(kind, scene.name(drawn)),
     }
 }
 
-/// What the GPUs of a file are called, by their numbers.
+/// The names of the GPUs of a file, by number.
 #[derive(Default)]
-pub(crate) struct Gpus {
+pub(crate) struct GpuInfo {
     info: Message,
     count: u32,
 }
 
-impl Gpus {
-    /// How many there are.
+impl GpuInfo {
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Adds those of a scene.
+    /// Adds the GPUs of a scene.
     pub(super) fn add(&mut self, scene: &Scene) {
         let groups = scene.groups.iter();
         for group in groups.filter(|group| group.kind == GroupKind::Gpu) {
@@ -306,7 +306,7 @@ impl Gpus {
         }
     }
 
-    /// Writes the packet that names them.
+    /// Writes the packet that names the GPUs.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         if self.info.is_empty() {
             return Ok(());
@@ -319,8 +319,8 @@ impl Gpus {
 }
 
 impl<W: Write> Writer<'_, W> {
-    /// A piece of work of a queue.
-    fn render_stage(&mut self, of: &OfTrack, drawn: &Drawn) -> io::Result<()> {
+    /// Writes a piece of work of a queue.
+    fn render_stage(&mut self, of: &TrackContext, drawn: &LaneSlice) -> io::Result<()> {
         let slice = &drawn.slice;
         let id = self.next_stage;
         self.next_stage += 1;
@@ -347,7 +347,7 @@ impl<W: Write> Writer<'_, W> {
         self.end_packet()
     }
 
-    /// The interned id of the process that owns a queue.
+    /// Returns the interned id of the process that owns a queue.
     fn context_of(&self, queue: QueueId) -> Option<u64> {
         let manifest = &self.scene.trace.manifest;
         let process = manifest.device_of_queue(queue)?.process;
@@ -355,13 +355,13 @@ impl<W: Write> Writer<'_, W> {
         Some(processes.position(|p| p.id == process)? as u64 + 1)
     }
 
-    fn details_of_stage(&mut self, drawn: &Drawn) -> io::Result<()> {
+    fn details_of_stage(&mut self, drawn: &LaneSlice) -> io::Result<()> {
         let (scene, slice, dispatch) = (self.scene, &drawn.slice, &drawn.dispatch);
         let tables = &scene.trace.tables;
         let row = slice.row as usize;
         let (event, part) = (&mut self.event, &mut self.part);
         let (command_buffer, submission) = match slice.kind {
-            Kind::Dispatch => {
+            SliceKind::Dispatch => {
                 let kernel = scene.names.kernel_row(dispatch.kernel);
                 let local = kernel.map(|row| {
                     let k = &tables.kernels;
@@ -385,7 +385,7 @@ impl<W: Write> Writer<'_, W> {
                 }
                 (dispatch.command_buffer, dispatch.submission)
             }
-            Kind::Transfer => (
+            SliceKind::Transfer => (
                 tables.transfers.command_buffer.at(row),
                 tables.transfers.submission.at(row),
             ),
@@ -398,26 +398,28 @@ impl<W: Write> Writer<'_, W> {
             event.number(stage::COMMAND_BUFFER, id.number());
         }
         let submission = submission.or_else(|| scene.submission_of_command_buffer(command_buffer?));
-        // Ids beyond 32 bits do not fit; they are in the trace.
+        // The field has 32 bits. Larger ids are in the trace only.
         if let Some(id) = submission.and_then(|id| u32::try_from(id.number()).ok()) {
             event.number(stage::SUBMISSION_ID, id.into());
         }
         scene.details(drawn, |key, value| {
             let wanted = matches!(
                 key,
-                Key::Label
-                    | Key::Position
-                    | Key::Bytes
-                    | Key::SourceBuffer
-                    | Key::DestinationBuffer
+                DetailKey::Label
+                    | DetailKey::Position
+                    | DetailKey::Bytes
+                    | DetailKey::SourceBuffer
+                    | DetailKey::DestinationBuffer
             );
             if wanted {
                 part.clear();
                 part.text(1, key.as_str());
                 match value {
-                    Value::Unsigned(number) => part.text(2, itoa::Buffer::new().format(number)),
-                    Value::Signed(number) => part.text(2, itoa::Buffer::new().format(number)),
-                    Value::Text(text) => part.text(2, &scene.names.texts[text]),
+                    DetailValue::Unsigned(number) => {
+                        part.text(2, itoa::Buffer::new().format(number))
+                    }
+                    DetailValue::Signed(number) => part.text(2, itoa::Buffer::new().format(number)),
+                    DetailValue::Text(text) => part.text(2, &scene.names.texts[text]),
                 }
                 event.message(stage::EXTRA_DATA, part);
             }
@@ -426,19 +428,19 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-/// What the render stages of a track have in common.
-struct OfTrack {
+/// The facts that the render stages of a track share.
+struct TrackContext {
     gpu: u32,
-    /// The specification of its queue.
+    /// The specification of the queue.
     queue: u64,
     context: Option<u64>,
 }
 
 impl<W: Write + Send> Writer<'_, W> {
-    /// The work of a queue. Perfetto itself splits what overlaps.
+    /// Writes the work of a queue. Perfetto itself splits what overlaps.
     pub(super) fn render_stages(&mut self, gpu: u32, track: &Track) -> io::Result<()> {
         let queue = track.queue.unwrap_or_default();
-        let of = OfTrack {
+        let of = TrackContext {
             gpu,
             queue: self.stages.queues[&queue],
             context: self.context_of(queue),
@@ -450,7 +452,7 @@ impl<W: Write + Send> Writer<'_, W> {
             next += u64::from(block.count);
             (block, next - u64::from(block.count))
         });
-        in_order(self.out, numbered, |(block, first), out| {
+        write_in_order(self.out, numbered, |(block, first), out| {
             let mut writer = Writer::new(scene, stages, out);
             writer.next_stage = first;
             let mut drawn = block.slices();

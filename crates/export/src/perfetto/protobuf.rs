@@ -1,8 +1,8 @@
-//! Protobuf's wire format, as far as it is needed here.
+//! Encodes protobuf's wire format, as far as the exporter needs it.
 
 use std::io::{self, Write};
 
-/// A message that is being written.
+/// A message under construction.
 #[derive(Debug, Default)]
 pub(super) struct Message {
     bytes: Vec<u8>,
@@ -13,49 +13,48 @@ const FIXED_64: u32 = 1;
 const LENGTH: u32 = 2;
 
 impl Message {
-    /// Empties it; the space stays.
+    /// Removes all fields and keeps the space.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// True without fields.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// A field of type uint32, uint64, an enum, or a signed integer as its two's complement.
+    /// Appends a field of type uint32, uint64, an enum, or a signed integer as its two's complement.
     pub fn number(&mut self, field: u32, value: u64) {
         self.key(field, VARINT);
         varint(&mut self.bytes, value);
     }
 
-    /// A field of type double.
+    /// Appends a field of type double.
     pub fn double(&mut self, field: u32, value: f64) {
         self.fixed(field, value.to_bits());
     }
 
-    /// A field of type fixed64.
+    /// Appends a field of type fixed64.
     pub fn fixed(&mut self, field: u32, value: u64) {
         self.key(field, FIXED_64);
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// A field of type string.
+    /// Appends a field of type string.
     pub fn text(&mut self, field: u32, text: &str) {
         self.field(field, text.as_bytes());
     }
 
-    /// A field of type bytes.
+    /// Appends a field of type bytes.
     pub fn bytes(&mut self, field: u32, bytes: &[u8]) {
         self.field(field, bytes);
     }
 
-    /// A field that is a message.
+    /// Appends a field that is a message.
     pub fn message(&mut self, field: u32, message: &Message) {
         self.field(field, &message.bytes);
     }
 
-    /// Writes it as a field of the outermost message.
+    /// Writes the message as a field of the outermost message.
     pub fn write_as(&self, field: u32, out: &mut impl Write) -> io::Result<()> {
         let mut head = Message::default();
         head.key(field, LENGTH);
@@ -75,7 +74,7 @@ impl Message {
     }
 }
 
-/// Seven bits a byte, the lowest first.
+/// Appends a number in groups of seven bits, the lowest first.
 fn varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);

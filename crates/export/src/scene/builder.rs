@@ -1,16 +1,15 @@
 //! Makes the scene of a trace.
 
-use super::gaps::Gaps;
-use super::groups::{self, Pids};
+use super::gaps::GapSlices;
+use super::groups::{self, PidAllocator};
 use super::labels::Labels;
-use super::owners::{QueueSlices, SlicesByOwner, ThreadKey};
-use super::work::{self, Added, WorkLanes};
-use super::{Flows, Part, Scene, counters};
-use crate::Rows;
-use crate::details::Names;
+use super::slices_by_owner::{QueueSlices, SlicesByOwner, ThreadKey};
+use super::work_lanes::{self, PieceWork, WorkLanes};
+use super::{Flows, PlaceInFile, Scene, SceneNames, counters};
+use crate::TableRows;
 use crate::lanes::Sharing;
 use crate::packed::Lane;
-use crate::slice::{Dispatch, Kind, Slice};
+use crate::slice::{Dispatch, Slice, SliceKind};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::code::Stacks;
 use gapscope_analysis::intervals::Interval;
@@ -23,17 +22,17 @@ use rustc_hash::FxHashMap;
 use std::mem::take;
 use std::sync::mpsc::sync_channel;
 
-/// Where the earliest piece of work of a target is drawn.
+/// The earliest piece of work of a target.
 #[derive(Debug, Clone, Copy)]
-struct First {
+struct FirstWork {
     start_ns: i64,
-    kind: Kind,
+    kind: SliceKind,
     queue: u32,
-    /// The row of a dispatch; of other work its place among the slices of its queue.
+    /// The row of a dispatch, or the index of other work among the slices of its queue.
     index: u32,
 }
 
-/// What launched a piece of work.
+/// The command buffer or submission that launched a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Launch {
     command_buffer: Option<CommandBufferId>,
@@ -41,8 +40,8 @@ struct Launch {
 }
 
 impl Launch {
-    /// That of a dispatch.
-    fn of(table: &Dispatches, row: usize) -> Launch {
+    /// Returns the launch of a dispatch.
+    fn from_dispatch(table: &Dispatches, row: usize) -> Launch {
         Launch {
             command_buffer: table.command_buffer.at(row),
             submission: table.submission.at(row),
@@ -50,13 +49,13 @@ impl Launch {
     }
 }
 
-/// The target of the launch before: neighbours are mostly of one.
+/// The target of the launch before, because neighbours mostly share one.
 #[derive(Debug, Default)]
 struct LastTarget(Option<(Launch, Option<usize>)>);
 
 impl LastTarget {
     #[inline]
-    fn of(&mut self, builder: &Builder, launch: Launch) -> Option<usize> {
+    fn find(&mut self, builder: &Builder, launch: Launch) -> Option<usize> {
         match self.0 {
             Some((same, target)) if same == launch => target,
             _ => {
@@ -68,7 +67,7 @@ impl LastTarget {
     }
 }
 
-/// When and where a host call was made.
+/// The time and thread of a host call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct CallStart {
     process: ProcessId,
@@ -81,36 +80,37 @@ struct Builder<'a> {
     slices: SlicesByOwner,
     command_buffers: IdIndex<CommandBufferId>,
     submissions: IdIndex<SubmissionId>,
-    /// Dispatches and pieces of them that have been looked at.
+    /// The numbers of dispatches and of their pieces that have been read.
     dispatches: usize,
     pieces: u32,
     drawn_dispatches: u64,
-    /// By target: the rows of the command buffers, then those of submissions whose work has no command buffer.
-    firsts: Vec<Option<First>>,
-    /// By target.
+    /// The first work of each target: the rows of the command buffers, then those of submissions whose work has no
+    /// command buffer.
+    firsts: Vec<Option<FirstWork>>,
+    /// The last end of each target.
     last_end_ns: Vec<Option<i64>>,
-    /// The first and the last time of what is drawn.
+    /// The first and the last time that is drawn.
     times: Option<Interval>,
-    rows: Vec<Rows>,
+    rows: Vec<TableRows>,
 }
 
 impl<'a> Scene<'a> {
-    /// The scene of a trace that is in memory.
-    pub fn of(trace: &'a Trace) -> Scene<'a> {
+    /// Makes the scene of a trace that is in memory.
+    pub fn new(trace: &'a Trace) -> Scene<'a> {
         let dispatches = &trace.tables.dispatches;
         let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
             take(dispatches);
             Some(())
         };
-        let labels = Labels::of(&trace.tables.markers);
-        let scene = Scene::of_pieces(trace, labels, dispatches.len(), each);
+        let labels = Labels::new(&trace.tables.markers);
+        let scene = Scene::from_pieces(trace, labels, dispatches.len(), each);
         scene.expect("all dispatches are handed over").0
     }
 
-    /// The scene of a trace of whose labels the table is not needed, and whose `count` dispatches are not in theirs: `each` hands them over piece by piece, in their
-    /// order, as [`gapscope_trace::DispatchPieces`] reads them, and is called twice. `None` where it gives none; otherwise with
-    /// what it gave at first.
-    pub fn of_pieces<R>(
+    /// Makes the scene of a trace whose `labels` are given and whose `count` dispatches are not in its table. `each`
+    /// hands the dispatches over piece by piece, in their order, as [`gapscope_trace::DispatchPieces`] reads them; it
+    /// is called twice. Returns also what `each` returned at first; `None` when that was nothing.
+    pub fn from_pieces<R>(
         trace: &'a Trace,
         labels: Labels,
         count: usize,
@@ -121,12 +121,12 @@ impl<'a> Scene<'a> {
         let mut builder = Builder::new(trace);
         let (mut timeline, read) = Timeline::of_times(trace, count, |take| {
             each(&mut |piece| {
-                builder.look(piece);
+                builder.read_piece(piece);
                 take(piece);
             })
         })?;
-        let gaps = Gaps::of(&timeline);
-        // Most of the memory, and counters do not rest on it.
+        let gaps = GapSlices::new(&timeline);
+        // The works take most of the memory, and counters do not need them.
         for gpu in &mut timeline.gpus {
             take(&mut gpu.works);
         }
@@ -136,29 +136,29 @@ impl<'a> Scene<'a> {
         builder.draw_others();
         builder.draw_host();
         builder.draw_labels(labels);
-        let flows = builder.link();
+        let flows = builder.link_calls();
         builder.count_submissions();
         builder.count_counter_values();
         let (origin_ns, end_ns) = builder.all_times();
         builder.draw_work(each)?;
 
-        let mut pids = Pids::of(trace);
+        let mut pids = PidAllocator::new(trace);
         let slices = &mut builder.slices;
         let mut groups = groups::processes(trace, &names, slices, &mut pids);
         let mut gpus = groups::gpus(trace, gpus, &names, slices, &mut pids);
         for (group, slices) in gpus.iter_mut().zip(gaps.slices) {
             group.add("gaps by cause".to_owned(), None, slices, Sharing::Apart);
         }
-        let mut host = groups::host(&mut pids);
-        counters::add(counted, &names, &mut gpus, &mut host);
+        let mut machine = groups::machine(&mut pids);
+        counters::add(counted, &names, &mut gpus, &mut machine);
         groups.append(&mut gpus);
-        groups.push(host);
+        groups.push(machine);
         groups.retain(|group| {
             !(group.tracks.is_empty() && group.counters.is_empty() && group.samples.is_empty())
         });
         let scene = Scene {
             trace,
-            names: Names::of(trace),
+            names: SceneNames::new(trace),
             groups,
             gaps: gaps.rows,
             stacks: Stacks::of(tables),
@@ -166,7 +166,7 @@ impl<'a> Scene<'a> {
             origin_ns,
             end_ns,
             rows: builder.rows,
-            part: Part::default(),
+            place: PlaceInFile::default(),
             command_buffers: builder.command_buffers,
         };
         Some((scene, read))
@@ -194,25 +194,25 @@ impl<'a> Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The first pass over dispatches: what has to be known of all before one is drawn.
-    fn look(&mut self, piece: &Dispatches) {
+    /// Reads a piece in the first pass over dispatches, which collects what must be known before any is drawn.
+    fn read_piece(&mut self, piece: &Dispatches) {
         let mut target = LastTarget::default();
-        for (row, queue, interval) in work::timed(piece) {
-            let target = target.of(self, Launch::of(piece, row));
+        for (row, queue, interval) in work_lanes::timed(piece) {
+            let target = target.find(self, Launch::from_dispatch(piece, row));
             let place = self.slices.queue(queue);
             self.slices.queues[place]
                 .starts
                 .add(self.pieces, interval.start_ns);
             let row = (self.dispatches + row) as u32;
-            self.reach(Kind::Dispatch, interval, place, row, target);
+            self.reach(SliceKind::Dispatch, interval, place, row, target);
             self.drawn_dispatches += 1;
         }
         self.dispatches += piece.len();
         self.pieces += 1;
     }
 
-    /// The second pass over dispatches draws them, and all other work with them: what the pieces have is put in its place while the next
-    /// one is read.
+    /// Draws dispatches, and all other work with them, in the second pass. The work of a piece is placed while the
+    /// next one is read.
     fn draw_work<R>(
         &mut self,
         each: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
@@ -223,7 +223,7 @@ impl Builder<'_> {
             .collect();
         let count = lanes.len();
         let lanes: Vec<Vec<Lane>> = std::thread::scope(|scope| {
-            let (send, pieces) = sync_channel::<Vec<Added>>(1);
+            let (send, pieces) = sync_channel::<Vec<PieceWork>>(1);
             let placing = scope.spawn(move || {
                 for (number, added) in (0..).zip(pieces) {
                     for (lanes, added) in lanes.iter_mut().zip(added) {
@@ -234,8 +234,8 @@ impl Builder<'_> {
             });
             let mut first = 0;
             let read = each(&mut |piece| {
-                // It ends early where it panics, which is seen below.
-                let _ = send.send(self.added(piece, first, count));
+                // The receiver ends early only by a panic, which is noticed below.
+                let _ = send.send(self.work_of_piece(piece, first, count));
                 first += piece.len();
             });
             drop(send);
@@ -249,29 +249,29 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// What a piece, of which `first` is the row of the first dispatch, has for each of `count` queues.
-    fn added(&mut self, piece: &Dispatches, first: usize, count: usize) -> Vec<Added> {
-        let mut added: Vec<Added> = (0..count).map(|_| Added::default()).collect();
+    /// Returns the work of a piece for each of `count` queues. `first` is the row of the piece's first dispatch.
+    fn work_of_piece(&mut self, piece: &Dispatches, first: usize, count: usize) -> Vec<PieceWork> {
+        let mut added: Vec<PieceWork> = (0..count).map(|_| PieceWork::default()).collect();
         let mut target = LastTarget::default();
-        for (row, queue, interval) in work::timed(piece) {
-            let target = target.of(self, Launch::of(piece, row));
+        for (row, queue, interval) in work_lanes::timed(piece) {
+            let target = target.find(self, Launch::from_dispatch(piece, row));
             let place = self.slices.queue(queue);
             let begins = |target: &usize| {
                 let begun = self.firsts.get(*target).copied().flatten();
                 begun.is_some_and(|begun| {
-                    begun.kind == Kind::Dispatch && begun.index as usize == first + row
+                    begun.kind == SliceKind::Dispatch && begun.index as usize == first + row
                 })
             };
             let flow = target.filter(begins).map_or(0, |target| target as u32 + 1);
             // A file that changes while it is read may have more queues than before.
             if let Some(added) = added.get_mut(place) {
-                added.push(interval, &Dispatch::of(piece, row), flow);
+                added.push(interval, &Dispatch::from_row(piece, row), flow);
             }
         }
         added
     }
 
-    /// Work that is in memory.
+    /// Draws the work that is in memory.
     fn draw_others(&mut self) {
         self.count("dispatches", self.drawn_dispatches, self.dispatches);
         let tables = &self.trace.tables;
@@ -287,14 +287,14 @@ impl Builder<'_> {
                         command_buffer: table.command_buffer.at(row),
                         submission: table.submission.at(row),
                     };
-                    let target = target.of(self, launch);
+                    let target = target.find(self, launch);
                     self.draw_one(slice($kind, row, interval), table.queue[row], target);
                 }
                 self.count(stringify!($table), drawn, table.len());
             }};
         }
-        draw!(transfers, Kind::Transfer);
-        draw!(opaque_work, Kind::Opaque);
+        draw!(transfers, SliceKind::Transfer);
+        draw!(opaque_work, SliceKind::Opaque);
 
         let table = &tables.command_buffers;
         let mut drawn = 0;
@@ -302,13 +302,13 @@ impl Builder<'_> {
             let times = Interval::of_row(table.start_ns.at(row), table.duration_ns.at(row));
             let Some(interval) = times else { continue };
             drawn += 1;
-            let slice = slice(Kind::CommandBuffer, row, interval);
+            let slice = slice(SliceKind::CommandBuffer, row, interval);
             self.draw_one(slice, table.queue[row], Some(row));
         }
         self.count("command_buffers", drawn, table.len());
     }
 
-    /// What an arrow to a piece of work points at: its command buffer, or its submission where it has none.
+    /// Returns the target of an arrow to a piece of work: its command buffer, or its submission when it has none.
     fn target(&self, launch: Launch) -> Option<usize> {
         let command_buffers = self.trace.tables.command_buffers.len();
         match launch.command_buffer {
@@ -317,7 +317,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The row of the submission of a target.
+    /// Returns the row of a target's submission.
     fn submission_of(&self, target: usize) -> Option<usize> {
         let ids = &self.trace.tables.command_buffers.submission;
         match ids.get(target) {
@@ -335,11 +335,11 @@ impl Builder<'_> {
         self.reach(slice.kind, interval, place, index, target);
     }
 
-    /// Counts a piece of work for what it is part of.
+    /// Includes a piece of work in the times of its target.
     #[inline]
     fn reach(
         &mut self,
-        kind: Kind,
+        kind: SliceKind,
         interval: Interval,
         queue: usize,
         index: u32,
@@ -354,12 +354,12 @@ impl Builder<'_> {
         let first = &mut self.firsts[target];
         let earlier = match first {
             None => true,
-            // An arrow to a dispatch says more than one to the command buffer around it.
-            Some(_) if kind == Kind::CommandBuffer => false,
+            // An arrow to a dispatch is more telling than one to the command buffer around it.
+            Some(_) if kind == SliceKind::CommandBuffer => false,
             Some(first) => interval.start_ns < first.start_ns,
         };
         if earlier {
-            *first = Some(First {
+            *first = Some(FirstWork {
                 start_ns: interval.start_ns,
                 kind,
                 queue: queue as u32,
@@ -388,7 +388,7 @@ impl Builder<'_> {
                 thread: table.thread.at(row),
             };
             let thread = self.slices.threads.entry(key).or_default();
-            thread.calls.push(slice(Kind::HostCall, row, interval));
+            thread.calls.push(slice(SliceKind::HostCall, row, interval));
         }
         self.count("host_calls", drawn, table.len());
     }
@@ -402,7 +402,7 @@ impl Builder<'_> {
     }
 
     /// Links submitting calls with the first work of each of their targets.
-    fn link(&mut self) -> Flows {
+    fn link_calls(&mut self) -> Flows {
         let tables = &self.trace.tables;
         let calls = &tables.host_calls;
         let (mut count, mut targets) = (0, Vec::new());
@@ -434,7 +434,7 @@ impl Builder<'_> {
         }
         let s = &tables.submissions;
         for target in 0..self.firsts.len() {
-            // It comes back where there is an arrow.
+            // The first work is put back when an arrow leads to it.
             let Some(first) = self.firsts[target].take() else {
                 continue;
             };
@@ -451,15 +451,15 @@ impl Builder<'_> {
             };
             targets.push((*place, target as u32));
             self.firsts[target] = Some(first);
-            if first.kind != Kind::Dispatch {
+            if first.kind != SliceKind::Dispatch {
                 let queue = &mut self.slices.queues[first.queue as usize];
                 slices_of(queue, first.kind)[first.index as usize].flow = target as u32 + 1;
             }
         }
-        Flows::of(count, targets)
+        Flows::new(count, targets)
     }
 
-    /// Counts the submissions whose work has times: those of which the queue depth is.
+    /// Counts the submissions whose work has times, which make up the queue depth.
     fn count_submissions(&mut self) {
         let starts = &self.trace.tables.submissions.start_ns;
         let mut ends: Vec<Option<i64>> = vec![None; starts.len()];
@@ -482,7 +482,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The first and the last time that is drawn or recorded.
+    /// Returns the first and the last time that is drawn or recorded.
     fn all_times(&self) -> (i64, i64) {
         let slices = self.times.map(|times| (times.start_ns, times.end_ns));
         let tables = &self.trace.tables;
@@ -501,7 +501,7 @@ impl Builder<'_> {
     }
 
     fn count(&mut self, table: &'static str, drawn: u64, rows: usize) {
-        self.rows.push(Rows {
+        self.rows.push(TableRows {
             table,
             drawn,
             without_times: rows as u64 - drawn,
@@ -509,14 +509,14 @@ impl Builder<'_> {
     }
 }
 
-fn slices_of(queue: &mut QueueSlices, kind: Kind) -> &mut Vec<Slice> {
+fn slices_of(queue: &mut QueueSlices, kind: SliceKind) -> &mut Vec<Slice> {
     match kind {
-        Kind::CommandBuffer => &mut queue.command_buffers,
+        SliceKind::CommandBuffer => &mut queue.command_buffers,
         _ => &mut queue.others,
     }
 }
 
-fn slice(kind: Kind, row: usize, interval: Interval) -> Slice {
+fn slice(kind: SliceKind, row: usize, interval: Interval) -> Slice {
     Slice {
         start_ns: interval.start_ns,
         end_ns: interval.end_ns,

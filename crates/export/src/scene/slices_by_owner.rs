@@ -1,6 +1,6 @@
-//! The slices by where they are drawn.
+//! Keeps slices by the queue or thread that they are drawn on.
 
-use super::work::Starts;
+use super::work_lanes::PieceStarts;
 use crate::packed::Lane;
 use crate::slice::Slice;
 use gapscope_trace::Trace;
@@ -8,15 +8,15 @@ use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// What is drawn of one queue.
+/// The slices of one queue.
 #[derive(Debug)]
 pub(super) struct QueueSlices {
     pub id: QueueId,
-    /// How early its dispatches begin.
-    pub starts: Starts,
+    /// The earliest starts of its dispatches.
+    pub starts: PieceStarts,
     /// Transfers and opaque work.
     pub others: Vec<Slice>,
-    /// All its work, once it is drawn.
+    /// All its work, once that is drawn.
     pub work: Vec<Lane>,
     pub command_buffers: Vec<Slice>,
     /// Labels in command buffers, by the device's time.
@@ -29,7 +29,7 @@ impl QueueSlices {
     fn new(id: QueueId) -> QueueSlices {
         QueueSlices {
             id,
-            starts: Starts::default(),
+            starts: PieceStarts::default(),
             others: Vec::new(),
             work: Vec::new(),
             command_buffers: Vec::new(),
@@ -39,7 +39,7 @@ impl QueueSlices {
     }
 }
 
-/// What is drawn of one thread.
+/// The slices of one thread.
 #[derive(Debug, Default)]
 pub(super) struct ThreadSlices {
     pub calls: Vec<Slice>,
@@ -50,11 +50,11 @@ pub(super) struct ThreadSlices {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ThreadKey {
     pub process: ProcessId,
-    /// Absent where it is not known which.
+    /// Absent where the thread is not known.
     pub thread: Option<ThreadId>,
 }
 
-/// All slices but gaps.
+/// All slices except for gaps.
 #[derive(Debug, Default)]
 pub(super) struct SlicesByOwner {
     queue_places: FxHashMap<QueueId, usize>,
@@ -64,7 +64,7 @@ pub(super) struct SlicesByOwner {
 }
 
 impl SlicesByOwner {
-    /// A place for each queue of the manifest.
+    /// Creates an entry for each queue of the manifest.
     pub fn new(trace: &Trace) -> SlicesByOwner {
         let mut by_owner = SlicesByOwner::default();
         for queue in &trace.manifest.queues {
@@ -73,7 +73,7 @@ impl SlicesByOwner {
         by_owner
     }
 
-    /// The place of a queue in [`Self::queues`].
+    /// Returns the index of a queue in [`Self::queues`].
     pub fn queue(&mut self, id: QueueId) -> usize {
         if let Some((last, place)) = self.last_queue
             && last == id

@@ -1,26 +1,26 @@
-//! Several traces in one profile: the threads of each as they come, and at the end what is of all.
+//! Joins several traces into one profile: writes the threads of each as they come, and at the end the facts of all.
 
 use super::with_profile;
-use crate::json::Commas;
+use crate::json::CommaList;
 use crate::scene::Scene;
 use serde::de::IgnoredAny;
 use serde_json::{Deserializer, Map, Value};
 use std::io::{self, Write};
 
-/// What the list of threads begins with in JSON. The facts before it have no such key.
-const THREADS: &[u8] = b"\"threads\":[";
+/// The beginning of the list of threads in JSON. The facts before it have no such key.
+const THREADS_KEY: &[u8] = b"\"threads\":[";
 
-/// Facts of a profile that are places of threads in its list.
-const PLACES: [&str; 2] = ["initialVisibleThreads", "initialSelectedThreads"];
+/// The keys of facts that are indices into the list of threads.
+const THREAD_INDEX_KEYS: [&str; 2] = ["initialVisibleThreads", "initialSelectedThreads"];
 
-/// What of the traces so far is written at the end.
+/// The parts of the joined profile that are written at the end.
 #[derive(Default)]
 pub(crate) struct JoinedProfile {
-    commas: Commas,
-    /// Threads that are written.
+    commas: CommaList,
+    /// The number of threads that have been written.
     threads: u64,
     counters: Vec<Value>,
-    /// All but threads and counters: that of the first trace.
+    /// The facts of the first trace, without threads and counters.
     facts: Map<String, Value>,
 }
 
@@ -32,10 +32,12 @@ impl JoinedProfile {
     /// Writes the threads of a trace.
     pub fn write_part(&mut self, scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<()> {
         with_profile(scene, |profile, markers| {
-            let at = profile.windows(THREADS.len()).position(|w| w == THREADS);
+            let at = profile
+                .windows(THREADS_KEY.len())
+                .position(|w| w == THREADS_KEY);
             let at = at.ok_or_else(|| io::Error::other("the profile has no threads"))?;
             let (mut facts, mut rest) = {
-                let (facts, rest) = profile.split_at(at + THREADS.len());
+                let (facts, rest) = profile.split_at(at + THREADS_KEY.len());
                 (facts.to_vec(), rest)
             };
             let before = self.threads;
@@ -54,7 +56,7 @@ impl JoinedProfile {
         })
     }
 
-    /// Adds the facts of a trace whose threads are behind `before` others.
+    /// Adds the facts of a trace whose threads follow `before` others.
     fn add(&mut self, mut facts: Map<String, Value>, before: u64) {
         facts.remove("threads");
         let move_place = |place: &mut Value| {
@@ -70,7 +72,7 @@ impl JoinedProfile {
                 self.counters.push(counter);
             }
         }
-        for key in PLACES {
+        for key in THREAD_INDEX_KEYS {
             let places = facts.get_mut("meta").and_then(|meta| meta.get_mut(key));
             let places = places.and_then(Value::as_array_mut);
             places.into_iter().flatten().for_each(move_place);
@@ -82,12 +84,14 @@ impl JoinedProfile {
         let (Some(all), Some(meta)) = (self.facts.get_mut("meta"), facts.remove("meta")) else {
             return;
         };
-        if let Some(places) = meta.get(PLACES[0]).and_then(Value::as_array)
-            && let Some(known) = all.get_mut(PLACES[0]).and_then(Value::as_array_mut)
+        if let Some(places) = meta.get(THREAD_INDEX_KEYS[0]).and_then(Value::as_array)
+            && let Some(known) = all
+                .get_mut(THREAD_INDEX_KEYS[0])
+                .and_then(Value::as_array_mut)
         {
             known.extend_from_slice(places);
         }
-        // Those of code are there with samples only, behind all others.
+        // The categories of code exist only where there are samples, and come last.
         let count = |meta: &Value| meta["categories"].as_array().map_or(0, Vec::len);
         if count(&meta) > count(all) {
             all["categories"] = meta["categories"].clone();

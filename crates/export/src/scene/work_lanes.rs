@@ -1,7 +1,8 @@
-//! Drawing dispatches, of which there may be ten million, from pieces of their table: none stays in memory as a row.
+//! Draws dispatches, of which there may be ten million, from pieces of their table, so that none stays in memory as a
+//! row.
 //!
-//! Rows come nearly in the order of their starts. A first pass finds how early the rows behind each piece begin on each queue;
-//! so the second one knows, piece by piece, which of those that it holds no later row can precede.
+//! Rows come nearly in the order of their starts. A first pass finds how early the rows after each piece begin on
+//! each queue. The second pass then knows, piece by piece, which of the waiting rows no later row can precede.
 
 use crate::packed::{Lane, pack_dispatch, pack_row};
 use crate::slice::{Dispatch, Slice};
@@ -12,7 +13,7 @@ use gapscope_trace::tables::Dispatches;
 
 /// How early the dispatches of a queue begin, by piece.
 #[derive(Debug, Default)]
-pub(super) struct Starts(Vec<PieceStart>);
+pub(super) struct PieceStarts(Vec<PieceStart>);
 
 #[derive(Debug, Clone, Copy)]
 struct PieceStart {
@@ -20,8 +21,8 @@ struct PieceStart {
     start_ns: i64,
 }
 
-impl Starts {
-    /// Counts a dispatch of a piece. Pieces come in their order.
+impl PieceStarts {
+    /// Adds a dispatch of a piece. Pieces come in their order.
     #[inline]
     pub fn add(&mut self, piece: u32, start_ns: i64) {
         match self.0.last_mut() {
@@ -30,7 +31,7 @@ impl Starts {
         }
     }
 
-    /// Makes of each start the earliest of its piece and of all behind it.
+    /// Replaces each start by the earliest of its piece and of all later ones.
     fn settle(&mut self) {
         let mut earliest_ns = i64::MAX;
         for PieceStart { start_ns, .. } in self.0.iter_mut().rev() {
@@ -40,65 +41,65 @@ impl Starts {
         self.0.reverse();
     }
 
-    /// How early a dispatch behind a piece begins, once settled; absent where there is none.
+    /// Returns how early a dispatch after a piece begins, once settled; absent when there is none.
     fn behind(&mut self, piece: u32) -> Option<i64> {
         while self.0.pop_if(|next| next.piece <= piece).is_some() {}
         self.0.last().map(|next| next.start_ns)
     }
 }
 
-/// The lanes of a queue's work in the making.
+/// The lanes of a queue's work under construction.
 #[derive(Debug)]
 pub(super) struct WorkLanes {
-    starts: Starts,
+    starts: PieceStarts,
     split: Lanes,
     lanes: Vec<Lane>,
     /// Other work than dispatches, in order.
     others: std::iter::Peekable<std::vec::IntoIter<Slice>>,
-    waiting: Vec<Waiting>,
-    /// What of `waiting` has been looked at in vain.
-    kept: usize,
-    /// What is said of the dispatches that wait.
-    said: Vec<u8>,
+    waiting: Vec<WaitingDispatch>,
+    /// How many of `waiting` were not ready when they were last checked.
+    unready: usize,
+    /// The packed facts of the waiting dispatches.
+    packed: Vec<u8>,
 }
 
-/// The dispatches of a queue that a piece has.
+/// The dispatches of a queue in a piece.
 #[derive(Debug, Default)]
-pub(super) struct Added {
-    rows: Vec<Waiting>,
-    /// What is said of them.
-    said: Vec<u8>,
+pub(super) struct PieceWork {
+    rows: Vec<WaitingDispatch>,
+    /// The packed facts of the dispatches.
+    packed: Vec<u8>,
 }
 
-impl Added {
+impl PieceWork {
     /// Appends a dispatch.
     #[inline]
     pub fn push(&mut self, interval: Interval, dispatch: &Dispatch, flow: u32) {
-        let at = self.said.len();
-        pack_dispatch(dispatch, flow, &mut self.said);
-        self.rows.push(Waiting {
+        let at = self.packed.len();
+        pack_dispatch(dispatch, flow, &mut self.packed);
+        self.rows.push(WaitingDispatch {
             start_ns: interval.start_ns,
             end_ns: interval.end_ns,
             at,
-            length: self.said.len() - at,
+            length: self.packed.len() - at,
         });
     }
 }
 
 /// A dispatch that waits for its turn.
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct WaitingDispatch {
     start_ns: i64,
     end_ns: i64,
-    /// Place of what is said of it.
+    /// Where the packed facts begin.
     at: usize,
     length: usize,
 }
 
 impl WorkLanes {
-    pub fn new(mut starts: Starts, mut others: Vec<Slice>) -> WorkLanes {
+    pub fn new(mut starts: PieceStarts, mut others: Vec<Slice>) -> WorkLanes {
         starts.settle();
-        // Stable, as is the order of dispatches below: rows of equal times keep their order.
+        // A stable sort, here and for dispatches below, keeps the order of rows with equal times.
         others.sort_by_key(|slice| (slice.start_ns, slice.end_ns));
         WorkLanes {
             starts,
@@ -106,42 +107,42 @@ impl WorkLanes {
             lanes: Vec::new(),
             others: others.into_iter().peekable(),
             waiting: Vec::new(),
-            kept: 0,
-            said: Vec::new(),
+            unready: 0,
+            packed: Vec::new(),
         }
     }
 
-    /// Takes the dispatches of the next piece.
-    pub fn take(&mut self, piece: u32, added: Added) {
+    /// Adds the dispatches of the next piece.
+    pub fn take(&mut self, piece: u32, added: PieceWork) {
         if self.waiting.is_empty() {
-            (self.waiting, self.said) = (added.rows, added.said);
+            (self.waiting, self.packed) = (added.rows, added.packed);
         } else {
-            let before = self.said.len();
-            let rows = added.rows.into_iter().map(|row| Waiting {
+            let before = self.packed.len();
+            let rows = added.rows.into_iter().map(|row| WaitingDispatch {
                 at: before + row.at,
                 ..row
             });
             self.waiting.extend(rows);
-            self.said.extend_from_slice(&added.said);
+            self.packed.extend_from_slice(&added.packed);
         }
         self.end_piece(piece);
     }
 
     fn end_piece(&mut self, piece: u32) {
         let behind_ns = self.starts.behind(piece);
-        // What waits long is not looked through for each piece.
-        if behind_ns.is_some() && self.waiting.len() < 2 * self.kept {
+        // Rows that wait long are not searched for each piece.
+        if behind_ns.is_some() && self.waiting.len() < 2 * self.unready {
             return;
         }
         let mut waiting = std::mem::take(&mut self.waiting);
-        let order = |row: &Waiting| (row.start_ns, row.end_ns);
+        let order = |row: &WaitingDispatch| (row.start_ns, row.end_ns);
         if !waiting.is_sorted_by_key(order) {
             waiting.sort_by_key(order);
         }
         let ready = behind_ns.map_or(waiting.len(), |behind_ns| {
             waiting.partition_point(|row| row.start_ns < behind_ns)
         });
-        let said = std::mem::take(&mut self.said);
+        let packed = std::mem::take(&mut self.packed);
         for row in &waiting[..ready] {
             while let Some(other) = self
                 .others
@@ -149,19 +150,19 @@ impl WorkLanes {
             {
                 self.place_other(&other);
             }
-            let rest = &said[row.at..row.at + row.length];
+            let rest = &packed[row.at..row.at + row.length];
             self.place(row.start_ns, row.end_ns, rest);
         }
         for row in &waiting[ready..] {
-            let at = self.said.len();
-            self.said
-                .extend_from_slice(&said[row.at..row.at + row.length]);
-            self.waiting.push(Waiting { at, ..*row });
+            let at = self.packed.len();
+            self.packed
+                .extend_from_slice(&packed[row.at..row.at + row.length]);
+            self.waiting.push(WaitingDispatch { at, ..*row });
         }
-        self.kept = self.waiting.len();
+        self.unready = self.waiting.len();
     }
 
-    /// The lanes, when all pieces have come.
+    /// Returns the lanes, when all pieces have come.
     pub fn finish(mut self) -> Vec<Lane> {
         self.end_piece(u32::MAX);
         while let Some(other) = self.others.next() {
@@ -184,7 +185,7 @@ impl WorkLanes {
     }
 }
 
-/// The known times of the dispatches of a piece, with their rows in it and their queues.
+/// Returns the dispatches of a piece that have times, with their rows in it and their queues.
 pub(super) fn timed(piece: &Dispatches) -> impl Iterator<Item = (usize, QueueId, Interval)> {
     (0..piece.queue.len()).filter_map(|row| {
         let interval = Interval::of_row(piece.start_ns.at(row), piece.duration_ns.at(row))?;
@@ -195,18 +196,18 @@ pub(super) fn timed(piece: &Dispatches) -> impl Iterator<Item = (usize, QueueId,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slice::Kind;
+    use crate::slice::SliceKind;
     use proptest::prelude::*;
 
     proptest! {
-        /// However rows are cut into pieces and whatever their order, they come to lie as if all had been sorted at once.
+        /// Rows give the same lanes however they are cut into pieces and whatever their order.
         #[test]
         fn lanes_are_those_of_all_rows_at_once(
             rows in proptest::collection::vec((0i64..60, 0i64..9), 0..120),
             others in proptest::collection::vec((0i64..60, 0i64..9), 0..20),
             size in 1usize..30,
         ) {
-            let mut starts = Starts::default();
+            let mut starts = PieceStarts::default();
             for (piece, rows) in (0..).zip(rows.chunks(size)) {
                 rows.iter().for_each(|row| starts.add(piece, row.0));
             }
@@ -215,13 +216,13 @@ mod tests {
                 end_ns: start_ns + ns,
                 row,
                 flow: 0,
-                kind: Kind::Transfer,
+                kind: SliceKind::Transfer,
             });
             let others: Vec<Slice> = others.collect();
             let mut work = WorkLanes::new(starts, others.clone());
             let mut position = 0;
             for (piece, rows) in (0..).zip(rows.chunks(size)) {
-                let mut added = Added::default();
+                let mut added = PieceWork::default();
                 for (start_ns, ns) in rows {
                     let dispatch = Dispatch { position, ..Dispatch::default() };
                     added.push(Interval::new(*start_ns, start_ns + ns), &dispatch, 0);
@@ -238,7 +239,7 @@ mod tests {
                 drawn.collect::<Vec<_>>()
             });
             let mut all: Vec<_> = rows.iter().zip(0..).map(|((start_ns, ns), row)| {
-                (*start_ns, start_ns + ns, Kind::Dispatch, row)
+                (*start_ns, start_ns + ns, SliceKind::Dispatch, row)
             }).collect();
             all.extend(others.iter().map(|other| (other.start_ns, other.end_ns, other.kind, other.row)));
             all.sort_by_key(|row| (row.0, row.1));

@@ -1,6 +1,6 @@
 //! The names of kernels, labels and command buffers.
 
-use super::Key;
+use super::DetailKey;
 use crate::texts::{TextId, Texts};
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::vocabulary::KernelNames;
@@ -11,71 +11,69 @@ use gapscope_trace::tables::{HostCallKind, MarkerScope, OpaqueWorkKind, Timing, 
 use rustc_hash::FxHashMap;
 
 /// All texts of a scene.
-pub(crate) struct Names {
+pub(crate) struct SceneNames {
     pub texts: Texts,
     statics: FxHashMap<&'static str, TextId>,
     kernel_index: IdIndex<KernelId>,
-    kernels: Vec<Kernel>,
+    kernels: Vec<KernelText>,
     label_index: IdIndex<LabelId>,
-    labels: Vec<Label>,
-    /// By row.
+    labels: Vec<LabelText>,
+    /// The name of each row.
     command_buffers: Vec<TextId>,
 }
 
-/// What is said of a kernel.
-pub(crate) struct Kernel {
+pub(crate) struct KernelText {
     pub name: TextId,
-    pub details: Vec<(Key, TextId)>,
+    pub details: Vec<(DetailKey, TextId)>,
 }
 
-/// What is said of a label.
-pub(crate) struct Label {
+pub(crate) struct LabelText {
     pub text: TextId,
-    /// With the labels around it.
+    /// The text with those of the labels around it.
     pub path: TextId,
 }
 
-impl Names {
-    pub fn of(trace: &Trace) -> Names {
+impl SceneNames {
+    pub fn new(trace: &Trace) -> SceneNames {
         let tables = &trace.tables;
         let mut texts = Texts::default();
         let statics = statics().map(|text| (text, texts.add(text))).collect();
         let k = &tables.kernels;
         let readable = KernelNames::of(k);
-        let mut kernels: Vec<Kernel> = (0..k.id.len())
+        let mut kernels: Vec<KernelText> = (0..k.id.len())
             .map(|row| {
                 let mut details = Vec::new();
                 let sizes = (k.local_x.at(row), k.local_y.at(row), k.local_z.at(row));
                 if let (Some(x), Some(y), Some(z)) = sizes {
-                    details.push((Key::Local, texts.add(&format!("{x} × {y} × {z}"))));
+                    details.push((DetailKey::Local, texts.add(&format!("{x} × {y} × {z}"))));
                 }
                 let rest = [
-                    (Key::EntryPoint, &k.entry_point[row]),
-                    (Key::Source, &k.source[row]),
-                    (Key::Specialisation, &k.specialisation[row]),
+                    (DetailKey::EntryPoint, &k.entry_point[row]),
+                    (DetailKey::Source, &k.source[row]),
+                    (DetailKey::Specialisation, &k.specialisation[row]),
                 ];
                 for (key, text) in rest {
                     details.extend(text.as_ref().map(|text| (key, texts.add(text))));
                 }
                 let name = texts.add(readable.name(row));
-                Kernel { name, details }
+                KernelText { name, details }
             })
             .collect();
         // The last is for ids that the trace lacks.
-        kernels.push(Kernel {
+        kernels.push(KernelText {
             name: texts.add("unknown kernel"),
             details: Vec::new(),
         });
         let paths = LabelPaths::new(&tables.labels);
         let rows = tables.labels.id.iter().zip(&tables.labels.text);
-        let mut labels: Vec<Label> = rows
-            .map(|(id, text)| Label {
+        let mut labels: Vec<LabelText> = rows
+            .map(|(id, text)| LabelText {
                 text: texts.add(text),
                 path: texts.add(paths.get(*id).unwrap_or(text)),
             })
             .collect();
         let unknown = texts.add("unknown label");
-        labels.push(Label {
+        labels.push(LabelText {
             text: unknown,
             path: unknown,
         });
@@ -90,7 +88,7 @@ impl Names {
                 (None, None) => plain,
             })
             .collect();
-        Names {
+        SceneNames {
             texts,
             statics,
             kernel_index: IdIndex::new(&k.id),
@@ -101,25 +99,25 @@ impl Names {
         }
     }
 
-    /// A text of the program itself.
+    /// Returns the id of a fixed text.
     ///
     /// # Panics
-    /// [`statics`] lacks it.
+    /// [`statics`] lacks the text.
     pub fn of_static(&self, text: &'static str) -> TextId {
         self.statics[text]
     }
 
-    /// The row of a kernel, if the trace has it.
+    /// Returns the row of a kernel, if the trace has it.
     pub fn kernel_row(&self, id: KernelId) -> Option<usize> {
         self.kernel_index.get(id)
     }
 
-    pub fn kernel(&self, id: KernelId) -> &Kernel {
+    pub fn kernel(&self, id: KernelId) -> &KernelText {
         let row = self.kernel_index.get(id);
         &self.kernels[row.unwrap_or(self.kernels.len() - 1)]
     }
 
-    pub fn label(&self, id: LabelId) -> &Label {
+    pub fn label(&self, id: LabelId) -> &LabelText {
         let row = self.label_index.get(id);
         &self.labels[row.unwrap_or(self.labels.len() - 1)]
     }
@@ -129,7 +127,7 @@ impl Names {
     }
 }
 
-/// Every text that names something without the trace's help.
+/// Returns every text that does not come from a trace.
 fn statics() -> impl Iterator<Item = &'static str> {
     let kinds = [
         TransferKind::TEXTS,
