@@ -28,7 +28,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Task::Compare(arguments) => compare(&store, arguments),
         Task::Remove { name } => {
             let path = store.remove(name)?;
-            page::say(&format!("gapscope: removed {}\n", path.display()));
+            page::note(format!("removed {}", path.display()));
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -48,8 +48,8 @@ fn save(store: &Store, arguments: &Save) -> Result<ExitCode, Failure> {
         runs: inputs.before,
     };
     let bytes = store.write(&path, &baseline)?;
-    page::say(&format!(
-        "gapscope: {} kept in {} ({})\n",
+    page::note(format!(
+        "{} kept in {} ({})",
         quantity::of(baseline.runs.len() as u64, "run", "runs"),
         path.display(),
         quantity::bytes(bytes)
@@ -84,10 +84,7 @@ fn compare(store: &Store, arguments: &Compare) -> Result<ExitCode, Failure> {
             "; it was recorded on an unlike machine, so that no gate was judged: save one here, or give --allow-unlike"
         }
     };
-    page::say(&format!(
-        "gapscope: compared with {}{judged}\n",
-        path.display()
-    ));
+    page::note(format!("compared with {}{judged}", path.display()));
     Ok(diff::exit_code(&diff, inputs.whole))
 }
 
@@ -122,7 +119,7 @@ fn list(store: &Store, json: bool) -> Result<ExitCode, Failure> {
                 fingerprint: baseline.fingerprint,
             }),
             Err(failure) => {
-                page::say(&format!("gapscope: {failure}\n"));
+                page::note(&failure);
                 whole = false;
             }
         }
@@ -132,10 +129,7 @@ fn list(store: &Store, json: bool) -> Result<ExitCode, Failure> {
         return Ok(exit::after_reading(whole));
     }
     if all.is_empty() {
-        page::say(&format!(
-            "gapscope: no baselines in {}\n",
-            store.folder.display()
-        ));
+        page::note(format!("no baselines in {}", store.folder.display()));
         return Ok(exit::after_reading(whole));
     }
     let mut blocks = vec![Block::Heading(

@@ -2,7 +2,7 @@
 
 use crate::args::{Bench, BenchDevice, BenchTask};
 use crate::failure::Failure;
-use crate::page;
+use crate::{exit, page};
 use gapscope_limits::Choice;
 use gapscope_report::document::{Block, Document, Text};
 use gapscope_trace::measured::{Kept, Store};
@@ -32,32 +32,29 @@ pub struct Measured {
 fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     let choice = arguments.device.as_deref().map(Choice::of);
     let found = gapscope_limits::measure(choice.as_ref(), arguments.quick, &|what| {
-        page::say(&format!("gapscope: measuring {what}\n"));
+        page::note(format!("measuring {what}"));
     });
     if found.devices.is_empty() && found.failed.is_empty() {
         return Err(match &arguments.device {
             Some(asked) if !found.there.is_empty() => {
                 let there = found.there.iter().enumerate();
                 let there: Vec<String> = there.map(|(n, name)| format!("{n}: {name}")).collect();
-                Failure::new(format!(
-                    "no device is `{asked}`; there are {}",
-                    there.join(", ")
-                ))
+                failure!("no device is `{asked}`; there are {}", there.join(", "))
             }
-            _ => Failure::new(format!(
+            _ => failure!(
                 "there is no device to measure ({})",
                 found.absent.join("; ")
-            )),
+            ),
         });
     }
     if !arguments.quick {
         keep(&found.devices)?;
     }
     for absent in &found.absent {
-        page::say(&format!("gapscope: not measured: {absent}\n"));
+        page::note(format!("not measured: {absent}"));
     }
     for failed in &found.failed {
-        page::say(&format!("gapscope: {failed}\n"));
+        page::note(&failed);
     }
     let status = match found.failed.is_empty() {
         true => ExitCode::SUCCESS,
@@ -76,11 +73,9 @@ fn keep(devices: &[Kept]) -> Result<(), Failure> {
     for device in devices {
         let path = store.keep(device).map_err(|error| {
             let folder = store.folder().display();
-            Failure::new(format!(
-                "what was measured cannot be kept in {folder}: {error}"
-            ))
+            failure!("what was measured cannot be kept in {folder}: {error}")
         })?;
-        page::say(&format!("gapscope: kept in {}\n", path.display()));
+        page::note(format!("kept in {}", path.display()));
     }
     Ok(())
 }
@@ -93,7 +88,7 @@ fn list(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     let store = Store::of_user().ok_or_else(no_folder)?;
     let listed = store.list();
     for damaged in &listed.damaged {
-        page::say(&format!("gapscope: {damaged}\n"));
+        page::note(&damaged);
     }
     let folder = store.folder().display().to_string();
     let measured = Measured {
@@ -101,7 +96,7 @@ fn list(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
         failed: listed.damaged,
     };
     if measured.devices.is_empty() && !arguments.json {
-        page::say(&format!("gapscope: nothing is kept in {folder}\n"));
+        page::note(format!("nothing is kept in {folder}"));
     } else {
         show(arguments, "Kept", &folder, &measured)?;
     }

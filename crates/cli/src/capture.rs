@@ -16,26 +16,17 @@ use gapscope_recorder::LaunchWithLayer;
 use crate::args;
 use crate::capture_json::{Captured, End};
 use crate::failure::Failure;
-use crate::{exit, hook_libraries, output_path, page};
+use crate::{exit, hook_libraries, output_path, page, recorded_command};
 
 /// The name of the capturing layer.
 const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_capture";
 
 /// Captures a window of a command's work, prints the result, and ends with the command's status.
 pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
-    let finished = capture(arguments).map_err(|failure| match failure.status {
-        exit::FAILED => failure.status(exit::CANNOT_RECORD),
-        _ => failure,
-    })?;
+    let finished = capture(arguments).map_err(Failure::of_recording)?;
     let status = exit::status(finished.exit);
-    let own = match print_outcome(arguments, &finished.request) {
-        Ok(()) => 0,
-        Err(failure) => {
-            page::say(&format!("gapscope: {failure}\n"));
-            exit::CANNOT_RECORD
-        }
-    };
-    Ok(ExitCode::from(if status != 0 { status } else { own }))
+    let outcome = print_outcome(arguments, &finished.request);
+    Ok(recorded_command::exit_code(status, outcome))
 }
 
 /// A command that was run with the capturing layer.
@@ -124,10 +115,7 @@ fn check_output(output: &Path) -> Result<(), Failure> {
     };
     match folder.is_dir() {
         true => Ok(()),
-        false => Err(Failure::new(format!(
-            "there is no folder {}",
-            folder.display()
-        ))),
+        false => Err(failure!("there is no folder {}", folder.display())),
     }
 }
 
@@ -277,7 +265,7 @@ fn print_outcome(arguments: &args::Capture, request: &Request) -> Result<(), Fai
         return Ok(());
     }
     let reason = not_replayable.unwrap_or_else(|| why_nothing(&notices, &request.window));
-    Err(Failure::new(format!("nothing was captured: {reason}")))
+    Err(failure!("nothing was captured: {reason}"))
 }
 
 /// Returns why no window began.

@@ -19,10 +19,10 @@ pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
     let (found, remarks) = match path.join(gapscope_capture::RECORDS).exists() {
         true => read_capture(arguments)?,
         false if arguments.measure && path.exists() => {
-            return Err(Failure::new(format!(
+            return Err(failure!(
                 "{} is not a capture: --measure runs the window, and only a capture can be run",
                 path.display()
-            )));
+            ));
         }
         false => read_trace(path)?,
     };
@@ -44,10 +44,7 @@ pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
     };
     if arguments.json || arguments.dot {
         for remark in &remarks {
-            page::say(&format!(
-                "gapscope: {}\n",
-                gapscope_command::one_line(remark)
-            ));
+            page::note(format!("{}", gapscope_command::one_line(remark)));
         }
     }
     page::write(&text)?;

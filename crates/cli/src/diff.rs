@@ -43,8 +43,8 @@ fn print(arguments: &Arguments, inputs: &Inputs) -> Result<ExitCode, Failure> {
         let shown = inputs.median();
         if inputs.before.len() + inputs.after.len() > 2 {
             let [before, after] = shown.map(|path| path.display());
-            page::say(&format!(
-                "gapscope: the page shows one run of each side, that of median time from start to end: {before} and {after}\n"
+            page::note(format!(
+                "the page shows one run of each side, that of median time from start to end: {before} and {after}"
             ));
         }
         view::compare(&shown.map(Path::to_owned), kernel)?;

@@ -9,8 +9,8 @@ pub fn refuse(error: &clap::Error) -> ExitCode {
     let Some(argument) = empty_argument(error) else {
         error.exit();
     };
-    page::say(&format!(
-        "gapscope: \"\" is given for {argument}, and an empty text names nothing: write it, or set the variable that stands for it\n"
+    page::note(format!(
+        "\"\" is given for {argument}, and an empty text names nothing: write it, or set the variable that stands for it"
     ));
     ExitCode::from(exit::USAGE)
 }

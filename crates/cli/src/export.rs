@@ -73,7 +73,7 @@ fn export_ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<bool, Fa
         return Err(choose_rank(&arguments.trace, ranks, "stdout"));
     }
     if let Some(reason) = why_not {
-        page::say(&format!("gapscope: {reason}: each has a file of its own\n"));
+        page::note(format!("{reason}: each has a file of its own"));
     }
     export_each(&parts, &arguments.output, arguments.format)
 }
@@ -93,8 +93,8 @@ fn export_each(parts: &[RankTrace], output: &Path, format: Format) -> Result<boo
     let mut all_whole = true;
     for (RankTrace { path, .. }, file) in parts.iter().zip(&files) {
         all_whole &= export_trace(path, file, format)?;
-        page::say(&format!(
-            "gapscope: {} is written to {}\n",
+        page::note(format!(
+            "{} is written to {}",
             path.display(),
             file.display()
         ));
@@ -150,7 +150,7 @@ fn with_scene(
         let (mut scene, unknown) = Scene::from_pieces(trace, labels, opened.rows(), each)?;
         say_remarks(opened, &unknown);
         if unknown_because(trace, CAUSES).is_some() {
-            page::say("gapscope: gaps depend on that and are not drawn\n");
+            page::note("gaps depend on that and are not drawn");
         }
         Some(write(&mut scene).map(|exported| (exported, trace.is_whole())))
     })?
@@ -189,7 +189,7 @@ fn tables(path: &Path, folder: &Path, of: Option<RankColumn>) -> Result<(Exporte
         let OpenedTrace { trace, remarks } = trace::open(path, &table.selection)?;
         for remark in remarks {
             if !said.contains(&remark) {
-                page::say(&format!("gapscope: {remark}\n"));
+                page::note(&remark);
                 said.push(remark);
             }
         }
@@ -202,10 +202,10 @@ fn tables(path: &Path, folder: &Path, of: Option<RankColumn>) -> Result<(Exporte
 
 fn say_remarks(opened: &PiecewiseTrace, unknown: &[Diagnostic]) {
     for remark in &opened.remarks {
-        page::say(&format!("gapscope: {remark}\n"));
+        page::note(&remark);
     }
     for diagnostic in unknown {
-        page::say(&format!("gapscope: {diagnostic}\n"));
+        page::note(&diagnostic);
     }
 }
 
@@ -254,7 +254,7 @@ fn write(scene: &Scene, format: Format, out: impl Write + Send) -> io::Result<Ex
 
 fn say_left_out(exported: &Exported) {
     for sentence in sentences(exported) {
-        page::say(&format!("gapscope: {sentence}\n"));
+        page::note(&sentence);
     }
 }
 
@@ -276,9 +276,9 @@ fn sentences(exported: &Exported) -> Vec<String> {
 
 fn exists(path: &Path) -> Failure {
     let path = path.display();
-    Failure::new(format!(
+    failure!(
         "{path} is there already, and nothing is overwritten: choose another name after -o, or remove it"
-    ))
+    )
 }
 
 fn unwritten(name: &str, error: &io::Error) -> Failure {

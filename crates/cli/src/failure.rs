@@ -11,7 +11,22 @@ pub struct Failure {
     pub status: u8,
 }
 
+/// Creates a [`Failure`] from a format string and its arguments.
+macro_rules! failure {
+    ($($argument:tt)*) => {
+        $crate::failure::Failure::new(format!($($argument)*))
+    };
+}
+
 impl Failure {
+    /// Replaces the status [`exit::FAILED`] by [`exit::CANNOT_RECORD`], for commands that end as another command does.
+    pub fn of_recording(self) -> Failure {
+        match self.status {
+            exit::FAILED => self.status(exit::CANNOT_RECORD),
+            _ => self,
+        }
+    }
+
     /// Creates a failure with the status [`exit::FAILED`].
     pub fn new(sentence: impl Into<String>) -> Failure {
         Failure {
@@ -33,13 +48,13 @@ impl fmt::Display for Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Failure {
-        Failure::new(format!("{error:#}"))
+        failure!("{error:#}")
     }
 }
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Failure {
-        Failure::new(format!("cannot write JSON: {error}"))
+        failure!("cannot write JSON: {error}")
     }
 }
 
@@ -49,10 +64,10 @@ impl From<gapscope_trace::Error> for Failure {
             gapscope_trace::Error::Write { path, source }
                 if source.kind() == ErrorKind::StorageFull =>
             {
-                Failure::new(format!(
+                failure!(
                     "{} cannot be written: no space is left on its disk; free some, or choose another disk",
                     path.display()
-                ))
+                )
             }
             _ => Failure::new(without_number(&error.to_string())),
         }

@@ -1,6 +1,9 @@
 //! Runs the `gapscope` command: parses its arguments and calls the libraries.
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod failure;
+
 mod args;
 mod baseline;
 mod bench;
@@ -16,7 +19,6 @@ mod empty_arguments;
 mod exit;
 mod explain;
 mod export;
-mod failure;
 mod gputrace;
 #[cfg(target_os = "linux")]
 mod hook_libraries;
@@ -30,6 +32,7 @@ mod ranks;
 #[cfg(target_os = "linux")]
 mod record;
 mod record_metal;
+mod recorded_command;
 #[cfg(target_os = "linux")]
 mod recover;
 mod replay;
@@ -57,12 +60,12 @@ fn main() -> ExitCode {
     let limited = memory::take_variable().map_err(Failure::new);
     let outcome = limited.and_then(|unchecked| {
         if let Some(sentence) = unchecked {
-            page::say(&format!("gapscope: {sentence}\n"));
+            page::note(&sentence);
         }
         run(command)
     });
     outcome.unwrap_or_else(|failure| {
-        page::say(&format!("gapscope: {failure}\n"));
+        page::note(&failure);
         ExitCode::from(failure.status)
     })
 }
@@ -111,5 +114,5 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
 /// Returns the failure of a task that this system cannot do.
 #[cfg(not(target_os = "linux"))]
 fn elsewhere(does: &str, systems: &str) -> Failure {
-    Failure::new(format!("gapscope {does} on {systems}, not here"))
+    failure!("gapscope {does} on {systems}, not here")
 }

@@ -6,6 +6,7 @@ pub use gapscope_command::say;
 use gapscope_report::{Document, Terminal};
 use serde::Serialize;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{IsTerminal, stderr, stdout};
 use terminal_size::Height;
 
@@ -52,6 +53,11 @@ fn coloured(no_color: Option<OsString>, term: Option<OsString>) -> bool {
 /// Draws a document on stdout.
 pub fn print(document: &Document, width: &Width) -> Result<(), Failure> {
     write(&stdout_terminal(width).draw(document))
+}
+
+/// Prints a line of gapscope's own on stderr.
+pub fn note(text: impl Display) {
+    say(&format!("gapscope: {text}\n"));
 }
 
 /// Returns a value as indented JSON that ends with a line feed.

@@ -2,7 +2,9 @@
 
 use crate::args::Record;
 use crate::failure::Failure;
-use crate::{exit, hook_libraries, kernel_names, output_path, page, progress, report, view};
+use crate::{
+    exit, hook_libraries, kernel_names, output_path, page, progress, recorded_command, report, view,
+};
 use gapscope_analysis::quantity as number;
 use gapscope_recorder::counters::{CounterOptions, NOT_SAMPLED, UnknownCounter};
 use gapscope_recorder::{LabelInjection, Outcome, Recorded, Recording, Start};
@@ -18,30 +20,21 @@ const SYSTEM_ROOT: &str = "GAPSCOPE_SYSTEM_ROOT";
 
 /// Records a command, prints what the recording shows, and ends with the command's status.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
-    let (recorded, shown) = record(arguments).map_err(|failure| match failure.status {
-        exit::FAILED => failure.status(exit::CANNOT_RECORD),
-        _ => failure,
-    })?;
+    let (recorded, shown) = record(arguments).map_err(Failure::of_recording)?;
     let status = exit::status(recorded.exit);
-    let own = match print_outcome(arguments, &recorded) {
-        Ok(()) => 0,
-        Err(failure) => {
-            page::say(&format!("gapscope: {failure}\n"));
-            exit::CANNOT_RECORD
-        }
-    };
+    let code = recorded_command::exit_code(status, print_outcome(arguments, &recorded));
     if let Some(shown) = shown.filter(|_| recorded.output.exists()) {
         view::after_recording(shown);
     }
-    Ok(ExitCode::from(if status != 0 { status } else { own }))
+    Ok(code)
 }
 
 /// Returns the hardware counters to sample.
 fn counters(arguments: &Record) -> Result<Option<CounterOptions>, Failure> {
     let set = arguments.counters.as_ref().map(|text| text.parse());
-    let set = set.transpose().map_err(|error: UnknownCounter| {
-        Failure::new(format!("--counters: {error}")).status(exit::USAGE)
-    })?;
+    let set = set
+        .transpose()
+        .map_err(|error: UnknownCounter| failure!("--counters: {error}").status(exit::USAGE))?;
     Ok(set.map(|set| CounterOptions {
         set,
         interval: arguments.counter_interval,
@@ -72,7 +65,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         start: match (&arguments.start_label, arguments.delay) {
             (Some(label), _) => Start::Label(label.clone()),
             (None, Some(delay)) => Start::After(delay),
-            (None, None) if arguments.capture_only => Start::Capture,
+            (None, None) if arguments.capture_only => Start::Windows,
             (None, None) => Start::AtOnce,
         },
         time_limit: arguments.time_limit,
@@ -103,11 +96,11 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
 fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
     let path = recorded.output.display();
     if recorded.timed_out && !arguments.quiet {
-        page::say("gapscope: the time limit ended the command\n");
+        page::note("the time limit ended the command");
     }
-    for capture in &recorded.captures {
-        if let Some(failure) = &capture.failure {
-            page::say(&format!("gapscope: a capture was not written: {failure}\n"));
+    for window in &recorded.windows {
+        if let Some(failure) = &window.failure {
+            page::note(format!("a capture was not written: {failure}"));
         }
     }
     if let Outcome::NothingRecorded { reason, trace_kept } = &recorded.outcome {
@@ -116,9 +109,9 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
     if arguments.quiet {
         return Ok(());
     }
-    for capture in &recorded.captures {
-        if let (Some(path), None) = (&capture.path, &capture.failure) {
-            page::say(&format!("gapscope: a capture is in {}\n", path.display()));
+    for window in &recorded.windows {
+        if let (Some(path), None) = (&window.path, &window.failure) {
+            page::note(format!("a capture is in {}", path.display()));
         }
     }
     if arguments.no_report {
@@ -127,9 +120,9 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
             _ => "not all was recorded; the report lists what was lost".to_owned(),
         };
         let dispatches = number::of(recorded.dispatches, "dispatch", "dispatches");
-        page::say(&format!("gapscope: {dispatches} in {path}; {lost}\n"));
+        page::note(format!("{dispatches} in {path}; {lost}"));
         for note in recorded.notes.iter().filter(|n| n.starts_with(NOT_SAMPLED)) {
-            page::say(&format!("gapscope: {note}\n"));
+            page::note(&note);
         }
     } else {
         let report = report::after_recording(&recorded.output, &page::stderr_terminal())?;

@@ -2,7 +2,7 @@
 
 use crate::args::Record;
 use crate::failure::Failure;
-use crate::{exit, output_path, page, report, view};
+use crate::{exit, output_path, page, recorded_command, report, view};
 use gapscope_analysis::quantity as number;
 use gapscope_metal::{Error, Outcome, Recorded, Recording, Stage, Target, Xctrace};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -17,26 +17,17 @@ pub fn applies() -> bool {
 
 /// Records a command or a process, prints what the recording shows, and ends with the command's status.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
-    let recorded = record(arguments).map_err(|failure| match failure.status {
-        exit::FAILED => failure.status(exit::CANNOT_RECORD),
-        _ => failure,
-    })?;
+    let recorded = record(arguments).map_err(Failure::of_recording)?;
     // Without a status, the command was interrupted or reached its time limit; xctrace does not tell how it ended.
     let status = recorded.exit.map_or(0, exit::status);
-    let own = match print_outcome(arguments, &recorded) {
-        Ok(()) => 0,
-        Err(failure) => {
-            page::say(&format!("gapscope: {failure}\n"));
-            exit::CANNOT_RECORD
-        }
-    };
+    let code = recorded_command::exit_code(status, print_outcome(arguments, &recorded));
     if arguments.view
         && recorded.output.exists()
         && let Some(shown) = view::start_live(recorded.output)
     {
         view::after_recording(shown);
     }
-    Ok(ExitCode::from(if status != 0 { status } else { own }))
+    Ok(code)
 }
 
 fn record(arguments: &Record) -> Result<Recorded, Failure> {
@@ -52,9 +43,9 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         (arguments.instructions.is_some(), "--instructions"),
     ];
     if let Some((_, option)) = unsupported.iter().find(|(given, _)| *given) {
-        return Err(Failure::new(format!(
+        return Err(failure!(
             "{option} is not possible here: Instruments records the whole run; leave it out, or shorten the run with --time-limit"
-        ))
+        )
         .status(exit::USAGE));
     }
     let (target, name) = match arguments.attach {
@@ -123,11 +114,11 @@ impl Drop for StatusLine {
 fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
     let path = recorded.output.display();
     if recorded.timed_out && !arguments.quiet {
-        page::say("gapscope: the time limit ended the recording\n");
+        page::note("the time limit ended the recording");
     }
     let (command_buffers, timed_work) = match &recorded.outcome {
         Outcome::NothingRecorded { reason } => {
-            return Err(Failure::new(format!("{reason}; no trace was written")));
+            return Err(failure!("{reason}; no trace was written"));
         }
         Outcome::Recorded {
             command_buffers,
@@ -136,17 +127,17 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
     };
     if timed_work == 0 {
         let count = number::of(command_buffers, "command buffer", "command buffers");
-        return Err(Failure::new(format!(
+        return Err(failure!(
             "{path} has {count} and no time of any: Instruments exported no GPU work of this process; see its losses with `gapscope info {path}`"
-        )));
+        ));
     }
     if arguments.quiet {
         return Ok(());
     }
     if arguments.no_report {
         let count = number::of(command_buffers, "command buffer", "command buffers");
-        page::say(&format!(
-            "gapscope: {count} in {path}; the report says what Instruments does not record\n"
+        page::note(format!(
+            "{count} in {path}; the report says what Instruments does not record"
         ));
     } else {
         let report = report::after_recording(&recorded.output, &page::stderr_terminal())?;

@@ -252,7 +252,8 @@ fn ran(result: &Replay) -> Text {
 fn time(result: &Replay) -> Text {
     let shown = |ns: u64| quantity::duration(i64::try_from(ns).unwrap_or(i64::MAX));
     let Some(median) = result.median_ns else {
-        return Text::new().and("Time on the device: unknown, because its queue has no timestamps.");
+        return Text::new()
+            .and("Time on the device: unknown, because its queue has no timestamps.");
     };
     let mut text = Text::new()
         .and("Time on the device: ")

@@ -100,9 +100,9 @@ fn text(
         return Err(match missing {
             Some(label) => no_work(trace, label),
             None if !findings.knows(CAUSES) => unread(trace, "the comparison"),
-            None => Failure::new(format!(
+            None => failure!(
                 "no GPU work was recorded under both {before} and {after}: there is nothing to compare"
-            )),
+            ),
         });
     }
     let terminal = page::stdout_terminal(&arguments.width);
@@ -189,7 +189,7 @@ fn no_work(trace: &Trace, label: &str) -> Failure {
 /// Returns the failure of a question that needs tables which cannot be read.
 fn unread(trace: &Trace, what: &str) -> Failure {
     let tables: Vec<String> = trace.unread.iter().map(ToString::to_string).collect();
-    Failure::new(format!("{what} is unknown: {}", tables.join(", "))).status(exit::INCOMPLETE)
+    failure!("{what} is unknown: {}", tables.join(", ")).status(exit::INCOMPLETE)
 }
 
 fn no_label(trace: &Trace, label: &str) -> Failure {
@@ -207,5 +207,5 @@ fn no_label(trace: &Trace, label: &str) -> Failure {
         few if few.len() <= 8 => format!("the trace has the labels {}", few.join(", ")),
         many => format!("the trace has the labels {}, …", many[..8].join(", ")),
     };
-    Failure::new(format!("no label \"{label}\": {has}"))
+    failure!("no label \"{label}\": {has}")
 }

@@ -154,7 +154,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             let names: Vec<&str> = ALL.iter().map(|one| one.name).collect();
             let found = found.ok_or_else(|| {
                 let names = names.join(", ");
-                Failure::new(format!("no schema \"{name}\": there are {names}"))
+                failure!("no schema \"{name}\": there are {names}")
             })?;
             found.text()?
         }

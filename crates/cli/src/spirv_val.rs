@@ -14,12 +14,12 @@ pub fn check(capture: &Capture) -> Result<(), Failure> {
         kernels.entry(code).or_insert(pipeline.name.as_str());
     }
     for (code, kernel) in kernels {
-        let damaged = |error| Failure::new(format!("the capture is damaged: {error}"));
+        let damaged = |error| failure!("the capture is damaged: {error}");
         let bytes = capture.chunk(code).map_err(damaged)?;
         if let Some(reason) = validate(&bytes)? {
-            return Err(Failure::new(format!(
+            return Err(failure!(
                 "nothing was run: kernel {kernel}: spirv-val says: {reason}"
-            )));
+            ));
         }
     }
     Ok(())
@@ -27,11 +27,8 @@ pub fn check(capture: &Capture) -> Result<(), Failure> {
 
 /// Returns what spirv-val finds wrong with a module.
 fn validate(code: &[u8]) -> Result<Option<String>, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::new(format!(
-            "spirv-val cannot be run ({error}): install SPIRV-Tools"
-        ))
-    };
+    let failed =
+        |error: std::io::Error| failure!("spirv-val cannot be run ({error}): install SPIRV-Tools");
     let mut child = Command::new("spirv-val")
         .args(["--target-env", "vulkan1.3", "-"])
         .stdin(Stdio::piped())

@@ -19,10 +19,10 @@ pub fn open(path: &Path, selection: &Selection) -> Result<OpenedTrace, Failure> 
     let manifest = read_manifest(path)?;
     if !manifest.complete {
         let path = path.display();
-        return Err(Failure::new(format!(
+        return Err(failure!(
             "{path} is not complete: it is still being recorded, or its recording was killed; wait for its end, or run \
              `gapscope recover {path}`"
-        )));
+        ));
     }
     if manifest.processes.is_empty() && !manifest.ranks.is_empty() {
         return Err(choose_rank(path, &rank_folders(path), "this command"));
@@ -112,7 +112,7 @@ pub fn read_in_pieces<R>(
         }
     }
     shown(selection, None)?
-        .ok_or_else(|| Failure::new(format!("{}: its dispatches cannot be read", path.display())))
+        .ok_or_else(|| failure!("{}: its dispatches cannot be read", path.display()))
 }
 
 /// Reads a complete trace and shows it with its timeline and remarks.
@@ -139,10 +139,10 @@ pub fn name(path: &Path) -> String {
 /// Returns the failure of a command that takes one trace and was given a folder of ranks.
 pub fn choose_rank(folder: &Path, ranks: &[(u32, PathBuf)], what: &str) -> Failure {
     let first = ranks.first().map(|(_, path)| path.display().to_string());
-    Failure::new(format!(
+    failure!(
         "{} holds the traces of {} ranks, and {what} takes one: name it, such as {}",
         folder.display(),
         ranks.len(),
         first.unwrap_or_default()
-    ))
+    )
 }

@@ -86,16 +86,16 @@ fn write_saved(
     let written = write_file(saved, file, names)?;
     let bytes = number::bytes(written.bytes);
     let file = file.display();
-    page::say(&format!("gapscope: {file} is written, {bytes}\n"));
+    page::note(format!("{file} is written, {bytes}"));
     if let Some(folded) = written.folded {
-        page::say(&format!("gapscope: {folded}\n"));
+        page::note(&folded);
     }
     for table in &written.unread {
-        page::say(&format!("gapscope: {table}: the page says so too\n"));
+        page::note(format!("{table}: the page says so too"));
     }
     for sentence in &written.changed {
         let sentence = sentence.trim_end_matches('.');
-        page::say(&format!("gapscope: {sentence}; the page says so too\n"));
+        page::note(format!("{sentence}; the page says so too"));
     }
     let whole = written.unread.is_empty() && written.changed.is_empty();
     Ok(exit::after_reading(whole))
@@ -110,15 +110,13 @@ pub fn start_live(output: PathBuf) -> Option<Running> {
     match Server::open(&[output], options) {
         Ok(server) => {
             let running = server.start();
-            page::say(&format!("gapscope: the timeline is at {}\n", running.url()));
+            page::note(format!("the timeline is at {}", running.url()));
             open(running.url());
             Some(running)
         }
         Err(error) => {
             let error = Failure::from(error);
-            page::say(&format!(
-                "gapscope: the timeline cannot be shown: {error}\n"
-            ));
+            page::note(format!("the timeline cannot be shown: {error}"));
             None
         }
     }
@@ -127,12 +125,10 @@ pub fn start_live(output: PathBuf) -> Option<Running> {
 /// Shows a recording that has ended, until Ctrl-C.
 pub fn after_recording(running: Running) {
     let url = running.url();
-    page::say(&format!(
-        "gapscope: the timeline stays at {url} until Ctrl-C\n"
-    ));
+    page::note(format!("the timeline stays at {url} until Ctrl-C"));
     if let Err(error) = running.until_interrupted() {
         let error = Failure::from(error);
-        page::say(&format!("gapscope: {error}\n"));
+        page::note(&error);
     }
 }
 
@@ -153,6 +149,6 @@ fn open(url: &str) {
     match command.spawn() {
         // The browser ends by itself and must not stay a zombie.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
-        Err(_) => page::say("gapscope: no browser could be opened; open the address yourself\n"),
+        Err(_) => page::note("no browser could be opened; open the address yourself"),
     }
 }

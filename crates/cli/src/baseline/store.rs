@@ -61,9 +61,9 @@ impl Store {
             || name.starts_with('.')
             || !name.chars().all(fits)
         {
-            return Err(Failure::new(format!(
+            return Err(failure!(
                 "\"{name}\" cannot name a baseline: use at most {MAX_NAME_LETTERS} letters, digits, -, _ and ., and no . first"
-            ))
+            )
             .status(exit::USAGE));
         }
         Ok(self.folder.join(format!("{name}.json")))
@@ -73,10 +73,10 @@ impl Store {
     pub fn free(&self, name: &str, replace: bool) -> Result<PathBuf, Failure> {
         let path = self.path(name)?;
         match path.exists() && !replace {
-            true => Err(Failure::new(format!(
+            true => Err(failure!(
                 "the baseline {name} exists already, in {}: give --replace, or another name",
                 path.display()
-            ))),
+            )),
             false => Ok(path),
         }
     }
@@ -87,9 +87,8 @@ impl Store {
             gapscope_baseline: VERSION,
             baseline,
         })? + "\n";
-        let cannot = |error: std::io::Error| {
-            Failure::new(format!("{} cannot be written: {error}", path.display()))
-        };
+        let cannot =
+            |error: std::io::Error| failure!("{} cannot be written: {error}", path.display());
         std::fs::create_dir_all(&self.folder).map_err(cannot)?;
         let beside = path.with_extension(format!("json.{}", std::process::id()));
         let written = std::fs::write(&beside, &text).and_then(|()| std::fs::rename(&beside, path));
@@ -105,7 +104,7 @@ impl Store {
         let path = self.path(name)?;
         let shown = path.display();
         let cannot = |error: &dyn std::fmt::Display| {
-            Failure::new(format!("{shown} cannot be read as a baseline: {error}"))
+            failure!("{shown} cannot be read as a baseline: {error}")
         };
         let bytes = match std::fs::metadata(&path) {
             Ok(of) => of.len(),
@@ -138,18 +137,14 @@ impl Store {
         match std::fs::remove_file(&path) {
             Ok(()) => Ok(path),
             Err(error) if error.kind() == ErrorKind::NotFound => Err(self.missing(name)),
-            Err(error) => Err(Failure::new(format!(
-                "{} cannot be removed: {error}",
-                path.display()
-            ))),
+            Err(error) => Err(failure!("{} cannot be removed: {error}", path.display())),
         }
     }
 
     /// Returns all names, sorted. There are none when there is no folder.
     pub fn names(&self) -> Result<Vec<String>, Failure> {
-        let cannot = |error: std::io::Error| {
-            Failure::new(format!("{} cannot be read: {error}", self.folder.display()))
-        };
+        let cannot =
+            |error: std::io::Error| failure!("{} cannot be read: {error}", self.folder.display());
         let entries = match std::fs::read_dir(&self.folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(cannot)?,
@@ -170,8 +165,8 @@ impl Store {
             [] => "there is none".to_owned(),
             names => format!("there are {}", names.join(", ")),
         };
-        Failure::new(format!(
+        failure!(
             "no baseline is called {name} in {folder}: {there}; `gapscope baseline save {name} TRACE` makes it"
-        ))
+        )
     }
 }

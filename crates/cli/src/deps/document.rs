@@ -87,8 +87,9 @@ impl Page<'_> {
         }
         let mut blocks = vec![Block::Sentence(text)];
         if let Some(at) = self.found.graph.cut_at {
-            let text =
-                format!("There are too many dependencies: only those of the first {at} commands are listed.");
+            let text = format!(
+                "There are too many dependencies: only those of the first {at} commands are listed."
+            );
             blocks.push(Block::Item(Text::new().with(Tone::Warning, text)));
         }
         blocks

@@ -30,7 +30,7 @@ pub fn record(arguments: &Arguments, count: u32) -> Result<RecordedRuns, Failure
     let (folder, temporary) = folder(arguments)?;
     let interrupted = Arc::new(AtomicBool::new(false));
     let caught = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupted));
-    caught.map_err(|error| Failure::new(format!("Ctrl-C cannot be caught: {error}")))?;
+    caught.map_err(|error| failure!("Ctrl-C cannot be caught: {error}"))?;
     let mut runs = RecordedRuns {
         folder,
         traces: [Vec::new(), Vec::new()],
@@ -38,16 +38,13 @@ pub fn record(arguments: &Arguments, count: u32) -> Result<RecordedRuns, Failure
     };
     for _ in 0..arguments.warm_up {
         for (side, command) in commands.iter().enumerate() {
-            page::say(&format!("gapscope: warming up {}\n", SIDES[side]));
+            page::note(format!("warming up {}", SIDES[side]));
             warm_up(command, &interrupted)?;
         }
     }
     'runs: for run in 1..=count {
         for (side, command) in commands.iter().enumerate() {
-            page::say(&format!(
-                "gapscope: run {run} of {count}, {}\n",
-                SIDES[side]
-            ));
+            page::note(format!("run {run} of {count}, {}", SIDES[side]));
             let path = runs.folder.join(format!("{}-{run}.gapscope", SIDES[side]));
             let recorded = record_one(arguments, command, &path);
             if interrupted.load(Ordering::Relaxed) {
@@ -75,7 +72,7 @@ impl RecordedRuns {
         let inputs = Inputs::read(&self.traces[0], &self.traces[1])?;
         if self.temporary.is_none() {
             let folder = self.folder.display();
-            page::say(&format!("gapscope: the traces are in {folder}\n"));
+            page::note(format!("the traces are in {folder}"));
         }
         Ok(inputs)
     }
@@ -96,8 +93,8 @@ impl RecordedRuns {
         for traces in &mut self.traces {
             traces.truncate(pairs);
         }
-        page::say(&format!(
-            "gapscope: interrupted: {} of {count} are compared\n",
+        page::note(format!(
+            "interrupted: {} of {count} are compared",
             quantity::of(pairs as u64, "pair of runs", "pairs of runs")
         ));
         Ok(())
@@ -111,7 +108,7 @@ impl RecordedRuns {
             (None, 1..) => format!("; the runs before it are in {}", self.folder.display()),
             _ => String::new(),
         };
-        Failure::new(format!("{run}: {}{kept}", failure.sentence)).status(failure.status)
+        failure!("{run}: {}{kept}", failure.sentence).status(failure.status)
     }
 }
 
@@ -132,7 +129,7 @@ fn commands(all: &[OsString]) -> Result<[Vec<OsString>; 2], Failure> {
 
 fn folder(arguments: &Arguments) -> Result<(PathBuf, Option<tempfile::TempDir>), Failure> {
     let cannot = |path: &Path, error: &std::io::Error| {
-        Failure::new(format!("{} cannot be made: {error}", path.display()))
+        failure!("{} cannot be made: {error}", path.display())
     };
     match &arguments.output {
         Some(folder) => {
@@ -161,13 +158,12 @@ fn warm_up(command: &[OsString], interrupted: &AtomicBool) -> Result<(), Failure
                 .status(exit::INTERRUPTED),
         );
     }
-    let failed =
-        |status: ExitStatus| Failure::new(format!("{name} ended with {status} while warming up"));
+    let failed = |status: ExitStatus| failure!("{name} ended with {status} while warming up");
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(failed(status)),
         Err(error) => Err(
-            Failure::new(format!("{name} cannot be run: {error}")).status(match error.kind() {
+            failure!("{name} cannot be run: {error}").status(match error.kind() {
                 std::io::ErrorKind::NotFound => exit::NOT_FOUND,
                 _ => exit::NOT_EXECUTABLE,
             }),
@@ -207,8 +203,9 @@ fn record_one(arguments: &Arguments, command: &[OsString], path: &Path) -> Resul
         } else {
             ""
         };
-        return Err(Failure::new(format!("the command ended with {how}{limit}"))
-            .status(exit::status(recorded.exit)));
+        return Err(
+            failure!("the command ended with {how}{limit}").status(exit::status(recorded.exit))
+        );
     }
     match recorded.outcome {
         Outcome::NothingRecorded { reason, .. } => Err(Failure::new(reason)),

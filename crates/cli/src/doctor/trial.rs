@@ -71,7 +71,7 @@ impl Hooks {
     }
 
     fn recorded(&self, place: &Path, probe: Probe) -> Result<(Recorded, Option<String>), Failure> {
-        let cannot = |what: &str, error: std::io::Error| Failure::new(format!("{what}: {error}"));
+        let cannot = |what: &str, error: std::io::Error| failure!("{what}: {error}");
         let folder = tempfile::Builder::new()
             .prefix(".gapscope-doctor-")
             .tempdir_in(place)
@@ -148,7 +148,7 @@ pub fn write_answer(answer: &impl Serialize, file: &Path) -> Result<(), Failure>
     let text = serde_json::to_string(answer)?;
     let partial = file.with_extension("partial");
     let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, file));
-    written.map_err(|error| Failure::new(format!("{}: {error}", file.display())))
+    written.map_err(|error| failure!("{}: {error}", file.display()))
 }
 
 #[cfg(test)]
@@ -164,7 +164,7 @@ mod tests {
             dispatches: 0,
             losses: Vec::new(),
             notes: Vec::new(),
-            captures: Vec::new(),
+            windows: Vec::new(),
         }
     }
 

@@ -64,7 +64,7 @@ fn write_joined(
         let mut all = Exported::default();
         for part in parts {
             let mut refused = None;
-            let written = drawn(part.path, &mut |scene| {
+            let written = with_scene(part.path, &mut |scene| {
                 joined.add(&part.name(), scene).or_else(|error| {
                     refused = Some(error);
                     Ok(Exported::default())

@@ -240,8 +240,9 @@ impl Answer<'_> {
 
     fn saved(&self) -> Text {
         let Some(saved) = self.saved_ns() else {
-            return Text::new()
-                .and("What that saves on the device is unknown, because its queue has no timestamps.");
+            return Text::new().and(
+                "What that saves on the device is unknown, because its queue has no timestamps.",
+            );
         };
         let all = self.ran.all.median_ns.unwrap_or(0).max(1) as f64;
         let share = 100.0 * saved.unsigned_abs() as f64 / all;

@@ -216,6 +216,23 @@ impl Conditions {
 }
 
 impl ConditionUpdate {
+    /// Creates the reading of a value of the machine that holds since `from_ns` and was read at `seen_ns`.
+    fn of_machine(
+        condition: Condition,
+        [from_ns, seen_ns]: [i64; 2],
+        value: Option<f64>,
+        source: &Arc<str>,
+    ) -> ConditionUpdate {
+        ConditionUpdate::Reading(Reading {
+            of: ConditionSubject::Machine,
+            condition,
+            from_ns,
+            seen_ns,
+            value,
+            source: source.clone(),
+        })
+    }
+
     fn unmeasured(what: impl Into<String>, reason: impl ToString) -> ConditionUpdate {
         let (what, reason) = (what.into(), reason.to_string());
         ConditionUpdate::Unmeasured(Unmeasured { what, reason })

@@ -20,6 +20,7 @@ use gapscope_trace::Names;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{Device, Manifest, SamplingMode, Unmeasured};
 use gapscope_trace::measured::Store;
+use gapscope_trace::tables::Tables;
 use gapscope_trace::{Parts, Selection, Trace, TraceWriter};
 pub use process::DrainedProcess;
 use ranks::{RankTrace, rank_folder};
@@ -35,11 +36,9 @@ pub const LAYER_FOLDER: &str = "layer";
 /// The facts of a recording that are fixed when it begins.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RecordingHeader {
-    /// The command.
     pub command: Vec<String>,
     /// How the GPU is sampled.
     pub mode: SamplingMode,
-    /// The user's names for kernels.
     pub names: Names,
     /// How often stacks are sampled; absent when they are not.
     pub stack_rate_hz: Option<u32>,
@@ -54,7 +53,6 @@ pub struct RecordingHeader {
 /// Drains the spool of one recording.
 #[derive(Debug)]
 pub struct Drain {
-    /// The facts that are fixed.
     pub header: RecordingHeader,
     /// Turns events of processes without a rank into rows.
     pub assembler: Assembler,
@@ -111,7 +109,7 @@ impl Drain {
                 let writer = TraceWriter::resume(&rank_folder(folder, rank), &parts)?;
                 Ok(RankTrace {
                     rank,
-                    refused_captures: assembler.captures().len(),
+                    refused_windows: assembler.captures().len(),
                     assembler,
                     writer,
                 })
@@ -130,7 +128,6 @@ impl Drain {
         })
     }
 
-    /// The folder of the trace.
     pub fn folder(&self) -> &Path {
         self.writer.folder()
     }
@@ -141,7 +138,6 @@ impl Drain {
         self.writer.bytes_written() + ranks
     }
 
-    /// Returns the processes that have been found so far.
     pub fn processes(&self) -> &[DrainedProcess] {
         &self.processes
     }
@@ -170,26 +166,19 @@ impl Drain {
             let name = folder_name(&spool);
             let known = self.resumed.iter().position(|p| p.folder == name);
             let rank = spool.control().rank();
-            let (trace, id, earlier_damage) =
-                match known.map(|index| self.resumed.swap_remove(index)) {
-                    Some(position) => {
-                        spool.resume_at(position.position);
-                        let earlier_damage = Damage {
-                            missing_records: position.missing_records,
-                            undecodable_records: position.undecodable_records,
-                        };
-                        (position.trace, position.id, earlier_damage)
-                    }
-                    None => {
-                        let trace = rank.and_then(|rank| self.rank_trace(rank));
-                        let assembler = match trace {
-                            Some(trace) => &mut self.ranks[trace].assembler,
-                            None => &mut self.assembler,
-                        };
-                        let id = assembler.add_process(spool.pid(), spool.start_ns());
-                        (trace, id, Damage::default())
-                    }
-                };
+            let resumed = known.map(|index| self.resumed.swap_remove(index));
+            let (trace, id, earlier_damage) = match resumed {
+                Some(position) => {
+                    spool.resume_at(position.position);
+                    (position.trace, position.id, position.damage())
+                }
+                None => {
+                    let trace = rank.and_then(|rank| self.rank_trace(rank));
+                    let (assembler, _) = self.trace(trace);
+                    let id = assembler.add_process(spool.pid(), spool.start_ns());
+                    (trace, id, Damage::default())
+                }
+            };
             self.processes.push(DrainedProcess {
                 id,
                 trace,
@@ -218,7 +207,7 @@ impl Drain {
                 self.drain_process(index, until)?;
             }
         }
-        self.refuse_captures_of_ranks();
+        self.refuse_windows_of_ranks();
         Ok(())
     }
 
@@ -301,13 +290,13 @@ impl Drain {
         Ok(trace)
     }
 
-    /// Tells a process that the session is done with one of its captures.
-    pub fn capture_done(&self, process: ProcessId, number: u32, failed: bool) {
+    /// Tells a process that the session is done with one of its windows.
+    pub fn window_done(&self, process: ProcessId, number: u32, failed: bool) {
         let of_own = |p: &&DrainedProcess| p.trace.is_none() && p.id == process;
         let Some(process) = self.processes.iter().find(of_own) else {
             return;
         };
-        process.capture_done(number, failed);
+        process.window_done(number, failed);
     }
 
     fn close_parts(&mut self) -> Result<Parts, Error> {
@@ -381,16 +370,25 @@ impl Drain {
         manifest
     }
 
+    /// Returns the assembler and the tables of a trace.
+    fn trace(&mut self, trace: Option<usize>) -> (&mut Assembler, &mut Tables) {
+        match trace {
+            Some(trace) => {
+                let rank = &mut self.ranks[trace];
+                (&mut rank.assembler, rank.writer.tables_mut())
+            }
+            None => (&mut self.assembler, self.writer.tables_mut()),
+        }
+    }
+
     fn assemblers(&self) -> impl Iterator<Item = &Assembler> {
         std::iter::once(&self.assembler).chain(self.ranks.iter().map(|r| &r.assembler))
     }
 
-    /// Returns the number of dispatches so far.
     pub fn dispatches(&self) -> u64 {
         self.assemblers().map(Assembler::dispatches).sum()
     }
 
-    /// Returns the number of submissions so far.
     pub fn submissions(&self) -> u64 {
         self.assemblers().map(Assembler::submissions).sum()
     }

@@ -9,10 +9,11 @@ use crate::{Error, inherited_signals};
 use gapscope_model::kernel_profile::Wanted;
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::Names;
-use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::manifest::{Exit, SamplingMode};
 use gapscope_trace::own_folder;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -69,8 +70,8 @@ pub enum Start {
     After(Duration),
     /// When a debug label that contains this text begins.
     Label(String),
-    /// When the program begins a capture, until its end. Every capture becomes a trace of its own.
-    Capture,
+    /// While a window is open that the program begins. Every window becomes a trace of its own.
+    Windows,
 }
 
 impl Recording {
@@ -157,6 +158,19 @@ pub struct LaunchedProgram {
     pub process: std::process::Child,
     /// The time just before the start, on the host's monotonic clock.
     pub started_ns: i64,
+}
+
+/// Returns how a process has ended; `None` while it runs.
+pub(crate) fn exit_of(process: &mut std::process::Child) -> Option<Exit> {
+    match process.try_wait() {
+        Ok(status) => status.map(|status| match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, Some(signal)) => Exit::Signal(signal),
+            (None, None) => Exit::Code(1),
+        }),
+        // Another part of this process has waited for it, so its exit status is not known.
+        Err(_) => Some(Exit::Code(1)),
+    }
 }
 
 /// Makes the loader put a layer into the command, above the layers that the environment names.

@@ -1,14 +1,13 @@
 //! Launches a program with one of gapscope's Vulkan layers in its environment, without a recording.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use gapscope_trace::manifest::Exit;
 
-use crate::launch::{add_layer, check_program};
+use crate::launch::{add_layer, check_program, exit_of};
 use crate::signals::Signals;
 use crate::{Error, inherited_signals};
 
@@ -61,17 +60,8 @@ impl LaunchWithLayer {
             source,
         })?;
         loop {
-            match child.try_wait() {
-                Ok(None) => {}
-                Ok(Some(status)) => {
-                    return Ok(match (status.code(), status.signal()) {
-                        (Some(code), _) => Exit::Code(code),
-                        (None, Some(signal)) => Exit::Signal(signal),
-                        (None, None) => Exit::Code(1),
-                    });
-                }
-                // Another part of this process has waited for the child, so its exit status is not known.
-                Err(_) => return Ok(Exit::Code(1)),
+            if let Some(exit) = exit_of(&mut child) {
+                return Ok(exit);
             }
             signals.pass_on(child.id());
             tick();

@@ -7,7 +7,6 @@
 #![warn(missing_docs)]
 
 pub mod assembler;
-mod captures;
 pub mod clock;
 mod code;
 mod conditions;
@@ -30,9 +29,9 @@ mod signals;
 mod test_tools;
 mod unhooked_processes;
 mod vulkan_drivers;
+mod windows;
 
 pub use assembler::Assembler;
-pub use captures::WrittenCapture;
 pub use error::Error;
 pub use gapscope_trace::Names;
 pub use label_injection::LabelInjection;
@@ -43,3 +42,4 @@ pub use progress::Progress;
 pub use recover::{Recovered, recover};
 pub use session::Session;
 pub use signals::survive_file_size_limit;
+pub use windows::WrittenWindow;

@@ -1,6 +1,6 @@
 //! The result of a recording.
 
-use crate::captures::WrittenCapture;
+use crate::windows::WrittenWindow;
 use gapscope_trace::manifest::{Exit, Loss};
 use std::path::PathBuf;
 
@@ -21,8 +21,8 @@ pub struct Recorded {
     pub losses: Vec<Loss>,
     /// The sentences of the manifest's notes, which every report shows.
     pub notes: Vec<String>,
-    /// The captures that the program made.
-    pub captures: Vec<WrittenCapture>,
+    /// The windows of the recording that the program began.
+    pub windows: Vec<WrittenWindow>,
 }
 
 /// Whether a recording has GPU work.

@@ -137,6 +137,11 @@ pub fn process_name(pid: u32) -> Option<String> {
     Some(String::from_utf8_lossy(&name).trim_end().to_owned())
 }
 
+/// Returns the short name of a process for sentences.
+pub fn name_for_user(pid: u32) -> String {
+    process_name(pid).unwrap_or_else(|| "a process".to_owned())
+}
+
 struct Stat {
     ended: bool,
     start_ticks: i64,

@@ -32,7 +32,6 @@ pub struct RecentActivity {
 }
 
 impl RecentActivity {
-    /// Adds command buffers that were seen finished.
     pub fn add(&mut self, busy: Vec<BusyInterval>) {
         self.busy.extend(busy);
     }

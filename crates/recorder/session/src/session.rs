@@ -1,15 +1,15 @@
 //! Runs a recording from the program's start to the finished trace.
 
-use crate::captures::{Captures, Remains};
 use crate::conditions::Conditions;
 use crate::counters::{self, Counters};
 use crate::drain::{Drain, DrainedProcess, RecordingHeader, spool_folder};
-use crate::launch::{LaunchedProgram, Recording, Start, check_program};
+use crate::launch::{LaunchedProgram, Recording, Start, check_program, exit_of};
 use crate::outcome::{Outcome, Recorded};
 use crate::progress::{Progress, RecentActivity};
 use crate::signals::{self, Signals};
+use crate::unhooked_processes::Watcher;
 use crate::unhooked_processes::cuda::nvtx_note;
-use crate::unhooked_processes::{UnhookedProcess, Watcher};
+use crate::windows::{RemainingTraces, Windows};
 use crate::{Error, nested_recordings, procfs};
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_stacks::{Options, Stacks};
@@ -18,7 +18,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -118,7 +117,7 @@ impl Session {
                 recording_since_ns: None,
                 terminated: None,
                 failure: None,
-                captures: Captures::default(),
+                windows: Windows::default(),
                 conditions,
                 stacks,
                 counters,
@@ -172,7 +171,7 @@ struct RecordingRun {
     terminated: Option<(Instant, bool)>,
     /// Why the trace cannot be written any more. The program runs on.
     failure: Option<Error>,
-    captures: Captures,
+    windows: Windows,
     conditions: Conditions,
     stacks: Option<Stacks>,
     counters: Option<Counters>,
@@ -205,7 +204,7 @@ impl RecordingRun {
         let unasked = self.conditions.unasked(self.drain.device_facts());
         self.drain.take_condition_updates(unasked);
         let unhooked = watcher.finish(|pid, hook| self.drain.is_recorded(pid, hook));
-        self.captures.write(&mut self.drain, end_ns, true);
+        self.windows.write(&mut self.drain, end_ns, true);
         let output = self.drain.folder().to_owned();
         let timed_out = self.terminated.is_some();
         let inner = nested_recordings::inner_traces(&spool_folder(&output));
@@ -225,13 +224,13 @@ impl RecordingRun {
                 dispatches: 0,
                 losses: Vec::new(),
                 notes: Vec::new(),
-                captures: Vec::new(),
+                windows: Vec::new(),
             });
         }
         let mut window = None;
-        if self.recording.start == Start::Capture && nothing.is_none() {
-            match self.captures.alone(&mut self.drain, end_ns) {
-                Some(Remains::Captures(first)) => {
+        if self.recording.start == Start::Windows && nothing.is_none() {
+            match self.windows.remain_alone(&mut self.drain, end_ns) {
+                Some(RemainingTraces::Windows(first)) => {
                     return Ok(Recorded {
                         output: first,
                         exit,
@@ -240,15 +239,17 @@ impl RecordingRun {
                         dispatches: self.drain.dispatches(),
                         losses: self.drain.manifest().losses,
                         notes: Vec::new(),
-                        captures: self.captures.done().to_vec(),
+                        windows: self.windows.done().to_vec(),
                     });
                 }
-                Some(Remains::Own { start_ns, end_ns }) => window = Some((start_ns, end_ns)),
+                Some(RemainingTraces::Own { start_ns, end_ns }) => {
+                    window = Some((start_ns, end_ns))
+                }
                 None => {}
             }
         }
         let mut notes: Vec<String> = still_running;
-        notes.extend(unhooked.iter().map(|b| format!("{}.", b.sentence())));
+        notes.extend(unhooked.iter().map(|sentence| format!("{sentence}.")));
         match &nothing {
             Some(Outcome::NothingRecorded { reason, .. }) => notes.push(format!("{reason}.")),
             _ => notes.extend(nested_recordings::note(&inner)),
@@ -279,7 +280,7 @@ impl RecordingRun {
             dispatches: finished.dispatches,
             losses: finished.losses,
             notes: all_notes,
-            captures: self.captures.done().to_vec(),
+            windows: self.windows.done().to_vec(),
         })
     }
 
@@ -287,19 +288,10 @@ impl RecordingRun {
     fn drain_until_exit(&mut self) -> Exit {
         let mut checkpointed = Instant::now();
         loop {
-            let pid = self.child.process.id();
-            match self.child.process.try_wait() {
-                Ok(None) => {}
-                Ok(Some(status)) => {
-                    return match (status.code(), status.signal()) {
-                        (Some(code), _) => Exit::Code(code),
-                        (None, Some(signal)) => Exit::Signal(signal),
-                        (None, None) => Exit::Code(1),
-                    };
-                }
-                // Another part of this process has waited for the child, so its exit status is not known.
-                Err(_) => return Exit::Code(1),
+            if let Some(exit) = exit_of(&mut self.child.process) {
+                return exit;
             }
+            let pid = self.child.process.id();
             self.signals.pass_on(pid);
             self.keep_time_limit(pid);
             self.tick(&mut checkpointed);
@@ -371,7 +363,7 @@ impl RecordingRun {
         self.switch_on();
         self.take_conditions();
         self.take_stacks();
-        self.captures.write(&mut self.drain, monotonic_ns(), false);
+        self.windows.write(&mut self.drain, monotonic_ns(), false);
         if checkpointed.elapsed() >= CHECKPOINT_INTERVAL
             || self.drain.waiting_bytes() >= CHECKPOINT_BYTES
         {
@@ -384,7 +376,7 @@ impl RecordingRun {
             elapsed: Duration::from_nanos((now_ns - self.child.started_ns).max(0) as u64),
             recording: match self.recording.start {
                 Start::AtOnce => true,
-                Start::Capture => self.drain.processes().iter().any(|p| p.is_recording()),
+                Start::Windows => self.drain.processes().iter().any(|p| p.is_recording()),
                 Start::After(_) | Start::Label(_) => self.recording_since_ns.is_some(),
             },
             processes: self.drain.processes().len() as u32,
@@ -400,7 +392,7 @@ impl RecordingRun {
     fn switch_on(&mut self) {
         let now_ns = monotonic_ns();
         match &self.recording.start {
-            Start::AtOnce | Start::Capture => {}
+            Start::AtOnce | Start::Windows => {}
             Start::After(delay) => {
                 let elapsed = Duration::from_nanos((now_ns - self.child.started_ns).max(0) as u64);
                 if elapsed >= *delay {
@@ -421,10 +413,10 @@ impl RecordingRun {
         }
     }
 
-    /// Takes conditions of the recorded time only. Captures may begin at any time.
+    /// Takes conditions of the recorded time only. Windows may begin at any time.
     fn take_conditions(&mut self) {
         let is_recorded = match self.recording.start {
-            Start::AtOnce | Start::Capture => true,
+            Start::AtOnce | Start::Windows => true,
             Start::After(_) | Start::Label(_) => self.recording_since_ns.is_some(),
         };
         if is_recorded {
@@ -509,7 +501,7 @@ fn pidfd(pid: u32) -> Option<OwnedFd> {
 fn nothing_recorded(
     drain: &Drain,
     start: &Start,
-    unhooked: &[UnhookedProcess],
+    unhooked: &[String],
     inner: &[PathBuf],
     background: Option<String>,
 ) -> Option<Outcome> {
@@ -519,7 +511,7 @@ fn nothing_recorded(
     let nothing =
         |reason: String, trace_kept| Some(Outcome::NothingRecorded { reason, trace_kept });
     if drain.processes().is_empty() {
-        let reason = unhooked.first().map(UnhookedProcess::sentence);
+        let reason = unhooked.first().cloned();
         let reason = reason.or_else(|| nested_recordings::reason(inner)).or(background).unwrap_or_else(|| {
             "the program used no Vulkan and no CUDA: no process of it loaded a Vulkan driver, or began to use CUDA"
                 .to_owned()
@@ -530,18 +522,18 @@ fn nothing_recorded(
         // A hook that could not record gives the best reason.
         return nothing(reason.trim_end_matches('.').to_owned(), true);
     }
-    if let Some(process) = unhooked.first() {
-        return nothing(process.sentence(), true);
+    if let Some(sentence) = unhooked.first() {
+        return nothing(sentence.clone(), true);
     }
     if let Some(reason) = nested_recordings::reason(inner) {
         return nothing(reason, true);
     }
     let reason = match start {
         Start::Label(text) => format!("nothing was recorded: no label with `{text}` began"),
-        Start::Capture if drain.assembler.captures().is_empty() => {
+        Start::Windows if drain.assembler.captures().is_empty() => {
             "nothing was recorded: the program began no capture".to_owned()
         }
-        Start::Capture => "the program submitted no work in its captures".to_owned(),
+        Start::Windows => "the program submitted no work in its captures".to_owned(),
         Start::After(_) if drain.devices() > 0 => {
             "nothing was recorded: the program submitted no work after the start delay".to_owned()
         }

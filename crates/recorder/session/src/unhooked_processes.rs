@@ -6,7 +6,6 @@ mod unwritable_spool;
 
 use crate::procfs;
 use crate::vulkan_drivers::{VARIABLES, libraries, unversioned};
-use cuda::CudaWithoutLibrary;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,49 +14,26 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use unwritable_spool::UnwritableSpool;
 
 /// A process is observed this often when it is new, and less and less often afterwards.
 const MIN_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_millis(500);
 
-/// A process whose work with a GPU's API could not be recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UnhookedProcess {
-    /// The process used a Vulkan driver without the layer.
-    Vulkan(VulkanWithoutLayer),
-    /// The process loaded the CUDA driver without the hook's library.
-    Cuda(CudaWithoutLibrary),
-    /// The process loaded the layer, which could not write to the spool.
-    UnwritableSpool(UnwritableSpool),
-}
-
-impl UnhookedProcess {
-    /// Returns a sentence for the user.
-    pub fn sentence(&self) -> String {
-        match self {
-            UnhookedProcess::Vulkan(vulkan) => vulkan.sentence(),
-            UnhookedProcess::Cuda(cuda) => cuda.sentence(),
-            UnhookedProcess::UnwritableSpool(spool) => spool.sentence(),
-        }
-    }
-}
-
 /// A process that used a Vulkan driver without the layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VulkanWithoutLayer {
-    pub pid: u32,
-    pub name: String,
+struct VulkanWithoutLayer {
+    pid: u32,
+    name: String,
     /// The driver's library.
-    pub library: PathBuf,
+    library: PathBuf,
     /// Whether the process had loaded the Vulkan loader, which then did not load the layer.
-    pub has_loader: bool,
+    has_loader: bool,
     /// The variable that probably told the process to open the driver.
-    pub variable: Option<&'static str>,
+    variable: Option<&'static str>,
 }
 
 impl VulkanWithoutLayer {
-    pub fn sentence(&self) -> String {
+    fn sentence(&self) -> String {
         let VulkanWithoutLayer {
             pid, name, library, ..
         } = self;
@@ -100,8 +76,8 @@ struct Observation {
     vulkan: Option<VulkanWithoutLayer>,
     recorded: bool,
     /// The process has the layer and cannot write to the spool.
-    unwritable_spool: Option<UnwritableSpool>,
-    cuda: Option<CudaWithoutLibrary>,
+    unwritable_spool: Option<String>,
+    cuda: Option<String>,
 }
 
 impl Watcher {
@@ -140,39 +116,30 @@ impl Watcher {
         }
     }
 
-    /// Stops watching and returns the processes that were not hooked. `recorded` tells whether a hook (`vulkan` or
+    /// Stops watching and returns a sentence on each process that was not hooked. `recorded` tells whether a hook (`vulkan` or
     /// `cuda`) recorded a process.
-    pub fn finish(mut self, recorded: impl Fn(u32, &str) -> bool) -> Vec<UnhookedProcess> {
+    pub fn finish(mut self, recorded: impl Fn(u32, &str) -> bool) -> Vec<String> {
         self.stop.store(true, Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             let _ = thread.join();
         }
-        let observations = self
-            .observations
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let vulkan = observations
-            .iter()
-            .filter(|(pid, observation)| !observation.recorded && !recorded(**pid, "vulkan"))
-            .filter_map(|(_, observation)| {
-                // A loader maps drivers for a moment before it loads layers, to ask for their extensions.
-                let vulkan = observation.vulkan.as_ref()?;
-                (!vulkan.has_loader || observation.sightings > 1)
-                    .then(|| UnhookedProcess::Vulkan(vulkan.clone()))
-            });
-        let cuda = observations
-            .iter()
-            .filter(|(pid, _)| !recorded(**pid, "cuda"))
-            .filter_map(|(_, observation)| Some(UnhookedProcess::Cuda(observation.cuda.clone()?)));
-        let unwritable_spool = observations
-            .iter()
-            .filter(|(pid, _)| !recorded(**pid, "vulkan"))
-            .filter_map(|(_, observation)| {
-                Some(UnhookedProcess::UnwritableSpool(
-                    observation.unwritable_spool.clone()?,
-                ))
-            });
+        let observations = &self.observations;
+        let observations = observations.lock().unwrap_or_else(PoisonError::into_inner);
+        let recorded = &recorded;
+        let without = |hook: &'static str| {
+            let processes = observations.iter();
+            processes.filter(move |(pid, _)| !recorded(**pid, hook))
+        };
+        let vulkan = without("vulkan").filter_map(|(_, observation)| {
+            // A loader maps drivers for a moment before it loads layers, to ask for their extensions.
+            let vulkan = observation.vulkan.as_ref()?;
+            let is_direct = !vulkan.has_loader || observation.sightings > 1;
+            (is_direct && !observation.recorded).then(|| vulkan.sentence())
+        });
+        let cuda = without("cuda").filter_map(|(_, observation)| observation.cuda.clone());
+        let unwritable_spool =
+            without("vulkan").filter_map(|(_, observation)| observation.unwritable_spool.clone());
         vulkan.chain(cuda).chain(unwritable_spool).collect()
     }
 }
@@ -206,7 +173,7 @@ fn observe(
     if named(layer).is_some() {
         observation.recorded = true;
         observation.vulkan = None;
-        observation.unwritable_spool = UnwritableSpool::find(pid, spool);
+        observation.unwritable_spool = unwritable_spool::find_obstacle(pid, spool);
         return;
     }
     let mapped = |part: &str| {
@@ -227,7 +194,7 @@ fn observe(
         observation.sightings += 1;
         observation.vulkan = Some(VulkanWithoutLayer {
             pid,
-            name: procfs::process_name(pid).unwrap_or_else(|| "a process".to_owned()),
+            name: procfs::name_for_user(pid),
             library: driver.clone(),
             has_loader: mapped("libvulkan.so"),
             variable: VARIABLES

@@ -1,7 +1,7 @@
 //! Reads the program's control group (version 2): its stalls, its memory, and how often it reached its memory limits.
 
+use super::ConditionUpdate;
 use super::kernel_files::{FileError, PressureFile, source, value_after};
-use super::{ConditionSubject, ConditionUpdate, Reading};
 use gapscope_trace::tables::Condition;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -143,14 +143,12 @@ impl Cgroup {
         let first = *events.first.get_or_insert(counts);
         for ((_, condition), (now, first)) in EVENTS.iter().zip(counts.into_iter().zip(first)) {
             if let Some((now, first)) = now.zip(first) {
-                updates.push(ConditionUpdate::Reading(Reading {
-                    of: ConditionSubject::Machine,
-                    condition: *condition,
-                    from_ns: now_ns,
-                    seen_ns: now_ns,
-                    value: Some(now.saturating_sub(first) as f64),
-                    source: events.source.clone(),
-                }));
+                updates.push(ConditionUpdate::of_machine(
+                    *condition,
+                    [now_ns, now_ns],
+                    Some(now.saturating_sub(first) as f64),
+                    &events.source,
+                ));
             }
         }
     }
@@ -168,14 +166,12 @@ impl MemoryUse {
             Err(error) if error.kind() == ErrorKind::NotFound => (None, None),
             Err(error) => (None, Some(FileError::new(&self.path, error))),
         };
-        updates.push(ConditionUpdate::Reading(Reading {
-            of: ConditionSubject::Machine,
-            condition: Condition::GroupMemory,
-            from_ns: now_ns,
-            seen_ns: now_ns,
-            value: value.map(|bytes| bytes as f64),
-            source: self.source.clone(),
-        }));
+        updates.push(ConditionUpdate::of_machine(
+            Condition::GroupMemory,
+            [now_ns, now_ns],
+            value.map(|bytes| bytes as f64),
+            &self.source,
+        ));
         if let Some(error) = error {
             updates.push(ConditionUpdate::unmeasured(
                 "memory of the program's cgroup",

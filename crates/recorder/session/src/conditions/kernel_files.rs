@@ -1,6 +1,6 @@
 //! Reads files of `/proc` and of control groups: pressure stall information, and lines of keys and numbers.
 
-use super::{ConditionSubject, ConditionUpdate, Reading};
+use super::ConditionUpdate;
 use gapscope_trace::tables::Condition;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -91,37 +91,28 @@ impl PressureFile {
             (ns / (now_ns - last_ns).max(1) as f64 * 100.0).min(100.0)
         };
         let some = share(totals.some_us, last.some_us);
-        self.push(self.some, last_ns, now_ns, Some(some), updates);
+        updates.push(self.reading(self.some, [last_ns, now_ns], Some(some)));
         if let (Some(full), Some(now_us), Some(last_us)) = (self.full, totals.full_us, last.full_us)
         {
             let lost = share(now_us, last_us);
-            self.push(full, last_ns, now_ns, Some(lost), updates);
+            updates.push(self.reading(full, [last_ns, now_ns], Some(lost)));
         }
         true
     }
 
-    fn push_unknown(&self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) {
-        for condition in [Some(self.some), self.full].into_iter().flatten() {
-            self.push(condition, now_ns, now_ns, None, updates);
-        }
-    }
-
-    fn push(
+    fn reading(
         &self,
         condition: Condition,
-        from_ns: i64,
-        seen_ns: i64,
+        times_ns: [i64; 2],
         value: Option<f64>,
-        updates: &mut Vec<ConditionUpdate>,
-    ) {
-        updates.push(ConditionUpdate::Reading(Reading {
-            of: ConditionSubject::Machine,
-            condition,
-            from_ns,
-            seen_ns,
-            value,
-            source: self.source.clone(),
-        }));
+    ) -> ConditionUpdate {
+        ConditionUpdate::of_machine(condition, times_ns, value, &self.source)
+    }
+
+    fn push_unknown(&self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) {
+        for condition in [Some(self.some), self.full].into_iter().flatten() {
+            updates.push(self.reading(condition, [now_ns, now_ns], None));
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Reads the machine's stalls (PSI) and swapping, the memory of the program's processes, and the program's control
 //! group.
 
+use super::ConditionUpdate;
 use super::cgroup::Cgroup;
 use super::kernel_files::{FileError, PressureFile, source, value_after};
-use super::{ConditionSubject, ConditionUpdate, Reading};
 use gapscope_trace::tables::Condition;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -81,14 +81,12 @@ impl MachineSampler {
             let of_each = said.iter().filter_map(|status| value_after(status, key));
             let kib = of_each.reduce(|a, b| a.saturating_add(b));
             if let Some(kib) = kib {
-                updates.push(ConditionUpdate::Reading(Reading {
-                    of: ConditionSubject::Machine,
+                updates.push(ConditionUpdate::of_machine(
                     condition,
-                    from_ns: now_ns,
-                    seen_ns: now_ns,
-                    value: Some(kib as f64 * 1024.0),
-                    source: files.program.clone(),
-                }));
+                    [now_ns, now_ns],
+                    Some(kib as f64 * 1024.0),
+                    &files.program,
+                ));
             }
         }
     }
@@ -164,14 +162,12 @@ impl SwapCounts {
             (Condition::SwapOut, pages_out, last_out),
         ] {
             let bytes = now.saturating_sub(last) as f64 * self.page_bytes;
-            updates.push(ConditionUpdate::Reading(Reading {
-                of: ConditionSubject::Machine,
+            updates.push(ConditionUpdate::of_machine(
                 condition,
-                from_ns: last_ns,
-                seen_ns: now_ns,
-                value: Some(bytes / seconds),
-                source: self.source.clone(),
-            }));
+                [last_ns, now_ns],
+                Some(bytes / seconds),
+                &self.source,
+            ));
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use super::RecordingHeader;
 use crate::Error;
 use crate::assembler::Assembler;
 use gapscope_spool::Rank;
+use gapscope_spool::reader::Damage;
 use gapscope_trace::Parts;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::Unmeasured;
@@ -37,6 +38,15 @@ pub struct SpoolPosition {
     pub position: u64,
     pub missing_records: u64,
     pub undecodable_records: u64,
+}
+
+impl SpoolPosition {
+    pub fn damage(&self) -> Damage {
+        Damage {
+            missing_records: self.missing_records,
+            undecodable_records: self.undecodable_records,
+        }
+    }
 }
 
 /// A [`Checkpoint`] that borrows what it writes.

@@ -48,42 +48,33 @@ impl Drain {
 
     /// Counts the spool's records that never became whole as losses.
     fn count_damage(&mut self) {
-        for process in &self.processes {
-            let damage = process.damage();
+        let found = self.processes.iter().map(|process| {
             let page = process.spool.control().page();
-            let dropped = page.dropped.load(Relaxed).min(damage.missing_records);
-            let lose = match process.trace {
-                Some(trace) => &mut self.ranks[trace].assembler,
-                None => &mut self.assembler,
-            };
-            lose.lose(
+            let (dropped, children) = (&page.dropped, &page.unrecorded_children);
+            let counts = (dropped.load(Relaxed), children.load(Relaxed));
+            (process.trace, process.damage(), counts)
+        });
+        let gone = std::mem::take(&mut self.resumed);
+        let gone = gone.into_iter().map(|p| (p.trace, p.damage(), (0, 0)));
+        for (trace, damage, (dropped, children)) in found.chain(gone).collect::<Vec<_>>() {
+            let dropped = dropped.min(damage.missing_records);
+            let (assembler, _) = self.trace(trace);
+            assembler.lose(
                 LossKind::Records,
                 dropped,
                 "the spool was at its limit, the disk was full, or files may not be that large (`ulimit -f`)",
             );
-            lose.lose(
+            assembler.lose(
                 LossKind::Records,
                 damage.missing_records - dropped,
                 "begun and never completed: the process or its thread was killed, or the file is torn",
             );
-            lose.lose(LossKind::Records, damage.undecodable_records, "damaged");
-            lose.lose(
+            assembler.lose(LossKind::Records, damage.undecodable_records, "damaged");
+            assembler.lose(
                 LossKind::Processes,
-                page.unrecorded_children.load(Relaxed),
+                children,
                 "forked from a recorded one, and their spool could not be made",
             );
-        }
-        for gone in std::mem::take(&mut self.resumed) {
-            let lose = match gone.trace {
-                Some(trace) => &mut self.ranks[trace].assembler,
-                None => &mut self.assembler,
-            };
-            lose.lose(
-                LossKind::Records,
-                gone.missing_records,
-                "begun and never completed: the process or its thread was killed, or the file is torn",
-            );
-            lose.lose(LossKind::Records, gone.undecodable_records, "damaged");
         }
     }
 }
@@ -117,11 +108,8 @@ pub(super) fn write_sources(
 /// The contents of a completed trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
-    /// The number of dispatches.
     pub dispatches: u64,
-    /// The number of submissions.
     pub submissions: u64,
-    /// What was not recorded.
     pub losses: Vec<manifest::Loss>,
 }
 

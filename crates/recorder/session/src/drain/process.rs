@@ -47,7 +47,7 @@ impl DrainedProcess {
             .store(u32::from(on), Relaxed);
     }
 
-    pub(super) fn capture_done(&self, number: u32, failed: bool) {
+    pub(super) fn window_done(&self, number: u32, failed: bool) {
         let page = self.spool.control().page();
         if failed {
             page.captures_failed.fetch_or(1 << (number % 64), Relaxed);

@@ -15,8 +15,7 @@ pub struct RankTrace {
     pub rank: Rank,
     pub assembler: Assembler,
     pub writer: TraceWriter,
-    /// The number of captures that were refused.
-    pub refused_captures: usize,
+    pub refused_windows: usize,
 }
 
 impl Drain {
@@ -32,7 +31,7 @@ impl Drain {
                 rank,
                 assembler: Assembler::new(self.header.mode),
                 writer,
-                refused_captures: 0,
+                refused_windows: 0,
             }),
             Err(error) => {
                 let reason = format!("they are in the recording's own: {error}");
@@ -43,21 +42,21 @@ impl Drain {
         Some(self.ranks.len() - 1)
     }
 
-    /// Refuses captures of ranks, so that the program does not wait for them: a capture is a trace of its own, which
+    /// Refuses windows of ranks, so that the program does not wait for them: a window is a trace of its own, which
     /// one of several ranks cannot have.
-    pub(super) fn refuse_captures_of_ranks(&mut self) {
+    pub(super) fn refuse_windows_of_ranks(&mut self) {
         for (at, rank) in self.ranks.iter_mut().enumerate() {
-            while let Some(capture) = rank.assembler.captures().get(rank.refused_captures) {
-                if capture.end_ns.is_none() {
+            while let Some(window) = rank.assembler.captures().get(rank.refused_windows) {
+                if window.end_ns.is_none() {
                     break;
                 }
-                let (id, number) = (capture.process, capture.number);
-                rank.refused_captures += 1;
+                let (id, number) = (window.process, window.number);
+                rank.refused_windows += 1;
                 let reason = "a recording of several ranks has no captures";
                 rank.assembler.lose(LossKind::Captures, 1, reason);
                 for process in &self.processes {
                     if process.trace == Some(at) && process.id == id {
-                        process.capture_done(number, true);
+                        process.window_done(number, true);
                     }
                 }
             }

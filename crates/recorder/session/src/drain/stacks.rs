@@ -6,7 +6,7 @@ use crate::procfs;
 use gapscope_stacks::{Frame, Heard};
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::manifest::Process;
-use gapscope_trace::tables::{SampleSource, Tables};
+use gapscope_trace::tables::SampleSource;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -144,15 +144,5 @@ impl Drain {
         // No thread has this id.
         self.process_of_thread(pid, ThreadId(0))
             .and_then(|(trace, _)| trace)
-    }
-
-    fn trace(&mut self, trace: Option<usize>) -> (&mut Assembler, &mut Tables) {
-        match trace {
-            Some(trace) => {
-                let rank = &mut self.ranks[trace];
-                (&mut rank.assembler, rank.writer.tables_mut())
-            }
-            None => (&mut self.assembler, self.writer.tables_mut()),
-        }
     }
 }

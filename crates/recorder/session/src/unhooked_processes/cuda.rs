@@ -31,45 +31,29 @@ fn is_ours(library: &Path) -> bool {
     name.to_string_lossy().starts_with("libgapscope_cuda.")
 }
 
-/// A process that loaded the CUDA driver and not the hook's library.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CudaWithoutLibrary {
-    pub pid: u32,
-    pub name: String,
-    /// The library that the driver was told to load instead; absent when it was told nothing.
-    pub instead: Option<String>,
-    /// Whether there is no library of the hook that the driver could have loaded.
-    pub library_missing: bool,
+/// Returns a sentence on a process that loaded the driver when that was told to load `instead`, or nothing. `has_library`
+/// tells whether there is a library of the hook to load.
+fn sentence(pid: u32, name: &str, instead: Option<&str>, has_library: bool) -> String {
+    let why = match instead {
+        _ if !has_library => {
+            "the library that records CUDA is not beside gapscope; build it with `cargo build -p gapscope-cuda` \
+             (with the same --release)"
+                .to_owned()
+        }
+        Some(other) => format!(
+            "{CUDA_INJECTION} was set to {other} already, and the driver loads one library only; unset it to record CUDA"
+        ),
+        None => {
+            format!("it was started with an environment without {CUDA_INJECTION}, so that nothing could record it")
+        }
+    };
+    format!(
+        "{name} (process {pid}) loaded the CUDA driver, and its CUDA work could not be recorded: {why}"
+    )
 }
 
-impl CudaWithoutLibrary {
-    pub fn sentence(&self) -> String {
-        let CudaWithoutLibrary { pid, name, .. } = self;
-        let why = match &self.instead {
-            _ if self.library_missing => {
-                "the library that records CUDA is not beside gapscope; build it with `cargo build -p gapscope-cuda` \
-                 (with the same --release)"
-                    .to_owned()
-            }
-            Some(other) => format!(
-                "{CUDA_INJECTION} was set to {other} already, and the driver loads one library only; unset it to record CUDA"
-            ),
-            None => {
-                format!("it was started with an environment without {CUDA_INJECTION}, so that nothing could record it")
-            }
-        };
-        format!(
-            "{name} (process {pid}) loaded the CUDA driver, and its CUDA work could not be recorded: {why}"
-        )
-    }
-}
-
-/// Checks whether a process has loaded the driver in an environment that does not make it load `library`.
-pub fn find_unhooked(
-    pid: u32,
-    files: &[PathBuf],
-    library: Option<&Path>,
-) -> Option<CudaWithoutLibrary> {
+/// Returns a sentence on a process that has loaded the driver in an environment that does not make it load `library`.
+pub fn find_unhooked(pid: u32, files: &[PathBuf], library: Option<&Path>) -> Option<String> {
     let named = |begin: &str| {
         files.iter().any(|file| {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -82,11 +66,9 @@ pub fn find_unhooked(
     let told = procfs::environment(pid, CUDA_INJECTION).filter(|value| !value.is_empty());
     // A driver that was told to load the hook's library and has not loaded it is not in use yet.
     let ours = |told: &String| library.is_some_and(|l| l.as_os_str() == OsStr::new(told));
-    (!told.as_ref().is_some_and(ours)).then(|| CudaWithoutLibrary {
-        pid,
-        name: procfs::process_name(pid).unwrap_or_else(|| "a process".to_owned()),
-        instead: told,
-        library_missing: library.is_none(),
+    (!told.as_ref().is_some_and(ours)).then(|| {
+        let name = procfs::name_for_user(pid);
+        sentence(pid, &name, told.as_deref(), library.is_some())
     })
 }
 
@@ -106,9 +88,9 @@ mod tests {
             None
         );
         let found = find_unhooked(me, std::slice::from_ref(&driver), library).unwrap();
-        assert!(found.sentence().contains("without CUDA_INJECTION64_PATH"));
+        assert!(found.contains("without CUDA_INJECTION64_PATH"));
         let missing = find_unhooked(me, &[driver], None).unwrap();
-        assert!(missing.sentence().contains("cargo build -p gapscope-cuda"));
+        assert!(missing.contains("cargo build -p gapscope-cuda"));
     }
 
     #[test]
@@ -119,14 +101,8 @@ mod tests {
 
     #[test]
     fn a_library_that_the_user_chose_is_named() {
-        let unhooked = CudaWithoutLibrary {
-            pid: 7,
-            name: "python".to_owned(),
-            instead: Some("/opt/other.so".to_owned()),
-            library_missing: false,
-        };
         assert_eq!(
-            unhooked.sentence(),
+            sentence(7, "python", Some("/opt/other.so"), true),
             "python (process 7) loaded the CUDA driver, and its CUDA work could not be recorded: CUDA_INJECTION64_PATH \
              was set to /opt/other.so already, and the driver loads one library only; unset it to record CUDA"
         );

@@ -7,49 +7,31 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A process that loaded the layer, which could not write to the spool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnwritableSpool {
-    pub pid: u32,
-    pub name: String,
-    /// The reason, as the end of a sentence.
-    pub reason: &'static str,
-}
-
-impl UnwritableSpool {
-    /// Returns why a process cannot reach the folder `spool`; `None` when no obstacle is seen.
-    pub fn find(pid: u32, spool: &Path) -> Option<UnwritableSpool> {
-        let here = fs::metadata(spool).ok()?;
-        let mut there = PathBuf::from(format!("/proc/{pid}/root"));
-        there.extend(spool.components().skip(1));
-        let same = match fs::metadata(&there) {
-            Ok(found) => (found.dev(), found.ino()) == (here.dev(), here.ino()),
-            Err(error) if error.kind() == ErrorKind::NotFound => false,
-            Err(_) => return None,
-        };
-        let user = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
-        let reason = match (same, user) {
-            (false, _) => {
-                "its file system does not have the folder of the trace, as in a sandbox or a container"
-            }
-            (true, user) if user != here.uid() && user != 0 => {
-                "it runs as another user, who may not write into the folder of the trace"
-            }
-            (true, _) => return None,
-        };
-        Some(UnwritableSpool {
-            pid,
-            name: procfs::process_name(pid).unwrap_or_else(|| "a process".to_owned()),
-            reason,
-        })
-    }
-
-    pub fn sentence(&self) -> String {
-        let UnwritableSpool { pid, name, reason } = self;
-        format!(
-            "{name} (process {pid}) loaded the recording layer, which could not write what it saw: {reason}"
-        )
-    }
+/// Returns a sentence on a process that loaded the layer and cannot reach the folder `spool`; `None` when no obstacle is
+/// seen.
+pub fn find_obstacle(pid: u32, spool: &Path) -> Option<String> {
+    let here = fs::metadata(spool).ok()?;
+    let mut there = PathBuf::from(format!("/proc/{pid}/root"));
+    there.extend(spool.components().skip(1));
+    let same = match fs::metadata(&there) {
+        Ok(found) => (found.dev(), found.ino()) == (here.dev(), here.ino()),
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(_) => return None,
+    };
+    let user = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
+    let reason = match (same, user) {
+        (false, _) => {
+            "its file system does not have the folder of the trace, as in a sandbox or a container"
+        }
+        (true, user) if user != here.uid() && user != 0 => {
+            "it runs as another user, who may not write into the folder of the trace"
+        }
+        (true, _) => return None,
+    };
+    let name = procfs::name_for_user(pid);
+    Some(format!(
+        "{name} (process {pid}) loaded the recording layer, which could not write what it saw: {reason}"
+    ))
 }
 
 #[cfg(test)]
@@ -79,18 +61,18 @@ mod tests {
         None
     }
 
-    fn reason(child: &mut Child, spool: &Path) -> Option<&'static str> {
-        let found = UnwritableSpool::find(child.id(), spool);
+    fn obstacle(child: &mut Child, spool: &Path) -> Option<String> {
+        let found = find_obstacle(child.id(), spool);
         child.kill().unwrap();
         child.wait().unwrap();
-        found.map(|found| found.reason)
+        found
     }
 
     #[test]
     fn a_process_that_sees_the_folder_is_not_one() {
         let spool = tempfile::tempdir().unwrap();
         let mut child = shell(&["env"], "true").unwrap();
-        assert_eq!(reason(&mut child, spool.path()), None);
+        assert_eq!(obstacle(&mut child, spool.path()), None);
     }
 
     #[test]
@@ -100,7 +82,7 @@ mod tests {
         let Some(mut child) = shell(&["unshare", "-rm"], &hide) else {
             return crate::test_tools::skip("this system allows no mount namespaces");
         };
-        let reason = reason(&mut child, spool.path()).unwrap();
+        let reason = obstacle(&mut child, spool.path()).unwrap();
         assert!(reason.contains("sandbox"), "{reason}");
     }
 
@@ -111,7 +93,7 @@ mod tests {
         else {
             return crate::test_tools::skip("only root can become another user");
         };
-        let reason = reason(&mut child, spool.path()).unwrap();
+        let reason = obstacle(&mut child, spool.path()).unwrap();
         assert!(reason.contains("another user"), "{reason}");
     }
 }

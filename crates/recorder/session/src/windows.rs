@@ -1,5 +1,5 @@
-//! Writes the captures of recorded programs as traces of their own. A capture here is a window of the recording that
-//! the program began and ended.
+//! Writes windows of a recording as traces of their own. The program begins and ends a window by `start_capture` and
+//! `stop_capture` of the SDK, so that users know it as a capture.
 
 use crate::Error;
 use crate::assembler::Capture;
@@ -15,106 +15,106 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long after a capture's end its work is waited for.
+/// How long after a window's end its work is waited for.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// A capture that the session has finished.
+/// A window that the session has finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WrittenCapture {
-    /// The trace of the capture; `None` when it was not written because the program named no path.
+pub struct WrittenWindow {
+    /// The trace of the window; `None` when it was not written because the program named no path.
     pub path: Option<PathBuf>,
     /// Why the trace was not written.
     pub failure: Option<String>,
 }
 
-/// The captures of one recording.
+/// The windows of one recording.
 #[derive(Debug, Default)]
-pub struct Captures {
-    /// The finished captures, in the order in which they started.
-    done: Vec<WrittenCapture>,
-    /// When the session saw the end of the first capture that is not finished.
+pub struct Windows {
+    /// The finished windows, in the order in which they started.
+    done: Vec<WrittenWindow>,
+    /// When the session saw the end of the first window that is not finished.
     ended: Option<Instant>,
 }
 
-/// What a recording of captures alone leaves.
+/// What a recording of windows alone leaves.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Remains {
+pub enum RemainingTraces {
     /// The recording's own trace, from the first start to the last end.
     Own { start_ns: i64, end_ns: i64 },
-    /// The traces of the captures without the recording's own; this is the first of them.
-    Captures(PathBuf),
+    /// The traces of the windows without the recording's own; this is the first of them.
+    Windows(PathBuf),
 }
 
-impl Captures {
-    /// Writes the captures that are complete. With `last` nothing more comes, and every capture is ended.
+impl Windows {
+    /// Writes the windows that are complete. With `last` nothing more comes, and every window is ended.
     pub fn write(&mut self, drain: &mut Drain, end_ns: i64, last: bool) {
-        while let Some(capture) = drain.assembler.captures().get(self.done.len()).cloned() {
-            let Some(end_ns) = capture.end_ns.or(last.then_some(end_ns)) else {
+        while let Some(window) = drain.assembler.captures().get(self.done.len()).cloned() {
+            let Some(end_ns) = window.end_ns.or(last.then_some(end_ns)) else {
                 return;
             };
-            if !last && !self.is_whole(drain, &capture, end_ns) {
+            if !last && !self.is_whole(drain, &window, end_ns) {
                 return;
             }
             self.ended = None;
-            let failure = capture
+            let failure = window
                 .path
                 .as_deref()
-                .and_then(|path| write(drain, &capture, path, end_ns).err())
+                .and_then(|path| write(drain, &window, path, end_ns).err())
                 .map(|error| error.to_string());
             if let Some(failure) = &failure {
                 drain
                     .assembler
                     .lose(LossKind::Captures, 1, format!("not written: {failure}"));
             }
-            drain.capture_done(capture.process, capture.number, failure.is_some());
-            self.done.push(WrittenCapture {
-                path: capture.path,
+            drain.window_done(window.process, window.number, failure.is_some());
+            self.done.push(WrittenWindow {
+                path: window.path,
                 failure,
             });
         }
     }
 
-    /// Returns true when all of a capture has been drained, or its work has been waited for long enough.
-    fn is_whole(&mut self, drain: &Drain, capture: &Capture, end_ns: i64) -> bool {
+    /// Returns true when all of a window has been drained, or its work has been waited for long enough.
+    fn is_whole(&mut self, drain: &Drain, window: &Capture, end_ns: i64) -> bool {
         let Some(ended) = self.ended else {
             // Events that other hooks of the process wrote before the end may come with the next drain.
             self.ended = Some(Instant::now());
             return false;
         };
-        let processes = drain.assembler.same_process(capture.process);
+        let processes = drain.assembler.same_process(window.process);
         drain.assembler.seen_until(&processes, end_ns) || ended.elapsed() >= MAX_WAIT
     }
 
-    /// Ends a recording of captures alone. Every capture becomes a trace; what lies between them, where nothing was
-    /// recorded, is in none. Captures that name no path get the recording's: `OUT`, `OUT-2`, …, as far as these names
+    /// Ends a recording of windows alone. Every window becomes a trace; what lies between them, where nothing was
+    /// recorded, is in none. Windows that name no path get the recording's: `OUT`, `OUT-2`, …, as far as these names
     /// are free.
-    pub fn alone(&mut self, drain: &mut Drain, end_ns: i64) -> Option<Remains> {
-        let captures = drain.assembler.captures().to_vec();
-        let start_ns = captures.iter().map(|c| c.start_ns).min()?;
+    pub fn remain_alone(&mut self, drain: &mut Drain, end_ns: i64) -> Option<RemainingTraces> {
+        let windows = drain.assembler.captures().to_vec();
+        let start_ns = windows.iter().map(|c| c.start_ns).min()?;
         let end_of = |c: &Capture| c.end_ns.unwrap_or(end_ns);
-        let last_ns = captures.iter().map(end_of).max()?;
-        let own = Remains::Own {
+        let last_ns = windows.iter().map(end_of).max()?;
+        let own = RemainingTraces::Own {
             start_ns,
             end_ns: last_ns,
         };
-        let unnamed = captures.iter().filter(|c| c.path.is_none()).count();
-        if (captures.len() == 1 && unnamed == 1) || self.done.iter().any(|d| d.failure.is_some()) {
+        let unnamed = windows.iter().filter(|c| c.path.is_none()).count();
+        if (windows.len() == 1 && unnamed == 1) || self.done.iter().any(|d| d.failure.is_some()) {
             return Some(own);
         }
         let output = drain.folder().to_owned();
         // The first trace takes the place of the recording's own at the end.
         let first = beside(&output);
         let mut made: Vec<PathBuf> = Vec::new();
-        let unnamed_captures = captures.iter().filter(|c| c.path.is_none());
+        let unnamed_windows = windows.iter().filter(|c| c.path.is_none());
         let mut free = (2..).map(|n| numbered(&output, n));
-        for capture in unnamed_captures {
+        for window in unnamed_windows {
             let path = match made.is_empty() {
                 true => first.clone(),
                 false => free
                     .find(|path| path.symlink_metadata().is_err())
                     .unwrap_or_default(),
             };
-            if let Err(failure) = write(drain, capture, &path, end_of(capture)) {
+            if let Err(failure) = write(drain, window, &path, end_of(window)) {
                 for path in made {
                     let _ = fs::remove_dir_all(path);
                 }
@@ -128,31 +128,33 @@ impl Captures {
             || (unnamed > 0 && move_new(&first, &output).is_err())
         {
             // A trace that could not be moved is whole where it is.
-            return Some(Remains::Captures(made.into_iter().next().unwrap_or(output)));
+            return Some(RemainingTraces::Windows(
+                made.into_iter().next().unwrap_or(output),
+            ));
         }
         if let Some(moved) = made.first_mut() {
             *moved = output;
         }
-        let unnamed = captures.iter().zip(&mut self.done);
-        let unnamed = unnamed.filter(|(capture, _)| capture.path.is_none());
+        let unnamed = windows.iter().zip(&mut self.done);
+        let unnamed = unnamed.filter(|(window, _)| window.path.is_none());
         for ((_, done), path) in unnamed.zip(made) {
             done.path = Some(path);
         }
         self.done
             .first()
             .and_then(|d| d.path.clone())
-            .map(Remains::Captures)
+            .map(RemainingTraces::Windows)
     }
 
-    /// Returns the finished captures.
-    pub fn done(&self) -> &[WrittenCapture] {
+    /// Returns the finished windows.
+    pub fn done(&self) -> &[WrittenWindow] {
         &self.done
     }
 }
 
-/// Why the trace of a capture was not written.
+/// Why the trace of a window was not written.
 #[derive(Debug, thiserror::Error)]
-enum CaptureError {
+enum WindowError {
     #[error(transparent)]
     Recording(#[from] Error),
     #[error("{}: it exists and is not overwritten", .0.display())]
@@ -161,24 +163,19 @@ enum CaptureError {
     Unwritable { path: PathBuf, source: Error },
 }
 
-/// Writes a capture to `path`.
-fn write(
-    drain: &mut Drain,
-    capture: &Capture,
-    path: &Path,
-    end_ns: i64,
-) -> Result<(), CaptureError> {
-    let trace = trace(drain, capture, end_ns)?;
+/// Writes a window to `path`.
+fn write(drain: &mut Drain, window: &Capture, path: &Path, end_ns: i64) -> Result<(), WindowError> {
+    let trace = trace(drain, window, end_ns)?;
     write_to(&trace, drain.folder(), path)
 }
 
-/// Returns the trace of a capture.
-fn trace(drain: &mut Drain, capture: &Capture, end_ns: i64) -> Result<Trace, Error> {
+/// Returns the trace of a window.
+fn trace(drain: &mut Drain, window: &Capture, end_ns: i64) -> Result<Trace, Error> {
     let losses = drain.manifest().losses;
     let mut whole = drain.trace_so_far()?;
-    let processes = drain.assembler.same_process(capture.process);
-    whole.manifest.losses = since(&capture.lost_before, losses);
-    Ok(whole.window(&processes, capture.start_ns, end_ns))
+    let processes = drain.assembler.same_process(window.process);
+    whole.manifest.losses = since(&window.lost_before, losses);
+    Ok(whole.window(&processes, window.start_ns, end_ns))
 }
 
 /// Returns the losses that were added after `before`.
@@ -195,13 +192,13 @@ fn since(before: &[Loss], now: Vec<Loss>) -> Vec<Loss> {
 }
 
 /// Writes a trace beside `path` and moves it there when it is whole, so that nobody sees half of it.
-fn write_to(trace: &Trace, recording: &Path, path: &Path) -> Result<(), CaptureError> {
+fn write_to(trace: &Trace, recording: &Path, path: &Path) -> Result<(), WindowError> {
     if path.symlink_metadata().is_ok() {
-        return Err(CaptureError::Exists(path.to_owned()));
+        return Err(WindowError::Exists(path.to_owned()));
     }
     let beside = beside(path);
     let written = write_trace(trace, recording, &beside)
-        .map_err(|source| CaptureError::Unwritable {
+        .map_err(|source| WindowError::Unwritable {
             path: path.to_owned(),
             source,
         })
