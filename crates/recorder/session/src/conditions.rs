@@ -122,10 +122,10 @@ impl Conditions {
     /// folder with `proc` and `sys`.
     pub fn start(root: PathBuf) -> Conditions {
         let (requests, taken) = channel();
-        let (say, updates) = channel();
-        let refused = say.clone();
+        let (sender, updates) = channel();
+        let refused = sender.clone();
         let thread = std::thread::Builder::new().name("conditions".to_owned());
-        let thread = thread.spawn(move || sample_conditions(root, &taken, &say));
+        let thread = thread.spawn(move || sample_conditions(root, &taken, &sender));
         if let Err(error) = &thread {
             let _ = refused.send(ConditionUpdate::unmeasured(
                 "conditions of machine and GPUs",
@@ -250,7 +250,11 @@ pub fn is_of_nvidia(device: &Device) -> bool {
 }
 
 /// Measures conditions until the session gives no more requests.
-fn sample_conditions(root: PathBuf, requests: &Receiver<Request>, say: &Sender<ConditionUpdate>) {
+fn sample_conditions(
+    root: PathBuf,
+    requests: &Receiver<Request>,
+    sender: &Sender<ConditionUpdate>,
+) {
     // If the system refuses, the thread only competes with the program a little more.
     let _ = rustix::process::setpriority_process(None, NICENESS);
     let mut cards = DrmCards::new(root.clone());
@@ -284,7 +288,7 @@ fn sample_conditions(root: PathBuf, requests: &Receiver<Request>, say: &Sender<C
             cards.read(monotonic_ns, &mut updates);
         }
         for update in updates {
-            if say.send(update).is_err() {
+            if sender.send(update).is_err() {
                 return;
             }
         }

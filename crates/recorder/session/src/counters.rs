@@ -73,8 +73,8 @@ pub(crate) enum CounterUpdate {
 #[derive(Debug)]
 pub(crate) struct Counters {
     process: Option<Child>,
-    orders: Option<UnixStream>,
-    said: Option<Receiver<SamplerReport>>,
+    requests: Option<UnixStream>,
+    reports: Option<Receiver<SamplerReport>>,
     reader: Option<JoinHandle<()>>,
     /// The names of the GPUs, by their UUIDs.
     gpus: FxHashMap<String, String>,
@@ -116,8 +116,8 @@ impl Counters {
     pub fn start(options: &CounterOptions, program: PathBuf) -> Counters {
         let mut counters = Counters {
             process: None,
-            orders: None,
-            said: None,
+            requests: None,
+            reports: None,
             reader: None,
             gpus: FxHashMap::default(),
             streams: FxHashMap::default(),
@@ -148,9 +148,9 @@ impl Counters {
         // Ctrl-C reaches the terminal's foreground group, but the session decides when the sampler ends.
         command.process_group(0);
         self.process = Some(command.spawn()?);
-        let mut orders = ours.try_clone()?;
+        let mut requests = ours.try_clone()?;
         pipe::write(
-            &mut orders,
+            &mut requests,
             &SamplerRequest::Prepare {
                 counters: options.set.counters().to_vec(),
                 interval_ns: options.interval().as_nanos() as u64,
@@ -158,13 +158,13 @@ impl Counters {
                 parent: std::process::id(),
             },
         )?;
-        self.orders = Some(orders);
-        let (say, said) = sync_channel(MAX_QUEUED_REPORTS);
+        self.requests = Some(requests);
+        let (send, reports) = sync_channel(MAX_QUEUED_REPORTS);
         let reader = std::thread::Builder::new().name("counters".to_owned());
-        self.reader = Some(reader.spawn(move || listen(ours, &say))?);
-        let prepared = said.recv_timeout(PREPARE_TIMEOUT);
+        self.reader = Some(reader.spawn(move || listen(ours, &send))?);
+        let prepared = reports.recv_timeout(PREPARE_TIMEOUT);
         debug_assert!(!matches!(prepared, Ok(SamplerReport::Samples(_))));
-        self.said = Some(said);
+        self.reports = Some(reports);
         Ok(())
     }
 
@@ -183,14 +183,14 @@ impl Counters {
                 updates.extend(self.unsampled(device));
                 continue;
             }
-            let order = SamplerRequest::Gpu {
+            let request = SamplerRequest::Gpu {
                 uuid: device.uuid.clone(),
                 name: device.name.clone(),
                 process,
             };
-            if let Some(orders) = &mut self.orders {
+            if let Some(requests) = &mut self.requests {
                 // A sampler that is gone is noticed by its missing reports.
-                let _ = pipe::write(orders, &order);
+                let _ = pipe::write(requests, &request);
             }
         }
         updates
@@ -222,27 +222,31 @@ impl Counters {
         devices: impl Iterator<Item = &'a Device>,
     ) -> Vec<CounterUpdate> {
         let new: Vec<&Device> = devices.filter(|d| self.is_new(d)).collect();
-        let say = |device: &Device| match crate::conditions::is_of_nvidia(device) {
+        let update = |device: &Device| match crate::conditions::is_of_nvidia(device) {
             true => Some(not_sampled(
                 device,
                 "the program ended before sampling began",
             )),
             false => self.unsampled(device),
         };
-        new.into_iter().filter_map(say).collect()
+        new.into_iter().filter_map(update).collect()
     }
 
     /// Returns the reports since the last call.
     pub fn take(&mut self) -> Vec<CounterUpdate> {
-        let said = self.said.as_ref().map(|said| said.try_iter().collect());
-        let said: Vec<SamplerReport> = said.unwrap_or_default();
-        said.into_iter()
-            .filter_map(|said| self.take_report(said))
+        let reports = self
+            .reports
+            .as_ref()
+            .map(|reports| reports.try_iter().collect());
+        let reports: Vec<SamplerReport> = reports.unwrap_or_default();
+        reports
+            .into_iter()
+            .filter_map(|report| self.take_report(report))
             .collect()
     }
 
-    fn take_report(&mut self, said: SamplerReport) -> Option<CounterUpdate> {
-        match said {
+    fn take_report(&mut self, report: SamplerReport) -> Option<CounterUpdate> {
+        match report {
             SamplerReport::Ready | SamplerReport::Ended => None,
             SamplerReport::Started {
                 stream,
@@ -307,22 +311,22 @@ impl Counters {
     /// Ends the process after it has reported what is left. `start_ns` is the recording's start.
     pub fn finish(&mut self, start_ns: i64) -> Vec<CounterUpdate> {
         let asked_ns = monotonic_ns();
-        if let Some(orders) = &mut self.orders {
-            let _ = pipe::write(orders, &SamplerRequest::Finish);
+        if let Some(requests) = &mut self.requests {
+            let _ = pipe::write(requests, &SamplerRequest::Finish);
         }
         let until = Instant::now() + FINISH_TIMEOUT;
         let (mut updates, mut ended) = (Vec::new(), false);
-        while let Some(said) = &self.said {
-            match said.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        while let Some(reports) = &self.reports {
+            match reports.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(SamplerReport::Ended) => {
                     ended = true;
                     break;
                 }
-                Ok(said) => updates.extend(self.take_report(said)),
+                Ok(report) => updates.extend(self.take_report(report)),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        self.said = None;
+        self.reports = None;
         if !ended && self.process.is_some() {
             self.lose_rest(asked_ns);
         }
@@ -330,7 +334,7 @@ impl Counters {
             let _ = process.kill();
             let _ = process.wait();
         }
-        self.orders = None;
+        self.requests = None;
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
         }
@@ -419,9 +423,9 @@ fn not_sampled(device: &Device, reason: &str) -> CounterUpdate {
 }
 
 /// Passes reports on, until the stream or the session ends.
-fn listen(mut from: UnixStream, say: &SyncSender<SamplerReport>) {
-    while let Ok(said) = pipe::read(&mut from) {
-        if say.send(said).is_err() {
+fn listen(mut from: UnixStream, reports: &SyncSender<SamplerReport>) {
+    while let Ok(report) = pipe::read(&mut from) {
+        if reports.send(report).is_err() {
             return;
         }
     }

@@ -113,8 +113,8 @@ impl DrmCards {
                         (seen_ns, number(path).map(|value| value * *unit))
                     }
                     SensorKind::Any(paths) => {
-                        let said = paths.iter().filter_map(|path| number(path));
-                        let most = said.reduce(f64::max);
+                        let readings = paths.iter().filter_map(|path| number(path));
+                        let most = readings.reduce(f64::max);
                         (
                             seen_ns,
                             most.map(|most| if most > 0.0 { 100.0 } else { 0.0 }),

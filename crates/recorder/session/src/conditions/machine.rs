@@ -70,15 +70,17 @@ impl MachineSampler {
             ));
             files.swap = None;
         }
-        let said = self.processes.iter().filter_map(|pid| {
+        let statuses = self.processes.iter().filter_map(|pid| {
             let status = self.root.join(format!("proc/{pid}/status"));
             let status = std::fs::read(status).ok()?;
             Some(String::from_utf8_lossy(&status).into_owned())
         });
-        let said: Vec<String> = said.collect();
+        let statuses: Vec<String> = statuses.collect();
         for (key, condition) in PROCESS_VALUES {
             // Processes that have ended have no values.
-            let of_each = said.iter().filter_map(|status| value_after(status, key));
+            let of_each = statuses
+                .iter()
+                .filter_map(|status| value_after(status, key));
             let kib = of_each.reduce(|a, b| a.saturating_add(b));
             if let Some(kib) = kib {
                 updates.push(ConditionUpdate::of_machine(

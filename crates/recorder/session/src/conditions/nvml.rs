@@ -114,7 +114,7 @@ impl NvmlGpus {
             followed.questions.retain_mut(|question| {
                 let at_ns = now_ns();
                 let answer = nvml.ask(question.kind, device);
-                let mut say = |condition, from_ns, value| {
+                let mut push = |condition, from_ns, value| {
                     updates.push(ConditionUpdate::Reading(Reading {
                         of: ConditionSubject::Gpu(gpu.uuid.clone()),
                         condition,
@@ -131,13 +131,13 @@ impl NvmlGpus {
                         if question.kind == QuestionKind::ClockReasons {
                             is_slowed |= value & SLOWDOWN_REASONS != 0;
                         }
-                        question.kind.push_readings(at_ns, value, last, &mut say);
+                        question.kind.push_readings(at_ns, value, last, &mut push);
                         true
                     }
                     Err(status) => {
                         if question.last.take().is_some() {
                             for condition in question.kind.conditions() {
-                                say(condition, at_ns, None);
+                                push(condition, at_ns, None);
                             }
                         }
                         question.failures += 1;
@@ -207,26 +207,26 @@ impl QuestionKind {
         at_ns: i64,
         value: u64,
         last: Option<(i64, u64)>,
-        say: &mut impl FnMut(Condition, i64, Option<f64>),
+        push: &mut impl FnMut(Condition, i64, Option<f64>),
     ) {
         let in_unit = value as f64;
         let percent = |is_on: bool| Some(if is_on { 100.0 } else { 0.0 });
         match self {
             // Clocks come in MHz.
-            QuestionKind::SmClock => say(Condition::SmClock, at_ns, Some(in_unit * 1e6)),
-            QuestionKind::MemoryClock => say(Condition::MemoryClock, at_ns, Some(in_unit * 1e6)),
-            QuestionKind::Temperature => say(Condition::Temperature, at_ns, Some(in_unit)),
+            QuestionKind::SmClock => push(Condition::SmClock, at_ns, Some(in_unit * 1e6)),
+            QuestionKind::MemoryClock => push(Condition::MemoryClock, at_ns, Some(in_unit * 1e6)),
+            QuestionKind::Temperature => push(Condition::Temperature, at_ns, Some(in_unit)),
             // The power comes in milliwatts, which differ each time: whole watts keep rows few.
-            QuestionKind::Power => say(Condition::Power, at_ns, Some((in_unit / 1e3).round())),
-            QuestionKind::MemoryUsed => say(Condition::MemoryUsed, at_ns, Some(in_unit)),
+            QuestionKind::Power => push(Condition::Power, at_ns, Some((in_unit / 1e3).round())),
+            QuestionKind::MemoryUsed => push(Condition::MemoryUsed, at_ns, Some(in_unit)),
             QuestionKind::ClockReasons => {
                 let known = CLOCK_EVENT_REASONS
                     .iter()
                     .fold(0, |all, (bit, _)| all | bit);
                 for (bit, condition) in CLOCK_EVENT_REASONS {
-                    say(condition, at_ns, percent(value & bit != 0));
+                    push(condition, at_ns, percent(value & bit != 0));
                 }
-                say(Condition::ClockOther, at_ns, percent(value & !known != 0));
+                push(Condition::ClockOther, at_ns, percent(value & !known != 0));
             }
             QuestionKind::HeatViolation | QuestionKind::PowerViolation => {
                 let Some((last_ns, last)) = last else {
@@ -234,7 +234,7 @@ impl QuestionKind {
                 };
                 let share = value.saturating_sub(last) as f64 / (at_ns - last_ns).max(1) as f64;
                 for condition in self.conditions() {
-                    say(condition, last_ns, Some((share * 100.0).min(100.0)));
+                    push(condition, last_ns, Some((share * 100.0).min(100.0)));
                 }
             }
         }

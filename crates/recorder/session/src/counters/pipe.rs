@@ -207,13 +207,13 @@ mod tests {
         let mut all = Vec::new();
         loop {
             match read::<SamplerReport>(&mut bytes) {
-                Ok(said) => {
-                    if let SamplerReport::Samples(batch) = &said {
+                Ok(report) => {
+                    if let SamplerReport::Samples(batch) = &report {
                         for columns in [0, 1, 7] {
                             batch.samples(columns).for_each(drop);
                         }
                     }
-                    all.push(said);
+                    all.push(report);
                 }
                 Err(ending) => return (all, ending),
             }
@@ -264,8 +264,8 @@ mod tests {
 
     fn written(all: &[SamplerReport]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for said in all {
-            write(&mut bytes, said).unwrap();
+        for report in all {
+            write(&mut bytes, report).unwrap();
         }
         bytes
     }

@@ -31,8 +31,8 @@ use std::time::Duration;
 /// Stdin is not such a socket.
 pub fn sample_counters() -> Result<(), SamplerError> {
     let stdin = std::io::stdin().as_fd().try_clone_to_owned();
-    let mut orders = UnixStream::from(stdin.map_err(|_| SamplerError::NoSession)?);
-    let first = pipe::read::<SamplerRequest>(&mut orders).map_err(|_| SamplerError::NoSession)?;
+    let mut requests = UnixStream::from(stdin.map_err(|_| SamplerError::NoSession)?);
+    let first = pipe::read::<SamplerRequest>(&mut requests).map_err(|_| SamplerError::NoSession)?;
     let SamplerRequest::Prepare {
         counters,
         interval_ns,
@@ -48,7 +48,7 @@ pub fn sample_counters() -> Result<(), SamplerError> {
         kill_self();
     }
     let reporter = Reporter(Arc::new(Mutex::new(
-        orders.try_clone().map_err(|_| SamplerError::NoSession)?,
+        requests.try_clone().map_err(|_| SamplerError::NoSession)?,
     )));
     let mut sampler = Sampler {
         task: Arc::new(SamplingTask {
@@ -65,7 +65,7 @@ pub fn sample_counters() -> Result<(), SamplerError> {
     };
     sampler.prepare(None);
     sampler.reporter.report(&SamplerReport::Ready);
-    sampler.follow(&mut orders);
+    sampler.follow(&mut requests);
     Ok(())
 }
 
@@ -108,9 +108,9 @@ struct Reporter(Arc<Mutex<UnixStream>>);
 
 impl Reporter {
     /// Sends a report and waits while the session does not listen. Without a session this process ends.
-    fn report(&self, said: &SamplerReport) {
+    fn report(&self, report: &SamplerReport) {
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if pipe::write(&mut *stream, said).is_err() {
+        if pipe::write(&mut *stream, report).is_err() {
             kill_self();
         }
     }
@@ -180,9 +180,9 @@ impl Sampler {
         }
     }
 
-    fn follow(&mut self, orders: &mut UnixStream) {
+    fn follow(&mut self, requests: &mut UnixStream) {
         loop {
-            match pipe::read(orders) {
+            match pipe::read(requests) {
                 Ok(SamplerRequest::Gpu {
                     uuid,
                     name,
