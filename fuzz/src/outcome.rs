@@ -127,7 +127,7 @@ fn print(
 
 fn export(trace: &Trace, choice: Choice) {
     use gapscope_export::{Scene, chrome, firefox, perfetto, speedscope};
-    let scene = Scene::of(trace);
+    let scene = Scene::new(trace);
     let mut out = Vec::new();
     let (written, is_json) = match choice.one_of(4, 5) {
         0 => (chrome::write(&scene, &mut out), true),

@@ -2,12 +2,13 @@
 
 mod baseline;
 mod bench;
+mod deps;
 mod diff;
 mod doctor;
 mod replay;
 mod scripts;
 
-use crate::deps::Deps;
+use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use gapscope_command::{Mcp, Query};
 use gapscope_trace::kernel_profile::Wanted;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 pub use baseline::{Baseline, Compare, Save, Task};
 pub use bench::{Bench, BenchDevice, BenchTask};
+pub use deps::Deps;
 pub use diff::{Comparing, Diff};
 pub use doctor::Doctor;
 #[cfg(target_os = "linux")]
@@ -41,7 +43,7 @@ Environment:
 
 Examples:
   gapscope record -- ./my-program --steps 10     record a program and say why its GPU waits
-  gapscope report my-program.gapscope            say it again
+  gapscope report my-program.gapscope            print it again
   gapscope view my-program.gapscope              look at the timeline in the browser
   gapscope report --json my-program.gapscope     for scripts
   gapscope doctor                                what can be recorded on this machine
@@ -164,7 +166,7 @@ pub struct Record {
     #[arg(long)]
     pub no_stacks: bool,
 
-    /// Read the stacks of threads that submit so often a second
+    /// Read the stacks of threads that submit this often a second
     #[arg(long, value_name = "HZ", default_value_t = 500, conflicts_with = "no_stacks",
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub stack_rate: u32,
@@ -174,7 +176,7 @@ pub struct Record {
     #[arg(long, value_name = "SET", num_args = 0..=1, require_equals = true, default_missing_value = "default")]
     pub counters: Option<String>,
 
-    /// Sample them so often: 10us to 1s [default: 100us for up to 4 counters, else 1ms]
+    /// Sample them this often: 10us to 1s [default: 100us for up to 4 counters, else 1ms]
     #[arg(long, value_name = "TIME", requires = "counters", value_parser = sampling_interval)]
     pub counter_interval: Option<Duration>,
 
@@ -426,7 +428,7 @@ pub struct Export {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
 
-    /// Of ranks a file each, FILE.rank=N, instead of one for all
+    /// Write a file for each rank, FILE.rank=N, instead of one for all
     #[arg(long)]
     pub each_rank: bool,
 
@@ -503,7 +505,7 @@ pub struct Info {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  gapscope recover run.gapscope")]
 pub struct Recover {
-    /// Also while the recorded program is still running; what it does later is lost
+    /// Complete it even while the recorded program is still running; what it does later is lost
     #[arg(long)]
     pub force: bool,
 
@@ -548,61 +550,63 @@ pub enum Boundaries {
     All,
 }
 
-fn boundaries(text: &str) -> Result<Boundaries, String> {
+fn boundaries(text: &str) -> Result<Boundaries> {
     match text.parse() {
         _ if text == "all" => Ok(Boundaries::All),
         Ok(count) if count > 0 => Ok(Boundaries::Count(count)),
-        _ => Err("write a number from 1, or `all`".to_owned()),
+        _ => bail!("write a number from 1, or `all`"),
     }
 }
 
 /// A range without its end.
-fn range(text: &str) -> Result<Range<u64>, String> {
-    let wrong = || "write a range such as 3..5, whose end is not part of it".to_owned();
-    let (start, end) = text.split_once("..").ok_or_else(wrong)?;
-    match (start.parse(), end.parse()) {
-        (Ok(start), Ok(end)) if start < end => Ok(start..end),
-        _ => Err(wrong()),
+fn range(text: &str) -> Result<Range<u64>> {
+    let bounds = text.split_once("..");
+    match bounds.map(|(start, end)| (start.parse(), end.parse())) {
+        Some((Ok(start), Ok(end))) if start < end => Ok(start..end),
+        _ => bail!("write a range such as 3..5, whose end is not part of it"),
     }
 }
 
 /// A time with its unit.
-fn sampling_interval(text: &str) -> Result<Duration, String> {
+fn sampling_interval(text: &str) -> Result<Duration> {
     let interval = time(text)?;
     match interval.as_micros() {
         10..=1_000_000 => Ok(interval),
-        _ => Err("counters are sampled every 10us to 1s".to_owned()),
+        _ => bail!("counters are sampled every 10us to 1s"),
     }
 }
 
-fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || "write a time with its unit: 500ms, 10s, 2m or 1h".to_owned();
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .ok_or_else(wrong)?;
-    let (number, unit) = text.split_at(digits);
+fn time(text: &str) -> Result<Duration> {
+    const FORM: &str = "write a time with its unit: 500ms, 10s, 2m or 1h";
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(digits.context(FORM)?);
     let seconds = match unit {
         "us" | "µs" => 1e-6,
         "ms" => 0.001,
         "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err(wrong()),
+        _ => bail!(FORM),
     };
-    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let number: f64 = number.parse().ok().context(FORM)?;
     match Duration::try_from_secs_f64(number * seconds) {
         Ok(time) if !time.is_zero() => Ok(time),
-        _ => Err("the time must be more than nothing".to_owned()),
+        _ => bail!("the time must be more than nothing"),
     }
 }
 
-fn two_labels(text: &str) -> Result<(String, String), String> {
+fn two_labels(text: &str) -> Result<(String, String)> {
     match text.split_once(',') {
         Some((a, b)) if !a.is_empty() && !b.is_empty() && !b.contains(',') => {
             Ok((a.to_owned(), b.to_owned()))
         }
-        _ => Err("write two labels with a comma between: eager,compiled".to_owned()),
+        _ => bail!("write two labels with a comma between: eager,compiled"),
     }
+}
+
+/// Returns how many rows a table has by `--top`, of which 0 means all.
+pub fn row_limit(top: usize) -> usize {
+    if top == 0 { usize::MAX } else { top }
 }
 
 #[cfg(test)]
@@ -617,9 +621,9 @@ mod tests {
 
     #[test]
     fn a_time_needs_a_unit_and_a_value() {
-        assert_eq!(time("10s"), Ok(Duration::from_secs(10)));
-        assert_eq!(time("1.5m"), Ok(Duration::from_secs(90)));
-        assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(time("10s").unwrap(), Duration::from_secs(10));
+        assert_eq!(time("1.5m").unwrap(), Duration::from_secs(90));
+        assert_eq!(time("250ms").unwrap(), Duration::from_millis(250));
         for wrong in ["10", "s", "", "1d", "-1s", "0s", "1.2.3s", "1e99h"] {
             assert!(time(wrong).is_err(), "{wrong}");
         }

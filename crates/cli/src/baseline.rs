@@ -5,9 +5,8 @@ mod store;
 
 use crate::args::{Baseline as Arguments, Compare, Save, Task};
 use crate::diff::inputs::{Inputs, all_runs};
-use crate::diff::{compared, ended, show};
 use crate::failure::Failure;
-use crate::{exit, page};
+use crate::{diff, exit, page};
 use fingerprint::Fingerprint;
 use gapscope_analysis::diff::unlike_machines;
 use gapscope_analysis::quantity;
@@ -29,7 +28,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Task::Compare(arguments) => compare(&store, arguments),
         Task::Remove { name } => {
             let path = store.remove(name)?;
-            page::say(&format!("gapscope: removed {}\n", path.display()));
+            page::note(format!("removed {}", path.display()));
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -45,17 +44,17 @@ fn save(store: &Store, arguments: &Save) -> Result<ExitCode, Failure> {
             .ok()
             .and_then(|since| i64::try_from(since.as_secs()).ok()),
         gapscope: env!("CARGO_PKG_VERSION").to_owned(),
-        fingerprint: Fingerprint::of(&traces)?,
+        fingerprint: Fingerprint::read(&traces)?,
         runs: inputs.before,
     };
     let bytes = store.write(&path, &baseline)?;
-    page::say(&format!(
-        "gapscope: {} kept in {} ({})\n",
+    page::note(format!(
+        "{} kept in {} ({})",
         quantity::of(baseline.runs.len() as u64, "run", "runs"),
         path.display(),
         quantity::bytes(bytes)
     ));
-    Ok(exit::of_reading(inputs.whole))
+    Ok(exit::after_reading(inputs.whole))
 }
 
 fn compare(store: &Store, arguments: &Compare) -> Result<ExitCode, Failure> {
@@ -66,40 +65,39 @@ fn compare(store: &Store, arguments: &Compare) -> Result<ExitCode, Failure> {
     for (run, digest) in inputs.before.iter_mut().enumerate() {
         digest.name = format!("{} (run {})", arguments.name, run + 1);
     }
-    let mut diff = compared(&arguments.comparing, &inputs);
+    let mut diff = diff::compare(&arguments.comparing, &inputs);
     let unlike = unlike_machines(&inputs.before, &inputs.after);
     if !unlike.is_empty() && !arguments.allow_unlike {
         diff.do_not_judge(&unlike);
     }
-    // The traces before are not there.
+    // The baseline's own traces are not at hand.
     diff.next
         .retain(|sentence| !sentence.contains("gapscope view"));
-    let other_gpus = baseline.fingerprint.other_gpus(&Fingerprint::of(&traces)?);
+    let other_gpus = baseline
+        .fingerprint
+        .other_gpus(&Fingerprint::read(&traces)?);
     diff.unlike.extend(other_gpus);
-    show(&diff, &arguments.comparing, arguments.top, &arguments.width)?;
+    diff::show(&diff, &arguments.comparing, arguments.top, &arguments.width)?;
     let judged = match unlike.is_empty() || arguments.allow_unlike || diff.gates.is_empty() {
         true => "",
         false => {
             "; it was recorded on an unlike machine, so that no gate was judged: save one here, or give --allow-unlike"
         }
     };
-    page::say(&format!(
-        "gapscope: compared with {}{judged}\n",
-        path.display()
-    ));
-    Ok(ended(&diff, inputs.whole))
+    page::note(format!("compared with {}{judged}", path.display()));
+    Ok(diff::exit_code(&diff, inputs.whole))
 }
 
 /// A baseline in a list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Listed {
-    /// Its name.
+    /// The baseline's name.
     name: String,
-    /// Its file.
+    /// The baseline's file.
     file: String,
-    /// Runs in it.
+    /// The number of runs.
     runs: usize,
-    /// When it was saved, such as `2026-01-31 12:00 UTC`; absent where it is not known.
+    /// When the baseline was saved, such as `2026-01-31 12:00 UTC`; absent where that is not known.
     saved: Option<String>,
     /// The version of gapscope that saved it.
     gapscope: String,
@@ -121,23 +119,18 @@ fn list(store: &Store, json: bool) -> Result<ExitCode, Failure> {
                 fingerprint: baseline.fingerprint,
             }),
             Err(failure) => {
-                page::say(&format!("gapscope: {failure}\n"));
+                page::note(&failure);
                 whole = false;
             }
         }
     }
     if json {
-        let text = serde_json::to_string_pretty(&all);
-        let text = text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
-        page::write(&(text + "\n"))?;
-        return Ok(exit::of_reading(whole));
+        page::write_json(&all)?;
+        return Ok(exit::after_reading(whole));
     }
     if all.is_empty() {
-        page::say(&format!(
-            "gapscope: no baselines in {}\n",
-            store.folder.display()
-        ));
-        return Ok(exit::of_reading(whole));
+        page::note(format!("no baselines in {}", store.folder.display()));
+        return Ok(exit::after_reading(whole));
     }
     let mut blocks = vec![Block::Heading(
         "Baselines".into(),
@@ -153,6 +146,6 @@ fn list(store: &Store, json: bool) -> Result<ExitCode, Failure> {
         Block::Item(Text::new().strong(&one.name).and(&facts))
     }));
     let document = Document { blocks };
-    page::write(&page::of_stdout(&crate::args::Width { columns: None }).draw(&document))?;
-    Ok(exit::of_reading(whole))
+    page::write(&page::stdout_terminal(&crate::args::Width { columns: None }).draw(&document))?;
+    Ok(exit::after_reading(whole))
 }

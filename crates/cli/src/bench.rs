@@ -2,7 +2,7 @@
 
 use crate::args::{Bench, BenchDevice, BenchTask};
 use crate::failure::Failure;
-use crate::page;
+use crate::{exit, page};
 use gapscope_limits::Choice;
 use gapscope_report::document::{Block, Document, Text};
 use gapscope_trace::measured::{Kept, Store};
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// Measures devices, or says what is kept of them.
+/// Measures devices, or lists what is kept of them.
 pub fn run(arguments: &Bench) -> Result<ExitCode, Failure> {
     let BenchTask::Device(arguments) = &arguments.task;
     match arguments.list {
@@ -19,48 +19,46 @@ pub fn run(arguments: &Bench) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What devices were measured to do.
+/// The measured peaks of devices.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Measured {
-    /// The devices: with `--list` those that are kept, else those that were measured. A physical device is there once for each interface.
+    /// The devices: with `--list` those that are kept, else those that were measured. A physical device is listed
+    /// once for each interface.
     devices: Vec<Kept>,
-    /// Devices that could not be measured, and files that cannot be read, as sentences.
+    /// Sentences about devices that could not be measured and files that cannot be read.
     failed: Vec<String>,
 }
 
 fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     let choice = arguments.device.as_deref().map(Choice::of);
     let found = gapscope_limits::measure(choice.as_ref(), arguments.quick, &|what| {
-        page::say(&format!("gapscope: measuring {what}\n"));
+        page::note(format!("measuring {what}"));
     });
     if found.devices.is_empty() && found.failed.is_empty() {
         return Err(match &arguments.device {
             Some(asked) if !found.there.is_empty() => {
                 let there = found.there.iter().enumerate();
                 let there: Vec<String> = there.map(|(n, name)| format!("{n}: {name}")).collect();
-                Failure::new(format!(
-                    "no device is `{asked}`; there are {}",
-                    there.join(", ")
-                ))
+                failure!("no device is `{asked}`; there are {}", there.join(", "))
             }
-            _ => Failure::new(format!(
+            _ => failure!(
                 "there is no device to measure ({})",
                 found.absent.join("; ")
-            )),
+            ),
         });
     }
     if !arguments.quick {
         keep(&found.devices)?;
     }
     for absent in &found.absent {
-        page::say(&format!("gapscope: not measured: {absent}\n"));
+        page::note(format!("not measured: {absent}"));
     }
     for failed in &found.failed {
-        page::say(&format!("gapscope: {failed}\n"));
+        page::note(&failed);
     }
     let status = match found.failed.is_empty() {
         true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+        false => ExitCode::from(exit::FAILED),
     };
     let measured = Measured {
         devices: found.devices,
@@ -75,11 +73,9 @@ fn keep(devices: &[Kept]) -> Result<(), Failure> {
     for device in devices {
         let path = store.keep(device).map_err(|error| {
             let folder = store.folder().display();
-            Failure::new(format!(
-                "what was measured cannot be kept in {folder}: {error}"
-            ))
+            failure!("what was measured cannot be kept in {folder}: {error}")
         })?;
-        page::say(&format!("gapscope: kept in {}\n", path.display()));
+        page::note(format!("kept in {}", path.display()));
     }
     Ok(())
 }
@@ -92,7 +88,7 @@ fn list(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     let store = Store::of_user().ok_or_else(no_folder)?;
     let listed = store.list();
     for damaged in &listed.damaged {
-        page::say(&format!("gapscope: {damaged}\n"));
+        page::note(&damaged);
     }
     let folder = store.folder().display().to_string();
     let measured = Measured {
@@ -100,13 +96,13 @@ fn list(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
         failed: listed.damaged,
     };
     if measured.devices.is_empty() && !arguments.json {
-        page::say(&format!("gapscope: nothing is kept in {folder}\n"));
+        page::note(format!("nothing is kept in {folder}"));
     } else {
         show(arguments, "Kept", &folder, &measured)?;
     }
     Ok(match measured.failed.is_empty() {
         true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+        false => ExitCode::from(exit::FAILED),
     })
 }
 
@@ -117,9 +113,7 @@ fn show(
     measured: &Measured,
 ) -> Result<(), Failure> {
     if arguments.json {
-        let text = serde_json::to_string_pretty(measured);
-        let text = text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
-        return page::write(&(text + "\n"));
+        return page::write_json(measured);
     }
     let mut blocks = vec![Block::Heading(heading.into(), about.to_owned())];
     for device in &measured.devices {
@@ -133,10 +127,10 @@ fn show(
         let notes = device.notes.iter();
         blocks.extend(notes.map(|note| Block::Item(Text::new().and(note))));
     }
-    page::write(&page::of_stdout(&arguments.width).draw(&Document { blocks }))
+    page::write(&page::stdout_terminal(&arguments.width).draw(&Document { blocks }))
 }
 
-/// A line for each figure.
+/// Returns a line for each figure.
 fn lines(device: &Kept) -> Vec<String> {
     let limits = &device.limits;
     let rate = |value: u64| format!("{:.1} GB/s", value as f64 / 1e9);

@@ -11,45 +11,36 @@ use gapscope_analysis::quantity as number;
 use gapscope_capture::model::{Command, EndReason};
 use gapscope_capture::request::{Notice, Request, VARIABLE, Window};
 use gapscope_capture::{CONTENT, Capture, RECORDS};
-use gapscope_recorder::Layered;
+use gapscope_recorder::LaunchWithLayer;
 
 use crate::args;
-use crate::captured::{Captured, End};
+use crate::capture_json::{Captured, End};
 use crate::failure::Failure;
-use crate::{exit, layer, output, page};
+use crate::{exit, hook_libraries, output_path, page, recorded_command};
 
-/// The name of the layer that captures.
+/// The name of the capturing layer.
 const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_capture";
 
-/// Captures a window of a command's work, says what it got, and ends as the command did.
+/// Captures a window of a command's work, prints the result, and ends with the command's status.
 pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
-    let begun = begin(arguments).map_err(|failure| match failure.status {
-        exit::FAILED => failure.status(exit::CANNOT_RECORD),
-        _ => failure,
-    })?;
-    let status = exit::status(begun.exit);
-    let own = match said(arguments, &begun.request) {
-        Ok(()) => 0,
-        Err(failure) => {
-            page::say(&format!("gapscope: {failure}\n"));
-            exit::CANNOT_RECORD
-        }
-    };
-    Ok(ExitCode::from(if status != 0 { status } else { own }))
+    let finished = capture(arguments).map_err(Failure::of_recording)?;
+    let status = exit::status(finished.exit);
+    let outcome = print_outcome(arguments, &finished.request);
+    Ok(recorded_command::exit_code(status, outcome))
 }
 
-/// A command that has run.
-struct Ran {
+/// A command that was run with the capturing layer.
+struct CaptureRun {
     exit: gapscope_trace::manifest::Exit,
     request: Request,
-    // What the processes said is in it.
+    // The folder holds the notices of the processes, so it must outlive them.
     _exchange: tempfile::TempDir,
 }
 
-fn begin(arguments: &args::Capture) -> Result<Ran, Failure> {
+fn capture(arguments: &args::Capture) -> Result<CaptureRun, Failure> {
     let output = match &arguments.output {
         Some(output) => output.clone(),
-        None => output::capture_of(Path::new(""), &arguments.command[0]),
+        None => output_path::for_capture(Path::new(""), &arguments.command[0]),
     };
     check_output(&output)?;
     let exchange = tempfile::Builder::new()
@@ -62,26 +53,26 @@ fn begin(arguments: &args::Capture) -> Result<Ran, Failure> {
         keep_outputs: arguments.keep_outputs,
         exchange: exchange.path().to_owned(),
     };
-    let layered = Layered {
+    let launch = LaunchWithLayer {
         command: arguments.command.clone(),
         name: LAYER_NAME,
-        library: layer::find_capture()?,
+        library: hook_libraries::find_capture_layer()?,
         folder: exchange.path().join("layer"),
         variable: (VARIABLE, request.to_text()),
     };
-    layered.check()?;
+    launch.check()?;
     let signals = match request.window {
         Window::Signal => {
             Some(Signals::new(&request.signals()).context("signals cannot be counted")?)
         }
         _ => None,
     };
-    let exit = layered.run(|| {
+    let exit = launch.run(|| {
         if let Some(signals) = &signals {
             signals.count();
         }
     })?;
-    Ok(Ran {
+    Ok(CaptureRun {
         exit,
         request,
         _exchange: exchange,
@@ -109,7 +100,7 @@ fn window(arguments: &args::Capture) -> Window {
     }
 }
 
-/// The output can be made, and is not there.
+/// Checks that the output can be made and does not exist.
 fn check_output(output: &Path) -> Result<(), Failure> {
     if output.symlink_metadata().is_ok() {
         let text = format!(
@@ -124,14 +115,11 @@ fn check_output(output: &Path) -> Result<(), Failure> {
     };
     match folder.is_dir() {
         true => Ok(()),
-        false => Err(Failure::new(format!(
-            "there is no folder {}",
-            folder.display()
-        ))),
+        false => Err(failure!("there is no folder {}", folder.display())),
     }
 }
 
-/// Counts signals where the layer sees them.
+/// Counts signals in a file that the layer reads.
 struct Signals {
     arrived: Arc<AtomicBool>,
     file: std::fs::File,
@@ -154,16 +142,16 @@ impl Signals {
     fn count(&self) {
         if self.arrived.swap(false, Relaxed) {
             self.counted.set(self.counted.get() + 1);
-            // The file is there and long enough.
+            // The file exists and is long enough.
             let _ = self.file.write_all_at(&self.counted.get().to_ne_bytes(), 0);
         }
     }
 }
 
-/// What a capture holds.
+/// The contents of a capture.
 struct Summary {
     path: PathBuf,
-    /// As its header has it.
+    /// The window, as the capture's header has it.
     window: String,
     submissions: usize,
     dispatches: usize,
@@ -190,7 +178,7 @@ impl Summary {
         })
     }
 
-    /// Why the window ended where it did.
+    /// Returns why the window ended.
     fn reason(&self) -> String {
         match &self.end {
             Some(EndReason::Complete) if self.window == Window::All.to_string() => {
@@ -244,11 +232,11 @@ impl Summary {
     }
 }
 
-/// Says on stderr what was captured.
-fn said(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
+/// Prints on stderr what was captured.
+fn print_outcome(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
     let notices = request.notices();
     let mut captured = false;
-    let mut nothing = None;
+    let mut not_replayable = None;
     for notice in &notices {
         let Notice::Begun(path) = notice else {
             continue;
@@ -262,28 +250,25 @@ fn said(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
             summary.end = Some(EndReason::Failed(reason.clone()));
         }
         if summary.submissions == 0 {
-            // It has nothing to replay.
+            // A capture without submissions has nothing to replay.
             let _ = std::fs::remove_dir_all(path);
-            nothing = Some(summary.reason());
+            not_replayable = Some(summary.reason());
             continue;
         }
         captured = true;
         page::say(&match arguments.json {
-            true => {
-                let line = serde_json::to_string(&summary.json());
-                format!("{}\n", line.context("cannot write JSON")?)
-            }
+            true => serde_json::to_string(&summary.json())? + "\n",
             false => summary.text(&request.window),
         });
     }
     if captured {
         return Ok(());
     }
-    let reason = nothing.unwrap_or_else(|| why_nothing(&notices, &request.window));
-    Err(Failure::new(format!("nothing was captured: {reason}")))
+    let reason = not_replayable.unwrap_or_else(|| why_nothing(&notices, &request.window));
+    Err(failure!("nothing was captured: {reason}"))
 }
 
-/// Why no window was begun.
+/// Returns why no window began.
 fn why_nothing(notices: &[Notice], window: &Window) -> String {
     if let Some(Notice::NotBegun(reason)) =
         notices.iter().find(|n| matches!(n, Notice::NotBegun(_)))
@@ -291,7 +276,7 @@ fn why_nothing(notices: &[Notice], window: &Window) -> String {
         return reason.clone();
     }
     if !notices.contains(&Notice::Device) {
-        return "the command made no Vulkan device through the loader, or does not use it"
+        return "the command made no Vulkan device through the loader, or does not use Vulkan"
             .to_owned();
     }
     let most = notices.iter().filter_map(|notice| match notice {

@@ -6,7 +6,7 @@ use crate::page;
 use clap::CommandFactory;
 use std::process::ExitCode;
 
-/// Prints the script.
+/// Prints the completion script of a shell.
 pub fn run(arguments: &Completions) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(

@@ -4,7 +4,7 @@ pub mod inputs;
 #[cfg(target_os = "linux")]
 mod runs;
 
-use crate::args::{Comparing, Diff as Arguments, Width};
+use crate::args::{Comparing, Diff as Arguments, Width, row_limit};
 use crate::exit;
 use crate::failure::Failure;
 use crate::{page, view};
@@ -14,7 +14,7 @@ use inputs::Inputs;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Compares runs, and records them first where commands are given.
+/// Compares runs, after recording them if commands are given.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match arguments.runs {
         #[cfg(target_os = "linux")]
@@ -31,7 +31,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn print(arguments: &Arguments, inputs: &Inputs) -> Result<ExitCode, Failure> {
-    let diff = compared(&arguments.comparing, inputs);
+    let diff = compare(&arguments.comparing, inputs);
     show(&diff, &arguments.comparing, arguments.top, &arguments.width)?;
     if arguments.view {
         let kernels = diff
@@ -43,17 +43,17 @@ fn print(arguments: &Arguments, inputs: &Inputs) -> Result<ExitCode, Failure> {
         let shown = inputs.median();
         if inputs.before.len() + inputs.after.len() > 2 {
             let [before, after] = shown.map(|path| path.display());
-            page::say(&format!(
-                "gapscope: the page shows one run of each side, that of median time from start to end: {before} and {after}\n"
+            page::note(format!(
+                "the page shows one run of each side, that of median time from start to end: {before} and {after}"
             ));
         }
-        view::compared(&shown.map(Path::to_owned), kernel)?;
+        view::compare(&shown.map(Path::to_owned), kernel)?;
     }
-    Ok(ended(&diff, inputs.whole))
+    Ok(exit_code(&diff, inputs.whole))
 }
 
-/// Compares them as the options say.
-pub fn compared(options: &Comparing, inputs: &Inputs) -> Diff {
+/// Compares runs as the options say.
+pub fn compare(options: &Comparing, inputs: &Inputs) -> Diff {
     let options = Options {
         level: options.level,
         assumed_spread: options.assume_spread,
@@ -63,32 +63,26 @@ pub fn compared(options: &Comparing, inputs: &Inputs) -> Diff {
     Diff::of(&inputs.before, &inputs.after, &options)
 }
 
-/// Prints a comparison.
 pub fn show(diff: &Diff, options: &Comparing, top: usize, width: &Width) -> Result<(), Failure> {
     let report = DiffReport {
         diff,
-        top: match top {
-            0 => usize::MAX,
-            top => top,
-        },
+        top: row_limit(top),
     };
     let text = if options.json {
-        let text = report.json();
-        text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
+        report.json()?
     } else if options.markdown {
         report.markdown()
     } else if options.junit {
         junit(diff, "gapscope diff")
     } else {
-        page::of_stdout(width).draw(&report.document())
+        page::stdout_terminal(width).draw(&report.document())
     };
     page::write(&text)
 }
 
-/// The exit status.
-pub fn ended(diff: &Diff, whole: bool) -> ExitCode {
+pub fn exit_code(diff: &Diff, whole: bool) -> ExitCode {
     match diff.fails() {
-        true => ExitCode::from(1),
-        false => exit::of_reading(whole),
+        true => ExitCode::from(exit::FAILED),
+        false => exit::after_reading(whole),
     }
 }

@@ -1,12 +1,12 @@
-//! `gapscope doctor`: what can be recorded on this machine, and what is missing for the rest.
+//! Runs `gapscope doctor`, which tells what can be recorded on this machine and what is missing for the rest.
 
 pub mod check;
 #[cfg(target_os = "linux")]
 mod cuda;
 #[cfg(target_os = "linux")]
-mod host;
-#[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod machine;
 mod metal;
 mod programs;
 #[cfg(target_os = "linux")]
@@ -21,7 +21,7 @@ use check::{Check, Examined, Group, State};
 use gapscope_report::{Block, Document, Text, Tone};
 use std::process::ExitCode;
 
-/// Examines the machine and says what came out.
+/// Examines the machine and prints the result.
 pub fn run(arguments: &Doctor) -> Result<ExitCode, Failure> {
     #[cfg(target_os = "linux")]
     if let (Some(probe), Some(answer)) = (arguments.probe, &arguments.answer) {
@@ -33,9 +33,7 @@ pub fn run(arguments: &Doctor) -> Result<ExitCode, Failure> {
     checks.extend(programs::checks());
     let examined = Examined::of(checks);
     if arguments.json {
-        let text = serde_json::to_string_pretty(&examined);
-        let text = text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
-        page::write(&format!("{text}\n"))?;
+        page::write_json(&examined)?;
     } else {
         page::print(&document(&examined), &arguments.width)?;
     }
@@ -49,7 +47,7 @@ const GROUPS: [(Group, &str); 5] = [
     (Group::Vulkan, "Vulkan"),
     (Group::Cuda, "CUDA"),
     (Group::Metal, "Metal"),
-    (Group::Host, "This machine"),
+    (Group::Machine, "This machine"),
     (Group::Programs, "Beside gapscope"),
 ];
 
@@ -63,7 +61,7 @@ fn document(examined: &Examined) -> Document {
             continue;
         }
         blocks.push(Block::Heading(title.to_owned(), String::new()));
-        // What is not asked because of another check has nothing to say of its own.
+        // A check that was skipped because of another one has nothing to say of its own.
         let (unasked, told): (Vec<&Check>, Vec<&Check>) = (of_group.into_iter())
             .partition(|check| check.state == State::Unknown && check.mend.is_none());
         blocks.extend(told.iter().map(|check| Block::Item(item(check))));
@@ -96,7 +94,7 @@ fn verdict(examined: &Examined) -> Text {
     match names.as_slice() {
         [] => Text::new().with(
             Tone::Warning,
-            "Nothing can be recorded here; what is missing is said below.",
+            "Nothing can be recorded here; what is missing is listed below.",
         ),
         names => Text::new().strong(format!(
             "{} programs can be recorded here.",
@@ -130,7 +128,7 @@ fn item(check: &Check) -> Text {
     }
 }
 
-/// The id in words, without its group.
+/// Returns the id in words, without its group.
 fn label(check: &Check) -> String {
     let id = ["vulkan-", "cuda-", "metal-"]
         .iter()

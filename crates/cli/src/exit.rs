@@ -1,16 +1,18 @@
-//! How commands end.
+//! The exit statuses of the commands.
 
 pub use gapscope_command::INCOMPLETE;
 use gapscope_trace::manifest::Exit;
 use std::process::ExitCode;
 
-/// It could not be done, or a check that was asked for did not pass: outputs differ, a NaN was found, a gate is broken.
+/// The task could not be done, or a check that was asked for did not pass: outputs differ, a NaN was found, a gate is
+/// broken.
 pub const FAILED: u8 = 1;
 
-/// The command line is wrong, as clap answers too.
+/// The command line is wrong; clap ends with this status, too.
 pub const USAGE: u8 = 2;
 
-/// gapscope itself could not do it, as `timeout`, `env` and containers answer; the recorded command's own status was 0.
+/// gapscope itself failed, and the recorded command's own status was 0. `timeout`, `env` and containers use this
+/// status, too.
 pub const CANNOT_RECORD: u8 = 125;
 
 /// The command to record cannot be run.
@@ -19,18 +21,22 @@ pub const NOT_EXECUTABLE: u8 = 126;
 /// The command to record is not found.
 pub const NOT_FOUND: u8 = 127;
 
-/// To this the number of a signal is added that ended the recorded command.
+/// The base to which the number of the signal is added that ended the recorded command.
 pub const SIGNAL: u8 = 128;
 
-/// The end of a command that read a trace.
-pub fn of_reading(whole: bool) -> ExitCode {
+/// The command was interrupted by Ctrl-C.
+#[cfg(target_os = "linux")]
+pub const INTERRUPTED: u8 = SIGNAL + 2;
+
+/// Returns the status of a command that read a trace.
+pub fn after_reading(whole: bool) -> ExitCode {
     match whole {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(INCOMPLETE),
     }
 }
 
-/// The exit status of a recorded command, as a shell gives it.
+/// Returns the status of a recorded command, as a shell does.
 pub fn status(exit: Exit) -> u8 {
     match exit {
         // The system keeps eight bits of a code.

@@ -1,15 +1,15 @@
 //! `gapscope export`.
 
-mod joined;
+mod one_file;
 
 use crate::args::{Export, Format};
 use crate::failure::{Failure, without_number};
-use crate::ranks::choose;
-use crate::trace::{InPieces, Opened};
+use crate::trace::choose_rank;
+use crate::trace::{OpenedTrace, PiecewiseTrace};
 use crate::{exit, page, progress, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
-use gapscope_export::csv::OfRank;
+use gapscope_export::csv::RankColumn;
 use gapscope_export::{Exported, Labels, Scene, chrome, csv, firefox, perfetto, speedscope};
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{Diagnostic, rank_folders, read_manifest};
@@ -18,7 +18,8 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Writes a trace in another format; of ranks all in one file, where the format can and their clock is one.
+/// Writes a trace in another format. Ranks are written into one file where the format allows that and the ranks share
+/// a clock.
 pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
     let output = &arguments.output;
     if output.as_os_str() == "-" && arguments.format == Format::Csv {
@@ -28,60 +29,61 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
     }
     let of_ranks = rank_folders(&arguments.trace);
     let whole = match of_ranks.is_empty() {
-        true => one(&arguments.trace, output, arguments.format)?,
-        false => ranks(arguments, &of_ranks)?,
+        true => export_trace(&arguments.trace, output, arguments.format)?,
+        false => export_ranks(arguments, &of_ranks)?,
     };
-    Ok(exit::of_reading(whole))
+    Ok(exit::after_reading(whole))
 }
 
 /// A trace of a recording with ranks.
-struct Part<'a> {
-    /// Absent of what has none.
+struct RankTrace<'a> {
+    /// Absent for the trace of processes without a rank.
     rank: Option<u32>,
     path: &'a Path,
 }
 
-impl Part<'_> {
-    /// What its groups begin with.
+impl RankTrace<'_> {
+    /// Returns the beginning of the names of its groups.
     fn name(&self) -> String {
         self.rank
             .map_or("no rank".to_owned(), |rank| format!("rank {rank}"))
     }
 }
 
-/// Writes the traces of ranks, and that of what has no rank where it used a GPU. True: all of them could be read.
-fn ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<bool, Failure> {
-    let without_rank = uses_gpu(&arguments.trace).then_some(Part {
+/// Writes the traces of ranks, and that of processes without a rank if it used a GPU. Returns whether all of them
+/// could be read.
+fn export_ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<bool, Failure> {
+    let without_rank = uses_gpu(&arguments.trace).then_some(RankTrace {
         rank: None,
         path: &arguments.trace,
     });
-    let of_ranks = ranks.iter().map(|(rank, path)| Part {
+    let of_ranks = ranks.iter().map(|(rank, path)| RankTrace {
         rank: Some(*rank),
         path,
     });
-    let parts: Vec<Part> = without_rank.into_iter().chain(of_ranks).collect();
+    let parts: Vec<RankTrace> = without_rank.into_iter().chain(of_ranks).collect();
     let why_not = match arguments.format {
         _ if arguments.each_rank => None,
-        _ if !joined::have_one_clock(&parts)? => {
-            Some("the ranks were recorded apart, by clocks that are not one")
+        _ if !one_file::have_one_clock(&parts)? => {
+            Some("the ranks were recorded apart, with different clocks")
         }
-        format => return joined::run(&arguments.output, format, &parts),
+        format => return one_file::run(&arguments.output, format, &parts),
     };
     if arguments.output.as_os_str() == "-" {
-        return Err(choose(&arguments.trace, ranks, "stdout"));
+        return Err(choose_rank(&arguments.trace, ranks, "stdout"));
     }
     if let Some(reason) = why_not {
-        page::say(&format!("gapscope: {reason}: each has a file of its own\n"));
+        page::note(format!("{reason}: each has a file of its own"));
     }
-    each(&parts, &arguments.output, arguments.format)
+    export_each(&parts, &arguments.output, arguments.format)
 }
 
-/// Writes the trace of each part to a file of its own, and says which.
-fn each(parts: &[Part], output: &Path, format: Format) -> Result<bool, Failure> {
+/// Writes each trace to a file of its own and prints its path.
+fn export_each(parts: &[RankTrace], output: &Path, format: Format) -> Result<bool, Failure> {
     let files: Vec<PathBuf> = parts
         .iter()
         .map(|part| match part.rank {
-            Some(rank) => of_rank(output, rank),
+            Some(rank) => rank_file(output, rank),
             None => output.to_owned(),
         })
         .collect();
@@ -89,10 +91,10 @@ fn each(parts: &[Part], output: &Path, format: Format) -> Result<bool, Failure> 
         return Err(exists(file));
     }
     let mut all_whole = true;
-    for (Part { path, .. }, file) in parts.iter().zip(&files) {
-        all_whole &= one(path, file, format)?;
-        page::say(&format!(
-            "gapscope: {} is written to {}\n",
+    for (RankTrace { path, .. }, file) in parts.iter().zip(&files) {
+        all_whole &= export_trace(path, file, format)?;
+        page::note(format!(
+            "{} is written to {}",
             path.display(),
             file.display()
         ));
@@ -100,13 +102,13 @@ fn each(parts: &[Part], output: &Path, format: Format) -> Result<bool, Failure> 
     Ok(all_whole)
 }
 
-/// Whether a recording has a trace of processes without a rank that used a GPU.
+/// Returns whether processes without a rank used a GPU.
 fn uses_gpu(recording: &Path) -> bool {
     read_manifest(recording).is_ok_and(|manifest| !manifest.queues.is_empty())
 }
 
-/// `out.rank=3.json` of `out.json`.
-fn of_rank(output: &Path, rank: u32) -> PathBuf {
+/// Returns `out.rank=3.json` for `out.json`.
+fn rank_file(output: &Path, rank: u32) -> PathBuf {
     let mut name = output.file_stem().unwrap_or_default().to_owned();
     name.push(format!(".rank={rank}"));
     if let Some(extension) = output.extension() {
@@ -116,15 +118,15 @@ fn of_rank(output: &Path, rank: u32) -> PathBuf {
     output.with_file_name(name)
 }
 
-/// Writes one trace. True: all of it could be read.
-fn one(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
+/// Writes one trace. Returns whether all of it could be read.
+fn export_trace(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
     let stdout = output.as_os_str() == "-";
     if !stdout && output.symlink_metadata().is_ok() {
         return Err(exists(output));
     }
     let (exported, whole) = progress::while_working(|bytes| match format {
-        Format::Csv => to_folder(output, || tables(path, output, None)),
-        format => drawn(path, &mut |scene| match stdout {
+        Format::Csv => in_new_folder(output, || tables(path, output, None)),
+        format => with_scene(path, &mut |scene| match stdout {
             true => to_stdout(scene, format, bytes),
             false => to_file(scene, format, output, bytes),
         }),
@@ -133,44 +135,45 @@ fn one(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
     Ok(whole)
 }
 
-/// Makes the scene of a trace, and says what `write` wrote of it, and whether all of it could be read.
-fn drawn(
+/// Makes the scene of a trace and writes it. Returns what `write` returned, and whether all of the trace could be
+/// read.
+fn with_scene(
     path: &Path,
     write: &mut (dyn for<'a> FnMut(&mut Scene<'a>) -> Result<Exported, Failure> + Send),
 ) -> Result<(Exported, bool), Failure> {
-    trace::in_pieces(path, &Scene::selection(), |opened| {
+    trace::read_in_pieces(path, &Scene::selection(), |opened| {
         let markers = std::mem::take(&mut opened.trace.tables.markers);
         let trace = &opened.trace;
         let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take);
-        let labels = Labels::of(&markers);
+        let labels = Labels::new(&markers);
         drop(markers);
-        let (mut scene, unknown) = Scene::of_pieces(trace, labels, opened.rows(), each)?;
+        let (mut scene, unknown) = Scene::from_pieces(trace, labels, opened.rows(), each)?;
         say_remarks(opened, &unknown);
         if unknown_because(trace, CAUSES).is_some() {
-            page::say("gapscope: gaps rest on that and are not drawn\n");
+            page::note("gaps depend on that and are not drawn");
         }
         Some(write(&mut scene).map(|exported| (exported, trace.is_whole())))
     })?
 }
 
-/// Makes a folder, which must not exist, for what is written into it. What could not be completed is removed.
-fn to_folder<R>(path: &Path, write: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
+/// Makes a folder, which must not exist, and writes into it. A folder that could not be completed is removed.
+fn in_new_folder<R>(path: &Path, write: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
     std::fs::create_dir(path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => exists(path),
         _ => unwritten(&path.display().to_string(), &error),
     })?;
     write().inspect_err(|_| {
-        // It was made above, so nothing of anybody else is in it.
+        // The folder was made above, so it holds nothing of anybody else.
         let _ = std::fs::remove_dir_all(path);
     })
 }
 
-/// The same of the tables of a trace, as CSV into a folder that is there: those that nothing refers to one after the other, so that they
-/// are never in memory together.
-fn tables(path: &Path, folder: &Path, of: Option<OfRank>) -> Result<(Exported, bool), Failure> {
+/// Writes the tables of a trace as CSV into an existing folder. Tables that no other refers to are read one after the
+/// other, so that they are never in memory together.
+fn tables(path: &Path, folder: &Path, of: Option<RankColumn>) -> Result<(Exported, bool), Failure> {
     let failed = |error: csv::Error| Failure::new(without_number(&error.to_string()));
     let mut said = Vec::new();
-    let written = trace::in_pieces(path, &csv::together(), |opened| {
+    let written = trace::read_in_pieces(path, &csv::referenced_tables(), |opened| {
         let trace = &opened.trace;
         let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take);
         let (exported, unknown) = match csv::write_pieces(trace, each, folder, of) {
@@ -182,31 +185,35 @@ fn tables(path: &Path, folder: &Path, of: Option<OfRank>) -> Result<(Exported, b
         Some(Ok((exported, trace.is_whole())))
     })?;
     let (mut exported, mut whole) = written?;
-    for alone in csv::alone() {
-        let Opened { trace, remarks } = trace::open(path, &alone.selection)?;
+    for table in csv::independent_tables() {
+        let OpenedTrace { trace, remarks } = trace::open(path, &table.selection)?;
         for remark in remarks {
             if !said.contains(&remark) {
-                page::say(&format!("gapscope: {remark}\n"));
+                page::note(&remark);
                 said.push(remark);
             }
         }
-        let rows = alone.write(&trace, folder, of).map_err(failed)?;
+        let rows = table.write(&trace, folder, of).map_err(failed)?;
         exported.rows.push(rows);
         whole &= trace.is_whole();
     }
     Ok((exported, whole))
 }
 
-fn say_remarks(opened: &InPieces, unknown: &[Diagnostic]) {
+fn say_remarks(opened: &PiecewiseTrace, unknown: &[Diagnostic]) {
     for remark in &opened.remarks {
-        page::say(&format!("gapscope: {remark}\n"));
+        page::note(&remark);
     }
     for diagnostic in unknown {
-        page::say(&format!("gapscope: {diagnostic}\n"));
+        page::note(&diagnostic);
     }
 }
 
-fn to_stdout(scene: &Scene, format: Format, bytes: &progress::Bytes) -> Result<Exported, Failure> {
+fn to_stdout(
+    scene: &Scene,
+    format: Format,
+    bytes: &progress::WrittenBytes,
+) -> Result<Exported, Failure> {
     match write(scene, format, bytes.count(io::stdout())) {
         // A reader that has had enough (`| head`) is not a failure.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exported::default()),
@@ -214,12 +221,12 @@ fn to_stdout(scene: &Scene, format: Format, bytes: &progress::Bytes) -> Result<E
     }
 }
 
-/// Writes a file that must not exist. What could not be completed is removed.
+/// Writes a file that must not exist. A file that could not be completed is removed.
 fn to_file(
     scene: &Scene,
     format: Format,
     path: &Path,
-    bytes: &progress::Bytes,
+    bytes: &progress::WrittenBytes,
 ) -> Result<Exported, Failure> {
     let name = path.display().to_string();
     let mut file = File::create_new(path).map_err(|error| match error.kind() {
@@ -247,11 +254,11 @@ fn write(scene: &Scene, format: Format, out: impl Write + Send) -> io::Result<Ex
 
 fn say_left_out(exported: &Exported) {
     for sentence in sentences(exported) {
-        page::say(&format!("gapscope: {sentence}\n"));
+        page::note(&sentence);
     }
 }
 
-/// What is not in the export.
+/// Returns sentences about the rows that the export lacks.
 fn sentences(exported: &Exported) -> Vec<String> {
     let missing = exported.rows.iter().filter(|rows| rows.without_times > 0);
     missing
@@ -269,9 +276,9 @@ fn sentences(exported: &Exported) -> Vec<String> {
 
 fn exists(path: &Path) -> Failure {
     let path = path.display();
-    Failure::new(format!(
+    failure!(
         "{path} is there already, and nothing is overwritten: choose another name after -o, or remove it"
-    ))
+    )
 }
 
 fn unwritten(name: &str, error: &io::Error) -> Failure {

@@ -1,20 +1,33 @@
-//! How a command fails: one sentence and an exit status.
+//! The failure of a command: one sentence and an exit status.
 
 use crate::exit;
 pub use gapscope_command::without_number;
 use std::fmt;
+use std::io::ErrorKind;
 
-/// Why a command ended.
 #[derive(Debug)]
 pub struct Failure {
-    /// What is said.
     pub sentence: String,
-    /// The exit status.
     pub status: u8,
 }
 
+/// Creates a [`Failure`] from a format string and its arguments.
+macro_rules! failure {
+    ($($argument:tt)*) => {
+        $crate::failure::Failure::new(format!($($argument)*))
+    };
+}
+
 impl Failure {
-    /// A failure with the status of everything but recording.
+    /// Replaces the status [`exit::FAILED`] by [`exit::CANNOT_RECORD`], for commands that end as another command does.
+    pub fn of_recording(self) -> Failure {
+        match self.status {
+            exit::FAILED => self.status(exit::CANNOT_RECORD),
+            _ => self,
+        }
+    }
+
+    /// Creates a failure with the status [`exit::FAILED`].
     pub fn new(sentence: impl Into<String>) -> Failure {
         Failure {
             sentence: sentence.into(),
@@ -22,7 +35,6 @@ impl Failure {
         }
     }
 
-    /// The same with another status.
     pub fn status(self, status: u8) -> Failure {
         Failure { status, ..self }
     }
@@ -36,21 +48,28 @@ impl fmt::Display for Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Failure {
-        Failure::new(format!("{error:#}"))
+        failure!("{error:#}")
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Failure {
+        failure!("cannot write JSON: {error}")
     }
 }
 
 impl From<gapscope_trace::Error> for Failure {
     fn from(error: gapscope_trace::Error) -> Failure {
-        let text = error.to_string();
         match error {
-            gapscope_trace::Error::Write { path, .. } if text.contains("No space left") => {
-                Failure::new(format!(
+            gapscope_trace::Error::Write { path, source }
+                if source.kind() == ErrorKind::StorageFull =>
+            {
+                failure!(
                     "{} cannot be written: no space is left on its disk; free some, or choose another disk",
                     path.display()
-                ))
+                )
             }
-            _ => Failure::new(without_number(&text)),
+            _ => Failure::new(without_number(&error.to_string())),
         }
     }
 }

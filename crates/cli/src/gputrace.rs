@@ -1,19 +1,15 @@
-//! `gapscope record --gputrace`, where Apple's gpucapture captures: on macOS, and wherever `GAPSCOPE_GPUCAPTURE` names one.
+//! Runs `gapscope record --gputrace` with Apple's gpucapture: on macOS, and wherever `GAPSCOPE_GPUCAPTURE` names one.
 
 use crate::args::{Boundaries, Record};
 use crate::failure::Failure;
-use crate::{exit, page};
+use crate::{exit, page, recorded_command};
 use gapscope_analysis::quantity as number;
 use gapscope_metal::{Boundary, GpuCapture, GpuWindow, LaunchOutcome, Length};
 use gapscope_trace::manifest::Exit;
 use std::process::ExitCode;
 
-/// Captures a window of a command or a process, and ends as the command did.
+/// Captures a window of a command or a process, and ends with the command's status.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
-    let cannot = |failure: Failure| match failure.status {
-        exit::FAILED => failure.status(exit::CANNOT_RECORD),
-        _ => failure,
-    };
     let window = GpuWindow {
         boundary: arguments.gputrace_label.clone().map(Boundary::Label),
         length: match arguments.gputrace_count {
@@ -23,7 +19,7 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
         },
         output: arguments.gputrace.clone().unwrap_or_default(),
     };
-    let tool = GpuCapture::find().map_err(|error| cannot(error.into()))?;
+    let tool = GpuCapture::find().map_err(|error| Failure::from(error).of_recording())?;
     let LaunchOutcome { exit, captured } = match arguments.attach {
         Some(pid) => LaunchOutcome {
             exit: Exit::Code(0),
@@ -31,24 +27,16 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
         },
         None => tool
             .launch(&arguments.command, &window)
-            .map_err(|error| cannot(error.into()))?,
+            .map_err(|error| Failure::from(error).of_recording())?,
     };
-    let status = exit::status(exit);
-    let own = match captured {
-        Ok(bytes) => {
-            if !arguments.quiet {
-                page::say(&format!(
-                    "gapscope: the capture is in {} ({}); Xcode opens it\n",
-                    window.output.display(),
-                    number::bytes(bytes),
-                ));
-            }
-            0
+    let outcome = captured.map_err(Failure::from).map(|bytes| {
+        if !arguments.quiet {
+            page::note(format!(
+                "the capture is in {} ({}); Xcode opens it",
+                window.output.display(),
+                number::bytes(bytes),
+            ));
         }
-        Err(error) => {
-            page::say(&format!("gapscope: {}\n", Failure::from(error)));
-            exit::CANNOT_RECORD
-        }
-    };
-    Ok(ExitCode::from(if status != 0 { status } else { own }))
+    });
+    Ok(recorded_command::exit_code(exit::status(exit), outcome))
 }

@@ -17,7 +17,7 @@ pub fn run(arguments: &Import) -> Result<ExitCode, Failure> {
     };
     let imported = match arguments.inputs.as_slice() {
         [bundle] if is_bundle(bundle) && record_metal::applies() => {
-            let line = record_metal::Line::new(false);
+            let line = record_metal::StatusLine::new(false);
             import_bundle(
                 &Xctrace::find(),
                 bundle,
@@ -39,7 +39,7 @@ fn text(imported: &Imported) -> String {
     let (command_buffers, work) = (imported.command_buffers, imported.timed_work);
     let found = match (command_buffers, work) {
         (0, 0) => "no GPU work is".to_owned(),
-        // Instruments' traces are of command buffers.
+        // The traces of Instruments have command buffers.
         (1.., _) if work <= command_buffers => {
             number::of(command_buffers, "command buffer", "command buffers")
         }

@@ -7,7 +7,7 @@ use gapscope_report::info;
 use gapscope_trace::{Diagnostic, Selection, read, table_sizes};
 use std::process::ExitCode;
 
-/// Prints what is in a trace.
+/// Prints the contents of a trace.
 pub fn run(arguments: &Info) -> Result<ExitCode, Failure> {
     let path = &arguments.trace;
     let (trace, diagnostics) = read(path, &Selection::manifest())?;
@@ -29,5 +29,5 @@ pub fn run(arguments: &Info) -> Result<ExitCode, Failure> {
         &info::document(&name, &trace.manifest, &tables, &remarks),
         &arguments.width,
     )?;
-    Ok(exit::of_reading(whole))
+    Ok(exit::after_reading(whole))
 }

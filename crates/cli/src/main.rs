@@ -1,37 +1,38 @@
-//! The `gapscope` command: what the libraries do, on a command line.
+//! Runs the `gapscope` command: parses its arguments and calls the libraries.
 #![forbid(unsafe_code)]
+
+#[macro_use]
+mod failure;
 
 mod args;
 mod baseline;
 mod bench;
 #[cfg(target_os = "linux")]
 mod capture;
-mod captured;
+mod capture_json;
 mod companion;
 mod completions;
 mod deps;
 mod diff;
 mod doctor;
-mod empty;
+mod empty_arguments;
 mod exit;
 mod explain;
 mod export;
-mod failure;
-mod fusion;
 mod gputrace;
+#[cfg(target_os = "linux")]
+mod hook_libraries;
 mod import;
 mod info;
-#[cfg(target_os = "linux")]
-mod layer;
-mod names;
-mod needed_barriers;
-mod output;
+mod kernel_names;
+mod output_path;
 mod page;
 mod progress;
 mod ranks;
 #[cfg(target_os = "linux")]
 mod record;
 mod record_metal;
+mod recorded_command;
 #[cfg(target_os = "linux")]
 mod recover;
 mod replay;
@@ -54,17 +55,17 @@ fn main() -> ExitCode {
     panics::quiet();
     let command = match Arguments::try_parse() {
         Ok(arguments) => arguments.command,
-        Err(error) => return empty::refused(&error),
+        Err(error) => return empty_arguments::refuse(&error),
     };
     let limited = memory::take_variable().map_err(Failure::new);
     let outcome = limited.and_then(|unchecked| {
         if let Some(sentence) = unchecked {
-            page::say(&format!("gapscope: {sentence}\n"));
+            page::note(&sentence);
         }
         run(command)
     });
     outcome.unwrap_or_else(|failure| {
-        page::say(&format!("gapscope: {failure}\n"));
+        page::note(&failure);
         ExitCode::from(failure.status)
     })
 }
@@ -104,14 +105,14 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         #[cfg(target_os = "linux")]
         Command::SampleCounters => gapscope_recorder::counters::sample_counters()
             .map(|()| ExitCode::SUCCESS)
-            .map_err(Failure::new),
+            .map_err(|error| Failure::new(error.to_string())),
         #[cfg(not(target_os = "linux"))]
         Command::SampleCounters => Err(elsewhere("samples hardware counters", "Linux")),
     }
 }
 
-/// A task that this system cannot do.
+/// Returns the failure of a task that this system cannot do.
 #[cfg(not(target_os = "linux"))]
 fn elsewhere(does: &str, systems: &str) -> Failure {
-    Failure::new(format!("gapscope {does} on {systems}, not here"))
+    failure!("gapscope {does} on {systems}, not here")
 }

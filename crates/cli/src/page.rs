@@ -1,19 +1,21 @@
-//! Writes pages: to a terminal with its width and colours, to anything else plainly.
+//! Writes documents: to a terminal with its width and colours, to anything else plainly.
 
 use crate::args::Width;
 use crate::failure::Failure;
 pub use gapscope_command::say;
 use gapscope_report::{Document, Terminal};
+use serde::Serialize;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{IsTerminal, stderr, stdout};
 use terminal_size::Height;
 
-/// As many columns as `--width` takes.
-const WIDEST: u16 = 1000;
-const NARROWEST: u16 = 60;
+/// The limits of `--width`.
+const MAX_COLUMNS: u16 = 1000;
+const MIN_COLUMNS: u16 = 60;
 
-/// The terminal of stdout, in as many columns as were asked for.
-pub fn of_stdout(width: &Width) -> Terminal {
+/// Returns the terminal of stdout, with as many columns as were asked for.
+pub fn stdout_terminal(width: &Width) -> Terminal {
     let terminal = terminal(&stdout(), terminal_size::terminal_size_of(stdout()));
     let columns = width.columns.map_or(terminal.columns, usize::from);
     Terminal {
@@ -22,8 +24,8 @@ pub fn of_stdout(width: &Width) -> Terminal {
     }
 }
 
-/// The terminal of stderr.
-pub fn of_stderr() -> Terminal {
+/// Returns the terminal of stderr.
+pub fn stderr_terminal() -> Terminal {
     terminal(&stderr(), terminal_size::terminal_size_of(stderr()))
 }
 
@@ -36,21 +38,36 @@ fn terminal(stream: &impl IsTerminal, size: Option<(terminal_size::Width, Height
     }
 }
 
-/// The columns of a page: those of the variable, which somebody has set, else those of the terminal.
+/// Returns the columns of a page: the variable's, which somebody has set, or else the terminal's.
 fn columns(variable: Option<&str>, terminal: Option<u16>) -> usize {
     let set = variable.and_then(|columns| columns.trim().parse().ok());
     let columns = set.filter(|columns| *columns > 0).or(terminal);
-    columns.map_or(80, |columns| columns.clamp(NARROWEST, WIDEST).into())
+    columns.map_or(80, |columns| columns.clamp(MIN_COLUMNS, MAX_COLUMNS).into())
 }
 
-/// Whether a terminal gets colours: see no-color.org.
+/// Returns whether a terminal gets colours (no-color.org).
 fn coloured(no_color: Option<OsString>, term: Option<OsString>) -> bool {
     no_color.is_none_or(|value| value.is_empty()) && term.is_none_or(|term| term != "dumb")
 }
 
 /// Draws a document on stdout.
 pub fn print(document: &Document, width: &Width) -> Result<(), Failure> {
-    write(&of_stdout(width).draw(document))
+    write(&stdout_terminal(width).draw(document))
+}
+
+/// Prints a line of gapscope's own on stderr.
+pub fn note(text: impl Display) {
+    say(&format!("gapscope: {text}\n"));
+}
+
+/// Returns a value as indented JSON that ends with a line feed.
+pub fn json(value: &impl Serialize) -> Result<String, Failure> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// Writes a value as JSON to stdout.
+pub fn write_json(value: &impl Serialize) -> Result<(), Failure> {
+    write(&json(value)?)
 }
 
 /// Writes text to stdout.

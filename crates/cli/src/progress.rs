@@ -1,4 +1,4 @@
-//! One line on stderr while a recording runs, when stderr is a terminal.
+//! Shows a line on stderr while a command works, when stderr is a terminal.
 
 use gapscope_analysis::quantity as number;
 #[cfg(target_os = "linux")]
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// How often the line is drawn anew.
+/// The time between two redraws of the line.
 #[cfg(target_os = "linux")]
-const EVERY: Duration = Duration::from_millis(250);
-/// The report must not wait for the line.
-const PAUSE: Duration = Duration::from_millis(10);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(250);
+/// How often the end of the work is checked, so that the report does not wait for the line.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Shows how a recording goes until it is finished; returns at once when stderr is not a terminal.
+/// Shows the progress of a recording until it is finished. Returns at once when stderr is not a terminal.
 #[cfg(target_os = "linux")]
 pub fn show(session: &Session) {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -26,35 +26,35 @@ pub fn show(session: &Session) {
     bar.set_style(style.expect("the template is constant"));
     let mut drawn = Instant::now();
     while !session.is_finished() {
-        if drawn.elapsed() >= EVERY {
+        if drawn.elapsed() >= REDRAW_INTERVAL {
             bar.set_message(text(&session.progress()));
             drawn = Instant::now();
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
     bar.finish_and_clear();
 }
 
-/// Nobody wants to see a line for what takes less.
-const SHORT: Duration = Duration::from_secs(1);
+/// Work that takes less time shows no line.
+const MIN_SHOWN: Duration = Duration::from_secs(1);
 
-/// How many bytes were written.
+/// Counts the bytes that were written.
 #[derive(Debug, Default)]
-pub struct Bytes(AtomicU64);
+pub struct WrittenBytes(AtomicU64);
 
-impl Bytes {
-    /// Counts what goes to `out`.
+impl WrittenBytes {
+    /// Returns a writer to `out` that counts its bytes.
     pub fn count<W: Write + Send>(&self, out: W) -> impl Write + Send {
-        Counted { out, bytes: self }
+        CountingWriter { out, bytes: self }
     }
 }
 
-struct Counted<'a, W> {
+struct CountingWriter<'a, W> {
     out: W,
-    bytes: &'a Bytes,
+    bytes: &'a WrittenBytes,
 }
 
-impl<W: Write> Write for Counted<'_, W> {
+impl<W: Write> Write for CountingWriter<'_, W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let written = self.out.write(buffer)?;
         self.bytes.0.fetch_add(written as u64, Ordering::Relaxed);
@@ -66,38 +66,42 @@ impl<W: Write> Write for Counted<'_, W> {
     }
 }
 
-/// Does some work that writes, and shows how it goes if it takes long.
-pub fn while_working<T: Send>(work: impl FnOnce(&Bytes) -> T + Send) -> T {
-    let bytes = Bytes::default();
-    let said = || {
+/// Runs work that writes, with a line if it takes long.
+pub fn while_working<T: Send>(work: impl FnOnce(&WrittenBytes) -> T + Send) -> T {
+    let bytes = WrittenBytes::default();
+    let shown = || {
         let written = number::bytes(bytes.0.load(Ordering::Relaxed));
         format!("{written} written")
     };
-    while_saying(said, || work(&bytes))
+    while_showing(shown, || work(&bytes))
 }
 
-/// How much of something was done.
+/// Counts what was done.
 #[derive(Debug, Default)]
-pub struct Done(AtomicU64);
+pub struct DoneCount(AtomicU64);
 
-impl Done {
-    /// So much, of all.
+impl DoneCount {
+    /// Sets how much is done.
     pub fn set(&self, count: usize) {
         self.0.store(count as u64, Ordering::Relaxed);
     }
 }
 
-/// Does some work on `all` of something, and shows how it goes if it takes long.
-pub fn while_counting<T: Send>(what: &str, all: usize, work: impl FnOnce(&Done) -> T + Send) -> T {
-    let done = Done::default();
-    let said = || {
+/// Runs work on `all` items, with a line if it takes long.
+pub fn while_counting<T: Send>(
+    what: &str,
+    all: usize,
+    work: impl FnOnce(&DoneCount) -> T + Send,
+) -> T {
+    let done = DoneCount::default();
+    let shown = || {
         let count = number::count(done.0.load(Ordering::Relaxed));
         format!("{count} of {} {what}", number::count(all as u64))
     };
-    while_saying(said, || work(&done))
+    while_showing(shown, || work(&done))
 }
 
-/// What was read of some runs.
+/// Counts the runs and dispatches that were read.
 #[derive(Debug, Default)]
 pub struct RunsRead {
     runs: AtomicU64,
@@ -105,17 +109,15 @@ pub struct RunsRead {
 }
 
 impl RunsRead {
-    /// One more was read to its end.
     pub fn add_run(&self) {
         self.runs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many more dispatches were.
     pub fn add_dispatches(&self, count: usize) {
         self.dispatches.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    fn said(&self, all: usize) -> String {
+    fn shown(&self, all: usize) -> String {
         let [runs, dispatches] = [&self.runs, &self.dispatches].map(|n| n.load(Ordering::Relaxed));
         format!(
             "{} of {} read, {} so far",
@@ -126,20 +128,20 @@ impl RunsRead {
     }
 }
 
-/// Does some work that reads `all` runs, and shows how it goes if it takes long.
+/// Runs work that reads `all` runs, with a line if it takes long.
 pub fn while_reading_runs<T: Send>(all: usize, work: impl FnOnce(&RunsRead) -> T + Send) -> T {
     let read = RunsRead::default();
-    while_saying(|| read.said(all), || work(&read))
+    while_showing(|| read.shown(all), || work(&read))
 }
 
-/// Does some work that reads files and says how many bytes of how many, and shows that if it takes long.
+/// Runs work that reads files and reports how many bytes of how many are read, with a line if it takes long.
 pub fn while_reading<T: Send>(work: impl FnOnce(gapscope_import::Progress) -> T + Send) -> T {
     let (done, all) = (AtomicU64::new(0), AtomicU64::new(0));
-    let said = || {
+    let shown = || {
         let [done, all] = [&done, &all].map(|bytes| number::bytes(bytes.load(Ordering::Relaxed)));
         format!("{done} of {all} read")
     };
-    while_saying(said, || {
+    while_showing(shown, || {
         work(&|read_bytes, all_bytes| {
             done.store(read_bytes, Ordering::Relaxed);
             all.store(all_bytes, Ordering::Relaxed);
@@ -147,14 +149,14 @@ pub fn while_reading<T: Send>(work: impl FnOnce(gapscope_import::Progress) -> T 
     })
 }
 
-/// Does some work, and says so if it takes long.
+/// Runs work, with a line that names it if it takes long.
 pub fn while_running<T: Send>(what: &str, work: impl FnOnce() -> T + Send) -> T {
     let begin = Instant::now();
-    while_saying(|| format!("{what}  {} s", begin.elapsed().as_secs()), work)
+    while_showing(|| format!("{what}  {} s", begin.elapsed().as_secs()), work)
 }
 
-/// Does some work, and shows a line that changes once it has taken long.
-fn while_saying<T: Send>(said: impl Fn() -> String, work: impl FnOnce() -> T + Send) -> T {
+/// Runs work, with a changing line once it has taken long.
+fn while_showing<T: Send>(shown: impl Fn() -> String, work: impl FnOnce() -> T + Send) -> T {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     if bar.is_hidden() {
         return work();
@@ -163,15 +165,15 @@ fn while_saying<T: Send>(said: impl Fn() -> String, work: impl FnOnce() -> T + S
     bar.set_style(style.expect("the template is constant"));
     let begin = Instant::now();
     let result = std::thread::scope(|scope| {
-        // It hangs up at the end of the work, however that ends.
+        // The channel closes at the end of the work, even when that panics.
         let (working, ended) = mpsc::channel::<()>();
         let worker = scope.spawn(move || {
             let _working = working;
             work()
         });
-        while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
-            if begin.elapsed() >= SHORT {
-                bar.set_message(format!("gapscope  {}", said()));
+        while ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            if begin.elapsed() >= MIN_SHOWN {
+                bar.set_message(format!("gapscope  {}", shown()));
             }
         }
         worker.join()
@@ -208,11 +210,11 @@ mod tests {
     #[test]
     fn the_line_of_a_comparison_counts_runs_and_dispatches() {
         let read = RunsRead::default();
-        assert_eq!(read.said(2), "0 of 2 runs read, 0 dispatches so far");
+        assert_eq!(read.shown(2), "0 of 2 runs read, 0 dispatches so far");
         read.add_dispatches(65_536);
         read.add_dispatches(1_000);
         read.add_run();
-        assert_eq!(read.said(2), "1 of 2 runs read, 66,536 dispatches so far");
+        assert_eq!(read.shown(2), "1 of 2 runs read, 66,536 dispatches so far");
     }
 
     #[test]

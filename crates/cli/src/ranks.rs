@@ -1,7 +1,8 @@
-//! A folder with the traces of several ranks.
+//! Reports on several ranks, in traces of their own or in one.
 
-use crate::args::Report;
+use crate::args::{Report, row_limit};
 use crate::failure::Failure;
+use crate::trace::choose_rank;
 use crate::{exit, page, trace};
 use gapscope_analysis::ranks::{RankDigest, RankFindings, list, ranks};
 use gapscope_analysis::{Findings, Options, quantity as number};
@@ -13,26 +14,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Listed collectives with the greatest skews.
-const LONGEST: usize = 10;
+/// The number of collectives with the greatest skews that are listed.
+const MAX_COLLECTIVES: usize = 10;
 
-/// Why a command that takes one trace does not take a folder of ranks.
-pub fn choose(folder: &Path, ranks: &[(u32, PathBuf)], what: &str) -> Failure {
-    let first = ranks.first().map(|(_, path)| path.display().to_string());
-    Failure::new(format!(
-        "{} holds the traces of {} ranks, and {what} takes one: name it, such as {}",
-        folder.display(),
-        ranks.len(),
-        first.unwrap_or_default()
-    ))
-}
-
-/// What the comparison of ranks needs to be said.
-struct Compared {
+/// A comparison of ranks.
+struct ComparedRanks {
     manifest: Manifest,
     findings: RankFindings,
     remarks: Vec<String>,
-    /// Every table and manifest of every rank could be read as it was written.
+    /// Whether every table and manifest of every rank could be read as it was written.
     whole: bool,
 }
 
@@ -40,12 +30,12 @@ fn compare(
     paths: &[(u32, PathBuf)],
     options: &Options,
     names: Option<&Arc<Names>>,
-) -> Result<Compared, Failure> {
+) -> Result<ComparedRanks, Failure> {
     let selection = RankDigest::selection().named(names);
     let (mut digests, mut remarks) = (Vec::new(), Vec::new());
     let (mut first, mut whole) = (None, true);
     for (rank, path) in paths {
-        // One trace at a time is in memory.
+        // Only one trace at a time is in memory.
         trace::with_timeline(path, &selection, |trace, timeline, said| {
             let findings = Findings::of_timeline(timeline, options);
             digests.extend(RankDigest::of(timeline, &findings, *rank));
@@ -60,16 +50,16 @@ fn compare(
             first.get_or_insert_with(|| trace.manifest.clone());
         })?;
     }
-    Ok(Compared {
+    Ok(ComparedRanks {
         manifest: first.unwrap_or_default(),
-        findings: ranks(&digests, LONGEST),
-        remarks: together(remarks),
+        findings: ranks(&digests, MAX_COLLECTIVES),
+        remarks: merge_remarks(remarks),
         whole,
     })
 }
 
-/// Remarks, each once with the ranks that have it.
-fn together(remarks: Vec<(u32, String)>) -> Vec<String> {
+/// Returns the remarks, each once with its ranks.
+fn merge_remarks(remarks: Vec<(u32, String)>) -> Vec<String> {
     let mut ranks: HashMap<String, Vec<u32>> = HashMap::new();
     let mut order = Vec::new();
     for (rank, text) in remarks {
@@ -88,25 +78,28 @@ fn together(remarks: Vec<(u32, String)>) -> Vec<String> {
     each.collect()
 }
 
-/// The ranks that are in one trace, compared, for the end of its report.
-pub struct Within(Compared);
+/// A comparison of the ranks that are in one trace, for the end of its report.
+pub struct RanksInTrace(ComparedRanks);
 
-impl Within {
-    /// Reads a trace again, with what only the comparison of ranks needs.
-    pub fn of(
+impl RanksInTrace {
+    /// Reads a trace again, with the columns that only the comparison of ranks needs.
+    pub fn read(
         path: &Path,
         options: &Options,
         names: Option<&Arc<Names>>,
-    ) -> Result<Within, Failure> {
-        Ok(Within(compare(&[(0, path.to_owned())], options, names)?))
+    ) -> Result<RanksInTrace, Failure> {
+        Ok(RanksInTrace(compare(
+            &[(0, path.to_owned())],
+            options,
+            names,
+        )?))
     }
 
-    /// What they show.
     pub fn findings(&self) -> &RankFindings {
         &self.0.findings
     }
 
-    /// Their part of the report.
+    /// Returns the ranks' part of the report.
     pub fn document(&self, top: usize) -> Document {
         let report = RanksReport {
             folder: "",
@@ -126,7 +119,7 @@ pub fn report(
     names: Option<&Arc<Names>>,
 ) -> Result<ExitCode, Failure> {
     if arguments.label.is_some() || arguments.compare_labels.is_some() {
-        return Err(choose(&arguments.trace, paths, "a report on labels"));
+        return Err(choose_rank(&arguments.trace, paths, "a report on labels"));
     }
     let options = Options {
         exclude_warm_up: !arguments.all,
@@ -139,24 +132,20 @@ pub fn report(
         manifest: &compared.manifest,
         findings: &compared.findings,
         remarks: &compared.remarks,
-        top: match arguments.top {
-            0 => usize::MAX,
-            top => top,
-        },
+        top: row_limit(arguments.top),
     };
     let text = if arguments.json {
-        let text = report.json();
-        text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
+        report.json()?
     } else if arguments.markdown {
         markdown::draw(&report.document())
     } else {
-        page::of_stdout(&arguments.width).draw(&report.document())
+        page::stdout_terminal(&arguments.width).draw(&report.document())
     };
     page::write(&text)?;
-    Ok(exit::of_reading(compared.whole))
+    Ok(exit::after_reading(compared.whole))
 }
 
-/// The report that follows a recording of ranks.
+/// Returns the report that follows a recording of ranks.
 pub fn after_recording(
     folder: &Path,
     paths: &[(u32, PathBuf)],
@@ -192,7 +181,7 @@ mod tests {
             .map(|(rank, _)| rank)
             .collect();
         assert_eq!(found, [2, 10]);
-        let failure = choose(folder.path(), &rank_folders(folder.path()), "an export");
+        let failure = choose_rank(folder.path(), &rank_folders(folder.path()), "an export");
         assert!(failure.sentence.contains("rank=2"), "{failure}");
     }
 }

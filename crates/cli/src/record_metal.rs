@@ -1,8 +1,8 @@
-//! `gapscope record` where Apple's Instruments records: on macOS, and wherever `GAPSCOPE_XCTRACE` names an xctrace.
+//! Runs `gapscope record` with Apple's Instruments: on macOS, and wherever `GAPSCOPE_XCTRACE` names an xctrace.
 
 use crate::args::Record;
 use crate::failure::Failure;
-use crate::{exit, output, page, report, view};
+use crate::{exit, output_path, page, recorded_command, report, view};
 use gapscope_analysis::quantity as number;
 use gapscope_metal::{Error, Outcome, Recorded, Recording, Stage, Target, Xctrace};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -10,37 +10,28 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Whether recordings on this system go through Instruments.
+/// Returns whether recordings on this system go through Instruments.
 pub fn applies() -> bool {
     cfg!(target_os = "macos") || Xctrace::is_chosen()
 }
 
-/// Records a command or a process, prints what the recording shows, and ends as the command did.
+/// Records a command or a process, prints what the recording shows, and ends with the command's status.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
-    let recorded = record(arguments).map_err(|failure| match failure.status {
-        exit::FAILED => failure.status(exit::CANNOT_RECORD),
-        _ => failure,
-    })?;
-    // Without one it was interrupted or at its time limit: xctrace does not say how it ended.
+    let recorded = record(arguments).map_err(Failure::of_recording)?;
+    // Without a status, the command was interrupted or reached its time limit; xctrace does not tell how it ended.
     let status = recorded.exit.map_or(0, exit::status);
-    let own = match said(arguments, &recorded) {
-        Ok(()) => 0,
-        Err(failure) => {
-            page::say(&format!("gapscope: {failure}\n"));
-            exit::CANNOT_RECORD
-        }
-    };
+    let code = recorded_command::exit_code(status, print_outcome(arguments, &recorded));
     if arguments.view
         && recorded.output.exists()
-        && let Some(shown) = view::live(recorded.output)
+        && let Some(shown) = view::start_live(recorded.output)
     {
         view::after_recording(shown);
     }
-    Ok(ExitCode::from(if status != 0 { status } else { own }))
+    Ok(code)
 }
 
 fn record(arguments: &Record) -> Result<Recorded, Failure> {
-    let unfit = [
+    let unsupported = [
         (arguments.delay.is_some(), "--delay"),
         (arguments.start_label.is_some(), "--start-label"),
         (arguments.names.is_some(), "--names"),
@@ -51,10 +42,10 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         (arguments.counters.is_some(), "--counters"),
         (arguments.instructions.is_some(), "--instructions"),
     ];
-    if let Some((_, option)) = unfit.iter().find(|(given, _)| *given) {
-        return Err(Failure::new(format!(
+    if let Some((_, option)) = unsupported.iter().find(|(given, _)| *given) {
+        return Err(failure!(
             "{option} is not possible here: Instruments records the whole run; leave it out, or shorten the run with --time-limit"
-        ))
+        )
         .status(exit::USAGE));
     }
     let (target, name) = match arguments.attach {
@@ -68,25 +59,25 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         target,
         output: match &arguments.output {
             Some(output) => output.clone(),
-            None => output::for_program(Path::new(""), OsStr::new(&name)),
+            None => output_path::for_trace(Path::new(""), OsStr::new(&name)),
         },
         time_limit: arguments.time_limit,
         xctrace: Xctrace::find(),
     };
-    let line = Line::new(arguments.quiet);
+    let line = StatusLine::new(arguments.quiet);
     let recorded = recording.run(|stage| line.show(stage));
     line.bar.finish_and_clear();
     Ok(recorded?)
 }
 
-/// One line on stderr, when that is a terminal.
-pub struct Line {
+/// A line on stderr that shows the stage, when stderr is a terminal.
+pub struct StatusLine {
     bar: ProgressBar,
 }
 
-impl Line {
-    /// `quiet`: it is not shown.
-    pub fn new(quiet: bool) -> Line {
+impl StatusLine {
+    /// Creates the line, which is hidden when `quiet`.
+    pub fn new(quiet: bool) -> StatusLine {
         let target = match quiet {
             true => ProgressDrawTarget::hidden(),
             false => ProgressDrawTarget::stderr(),
@@ -94,10 +85,10 @@ impl Line {
         let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{wide_msg}");
         bar.set_style(style.expect("the template is constant"));
-        Line { bar }
+        StatusLine { bar }
     }
 
-    /// Says what happens.
+    /// Shows a stage.
     pub fn show(&self, stage: Stage) {
         self.bar.set_message(match stage {
             Stage::Recording => "gapscope  Instruments records; Ctrl-C ends it".to_owned(),
@@ -113,21 +104,21 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for StatusLine {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// Says on stderr what was recorded.
-fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
+/// Prints on stderr what was recorded.
+fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
     let path = recorded.output.display();
     if recorded.timed_out && !arguments.quiet {
-        page::say("gapscope: the time limit ended the recording\n");
+        page::note("the time limit ended the recording");
     }
     let (command_buffers, timed_work) = match &recorded.outcome {
         Outcome::NothingRecorded { reason } => {
-            return Err(Failure::new(format!("{reason}; no trace was written")));
+            return Err(failure!("{reason}; no trace was written"));
         }
         Outcome::Recorded {
             command_buffers,
@@ -136,21 +127,21 @@ fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
     };
     if timed_work == 0 {
         let count = number::of(command_buffers, "command buffer", "command buffers");
-        return Err(Failure::new(format!(
+        return Err(failure!(
             "{path} has {count} and no time of any: Instruments exported no GPU work of this process; see its losses with `gapscope info {path}`"
-        )));
+        ));
     }
     if arguments.quiet {
         return Ok(());
     }
     if arguments.no_report {
         let count = number::of(command_buffers, "command buffer", "command buffers");
-        page::say(&format!(
-            "gapscope: {count} in {path}; the report says what Instruments does not record\n"
+        page::note(format!(
+            "{count} in {path}; the report says what Instruments does not record"
         ));
     } else {
-        let report = report::after_recording(&recorded.output, &page::of_stderr())?;
-        let again = format!("The trace is in {path}; `gapscope report {path}` says this again.");
+        let report = report::after_recording(&recorded.output, &page::stderr_terminal())?;
+        let again = format!("The trace is in {path}; `gapscope report {path}` prints this again.");
         page::say(&format!("\n{report}\n  {again}\n"));
     }
     Ok(())
@@ -161,7 +152,7 @@ impl From<Error> for Failure {
         let status = match &error {
             Error::NoSuchCommand { .. } => exit::NOT_FOUND,
             Error::NotExecutable { .. } => exit::NOT_EXECUTABLE,
-            _ => 1,
+            _ => exit::FAILED,
         };
         Failure::new(crate::failure::without_number(&error.to_string())).status(status)
     }

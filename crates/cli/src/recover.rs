@@ -7,7 +7,7 @@ use gapscope_analysis::quantity as number;
 use gapscope_recorder::{Recovered, recover};
 use std::process::ExitCode;
 
-/// Completes a trace.
+/// Completes a trace and prints what was lost.
 pub fn run(arguments: &Recover) -> Result<ExitCode, Failure> {
     let path = arguments.trace.display();
     let text = match recover(&arguments.trace, arguments.force)? {

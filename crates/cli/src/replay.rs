@@ -1,6 +1,8 @@
 //! `gapscope replay`.
 
+mod fusion;
 pub mod json;
+mod needed_barriers;
 
 use crate::args;
 use crate::exit;
@@ -13,14 +15,13 @@ use gapscope_replay::{DeviceChoice, Difference, Error, Extent, Options, Replay, 
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Text, Tone};
 use json::{Answer, CannotRun, DumpedBuffer, FindNan, Ran};
-use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Differences and missing things that a person wants to see.
-pub const MOST_LINES: usize = 10;
+/// The most differences and missing features that are listed.
+pub const MAX_LINES: usize = 10;
 
-/// Runs a capture.
+/// Runs a capture and prints the result.
 pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
     let (capture, problem) =
         Capture::open(&arguments.capture).map_err(|error| Failure::new(error.to_string()))?;
@@ -35,11 +36,11 @@ pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
         return find_nan(arguments, &capture, &remarks);
     }
     if arguments.fuse {
-        return crate::fusion::run(arguments, &capture, &remarks);
+        return fusion::run(arguments, &capture, &remarks);
     }
     if arguments.needed_barriers {
         let is_whole = problem.is_none();
-        return crate::needed_barriers::run(arguments, &capture, &remarks, is_whole);
+        return needed_barriers::run(arguments, &capture, &remarks, is_whole);
     }
     let options = options(arguments);
     let result = match progress::while_running("replaying", || {
@@ -50,11 +51,11 @@ pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
     };
     let is_part = arguments.until.is_some() || arguments.dispatch.is_some();
     let status = match result.different() {
-        0 => exit::of_reading((is_part || result.is_equal()) && problem.is_none()),
+        0 => exit::after_reading((is_part || result.is_equal()) && problem.is_none()),
         _ => ExitCode::from(exit::FAILED),
     };
     match arguments.json {
-        true => write_json(&answer(result, &remarks))?,
+        true => page::write_json(&answer(result, &remarks))?,
         false => page::print(&document(&result, &remarks), &arguments.width)?,
     }
     Ok(status)
@@ -92,7 +93,7 @@ fn dump(
     });
     let dumped = dumped.map_err(|error| Failure::new(error.to_string()))?;
     if arguments.json {
-        write_json(&DumpedBuffer {
+        page::write_json(&DumpedBuffer {
             dumped,
             notes: remarks.to_vec(),
         })?;
@@ -109,7 +110,7 @@ fn dump(
     if untouched > 0 {
         let untouched = quantity::bytes(untouched);
         text.push_str(&format!(
-            "; {untouched} of it are not in the capture, and zeros in the file"
+            "; {untouched} of it is not in the capture and is zero in the file"
         ));
     }
     let mut blocks = vec![Block::Sentence(format!("{text}.").into())];
@@ -133,7 +134,7 @@ fn find_nan(
         Some(_) => ExitCode::from(exit::FAILED),
     };
     if arguments.json {
-        write_json(&FindNan {
+        page::write_json(&FindNan {
             search,
             notes: remarks.to_vec(),
         })?;
@@ -166,7 +167,7 @@ fn find_nan(
     if search.unexamined > 0 {
         let ranges = quantity::of(search.unexamined, "range was", "ranges were");
         blocks.push(Block::Item(
-            format!("{ranges} not looked at: the kernel declares no array of numbers there; --type says what they are.").into(),
+            format!("{ranges} not looked at: the kernel declares no array of numbers there; --type tells what they are.").into(),
         ));
     }
     if search.before > 0 {
@@ -180,10 +181,10 @@ fn find_nan(
     Ok(end)
 }
 
-/// A capture that cannot be run here.
+/// Returns the failure of a capture that cannot be run here, which JSON lists in full.
 pub fn refused(arguments: &args::Replay, error: Error) -> Result<ExitCode, Failure> {
     if let (Error::Unfit(missing), true) = (&error, arguments.json) {
-        write_json(&Answer::Unfit(CannotRun {
+        page::write_json(&Answer::Unfit(CannotRun {
             missing: missing.clone(),
             ..CannotRun::default()
         }))?;
@@ -191,7 +192,7 @@ pub fn refused(arguments: &args::Replay, error: Error) -> Result<ExitCode, Failu
     Err(Failure::new(error.to_string()))
 }
 
-/// What the capture itself has to say.
+/// Returns sentences about how the capture ended.
 fn remarks(capture: &Capture, problem: Option<&Problem>) -> Vec<String> {
     let mut remarks: Vec<String> = problem
         .map(|problem| format!("{problem}."))
@@ -213,13 +214,6 @@ fn remarks(capture: &Capture, problem: Option<&Problem>) -> Vec<String> {
     remarks
 }
 
-/// Prints JSON.
-pub fn write_json(answer: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(answer);
-    let text = text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
-    page::write(&format!("{text}\n"))
-}
-
 fn answer(mut result: Replay, remarks: &[String]) -> Answer {
     result.notes.extend_from_slice(remarks);
     let equal = result.is_equal();
@@ -229,7 +223,7 @@ fn answer(mut result: Replay, remarks: &[String]) -> Answer {
 fn document(result: &Replay, remarks: &[String]) -> Document {
     let mut blocks = vec![Block::Sentence(ran(result)), Block::Sentence(time(result))];
     blocks.push(Block::Sentence(outputs(result)));
-    let shown = result.differences.iter().take(MOST_LINES);
+    let shown = result.differences.iter().take(MAX_LINES);
     blocks.extend(shown.map(|difference| Block::Item(describe(difference).into())));
     for note in result.notes.iter().chain(remarks) {
         blocks.push(Block::Item(note.as_str().into()));
@@ -258,7 +252,8 @@ fn ran(result: &Replay) -> Text {
 fn time(result: &Replay) -> Text {
     let shown = |ns: u64| quantity::duration(i64::try_from(ns).unwrap_or(i64::MAX));
     let Some(median) = result.median_ns else {
-        return Text::new().and("Time on the device: unknown, for its queue has no timestamps.");
+        return Text::new()
+            .and("Time on the device: unknown, because its queue has no timestamps.");
     };
     let mut text = Text::new()
         .and("Time on the device: ")
@@ -295,7 +290,7 @@ fn time(result: &Replay) -> Text {
         let writes = shown(writes);
         text.push(
             Tone::Plain,
-            format!(" Of it {writes} went to copies in place of the host's writes."),
+            format!(" {writes} of it went to copies that replace the host's writes."),
         );
     }
     text
@@ -325,7 +320,7 @@ fn outputs(result: &Replay) -> Text {
     }
 }
 
-/// Where a piece differs, and what wrote it.
+/// Describes where a piece of memory differs, and what wrote it.
 pub fn describe(difference: &Difference) -> String {
     let Difference {
         offset,

@@ -1,9 +1,9 @@
 //! `gapscope report`.
 
-use crate::args::Report;
+use crate::args::{Report, row_limit};
 use crate::failure::Failure;
-use crate::ranks::Within;
-use crate::{exit, names, page, progress, ranks, trace, view};
+use crate::ranks::RanksInTrace;
+use crate::{exit, kernel_names, page, progress, ranks, trace, view};
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::ranks::note;
 use gapscope_analysis::unread::CAUSES;
@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 /// Prints the report of a trace.
 pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
-    let names = names::read(arguments.names.as_deref())?;
+    let names = kernel_names::read(arguments.names.as_deref())?;
     let names = names.as_ref();
     if let Some(file) = &arguments.html {
-        return view::to_file(&arguments.trace, file, names);
+        return view::write_file_of_trace(&arguments.trace, file, names);
     }
     let of_ranks = rank_folders(&arguments.trace);
     if !of_ranks.is_empty() {
@@ -34,24 +34,23 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
     };
     let selection = Findings::selection_for(&options).named(names);
     let (text, whole) = progress::while_running("reading the trace", || {
-        trace::in_pieces(&arguments.trace, &selection, |opened| {
+        trace::read_in_pieces(&arguments.trace, &selection, |opened| {
             let trace = &opened.trace;
             let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take).map(|_| ());
-            // Before the timeline of the whole trace, so that never both fill memory.
+            // The findings under the label come before the timeline of the whole trace, so that both are never in
+            // memory together.
             let under = match arguments.label.as_deref() {
                 Some(label) => Some((label, UnderLabel::of(trace, label, &options, each)?)),
                 None => None,
             };
             let (timeline, mut remarks) = opened.timeline()?;
             let file = arguments.names.as_deref();
-            remarks.extend(
-                names
-                    .zip(file)
-                    .and_then(|(names, file)| names::unused(names, file, &trace.tables.kernels)),
-            );
+            remarks.extend(names.zip(file).and_then(|(names, file)| {
+                kernel_names::unused(names, file, &trace.tables.kernels)
+            }));
             let columns = arguments.slices.map(|slices| slices as usize);
             let columns =
-                columns.unwrap_or_else(|| slices(page::of_stdout(&arguments.width).columns));
+                columns.unwrap_or_else(|| slices(page::stdout_terminal(&arguments.width).columns));
             let findings = || match under {
                 None => Ok(Findings::of_timeline(&timeline, &options)),
                 Some((label, under)) => {
@@ -79,17 +78,17 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         })
     })??;
     page::write(&text)?;
-    Ok(exit::of_reading(whole))
+    Ok(exit::after_reading(whole))
 }
 
-/// What is printed.
+/// Returns the text to print.
 fn text(
     arguments: &Report,
     trace: &Trace,
     activity: &Activity,
     findings: &Findings,
     remarks: &[String],
-    ranks: Option<&Within>,
+    ranks: Option<&RanksInTrace>,
 ) -> Result<String, Failure> {
     if let Some((before, after)) = &arguments.compare_labels
         && findings.equal_work.is_none()
@@ -101,12 +100,12 @@ fn text(
         return Err(match missing {
             Some(label) => no_work(trace, label),
             None if !findings.knows(CAUSES) => unread(trace, "the comparison"),
-            None => Failure::new(format!(
+            None => failure!(
                 "no GPU work was recorded under both {before} and {after}: there is nothing to compare"
-            )),
+            ),
         });
     }
-    let terminal = page::of_stdout(&arguments.width);
+    let terminal = page::stdout_terminal(&arguments.width);
     let report = gapscope_report::Report {
         trace: &trace::name(&arguments.trace),
         manifest: &trace.manifest,
@@ -114,19 +113,15 @@ fn text(
         activity,
         label: arguments.label.as_deref(),
         remarks,
-        top: match arguments.top {
-            0 => usize::MAX,
-            top => top,
-        },
+        top: row_limit(arguments.top),
         each_layer: arguments.each_layer,
     };
     if arguments.json {
-        let text = match (arguments.slices, ranks) {
+        return Ok(match (arguments.slices, ranks) {
             (Some(_), _) => json::text_with_activity(&report),
             (None, Some(ranks)) => json::text_with_ranks(&report, ranks.findings()),
             (None, None) => json::text(&report),
-        };
-        return text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")));
+        }?);
     }
     let mut document = report.document();
     if let Some(ranks) = ranks {
@@ -138,21 +133,21 @@ fn text(
     })
 }
 
-/// The ranks in the trace, where it has several and the report is of all of it.
+/// Compares the ranks in a trace that has several, if the report covers all of it.
 fn ranks_within(
     arguments: &Report,
     timeline: &Timeline,
     options: &Options,
     names: Option<&Arc<Names>>,
-) -> Result<Option<Within>, Failure> {
+) -> Result<Option<RanksInTrace>, Failure> {
     let whole = arguments.label.is_none() && arguments.compare_labels.is_none();
     match whole && note(timeline).is_some() {
-        true => Within::of(&arguments.trace, options, names).map(Some),
+        true => RanksInTrace::read(&arguments.trace, options, names).map(Some),
         false => Ok(None),
     }
 }
 
-/// The report that follows a recording.
+/// Returns the report that follows a recording.
 pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> {
     let of_ranks = rank_folders(path);
     if !of_ranks.is_empty() {
@@ -177,7 +172,7 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
         };
         let mut document = report.document();
         if note(timeline).is_some() {
-            let ranks = Within::of(path, &options, None)?.document(report.top);
+            let ranks = RanksInTrace::read(path, &options, None)?.document(report.top);
             document.blocks.extend(ranks.blocks);
         }
         Ok(terminal.draw(&document))
@@ -191,10 +186,10 @@ fn no_work(trace: &Trace, label: &str) -> Failure {
     }
 }
 
-/// What cannot be said, since tables cannot be read.
+/// Returns the failure of a question that needs tables which cannot be read.
 fn unread(trace: &Trace, what: &str) -> Failure {
     let tables: Vec<String> = trace.unread.iter().map(ToString::to_string).collect();
-    Failure::new(format!("{what} is unknown: {}", tables.join(", "))).status(exit::INCOMPLETE)
+    failure!("{what} is unknown: {}", tables.join(", ")).status(exit::INCOMPLETE)
 }
 
 fn no_label(trace: &Trace, label: &str) -> Failure {
@@ -212,5 +207,5 @@ fn no_label(trace: &Trace, label: &str) -> Failure {
         few if few.len() <= 8 => format!("the trace has the labels {}", few.join(", ")),
         many => format!("the trace has the labels {}, …", many[..8].join(", ")),
     };
-    Failure::new(format!("no label \"{label}\": {has}"))
+    failure!("no label \"{label}\": {has}")
 }

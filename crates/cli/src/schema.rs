@@ -1,8 +1,8 @@
-//! `gapscope schema`: what the JSON of each command holds, made from the types that are written.
+//! Prints the JSON schemas of the commands, which are made from the types that the commands write.
 
 use crate::args::Schema as Arguments;
 use crate::baseline::Listed;
-use crate::captured::Captured;
+use crate::capture_json::Captured;
 use crate::failure::Failure;
 use crate::page;
 use crate::replay::json::{Answer, DumpedBuffer, FindNan, Fused};
@@ -10,26 +10,23 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use std::process::ExitCode;
 
-/// The JSON of a command.
-pub struct Published {
-    /// Its name, and that of its file.
+/// The schema of a command's JSON.
+pub struct PublishedSchema {
+    /// The name, which is also that of the file.
     pub name: &'static str,
-    /// The command that prints it.
-    pub of: &'static str,
+    /// The command that prints the JSON.
+    pub command: &'static str,
     make: fn() -> Schema,
 }
 
-impl Published {
-    /// The schema as text; it ends with a line feed.
+impl PublishedSchema {
+    /// Returns the schema as text that ends with a line feed.
     pub fn text(&self) -> Result<String, Failure> {
         let mut schema = (self.make)().to_value();
-        // Descriptions are on lines of their own in Markdown, of which the breaks mean nothing.
+        // Line breaks inside a paragraph of a doc comment mean nothing.
         unwrap_lines(&mut schema);
         schema["$id"] = format!("gapscope:{}", self.name).into();
-        let text = serde_json::to_string_pretty(&schema);
-        let mut text = text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
-        text.push('\n');
-        Ok(text)
+        page::json(&schema)
     }
 }
 
@@ -51,7 +48,7 @@ fn unwrap_lines(value: &mut serde_json::Value) {
     }
 }
 
-/// A description without links into the code: ``[`X`](crate::X)`` is `X`.
+/// Removes links into the code from a description: ``[`X`](crate::X)`` becomes `X`.
 fn unlinked(text: &str) -> String {
     let mut rest = text;
     let mut plain = String::new();
@@ -75,81 +72,81 @@ fn unlinked(text: &str) -> String {
     plain + rest
 }
 
-fn of<T: JsonSchema>() -> Schema {
+fn schema_of<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<T>()
 }
 
-/// All of them.
-pub const ALL: &[Published] = &[
-    Published {
+/// The schemas of all commands.
+pub const ALL: &[PublishedSchema] = &[
+    PublishedSchema {
         name: "report",
-        of: "gapscope report --json TRACE",
-        make: of::<gapscope_report::json::Json>,
+        command: "gapscope report --json TRACE",
+        make: schema_of::<gapscope_report::json::Json>,
     },
-    Published {
+    PublishedSchema {
         name: "report-ranks",
-        of: "gapscope report --json FOLDER, of several ranks",
-        make: of::<gapscope_report::ranks::Json>,
+        command: "gapscope report --json FOLDER, of several ranks",
+        make: schema_of::<gapscope_report::ranks::Json>,
     },
-    Published {
+    PublishedSchema {
         name: "explain",
-        of: "gapscope explain --json",
-        make: of::<gapscope_report::explanation::Explanation>,
+        command: "gapscope explain --json",
+        make: schema_of::<gapscope_report::explanation::Explanation>,
     },
-    Published {
+    PublishedSchema {
         name: "diff",
-        of: "gapscope diff --json, gapscope baseline compare --json",
-        make: of::<gapscope_report::diff::Json<'static>>,
+        command: "gapscope diff --json, gapscope baseline compare --json",
+        make: schema_of::<gapscope_report::diff::Json<'static>>,
     },
-    Published {
+    PublishedSchema {
         name: "baseline-list",
-        of: "gapscope baseline list --json",
-        make: of::<Vec<Listed>>,
+        command: "gapscope baseline list --json",
+        make: schema_of::<Vec<Listed>>,
     },
-    Published {
+    PublishedSchema {
         name: "bench-device",
-        of: "gapscope bench device --json",
-        make: of::<crate::bench::Measured>,
+        command: "gapscope bench device --json",
+        make: schema_of::<crate::bench::Measured>,
     },
-    Published {
+    PublishedSchema {
         name: "doctor",
-        of: "gapscope doctor --json",
-        make: of::<crate::doctor::check::Examined>,
+        command: "gapscope doctor --json",
+        make: schema_of::<crate::doctor::check::Examined>,
     },
-    Published {
+    PublishedSchema {
         name: "deps",
-        of: "gapscope deps --json",
-        make: of::<gapscope_dependencies::Json>,
+        command: "gapscope deps --json",
+        make: schema_of::<gapscope_dependencies::Json>,
     },
-    Published {
+    PublishedSchema {
         name: "capture",
-        of: "gapscope capture --json",
-        make: of::<Captured>,
+        command: "gapscope capture --json",
+        make: schema_of::<Captured>,
     },
-    Published {
+    PublishedSchema {
         name: "replay",
-        of: "gapscope replay --json",
-        make: of::<Answer>,
+        command: "gapscope replay --json",
+        make: schema_of::<Answer>,
     },
-    Published {
+    PublishedSchema {
         name: "replay-dump",
-        of: "gapscope replay --dump --json",
-        make: of::<DumpedBuffer>,
+        command: "gapscope replay --dump --json",
+        make: schema_of::<DumpedBuffer>,
     },
-    Published {
+    PublishedSchema {
         name: "replay-find-nan",
-        of: "gapscope replay --find-nan --json",
-        make: of::<FindNan>,
+        command: "gapscope replay --find-nan --json",
+        make: schema_of::<FindNan>,
     },
-    Published {
+    PublishedSchema {
         name: "replay-fuse",
-        of: "gapscope replay --fuse --json",
-        make: of::<Fused>,
+        command: "gapscope replay --fuse --json",
+        make: schema_of::<Fused>,
     },
 ];
 
-/// Prints a schema, or which there are.
+/// Prints a schema, or the names of all.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = match &arguments.name {
         Some(name) => {
@@ -157,14 +154,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             let names: Vec<&str> = ALL.iter().map(|one| one.name).collect();
             let found = found.ok_or_else(|| {
                 let names = names.join(", ");
-                Failure::new(format!("no schema \"{name}\": there are {names}"))
+                failure!("no schema \"{name}\": there are {names}")
             })?;
             found.text()?
         }
         None => {
             let lines = ALL
                 .iter()
-                .map(|one| format!("{:<16} {}\n", one.name, one.of));
+                .map(|one| format!("{:<16} {}\n", one.name, one.command));
             lines.collect()
         }
     };
@@ -182,7 +179,7 @@ mod tests {
         fn described(name: &str, schema: &serde_json::Value) {
             if let Some(keys) = schema["properties"].as_object() {
                 for (key, value) in keys {
-                    // Of an enum whose variants are objects, these are its words.
+                    // These are the words of enums whose variants are objects.
                     let is_word = matches!(key.as_str(), "kind" | "detail" | "code" | "signal");
                     let text = value["description"].as_str().unwrap_or_default();
                     assert!(is_word || !text.is_empty(), "{name}: {key}");

@@ -1,4 +1,4 @@
-//! Asks spirv-val, of Khronos' SPIRV-Tools, about the shaders of a capture.
+//! Checks the shaders of a capture with spirv-val, of Khronos' SPIRV-Tools.
 
 use crate::failure::Failure;
 use gapscope_capture::Capture;
@@ -14,24 +14,21 @@ pub fn check(capture: &Capture) -> Result<(), Failure> {
         kernels.entry(code).or_insert(pipeline.name.as_str());
     }
     for (code, kernel) in kernels {
-        let damaged = |error| Failure::new(format!("the capture is damaged: {error}"));
+        let damaged = |error| failure!("the capture is damaged: {error}");
         let bytes = capture.chunk(code).map_err(damaged)?;
-        if let Some(reason) = wrong(&bytes)? {
-            return Err(Failure::new(format!(
+        if let Some(reason) = validate(&bytes)? {
+            return Err(failure!(
                 "nothing was run: kernel {kernel}: spirv-val says: {reason}"
-            )));
+            ));
         }
     }
     Ok(())
 }
 
-/// What is wrong with a module.
-fn wrong(code: &[u8]) -> Result<Option<String>, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::new(format!(
-            "spirv-val cannot be run ({error}): install SPIRV-Tools"
-        ))
-    };
+/// Returns what spirv-val finds wrong with a module.
+fn validate(code: &[u8]) -> Result<Option<String>, Failure> {
+    let failed =
+        |error: std::io::Error| failure!("spirv-val cannot be run ({error}): install SPIRV-Tools");
     let mut child = Command::new("spirv-val")
         .args(["--target-env", "vulkan1.3", "-"])
         .stdin(Stdio::piped())
@@ -40,7 +37,7 @@ fn wrong(code: &[u8]) -> Result<Option<String>, Failure> {
         .spawn()
         .map_err(failed)?;
     if let Some(mut input) = child.stdin.take() {
-        // One that has seen enough closes its end.
+        // A program that has seen enough closes its end of the pipe.
         let _ = input.write_all(code);
     }
     let output = child.wait_with_output().map_err(failed)?;

@@ -1,52 +1,50 @@
 //! Opens traces for the commands that read them.
 
 use crate::failure::Failure;
-use crate::ranks;
 use gapscope_analysis::Timeline;
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{
     Diagnostic, DispatchPieces, Selection, Trace, rank_folders, read, read_manifest,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// A trace and sentences about how it could be read.
-pub struct Opened {
-    /// The trace.
+/// A trace and sentences about what it lacks.
+pub struct OpenedTrace {
     pub trace: Trace,
-    /// One sentence for each thing that it lacks.
     pub remarks: Vec<String>,
 }
 
 /// Reads a complete trace.
-pub fn open(path: &Path, selection: &Selection) -> Result<Opened, Failure> {
+pub fn open(path: &Path, selection: &Selection) -> Result<OpenedTrace, Failure> {
     let manifest = read_manifest(path)?;
     if !manifest.complete {
         let path = path.display();
-        return Err(Failure::new(format!(
+        return Err(failure!(
             "{path} is not complete: it is still being recorded, or its recording was killed; wait for its end, or run \
              `gapscope recover {path}`"
-        )));
+        ));
     }
     if manifest.processes.is_empty() && !manifest.ranks.is_empty() {
-        return Err(ranks::choose(path, &rank_folders(path), "this command"));
+        return Err(choose_rank(path, &rank_folders(path), "this command"));
     }
     let (trace, diagnostics) = read(path, selection)?;
     let remarks = diagnostics.iter().map(ToString::to_string).collect();
-    Ok(Opened { trace, remarks })
+    Ok(OpenedTrace { trace, remarks })
 }
 
 /// A complete trace whose dispatches are read piece by piece, as often as they are needed.
-pub struct InPieces {
-    /// Its table of dispatches is empty.
+pub struct PiecewiseTrace {
+    /// The trace, with an empty table of dispatches.
     pub trace: Trace,
-    /// One sentence for each thing that it lacks.
+    /// One sentence for each thing that the trace lacks.
     pub remarks: Vec<String>,
-    /// Absent where the trace has them: their file is damaged, and what there is of it was read at once.
+    /// Absent when `trace` has the dispatches: their file is damaged, and what is left of it was read at once.
     dispatches: Option<DispatchPieces>,
 }
 
-impl InPieces {
-    /// Hands over all dispatches. Gives what reading says of them; `None` where they cannot be read to their end.
+impl PiecewiseTrace {
+    /// Hands over all dispatches and returns the diagnostics of reading them; `None` when they cannot be read to
+    /// their end.
     pub fn each(&self, take: &mut (dyn FnMut(&Dispatches) + Send)) -> Option<Vec<Diagnostic>> {
         match &self.dispatches {
             Some(pieces) => pieces.each(&self.trace, take),
@@ -57,7 +55,7 @@ impl InPieces {
         }
     }
 
-    /// How many dispatches there are.
+    /// Returns the number of dispatches.
     pub fn rows(&self) -> usize {
         match &self.dispatches {
             Some(pieces) => pieces.rows(),
@@ -65,12 +63,12 @@ impl InPieces {
         }
     }
 
-    /// The timeline, and all remarks.
+    /// Returns the timeline and all remarks.
     pub fn timeline(&self) -> Option<(Timeline<'_>, Vec<String>)> {
         self.timeline_counting(|_| ())
     }
 
-    /// The same; `taken` is told how many dispatches were taken of each piece.
+    /// Returns the timeline and all remarks, and tells `taken` how many dispatches each piece had.
     pub fn timeline_counting(
         &self,
         taken: impl Fn(usize) + Sync,
@@ -87,16 +85,16 @@ impl InPieces {
     }
 }
 
-/// Reads a complete trace and shows it. `show` gives `None` where the dispatches cannot be read to their end; then it is
-/// called again, with what there is of them.
-pub fn in_pieces<R>(
+/// Reads a complete trace and shows it. When `show` returns `None`, the dispatches cannot be read to their end; it is
+/// then called again with what is left of them.
+pub fn read_in_pieces<R>(
     path: &Path,
     selection: &Selection,
-    mut show: impl FnMut(&mut InPieces) -> Option<R>,
+    mut show: impl FnMut(&mut PiecewiseTrace) -> Option<R>,
 ) -> Result<R, Failure> {
     let mut shown = |selection: &Selection, dispatches| -> Result<Option<R>, Failure> {
-        let Opened { trace, remarks } = open(path, selection)?;
-        let mut opened = InPieces {
+        let OpenedTrace { trace, remarks } = open(path, selection)?;
+        let mut opened = PiecewiseTrace {
             trace,
             remarks,
             dispatches,
@@ -114,26 +112,37 @@ pub fn in_pieces<R>(
         }
     }
     shown(selection, None)?
-        .ok_or_else(|| Failure::new(format!("{}: its dispatches cannot be read", path.display())))
+        .ok_or_else(|| failure!("{}: its dispatches cannot be read", path.display()))
 }
 
-/// The same with the timeline and the remarks.
+/// Reads a complete trace and shows it with its timeline and remarks.
 pub fn with_timeline<R>(
     path: &Path,
     selection: &Selection,
     mut show: impl FnMut(&Trace, &Timeline, &[String]) -> R,
 ) -> Result<R, Failure> {
-    in_pieces(path, selection, |opened| {
+    read_in_pieces(path, selection, |opened| {
         let (timeline, remarks) = opened.timeline()?;
         Some(show(&opened.trace, &timeline, &remarks))
     })
 }
 
-/// The name of a trace in its report.
+/// Returns the name of a trace for its report.
 pub fn name(path: &Path) -> String {
     let name = path.canonicalize().ok();
     let name = name.as_deref().unwrap_or(path).file_name();
     name.unwrap_or(path.as_os_str())
         .to_string_lossy()
         .into_owned()
+}
+
+/// Returns the failure of a command that takes one trace and was given a folder of ranks.
+pub fn choose_rank(folder: &Path, ranks: &[(u32, PathBuf)], what: &str) -> Failure {
+    let first = ranks.first().map(|(_, path)| path.display().to_string());
+    failure!(
+        "{} holds the traces of {} ranks, and {what} takes one: name it, such as {}",
+        folder.display(),
+        ranks.len(),
+        first.unwrap_or_default()
+    )
 }

@@ -1,8 +1,8 @@
-//! `gapscope view`, and the timeline of a recording that runs.
+//! Runs `gapscope view`, and shows the timeline of a running recording.
 
 use crate::args::View;
 use crate::failure::{Failure, without_number};
-use crate::{exit, names, page, ranks, trace};
+use crate::{exit, kernel_names, page, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_command::state_folder;
 use gapscope_trace::{Names, rank_folders};
@@ -23,36 +23,36 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
     for path in saved.paths.iter().filter(|_| saved.paths.len() > 1) {
         let of_ranks = rank_folders(path);
         if !of_ranks.is_empty() {
-            return Err(ranks::choose(path, &of_ranks, "a comparison"));
+            return Err(trace::choose_rank(path, &of_ranks, "a comparison"));
         }
     }
     let options = Options {
         port: arguments.port,
         page_rows: arguments.page_rows,
         live: false,
-        names: names::read(arguments.names.as_deref())?,
-        ..usual()
+        names: kernel_names::read(arguments.names.as_deref())?,
+        ..default_options()
     };
     if let Some(file) = &arguments.html {
-        return saved_to_file(&saved, file, options.names.as_ref());
+        return write_saved(&saved, file, options.names.as_ref());
     }
     let server = Server::open(&saved.paths, options)?;
     serve(server, &saved, !arguments.no_open)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// How every page is served.
-fn usual() -> Options {
+/// Returns the options that every page is served with.
+fn default_options() -> Options {
     Options {
         state: state_folder(),
         ..Options::default()
     }
 }
 
-/// Serves two traces until Ctrl-C, compared as a whole, and a kernel found in both.
-pub fn compared(traces: &[PathBuf; 2], kernel: Option<&str>) -> Result<(), Failure> {
-    let server = Server::open(traces, usual())?;
-    // As the page writes its own address: `web/src/link.ts`.
+/// Serves a comparison of two traces until Ctrl-C, with a kernel found in both.
+pub fn compare(traces: &[PathBuf; 2], kernel: Option<&str>) -> Result<(), Failure> {
+    let server = Server::open(traces, default_options())?;
+    // The page writes its own address in the same form: `web/src/link.ts`.
     let mut state = vec![("p", "compare"), ("a", "0:all"), ("z", "1:all")];
     state.extend(kernel.map(|kernel| ("q", kernel)));
     serve(server, &Saved::of(traces, &state), true)
@@ -69,12 +69,16 @@ fn serve(server: Server, saved: &Saved, is_opened: bool) -> Result<(), Failure> 
     Ok(server.serve()?)
 }
 
-/// Writes the page as one file.
-pub fn to_file(trace: &Path, file: &Path, names: Option<&Arc<Names>>) -> Result<ExitCode, Failure> {
-    saved_to_file(&Saved::of(&[trace.to_owned()], &[]), file, names)
+/// Writes the page of a trace as one file.
+pub fn write_file_of_trace(
+    trace: &Path,
+    file: &Path,
+    names: Option<&Arc<Names>>,
+) -> Result<ExitCode, Failure> {
+    write_saved(&Saved::of(&[trace.to_owned()], &[]), file, names)
 }
 
-fn saved_to_file(
+fn write_saved(
     saved: &Saved,
     file: &Path,
     names: Option<&Arc<Names>>,
@@ -82,57 +86,53 @@ fn saved_to_file(
     let written = write_file(saved, file, names)?;
     let bytes = number::bytes(written.bytes);
     let file = file.display();
-    page::say(&format!("gapscope: {file} is written, {bytes}\n"));
+    page::note(format!("{file} is written, {bytes}"));
     if let Some(folded) = written.folded {
-        page::say(&format!("gapscope: {folded}\n"));
+        page::note(&folded);
     }
     for table in &written.unread {
-        page::say(&format!("gapscope: {table}: the page says so too\n"));
+        page::note(format!("{table}: the page says so too"));
     }
     for sentence in &written.changed {
         let sentence = sentence.trim_end_matches('.');
-        page::say(&format!("gapscope: {sentence}; the page says so too\n"));
+        page::note(format!("{sentence}; the page says so too"));
     }
     let whole = written.unread.is_empty() && written.changed.is_empty();
-    Ok(exit::of_reading(whole))
+    Ok(exit::after_reading(whole))
 }
 
-/// Shows a recording that runs. That it cannot be shown is said and ends nothing.
-pub fn live(output: PathBuf) -> Option<Running> {
+/// Shows a running recording. A failure to show it is printed and ends nothing.
+pub fn start_live(output: PathBuf) -> Option<Running> {
     let options = Options {
         live: true,
-        ..usual()
+        ..default_options()
     };
     match Server::open(&[output], options) {
         Ok(server) => {
             let running = server.start();
-            page::say(&format!("gapscope: the timeline is at {}\n", running.url()));
+            page::note(format!("the timeline is at {}", running.url()));
             open(running.url());
             Some(running)
         }
         Err(error) => {
             let error = Failure::from(error);
-            page::say(&format!(
-                "gapscope: the timeline cannot be shown: {error}\n"
-            ));
+            page::note(format!("the timeline cannot be shown: {error}"));
             None
         }
     }
 }
 
-/// Goes on showing a recording that has ended.
+/// Shows a recording that has ended, until Ctrl-C.
 pub fn after_recording(running: Running) {
     let url = running.url();
-    page::say(&format!(
-        "gapscope: the timeline stays at {url} until Ctrl-C\n"
-    ));
+    page::note(format!("the timeline stays at {url} until Ctrl-C"));
     if let Err(error) = running.until_interrupted() {
         let error = Failure::from(error);
-        page::say(&format!("gapscope: {error}\n"));
+        page::note(&error);
     }
 }
 
-/// Opens the browser, where there is one to see.
+/// Opens the browser on a system with a display.
 fn open(url: &str) {
     let seen = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let program = match () {
@@ -147,8 +147,8 @@ fn open(url: &str) {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     match command.spawn() {
-        // It ends by itself, and should not stay as a zombie.
+        // The browser ends by itself and must not stay a zombie.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
-        Err(_) => page::say("gapscope: no browser could be opened; open the address yourself\n"),
+        Err(_) => page::note("no browser could be opened; open the address yourself"),
     }
 }

@@ -1,4 +1,4 @@
-//! The command as its users meet it: what it prints, where, and how it ends.
+//! Tests the command as its users meet it: what it prints, where, and how it ends.
 
 #[path = "cli/baseline.rs"]
 mod baseline;
@@ -41,7 +41,7 @@ use std::process::{Command, Output};
 
 const TRACE: &str = include_str!("../../report/tests/traces/host_bound.txt");
 
-/// A folder for one test, with a file that stands for the layer: the programs of these tests use no Vulkan.
+/// A folder for one test, with a file in place of the layer, because the programs of these tests use no Vulkan.
 struct Workplace {
     folder: tempfile::TempDir,
 }

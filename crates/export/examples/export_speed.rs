@@ -1,4 +1,5 @@
-//! Time and size of each export: `cargo run --release -p gapscope-export --example export_speed [-- DISPATCHES]`.
+//! Measures time and size of each export: `cargo run --release -p gapscope-export --example export_speed [--
+//! DISPATCHES]`.
 
 use gapscope_export::{Scene, chrome, csv, firefox, perfetto, speedscope};
 use gapscope_trace::synthetic::Synthetic;
@@ -36,7 +37,7 @@ fn main() -> Result<()> {
     let path = folder.path().join("export");
     println!("{dispatches} dispatches");
     let start = Instant::now();
-    let scene = Scene::of(&trace);
+    let scene = Scene::new(&trace);
     println!("scene       {:.2} s", start.elapsed().as_secs_f64());
     timed("perfetto", &path, |out| {
         perfetto::write(&scene, out).map(drop)

@@ -1,15 +1,15 @@
-//! Chrome's trace event format: for `chrome://tracing`, Perfetto's UI and what else reads it.
+//! Writes Chrome's trace event format, for `chrome://tracing`, Perfetto's UI and other readers.
 //!
-//! Nothing overlaps on one `tid`, as readers drop overlapping events: what runs at one time is split into lanes, each
-//! with a `tid` of its own. Times are microseconds since `otherData.origin_ns`, with three decimals: no nanosecond is
-//! lost.
+//! Events of one `tid` never overlap, because readers drop overlapping events: concurrent work is split into lanes,
+//! each with a `tid` of its own. Times are microseconds since `otherData.origin_ns`, with three decimals, so that no
+//! nanosecond is lost.
 
 use crate::Exported;
-use crate::details::Value;
-use crate::in_order::in_order;
 use crate::json;
+use crate::ordered_output::write_in_order;
+use crate::scene::DetailValue;
 use crate::scene::{Group, Scene, Track};
-use crate::slice::{Drawn, Kind};
+use crate::slice::{LaneSlice, SliceKind};
 use gapscope_analysis::counters::Sample;
 use gapscope_trace::Manifest;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use std::io::{self, Write};
 /// Writes a trace.
 ///
 /// # Errors
-/// Those of `out`.
+/// Writing to `out` fails.
 pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
     begin(out)?;
     let exported = write_part(scene, false, out)?;
@@ -25,12 +25,12 @@ pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exporte
     Ok(exported)
 }
 
-/// Writes what is before the events.
+/// Writes what comes before the events.
 pub(crate) fn begin(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")
 }
 
-/// Writes the events of a trace; there are `any` before them.
+/// Writes the events of a trace. `any` tells that events precede them.
 pub(crate) fn write_part(
     scene: &Scene,
     any: bool,
@@ -48,7 +48,7 @@ pub(crate) fn write_part(
     Ok(scene.exported())
 }
 
-/// Writes what is after the events.
+/// Writes what comes after the events.
 pub(crate) fn end(manifest: &Manifest, origin_ns: i64, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\n],\"otherData\":{")?;
     writeln!(
@@ -60,24 +60,23 @@ pub(crate) fn end(manifest: &Manifest, origin_ns: i64, out: &mut impl Write) -> 
     )
 }
 
-/// Groups of one trace of a file, at most: those of the next are sorted behind them.
-const SORTED: usize = 10_000;
+/// The most groups of one trace. The groups of the next trace in a file are sorted behind them.
+const MAX_GROUPS: usize = 10_000;
 
 struct Writer<'a, W> {
     scene: &'a Scene<'a>,
     names: Vec<String>,
     out: &'a mut W,
-    /// There is an event already.
+    /// Whether an event precedes the next one.
     any: bool,
-    /// The event that is being written.
     line: Vec<u8>,
-    /// Above the ids of threads.
+    /// The next free id above those of threads.
     next_tid: u32,
 }
 
 impl<W: Write + Send> Writer<'_, W> {
     fn write(&mut self) -> io::Result<()> {
-        let before = self.scene.part.number as usize * SORTED;
+        let before = self.scene.place.number as usize * MAX_GROUPS;
         for (index, group) in self.scene.groups.iter().enumerate() {
             let pid = group.pid;
             self.name("process_name", pid, 0, &group.name)?;
@@ -107,13 +106,13 @@ impl<W: Write + Send> Writer<'_, W> {
             self.name("thread_name", group.pid, tid, &track.lane_name(lane))?;
             let sort = format!("\"sort_index\":{index}");
             self.meta("thread_sort_index", group.pid, tid, &sort)?;
-            let place = Place {
+            let place = LaneWriter {
                 scene: self.scene,
                 names: &self.names,
                 pid: group.pid,
                 tid,
             };
-            in_order(self.out, &slices.blocks, |block, line| {
+            write_in_order(self.out, &slices.blocks, |block, line| {
                 block
                     .slices()
                     .try_for_each(|drawn| place.slice(&drawn, line))
@@ -160,7 +159,7 @@ impl<W: Write + Send> Writer<'_, W> {
 
     fn end_event(&mut self) -> io::Result<()> {
         let before: &[u8] = match std::mem::replace(&mut self.any, true) {
-            true => NEXT,
+            true => SEPARATOR,
             false => b"\n",
         };
         self.out.write_all(before)?;
@@ -168,22 +167,21 @@ impl<W: Write + Send> Writer<'_, W> {
     }
 }
 
-/// Between two events.
-const NEXT: &[u8] = b",\n";
+const SEPARATOR: &[u8] = b",\n";
 
-/// Where slices are drawn, after other events.
-struct Place<'a> {
+/// Writes the slices of a lane, after other events.
+struct LaneWriter<'a> {
     scene: &'a Scene<'a>,
     names: &'a [String],
     pid: u32,
     tid: u32,
 }
 
-impl Place<'_> {
-    fn slice(&self, drawn: &Drawn, line: &mut Vec<u8>) -> io::Result<()> {
+impl LaneWriter<'_> {
+    fn slice(&self, drawn: &LaneSlice, line: &mut Vec<u8>) -> io::Result<()> {
         let (scene, slice) = (self.scene, &drawn.slice);
         let start_ns = scene.ns(slice.start_ns);
-        line.extend_from_slice(NEXT);
+        line.extend_from_slice(SEPARATOR);
         line.extend_from_slice(b"{\"ph\":\"X\",\"name\":");
         line.extend_from_slice(self.names[scene.name(drawn).0 as usize].as_bytes());
         line.extend_from_slice(b",\"cat\":\"");
@@ -202,9 +200,11 @@ impl Place<'_> {
             line.extend_from_slice(key.as_str().as_bytes());
             line.extend_from_slice(b"\":");
             match value {
-                Value::Unsigned(number) => integer(line, number),
-                Value::Signed(number) => integer(line, number),
-                Value::Text(text) => line.extend_from_slice(self.names[text.0 as usize].as_bytes()),
+                DetailValue::Unsigned(number) => integer(line, number),
+                DetailValue::Signed(number) => integer(line, number),
+                DetailValue::Text(text) => {
+                    line.extend_from_slice(self.names[text.0 as usize].as_bytes())
+                }
             }
             Ok::<(), io::Error>(())
         })?;
@@ -212,24 +212,24 @@ impl Place<'_> {
         if slice.flow == 0 {
             return Ok(());
         }
-        if slice.kind != Kind::HostCall {
+        if slice.kind != SliceKind::HostCall {
             self.flow(b"\"ph\":\"f\",\"bp\":\"e\"", start_ns, slice.flow, line);
             return Ok(());
         }
-        for target in scene.flows.of_call(slice.flow) {
+        for target in scene.flows.targets_of_call(slice.flow) {
             self.flow(b"\"ph\":\"s\"", start_ns, target + 1, line);
         }
         Ok(())
     }
 
     fn flow(&self, phase: &[u8], at_ns: u64, id: u32, line: &mut Vec<u8>) {
-        line.extend_from_slice(NEXT);
+        line.extend_from_slice(SEPARATOR);
         line.push(b'{');
         line.extend_from_slice(phase);
         line.extend_from_slice(b",\"name\":\"submit\",\"cat\":\"submit\",\"id\":");
         integer(
             line,
-            u64::from(self.scene.part.number) << 32 | u64::from(id),
+            u64::from(self.scene.place.number) << 32 | u64::from(id),
         );
         place(line, self.pid, self.tid, at_ns);
         line.push(b'}');
@@ -249,7 +249,7 @@ fn integer(line: &mut Vec<u8>, number: impl itoa::Integer) {
     line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// Nanoseconds as microseconds with three decimals.
+/// Appends nanoseconds as microseconds with three decimals.
 fn microseconds(line: &mut Vec<u8>, ns: u64) {
     integer(line, ns / 1000);
     let rest = ns % 1000;

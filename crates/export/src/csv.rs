@@ -1,36 +1,36 @@
-//! CSV, a file for each table: RFC 4180 with `\n`, a header, and nothing where a value is unknown.
+//! Writes CSV, one file for each table: RFC 4180 with `\n` and a header. Unknown values are empty.
 
-use crate::exported::{Exported, Rows};
-use crate::in_order::in_order;
+use crate::exported::{Exported, TableRows};
+use crate::ordered_output::write_in_order;
 use gapscope_trace::tables::*;
 use gapscope_trace::{Selection, Trace, for_each_table};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Why no CSV was written.
+/// Why a file or folder was not written.
 #[derive(Debug, thiserror::Error)]
 #[error("{} cannot be written: {source}", path.display())]
 pub struct Error {
     /// The file or folder.
     pub path: PathBuf,
-    /// What the system says.
+    /// The system's error.
     pub source: io::Error,
 }
 
-/// One of several traces in one folder: every table begins with a column for its rank.
+/// Marks one of several traces in one folder. Every table then begins with a column for the rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OfRank {
-    /// The rank; absent of what has none.
+pub struct RankColumn {
+    /// The rank; absent for a trace without one.
     pub rank: Option<u32>,
-    /// The folder has no trace so far.
+    /// Whether this is the folder's first trace.
     pub first: bool,
 }
 
 /// Writes a trace into a folder, which must not exist: `TABLE.csv` for each table, and the manifest as `trace.json`.
 ///
 /// # Errors
-/// The folder is there already, or a file cannot be written; then nothing is left.
+/// The folder exists already, or a file cannot be written. Then nothing is left.
 pub fn write(trace: &Trace, folder: &Path) -> Result<Exported, Error> {
     fs::create_dir(folder).map_err(failed(folder))?;
     let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
@@ -40,32 +40,33 @@ pub fn write(trace: &Trace, folder: &Path) -> Result<Exported, Error> {
     let write_all = || {
         let written = write_pieces(trace, each, folder, None)?;
         let mut exported = written.map(|(exported, ())| exported).unwrap_or_default();
-        for alone in alone() {
-            exported.rows.push(alone.write(trace, folder, None)?);
+        for table in independent_tables() {
+            exported.rows.push(table.write(trace, folder, None)?);
         }
         Ok(exported)
     };
     write_all().inspect_err(|_| {
-        // It was made above, so nothing of anybody else is in it.
+        // The folder was made above, so it holds nothing of anybody else.
         let _ = fs::remove_dir_all(folder);
     })
 }
 
-/// A table that nothing refers to. So it can be read and written by itself, and no two of them need be in memory.
-pub struct Alone {
-    /// It, and what is needed to look into its ids.
+/// A table that no other table refers to. It can be read and written by itself, so that no two such tables are in
+/// memory together.
+pub struct IndependentTable {
+    /// The table, and those that its ids refer to.
     pub selection: Selection,
     name: &'static str,
-    write: fn(&Trace, &mut File, Option<OfRank>) -> io::Result<u64>,
+    write: fn(&Trace, &mut File, Option<RankColumn>) -> io::Result<u64>,
 }
 
-/// All tables that nothing refers to, but for that of dispatches.
-pub fn alone() -> Vec<Alone> {
+/// Returns all tables that no other refers to, except for that of dispatches.
+pub fn independent_tables() -> Vec<IndependentTable> {
     let mut all = Vec::new();
     macro_rules! list {
         ($($field:ident: $table:ty,)+) => {$(
-            if is_alone::<$table>() {
-                all.push(Alone {
+            if is_independent::<$table>() {
+                all.push(IndependentTable {
                     selection: Selection::referred_to().with::<$table>(),
                     name: <$table>::NAME,
                     write: |trace, file, of| write_table(&trace.tables.$field, file, of),
@@ -77,16 +78,16 @@ pub fn alone() -> Vec<Alone> {
     all
 }
 
-fn is_alone<T: Table>() -> bool {
+fn is_independent<T: Table>() -> bool {
     T::NAME != Dispatches::NAME && !Selection::is_referred_to(T::NAME)
 }
 
-/// What [`write_pieces`] writes.
-pub fn together() -> Selection {
+/// Returns the tables that [`write_pieces`] writes.
+pub fn referenced_tables() -> Selection {
     let mut together = Selection::all();
     macro_rules! leave_out {
         ($($field:ident: $table:ty,)+) => {$(
-            if is_alone::<$table>() {
+            if is_independent::<$table>() {
                 together = together.without::<$table>();
             }
         )+};
@@ -95,16 +96,21 @@ pub fn together() -> Selection {
     together
 }
 
-impl Alone {
-    /// Writes the table of a trace into a folder that is there.
+impl IndependentTable {
+    /// Writes the table of a trace into an existing folder.
     ///
     /// # Errors
-    /// Its file cannot be written.
-    pub fn write(&self, trace: &Trace, folder: &Path, of: Option<OfRank>) -> Result<Rows, Error> {
+    /// The file cannot be written.
+    pub fn write(
+        &self,
+        trace: &Trace,
+        folder: &Path,
+        of: Option<RankColumn>,
+    ) -> Result<TableRows, Error> {
         let path = folder.join(format!("{}.csv", self.name));
         let written =
             open(&path, is_first(of)).and_then(|mut file| (self.write)(trace, &mut file, of));
-        Ok(Rows {
+        Ok(TableRows {
             table: self.name,
             drawn: written.map_err(failed(&path))?,
             without_times: 0,
@@ -112,9 +118,9 @@ impl Alone {
     }
 }
 
-/// Writes the tables of a trace that are not [`alone`] into a folder that is there, and its manifest, of a rank as `trace.rank=N.json`. Its dispatches are not in their
-/// table: `each` hands them over piece by piece, in their order. `None` where it gives none, and then nothing is left;
-/// otherwise with what it gave.
+/// Writes the tables of a trace that are not [`independent_tables`] into an existing folder, and its manifest, which
+/// for a rank is `trace.rank=N.json`. `each` hands over the dispatches piece by piece, in their order. Returns what
+/// `each` returned; `None` when it returned nothing, and then no file is left.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -122,11 +128,11 @@ pub fn write_pieces<R>(
     trace: &Trace,
     each: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
     folder: &Path,
-    of: Option<OfRank>,
+    of: Option<RankColumn>,
 ) -> Result<Option<(Exported, R)>, Error> {
     let mut exported = Exported::default();
     let mut count = |table, rows| {
-        exported.rows.push(Rows {
+        exported.rows.push(TableRows {
             table,
             drawn: rows,
             without_times: 0,
@@ -135,9 +141,9 @@ pub fn write_pieces<R>(
     let path = folder.join(format!("{}.csv", Dispatches::NAME));
     let length = path.metadata().map_or(0, |file| file.len());
     let write_dispatches = || {
-        let mut out = BufWriter::with_capacity(BUFFER, open(&path, is_first(of))?);
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, open(&path, is_first(of))?);
         write_head::<Dispatches>(of, &mut out)?;
-        let before = before(of);
+        let before = row_prefix(of);
         let (mut rows, mut result) = (0, Ok(()));
         let read = each(&mut |piece| {
             rows += piece.len() as u64;
@@ -150,7 +156,7 @@ pub fn write_pieces<R>(
     };
     let (rows, read) = write_dispatches().map_err(failed(&path))?;
     let Some(read) = read else {
-        // They are given again, in another way.
+        // The dispatches will be handed over again, in another way.
         let begun = match is_first(of) {
             true => fs::remove_file(&path),
             false => File::options()
@@ -193,9 +199,9 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error { path, source }
 }
 
-const BUFFER: usize = 1 << 20;
+const BUFFER_BYTES: usize = 1 << 20;
 
-/// Opens a file that must not be there, or, `new` not being so, to write on at its end.
+/// Opens a new file, or else an existing one to append to.
 fn open(path: &Path, new: bool) -> io::Result<File> {
     match new {
         true => File::create_new(path),
@@ -203,51 +209,54 @@ fn open(path: &Path, new: bool) -> io::Result<File> {
     }
 }
 
-/// Whether the folder has no trace so far.
-fn is_first(of: Option<OfRank>) -> bool {
+fn is_first(of: Option<RankColumn>) -> bool {
     of.is_none_or(|of| of.first)
 }
 
-/// What stands before each row.
-fn before(of: Option<OfRank>) -> String {
+/// Returns the text that precedes each row.
+fn row_prefix(of: Option<RankColumn>) -> String {
     of.map_or(String::new(), |of| match of.rank {
         Some(rank) => format!("{rank},"),
         None => ",".to_owned(),
     })
 }
 
-/// Writes a table, and gives how many rows it has.
-fn write_table<T: Table + Sync>(table: &T, file: &mut File, of: Option<OfRank>) -> io::Result<u64> {
-    let mut out = BufWriter::with_capacity(BUFFER, file);
+/// Writes a table and returns the number of its rows.
+fn write_table<T: Table + Sync>(
+    table: &T,
+    file: &mut File,
+    of: Option<RankColumn>,
+) -> io::Result<u64> {
+    let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
     write_head::<T>(of, &mut out)?;
-    write_rows(table, &before(of), &mut out)?;
+    write_rows(table, &row_prefix(of), &mut out)?;
     out.flush()?;
     Ok(table.len() as u64)
 }
 
-fn write_head<T: Table>(of: Option<OfRank>, out: &mut impl Write) -> io::Result<()> {
+fn write_head<T: Table>(of: Option<RankColumn>, out: &mut impl Write) -> io::Result<()> {
     let columns = T::COLUMNS.join(",");
     match of {
         None => writeln!(out, "{columns}"),
-        Some(OfRank { first: true, .. }) => writeln!(out, "rank,{columns}"),
+        Some(RankColumn { first: true, .. }) => writeln!(out, "rank,{columns}"),
         Some(_) => Ok(()),
     }
 }
 
-/// Rows that are made text at once.
-const CHUNK: usize = 4096;
+/// The number of rows that are encoded together.
+const CHUNK_ROWS: usize = 4096;
 
-/// Writes the rows of a table, each behind `before`.
+/// Writes the rows of a table, each after `before`.
 fn write_rows<T: Table + Sync>(
     table: &T,
     before: &str,
     out: &mut (impl Write + Send),
 ) -> io::Result<()> {
     let rows = table.len();
-    let chunks = (0..rows).step_by(CHUNK);
-    in_order(out, chunks, |first, bytes| {
+    let chunks = (0..rows).step_by(CHUNK_ROWS);
+    write_in_order(out, chunks, |first, bytes| {
         let mut value = String::new();
-        for row in first..rows.min(first + CHUNK) {
+        for row in first..rows.min(first + CHUNK_ROWS) {
             bytes.extend_from_slice(before.as_bytes());
             for column in 0..T::COLUMNS.len() {
                 if column > 0 {
@@ -264,7 +273,7 @@ fn write_rows<T: Table + Sync>(
     })
 }
 
-/// An empty text is quoted, unlike an unknown one.
+/// Appends a text. An empty text is quoted, unlike an unknown one.
 fn write_text(text: &str, out: &mut Vec<u8>) {
     let plain = !text.is_empty() && !text.contains(['"', ',', '\n', '\r']);
     match plain {

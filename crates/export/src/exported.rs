@@ -1,19 +1,19 @@
-//! What came of a trace's rows.
+//! Counts the rows that an export has.
 
 /// The rows of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rows {
-    /// Name of the table.
+pub struct TableRows {
+    /// The name of the table.
     pub table: &'static str,
-    /// Rows that are in the export; of `submissions`, in the queue depth.
+    /// The number of rows in the export; for `submissions`, in the queue depth.
     pub drawn: u64,
-    /// Rows that are not, because their times are unknown or cannot be.
+    /// The number of rows that are left out because their times are unknown or impossible.
     pub without_times: u64,
 }
 
-/// What an export holds.
+/// The rows of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exported {
-    /// By table.
-    pub rows: Vec<Rows>,
+    /// The rows by table.
+    pub rows: Vec<TableRows>,
 }

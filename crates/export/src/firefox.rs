@@ -1,17 +1,18 @@
-//! Firefox Profiler's processed profile: a thread for each lane, a marker for each slice; samples of threads with their stacks.
+//! Writes Firefox Profiler's processed profile: a thread for each lane, a marker for each slice, and samples of
+//! threads with their stacks.
 //!
-//! The profiler draws counters of bytes only: the others are in the file, and it shows nothing of them. It has no arrows.
+//! The profiler draws only counters of bytes; other counters are in the file and are not shown. It has no arrows.
 
-mod joined;
+mod joined_profile;
 mod markers;
 mod samples;
 
-pub(crate) use joined::JoinedProfile;
+pub(crate) use joined_profile::JoinedProfile;
 
 use crate::Exported;
-use crate::details::{Key, Value};
 use crate::scene::{Counter, Scene};
-use crate::slice::{Drawn, Kind};
+use crate::scene::{DetailKey, DetailValue};
+use crate::slice::{LaneSlice, SliceKind};
 use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, Marker, MarkerFieldFlags, MarkerFieldFormat, MarkerLocations,
     MarkerTypeHandle, ProcessHandle, Profile, ReferenceTimestamp, RuntimeSchemaMarkerField,
@@ -24,13 +25,14 @@ use std::io::{self, Write};
 /// Writes a trace.
 ///
 /// # Errors
-/// Those of `out`.
+/// Writing to `out` fails.
 pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
     with_profile(scene, |profile, markers| markers.write(profile, out))?;
     Ok(scene.exported_with_samples())
 }
 
-/// Makes the profile of a trace as JSON, in which the markers of threads are replaced as its parts are written.
+/// Makes the profile of a trace as JSON, in which [`Markers`] replaces the markers of threads as its parts are
+/// written.
 fn with_profile(
     scene: &Scene,
     write: impl FnOnce(&[u8], &Markers) -> io::Result<()>,
@@ -40,7 +42,7 @@ fn with_profile(
     let unix_ns = manifest
         .start_unix_ns
         .map(|ns| ns.saturating_add(before_ns));
-    // The format must have a date: without one the profiler shows 1970.
+    // The format demands a date, and the profiler shows 1970 for a missing one.
     let (product, unix_ms) = match unix_ns {
         Some(ns) => ("gapscope", ns as f64 / 1e6),
         None => ("gapscope (date not known)", 0.0),
@@ -53,10 +55,10 @@ fn with_profile(
     let texts = scene.names.texts.all().iter();
     let texts: Vec<StringHandle> = texts.map(|text| profile.intern_string(text)).collect();
     let none = profile.intern_string("–");
-    let types = Kind::ALL.map(|kind| Type::register(kind, &mut profile));
+    let types = SliceKind::ALL.map(|kind| MarkerType::register(kind, &mut profile));
     let mut markers = Markers::new(scene, &types, &texts, none);
     let start = Timestamp::from_nanos_since_reference(0);
-    let code = samples::Code::of(scene, &mut profile);
+    let code = samples::SampledCode::new(scene, &mut profile);
     let mut tid = 2_000_000_000;
     let tracks = scene.groups.iter().flat_map(|group| &group.tracks);
     let lanes = tracks.flat_map(|track| &track.lanes).collect();
@@ -91,7 +93,7 @@ fn with_profile(
     write(&serde_json::to_vec(&profile)?, &markers)
 }
 
-/// The profiler draws straight lines between samples: each step is two.
+/// Adds a counter. The profiler draws straight lines between samples, so each step is two samples.
 fn add_counter(scene: &Scene, counter: &Counter, process: ProcessHandle, profile: &mut Profile) {
     let category = match counter.unit {
         CounterUnit::Bytes => "Memory",
@@ -108,19 +110,19 @@ fn add_counter(scene: &Scene, counter: &Counter, process: ProcessHandle, profile
     }
 }
 
-/// What markers of a kind have.
-struct Type {
+/// The schema of the markers of a kind.
+struct MarkerType {
     handle: MarkerTypeHandle,
     category: CategoryHandle,
-    keys: &'static [Key],
-    /// By key: its place in `keys`.
-    places: [Option<u8>; Key::ALL.len()],
+    keys: &'static [DetailKey],
+    /// The index of each key in `keys`.
+    places: [Option<u8>; DetailKey::ALL.len()],
 }
 
-impl Type {
-    fn register(kind: Kind, profile: &mut Profile) -> Type {
+impl MarkerType {
+    fn register(kind: SliceKind, profile: &mut Profile) -> MarkerType {
         let keys = keys(kind);
-        let mut places = [None; Key::ALL.len()];
+        let mut places = [None; DetailKey::ALL.len()];
         for (place, key) in (0..).zip(keys) {
             places[*key as usize] = Some(place);
         }
@@ -143,14 +145,14 @@ impl Type {
             graphs: Vec::new(),
         };
         let colour = match kind {
-            Kind::Dispatch => CategoryColor::Green,
-            Kind::Transfer => CategoryColor::Blue,
-            Kind::Opaque => CategoryColor::Purple,
-            Kind::Gap => CategoryColor::Red,
-            Kind::HostCall => CategoryColor::Orange,
-            Kind::CommandBuffer | Kind::Marker => CategoryColor::Gray,
+            SliceKind::Dispatch => CategoryColor::Green,
+            SliceKind::Transfer => CategoryColor::Blue,
+            SliceKind::Opaque => CategoryColor::Purple,
+            SliceKind::Gap => CategoryColor::Red,
+            SliceKind::HostCall => CategoryColor::Orange,
+            SliceKind::CommandBuffer | SliceKind::Marker => CategoryColor::Gray,
         };
-        Type {
+        MarkerType {
             handle: profile.register_marker_type(schema),
             category: profile.add_category(kind.as_str(), colour),
             keys,
@@ -159,11 +161,11 @@ impl Type {
     }
 }
 
-/// The details that a kind may have.
-fn keys(kind: Kind) -> &'static [Key] {
-    use Key::*;
+/// Returns the details that a kind may have.
+fn keys(kind: SliceKind) -> &'static [DetailKey] {
+    use DetailKey::*;
     match kind {
-        Kind::Dispatch => &[
+        SliceKind::Dispatch => &[
             Label,
             GroupsX,
             GroupsY,
@@ -176,7 +178,7 @@ fn keys(kind: Kind) -> &'static [Key] {
             CommandBuffer,
             Position,
         ],
-        Kind::Transfer => &[
+        SliceKind::Transfer => &[
             Label,
             Bytes,
             SourceBuffer,
@@ -184,8 +186,8 @@ fn keys(kind: Kind) -> &'static [Key] {
             CommandBuffer,
             Position,
         ],
-        Kind::Opaque => &[Label, CommandBuffer, Position],
-        Kind::CommandBuffer => &[
+        SliceKind::Opaque => &[Label, CommandBuffer, Position],
+        SliceKind::CommandBuffer => &[
             Label,
             CommandBuffer,
             Submission,
@@ -193,14 +195,14 @@ fn keys(kind: Kind) -> &'static [Key] {
             Transfers,
             Timing,
         ],
-        Kind::Marker => &[Label, Scope, CommandBuffer],
-        Kind::HostCall => &[Count, BusyNs, Queue, Bytes, Result],
-        Kind::Gap => &[Meaning, GapNs, Submission],
+        SliceKind::Marker => &[Label, Scope, CommandBuffer],
+        SliceKind::HostCall => &[Count, BusyNs, Queue, Bytes, Result],
+        SliceKind::Gap => &[Meaning, GapNs, Submission],
     }
 }
 
-fn format(key: Key) -> MarkerFieldFormat {
-    use Key::*;
+fn format(key: DetailKey) -> MarkerFieldFormat {
+    use DetailKey::*;
     match key {
         Label | Local | EntryPoint | Source | Specialisation | Timing | Scope | Meaning => {
             MarkerFieldFormat::String
@@ -212,33 +214,33 @@ fn format(key: Key) -> MarkerFieldFormat {
 }
 
 /// A slice as a marker.
-struct Row<'a> {
-    of: &'a Type,
+struct MarkerRow<'a> {
+    of: &'a MarkerType,
     name: StringHandle,
-    /// In the order of the type's keys.
-    values: [Option<Value>; MOST_KEYS],
+    /// The values, in the order of the type's keys.
+    values: [Option<DetailValue>; MAX_KEYS],
     texts: &'a [StringHandle],
     none: StringHandle,
 }
 
-const MOST_KEYS: usize = 11;
+const MAX_KEYS: usize = 11;
 
-impl<'a> Row<'a> {
-    fn of(
+impl<'a> MarkerRow<'a> {
+    fn new(
         scene: &Scene,
-        drawn: &Drawn,
-        of: &'a Type,
+        drawn: &LaneSlice,
+        of: &'a MarkerType,
         texts: &'a [StringHandle],
         none: StringHandle,
-    ) -> Row<'a> {
-        let mut values = [None; MOST_KEYS];
+    ) -> MarkerRow<'a> {
+        let mut values = [None; MAX_KEYS];
         let Ok(()) = scene.details(drawn, |key, value| {
             if let Some(place) = of.places[key as usize] {
                 values[usize::from(place)] = Some(value);
             }
             Ok::<(), std::convert::Infallible>(())
         });
-        Row {
+        MarkerRow {
             of,
             name: texts[scene.name(drawn).0 as usize],
             values,
@@ -248,7 +250,7 @@ impl<'a> Row<'a> {
     }
 }
 
-impl Marker for Row<'_> {
+impl Marker for MarkerRow<'_> {
     fn marker_type(&self, _: &mut Profile) -> MarkerTypeHandle {
         self.of.handle
     }
@@ -263,16 +265,16 @@ impl Marker for Row<'_> {
 
     fn string_field_value(&self, field: u32) -> StringHandle {
         match self.values[field as usize] {
-            Some(Value::Text(text)) => self.texts[text.0 as usize],
+            Some(DetailValue::Text(text)) => self.texts[text.0 as usize],
             _ => self.none,
         }
     }
 
     fn number_field_value(&self, field: u32) -> f64 {
         match self.values[field as usize] {
-            Some(Value::Unsigned(number)) => number as f64,
-            Some(Value::Signed(number)) => number as f64,
-            // JSON has no such number: it becomes null, which the profiler does not show.
+            Some(DetailValue::Unsigned(number)) => number as f64,
+            Some(DetailValue::Signed(number)) => number as f64,
+            // JSON has no NaN: it becomes null, which the profiler does not show.
             _ => f64::NAN,
         }
     }

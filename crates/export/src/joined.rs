@@ -1,9 +1,10 @@
-//! One file of several traces on one clock, such as those of the ranks of a program: one after the other, so that no more than one is in memory.
+//! Writes several traces on one clock, such as those of a program's ranks, into one file. They come one after the
+//! other, so that only one is in memory.
 
 use crate::firefox::JoinedProfile;
-use crate::json::Commas;
-use crate::perfetto::Gpus;
-use crate::scene::{GroupKind, Part, Scene};
+use crate::json::CommaList;
+use crate::perfetto::GpuInfo;
+use crate::scene::{GroupKind, PlaceInFile, Scene};
 use crate::{Exported, chrome, perfetto, speedscope};
 use gapscope_trace::Manifest;
 use rustc_hash::FxHashSet;
@@ -12,35 +13,35 @@ use std::io::{self, Write};
 /// A format in which one file holds several traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinedFormat {
-    /// Perfetto's native one.
+    /// Perfetto's native format.
     Perfetto,
     /// Chrome's trace events.
     Chrome,
-    /// Firefox Profiler's.
+    /// The format of Firefox Profiler.
     Firefox,
-    /// speedscope's.
+    /// The format of speedscope.
     Speedscope,
 }
 
-/// A file that takes one trace after the other.
+/// A file to which traces are added one after the other.
 pub struct Joined<W> {
     format: JoinedFormat,
     out: W,
-    /// From the first time of all traces to the last.
+    /// The first and the last time of all traces.
     origin_ns: i64,
     end_ns: i64,
-    /// Pids that a group has, of a process or made up.
+    /// The pids that are taken, by processes or by other groups.
     pids: FxHashSet<u32>,
     next_pid: u32,
     parts: u32,
-    gpus: Gpus,
+    gpus: GpuInfo,
     firefox: JoinedProfile,
-    /// speedscope's frames, which are written last.
+    /// The frames of speedscope, which are written last.
     frames: Vec<u8>,
     frame_count: usize,
-    frame_commas: Commas,
-    profile_commas: Commas,
-    /// That of the first trace.
+    frame_commas: CommaList,
+    profile_commas: CommaList,
+    /// The manifest of the first trace.
     manifest: Option<Manifest>,
 }
 
@@ -48,7 +49,7 @@ impl<W: Write + Send> Joined<W> {
     /// Begins a file of traces whose times are from `origin_ns` to `end_ns`.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to `out` fails.
     pub fn begin(
         format: JoinedFormat,
         origin_ns: i64,
@@ -70,23 +71,23 @@ impl<W: Write + Send> Joined<W> {
             origin_ns,
             end_ns,
             pids: FxHashSet::default(),
-            // Above what systems give, as in a scene.
+            // No system has such pids.
             next_pid: 1_000_000_000,
             parts: 0,
-            gpus: Gpus::default(),
+            gpus: GpuInfo::default(),
             firefox: JoinedProfile::default(),
             frames: Vec::new(),
             frame_count: 0,
-            frame_commas: Commas::default(),
-            profile_commas: Commas::default(),
+            frame_commas: CommaList::default(),
+            profile_commas: CommaList::default(),
             manifest: None,
         })
     }
 
-    /// Adds a trace, whose groups begin with `name`.
+    /// Adds a trace, whose groups' names begin with `name`.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Writing to the file fails.
     pub fn add(&mut self, name: &str, scene: &mut Scene) -> io::Result<Exported> {
         self.place(name, scene);
         let exported = match self.format {
@@ -107,9 +108,9 @@ impl<W: Write + Send> Joined<W> {
         Ok(exported)
     }
 
-    /// Gives a scene its place among the others.
+    /// Sets a scene's place among the others.
     fn place(&mut self, name: &str, scene: &mut Scene) {
-        scene.part = Part {
+        scene.place = PlaceInFile {
             number: self.parts,
             joined: true,
             gpus: self.gpus.count(),
@@ -132,10 +133,10 @@ impl<W: Write + Send> Joined<W> {
             .get_or_insert_with(|| scene.trace.manifest.clone());
     }
 
-    /// Ends the file.
+    /// Completes the file.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to the file fails.
     pub fn end(mut self) -> io::Result<()> {
         let manifest = self.manifest.unwrap_or_default();
         match self.format {

@@ -1,29 +1,29 @@
-//! JSON, written as it comes.
+//! Writes parts of JSON.
 
 use crate::texts::Texts;
 use std::io::{self, Write};
 
-/// The texts as JSON strings; the id is the index.
+/// Returns the texts as JSON strings, by the ids of the texts.
 pub(crate) fn strings(texts: &Texts) -> Vec<String> {
     texts.all().iter().map(|text| string(text)).collect()
 }
 
-/// A text as a JSON string.
+/// Returns a text as a JSON string.
 pub(crate) fn string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Lists with commas between what is in them.
+/// Writes the commas of a list.
 #[derive(Debug, Default)]
-pub(crate) struct Commas(bool);
+pub(crate) struct CommaList(bool);
 
-impl Commas {
-    /// A list that goes on: something is in it already, or nothing.
-    pub fn after(any: bool) -> Commas {
-        Commas(any)
+impl CommaList {
+    /// Continues a list that already has elements if `any`.
+    pub fn after(any: bool) -> CommaList {
+        CommaList(any)
     }
 
-    /// Before each part.
+    /// Writes what comes before the next element.
     pub fn next(&mut self, out: &mut impl Write) -> io::Result<()> {
         match std::mem::replace(&mut self.0, true) {
             true => out.write_all(b",\n"),

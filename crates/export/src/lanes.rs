@@ -1,31 +1,32 @@
-//! Lanes: tracks for tools that can show only one thing at a time, or things nested in each other.
+//! Splits slices into lanes: tracks for tools that show one slice at a time, or nested slices.
 
 use crate::packed::Lane;
-use crate::slice::{Drawn, Slice};
+use crate::slice::{LaneSlice, Slice};
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::lanes::Lanes;
 
 /// How slices may share a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// One after the other.
+    /// Slices follow each other.
     Apart,
-    /// One after the other, or one wholly inside the other.
+    /// Slices follow or contain each other.
     Nested,
 }
 
-/// Most lanes in which a place for a nested slice is looked for; what fits none of them goes to lanes of [`Sharing::Apart`],
-/// so that a trace of a million crossing calls does not take for ever.
-const MOST_NESTED: usize = 32;
+/// The most lanes that are searched for a place for a nested slice. Other slices go to lanes of [`Sharing::Apart`],
+/// so that a million crossing calls do not take for ever.
+const MAX_NESTED_LANES: usize = 32;
 
-/// Splits slices into lanes, each in order of time, a slice before those inside it. Every slice is in exactly one.
+/// Splits slices into lanes, each in order of time with a slice before those inside it. Every slice is in exactly one
+/// lane.
 pub(crate) fn split(mut slices: Vec<Slice>, sharing: Sharing) -> Vec<Vec<Slice>> {
     let order = |slice: &Slice| match sharing {
         Sharing::Apart => (slice.start_ns, slice.end_ns),
         Sharing::Nested => (slice.start_ns, slice.end_ns.saturating_neg()),
     };
     if !slices.is_sorted_by_key(order) {
-        // Stable, so that rows of equal times keep their order.
+        // A stable sort keeps the order of rows with equal times.
         slices.sort_by_key(order);
     }
     match sharing {
@@ -34,7 +35,7 @@ pub(crate) fn split(mut slices: Vec<Slice>, sharing: Sharing) -> Vec<Vec<Slice>>
     }
 }
 
-/// Each slice goes to the first lane that is free at its start.
+/// Puts each slice into the first lane that is free at its start.
 fn apart(slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     if slices
         .windows(2)
@@ -69,7 +70,7 @@ fn nested(slices: Vec<Slice>) -> Vec<Vec<Slice>> {
         });
         let lane = match place {
             Some(lane) => lane,
-            None if lanes.len() < MOST_NESTED => {
+            None if lanes.len() < MAX_NESTED_LANES => {
                 lanes.push(Vec::new());
                 open.push(Vec::new());
                 lanes.len() - 1
@@ -86,7 +87,7 @@ fn nested(slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     lanes
 }
 
-/// Whether each slice of a lane ends before the next one begins.
+/// Returns whether each slice of a lane ends before the next one begins.
 pub(crate) fn is_flat(lane: &Lane) -> bool {
     let mut before_ns = i64::MIN;
     lane.slices().all(|drawn| {
@@ -96,17 +97,17 @@ pub(crate) fn is_flat(lane: &Lane) -> bool {
     })
 }
 
-/// What happens in a lane, in an order in which a stack follows it.
+/// A start or end in a lane, in an order that a stack can follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    Start(Drawn),
+    Start(LaneSlice),
     /// The innermost open slice ends.
-    End(Drawn),
+    End(LaneSlice),
 }
 
-/// Walks a lane of [`split`]: starts and ends, never back in time, each end closing the innermost slice.
+/// Walks a lane of [`split`] through starts and ends, never back in time. Each end closes the innermost slice.
 pub(crate) fn walk<E>(lane: &Lane, mut step: impl FnMut(Step) -> Result<(), E>) -> Result<(), E> {
-    let mut open: Vec<Drawn> = Vec::new();
+    let mut open: Vec<LaneSlice> = Vec::new();
     for drawn in lane.slices() {
         let start_ns = drawn.slice.start_ns;
         while let Some(last) = open.pop_if(|last| last.slice.end_ns <= start_ns) {
@@ -124,7 +125,7 @@ pub(crate) fn walk<E>(lane: &Lane, mut step: impl FnMut(Step) -> Result<(), E>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slice::Kind;
+    use crate::slice::SliceKind;
     use proptest::prelude::*;
 
     fn slices() -> impl Strategy<Value = Vec<Slice>> {
@@ -135,7 +136,7 @@ mod tests {
                 end_ns: start_ns + length,
                 row: row as u32,
                 flow: 0,
-                kind: Kind::HostCall,
+                kind: SliceKind::HostCall,
             })
             .collect()
         })
@@ -186,14 +187,14 @@ mod tests {
             let sharing = if nested { Sharing::Nested } else { Sharing::Apart };
             for lane in split(slices, sharing) {
                 let (mut now, mut open, mut started) = (i64::MIN, Vec::new(), 0);
-                walk(&Lane::of(lane.iter().copied()), |step| {
+                walk(&Lane::from_slices(lane.iter().copied()), |step| {
                     let at = match step {
-                        Step::Start(Drawn { slice, .. }) => {
+                        Step::Start(LaneSlice { slice, .. }) => {
                             open.push(slice.row);
                             started += 1;
                             slice.start_ns
                         }
-                        Step::End(Drawn { slice, .. }) => {
+                        Step::End(LaneSlice { slice, .. }) => {
                             assert_eq!(open.pop(), Some(slice.row));
                             slice.end_ns
                         }
@@ -216,7 +217,7 @@ mod tests {
                 end_ns: i64::from(row) + 5000,
                 row,
                 flow: 0,
-                kind: Kind::HostCall,
+                kind: SliceKind::HostCall,
             })
             .collect();
         assert_eq!(rows(&split(slices, Sharing::Nested)).len(), 1000);

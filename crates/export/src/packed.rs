@@ -1,48 +1,48 @@
-//! Slices as they are kept until they are written: packed in some fifteen bytes each instead of a hundred, and compressed, in blocks
-//! that can be written on any core.
+//! Packs slices until they are written: in some fifteen bytes each instead of a hundred, and compressed, in blocks
+//! that any core can write.
 
-use crate::slice::{Dispatch, Drawn, Kind, Marker, Slice};
+use crate::slice::{Dispatch, LaneSlice, Marker, Slice, SliceKind};
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::ids::{CommandBufferId, Id, KernelId, LabelId, SubmissionId};
 use gapscope_trace::tables::{MarkerScope, Markers};
 use std::borrow::Cow;
 
-/// Slices of a block.
+/// The number of slices in a full block.
 const BLOCK_SLICES: u32 = 4096;
 
-/// Slices that follow each other, or are nested in each other, in order of time.
+/// Slices in order of time that follow or contain each other.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
-    /// Each but the last is full.
+    /// The blocks, of which all but the last are full.
     pub blocks: Vec<Block>,
     last_start_ns: i64,
 }
 
-/// Some slices of a lane.
+/// A part of the slices of a lane.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// The start of the slice before.
+    /// The start of the slice before the block.
     before_ns: i64,
     pub count: u32,
-    /// Of each slice the time since the start of the one before, and its length.
-    times: Bytes,
-    /// All else of each: it resembles that of its neighbours, which times do not.
-    rest: Bytes,
+    /// For each slice the time since the start of the one before, and its length.
+    times: PackedBytes,
+    /// The other facts of each slice, which resemble those of its neighbours as times do not.
+    rest: PackedBytes,
 }
 
-/// What is packed: as it comes and, in a block that gets no more, compressed.
+/// Packed bytes, which are compressed when nothing more is added.
 #[derive(Debug)]
-enum Bytes {
+enum PackedBytes {
     Plain(Vec<u8>),
     Compressed { frame: Box<[u8]>, length: usize },
 }
 
-/// The usual level of zstd.
-const LEVEL: i32 = 3;
+/// zstd's default level.
+const ZSTD_LEVEL: i32 = 3;
 
 impl Lane {
-    /// A lane of rows that are in memory.
-    pub fn of(slices: impl IntoIterator<Item = Slice>) -> Lane {
+    /// Packs rows that are in memory.
+    pub fn from_slices(slices: impl IntoIterator<Item = Slice>) -> Lane {
         let (mut lane, mut rest) = (Lane::default(), Vec::new());
         for slice in slices {
             rest.clear();
@@ -53,20 +53,20 @@ impl Lane {
         lane
     }
 
-    /// A lane of labels, which are rows of a table.
-    pub fn of_labels(slices: Vec<Slice>, table: &Markers) -> Lane {
+    /// Packs labels, which are rows of a table.
+    pub fn from_labels(slices: Vec<Slice>, table: &Markers) -> Lane {
         let (mut lane, mut rest) = (Lane::default(), Vec::new());
         for slice in slices {
             rest.clear();
-            pack_marker(&Marker::of(table, slice.row as usize), &mut rest);
+            pack_marker(&Marker::from_row(table, slice.row as usize), &mut rest);
             lane.push(slice.start_ns, slice.end_ns, &rest);
         }
         lane.finish();
         lane
     }
 
-    /// Appends a slice, which begins no earlier than the one before; `rest` is what [`pack_dispatch`], [`pack_marker`] or [`pack_row`] made
-    /// of it.
+    /// Appends a slice, which begins no earlier than the one before. `rest` comes from [`pack_dispatch`],
+    /// [`pack_marker`] or [`pack_row`].
     pub fn push(&mut self, start_ns: i64, end_ns: i64, rest: &[u8]) {
         let full = |block: &Block| block.count == BLOCK_SLICES;
         if self.blocks.last().is_none_or(full) {
@@ -74,14 +74,14 @@ impl Lane {
             self.blocks.push(Block {
                 before_ns: self.last_start_ns,
                 count: 0,
-                times: Bytes::Plain(Vec::new()),
-                rest: Bytes::Plain(Vec::new()),
+                times: PackedBytes::Plain(Vec::new()),
+                rest: PackedBytes::Plain(Vec::new()),
             });
         }
         let Some(Block {
             count,
-            times: Bytes::Plain(times),
-            rest: Bytes::Plain(all),
+            times: PackedBytes::Plain(times),
+            rest: PackedBytes::Plain(all),
             ..
         }) = self.blocks.last_mut()
         else {
@@ -96,7 +96,7 @@ impl Lane {
         self.last_start_ns = start_ns;
     }
 
-    /// The last block gets no more.
+    /// Compresses the last block.
     pub fn finish(&mut self) {
         if let Some(block) = self.blocks.last_mut() {
             block.times.finish();
@@ -104,24 +104,24 @@ impl Lane {
         }
     }
 
-    /// Its slices.
-    pub fn slices(&self) -> impl Iterator<Item = Drawn> {
+    /// Unpacks the slices.
+    pub fn slices(&self) -> impl Iterator<Item = LaneSlice> {
         self.blocks.iter().flat_map(Block::slices)
     }
 
-    /// How many there are.
+    /// Returns the number of slices.
     pub fn count(&self) -> u64 {
         let counts = self.blocks.iter().map(|block| u64::from(block.count));
         counts.sum()
     }
 }
 
-impl Bytes {
+impl PackedBytes {
     fn finish(&mut self) {
-        if let Bytes::Plain(bytes) = self {
-            match zstd::bulk::compress(bytes, LEVEL) {
+        if let PackedBytes::Plain(bytes) = self {
+            match zstd::bulk::compress(bytes, ZSTD_LEVEL) {
                 Ok(frame) if frame.len() < bytes.len() => {
-                    *self = Bytes::Compressed {
+                    *self = PackedBytes::Compressed {
                         length: bytes.len(),
                         frame: frame.into(),
                     };
@@ -133,8 +133,8 @@ impl Bytes {
 
     fn plain(&self) -> Cow<'_, [u8]> {
         match self {
-            Bytes::Plain(bytes) => Cow::Borrowed(bytes),
-            Bytes::Compressed { frame, length } => {
+            PackedBytes::Plain(bytes) => Cow::Borrowed(bytes),
+            PackedBytes::Compressed { frame, length } => {
                 let bytes = zstd::bulk::decompress(frame, *length);
                 Cow::Owned(bytes.expect("it was compressed here, so that it cannot be damaged"))
             }
@@ -143,15 +143,15 @@ impl Bytes {
 }
 
 impl Block {
-    /// Its slices.
-    pub fn slices(&self) -> impl Iterator<Item = Drawn> {
-        let mut rest = Unpack::of(&self.rest);
+    /// Unpacks the slices.
+    pub fn slices(&self) -> impl Iterator<Item = LaneSlice> {
+        let mut rest = Unpack::new(&self.rest);
         (self.times()).map(move |times| rest.rest(times.start_ns, times.end_ns))
     }
 
-    /// Their times, for which nothing else is unpacked.
+    /// Unpacks only the times of the slices.
     pub fn times(&self) -> impl Iterator<Item = Interval> {
-        let mut times = Unpack::of(&self.times);
+        let mut times = Unpack::new(&self.times);
         let mut before_ns = self.before_ns;
         (0..self.count).map(move |_| {
             let start_ns = before_ns.wrapping_add(times.number() as i64);
@@ -162,14 +162,14 @@ impl Block {
     }
 }
 
-// What of a dispatch is known, beside the kind in the low three bits.
+// Flags of the known facts of a dispatch, above the kind in the low three bits.
 const FLOW: u64 = 1 << 3;
 const COMMAND_BUFFER: u64 = 1 << 4;
 const SUBMISSION: u64 = 1 << 5;
 const LABEL: u64 = 1 << 6;
 const ALL_GROUPS: u64 = 1 << 7;
 
-/// Appends all but the times of a row that is in memory.
+/// Appends the facts of a row that is in memory, without its times.
 pub(crate) fn pack_row(slice: &Slice, to: &mut Vec<u8>) {
     let flow = if slice.flow == 0 { 0 } else { FLOW };
     pack(to, slice.kind as u64 | flow);
@@ -177,7 +177,7 @@ pub(crate) fn pack_row(slice: &Slice, to: &mut Vec<u8>) {
     pack(to, slice.row.into());
 }
 
-/// Appends all but the times of a dispatch.
+/// Appends the facts of a dispatch, without its times.
 pub(crate) fn pack_dispatch(dispatch: &Dispatch, flow: u32, to: &mut Vec<u8>) {
     let Dispatch {
         kernel,
@@ -195,7 +195,7 @@ pub(crate) fn pack_dispatch(dispatch: &Dispatch, flow: u32, to: &mut Vec<u8>) {
         (groups.iter().all(Option::is_some), ALL_GROUPS),
     ];
     let known = known.into_iter().filter(|(known, _)| *known);
-    let head = known.fold(Kind::Dispatch as u64, |head, (_, bit)| head | bit);
+    let head = known.fold(SliceKind::Dispatch as u64, |head, (_, bit)| head | bit);
     pack(to, head);
     pack_flow(flow, to);
     pack(to, kernel.number());
@@ -214,11 +214,11 @@ pub(crate) fn pack_dispatch(dispatch: &Dispatch, flow: u32, to: &mut Vec<u8>) {
     ids.into_iter().flatten().for_each(|id| pack(to, id));
 }
 
-/// Appends all but the times of a label.
+/// Appends the facts of a label, without its times.
 pub(crate) fn pack_marker(marker: &Marker, to: &mut Vec<u8>) {
     let around = marker.command_buffer.map(Id::number);
     let known = around.map_or(0, |_| COMMAND_BUFFER);
-    pack(to, Kind::Marker as u64 | known);
+    pack(to, SliceKind::Marker as u64 | known);
     pack(to, marker.label.number());
     pack(to, marker.scope.number().into());
     around.into_iter().for_each(|id| pack(to, id));
@@ -230,7 +230,7 @@ fn pack_flow(flow: u32, to: &mut Vec<u8>) {
     }
 }
 
-/// Seven bits a byte, the lowest first.
+/// Appends a number in groups of seven bits, the lowest first.
 #[inline]
 fn pack(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
@@ -240,14 +240,14 @@ fn pack(to: &mut Vec<u8>, mut number: u64) {
     to.push(number as u8);
 }
 
-/// Reads what was packed.
+/// Reads packed numbers.
 struct Unpack<'a> {
     bytes: Cow<'a, [u8]>,
     at: usize,
 }
 
 impl<'a> Unpack<'a> {
-    fn of(bytes: &'a Bytes) -> Unpack<'a> {
+    fn new(bytes: &'a PackedBytes) -> Unpack<'a> {
         Unpack {
             bytes: bytes.plain(),
             at: 0,
@@ -267,12 +267,12 @@ impl<'a> Unpack<'a> {
         }
     }
 
-    fn rest(&mut self, start_ns: i64, end_ns: i64) -> Drawn {
+    fn rest(&mut self, start_ns: i64, end_ns: i64) -> LaneSlice {
         let head = self.number();
-        let kind = Kind::ALL[(head & 7) as usize % Kind::ALL.len()];
+        let kind = SliceKind::ALL[(head & 7) as usize % SliceKind::ALL.len()];
         let mut when = |bit| (head & bit != 0).then(|| self.number());
         let flow = when(FLOW).unwrap_or(0) as u32;
-        let mut drawn = Drawn {
+        let mut drawn = LaneSlice {
             slice: Slice {
                 start_ns,
                 end_ns,
@@ -284,8 +284,8 @@ impl<'a> Unpack<'a> {
             marker: Marker::default(),
         };
         match kind {
-            Kind::Dispatch => {}
-            Kind::Marker => {
+            SliceKind::Dispatch => {}
+            SliceKind::Marker => {
                 drawn.marker.label = LabelId(self.number() as u32);
                 drawn.marker.scope = MarkerScope::from_number(self.number() as u8);
                 let around = (head & COMMAND_BUFFER != 0).then(|| self.number());
@@ -320,7 +320,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn drawn() -> impl Strategy<Value = Drawn> {
+    fn drawn() -> impl Strategy<Value = LaneSlice> {
         let size = proptest::option::of(any::<u32>());
         let dispatch = (
             any::<u32>(),
@@ -339,8 +339,8 @@ mod tests {
         );
         (slice, dispatch).prop_map(|((start_ns, end_ns, row, flow, kind), dispatch)| {
             let (kernel, groups, command_buffer, submission, position, label) = dispatch;
-            let kind = Kind::ALL[kind];
-            let is_dispatch = kind == Kind::Dispatch;
+            let kind = SliceKind::ALL[kind];
+            let is_dispatch = kind == SliceKind::Dispatch;
             let dispatch = Dispatch {
                 kernel: KernelId(kernel),
                 groups,
@@ -349,7 +349,7 @@ mod tests {
                 position,
                 label: label.map(LabelId),
             };
-            let is_marker = kind == Kind::Marker;
+            let is_marker = kind == SliceKind::Marker;
             let marker = Marker {
                 label: dispatch.label.unwrap_or_default(),
                 scope: MarkerScope::ALL[row as usize % MarkerScope::ALL.len()],
@@ -362,7 +362,7 @@ mod tests {
                 flow: if is_marker { 0 } else { flow },
                 kind,
             };
-            Drawn {
+            LaneSlice {
                 slice,
                 dispatch: if is_dispatch {
                     dispatch
@@ -378,11 +378,11 @@ mod tests {
         #[test]
         fn a_lane_gives_back_what_was_put_into_it(all in proptest::collection::vec(drawn(), 0..50)) {
             let mut lane = Lane::default();
-            for Drawn { slice, dispatch, marker } in &all {
+            for LaneSlice { slice, dispatch, marker } in &all {
                 let mut rest = Vec::new();
                 match slice.kind {
-                    Kind::Dispatch => pack_dispatch(dispatch, slice.flow, &mut rest),
-                    Kind::Marker => pack_marker(marker, &mut rest),
+                    SliceKind::Dispatch => pack_dispatch(dispatch, slice.flow, &mut rest),
+                    SliceKind::Marker => pack_marker(marker, &mut rest),
                     _ => pack_row(slice, &mut rest),
                 }
                 lane.push(slice.start_ns, slice.end_ns, &rest);
@@ -399,13 +399,13 @@ mod tests {
             end_ns: 10 * i64::from(row) + 7,
             row,
             flow: 0,
-            kind: Kind::HostCall,
+            kind: SliceKind::HostCall,
         };
-        let lane = Lane::of((0..3 * BLOCK_SLICES + 5).map(slice));
+        let lane = Lane::from_slices((0..3 * BLOCK_SLICES + 5).map(slice));
         assert_eq!(lane.blocks.len(), 4);
         let slices = lane.slices().map(|drawn| drawn.slice);
         assert!(slices.eq((0..3 * BLOCK_SLICES + 5).map(slice)));
-        let is_compressed = |block: &Block| matches!(block.times, Bytes::Compressed { .. });
+        let is_compressed = |block: &Block| matches!(block.times, PackedBytes::Compressed { .. });
         assert!(lane.blocks[..3].iter().all(is_compressed));
     }
 }

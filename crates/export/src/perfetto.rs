@@ -1,29 +1,31 @@
-//! Perfetto's native format: protobuf, for its UI and for `trace_processor`.
+//! Writes Perfetto's native protobuf format, for its UI and for `trace_processor`.
 //!
-//! What the queues ran is render stages (`GpuRenderStageEvent`), which Perfetto keeps whole where they overlap; figures of
-//! GPUs are GPU counters. All else is track events under a track for each GPU and process. Render stages cannot be the end
-//! of a flow in every version of Perfetto: flows go from a submitting call to its command buffers, and newer versions also
-//! find the first render stage of each by `gpu_correlation`. Samples of threads are `PerfSample`s. Times are those of the trace, as
-//! `BUILTIN_CLOCK_MONOTONIC`; only a trace with times before the clock's zero is moved.
+//! The work of queues becomes render stages (`GpuRenderStageEvent`), which Perfetto keeps whole where they overlap,
+//! and counters of GPUs become GPU counters. Everything else is track events under a track for each GPU and process.
+//! Render stages cannot be the end of a flow in every version of Perfetto: flows go from a submitting call to its
+//! command buffers, and newer versions also find the first render stage of each by `gpu_correlation`. Samples of
+//! threads are `PerfSample`s. Times are those of the trace, as `BUILTIN_CLOCK_MONOTONIC`; only a trace with times
+//! before the clock's zero is shifted.
 
 mod counters;
-mod message;
+mod protobuf;
+mod render_stages;
 mod samples;
-mod stages;
 
 use crate::Exported;
-use crate::details::{Key, Value};
-use crate::in_order::in_order;
 use crate::lanes::{self, Step};
+use crate::ordered_output::write_in_order;
+use crate::scene::{DetailKey, DetailValue};
 use crate::scene::{GroupKind, Scene, Track};
-use crate::slice::{Drawn, Kind};
+use crate::slice::{LaneSlice, SliceKind};
 use gapscope_trace::ids::{Id, ThreadId};
-use message::Message;
-pub(crate) use stages::Gpus;
-use stages::Stages;
+use protobuf::Message;
+pub(crate) use render_stages::GpuInfo;
+use render_stages::RenderStages;
 use std::io::{self, Write};
 
-// Numbers of fields and enums in protos/perfetto/trace/**.proto; the test `perfetto` decodes them by Perfetto's own.
+// Numbers of fields and enums in protos/perfetto/trace/**.proto. The test `perfetto` decodes them with Perfetto's own
+// classes.
 const PACKET: u32 = 1;
 mod packet {
     pub const CLOCK_SNAPSHOT: u32 = 6;
@@ -58,7 +60,7 @@ mod event {
     pub const TRACK: u32 = 11;
     pub const DOUBLE_VALUE: u32 = 44;
     pub const FLOW: u32 = 47;
-    /// An extension of newer versions: which render stages a call submitted.
+    /// An extension of newer versions: the render stages that a call submitted.
     pub const GPU_CORRELATION: u32 = 3000;
     pub const BEGIN: u64 = 1;
     pub const END: u64 = 2;
@@ -88,23 +90,24 @@ const MONOTONIC: u64 = 3;
 const REALTIME: u64 = 1;
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
-/// The sequence of packets of a trace; that of each further one in a file is one more.
+/// The packet sequence of a trace. Each further trace in a file takes the next number.
 const SEQUENCE: u64 = 1;
-/// Room for the tracks of each of a file's traces.
+/// The bits for the track ids of one trace in a file.
 const UUID_BITS: u32 = 20;
-/// Ids of tracks start here, so that they stay apart from those of another trace that is opened with this one.
+/// The first track id, which keeps the tracks apart from those of another trace that is opened together with this
+/// one.
 const FIRST_UUID: u64 = 0x6761_7073_0000_0001;
 
 /// Writes a trace.
 ///
 /// # Errors
-/// Those of `out`.
+/// Writing to `out` fails.
 pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
-    let stages = Stages::of(scene);
+    let stages = RenderStages::new(scene);
     let mut writer = Writer::new(scene, &stages, out);
     writer.clocks()?;
     writer.texts()?;
-    let mut gpus = Gpus::default();
+    let mut gpus = GpuInfo::default();
     gpus.add(scene);
     gpus.write(writer.out)?;
     writer.groups()?;
@@ -112,15 +115,16 @@ pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exporte
     Ok(scene.exported_with_samples())
 }
 
-/// Writes one of several traces of a file, all but its GPUs, which are added to `gpus`: a file names all of them at once.
+/// Writes one of several traces of a file, without its GPUs, which are added to `gpus`: a file names all of them at
+/// once.
 pub(crate) fn write_part(
     scene: &Scene,
-    gpus: &mut Gpus,
+    gpus: &mut GpuInfo,
     out: &mut (impl Write + Send),
 ) -> io::Result<Exported> {
-    let stages = Stages::of(scene);
+    let stages = RenderStages::new(scene);
     let mut writer = Writer::new(scene, &stages, out);
-    if scene.part.number == 0 {
+    if scene.place.number == 0 {
         writer.clocks()?;
     }
     writer.texts()?;
@@ -133,19 +137,19 @@ pub(crate) fn write_part(
 struct Writer<'a, W> {
     scene: &'a Scene<'a>,
     out: &'a mut W,
-    /// 0, or the first time if that is below.
+    /// The time that is subtracted: 0, or the first time if that is negative.
     base_ns: i64,
     packet: Message,
     event: Message,
     part: Message,
     next_uuid: u64,
-    stages: &'a Stages,
+    stages: &'a RenderStages,
     /// The id of the next render stage.
     next_stage: u64,
 }
 
 impl<'a, W> Writer<'a, W> {
-    fn new(scene: &'a Scene<'a>, stages: &'a Stages, out: &'a mut W) -> Writer<'a, W> {
+    fn new(scene: &'a Scene<'a>, stages: &'a RenderStages, out: &'a mut W) -> Writer<'a, W> {
         Writer {
             base_ns: scene.origin_ns.min(0),
             scene,
@@ -153,9 +157,9 @@ impl<'a, W> Writer<'a, W> {
             packet: Message::default(),
             event: Message::default(),
             part: Message::default(),
-            next_uuid: FIRST_UUID + (u64::from(scene.part.number) << UUID_BITS),
+            next_uuid: FIRST_UUID + (u64::from(scene.place.number) << UUID_BITS),
             stages,
-            next_stage: stages::first(scene),
+            next_stage: render_stages::first_id(scene),
         }
     }
 }
@@ -179,12 +183,12 @@ impl<W: Write> Writer<'_, W> {
         self.end_packet()
     }
 
-    /// The texts that events name by id: one more than the index, as 0 is none.
+    /// Writes the texts that events name by id. An id is one more than the index, because 0 means none.
     fn texts(&mut self) -> io::Result<()> {
         let mut data = Message::default();
         let texts = self.scene.names.texts.all().iter().map(String::as_str);
-        let kinds = Kind::ALL.iter().map(|kind| kind.as_str());
-        let keys = Key::ALL.iter().map(|key| key.as_str());
+        let kinds = SliceKind::ALL.iter().map(|kind| kind.as_str());
+        let keys = DetailKey::ALL.iter().map(|key| key.as_str());
         for (id, text) in (1..).zip(kinds) {
             self.interned(&mut data, interned::CATEGORIES, id, text);
         }
@@ -247,7 +251,7 @@ impl<W: Write> Writer<'_, W> {
         }
     }
 
-    fn slice_begin(&mut self, drawn: &Drawn) -> io::Result<()> {
+    fn slice_begin(&mut self, drawn: &LaneSlice) -> io::Result<()> {
         let (scene, slice) = (self.scene, &drawn.slice);
         let (part, message) = (&mut self.part, &mut self.event);
         message.number(event::TYPE, event::BEGIN);
@@ -257,18 +261,18 @@ impl<W: Write> Writer<'_, W> {
             part.clear();
             part.number(annotation::NAME_IID, key as u64 + 1);
             match value {
-                Value::Unsigned(number) => part.number(annotation::UNSIGNED, number),
-                // Two's complement, as int64 has it.
-                Value::Signed(number) => part.number(annotation::SIGNED, number as u64),
-                Value::Text(text) => part.number(annotation::TEXT_IID, u64::from(text.0) + 1),
+                DetailValue::Unsigned(number) => part.number(annotation::UNSIGNED, number),
+                // The field is an int64, which has two's complement.
+                DetailValue::Signed(number) => part.number(annotation::SIGNED, number as u64),
+                DetailValue::Text(text) => part.number(annotation::TEXT_IID, u64::from(text.0) + 1),
             }
             message.message(event::ANNOTATION, part);
             Ok::<(), io::Error>(())
         })?;
         match slice.kind {
-            Kind::HostCall if slice.flow != 0 => {
+            SliceKind::HostCall if slice.flow != 0 => {
                 self.part.clear();
-                for target in scene.flows.of_call(slice.flow) {
+                for target in scene.flows.targets_of_call(slice.flow) {
                     if self.stages.is_drawn_command_buffer(*target) {
                         self.event.fixed(event::FLOW, flow_id(scene, *target));
                     }
@@ -280,7 +284,7 @@ impl<W: Write> Writer<'_, W> {
                     self.event.message(event::GPU_CORRELATION, &self.part);
                 }
             }
-            Kind::CommandBuffer if self.stages.is_submitted(slice.row) => {
+            SliceKind::CommandBuffer if self.stages.is_submitted(slice.row) => {
                 self.event.fixed(event::FLOW, flow_id(scene, slice.row));
             }
             _ => {}
@@ -297,7 +301,7 @@ impl<W: Write> Writer<'_, W> {
     }
 
     fn end_packet(&mut self) -> io::Result<()> {
-        let sequence = SEQUENCE + u64::from(self.scene.part.number);
+        let sequence = SEQUENCE + u64::from(self.scene.place.number);
         self.packet.number(packet::SEQUENCE, sequence);
         self.packet.write_as(PACKET, self.out)?;
         self.packet.clear();
@@ -359,7 +363,7 @@ impl<W: Write + Send> Writer<'_, W> {
                     descriptor
                 }
             };
-            // Further lanes of a thread stand under it.
+            // Further lanes of a thread stand under the first.
             let parent = if track.thread.is_some() { first } else { root };
             self.descriptor(uuid, Some(parent), rank, descriptor)?;
             if thread.is_some() {
@@ -367,7 +371,7 @@ impl<W: Write + Send> Writer<'_, W> {
             }
             if lanes::is_flat(lane_of) {
                 let (scene, stages) = (self.scene, self.stages);
-                in_order(self.out, &lane_of.blocks, |block, out| {
+                write_in_order(self.out, &lane_of.blocks, |block, out| {
                     let mut writer = Writer::new(scene, stages, out);
                     block.slices().try_for_each(|drawn| {
                         writer.step(uuid, Step::Start(drawn))?;
@@ -393,7 +397,8 @@ fn thread_descriptor(pid: u32, thread: ThreadId, name: &str) -> Message {
     descriptor
 }
 
-/// The flow to a target. Flows are told apart in all of a file's tracks, so that small numbers could meet those of others.
+/// Returns the id of the flow to a target. Flow ids are shared by all tracks that are opened together, so that small
+/// numbers could meet those of other traces.
 fn flow_id(scene: &Scene, target: u32) -> u64 {
-    (FIRST_UUID << 16) ^ (u64::from(scene.part.number) << 34) ^ (u64::from(target) + 1)
+    (FIRST_UUID << 16) ^ (u64::from(scene.place.number) << 34) ^ (u64::from(target) + 1)
 }

@@ -1,18 +1,19 @@
-//! The scene: what every format shows of a trace, in groups of tracks of lanes.
+//! The scene of a trace: what every format shows, as groups of tracks of lanes.
 
-mod build;
+mod builder;
 mod counters;
+mod details;
 mod gaps;
 mod groups;
 mod labels;
-mod owners;
+mod names;
 mod samples;
-mod work;
+mod slices_by_owner;
+mod work_lanes;
 
-use crate::details::Names;
 use crate::packed::Lane;
 use crate::texts::cut;
-use crate::{Exported, Rows};
+use crate::{Exported, TableRows};
 use gapscope_analysis::code::Stacks;
 use gapscope_analysis::counters::Sample;
 use gapscope_trace::ids::{CommandBufferId, QueueId, SubmissionId, ThreadId};
@@ -22,45 +23,47 @@ use gapscope_trace::tables::{
 };
 use gapscope_trace::{Selection, Trace};
 
+pub(crate) use details::{DetailKey, DetailValue};
 pub(crate) use gaps::GapRow;
 pub use labels::Labels;
+pub(crate) use names::SceneNames;
 pub(crate) use samples::ThreadSamples;
 
-/// A trace as every format but CSV draws it: ready to be written.
+/// A trace as every format but CSV draws it.
 ///
 /// Its slices are packed, and dispatches need not be in memory as a table.
 pub struct Scene<'a> {
     pub(crate) trace: &'a Trace,
-    pub(crate) names: Names,
-    /// The recorded processes, then the GPUs, then the host.
+    pub(crate) names: SceneNames,
+    /// The recorded processes, then the GPUs, then the machine.
     pub(crate) groups: Vec<Group>,
     pub(crate) gaps: Vec<GapRow>,
     /// The stacks of samples.
     pub(crate) stacks: Stacks<'a>,
     pub(crate) flows: Flows,
-    /// The first time that is drawn, or that of the recording's start.
+    /// The first time that is drawn, or the recording's start.
     pub(crate) origin_ns: i64,
-    /// The last time that is drawn, or that of the recording's end.
+    /// The last time that is drawn, or the recording's end.
     pub(crate) end_ns: i64,
-    pub(crate) rows: Vec<Rows>,
-    /// Which of the traces of its file it is.
-    pub(crate) part: Part,
-    /// Rows of command buffers by id.
+    pub(crate) rows: Vec<TableRows>,
+    /// The place of the trace among those of its file.
+    pub(crate) place: PlaceInFile,
+    /// The rows of command buffers by id.
     command_buffers: IdIndex<CommandBufferId>,
 }
 
-/// For each host call that submits, its targets whose start is drawn: rows of command buffers, or their number and
-/// the row of a submission whose work has no command buffer.
+/// For each host call that submits, the targets whose start is drawn. A target is the row of a command buffer, or,
+/// for a submission whose work has no command buffer, its row behind all command buffers.
 #[derive(Debug)]
 pub(crate) struct Flows {
-    /// By call: where its targets end.
+    /// For each call, where its targets end.
     ends: Vec<usize>,
     targets: Vec<u32>,
 }
 
 impl Flows {
-    /// For this many calls, of pairs of a call and a target. Targets of a call keep their order.
-    fn of(calls: u32, mut pairs: Vec<(u32, u32)>) -> Flows {
+    /// Makes the flows of so many calls from pairs of a call and a target. The targets of a call keep their order.
+    fn new(calls: u32, mut pairs: Vec<(u32, u32)>) -> Flows {
         pairs.sort_by_key(|(call, _)| *call);
         let end = |call| pairs.partition_point(|(of, _)| *of <= call);
         Flows {
@@ -69,39 +72,39 @@ impl Flows {
         }
     }
 
-    /// The targets of a call, by the flow of its slice.
-    pub fn of_call(&self, flow: u32) -> &[u32] {
+    /// Returns the targets of a call, by the flow of its slice.
+    pub fn targets_of_call(&self, flow: u32) -> &[u32] {
         let call = flow as usize - 1;
         let begin = call.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.targets[begin..self.ends[call]]
     }
 
-    /// All targets.
+    /// Returns all targets.
     pub fn targets(&self) -> &[u32] {
         &self.targets
     }
 }
 
-/// Which of the traces of a file a scene is, and what of it the others had before. Alone, all is 0.
+/// The place of a trace among those of its file, with counts of what precedes it. All are 0 for a single trace.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Part {
+pub(crate) struct PlaceInFile {
     pub number: u32,
-    /// There are others in its file.
+    /// Whether the file has other traces.
     pub joined: bool,
-    /// GPUs of those before.
+    /// The number of GPUs before it.
     pub gpus: u32,
-    /// Frames of those before.
+    /// The number of frames before it.
     pub frames: usize,
 }
 
-/// What a group is of.
+/// The owner of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GroupKind {
     /// A recorded process.
     Process,
     Gpu,
-    /// The machine.
-    Host,
+    /// The machine as a whole.
+    Machine,
 }
 
 /// Tracks and counters of one owner.
@@ -111,11 +114,11 @@ pub(crate) struct Group {
     /// The system's id of a recorded process, or a number that no process and no other group has.
     pub pid: u32,
     pub kind: GroupKind,
-    /// Distinguishes the physical device of a GPU, as hexadecimal; empty where it is not known.
+    /// The UUID of a GPU's physical device as hexadecimal; empty where it is not known.
     pub uuid: String,
     pub tracks: Vec<Track>,
     pub counters: Vec<Counter>,
-    /// Of the threads of a process.
+    /// The samples of the threads of a process.
     pub samples: Vec<ThreadSamples>,
 }
 
@@ -131,7 +134,7 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    /// The name of a lane.
+    /// Returns the name of a lane.
     pub fn lane_name(&self, lane: usize) -> String {
         match lane {
             0 => self.name.clone(),
@@ -145,20 +148,20 @@ impl Track {
 pub(crate) struct Counter {
     pub name: String,
     pub unit: CounterUnit,
-    /// Its values by start. No format can say that a value is not known: each holds until the next.
+    /// The values by start. No format can express that a value is not known, so each holds until the next.
     pub samples: Vec<Sample>,
-    /// Until when the last one holds; absent where it holds to the end.
+    /// Where the last value ends; absent where it holds to the end.
     pub end_ns: Option<i64>,
 }
 
 impl Group {
-    /// The samples of the thread that a lane is of.
+    /// Returns the samples of a lane's thread.
     pub fn samples_of(&self, track: &Track, lane: usize) -> Option<&ThreadSamples> {
         let thread = track.thread.filter(|_| lane == 0)?;
         self.samples.iter().find(|samples| samples.thread == thread)
     }
 
-    /// The samples of threads that have no track.
+    /// Returns the samples of threads that have no track.
     pub fn samples_without_track(&self) -> impl Iterator<Item = &ThreadSamples> {
         let has_track = |samples: &&ThreadSamples| {
             let mut tracks = self.tracks.iter();
@@ -170,7 +173,7 @@ impl Group {
 }
 
 impl Scene<'_> {
-    /// What of a trace a scene is made of.
+    /// Returns the tables and columns that a scene is made from.
     pub fn selection() -> Selection {
         Selection::all()
             .without::<Barriers>()
@@ -189,7 +192,7 @@ impl Scene<'_> {
             ])
     }
 
-    /// What came of the rows in a format that has samples.
+    /// Returns the counts of rows, for a format that has samples.
     pub(crate) fn exported_with_samples(&self) -> Exported {
         let mut exported = self.exported();
         let sources = self.trace.tables.samples.source.iter();
@@ -198,7 +201,7 @@ impl Scene<'_> {
         if sampled > 0 {
             let drawn = self.groups.iter().flat_map(|group| &group.samples);
             let drawn = drawn.map(|samples| samples.rows.len() as u64).sum();
-            exported.rows.push(Rows {
+            exported.rows.push(TableRows {
                 table: Samples::NAME,
                 drawn,
                 without_times: sampled.saturating_sub(drawn),
@@ -207,25 +210,25 @@ impl Scene<'_> {
         exported
     }
 
-    /// What frames are called, by row of the table `frames`: `train.py:41 load_batch`.
+    /// Returns the names of frames, by row of the table `frames`: `train.py:41 load_batch`.
     pub(crate) fn frame_names(&self) -> impl Iterator<Item = String> + '_ {
         (0..self.trace.tables.frames.len()).map(|row| cut(&self.stacks.frame(row).text()))
     }
 
-    /// What came of the rows.
+    /// Returns the counts of rows.
     pub(crate) fn exported(&self) -> Exported {
         Exported {
             rows: self.rows.clone(),
         }
     }
 
-    /// The id of the submission of a command buffer, by ids.
+    /// Returns the submission of a command buffer.
     pub(crate) fn submission_of_command_buffer(&self, id: CommandBufferId) -> Option<SubmissionId> {
         let row = self.command_buffers.get(id)?;
         Some(self.trace.tables.command_buffers.submission[row])
     }
 
-    /// A time as the exports have it: from the start of what is drawn, never negative.
+    /// Returns a time since the start of what is drawn, never negative.
     pub(crate) fn ns(&self, ns: i64) -> u64 {
         ns.saturating_sub(self.origin_ns).max(0) as u64
     }

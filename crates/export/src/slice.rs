@@ -1,4 +1,4 @@
-//! Slices: rows with a start and an end.
+//! Slices: rows with a start and an end, ready to be drawn.
 
 use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, SubmissionId};
 use gapscope_trace::tables::{Dispatches, MarkerScope, Markers};
@@ -7,21 +7,22 @@ use gapscope_trace::tables::{Dispatches, MarkerScope, Markers};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slice {
     pub start_ns: i64,
-    /// Not before `start_ns`.
+    /// The end, which is not before `start_ns`.
     pub end_ns: i64,
-    /// Row of the table that `kind` names. Of dispatches and labels 0 once they are drawn: their tables are not in memory.
+    /// The row of the table that `kind` names. Drawn dispatches and labels have 0, because their tables are not in
+    /// memory.
     pub row: u32,
-    /// 0: none. For a host call, one more than its place in the scene's flows; otherwise one more than the target that
-    /// begins with this slice.
+    /// 0 for none. For a host call, one more than its index in the scene's flows; otherwise one more than the target
+    /// that begins with this slice.
     pub flow: u32,
-    pub kind: Kind,
+    pub kind: SliceKind,
 }
 
-/// What is said of a dispatch besides its times.
+/// The facts of a dispatch, without its times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Dispatch {
     pub kernel: KernelId,
-    /// In x, y and z.
+    /// The numbers of workgroups in x, y and z.
     pub groups: [Option<u32>; 3],
     pub command_buffer: Option<CommandBufferId>,
     pub submission: Option<SubmissionId>,
@@ -30,8 +31,7 @@ pub(crate) struct Dispatch {
 }
 
 impl Dispatch {
-    /// That of a row.
-    pub fn of(table: &Dispatches, row: usize) -> Dispatch {
+    pub fn from_row(table: &Dispatches, row: usize) -> Dispatch {
         Dispatch {
             kernel: table.kernel[row],
             groups: [
@@ -49,15 +49,15 @@ impl Dispatch {
 
 /// A slice in its lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Drawn {
+pub(crate) struct LaneSlice {
     pub slice: Slice,
-    /// Nothing but defaults where the slice is of another kind.
+    /// The default where the slice is of another kind.
     pub dispatch: Dispatch,
-    /// Likewise.
+    /// The default where the slice is of another kind.
     pub marker: Marker,
 }
 
-/// What is said of a label besides its times.
+/// The facts of a label, without its times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Marker {
     pub label: LabelId,
@@ -66,8 +66,7 @@ pub(crate) struct Marker {
 }
 
 impl Marker {
-    /// That of a row.
-    pub fn of(table: &Markers, row: usize) -> Marker {
+    pub fn from_row(table: &Markers, row: usize) -> Marker {
         Marker {
             label: table.label[row],
             scope: table.scope[row],
@@ -76,40 +75,40 @@ impl Marker {
     }
 }
 
-/// What a slice is a row of.
+/// The table that a slice is a row of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum SliceKind {
     Dispatch,
     Transfer,
     Opaque,
     CommandBuffer,
     Marker,
     HostCall,
-    /// Of the analyses, not of a table.
+    /// A gap comes from the analyses instead of a table.
     Gap,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 7] = [
-        Kind::Dispatch,
-        Kind::Transfer,
-        Kind::Opaque,
-        Kind::CommandBuffer,
-        Kind::Marker,
-        Kind::HostCall,
-        Kind::Gap,
+impl SliceKind {
+    pub const ALL: [SliceKind; 7] = [
+        SliceKind::Dispatch,
+        SliceKind::Transfer,
+        SliceKind::Opaque,
+        SliceKind::CommandBuffer,
+        SliceKind::Marker,
+        SliceKind::HostCall,
+        SliceKind::Gap,
     ];
 
-    /// Its name as a category of events.
+    /// Returns the name, as a category of events.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Kind::Dispatch => "dispatch",
-            Kind::Transfer => "transfer",
-            Kind::Opaque => "opaque work",
-            Kind::CommandBuffer => "command buffer",
-            Kind::Marker => "label",
-            Kind::HostCall => "host call",
-            Kind::Gap => "gap",
+            SliceKind::Dispatch => "dispatch",
+            SliceKind::Transfer => "transfer",
+            SliceKind::Opaque => "opaque work",
+            SliceKind::CommandBuffer => "command buffer",
+            SliceKind::Marker => "label",
+            SliceKind::HostCall => "host call",
+            SliceKind::Gap => "gap",
         }
     }
 }

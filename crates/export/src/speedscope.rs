@@ -1,11 +1,12 @@
-//! speedscope: a profile for each lane, and one for the samples of each thread, in the file format <https://www.speedscope.app/file-format-schema.json>.
+//! Writes speedscope's format <https://www.speedscope.app/file-format-schema.json>: a profile for each lane, and one
+//! for the samples of each thread.
 //!
 //! speedscope shows one profile at a time. Times are nanoseconds since the first time of the trace.
 
 use crate::Exported;
-use crate::in_order::in_order;
-use crate::json::{self, Commas};
+use crate::json::{self, CommaList};
 use crate::lanes::{self, Step};
+use crate::ordered_output::write_in_order;
 use crate::packed::Lane;
 use crate::scene::{Scene, ThreadSamples};
 use crate::texts::cut;
@@ -15,18 +16,18 @@ use std::io::{self, Write};
 /// Writes a trace.
 ///
 /// # Errors
-/// Those of `out`.
+/// Writing to `out` fails.
 pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
     begin(out)?;
     out.write_all(b"\"shared\":{\"frames\":[")?;
-    write_names(scene, &mut Commas::default(), out)?;
+    write_names(scene, &mut CommaList::default(), out)?;
     out.write_all(b"\n]},\"profiles\":[")?;
-    write_part(scene, &mut Commas::default(), out)?;
+    write_part(scene, &mut CommaList::default(), out)?;
     out.write_all(b"\n]}\n")?;
     Ok(scene.exported_with_samples())
 }
 
-/// Writes what is before frames and profiles.
+/// Writes what comes before frames and profiles.
 pub(crate) fn begin(out: &mut impl Write) -> io::Result<()> {
     let schema = "https://www.speedscope.app/file-format-schema.json";
     write!(
@@ -36,10 +37,10 @@ pub(crate) fn begin(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// Writes the frames that the profiles of a trace name, and says how many they are.
+/// Writes the frames that the profiles of a trace name, and returns their number.
 pub(crate) fn write_names(
     scene: &Scene,
-    commas: &mut Commas,
+    commas: &mut CommaList,
     out: &mut impl Write,
 ) -> io::Result<usize> {
     let mut count = 0;
@@ -57,7 +58,7 @@ pub(crate) fn write_names(
 /// Writes the profiles of a trace.
 pub(crate) fn write_part(
     scene: &Scene,
-    commas: &mut Commas,
+    commas: &mut CommaList,
     out: &mut (impl Write + Send),
 ) -> io::Result<()> {
     for group in &scene.groups {
@@ -85,21 +86,21 @@ fn write_lane(
 ) -> io::Result<()> {
     let name = json::string(name);
     let end_ns = scene.ns(scene.end_ns);
-    // All profiles are of the whole recording, so that equal places are equal times.
+    // All profiles span the whole recording, so that equal places are equal times.
     write!(
         out,
         "{{\"type\":\"evented\",\"name\":{name},\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":{end_ns},\"events\":["
     )?;
     if lanes::is_flat(lane) {
-        in_order(out, lane.blocks.iter().enumerate(), |(at, block), text| {
-            let mut commas = Commas::after(at > 0);
+        write_in_order(out, lane.blocks.iter().enumerate(), |(at, block), text| {
+            let mut commas = CommaList::after(at > 0);
             block.slices().try_for_each(|drawn| {
                 write_step(scene, Step::Start(drawn), &mut commas, text)?;
                 write_step(scene, Step::End(drawn), &mut commas, text)
             })
         })?;
     } else {
-        let mut commas = Commas::default();
+        let mut commas = CommaList::default();
         lanes::walk(lane, |step| write_step(scene, step, &mut commas, out))?;
     }
     out.write_all(b"]}")
@@ -108,7 +109,7 @@ fn write_lane(
 fn write_step(
     scene: &Scene,
     step: Step,
-    commas: &mut Commas,
+    commas: &mut CommaList,
     out: &mut impl Write,
 ) -> io::Result<()> {
     commas.next(out)?;
@@ -118,15 +119,15 @@ fn write_step(
     };
     out.write_all(event)?;
     let mut buffer = itoa::Buffer::new();
-    let frame = scene.part.frames + scene.name(&drawn).0 as usize;
+    let frame = scene.place.frames + scene.name(&drawn).0 as usize;
     out.write_all(buffer.format(frame).as_bytes())?;
     out.write_all(b",\"at\":")?;
     out.write_all(buffer.format(scene.ns(at_ns)).as_bytes())?;
     out.write_all(b"}")
 }
 
-/// The frames of stacks, behind all others, and then what stands for a stack that could not be read.
-fn write_frames(scene: &Scene, commas: &mut Commas, out: &mut impl Write) -> io::Result<usize> {
+/// Writes the frames of stacks behind all others, and then one for stacks that could not be read.
+fn write_frames(scene: &Scene, commas: &mut CommaList, out: &mut impl Write) -> io::Result<usize> {
     let frames = &scene.trace.tables.frames;
     for (row, name) in scene.frame_names().enumerate() {
         commas.next(out)?;
@@ -144,7 +145,8 @@ fn write_frames(scene: &Scene, commas: &mut Commas, out: &mut impl Write) -> io:
     Ok(frames.len() + 1)
 }
 
-/// Samples as long as their period, with nothing where there are none: such a profile has no times of its own.
+/// Writes the samples of a thread, each as long as its period. Times without samples get empty stacks, because such a
+/// profile has no times of its own.
 fn write_samples(
     scene: &Scene,
     name: &str,
@@ -152,7 +154,7 @@ fn write_samples(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let table = &scene.trace.tables.samples;
-    // Each with the time without samples before it, and its period.
+    // Each sample has the time without samples before it, and its period.
     let spans = || {
         let mut end_ns = 0u64;
         samples.rows.iter().map(move |row| {
@@ -173,9 +175,9 @@ fn write_samples(
         "{{\"type\":\"sampled\",\"name\":{},\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":{end_ns},\"samples\":[",
         json::string(name)
     )?;
-    let first = scene.part.frames + scene.names.texts.all().len();
+    let first = scene.place.frames + scene.names.texts.all().len();
     let unknown = first + scene.trace.tables.frames.len();
-    let mut commas = Commas::default();
+    let mut commas = CommaList::default();
     let mut frames = Vec::new();
     for (row, before_ns, _) in spans() {
         if before_ns > 0 {
@@ -201,7 +203,7 @@ fn write_samples(
         out.write_all(b"]")?;
     }
     out.write_all(b"],\"weights\":[")?;
-    let mut commas = Commas::default();
+    let mut commas = CommaList::default();
     for (_, before_ns, period_ns) in spans() {
         for ns in [before_ns, period_ns].into_iter().filter(|ns| *ns > 0) {
             commas.next(out)?;

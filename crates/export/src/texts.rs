@@ -1,17 +1,17 @@
-//! The texts that exports show, each kept once.
+//! Keeps each text that exports show once.
 
 use rustc_hash::FxHashMap;
 
-/// Place of a text in [`Texts`].
+/// The index of a text in [`Texts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TextId(pub u32);
 
-/// Viewers repeat names a million times and lay each out: longer ones are cut. The trace has them whole.
-const MOST_CHARACTERS: usize = 1000;
+/// Longer texts are cut, because viewers repeat names a million times and lay out each. The trace has them whole.
+const MAX_CHARACTERS: usize = 1000;
 
-/// A text, cut if it is too long.
+/// Cuts a text that is too long.
 pub(crate) fn cut(text: &str) -> String {
-    match text.char_indices().nth(MOST_CHARACTERS) {
+    match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
@@ -25,7 +25,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// The id of a text, which is cut if it is too long.
+    /// Returns the id of a text, which is cut if it is too long.
     pub fn add(&mut self, text: &str) -> TextId {
         let text = cut(text);
         if let Some(id) = self.ids.get(&text) {
@@ -37,7 +37,7 @@ impl Texts {
         id
     }
 
-    /// All texts; the id is the index.
+    /// Returns all texts, by their ids.
     pub fn all(&self) -> &[String] {
         &self.all
     }

@@ -33,7 +33,7 @@ pub struct Baseline {
 #[derive(Debug, Subcommand)]
 pub enum Task {
     Save(Save),
-    /// Say which baselines there are, and what they were recorded on
+    /// List the baselines, and what they were recorded on
     List {
         /// Print JSON; its keys are stable
         #[arg(long)]

@@ -41,7 +41,7 @@ pub struct BenchDevice {
     #[arg(long, conflicts_with = "list")]
     pub quick: bool,
 
-    /// Say what is kept, and measure nothing
+    /// List what is kept, and measure nothing
     #[arg(long, conflicts_with = "device")]
     pub list: bool,
 

@@ -1,6 +1,7 @@
 //! The arguments of `gapscope diff`.
 
 use super::{Mode, Width, time};
+use anyhow::{Result, bail};
 use clap::{Args, ValueHint};
 use gapscope_analysis::diff::Gate;
 use std::ffi::OsString;
@@ -53,7 +54,7 @@ pub struct Diff {
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: Option<u32>,
 
-    /// With --runs: first run each command so often without recording it
+    /// With --runs: first run each command this often without recording it
     #[arg(long, value_name = "N", default_value_t = 1, requires = "runs")]
     pub warm_up: u32,
 
@@ -110,11 +111,11 @@ pub struct Comparing {
     #[arg(long = "gate", value_name = "EXPR", value_parser = Gate::parse)]
     pub gates: Vec<Gate>,
 
-    /// A gate whose figure is not known holds
+    /// Pass gates whose figures are not known
     #[arg(long)]
     pub allow_unknown: bool,
 
-    /// How often noise alone may make a diff tell of a difference
+    /// How often noise alone may make a diff report a difference
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share)]
     pub level: f64,
 
@@ -125,14 +126,14 @@ pub struct Comparing {
 }
 
 /// A share such as `1%` or `0.01`.
-fn share(text: &str) -> Result<f64, String> {
+fn share(text: &str) -> Result<f64> {
     let (number, factor) = match text.trim().strip_suffix('%') {
         Some(percent) => (percent.trim_end(), 0.01),
         None => (text.trim(), 1.0),
     };
     match number.parse::<f64>() {
         Ok(number) if number > 0.0 && number * factor < 1.0 => Ok(number * factor),
-        _ => Err("write a share above 0 and below 1, such as 1% or 0.01".to_owned()),
+        _ => bail!("write a share above 0 and below 1, such as 1% or 0.01"),
     }
 }
 
@@ -142,8 +143,8 @@ mod tests {
 
     #[test]
     fn a_share_is_read_in_both_ways() {
-        assert_eq!(share("1%"), Ok(0.01));
-        assert_eq!(share("0.05"), Ok(0.05));
+        assert_eq!(share("1%").unwrap(), 0.01);
+        assert_eq!(share("0.05").unwrap(), 0.05);
         for wrong in ["0", "100%", "-1%", "x", "nan"] {
             assert!(share(wrong).is_err(), "{wrong}");
         }

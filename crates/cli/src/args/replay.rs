@@ -1,6 +1,7 @@
 //! The arguments of `gapscope replay`.
 
 use super::Width;
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueHint};
 use gapscope_replay::Element;
 use std::path::PathBuf;
@@ -134,25 +135,27 @@ impl Replay {
     }
 }
 
-fn share(text: &str) -> Result<f64, String> {
+fn share(text: &str) -> Result<f64> {
     match text.parse::<f64>() {
         Ok(share) if share.is_finite() && share >= 0.0 => Ok(share),
-        _ => Err("write a number from 0, such as 1e-5".to_owned()),
+        _ => bail!("write a number from 0, such as 1e-5"),
     }
 }
 
-fn buffer_at(text: &str) -> Result<(String, u64), String> {
+fn buffer_at(text: &str) -> Result<(String, u64)> {
     let parts = text
         .rsplit_once('@')
         .filter(|(buffer, _)| !buffer.is_empty());
     let parts = parts.and_then(|(buffer, number)| Some((buffer.to_owned(), number.parse().ok()?)));
-    parts.ok_or_else(|| "write a buffer and the number of a dispatch: weights@7".to_owned())
+    parts.context("write a buffer and the number of a dispatch: weights@7")
 }
 
-fn element(text: &str) -> Result<Element, String> {
-    Element::of(text).ok_or_else(|| {
-        let names = Element::ALL.map(Element::name);
-        format!("write one of {}", names.join(", "))
+fn element(text: &str) -> Result<Element> {
+    Element::of(text).with_context(|| {
+        format!(
+            "write one of {}",
+            Element::ALL.map(Element::name).join(", ")
+        )
     })
 }
 
@@ -162,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_buffer_is_named_with_a_dispatch() {
-        assert_eq!(buffer_at("a@b@7"), Ok(("a@b".to_owned(), 7)));
+        assert_eq!(buffer_at("a@b@7").unwrap(), ("a@b".to_owned(), 7));
         for wrong in ["a", "@7", "a@", "a@x"] {
             assert!(buffer_at(wrong).is_err(), "{wrong}");
         }
@@ -170,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_tolerance_is_no_less_than_nothing() {
-        assert_eq!(share("1e-5"), Ok(1e-5));
+        assert_eq!(share("1e-5").unwrap(), 1e-5);
         for wrong in ["-1", "NaN", "inf", "much"] {
             assert!(share(wrong).is_err(), "{wrong}");
         }

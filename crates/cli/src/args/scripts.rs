@@ -38,6 +38,6 @@ Examples:
   gapscope schema                      which there are
   gapscope schema report > report.schema.json")]
 pub struct Schema {
-    /// Which; without it, those that there are
+    /// The schema; without it, all names are listed
     pub name: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What runs were recorded on, for people who find a baseline later.
+//! Describes what runs were recorded on, for people who find a baseline later.
 
 use crate::failure::Failure;
 use gapscope_trace::manifest::Manifest;
@@ -8,48 +8,49 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Where, with what and how runs were recorded: sets, since runs and ranks may differ. Empty where it is not known.
+/// Where, with what and how runs were recorded. The fields are sets because runs and ranks may differ; they are empty
+/// where nothing is known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fingerprint {
-    /// Hosts.
+    /// The machines.
     pub hosts: BTreeSet<Host>,
-    /// GPUs.
+    /// The GPUs.
     pub gpus: BTreeSet<Gpu>,
-    /// Commands.
+    /// The commands.
     pub commands: BTreeSet<Vec<String>>,
-    /// Sampling modes.
+    /// The sampling modes.
     pub sampling: BTreeSet<String>,
-    /// Versions of gapscope that recorded.
+    /// The versions of gapscope that recorded.
     pub recorded_by: BTreeSet<String>,
 }
 
-/// A host.
+/// A machine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
-    /// Operating system and version.
+    /// The operating system and its version.
     pub system: String,
-    /// Processor.
+    /// The name of the processor.
     pub processor: String,
-    /// Logical cores.
+    /// The number of logical cores.
     pub cores: Option<u32>,
 }
 
 /// A GPU.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Gpu {
-    /// Name.
+    /// The GPU's name.
     pub name: String,
-    /// Driver and version.
+    /// The driver and its version.
     pub driver: String,
-    /// Distinguishes physical devices; empty where it is not known.
+    /// The UUID, which distinguishes physical devices; empty where it is not known.
     pub uuid: String,
-    /// Greatest clock, kHz.
+    /// The greatest clock in kHz.
     pub core_clock_khz: Option<u32>,
 }
 
 impl Fingerprint {
-    /// That of these traces.
-    pub fn of(traces: &[PathBuf]) -> Result<Fingerprint, Failure> {
+    /// Reads the fingerprint of traces.
+    pub fn read(traces: &[PathBuf]) -> Result<Fingerprint, Failure> {
         let mut all = Fingerprint::default();
         for trace in traces {
             let ranks = rank_folders(trace);
@@ -81,7 +82,7 @@ impl Fingerprint {
         self.recorded_by.insert(manifest.gapscope_version.clone());
     }
 
-    /// Says that the GPUs are others of one model.
+    /// Returns a sentence when the GPUs are others of the same model.
     pub fn other_gpus(&self, after: &Fingerprint) -> Option<String> {
         let uuids = |of: &Fingerprint| -> BTreeSet<String> {
             let known = of.gpus.iter().map(|gpu| gpu.uuid.clone());
@@ -97,7 +98,7 @@ impl Fingerprint {
         })
     }
 
-    /// GPUs with their drivers, and hosts.
+    /// Returns the GPUs with their drivers, and the processors.
     pub fn sentence(&self) -> String {
         let gpus: BTreeSet<String> = (self.gpus.iter())
             .map(|gpu| format!("{} ({})", gpu.name, gpu.driver))

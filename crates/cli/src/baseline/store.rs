@@ -1,36 +1,34 @@
-//! A folder of baselines.
+//! Keeps baselines as files in a folder.
 
 use super::fingerprint::Fingerprint;
+use crate::exit;
 use crate::failure::Failure;
 use gapscope_analysis::diff::RunDigest;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The version of the files that are written.
+/// The version of the files.
 const VERSION: u32 = 1;
 
-/// Greater files are not read: a baseline of a thousand runs is far below.
-const MOST_BYTES: u64 = 256 << 20;
+/// Larger files are not read; a baseline of a thousand runs is far smaller.
+const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// The longest name.
-const MOST_LETTERS: usize = 100;
+const MAX_NAME_LETTERS: usize = 100;
 
-/// What is kept of runs.
+/// The figures of runs, and what they were recorded on.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Baseline {
-    /// When it was saved, seconds since 1970.
+    /// When the baseline was saved, in seconds since 1970.
     pub saved_unix_s: Option<i64>,
     /// The version of gapscope that saved it.
     pub gapscope: String,
-    /// What the runs were recorded on.
     pub fingerprint: Fingerprint,
-    /// Their figures.
     pub runs: Vec<RunDigest>,
 }
 
 impl Baseline {
-    /// When it was saved, in UTC.
+    /// Returns the time of saving, in UTC.
     pub fn saved(&self) -> Option<String> {
         let at = chrono::DateTime::from_timestamp(self.saved_unix_s?, 0)?;
         Some(at.format("%Y-%m-%d %H:%M UTC").to_string())
@@ -38,14 +36,14 @@ impl Baseline {
 }
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct BaselineFile<'a> {
     gapscope_baseline: u32,
     #[serde(flatten)]
     baseline: &'a Baseline,
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct VersionHeader {
     gapscope_baseline: u32,
 }
 
@@ -55,45 +53,42 @@ pub struct Store {
 }
 
 impl Store {
-    /// The file of a name.
+    /// Returns the file of a name.
     fn path(&self, name: &str) -> Result<PathBuf, Failure> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty()
-            || name.len() > MOST_LETTERS
+            || name.len() > MAX_NAME_LETTERS
             || name.starts_with('.')
             || !name.chars().all(fits)
         {
-            return Err(Failure::new(format!(
-                "\"{name}\" cannot name a baseline: use letters, digits, - and _, and . but not first, {MOST_LETTERS} at most"
-            ))
-            .status(2));
+            return Err(failure!(
+                "\"{name}\" cannot name a baseline: use at most {MAX_NAME_LETTERS} letters, digits, -, _ and ., and no . first"
+            )
+            .status(exit::USAGE));
         }
         Ok(self.folder.join(format!("{name}.json")))
     }
 
-    /// The file of a name that is free, or may be replaced.
+    /// Returns the file of a name that is free or may be replaced.
     pub fn free(&self, name: &str, replace: bool) -> Result<PathBuf, Failure> {
         let path = self.path(name)?;
         match path.exists() && !replace {
-            true => Err(Failure::new(format!(
+            true => Err(failure!(
                 "the baseline {name} exists already, in {}: give --replace, or another name",
                 path.display()
-            ))),
+            )),
             false => Ok(path),
         }
     }
 
-    /// Writes it whole or not at all; gives its size.
+    /// Writes a baseline, whole or not at all, and returns its size.
     pub fn write(&self, path: &Path, baseline: &Baseline) -> Result<u64, Failure> {
-        let text = serde_json::to_string(&Written {
+        let text = serde_json::to_string(&BaselineFile {
             gapscope_baseline: VERSION,
             baseline,
-        });
-        let text =
-            text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))? + "\n";
-        let cannot = |error: std::io::Error| {
-            Failure::new(format!("{} cannot be written: {error}", path.display()))
-        };
+        })? + "\n";
+        let cannot =
+            |error: std::io::Error| failure!("{} cannot be written: {error}", path.display());
         std::fs::create_dir_all(&self.folder).map_err(cannot)?;
         let beside = path.with_extension(format!("json.{}", std::process::id()));
         let written = std::fs::write(&beside, &text).and_then(|()| std::fs::rename(&beside, path));
@@ -104,25 +99,25 @@ impl Store {
         Ok(text.len() as u64)
     }
 
-    /// Reads one.
+    /// Reads a baseline.
     pub fn open(&self, name: &str) -> Result<(PathBuf, Baseline), Failure> {
         let path = self.path(name)?;
         let shown = path.display();
         let cannot = |error: &dyn std::fmt::Display| {
-            Failure::new(format!("{shown} cannot be read as a baseline: {error}"))
+            failure!("{shown} cannot be read as a baseline: {error}")
         };
         let bytes = match std::fs::metadata(&path) {
             Ok(of) => of.len(),
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(self.missing(name)),
             Err(error) => return Err(cannot(&error)),
         };
-        if bytes > MOST_BYTES {
+        if bytes > MAX_FILE_BYTES {
             return Err(cannot(&format!(
-                "it has {bytes} bytes, and {MOST_BYTES} at most are read"
+                "it has {bytes} bytes, and {MAX_FILE_BYTES} at most are read"
             )));
         }
         let text = std::fs::read_to_string(&path).map_err(|error| cannot(&error))?;
-        let head: Head = serde_json::from_str(&text).map_err(|error| cannot(&error))?;
+        let head: VersionHeader = serde_json::from_str(&text).map_err(|error| cannot(&error))?;
         if head.gapscope_baseline != VERSION {
             return Err(cannot(&format!(
                 "it is of version {}, and this gapscope reads version {VERSION}; save it again",
@@ -136,24 +131,20 @@ impl Store {
         Ok((path, baseline))
     }
 
-    /// Removes one; gives its file.
+    /// Removes a baseline and returns its file.
     pub fn remove(&self, name: &str) -> Result<PathBuf, Failure> {
         let path = self.path(name)?;
         match std::fs::remove_file(&path) {
             Ok(()) => Ok(path),
             Err(error) if error.kind() == ErrorKind::NotFound => Err(self.missing(name)),
-            Err(error) => Err(Failure::new(format!(
-                "{} cannot be removed: {error}",
-                path.display()
-            ))),
+            Err(error) => Err(failure!("{} cannot be removed: {error}", path.display())),
         }
     }
 
-    /// All names, sorted; none where there is no folder.
+    /// Returns all names, sorted. There are none when there is no folder.
     pub fn names(&self) -> Result<Vec<String>, Failure> {
-        let cannot = |error: std::io::Error| {
-            Failure::new(format!("{} cannot be read: {error}", self.folder.display()))
-        };
+        let cannot =
+            |error: std::io::Error| failure!("{} cannot be read: {error}", self.folder.display());
         let entries = match std::fs::read_dir(&self.folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(cannot)?,
@@ -174,8 +165,8 @@ impl Store {
             [] => "there is none".to_owned(),
             names => format!("there are {}", names.join(", ")),
         };
-        Failure::new(format!(
+        failure!(
             "no baseline is called {name} in {folder}: {there}; `gapscope baseline save {name} TRACE` makes it"
-        ))
+        )
     }
 }

@@ -1,6 +1,6 @@
-//! Times of commands, and the bandwidth of the device that they are measured on.
+//! Measures times of commands and the bandwidth of their device.
 
-use super::Deps;
+use crate::args::Deps;
 use crate::failure::Failure;
 use crate::progress;
 use gapscope_analysis::quantity;
@@ -10,10 +10,11 @@ use gapscope_dependencies::{Bandwidth, Dependencies};
 use gapscope_fuse::Copier;
 use gapscope_replay::{DeviceChoice, Options};
 
-/// Timed runs, if nothing else is said.
-const RUNS: u32 = 5;
+/// The number of timed runs when none is given.
+const DEFAULT_RUNS: u32 = 5;
 
-/// Runs the window, and gives its commands their times. Without a bandwidth it says why there is none.
+/// Runs the window and sets the times of its commands. If the bandwidth cannot be measured, the reason takes its
+/// place.
 pub fn add(
     arguments: &Deps,
     capture: &Capture,
@@ -22,7 +23,7 @@ pub fn add(
 ) -> Result<(), Failure> {
     let options = Options {
         device: arguments.device.as_deref().map(DeviceChoice::of),
-        repeat: arguments.repeat.unwrap_or(RUNS),
+        repeat: arguments.repeat.unwrap_or(DEFAULT_RUNS),
         warm_up: 1,
         ..Options::default()
     };

@@ -1,4 +1,4 @@
-//! The traces that are compared.
+//! Reads the traces that are compared.
 
 use crate::args::Diff as Arguments;
 use crate::failure::Failure;
@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct Inputs {
     pub before: Vec<RunDigest>,
     pub after: Vec<RunDigest>,
-    /// Where the runs of both sides are.
+    /// The traces of both sides.
     paths: [Vec<PathBuf>; 2],
-    /// Everything of every trace could be read as it was written.
+    /// Whether everything of every trace could be read as it was written.
     pub whole: bool,
 }
 
 impl Inputs {
-    /// Reads what the arguments name.
+    /// Reads the traces that the arguments name.
     pub fn open(arguments: &Arguments) -> Result<Inputs, Failure> {
         let (before, after) = match arguments.traces.as_slice() {
             [before, after] => (runs_in(before)?, runs_in(after)?),
@@ -29,13 +29,13 @@ impl Inputs {
         Inputs::read(&before, &after)
     }
 
-    /// The run of median time of each side ([`RunDigest::median`]).
+    /// Returns the run of median time of each side ([`RunDigest::median`]).
     pub fn median(&self) -> [&Path; 2] {
         let median = |runs: &[RunDigest], side: usize| &*self.paths[side][RunDigest::median(runs)];
         [median(&self.before, 0), median(&self.after, 1)]
     }
 
-    /// Reads these traces, a run each, two at a time, and shows how that goes if it takes long.
+    /// Reads these traces, one for each run, two at a time, with a line if that takes long.
     pub fn read(before: &[PathBuf], after: &[PathBuf]) -> Result<Inputs, Failure> {
         progress::while_reading_runs(before.len() + after.len(), |progress| {
             Inputs::read_showing(before, after, progress)
@@ -83,13 +83,13 @@ impl Inputs {
     }
 }
 
-/// The traces that paths name.
+/// Returns the traces that paths name.
 pub fn all_runs(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let runs: Result<Vec<_>, _> = paths.iter().map(|path| runs_in(path)).collect();
     Ok(runs?.concat())
 }
 
-/// The traces that a path names: itself, or those in a folder that is none.
+/// Returns the traces that a path names: itself, or those in a folder that is not a trace.
 fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !rank_folders(path).is_empty() {
         return Ok(vec![path.to_owned()]);
@@ -113,15 +113,15 @@ fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(runs)
 }
 
-/// A run: a trace, or those of its ranks.
+/// Reads a run, which is a trace or those of its ranks.
 fn digest(path: &Path, progress: &RunsRead) -> Result<(RunDigest, bool), Failure> {
     let name = path.display().to_string();
     let ranks = rank_folders(path);
     let mut of_ranks = ranks
         .iter()
-        .map(|(_, rank)| of_trace(rank, &name, progress));
+        .map(|(_, rank)| digest_trace(rank, &name, progress));
     let Some(first) = of_ranks.next() else {
-        return of_trace(path, &name, progress);
+        return digest_trace(path, &name, progress);
     };
     of_ranks.try_fold(first?, |(run, whole), rank| {
         let (rank, is_whole) = rank?;
@@ -129,8 +129,12 @@ fn digest(path: &Path, progress: &RunsRead) -> Result<(RunDigest, bool), Failure
     })
 }
 
-fn of_trace(path: &Path, name: &str, progress: &RunsRead) -> Result<(RunDigest, bool), Failure> {
-    trace::in_pieces(path, &RunDigest::selection(), |opened| {
+fn digest_trace(
+    path: &Path,
+    name: &str,
+    progress: &RunsRead,
+) -> Result<(RunDigest, bool), Failure> {
+    trace::read_in_pieces(path, &RunDigest::selection(), |opened| {
         let taken = |count| progress.add_dispatches(count);
         let (timeline, remarks) = opened.timeline_counting(taken)?;
         let mut run = RunDigest::of(&timeline, name, &remarks);

@@ -1,11 +1,12 @@
-//! Recording runs of two commands in turns.
+//! Records runs of two commands in turns.
 
 use super::inputs::Inputs;
 use crate::args::Diff as Arguments;
 use crate::failure::Failure;
-use crate::{exit, layer, page};
+use crate::record::system_root;
+use crate::{exit, hook_libraries, page};
 use gapscope_analysis::quantity;
-use gapscope_recorder::{Layers, Names, Outcome, Recording, Start};
+use gapscope_recorder::{LabelInjection, Names, Outcome, Recording, Start};
 use gapscope_trace::manifest::Exit;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,52 +14,50 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Runs on disk; those that are not kept go with it.
-pub struct Runs {
+/// Recorded runs. Runs that are not kept are removed with this value.
+pub struct RecordedRuns {
     folder: PathBuf,
     traces: [Vec<PathBuf>; 2],
-    /// Absent where they are kept.
+    /// Absent when the runs are kept.
     temporary: Option<tempfile::TempDir>,
 }
 
-/// What a side is called.
 const SIDES: [&str; 2] = ["before", "after"];
 
 /// Records both commands `count` times, in turns: before, after, before, …
-pub fn record(arguments: &Arguments, count: u32) -> Result<Runs, Failure> {
+pub fn record(arguments: &Arguments, count: u32) -> Result<RecordedRuns, Failure> {
     let commands = commands(&arguments.commands)?;
     let (folder, temporary) = folder(arguments)?;
     let interrupted = Arc::new(AtomicBool::new(false));
     let caught = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupted));
-    caught.map_err(|error| Failure::new(format!("Ctrl-C cannot be caught: {error}")))?;
-    let mut runs = Runs {
+    caught.map_err(|error| failure!("Ctrl-C cannot be caught: {error}"))?;
+    let mut runs = RecordedRuns {
         folder,
         traces: [Vec::new(), Vec::new()],
         temporary,
     };
     for _ in 0..arguments.warm_up {
         for (side, command) in commands.iter().enumerate() {
-            page::say(&format!("gapscope: warming up {}\n", SIDES[side]));
+            page::note(format!("warming up {}", SIDES[side]));
             warm_up(command, &interrupted)?;
         }
     }
     'runs: for run in 1..=count {
         for (side, command) in commands.iter().enumerate() {
-            page::say(&format!(
-                "gapscope: run {run} of {count}, {}\n",
-                SIDES[side]
-            ));
+            page::note(format!("run {run} of {count}, {}", SIDES[side]));
             let path = runs.folder.join(format!("{}-{run}.gapscope", SIDES[side]));
-            let recorded = one(arguments, command, &path);
+            let recorded = record_one(arguments, command, &path);
             if interrupted.load(Ordering::Relaxed) {
-                // The trace of a program that was interrupted is of another length.
+                // An interrupted program's trace has another length.
                 let _ = std::fs::remove_dir_all(&path);
                 break 'runs;
             }
             match recorded {
                 Ok(()) => runs.traces[side].push(path),
                 Err(failure) => {
-                    return Err(runs.ended(&format!("run {run}, {}", SIDES[side]), failure));
+                    return Err(
+                        runs.with_kept_runs(&format!("run {run}, {}", SIDES[side]), failure)
+                    );
                 }
             }
         }
@@ -67,18 +66,18 @@ pub fn record(arguments: &Arguments, count: u32) -> Result<Runs, Failure> {
     Ok(runs)
 }
 
-impl Runs {
-    /// Reads them.
+impl RecordedRuns {
+    /// Reads the runs.
     pub fn inputs(&self) -> Result<Inputs, Failure> {
         let inputs = Inputs::read(&self.traces[0], &self.traces[1])?;
         if self.temporary.is_none() {
             let folder = self.folder.display();
-            page::say(&format!("gapscope: the traces are in {folder}\n"));
+            page::note(format!("the traces are in {folder}"));
         }
         Ok(inputs)
     }
 
-    /// After Ctrl-C both sides keep equally many.
+    /// Leaves both sides with the same number of runs after Ctrl-C.
     fn even_out(&mut self, interrupted: bool, count: u32) -> Result<(), Failure> {
         let [before, after] = [0, 1].map(|side| self.traces[side].len());
         let pairs = before.min(after);
@@ -89,19 +88,19 @@ impl Runs {
             return Err(Failure::new(
                 "interrupted before both commands had run: there is nothing to compare",
             )
-            .status(130));
+            .status(exit::INTERRUPTED));
         }
         for traces in &mut self.traces {
             traces.truncate(pairs);
         }
-        page::say(&format!(
-            "gapscope: interrupted: {} of {count} are compared\n",
+        page::note(format!(
+            "interrupted: {} of {count} are compared",
             quantity::of(pairs as u64, "pair of runs", "pairs of runs")
         ));
         Ok(())
     }
 
-    fn ended(&self, run: &str, failure: Failure) -> Failure {
+    fn with_kept_runs(&self, run: &str, failure: Failure) -> Failure {
         let kept = match (
             &self.temporary,
             self.traces.iter().map(Vec::len).sum::<usize>(),
@@ -109,11 +108,11 @@ impl Runs {
             (None, 1..) => format!("; the runs before it are in {}", self.folder.display()),
             _ => String::new(),
         };
-        Failure::new(format!("{run}: {}{kept}", failure.sentence)).status(failure.status)
+        failure!("{run}: {}{kept}", failure.sentence).status(failure.status)
     }
 }
 
-/// Two commands with `--` between them.
+/// Splits the arguments into two commands at `--`.
 fn commands(all: &[OsString]) -> Result<[Vec<OsString>; 2], Failure> {
     let sides: Vec<Vec<OsString>> = all
         .split(|word| word == "--")
@@ -124,13 +123,13 @@ fn commands(all: &[OsString]) -> Result<[Vec<OsString>; 2], Failure> {
         _ => Err(Failure::new(
             "--runs takes two commands, each behind `--`: gapscope diff --runs 5 -- ./old --steps 10 -- ./new --steps 10",
         )
-        .status(2)),
+        .status(exit::USAGE)),
     }
 }
 
 fn folder(arguments: &Arguments) -> Result<(PathBuf, Option<tempfile::TempDir>), Failure> {
     let cannot = |path: &Path, error: &std::io::Error| {
-        Failure::new(format!("{} cannot be made: {error}", path.display()))
+        failure!("{} cannot be made: {error}", path.display())
     };
     match &arguments.output {
         Some(folder) => {
@@ -145,7 +144,7 @@ fn folder(arguments: &Arguments) -> Result<(PathBuf, Option<tempfile::TempDir>),
     }
 }
 
-/// Runs a command without recording it: what it caches is there for both sides.
+/// Runs a command without recording it, so that its caches are warm for both sides.
 fn warm_up(command: &[OsString], interrupted: &AtomicBool) -> Result<(), Failure> {
     let name = command[0].to_string_lossy();
     let status = Command::new(&command[0])
@@ -155,25 +154,25 @@ fn warm_up(command: &[OsString], interrupted: &AtomicBool) -> Result<(), Failure
         .status();
     if interrupted.load(Ordering::Relaxed) {
         return Err(
-            Failure::new("interrupted while warming up: there is nothing to compare").status(130),
+            Failure::new("interrupted while warming up: there is nothing to compare")
+                .status(exit::INTERRUPTED),
         );
     }
-    let failed =
-        |status: ExitStatus| Failure::new(format!("{name} ended with {status} while warming up"));
+    let failed = |status: ExitStatus| failure!("{name} ended with {status} while warming up");
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(failed(status)),
         Err(error) => Err(
-            Failure::new(format!("{name} cannot be run: {error}")).status(match error.kind() {
-                std::io::ErrorKind::NotFound => 127,
-                _ => 126,
+            failure!("{name} cannot be run: {error}").status(match error.kind() {
+                std::io::ErrorKind::NotFound => exit::NOT_FOUND,
+                _ => exit::NOT_EXECUTABLE,
             }),
         ),
     }
 }
 
-/// Records one run. What it prints goes to stderr: stdout is for the comparison.
-fn one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), Failure> {
+/// Records one run. The command prints to stderr, because stdout is for the comparison.
+fn record_one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), Failure> {
     let recording = Recording {
         command: command.to_vec(),
         output: path.to_owned(),
@@ -181,18 +180,17 @@ fn one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), F
         names: Names::default(),
         start: Start::AtOnce,
         time_limit: arguments.time_limit,
-        layer: layer::find()?,
-        cuda: layer::find_cuda()?,
-        layers: Layers::default(),
+        layer: hook_libraries::find_layer()?,
+        cuda: hook_libraries::find_cuda()?,
+        labels: LabelInjection::default(),
         profile: Vec::new(),
         instructions: None,
         stdout_to_stderr: true,
         spool_limit_bytes: None,
-        // Runs are compared by their times, in the way of which is nothing then.
+        // Runs are compared by their times, so nothing that costs time is recorded.
         stack_rate_hz: None,
         counters: None,
-        system_root: std::env::var_os("GAPSCOPE_SYSTEM_ROOT")
-            .map_or_else(|| "/".into(), Into::into),
+        system_root: system_root(),
     };
     let recorded = recording.start()?.wait()?;
     if recorded.exit != Exit::Code(0) {
@@ -205,8 +203,9 @@ fn one(arguments: &Arguments, command: &[OsString], path: &Path) -> Result<(), F
         } else {
             ""
         };
-        return Err(Failure::new(format!("the command ended with {how}{limit}"))
-            .status(exit::status(recorded.exit)));
+        return Err(
+            failure!("the command ended with {how}{limit}").status(exit::status(recorded.exit))
+        );
     }
     match recorded.outcome {
         Outcome::NothingRecorded { reason, .. } => Err(Failure::new(reason)),

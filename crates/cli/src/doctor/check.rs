@@ -1,31 +1,31 @@
-//! What was looked at, and what came out.
+//! The checks of the machine and their results.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What can be recorded on this machine.
+/// The result of examining a machine.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Examined {
-    /// Programs of Vulkan, CUDA or Metal can be recorded.
+    /// Whether programs of Vulkan, CUDA or Metal can be recorded.
     pub can_record: bool,
-    /// All that was looked at. More may come; their ids stay.
+    /// All checks. New ones may be added; their ids stay the same.
     pub checks: Vec<Check>,
 }
 
-/// One thing that a recording rests on.
+/// A check of something that a recording needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Check {
-    /// Its stable name, such as `cuda-cupti`.
+    /// The stable name, such as `cuda-cupti`.
     pub id: &'static str,
-    /// What it is for.
+    /// What the check is for.
     pub group: Group,
-    /// What came out.
+    /// The result.
     pub state: State,
-    /// What there is: a file, a version, names of devices, an amount. `null`: nothing.
+    /// What was found: a file, a version, names of devices, an amount; `null` for nothing.
     pub found: Option<String>,
-    /// A sentence that says what follows for the user. `null`: nothing.
+    /// A sentence that says what follows for the user; `null` for nothing.
     pub follows: Option<String>,
-    /// A sentence that says what to do. `null`: nothing is to be done.
+    /// A sentence that says what to do; `null` when nothing has to be done.
     pub mend: Option<String>,
 }
 
@@ -40,31 +40,32 @@ pub enum Group {
     /// Recording Metal programs.
     Metal,
     /// The machine that records: place for traces, permissions.
-    Host,
+    #[serde(rename = "host")]
+    Machine,
     /// Programs and packages beside gapscope.
     Programs,
 }
 
-/// What came out of a check.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It is as it should be.
+    /// Everything is as it should be.
     Ok,
-    /// It is there and gives less than it could.
+    /// It exists and offers less than it could.
     #[cfg_attr(
         not(target_os = "linux"),
         allow(dead_code, reason = "Xcode's tools are there or not")
     )]
     Limited,
-    /// It is not there, or does not work.
+    /// It does not exist or does not work.
     Missing,
-    /// It could not be found out.
+    /// It could not be determined.
     Unknown,
 }
 
 impl Check {
-    /// All is well.
+    /// Creates a check that passed.
     pub fn ok(group: Group, id: &'static str, found: impl Into<String>) -> Check {
         Check {
             id,
@@ -76,7 +77,7 @@ impl Check {
         }
     }
 
-    /// Something is not: what follows, and what to do.
+    /// Creates a check that did not pass, with what follows and what to do.
     pub fn other(
         group: Group,
         id: &'static str,
@@ -94,14 +95,14 @@ impl Check {
         }
     }
 
-    /// What could not be asked, because another check is not as it should be.
+    /// Creates a check that was skipped because of another one.
     #[cfg(target_os = "linux")]
     pub fn unasked(group: Group, id: &'static str, without: &str) -> Check {
         let follows = format!("Not asked without {without}");
         Check::other(group, id, State::Unknown, follows, "")
     }
 
-    /// The same with what there is.
+    /// Adds what was found.
     pub fn found(self, found: impl Into<String>) -> Check {
         Check {
             found: Some(found.into()).filter(|found| !found.is_empty()),
@@ -109,18 +110,18 @@ impl Check {
         }
     }
 
-    /// True where a recording can rest on it.
+    /// Returns true when a recording can rely on it.
     pub fn serves(&self) -> bool {
         matches!(self.state, State::Ok | State::Limited)
     }
 }
 
-/// With a capital and a full stop.
+/// Returns the text with a capital and a full stop.
 fn sentence(text: &str) -> String {
     let text = text.trim().trim_end_matches('.');
     let mut characters = text.chars();
     match characters.next() {
-        // The name of a file or a variable keeps its first letter.
+        // The name of a library keeps its first letter.
         Some(first) if text.starts_with("lib") => format!("{first}{}.", characters.as_str()),
         Some(first) => format!("{}{}.", first.to_uppercase(), characters.as_str()),
         None => String::new(),
@@ -128,7 +129,7 @@ fn sentence(text: &str) -> String {
 }
 
 impl State {
-    /// The word for it, as in JSON.
+    /// Returns the state as JSON spells it.
     pub fn word(self) -> &'static str {
         match self {
             State::Ok => "ok",
@@ -140,7 +141,7 @@ impl State {
 }
 
 impl Examined {
-    /// What the checks come to.
+    /// Draws the conclusion from the checks.
     pub fn of(checks: Vec<Check>) -> Examined {
         let can_record = [Group::Vulkan, Group::Cuda, Group::Metal]
             .into_iter()
@@ -148,7 +149,7 @@ impl Examined {
         Examined { can_record, checks }
     }
 
-    /// True when programs of this kind can be recorded.
+    /// Returns true when programs of this kind can be recorded.
     pub fn records(&self, api: Group) -> bool {
         records(&self.checks, api)
     }
@@ -160,13 +161,13 @@ fn records(checks: &[Check], api: Group) -> bool {
     place.is_none_or(|place| place.state != State::Missing) && needed(api).iter().all(serves)
 }
 
-/// What recording programs of a kind cannot be without.
+/// Returns the checks that recording programs of a kind needs.
 fn needed(api: Group) -> &'static [&'static str] {
     match api {
         Group::Vulkan => &["vulkan-devices", "vulkan-layer"],
         Group::Cuda => &["cuda-devices", "cuda-library", "cuda-cupti"],
         Group::Metal => &["metal-xctrace"],
-        Group::Host | Group::Programs => &[],
+        Group::Machine | Group::Programs => &[],
     }
 }
 
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     fn check(id: &'static str, state: State) -> Check {
-        Check::other(Group::Host, id, state, "so", "do")
+        Check::other(Group::Machine, id, state, "so", "do")
     }
 
     #[test]

@@ -1,37 +1,37 @@
-//! What recording CUDA programs rests on.
+//! Checks what recording CUDA programs needs.
 
 use super::check::{Check, Group, State};
-use super::trial::Trial;
+use super::trial::{Reason, Trial};
 use gapscope_recorder::machine::{Cuda, Nvml};
 use std::path::PathBuf;
 
 const GROUP: Group = Group::Cuda;
 const NO_DEVICE: i32 = 100;
 /// The driver's library and its kernel module are of different versions.
-const MISMATCH: i32 = 803;
+const DRIVER_MISMATCH: i32 = 803;
 /// The library is a stub, as in images for building.
-const STUB: i32 = 34;
+const STUB_LIBRARY: i32 = 34;
 
-/// What the program of the trial says: the driver, or why there is none.
-pub type Said = Result<Cuda, String>;
+/// The answer of the probe: the driver, or why there is none.
+pub type CudaAnswer = Result<Cuda, Reason>;
 
-/// What is known beside the trial.
+/// The facts that are known without the trial.
 #[derive(Debug, Clone)]
-pub struct Known {
-    /// Our library.
+pub struct CudaFacts {
+    /// The library that records CUDA.
     pub library: Option<PathBuf>,
-    /// What NVML says, or why it says nothing.
-    pub nvml: Result<Nvml, String>,
-    /// Whether the driver keeps hardware counters for administrators, where it says.
+    /// NVML's facts, or why there are none.
+    pub nvml: Result<Nvml, Reason>,
+    /// Whether the driver keeps hardware counters for administrators, if that is known.
     pub counters_for_administrators: Option<bool>,
-    /// This user is root.
+    /// Whether this user is root.
     pub is_administrator: bool,
-    /// What of them CUPTI plans to sample, or why it cannot.
-    pub counters: Result<String, String>,
+    /// The counters that CUPTI plans to sample, or why it cannot.
+    pub counters: Result<String, Reason>,
 }
 
-/// All checks. There is no trial where the Vulkan layer is not found, without which nothing is recorded.
-pub fn checks(known: &Known, trial: Option<&Trial<Said>>) -> Vec<Check> {
+/// Returns all checks. There is no trial when the Vulkan layer is not found, without which nothing is recorded.
+pub fn checks(known: &CudaFacts, trial: Option<&Trial<CudaAnswer>>) -> Vec<Check> {
     let ids = [
         "cuda-devices",
         "cuda-library",
@@ -83,7 +83,7 @@ pub fn checks(known: &Known, trial: Option<&Trial<Said>>) -> Vec<Check> {
     ]
 }
 
-fn driver(driver: &Cuda, nvml: &Result<Nvml, String>) -> Check {
+fn driver(driver: &Cuda, nvml: &Result<Nvml, Reason>) -> Check {
     let version = driver
         .version
         .map(|version| format!("CUDA up to {}.{}", version / 1000, version % 1000 / 10));
@@ -109,10 +109,10 @@ fn devices(driver: &Cuda) -> Check {
         0 | NO_DEVICE => {
             "run nvidia-smi, which lists GPUs; CUDA_VISIBLE_DEVICES may hide them, and a container needs `--gpus all`"
         }
-        MISMATCH => {
+        DRIVER_MISMATCH => {
             "restart the machine, or load the kernel module again: the driver was updated while it ran"
         }
-        STUB => {
+        STUB_LIBRARY => {
             "take the folder of CUDA's stubs out of LD_LIBRARY_PATH: that libcuda.so.1 is for building only"
         }
         _ => "run nvidia-smi, which says more",
@@ -124,7 +124,7 @@ fn devices(driver: &Cuda) -> Check {
     Check::other(GROUP, id, State::Missing, follows, mend)
 }
 
-fn library(known: &Known) -> Check {
+fn library(known: &CudaFacts) -> Check {
     let id = "cuda-library";
     match &known.library {
         Some(path) => Check::ok(GROUP, id, path.display().to_string()),
@@ -138,7 +138,7 @@ fn library(known: &Known) -> Check {
     }
 }
 
-fn cupti(known: &Known, driver: &Cuda, hook: &Result<(), String>) -> Check {
+fn cupti(known: &CudaFacts, driver: &Cuda, hook: &Result<(), Reason>) -> Check {
     let id = "cuda-cupti";
     if known.library.is_none() {
         return Check::unasked(GROUP, id, "the library that records CUDA");
@@ -156,7 +156,7 @@ fn cupti(known: &Known, driver: &Cuda, hook: &Result<(), String>) -> Check {
             GROUP,
             id,
             State::Missing,
-            why.clone(),
+            why.to_string(),
             "where that names no remedy, install the libcupti of the program's CUDA; a program that brings its own, as PyTorch's and \
              JAX's packages do, is recorded with that one: try it with `gapscope record`",
         )
@@ -164,7 +164,7 @@ fn cupti(known: &Known, driver: &Cuda, hook: &Result<(), String>) -> Check {
     }
 }
 
-fn nvml(nvml: &Result<Nvml, String>) -> Check {
+fn nvml(nvml: &Result<Nvml, Reason>) -> Check {
     let id = "cuda-nvml";
     match nvml {
         Ok(found) => {
@@ -185,7 +185,7 @@ fn nvml(nvml: &Result<Nvml, String>) -> Check {
     }
 }
 
-fn counters(known: &Known) -> Check {
+fn counters(known: &CudaFacts) -> Check {
     let id = "cuda-counters";
     let is_allowed = known.counters_for_administrators != Some(true) || known.is_administrator;
     match (&known.counters, known.counters_for_administrators) {
@@ -232,8 +232,8 @@ mod tests {
     use super::*;
     use gapscope_recorder::machine::Cupti;
 
-    fn known() -> Known {
-        Known {
+    fn known() -> CudaFacts {
+        CudaFacts {
             library: Some("/opt/lib/libgapscope_cuda.so".into()),
             nvml: Ok(Nvml {
                 driver: Some("580.159.04".to_owned()),
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    fn trial(answer: Result<Said, String>, hook: Result<(), String>) -> Trial<Said> {
+    fn trial(answer: Result<CudaAnswer, Reason>, hook: Result<(), Reason>) -> Trial<CudaAnswer> {
         Trial { answer, hook }
     }
 
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn counters_for_administrators_limit_all_others() {
         let state = |only, is_administrator| {
-            let known = Known {
+            let known = CudaFacts {
                 counters_for_administrators: only,
                 is_administrator,
                 ..known()
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(state(Some(true), false), State::Limited);
         assert_eq!(state(Some(true), true), State::Ok);
         assert_eq!(state(None, true), State::Unknown);
-        let unknown = Known {
+        let unknown = CudaFacts {
             counters_for_administrators: None,
             ..known()
         };
@@ -345,8 +345,8 @@ mod tests {
                 .mend
                 .is_some_and(|mend| mend.contains("--counters"))
         );
-        let known = Known {
-            counters: Err("libnvperf_host.so is not beside libcupti".to_owned()),
+        let known = CudaFacts {
+            counters: Err("libnvperf_host.so is not beside libcupti".into()),
             ..known()
         };
         let check = counters(&known);

@@ -1,39 +1,39 @@
-//! Asks Linux, the drivers and the hooks.
+//! Examines Linux, the drivers and the hooks.
 
 use super::check::Check;
-use super::trial::{Hooks, Trial, tell};
-use super::{cuda, host, vulkan};
+use super::trial::{Hooks, Reason, Trial, write_answer};
+use super::{cuda, machine as machine_checks, vulkan};
 use crate::args::Probe;
 use crate::failure::Failure;
-use crate::{layer, record};
+use crate::{hook_libraries, record};
 use gapscope_recorder::counters::{self, CUPTI};
 use gapscope_recorder::machine;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// All checks but those of what is beside gapscope.
+/// Returns all checks of drivers, hooks and the machine.
 pub fn checks() -> Vec<Check> {
     let root = record::system_root();
     let here = std::env::current_dir();
     let (place, free) = match &here {
         Ok(folder) => (folder.clone(), writable(folder)),
-        Err(error) => (PathBuf::from("."), Err(error.to_string())),
+        Err(error) => (PathBuf::from("."), Err(Reason::new(error))),
     };
-    // The hooks are tried also where no trace can be.
+    // The hooks are tried even where no trace can be written.
     let trials = match free.is_ok() {
         true => place.clone(),
         false => std::env::temp_dir(),
     };
-    let library = layer::find_cuda().ok().flatten();
-    let found = layer::find();
+    let library = hook_libraries::find_cuda().ok().flatten();
+    let found = hook_libraries::find_layer();
     let hooks = found.as_ref().ok().map(|layer| Hooks {
         layer: layer.clone(),
         cuda: library.clone(),
     });
-    let vulkan_trial: Option<Trial<vulkan::Said>> =
+    let vulkan_trial: Option<Trial<vulkan::VulkanAnswer>> =
         (hooks.as_ref()).map(|hooks| hooks.attempt(&trials, Probe::Vulkan));
-    let cuda_trial: Option<Trial<cuda::Said>> =
+    let cuda_trial: Option<Trial<cuda::CudaAnswer>> =
         (hooks.as_ref()).map(|hooks| hooks.attempt(&trials, Probe::Cuda));
     let has_driver = matches!(
         &cuda_trial,
@@ -43,29 +43,29 @@ pub fn checks() -> Vec<Check> {
         })
     );
     let mut checks = vulkan::checks(
-        &vulkan::Known {
-            layer: found.map_err(|error| error.to_string()),
+        &vulkan::VulkanFacts {
+            layer: found.map_err(Reason::new),
             manifests: machine::vulkan_manifests(),
         },
         vulkan_trial.as_ref(),
     );
     checks.extend(cuda::checks(
-        &cuda::Known {
+        &cuda::CudaFacts {
             library,
             nvml: match has_driver {
-                true => machine::nvml(),
-                false => Err("there is no driver".to_owned()),
+                true => machine::nvml().map_err(Reason::new),
+                false => Err("there is no driver".into()),
             },
             counters_for_administrators: machine::counters_are_for_administrators(&root),
             is_administrator: machine::is_administrator(),
             counters: match has_driver {
                 true => counters_of(cuda_trial.as_ref()),
-                false => Err("there is no driver".to_owned()),
+                false => Err("there is no driver".into()),
             },
         },
         cuda_trial.as_ref(),
     ));
-    checks.extend(host::checks(&host::Known {
+    checks.extend(machine_checks::checks(&machine_checks::MachineFacts {
         place: (place.display().to_string(), free),
         stacks: stacks(),
         container: machine::container(&root),
@@ -74,19 +74,20 @@ pub fn checks() -> Vec<Check> {
     checks
 }
 
-/// The bytes that may be written to a folder, where a folder can be made in it.
-fn writable(folder: &Path) -> Result<u64, String> {
+/// Returns how many bytes may be written to a folder, after making a folder in it.
+fn writable(folder: &Path) -> Result<u64, Reason> {
     tempfile::Builder::new()
         .prefix(".gapscope-doctor-")
         .tempdir_in(folder)
         .and_then(|made| made.close())
         .and_then(|()| machine::free_bytes(folder))
-        .map_err(|error| error.to_string())
+        .map_err(Reason::new)
 }
 
-/// Reads a program that this one starts, as a recording does.
-fn stacks() -> Result<machine::StacksAllowed, String> {
-    let failed = |error: std::io::Error| format!("no program could be started to read it: {error}");
+/// Tries to read the stacks of a program that this one starts, as a recording does.
+fn stacks() -> Result<machine::StacksAllowed, Reason> {
+    let failed =
+        |error: std::io::Error| Reason(format!("no program could be started to read it: {error}"));
     let mut child = std::env::current_exe()
         .and_then(|program| {
             Command::new(program)
@@ -96,7 +97,7 @@ fn stacks() -> Result<machine::StacksAllowed, String> {
                 .spawn()
         })
         .map_err(failed)?;
-    // It says when it is itself, and no copy of this process any more.
+    // The child writes a byte when it has become the program and is no longer a copy of this process.
     let mut ready = [0];
     let said = child
         .stdout
@@ -107,13 +108,13 @@ fn stacks() -> Result<machine::StacksAllowed, String> {
     child.wait().map_err(failed)?;
     match said {
         Some(Ok(())) => Ok(allowed),
-        _ => Err("the program that was started to read it ended at once".to_owned()),
+        _ => Err("the program that was started to read it ended at once".into()),
     }
 }
 
-/// Has a program ask for hardware counters, by the libcupti that the trial found.
-fn counters_of(trial: Option<&Trial<cuda::Said>>) -> Result<String, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+/// Starts a program that asks for hardware counters, with the libcupti that the trial found.
+fn counters_of(trial: Option<&Trial<cuda::CudaAnswer>>) -> Result<String, Reason> {
+    let program = std::env::current_exe().map_err(Reason::new)?;
     let mut command = Command::new(program);
     command.args(["doctor", "--probe", "counters", "--answer", "-"]);
     let found = trial.and_then(|trial| trial.answer.as_ref().ok()?.as_ref().ok()?.cupti.as_ref());
@@ -122,27 +123,28 @@ fn counters_of(trial: Option<&Trial<cuda::Said>>) -> Result<String, String> {
     {
         command.env(CUPTI, &cupti.file);
     }
-    for variable in counters::NOT_FOR_SAMPLERS {
+    for variable in counters::REMOVED_VARIABLES {
         command.env_remove(variable);
     }
     let said = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let said = said.map_err(|error| error.to_string())?.stdout;
+    let said = said.map_err(Reason::new)?.stdout;
     serde_json::from_slice(&said)
-        .unwrap_or_else(|_| Err("the program that asked for them did not end well".to_owned()))
+        .unwrap_or_else(|_| Err("the program that asked for them did not end well".into()))
 }
 
-/// The part of a program that is started for its driver's sake.
+/// Runs the part of a probe, a program that is started to open a driver.
 pub fn probe(probe: Probe, answer: &Path) -> Result<ExitCode, Failure> {
     match probe {
-        Probe::Vulkan => tell(&vulkan::say(), answer)?,
-        Probe::Cuda => tell(&machine::cuda(), answer)?,
+        Probe::Vulkan => write_answer(&vulkan::probe(), answer)?,
+        Probe::Cuda => write_answer(&machine::cuda().map_err(Reason::new), answer)?,
         Probe::Counters => {
-            let said = serde_json::to_string(&counters::can_sample_counters());
+            let said = counters::can_sample_counters().map_err(Reason::new);
+            let said = serde_json::to_string(&said);
             gapscope_command::write(&said.unwrap_or_default()).map_err(Failure::new)?;
         }
         Probe::Wait => {
             gapscope_command::write("\n").map_err(Failure::new)?;
-            // Its end is what is waited for, however it comes.
+            // The program waits for the end of its stdin, however that comes.
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
         }
     }

@@ -1,11 +1,11 @@
-//! What recording Metal programs rests on: Apple's own tools.
+//! Checks Apple's tools, which recording Metal programs needs.
 
 use super::check::{Check, Group, State};
 use gapscope_metal::{Error, GpuCapture, Xctrace};
 
 const GROUP: Group = Group::Metal;
 
-/// All checks; none on a system that records no Metal.
+/// Returns all checks; none on a system that does not record Metal.
 pub fn checks() -> Vec<Check> {
     match crate::record_metal::applies() {
         true => vec![
@@ -39,7 +39,7 @@ fn gpucapture(found: Result<(), Error>) -> Check {
             id,
             State::Missing,
             format!("`gapscope record --gputrace` captures nothing: {error}"),
-            "use macOS 27 or newer for it; recording needs it not",
+            "use macOS 27 or newer for it; recording does not need it",
         ),
     }
 }

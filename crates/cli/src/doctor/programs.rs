@@ -1,4 +1,4 @@
-//! What comes beside gapscope.
+//! Checks the programs and packages that accompany gapscope.
 
 use super::check::{Check, Group, State};
 use gapscope_command::companion;
@@ -7,10 +7,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const GROUP: Group = Group::Programs;
-/// A Python that has not started then hangs.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A Python that has not started in this time hangs.
+const PYTHON_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// All checks.
 pub fn checks() -> Vec<Check> {
     vec![
         program("query", QUERY_PROGRAM),
@@ -34,7 +33,7 @@ fn program(task: &'static str, name: &str) -> Check {
     }
 }
 
-/// The package in the Python that PATH names: a program may run another.
+/// Checks the package in the Python that PATH names. A program may run another Python.
 fn python() -> Check {
     let id = "python";
     let missing = |found: &str, follows: &str| {
@@ -55,7 +54,7 @@ fn python() -> Check {
         Some(version) => Check::ok(GROUP, id, format!("gapscope {version} of {python}")),
         None => missing(
             &python,
-            "`import gapscope` does not work there, with which programs set ranges and open traces",
+            "`import gapscope`, with which programs set ranges and open traces, does not work there",
         ),
     }
 }
@@ -71,8 +70,8 @@ fn version(python: &str) -> Option<String> {
         .ok()?;
     let began = Instant::now();
     while child.try_wait().ok()?.is_none() {
-        if began.elapsed() > PATIENCE {
-            // What it is now, nobody asks.
+        if began.elapsed() > PYTHON_TIMEOUT {
+            // The child's state does not matter any more.
             let _ = child.kill();
             break;
         }

@@ -1,40 +1,62 @@
-//! Programs of our own that open a driver, recorded as any program is: what a driver says and whether its hook is loaded is seen
-//! there, and a driver that fails takes only that program with it.
+//! Records probes: programs of gapscope's own that open a driver. They show what a driver answers and whether its
+//! hook is loaded, and a driver that crashes takes only the probe with it.
 
 use crate::args::Probe;
 use crate::failure::Failure;
 use clap::ValueEnum;
-use gapscope_recorder::{Layers, Names, Outcome, Recorded, Recording, Start};
+use gapscope_recorder::{LabelInjection, Names, Outcome, Recorded, Recording, Start};
 use gapscope_trace::LossKind;
 use gapscope_trace::manifest::{Exit, SamplingMode};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A driver that has not answered then does not. Machines with many GPUs take seconds.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A driver that has not answered in this time hangs. Machines with many GPUs take seconds.
+const DRIVER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What came of such a program.
+/// A sentence that says why something is not known or does not work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Reason(pub String);
+
+impl Reason {
+    pub fn new(error: impl ToString) -> Reason {
+        Reason(error.to_string())
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Reason {
+        Reason(text.to_owned())
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The result of recording a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial<A> {
-    /// What it said; or how it ended, as a sentence.
-    pub answer: Result<A, String>,
-    /// Its hook was there and could write; or why not, as a sentence.
-    pub hook: Result<(), String>,
+    /// The probe's answer, or how it ended.
+    pub answer: Result<A, Reason>,
+    /// Whether the hook was loaded and could write, or why not.
+    pub hook: Result<(), Reason>,
 }
 
 /// The hooks to try.
 #[derive(Debug, Clone)]
 pub struct Hooks {
-    /// The Vulkan layer's library.
     pub layer: PathBuf,
-    /// The library for CUDA.
     pub cuda: Option<PathBuf>,
 }
 
 impl Hooks {
-    /// Runs the program of a probe, recorded into a folder of its own in `place`, of which nothing is left.
+    /// Records a probe into a temporary folder in `place`.
     pub fn attempt<A: DeserializeOwned>(&self, place: &Path, probe: Probe) -> Trial<A> {
         match self.recorded(place, probe) {
             Ok((recorded, answer)) => Trial {
@@ -42,14 +64,14 @@ impl Hooks {
                 hook: hooked(&recorded),
             },
             Err(failure) => Trial {
-                answer: Err(failure.sentence.clone()),
-                hook: Err(failure.sentence),
+                answer: Err(Reason(failure.sentence.clone())),
+                hook: Err(Reason(failure.sentence)),
             },
         }
     }
 
     fn recorded(&self, place: &Path, probe: Probe) -> Result<(Recorded, Option<String>), Failure> {
-        let cannot = |what: &str, error: std::io::Error| Failure::new(format!("{what}: {error}"));
+        let cannot = |what: &str, error: std::io::Error| failure!("{what}: {error}");
         let folder = tempfile::Builder::new()
             .prefix(".gapscope-doctor-")
             .tempdir_in(place)
@@ -71,13 +93,13 @@ impl Hooks {
             mode: SamplingMode::Dispatch,
             names: Names::default(),
             start: Start::AtOnce,
-            time_limit: Some(PATIENCE),
+            time_limit: Some(DRIVER_TIMEOUT),
             layer: self.layer.clone(),
             cuda: self.cuda.clone(),
-            layers: Layers::default(),
+            labels: LabelInjection::default(),
             profile: Vec::new(),
             instructions: None,
-            // What drivers print is no part of the answer.
+            // The output of drivers is not part of the answer.
             stdout_to_stderr: true,
             spool_limit_bytes: None,
             stack_rate_hz: None,
@@ -89,40 +111,44 @@ impl Hooks {
     }
 }
 
-fn answered<A: DeserializeOwned>(recorded: &Recorded, answer: Option<&str>) -> Result<A, String> {
+fn answered<A: DeserializeOwned>(recorded: &Recorded, answer: Option<&str>) -> Result<A, Reason> {
     if let Some(answer) = answer {
-        return serde_json::from_str(answer).map_err(|error| format!("it answered oddly: {error}"));
+        return serde_json::from_str(answer)
+            .map_err(|error| Reason(format!("its answer cannot be read: {error}")));
     }
-    Err(match recorded.exit {
+    Err(Reason(match recorded.exit {
         _ if recorded.timed_out => {
-            format!("the driver did not answer within {} s", PATIENCE.as_secs())
+            format!(
+                "the driver did not answer within {} s",
+                DRIVER_TIMEOUT.as_secs()
+            )
         }
         Exit::Signal(signal) => format!("the driver ended the program by signal {signal}"),
         Exit::Code(code) => format!("the driver ended the program with status {code}"),
-    })
+    }))
 }
 
-fn hooked(recorded: &Recorded) -> Result<(), String> {
+fn hooked(recorded: &Recorded) -> Result<(), Reason> {
     match &recorded.outcome {
         Outcome::Recorded => Ok(()),
         Outcome::NothingRecorded {
             reason,
             trace_kept: true,
         } => match recorded.losses.iter().any(|l| l.kind == LossKind::CudaWork) {
-            true => Err(reason.clone()),
-            // It did nothing, as it should.
+            true => Err(Reason::new(reason)),
+            // The probe did nothing, as it should.
             false => Ok(()),
         },
-        Outcome::NothingRecorded { reason, .. } => Err(reason.clone()),
+        Outcome::NothingRecorded { reason, .. } => Err(Reason::new(reason)),
     }
 }
 
 /// Writes the answer of a probe, whole or not at all.
-pub fn tell(answer: &impl Serialize, file: &Path) -> Result<(), Failure> {
-    let text = serde_json::to_string(answer).map_err(|error| Failure::new(error.to_string()))?;
+pub fn write_answer(answer: &impl Serialize, file: &Path) -> Result<(), Failure> {
+    let text = serde_json::to_string(answer)?;
     let partial = file.with_extension("partial");
     let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, file));
-    written.map_err(|error| Failure::new(format!("{}: {error}", file.display())))
+    written.map_err(|error| failure!("{}: {error}", file.display()))
 }
 
 #[cfg(test)]
@@ -138,16 +164,16 @@ mod tests {
             dispatches: 0,
             losses: Vec::new(),
             notes: Vec::new(),
-            captures: Vec::new(),
+            windows: Vec::new(),
         }
     }
 
     #[test]
     fn a_driver_that_fails_is_said_to() {
         let how = |exit, timed_out| answered::<u32>(&recorded(exit, timed_out), None).unwrap_err();
-        assert!(how(Exit::Signal(11), false).contains("signal 11"));
-        assert!(how(Exit::Signal(15), true).contains("within 30 s"));
-        assert!(how(Exit::Code(1), false).contains("status 1"));
+        assert!(how(Exit::Signal(11), false).0.contains("signal 11"));
+        assert!(how(Exit::Signal(15), true).0.contains("within 30 s"));
+        assert!(how(Exit::Code(1), false).0.contains("status 1"));
         assert_eq!(answered(&recorded(Exit::Code(0), false), Some("7")), Ok(7));
         assert!(answered::<u32>(&recorded(Exit::Code(0), false), Some("{")).is_err());
     }

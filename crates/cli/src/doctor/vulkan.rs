@@ -1,18 +1,18 @@
-//! What recording Vulkan programs rests on.
+//! Checks what recording Vulkan programs needs.
 
 use super::check::{Check, Group, State};
-use super::trial::Trial;
+use super::trial::{Reason, Trial};
 use gapscope_replay::{Device, Error};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 const GROUP: Group = Group::Vulkan;
 
-/// What the program of the trial says.
+/// The answer of the probe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct VulkanAnswer {
     devices: Devices,
-    /// Our layer was in the process.
+    /// Whether the layer was loaded into the process.
     has_layer: bool,
 }
 
@@ -23,8 +23,8 @@ enum Devices {
     Found(Vec<Device>),
 }
 
-/// Runs in the program of the trial.
-pub fn say() -> Said {
+/// Asks for the devices, in the probe's process.
+pub fn probe() -> VulkanAnswer {
     let devices = match gapscope_replay::devices() {
         Ok(devices) => Devices::Found(devices),
         Err(Error::NoLoader(error)) => Devices::NoLoader(error),
@@ -33,23 +33,23 @@ pub fn say() -> Said {
     // The instance lives as long as this thread, and the layer with it.
     let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
     let has_layer = String::from_utf8_lossy(&maps).contains("/libgapscope_vulkan.so");
-    Said { devices, has_layer }
+    VulkanAnswer { devices, has_layer }
 }
 
-/// What is known before the trial.
+/// The facts that are known without the trial.
 #[derive(Debug, Clone)]
-pub struct Known {
-    /// The library of our layer; or why there is none.
-    pub layer: Result<PathBuf, String>,
-    /// The descriptions of installed drivers.
+pub struct VulkanFacts {
+    /// The layer's library, or why there is none.
+    pub layer: Result<PathBuf, Reason>,
+    /// The manifests of installed drivers.
     pub manifests: Vec<PathBuf>,
 }
 
-/// All checks. There is no trial where the layer is not found.
-pub fn checks(known: &Known, trial: Option<&Trial<Said>>) -> Vec<Check> {
+/// Returns all checks. There is no trial when the layer is not found.
+pub fn checks(known: &VulkanFacts, trial: Option<&Trial<VulkanAnswer>>) -> Vec<Check> {
     let mut checks = vec![loader(trial), drivers(&known.manifests)];
     let found = match trial.map(|trial| &trial.answer) {
-        Some(Ok(Said {
+        Some(Ok(VulkanAnswer {
             devices: Devices::Found(devices),
             ..
         })) if !devices.is_empty() => Some(devices.as_slice()),
@@ -62,7 +62,7 @@ pub fn checks(known: &Known, trial: Option<&Trial<Said>>) -> Vec<Check> {
     checks
 }
 
-fn loader(trial: Option<&Trial<Said>>) -> Check {
+fn loader(trial: Option<&Trial<VulkanAnswer>>) -> Check {
     let id = "vulkan-loader";
     match trial.map(|trial| &trial.answer) {
         Some(Ok(said)) => match &said.devices {
@@ -110,7 +110,7 @@ fn name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn devices(found: Option<&[Device]>, trial: Option<&Trial<Said>>) -> Check {
+fn devices(found: Option<&[Device]>, trial: Option<&Trial<VulkanAnswer>>) -> Check {
     let id = "vulkan-devices";
     let missing = |follows: String| Check::other(GROUP, id, State::Missing, follows, NO_DRIVER);
     if let Some(found) = found {
@@ -130,14 +130,14 @@ fn devices(found: Option<&[Device]>, trial: Option<&Trial<Said>>) -> Check {
             GROUP,
             id,
             State::Unknown,
-            how.clone(),
+            how.to_string(),
             "run `vulkaninfo --summary`, which asks the same",
         ),
         None => Check::unasked(GROUP, id, "the recording layer"),
     }
 }
 
-fn layer(known: &Known, has_devices: bool, trial: Option<&Trial<Said>>) -> Check {
+fn layer(known: &VulkanFacts, has_devices: bool, trial: Option<&Trial<VulkanAnswer>>) -> Check {
     let id = "vulkan-layer";
     let missing = |follows: &str, mend: &str| {
         let check = Check::other(GROUP, id, State::Missing, follows, mend);
@@ -148,7 +148,7 @@ fn layer(known: &Known, has_devices: bool, trial: Option<&Trial<Said>>) -> Check
     };
     let path = match &known.layer {
         Ok(path) => path,
-        Err(why) => return missing("Vulkan and CUDA programs cannot be recorded", why),
+        Err(why) => return missing("Vulkan and CUDA programs cannot be recorded", &why.0),
     };
     match trial {
         Some(Trial {
@@ -215,7 +215,7 @@ fn timestamps(found: Option<&[Device]>) -> Check {
     }
 }
 
-/// Hardware counters, which no timeline needs.
+/// Checks hardware counters, which no timeline needs.
 fn counters(found: Option<&[Device]>) -> Check {
     let id = "vulkan-counters";
     let Some(devices) = found else {
@@ -237,7 +237,7 @@ fn counters(found: Option<&[Device]>) -> Check {
             GROUP,
             id,
             State::Unknown,
-            "what it counts is not known before a program has opened the device, and this makes none",
+            "what it counts is not known before a program opens the device, and this check opens none",
             "try `gapscope record --counters`: the losses of the trace say what was not counted, and why",
         ),
         false => Check::other(
@@ -272,21 +272,21 @@ mod tests {
         }
     }
 
-    fn known() -> Known {
-        Known {
+    fn known() -> VulkanFacts {
+        VulkanFacts {
             layer: Ok("/opt/lib/libgapscope_vulkan.so".into()),
             manifests: vec![file!().into(), "/nowhere/gone.json".into()],
         }
     }
 
-    fn trial(devices: Devices, has_layer: bool, hook: Result<(), String>) -> Trial<Said> {
+    fn trial(devices: Devices, has_layer: bool, hook: Result<(), Reason>) -> Trial<VulkanAnswer> {
         Trial {
-            answer: Ok(Said { devices, has_layer }),
+            answer: Ok(VulkanAnswer { devices, has_layer }),
             hook,
         }
     }
 
-    fn states(trial: Option<&Trial<Said>>) -> Vec<(&'static str, State)> {
+    fn states(trial: Option<&Trial<VulkanAnswer>>) -> Vec<(&'static str, State)> {
         let checks = checks(&known(), trial);
         checks.iter().map(|check| (check.id, check.state)).collect()
     }
@@ -341,8 +341,8 @@ mod tests {
     #[test]
     fn a_driver_that_crashes_leaves_all_unknown() {
         let trial = Trial {
-            answer: Err("the driver ended the program by signal 11".to_owned()),
-            hook: Err("no".to_owned()),
+            answer: Err("the driver ended the program by signal 11".into()),
+            hook: Err("no".into()),
         };
         let states = states(Some(&trial));
         assert_eq!(states[0].1, State::Unknown);

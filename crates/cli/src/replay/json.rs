@@ -1,19 +1,19 @@
-//! What `gapscope replay --json` prints.
+//! The JSON that `gapscope replay --json` prints.
 
 use gapscope_fuse::Fusion;
 use gapscope_replay::{Dumped, Replay, Search, Unfit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `gapscope replay --json` prints: of a capture that ran, or of one that cannot run here.
+/// The output of `gapscope replay --json`, for a capture that ran or one that cannot run here.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "ReplayAnswer")]
 #[expect(clippy::large_enum_variant, reason = "there is one")]
 pub enum Answer {
-    /// It ran.
+    /// The capture ran.
     Ran(Ran),
-    /// It cannot run.
+    /// The capture cannot run.
     Unfit(CannotRun),
 }
 
@@ -22,46 +22,46 @@ pub enum Answer {
 pub struct Ran {
     #[serde(flatten)]
     pub result: Replay,
-    /// All outputs that were compared have the bytes that the program had.
+    /// Whether all outputs that were compared have the bytes that the program had.
     pub equal: bool,
 }
 
-/// A capture that cannot run on the device: nothing ran.
+/// A capture that cannot run on the device. Nothing ran.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct CannotRun {
-    /// 0: none ran.
+    /// Always 0: none ran.
     pub dispatch_count: u64,
-    /// 0: none was compared.
+    /// Always 0: none was compared.
     pub outputs_compared: u64,
-    /// 0: none was compared.
+    /// Always 0: none was compared.
     pub outputs_equal: u64,
-    /// null: it is not known.
+    /// Always null: it is not known.
     pub equal: Option<bool>,
-    /// What is missing.
+    /// The features that the device lacks.
     pub missing: Vec<Unfit>,
 }
 
-/// What `gapscope replay --find-nan --json` prints.
+/// The output of `gapscope replay --find-nan --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FindNan {
     #[serde(flatten)]
     pub search: Search,
-    /// What readers must know.
+    /// Sentences that readers must know.
     pub notes: Vec<String>,
 }
 
-/// What `gapscope replay --fuse --json` prints. Times are nanoseconds, sizes bytes.
+/// The output of `gapscope replay --fuse --json`. Times are nanoseconds, sizes bytes.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Fused {
-    /// What was found, and what merging it changes.
+    /// The chains that were found, and the effect of merging them.
     pub fusion: Fusion,
 }
 
-/// What `gapscope replay --dump --json` prints.
+/// The output of `gapscope replay --dump --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DumpedBuffer {
-    /// What was written.
+    /// The file that was written.
     pub dumped: Dumped,
-    /// What readers must know.
+    /// Sentences that readers must know.
     pub notes: Vec<String>,
 }

@@ -6,7 +6,7 @@ fn slower() -> String {
     longer.replace("bytes=1048576", "bytes=4194304")
 }
 
-/// Status, stdout and stderr.
+/// Returns the status, stdout and stderr.
 fn run(workplace: &Workplace, arguments: &[&str]) -> (i32, String, String) {
     let output = workplace.run(&[&["baseline"], arguments].concat());
     let said = |bytes: &[u8]| text(bytes).to_string();
@@ -159,7 +159,7 @@ fn stalls_set_clocks_and_a_busy_machine_are_said_of_the_side_that_had_them() {
              counter_value counter={id} start_ns=0 value=90\n"
         )
     };
-    // Long enough for stalls to count.
+    // The trace is long enough for stalls to count.
     let text = TRACE.replace("end_ns=10ms", "end_ns=10s");
     let text = text
         + "\n"
@@ -187,7 +187,7 @@ fn stalls_set_clocks_and_a_busy_machine_are_said_of_the_side_that_had_them() {
         }
         assert_eq!(unlike.len(), 3, "{unlike:#?}");
     }
-    // Kept with the baseline, they are of the side before.
+    // The stalls are kept with the baseline, as the side before.
     run(&workplace, &["save", "stalled", "stalled.gapscope"]);
     let (_, page, _) = run(&workplace, &["compare", "stalled", "a.gapscope"]);
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -217,7 +217,7 @@ fn a_power_cap_and_memory_of_others_on_one_side_alone_are_said() {
             )
             + &counter(3, "device memory in use by all", "bytes", used)
     };
-    // The program's own allocations are in both.
+    // Both have the program's own allocations.
     workplace.trace_of("quiet.gapscope", &with(0, "900000000"));
     workplace.trace_of("alike.gapscope", &with(5, "1000000000"));
     workplace.trace_of("shared.gapscope", &with(80, "9900000000"));

@@ -1,4 +1,5 @@
-//! `gapscope capture` without a GPU: what it refuses before the program starts, and what it says of one that does not use Vulkan.
+//! Tests `gapscope capture` without a GPU: what it refuses before the program starts, and what it reports of a
+//! program without Vulkan.
 
 use crate::{Workplace, text};
 

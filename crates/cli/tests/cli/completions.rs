@@ -31,6 +31,9 @@ fn bash_accepts_its_script() {
         .arg("-n")
         .arg(workplace.path("script"))
         .status();
-    // A machine may have no bash.
-    assert!(check.is_err() || check.is_ok_and(|status| status.success()));
+    let required = std::env::var_os("GAPSCOPE_REQUIRE_CLIENTS").is_some_and(|value| value == "1");
+    match check {
+        Ok(status) => assert!(status.success()),
+        Err(error) => assert!(!required, "no bash: {error}"),
+    }
 }

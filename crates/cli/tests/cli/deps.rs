@@ -3,7 +3,8 @@ use gapscope_capture::Writer;
 use gapscope_capture::model::*;
 use std::path::Path;
 
-/// A capture of fills and copies: buffer 0 is filled, a barrier, copied to 1, and without one to 2.
+/// Writes a capture of fills and copies: buffer 0 is filled, then copied to buffer 1 after a barrier, then to buffer
+/// 2 without one.
 fn capture(folder: &Path, name: &str, complete: bool) {
     let device = Device {
         name: "test".to_owned(),

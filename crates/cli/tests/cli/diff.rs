@@ -1,7 +1,7 @@
 use crate::{TRACE, Workplace, text};
 use serde_json::Value;
 
-/// The trace with the kernel `sin` taking three times as long.
+/// Returns the trace with the kernel `sin` taking three times as long.
 fn slower() -> String {
     TRACE.replace("duration_ns=20us groups", "duration_ns=60us groups")
 }

@@ -1,7 +1,7 @@
 use crate::{Workplace, exists, text};
 use std::process::Output;
 
-/// One sentence on one line, and nothing on stdout.
+/// Returns the failure's sentence, which is on one line, with nothing on stdout.
 fn sentence(workplace: &Workplace, output: &Output) -> String {
     assert!(!output.status.success());
     assert_eq!(text(&output.stdout), "");
@@ -60,7 +60,7 @@ fn outputs_that_cannot_be_written() {
 
 #[test]
 fn a_read_only_folder_is_named() {
-    // Nobody may make a folder there, not even root, who may write in every other read-only one.
+    // Nobody may make a folder there, not even root, who may write into every other read-only folder.
     let said = fails(
         &Workplace::new(),
         &["record", "-o", "/sys/x.gapscope", "--", "true"],
@@ -190,7 +190,7 @@ fn a_time_without_a_unit_is_refused() {
     assert!(said.contains("write a time with its unit"), "{said}");
 }
 
-/// As of a variable of the shell that is not set.
+/// An empty argument mostly comes from a shell variable that is not set.
 #[test]
 fn an_empty_argument_is_said_to_be_empty() {
     let workplace = Workplace::new();

@@ -1,6 +1,6 @@
 use crate::{Workplace, text};
 
-/// Each status of the table in `docs/scripts.md`, and that nothing is on stdout where nothing could be done.
+/// Tests each status of the table in `docs/scripts.md`, and that stdout is empty when nothing could be done.
 #[test]
 fn each_status_is_as_documented() {
     let workplace = Workplace::new();

@@ -80,7 +80,7 @@ fn a_place_that_cannot_be_written_is_one_sentence() {
     }
 }
 
-/// A disk that is full, as far as files may only have so many blocks.
+/// A limit on the size of files stands for a full disk.
 #[test]
 fn an_export_that_fails_half_way_leaves_nothing() {
     let workplace = Workplace::new();

@@ -1,15 +1,15 @@
-//! JUnit's XML keeps to the rules that services for continuous integration read it by: those of the schema of Jenkins' plugin xUnit
-//! (`junit-10.xsd`), which allows what the schema of Ant's task does and the elements that test cases have had since.
+//! Tests that JUnit's XML keeps to the rules of continuous integration services: the schema of Jenkins' plugin xUnit
+//! (`junit-10.xsd`), which allows what the schema of Ant's task does and the newer elements of test cases.
 
 use crate::{TRACE, Workplace, text};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 use std::collections::BTreeMap;
 
-/// What an element may hold.
+/// What an element may contain.
 struct Rule {
     element: &'static str,
-    /// It may hold text.
+    /// Whether the element may contain text.
     text: bool,
     children: &'static [&'static str],
     required: &'static [&'static str],
@@ -115,14 +115,14 @@ const RULES: [Rule; 8] = [
     },
 ];
 
-/// An element that is open, with what was counted in it.
+/// An open element, with counts of its contents.
 struct Open {
     rule: &'static Rule,
     attributes: BTreeMap<String, String>,
     counts: BTreeMap<&'static str, usize>,
 }
 
-/// Checks a file; gives the outcomes of its test cases: the name of each, and of the element that says how it ended.
+/// Checks a file. Returns the name of each test case and of the element that tells how it ended.
 fn checked(xml: &str) -> Result<BTreeMap<String, &'static str>, String> {
     let mut outcomes = BTreeMap::new();
     let mut open: Vec<Open> = Vec::new();
@@ -237,7 +237,7 @@ fn element(start: &BytesStart) -> Result<Open, String> {
     }
 }
 
-/// What a command writes; XML 1.0 has no place for most control characters, in whatever form.
+/// Runs a command and checks its XML. XML 1.0 has no place for most control characters, in whatever form.
 fn junit(workplace: &Workplace, arguments: &[&str]) -> BTreeMap<String, &'static str> {
     let output = workplace.run(arguments);
     let xml = text(&output.stdout);
@@ -254,7 +254,7 @@ fn junit_of_every_outcome_keeps_to_the_schema() {
         "b.gapscope",
         &TRACE.replace("bytes=1048576", "bytes=4194304"),
     );
-    // Names as kernels have them, and as nobody would.
+    // Some names are real kernels', others are hostile.
     let odd = "kernel(\"void f<int, 3>(a &&, 'b')\u{1}\") > 3%";
     let gates = [
         "--gate",

@@ -1,11 +1,11 @@
-//! `gapscope query` is answered by another program, for which a script stands here.
+//! Tests `gapscope query`, for whose program a script stands in.
 
 use crate::text;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Says what it was started with, and ends with 3.
+/// Prints what it was started with, and ends with 3.
 const STAND_IN: &str = "#!/bin/sh\necho \"$$\"\nprintf '<%s>' \"$@\"\ncat\necho said >&2\nexit 3\n";
 
 /// A folder with `gapscope` and nothing else.
@@ -15,7 +15,7 @@ struct Installed {
 
 impl Installed {
     fn new() -> Installed {
-        // On the disk of the command, so that it need not be copied.
+        // The folder is on the command's disk, so that a link replaces a copy.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let program = folder.path().join("bin/gapscope");
         std::fs::create_dir(folder.path().join("bin")).unwrap();
@@ -44,7 +44,7 @@ impl Installed {
     }
 }
 
-/// It has the process of the command, so that signals and the exit status are its own.
+/// The program takes over the command's process, so that signals and the exit status are its own.
 #[test]
 fn the_program_takes_over_with_arguments_streams_and_status() {
     for folder in ["bin", "path"] {
@@ -83,7 +83,7 @@ fn a_program_beside_the_command_is_preferred_to_one_in_path() {
     assert_eq!(output.unwrap().status.code(), Some(3));
 }
 
-/// A link to the command, as `uv tool install` makes, finds what is beside the command.
+/// `uv tool install` makes such a link to the command.
 #[test]
 fn a_link_to_the_command_finds_the_program() {
     let installed = Installed::new();

@@ -5,7 +5,7 @@ const RANKS: [&str; 2] = [
     include_str!("../../../report/tests/traces/rank_1.txt"),
 ];
 
-/// A recording of two ranks, with a launcher that has a trace of its own.
+/// Writes a recording of two ranks and of a launcher with a trace of its own.
 fn recording(workplace: &Workplace) {
     workplace.trace_of(
         "run.gapscope",
@@ -37,7 +37,7 @@ fn a_folder_of_ranks_is_reported_side_by_side() {
     assert_eq!(json["straggler"]["cause"]["what"], "host-late");
 }
 
-/// The events of work in a file of Chrome's format, with the rank that its process is of.
+/// Returns the events of work in a file of Chrome's format, with the rank of their process.
 fn drawn(json: &[u8]) -> Vec<(String, String)> {
     let file: serde_json::Value = serde_json::from_slice(json).unwrap();
     let events = file["traceEvents"].as_array().unwrap();
@@ -76,7 +76,7 @@ fn an_export_of_ranks_is_one_file_with_all_of_them() {
         drawn(&file).into_iter().map(|(rank, _)| rank).collect();
     assert_eq!(Vec::from_iter(ranks), ["rank 0", "rank 1"]);
     assert!(!exists(&workplace.path("out.rank=0.json")));
-    // It goes to stdout too, and never over another file.
+    // The export goes to stdout, too.
     let piped = run("chrome", "-");
     assert!(piped.status.success() && piped.stdout == file);
     assert_eq!(run("chrome", "out.json").status.code(), Some(1));
@@ -116,7 +116,7 @@ fn an_export_of_ranks_is_a_file_for_each_where_it_must_be() {
             let said = format!("gapscope: run.gapscope/rank={rank} is written to {file}\n");
             assert!(text(&output.stderr).contains(&said), "{said}");
         }
-        // And never over another file.
+        // Nothing is written over another file.
         let again = workplace.run(&arguments);
         assert_eq!(again.status.code(), Some(1));
         assert!(text(&again.stderr).contains(files[0]));
@@ -185,7 +185,7 @@ fn an_export_of_ranks_has_what_has_no_rank_where_it_used_a_gpu() {
 #[test]
 fn ranks_in_one_trace_are_said_and_compared() {
     let workplace = Workplace::new();
-    // Two processes without a launcher's variables.
+    // The trace has two processes without a launcher's variables.
     let number = |text: &str, from: &str, to: &str| text.replace(from, to);
     let second = RANKS[1].replace(" rank.rank=1 rank.world_size=2 rank.local_rank=1", "");
     let mut other = String::new();

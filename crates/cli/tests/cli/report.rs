@@ -29,7 +29,7 @@ fn text_is_as_wide_as_is_asked_for() {
     let page = stdout(&workplace, &["report", "run.gapscope"]);
     let advice = page.lines().find(|line| line.contains("also min, max"));
     let columns = advice.unwrap().trim().rsplit_once(' ').unwrap().1;
-    // At that width nothing is left out of that table, and at one less there is.
+    // At that width the table is complete; at one column less it is not.
     let less = (columns.parse::<usize>().unwrap() - 1).to_string();
     let at = |columns: &str| stdout(&workplace, &["report", "--width", columns, "run.gapscope"]);
     assert!(!at(columns).contains("also min, max"), "{}", at(columns));
@@ -89,7 +89,7 @@ fn a_reader_that_has_had_enough_is_no_failure() {
     }
 }
 
-/// Cuts the end off a file, as a copy that was interrupted does.
+/// Cuts the end off a file, as an interrupted copy does.
 fn cut(workplace: &Workplace, file: &str) {
     let path = workplace.path(file);
     let bytes = std::fs::read(&path).unwrap();
@@ -132,7 +132,7 @@ fn a_table_that_cannot_be_read_is_said_first_and_by_the_status() {
     let output = workplace.run(&export);
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("dispatches.parquet cannot be read"));
-    assert!(text(&output.stderr).contains("gaps rest on that and are not drawn"));
+    assert!(text(&output.stderr).contains("gaps depend on that and are not drawn"));
     assert!(!text(&output.stdout).contains("gaps by cause"));
     let page = ["report", "--html", "page.html", "run.gapscope"];
     let output = workplace.run(&page);

@@ -3,7 +3,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 
-/// `gapscope view` that runs, and the line with its address.
+/// A running `gapscope view`, and the line with its address.
 struct Viewer {
     child: Child,
     line: String,
@@ -130,7 +130,7 @@ fn of_several_runs_that_of_median_time_is_shown_and_named() {
         &before[..],
         &["--after", "b.gapscope"],
     ];
-    // It prints the comparison before the address.
+    // The comparison is printed before the address.
     let viewer = Viewer::of(&workplace, &sets.concat());
     let address = &viewer.line;
     assert!(

@@ -1,15 +1,15 @@
-//! The markers of a profile, written column by column as they come from their lanes: in memory as values they would take
-//! hundreds of bytes each.
+//! Writes the markers of a profile column by column as they come from their lanes, because in memory each would take
+//! hundreds of bytes.
 //!
-//! The profile itself is made by the library that knows the format. It gets only the markers that are the first to use some text,
-//! so that its tables of texts are whole; what it writes of these markers is replaced.
+//! The library that knows the format makes the profile itself. It gets only the markers that are the first to use
+//! some text, so that its tables of texts are complete; what it writes of these markers is replaced.
 
-use super::{Row, Type};
-use crate::details::Value;
-use crate::in_order::in_order;
+use super::{MarkerRow, MarkerType};
+use crate::ordered_output::write_in_order;
 use crate::packed::{Block, Lane};
+use crate::scene::DetailValue;
 use crate::scene::Scene;
-use crate::slice::{Drawn, Kind};
+use crate::slice::{LaneSlice, SliceKind};
 use crate::texts::TextId;
 use fxprof_processed_profile::{
     MarkerFieldFormat, MarkerTiming, Profile, StringHandle, ThreadHandle, Timestamp,
@@ -18,46 +18,46 @@ use gapscope_trace::parallel::each;
 use serde_json::Deserializer;
 use std::io::{self, Write};
 
-/// What the markers of a thread begin with in JSON. No text has it: its quotes would be escaped.
-const MARKERS: &[u8] = b"\"markers\":";
+/// The beginning of the markers of a thread in JSON. No text contains it, because its quotes would be escaped.
+const MARKERS_KEY: &[u8] = b"\"markers\":";
 
-/// No number of a text.
-const NONE: u32 = u32::MAX;
+/// Marks a text that has no number.
+const NO_NUMBER: u32 = u32::MAX;
 
 /// The markers of all threads.
 pub(super) struct Markers<'a> {
     scene: &'a Scene<'a>,
-    types: &'a [Type; Kind::ALL.len()],
-    /// By kind: its category as JSON.
+    types: &'a [MarkerType; SliceKind::ALL.len()],
+    /// The category of each kind as JSON.
     categories: Vec<String>,
     texts: &'a [StringHandle],
     none: StringHandle,
-    /// The place of the text that stands for none: behind all, or that of the equal one.
+    /// The index of the text for a missing value: the end, or that of an equal text.
     none_at: usize,
     threads: Vec<Thread<'a>>,
 }
 
 struct Thread<'a> {
     lane: &'a Lane,
-    /// By text: its number in the thread, or [`NONE`].
+    /// The number of each text in the thread, or [`NO_NUMBER`].
     numbers: Vec<u32>,
 }
 
-/// A lane whose texts have numbers.
-pub(super) struct Numbered<'a> {
+/// A lane with its texts numbered.
+pub(super) struct NumberedLane<'a> {
     thread: Thread<'a>,
     /// The markers that are the first to use some text.
-    first: Vec<Drawn>,
+    first: Vec<LaneSlice>,
 }
 
 impl<'a> Markers<'a> {
     pub fn new(
         scene: &'a Scene<'a>,
-        types: &'a [Type; Kind::ALL.len()],
+        types: &'a [MarkerType; SliceKind::ALL.len()],
         texts: &'a [StringHandle],
         none: StringHandle,
     ) -> Markers<'a> {
-        let category = |of: &Type| serde_json::to_string(&of.category).unwrap_or_default();
+        let category = |of: &MarkerType| serde_json::to_string(&of.category).unwrap_or_default();
         let equal = texts.iter().position(|text| *text == none);
         Markers {
             scene,
@@ -70,15 +70,15 @@ impl<'a> Markers<'a> {
         }
     }
 
-    /// Numbers the texts of lanes, each on a core of its own.
-    pub fn number(&self, lanes: Vec<&'a Lane>) -> Vec<Numbered<'a>> {
+    /// Numbers the texts of lanes, on all cores.
+    pub fn number(&self, lanes: Vec<&'a Lane>) -> Vec<NumberedLane<'a>> {
         each(lanes, |lane| {
-            let (mut numbers, mut count) = (vec![NONE; self.texts.len() + 1], 0);
+            let (mut numbers, mut count) = (vec![NO_NUMBER; self.texts.len() + 1], 0);
             let mut first = Vec::new();
             for drawn in lane.slices() {
                 let before = count;
                 self.each_text(&drawn, |text| {
-                    if numbers[text] == NONE {
+                    if numbers[text] == NO_NUMBER {
                         numbers[text] = count;
                         count += 1;
                     }
@@ -87,7 +87,7 @@ impl<'a> Markers<'a> {
                     first.push(drawn);
                 }
             }
-            Numbered {
+            NumberedLane {
                 thread: Thread { lane, numbers },
                 first,
             }
@@ -95,22 +95,27 @@ impl<'a> Markers<'a> {
     }
 
     /// Makes a lane the markers of a thread that has no texts yet.
-    pub fn register(&mut self, lane: Numbered<'a>, thread: ThreadHandle, profile: &mut Profile) {
+    pub fn register(
+        &mut self,
+        lane: NumberedLane<'a>,
+        thread: ThreadHandle,
+        profile: &mut Profile,
+    ) {
         let at = Timestamp::from_nanos_since_reference(self.threads.len() as u64);
         for drawn in lane.first {
             let of = &self.types[drawn.slice.kind as usize];
-            let row = Row::of(self.scene, &drawn, of, self.texts, self.none);
-            // By its time it is found again.
+            let row = MarkerRow::new(self.scene, &drawn, of, self.texts, self.none);
+            // The time tells later which thread the marker belongs to.
             profile.add_marker(thread, MarkerTiming::Instant(at), row);
         }
         self.threads.push(lane.thread);
     }
 
-    /// Visits the texts of a marker in the order in which the library does.
-    fn each_text(&self, drawn: &Drawn, mut visit: impl FnMut(usize)) {
+    /// Visits the texts of a marker in the library's order.
+    fn each_text(&self, drawn: &LaneSlice, mut visit: impl FnMut(usize)) {
         visit(self.scene.name(drawn).0 as usize);
         let of = &self.types[drawn.slice.kind as usize];
-        let row = Row::of(self.scene, drawn, of, self.texts, self.none);
+        let row = MarkerRow::new(self.scene, drawn, of, self.texts, self.none);
         for (key, value) in of.keys.iter().zip(row.values) {
             if super::format(*key) == MarkerFieldFormat::String {
                 visit(self.text_of(value));
@@ -118,17 +123,17 @@ impl<'a> Markers<'a> {
         }
     }
 
-    fn text_of(&self, value: Option<Value>) -> usize {
+    fn text_of(&self, value: Option<DetailValue>) -> usize {
         match value {
-            Some(Value::Text(TextId(text))) => text as usize,
+            Some(DetailValue::Text(TextId(text))) => text as usize,
             _ => self.none_at,
         }
     }
 
     /// Writes a profile with all markers.
     pub fn write(&self, mut profile: &[u8], out: &mut (impl Write + Send)) -> io::Result<()> {
-        while let Some(at) = find(profile, MARKERS) {
-            let (before, rest) = profile.split_at(at + MARKERS.len());
+        while let Some(at) = find(profile, MARKERS_KEY) {
+            let (before, rest) = profile.split_at(at + MARKERS_KEY.len());
             out.write_all(before)?;
             let mut values = Deserializer::from_slice(rest).into_iter::<serde_json::Value>();
             let registered = values.next().transpose()?.unwrap_or_default();
@@ -168,7 +173,7 @@ impl<'a> Markers<'a> {
         out.write_all(b",\"phase\":")?;
         let count = |block: &Block| 0..block.count;
         column(thread.lane, out, count, |_, text| {
-            // An interval.
+            // The phase 1 is an interval.
             text.push(b'1');
             Ok(())
         })?;
@@ -179,9 +184,9 @@ impl<'a> Markers<'a> {
         out.write_all(b"}")
     }
 
-    fn data(&self, thread: &Thread, drawn: &Drawn, text: &mut Vec<u8>) -> io::Result<()> {
+    fn data(&self, thread: &Thread, drawn: &LaneSlice, text: &mut Vec<u8>) -> io::Result<()> {
         let of = &self.types[drawn.slice.kind as usize];
-        let row = Row::of(self.scene, drawn, of, self.texts, self.none);
+        let row = MarkerRow::new(self.scene, drawn, of, self.texts, self.none);
         text.extend_from_slice(b"{\"type\":\"");
         text.extend_from_slice(drawn.slice.kind.as_str().as_bytes());
         text.push(b'"');
@@ -194,9 +199,9 @@ impl<'a> Markers<'a> {
                 continue;
             }
             match value {
-                Some(Value::Unsigned(number)) => double(number as f64, text)?,
-                Some(Value::Signed(number)) => double(number as f64, text)?,
-                // The profiler shows nothing of it.
+                Some(DetailValue::Unsigned(number)) => double(number as f64, text)?,
+                Some(DetailValue::Signed(number)) => double(number as f64, text)?,
+                // The profiler shows nothing for null.
                 _ => text.extend_from_slice(b"null"),
             }
         }
@@ -205,21 +210,21 @@ impl<'a> Markers<'a> {
     }
 }
 
-/// A list of one value for each slice, made of what is `said` of it.
+/// Writes a list with one value for each of the `items` of a lane.
 fn column<'a, T, I: Iterator<Item = T>>(
     lane: &'a Lane,
     out: &mut (impl Write + Send),
-    said: impl Fn(&'a Block) -> I + Sync,
+    items: impl Fn(&'a Block) -> I + Sync,
     value: impl Fn(T, &mut Vec<u8>) -> io::Result<()> + Sync,
 ) -> io::Result<()> {
     out.write_all(b"[")?;
-    in_order(out, lane.blocks.iter().enumerate(), |(at, block), text| {
+    write_in_order(out, lane.blocks.iter().enumerate(), |(at, block), text| {
         let mut any = at > 0;
-        said(block).try_for_each(|said| {
+        items(block).try_for_each(|item| {
             if std::mem::replace(&mut any, true) {
                 text.push(b',');
             }
-            value(said, text)
+            value(item, text)
         })
     })?;
     out.write_all(b"]")
@@ -233,13 +238,13 @@ fn integer(number: u64, text: &mut Vec<u8>) {
     text.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// Below this each whole number is a double, and doubles have all digits of what is a millionth of one.
-const EXACT: u64 = 1_000_000_000_000_000;
+/// Below this limit each whole number is a double, and a millionth of it keeps all its digits as a double.
+const EXACT_LIMIT: u64 = 1_000_000_000_000_000;
 
-/// A number as serde_json writes doubles, most of which are whole.
+/// Appends a number as serde_json writes doubles, most of which are whole.
 fn double(number: f64, text: &mut Vec<u8>) -> io::Result<()> {
     let whole = number as u64;
-    if whole < EXACT && whole as f64 == number && number.is_sign_positive() {
+    if whole < EXACT_LIMIT && whole as f64 == number && number.is_sign_positive() {
         integer(whole, text);
         text.extend_from_slice(b".0");
         return Ok(());
@@ -247,9 +252,9 @@ fn double(number: f64, text: &mut Vec<u8>) -> io::Result<()> {
     Ok(serde_json::to_writer(text, &number)?)
 }
 
-/// Nanoseconds as milliseconds, as serde_json writes the double.
+/// Appends nanoseconds as milliseconds, as serde_json writes the double.
 fn milliseconds(ns: u64, text: &mut Vec<u8>) -> io::Result<()> {
-    if !(1000..EXACT).contains(&ns) {
+    if !(1000..EXACT_LIMIT).contains(&ns) {
         return Ok(serde_json::to_writer(text, &(ns as f64 / 1e6))?);
     }
     integer(ns / 1_000_000, text);

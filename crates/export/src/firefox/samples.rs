@@ -1,4 +1,4 @@
-//! Samples of threads.
+//! Adds samples of threads to a profile.
 
 use crate::scene::{Scene, ThreadSamples};
 use fxprof_processed_profile::{
@@ -10,7 +10,7 @@ use gapscope_trace::tables::{FrameKind, Samples, Table, ThreadState};
 use rustc_hash::FxHashMap;
 use std::time::Duration;
 
-/// The usual time between samples; without samples the format must have one all the same.
+/// Returns the median time between samples. The format demands one even without samples.
 pub(super) fn interval(samples: &Samples) -> SamplingInterval {
     let mut periods: Vec<i64> = samples.period_ns.iter().flatten().collect();
     periods.retain(|ns| *ns > 0);
@@ -24,16 +24,16 @@ pub(super) fn interval(samples: &Samples) -> SamplingInterval {
     }
 }
 
-/// The code that samples are of.
-pub(super) struct Code<'a> {
+/// The frames of sampled code.
+pub(super) struct SampledCode<'a> {
     scene: &'a Scene<'a>,
-    /// By row of the table `frames`; the last stands for a stack that could not be read.
+    /// The frames by row of the table `frames`. The last stands for stacks that could not be read.
     frames: Vec<FrameInfo>,
 }
 
-impl<'a> Code<'a> {
-    /// Without samples the profile stays as it is.
-    pub fn of(scene: &'a Scene<'a>, profile: &mut Profile) -> Code<'a> {
+impl<'a> SampledCode<'a> {
+    /// Adds the frames to the profile, which stays unchanged when there are no samples.
+    pub fn new(scene: &'a Scene<'a>, profile: &mut Profile) -> SampledCode<'a> {
         let mut frames = Vec::new();
         if !scene.trace.tables.samples.is_empty() {
             let python = profile.add_category("Python", CategoryColor::Yellow);
@@ -49,7 +49,7 @@ impl<'a> Code<'a> {
             let unknown = profile.intern_string("unknown code");
             frames.push(frame(unknown, CategoryHandle::OTHER));
         }
-        Code { scene, frames }
+        SampledCode { scene, frames }
     }
 
     /// Adds the samples of a thread.
@@ -62,7 +62,7 @@ impl<'a> Code<'a> {
             let stack = *stacks
                 .entry(id)
                 .or_insert_with(|| self.stack(id, thread, profile));
-            // The profiler draws the use of processors by it.
+            // The profiler draws the use of processors from this.
             let cpu = match table.state[row] {
                 ThreadState::Running => {
                     CpuDelta::from_nanos(table.period_ns.at(row).unwrap_or(0).unsigned_abs())

@@ -1,6 +1,6 @@
-//! Quantities over time: those of GPUs as GPU counters, others as counter tracks.
+//! Writes counters: those of GPUs as GPU counters, others as counter tracks.
 
-use super::message::Message;
+use super::protobuf::Message;
 use super::{Writer, event, packet, track};
 use crate::scene::Counter;
 use gapscope_trace::tables::CounterUnit;
@@ -34,10 +34,11 @@ const GROUP_MEMORY: u64 = 5;
 const BACKWARDS_LOOKING: u64 = 1;
 
 impl<W: Write> Writer<'_, W> {
-    /// Perfetto takes the value of a sample for that since the sample before, so each is written at the end of its time.
+    /// Writes a GPU counter. Perfetto takes a value for the time since the sample before, so each is written at the
+    /// end of its time.
     pub(super) fn gpu_counter(&mut self, gpu: u32, counter: &Counter) -> io::Result<()> {
         self.next_uuid += 1;
-        // Told apart in the whole file. The low half counts up from 2.
+        // The id is unique in the whole file. The low half counts up from 2.
         let id = self.next_uuid & 0xffff_ffff;
         self.describe(gpu, id, counter)?;
         let ends = counter.samples.iter().skip(1).map(|next| next.start_ns);
@@ -95,7 +96,7 @@ impl<W: Write> Writer<'_, W> {
         self.end_packet()
     }
 
-    /// A counter track under `root`.
+    /// Writes a counter track under `root`.
     pub(super) fn counter(&mut self, root: u64, counter: &Counter) -> io::Result<()> {
         let uuid = self.uuid();
         let mut described = Message::default();
@@ -115,7 +116,7 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-/// Perfetto's units of a value: what is above and what below the line.
+/// Returns Perfetto's units of a value: the numerator and the denominator.
 fn units(unit: CounterUnit) -> (Option<u64>, Option<u64>) {
     match unit {
         CounterUnit::Bytes => (Some(unit::BYTE), None),

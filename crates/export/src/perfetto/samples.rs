@@ -1,6 +1,6 @@
-//! Samples of threads: `perf_sample` in SQL, with interned stacks.
+//! Writes samples of threads (`perf_sample` in SQL) with interned stacks.
 
-use super::message::Message;
+use super::protobuf::Message;
 use super::{NEEDS_STATE, Writer, interned, packet};
 use gapscope_trace::ids::StackId;
 use gapscope_trace::tables::{FrameKind, Table};
@@ -25,7 +25,7 @@ const FRAME_IDS: u32 = 2;
 const PATH_STRINGS: u32 = 7;
 
 impl<W: Write> Writer<'_, W> {
-    /// Each stack comes before the first sample that has it.
+    /// Writes all samples. Each stack comes before the first sample that has it.
     pub(super) fn samples(&mut self) -> io::Result<()> {
         let scene = self.scene;
         let table = &scene.trace.tables.samples;
@@ -61,7 +61,8 @@ impl<W: Write> Writer<'_, W> {
         Ok(())
     }
 
-    /// All frames, each with the id of its row and one; the next stands for stacks that could not be read.
+    /// Writes all frames. The id of a frame is one more than its row; the id after the last stands for stacks that
+    /// could not be read.
     fn frames(&mut self) -> io::Result<()> {
         let scene = self.scene;
         let table = &scene.trace.tables.frames;
@@ -74,7 +75,7 @@ impl<W: Write> Writer<'_, W> {
             let is_known = row < table.len();
             let file = table.file.get(row).and_then(Option::as_deref);
             let library = table.library.get(row).and_then(Option::as_deref);
-            // Perfetto drops frames that are of no file.
+            // Perfetto drops frames without a file.
             let path = library.or(file).unwrap_or("unknown");
             let next = paths.len() as u64 + 1;
             let path = *paths.entry(path).or_insert_with(|| {
@@ -94,7 +95,7 @@ impl<W: Write> Writer<'_, W> {
             of_frame.number(IID, id);
             of_frame.number(frame::NAME, id);
             of_frame.number(frame::MAPPING, path);
-            // Perfetto takes frames of one address for the same.
+            // Perfetto takes frames with the same address for one.
             let address = table.address.get(row);
             of_frame.number(frame::ADDRESS, address.unwrap_or(id));
             if is_known && table.kind[row] == FrameKind::Python && file.is_some() {
@@ -123,7 +124,7 @@ impl<W: Write> Writer<'_, W> {
         self.state(&data)
     }
 
-    /// A packet of what later ones name.
+    /// Writes a packet of interned data.
     fn state(&mut self, data: &Message) -> io::Result<()> {
         self.packet.number(packet::SEQUENCE_FLAGS, NEEDS_STATE);
         self.packet.message(packet::INTERNED_DATA, data);

@@ -1,16 +1,16 @@
-//! Counters in their groups.
+//! Adds counters to the groups of their owners.
 
 use super::{Counter, Group};
 use crate::texts::cut;
 use gapscope_analysis::counters::{self, CounterOwner, Sample};
 use gapscope_analysis::vocabulary::Vocabulary;
 
-/// Adds each counter to the group of what it is of. `gpus` are the groups of the timeline's GPUs and of unknown devices.
+/// Adds each counter to its owner's group. `gpus` are the groups of the timeline's GPUs and of unknown devices.
 pub(super) fn add(
     counters: Vec<counters::Counter>,
     names: &Vocabulary,
     gpus: &mut [Group],
-    host: &mut Group,
+    machine: &mut Group,
 ) {
     for counter in counters {
         if counter.samples.is_empty() {
@@ -26,7 +26,7 @@ pub(super) fn add(
             CounterOwner::Host => (None, counter.name),
         };
         let end_ns = counter.samples.last().and_then(end_of);
-        group.unwrap_or(host).counters.push(Counter {
+        group.unwrap_or(machine).counters.push(Counter {
             name: cut(&name),
             unit: counter.unit,
             samples: counter.samples,
@@ -35,7 +35,7 @@ pub(super) fn add(
     }
 }
 
-/// When the value of a sample is not known any more.
+/// Returns when the value of a sample ceases to be known.
 fn end_of(sample: &Sample) -> Option<i64> {
     Some(sample.start_ns.saturating_add(sample.duration_ns?))
 }

@@ -1,33 +1,33 @@
-//! The gaps of each GPU, as the analyses find them.
+//! Draws the gaps of each GPU, as the analyses find them.
 
-use crate::slice::{Kind, Slice};
+use crate::slice::{Slice, SliceKind};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::gaps::{Cause, each_gap_between};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_trace::ids::SubmissionId;
 
-/// One cause of a gap: a gap with several is drawn as several slices.
+/// A cause of a gap. A gap with several causes is drawn as several slices.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GapRow {
     pub cause: Cause,
-    /// Length of the whole gap.
+    /// The length of the whole gap.
     pub gap_ns: i64,
-    /// Id of the submission whose work ends it.
+    /// The submission whose work ends the gap.
     pub submission: Option<SubmissionId>,
 }
 
 /// The gaps by cause.
 #[derive(Debug, Default)]
-pub(super) struct Gaps {
+pub(super) struct GapSlices {
     pub rows: Vec<GapRow>,
-    /// By GPU.
+    /// The slices of each GPU.
     pub slices: Vec<Vec<Slice>>,
 }
 
-impl Gaps {
-    pub fn of(timeline: &Timeline) -> Gaps {
-        let mut gaps = Gaps::default();
-        // Where work is missing, there would be gaps that were none.
+impl GapSlices {
+    pub fn new(timeline: &Timeline) -> GapSlices {
+        let mut gaps = GapSlices::default();
+        // Missing work would look like gaps.
         if unknown_because(timeline.trace, CAUSES).is_some() {
             return gaps;
         }
@@ -41,7 +41,7 @@ impl Gaps {
                         end_ns: part.start_ns.saturating_add(part.duration_ns.max(0)),
                         row: rows.len() as u32,
                         flow: 0,
-                        kind: Kind::Gap,
+                        kind: SliceKind::Gap,
                     });
                     rows.push(GapRow {
                         cause: part.cause,

@@ -1,6 +1,6 @@
-//! Which groups and tracks a trace has, and their names.
+//! Makes the groups and tracks of a trace, with their names.
 
-use super::owners::{QueueSlices, SlicesByOwner};
+use super::slices_by_owner::{QueueSlices, SlicesByOwner};
 use super::{Group, GroupKind, ThreadSamples, Track, samples};
 use crate::lanes::{self, Sharing};
 use crate::packed::Lane;
@@ -10,20 +10,21 @@ use gapscope_analysis::vocabulary::Vocabulary;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 
-/// For each queue of `by_owner` its GPU: a place of the timeline's, or one past them for an unknown device.
+/// Returns the GPU of each queue in `by_owner`: its index in the timeline, or the one behind the last for an unknown
+/// device.
 pub(super) fn gpu_of_queues(names: &Vocabulary, by_owner: &SlicesByOwner) -> Vec<usize> {
     let gpus = names.gpus();
     let gpu = |queue: &QueueSlices| gpus.of_queue(queue.id).unwrap_or(gpus.count());
     by_owner.queues.iter().map(gpu).collect()
 }
 
-/// A group for each GPU, of which the timeline has `count`, with its queues, which are taken out of `by_owner`.
+/// Makes a group for each of the timeline's `count` GPUs, with its queues, which are taken out of `by_owner`.
 pub(super) fn gpus(
     trace: &Trace,
     count: usize,
     names: &Vocabulary,
     by_owner: &mut SlicesByOwner,
-    pids: &mut Pids,
+    pids: &mut PidAllocator,
 ) -> Vec<Group> {
     let of_queues = gpu_of_queues(names, by_owner);
     let named = of_queues.iter().map(|gpu| gpu + 1).max().unwrap_or(0);
@@ -58,12 +59,12 @@ pub(super) fn gpus(
     groups
 }
 
-/// A group for each recorded process with its threads, which are taken out of `by_owner`.
+/// Makes a group for each recorded process with its threads, which are taken out of `by_owner`.
 pub(super) fn processes(
     trace: &Trace,
     names: &Vocabulary,
     by_owner: &mut SlicesByOwner,
-    pids: &mut Pids,
+    pids: &mut PidAllocator,
 ) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut ids: Vec<ProcessId> = Vec::new();
@@ -107,7 +108,7 @@ pub(super) fn processes(
 }
 
 impl Group {
-    /// Adds a track if there is something on it.
+    /// Adds a track, unless it is empty.
     pub(super) fn add(
         &mut self,
         name: String,
@@ -116,7 +117,7 @@ impl Group {
         sharing: Sharing,
     ) {
         let lanes = lanes::split(slices, sharing).into_iter();
-        self.add_lanes(name, thread, lanes.map(Lane::of).collect());
+        self.add_lanes(name, thread, lanes.map(Lane::from_slices).collect());
     }
 
     fn add_lanes(&mut self, name: String, thread: Option<ThreadId>, lanes: Vec<Lane>) {
@@ -131,9 +132,9 @@ impl Group {
     }
 }
 
-/// The group of what is of the machine as a whole.
-pub(super) fn host(pids: &mut Pids) -> Group {
-    group("host".to_owned(), pids.next(), GroupKind::Host)
+/// Makes the group of the machine as a whole.
+pub(super) fn machine(pids: &mut PidAllocator) -> Group {
+    group("host".to_owned(), pids.next(), GroupKind::Machine)
 }
 
 fn group(name: String, pid: u32, kind: GroupKind) -> Group {
@@ -148,14 +149,14 @@ fn group(name: String, pid: u32, kind: GroupKind) -> Group {
     }
 }
 
-/// Numbers that no process of the trace has, for what is shown like a process.
-pub(super) struct Pids(u32);
+/// Allocates pids that no process of the trace has, for groups that are shown like a process.
+pub(super) struct PidAllocator(u32);
 
-impl Pids {
-    pub fn of(trace: &Trace) -> Pids {
+impl PidAllocator {
+    pub fn new(trace: &Trace) -> PidAllocator {
         let pids = trace.manifest.processes.iter().map(|process| process.pid);
-        // Above what systems give, so that nobody takes them for real.
-        Pids(pids.max().unwrap_or(0).clamp(1_000_000_000, 2_000_000_000))
+        // No system has such pids, so nobody takes them for real.
+        PidAllocator(pids.max().unwrap_or(0).clamp(1_000_000_000, 2_000_000_000))
     }
 
     fn next(&mut self) -> u32 {

@@ -1,30 +1,30 @@
-//! Labels, drawn before all else, so that their table need not be in memory beside dispatches.
+//! Draws labels before everything else, so that their table need not be in memory beside dispatches.
 
-use super::owners::{SlicesByOwner, ThreadKey};
+use super::slices_by_owner::{SlicesByOwner, ThreadKey};
 use crate::lanes::{self, Sharing};
 use crate::packed::Lane;
-use crate::slice::{Kind, Slice};
+use crate::slice::{Slice, SliceKind};
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::ids::QueueId;
 use gapscope_trace::parallel;
 use gapscope_trace::tables::{MarkerScope, Markers, Table};
 use rustc_hash::FxHashMap;
 
-/// The labels of a trace, as they are drawn.
+/// The drawn labels of a trace.
 #[derive(Debug, Default)]
 pub struct Labels {
-    /// In the order in which the table names them.
-    owners: Vec<(Owner, Vec<Lane>)>,
+    /// The lanes of each owner, in the order in which the table names them.
+    owners: Vec<(LabelOwner, Vec<Lane>)>,
     pub(super) drawn: u64,
     pub(super) rows: usize,
-    /// From the first start to the last end.
+    /// The time from the first start to the last end.
     pub(super) times: Option<Interval>,
 }
 
-/// What labels are of.
+/// The owner of labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Owner {
-    /// Command buffers of a queue, by the device's time.
+enum LabelOwner {
+    /// The command buffers of a queue, by the device's time.
     CommandBuffers(QueueId),
     /// A queue, by the host's time.
     Queue(QueueId),
@@ -32,24 +32,24 @@ enum Owner {
 }
 
 impl Labels {
-    /// The labels of a table, which is not needed any more.
-    pub fn of(table: &Markers) -> Labels {
+    /// Draws the labels of a table, which is not needed any more.
+    pub fn new(table: &Markers) -> Labels {
         let mut labels = Labels {
             rows: table.len(),
             ..Labels::default()
         };
         let times = |row| Interval::of_row(table.start_ns.at(row), table.duration_ns.at(row));
-        let mut places: FxHashMap<Owner, usize> = FxHashMap::default();
-        let mut owners: Vec<(Owner, Vec<u32>)> = Vec::new();
+        let mut places: FxHashMap<LabelOwner, usize> = FxHashMap::default();
+        let mut owners: Vec<(LabelOwner, Vec<u32>)> = Vec::new();
         for row in 0..table.len() {
             let Some(interval) = times(row) else { continue };
             labels.drawn += 1;
             let before = labels.times.unwrap_or(interval);
             labels.times = Some(before.hull(interval));
             let owner = match (table.queue.at(row), table.scope[row]) {
-                (Some(queue), MarkerScope::CommandBuffer) => Owner::CommandBuffers(queue),
-                (Some(queue), MarkerScope::Queue) => Owner::Queue(queue),
-                _ => Owner::Thread(ThreadKey {
+                (Some(queue), MarkerScope::CommandBuffer) => LabelOwner::CommandBuffers(queue),
+                (Some(queue), MarkerScope::Queue) => LabelOwner::Queue(queue),
+                _ => LabelOwner::Thread(ThreadKey {
                     process: table.process[row],
                     thread: table.thread.at(row),
                 }),
@@ -66,33 +66,33 @@ impl Labels {
                 end_ns: interval.end_ns,
                 row,
                 flow: 0,
-                kind: Kind::Marker,
+                kind: SliceKind::Marker,
             })
         };
-        // Not more at once than are worked on: slices take eight times the space of their rows.
+        // Only a few owners at a time are made into slices, which take eight times the space of their rows.
         labels.owners = parallel::each(owners, |(owner, rows)| {
             let mut slices = Vec::with_capacity(rows.len());
             slices.extend(rows.into_iter().filter_map(slice));
             let lanes = lanes::split(slices, Sharing::Nested).into_iter();
-            let lanes = lanes.map(|slices| Lane::of_labels(slices, table));
+            let lanes = lanes.map(|slices| Lane::from_labels(slices, table));
             (owner, lanes.collect())
         });
         labels
     }
 
-    /// Puts them where they are drawn.
+    /// Puts the lanes where they are drawn.
     pub(super) fn place(self, slices: &mut SlicesByOwner) {
         for (owner, lanes) in self.owners {
             match owner {
-                Owner::CommandBuffers(queue) => {
+                LabelOwner::CommandBuffers(queue) => {
                     let place = slices.queue(queue);
                     slices.queues[place].labels = lanes;
                 }
-                Owner::Queue(queue) => {
+                LabelOwner::Queue(queue) => {
                     let place = slices.queue(queue);
                     slices.queues[place].host_labels = lanes;
                 }
-                Owner::Thread(key) => slices.threads.entry(key).or_default().labels = lanes,
+                LabelOwner::Thread(key) => slices.threads.entry(key).or_default().labels = lanes,
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The samples of host threads that stand for time, by thread.
+//! Groups samples of host threads that stand for time by thread.
 
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{ProcessId, ThreadId};
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 /// The samples of a thread.
 #[derive(Debug)]
 pub(crate) struct ThreadSamples {
-    /// What the thread is called.
+    /// The name of the thread.
     pub name: String,
     pub thread: ThreadId,
-    /// Rows of the table `samples`, by time; each has a period.
+    /// Rows of the table `samples`, by time. Each has a period.
     pub rows: Vec<u32>,
 }
 
-/// Rows by thread. What hooks took is not among them: it stands for a moment, and tools count samples as time.
+/// Returns rows by thread. Samples of hooks are left out: they stand for a moment, and tools count samples as time.
 pub(super) fn by_thread(trace: &Trace) -> BTreeMap<(ProcessId, ThreadId), Vec<u32>> {
     let table = &trace.tables.samples;
     let mut threads: BTreeMap<_, Vec<u32>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Chrome's format.
+//! Tests Chrome's format.
 
 use super::traces::{self, CROSSING, assert_counted, timed_rows};
 use gapscope_export::{Scene, chrome};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 pub fn export(trace: &Trace) -> Value {
     let mut out = Vec::new();
-    assert_counted(&chrome::write(&Scene::of(trace), &mut out).unwrap(), trace);
+    assert_counted(&chrome::write(&Scene::new(trace), &mut out).unwrap(), trace);
     serde_json::from_slice(&out).unwrap()
 }
 
@@ -17,7 +17,7 @@ fn events<'a>(file: &'a Value, phase: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["ph"] == phase).collect()
 }
 
-/// A time in nanoseconds.
+/// Returns a time in nanoseconds.
 fn ns(value: &Value) -> i64 {
     (value.as_f64().unwrap() * 1000.0).round() as i64
 }
@@ -117,7 +117,7 @@ fn arrows_lead_from_a_submit_to_the_first_work_of_each_command_buffer() {
         ids.sort_unstable();
         ids
     };
-    // Command buffer 3 has no times, so that nothing leads to it.
+    // Command buffer 3 has no times, so nothing leads to it.
     assert_eq!(ids(&starts), [1, 2]);
     assert_eq!(ids(&ends), [1, 2]);
     assert!(starts.iter().all(|event| ns(&event["ts"]) == 10_000));

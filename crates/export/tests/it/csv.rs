@@ -1,4 +1,4 @@
-//! CSV.
+//! Tests CSV.
 
 use super::traces;
 use gapscope_export::csv;

@@ -1,4 +1,4 @@
-//! Firefox Profiler's format.
+//! Tests the format of Firefox Profiler.
 
 use super::traces::{self, CROSSING, MEASURED, SAMPLED, assert_counted, timed_rows};
 use gapscope_export::{Scene, firefox};
@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 
 pub fn export(trace: &Trace) -> Value {
     let mut out = Vec::new();
-    assert_counted(&firefox::write(&Scene::of(trace), &mut out).unwrap(), trace);
+    assert_counted(
+        &firefox::write(&Scene::new(trace), &mut out).unwrap(),
+        trace,
+    );
     serde_json::from_slice(&out).unwrap()
 }
 
@@ -89,7 +92,7 @@ fn counters_of_the_trace_are_in_the_profile() {
     );
 }
 
-/// The stack of a sample, the innermost frame first.
+/// Returns the stack of a sample, the innermost frame first.
 fn stack(file: &Value, thread: &Value, sample: usize) -> Vec<String> {
     let shared = file.get("shared").unwrap_or(thread);
     let strings = shared.get("stringArray").or(thread.get("stringArray"));

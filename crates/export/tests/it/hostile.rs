@@ -1,4 +1,4 @@
-//! Names that a program may have given in malice or by accident.
+//! Tests names that a program may give in malice or by accident.
 
 use super::{chrome, firefox, speedscope};
 use gapscope_analysis::vocabulary::KernelNames;
@@ -65,7 +65,7 @@ fn a_circle_of_stacks_ends() {
         .set(0, Some("\0\"]}\u{202e}".into()));
     speedscope::export(&trace);
     firefox::export(&trace);
-    gapscope_export::perfetto::write(&Scene::of(&trace), &mut Vec::new()).unwrap();
+    gapscope_export::perfetto::write(&Scene::new(&trace), &mut Vec::new()).unwrap();
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_name_of_ten_megabytes_is_cut_and_does_not_swell_the_file() {
         });
     }
     let mut out = Vec::new();
-    gapscope_export::chrome::write(&Scene::of(&trace), &mut out).unwrap();
+    gapscope_export::chrome::write(&Scene::new(&trace), &mut out).unwrap();
     assert!(out.len() < 50 << 20, "{} bytes", out.len());
     let file: serde_json::Value = serde_json::from_slice(&out).unwrap();
     let mut events = file["traceEvents"].as_array().unwrap().iter();
@@ -106,7 +106,7 @@ fn times_that_cannot_be_are_counted_and_not_drawn() {
             ..Dispatch::default()
         });
     }
-    let exported = gapscope_export::chrome::write(&Scene::of(&trace), &mut Vec::new()).unwrap();
+    let exported = gapscope_export::chrome::write(&Scene::new(&trace), &mut Vec::new()).unwrap();
     let rows = exported
         .rows
         .iter()

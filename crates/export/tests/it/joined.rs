@@ -1,14 +1,15 @@
-//! Several traces in one file: everything of each is there once, under its name, and nothing of one is taken for another's.
+//! Tests several traces in one file: everything of each is there once, under its name, and is not taken for
+//! another's.
 
 use super::perfetto::decoded_bytes;
 use super::traces::{CROSSING, MEASURED, SAMPLED};
-use gapscope_export::csv::{self, OfRank};
+use gapscope_export::csv::{self, RankColumn};
 use gapscope_export::{Joined, JoinedFormat, Scene, chrome, firefox, perfetto, speedscope};
 use gapscope_trace::Trace;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The same trace twice, and two others.
+/// Returns the same trace twice, and two others.
 fn traces() -> [Trace; 4] {
     [CROSSING, CROSSING, MEASURED, SAMPLED].map(|text| Trace::from_text(text).unwrap())
 }
@@ -22,14 +23,14 @@ fn joined(format: JoinedFormat, traces: &[Trace]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut file = Joined::begin(format, origin_ns(traces), 0, &mut out).unwrap();
     for (rank, trace) in traces.iter().enumerate() {
-        file.add(&format!("rank {rank}"), &mut Scene::of(trace))
+        file.add(&format!("rank {rank}"), &mut Scene::new(trace))
             .unwrap();
     }
     file.end().unwrap();
     out
 }
 
-/// How often there is what `of` makes of the things of a list.
+/// Counts the results of `of` for the elements of a list.
 fn counts<T: Ord>(list: &Value, of: impl Fn(&Value) -> Option<T>) -> BTreeMap<T, usize> {
     let mut counts = BTreeMap::new();
     for thing in list.as_array().unwrap().iter().filter_map(of) {
@@ -56,7 +57,7 @@ fn of_each<T: Ord>(
 fn chrome_has_every_event_of_each_trace_in_processes_of_its_own() {
     let traces = traces();
     let read = |bytes: &[u8]| -> Value { serde_json::from_slice(bytes).unwrap() };
-    // Times are from the first of all traces.
+    // Times count from the first of all traces.
     let slices = |file: &Value| {
         let origin_us = file["otherData"]["origin_ns"].as_f64().unwrap() / 1e3;
         counts(&file["traceEvents"], |event| {
@@ -73,7 +74,7 @@ fn chrome_has_every_event_of_each_trace_in_processes_of_its_own() {
     let all = read(&joined(JoinedFormat::Chrome, &traces));
     let alone = of_each(&traces, |trace| {
         let mut out = Vec::new();
-        chrome::write(&Scene::of(trace), &mut out).unwrap();
+        chrome::write(&Scene::new(trace), &mut out).unwrap();
         slices(&read(&out))
     });
     assert_eq!(slices(&all), alone);
@@ -119,14 +120,14 @@ fn perfetto_has_every_slice_of_each_trace() {
             ))
         })
     };
-    // The classes that read it hold that ids of tracks, stages and counters are told apart.
+    // The classes that read the file rely on distinct ids of tracks, stages and counters.
     let Some(all) = decoded_bytes(&joined(JoinedFormat::Perfetto, &traces)) else {
         return;
     };
     let mut gpus = 0;
     let alone = of_each(&traces, |trace| {
         let mut out = Vec::new();
-        perfetto::write(&Scene::of(trace), &mut out).unwrap();
+        perfetto::write(&Scene::new(trace), &mut out).unwrap();
         slices(&decoded_bytes(&out).unwrap())
     });
     assert_eq!(slices(&all), alone);
@@ -179,7 +180,7 @@ fn firefox_has_every_marker_and_sample_of_each_trace_in_threads_of_its_own() {
     let alone: Vec<Value> = (traces.iter())
         .map(|trace| {
             let mut out = Vec::new();
-            firefox::write(&Scene::of(trace), &mut out).unwrap();
+            firefox::write(&Scene::new(trace), &mut out).unwrap();
             read(&out)
         })
         .collect();
@@ -208,7 +209,7 @@ fn firefox_has_every_marker_and_sample_of_each_trace_in_threads_of_its_own() {
             "{names:?}"
         );
     }
-    // Each is shown, and counters are of the threads that they were of.
+    // Every thread is shown, and counters belong to the same threads as before.
     let visible = all["meta"]["initialVisibleThreads"].as_array().unwrap();
     let visible: BTreeSet<u64> = visible.iter().map(|at| at.as_u64().unwrap()).collect();
     assert_eq!(visible, (0..threads.len() as u64).collect());
@@ -258,7 +259,7 @@ fn speedscope_has_the_profiles_of_each_trace_with_its_names() {
     let all = read(&joined(JoinedFormat::Speedscope, &traces));
     let alone = of_each(&traces, |trace| {
         let mut out = Vec::new();
-        speedscope::write(&Scene::of(trace), &mut out).unwrap();
+        speedscope::write(&Scene::new(trace), &mut out).unwrap();
         opened(&read(&out))
     });
     assert_eq!(opened(&all), alone);
@@ -283,7 +284,7 @@ fn csv_has_the_rank_before_each_row() {
             take(dispatches);
             Some(())
         };
-        let of = OfRank {
+        let of = RankColumn {
             rank: (at > 0).then_some(at as u32 + 6),
             first: at == 0,
         };
@@ -300,8 +301,8 @@ fn csv_has_the_rank_before_each_row() {
         csv::write_pieces(trace, each, folder.path(), Some(of))
             .unwrap()
             .unwrap();
-        for alone in csv::alone() {
-            alone.write(trace, folder.path(), Some(of)).unwrap();
+        for table in csv::independent_tables() {
+            table.write(trace, folder.path(), Some(of)).unwrap();
         }
         rows += dispatches.queue.len();
     }

@@ -1,4 +1,4 @@
-//! Exports as their readers meet them.
+//! Tests exports with readers of their formats.
 
 mod chrome;
 mod csv;

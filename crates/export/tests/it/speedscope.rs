@@ -1,4 +1,4 @@
-//! speedscope's format.
+//! Tests speedscope's format.
 
 use super::traces::{self, assert_counted, timed_rows};
 use gapscope_export::{Scene, speedscope};
@@ -8,7 +8,7 @@ use serde_json::Value;
 pub fn export(trace: &Trace) -> Value {
     let mut out = Vec::new();
     assert_counted(
-        &speedscope::write(&Scene::of(trace), &mut out).unwrap(),
+        &speedscope::write(&Scene::new(trace), &mut out).unwrap(),
         trace,
     );
     serde_json::from_slice(&out).unwrap()
@@ -105,7 +105,7 @@ fn the_samples_of_each_thread_are_a_profile_of_their_periods() {
         stacks,
         ["", read, read, "unknown code", "", "train.py:41 main"]
     );
-    // By time, with nothing where there are no samples.
+    // Samples come by time, with empty stacks between them.
     assert_eq!(
         sampled[0]["weights"],
         serde_json::json!([150_000, 100_000, 100_000, 100_000, 100_000, 100_000])
@@ -116,7 +116,7 @@ fn the_samples_of_each_thread_are_a_profile_of_their_periods() {
         .find(|frame| frame["name"] == "train.py:41 main");
     assert_eq!(line.unwrap()["file"], "/app/train.py");
     assert_eq!(line.unwrap()["line"], 41);
-    // Stacks of which nobody asks are not in the way.
+    // Stacks without samples do no harm.
     trace.tables.samples = Default::default();
     let without = export(&trace);
     trace.tables.stacks = Default::default();

@@ -1,4 +1,4 @@
-//! Traces to export, and what must come out of each.
+//! Traces to export, with the counts that must come out of each.
 
 use gapscope_export::Exported;
 use gapscope_trace::Trace;
@@ -6,8 +6,8 @@ use gapscope_trace::optional::Optional;
 use gapscope_trace::tables::Table;
 use std::collections::BTreeMap;
 
-/// Work that overlaps on a queue, a folded poll that crosses a submission, two submissions of one call, nested labels,
-/// memory, rows without times.
+/// Overlapping work on a queue, a folded poll that crosses a submission, two submissions of one call, nested labels,
+/// memory, and rows without times.
 pub const CROSSING: &str = "\
 manifest sampling_mode=dispatch start_ns=1ms end_ns=2ms start_unix_ns=1790000000000000000
 process id=1 pid=100 executable=/usr/bin/program
@@ -60,8 +60,8 @@ dispatch submission=1 position=0 queue=1 kernel=1 start_ns=120us duration_ns=5us
 transfer submission=2 position=0 queue=1 kind=fill bytes=64 start_ns=126us duration_ns=1us
 ";
 
-/// Samples of a thread with calls, of one without, and of a worker process; one without a stack, one of a hook. In order of time but
-/// for the first.
+/// Samples of a thread with calls, of one without, and of a worker process. One sample has no stack, one is a hook's.
+/// All but the first are in order of time.
 pub const SAMPLED: &str = r#"
 manifest sampling_mode=dispatch start_ns=0 end_ns=1ms start_unix_ns=1790000000000000000
 process id=1 pid=100 executable=/usr/bin/python
@@ -92,7 +92,7 @@ sample time_ns=400us process=1 thread=102 stack=3 state=running source=sampled p
 sample time_ns=500us process=2 thread=200 stack=0 state=running source=sampled period_ns=100us
 "#;
 
-/// Each with its name.
+/// Returns each trace with its name.
 pub fn all() -> Vec<(&'static str, Trace)> {
     let texts = [
         ("crossing", CROSSING),
@@ -121,7 +121,7 @@ pub fn all() -> Vec<(&'static str, Trace)> {
     traces.into_iter().collect()
 }
 
-/// Rows with times by category of events: counted here from the tables alone.
+/// Counts the rows with times by category of events, from the tables alone.
 pub fn timed_rows(trace: &Trace) -> BTreeMap<String, u64> {
     let t = &trace.tables;
     let timed = |start: &Optional<i64>, duration: &Optional<i64>| {
@@ -150,7 +150,7 @@ pub fn timed_rows(trace: &Trace) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// What an export says of itself agrees with the tables.
+/// Checks that an export's counts agree with the tables.
 pub fn assert_counted(exported: &Exported, trace: &Trace) {
     let of = |table: &str| {
         exported
@@ -167,7 +167,7 @@ pub fn assert_counted(exported: &Exported, trace: &Trace) {
     assert_eq!(of("host_calls").drawn, trace.tables.host_calls.len() as u64);
 }
 
-/// Counters of a GPU, a queue and the host. That of the queue is not known for a while.
+/// Counters of a GPU, a queue and the host. The queue's is not known for a while.
 pub const MEASURED: &str = r#"
 manifest sampling_mode=dispatch start_ns=0 end_ns=1ms
 process id=1 pid=100 executable=/usr/bin/app

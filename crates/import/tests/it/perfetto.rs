@@ -337,7 +337,7 @@ fn our_own_exports_come_back() {
         let text = std::fs::read_to_string(folder.join(name)).unwrap();
         let trace = Trace::from_text(&text).unwrap();
         let mut bytes = Vec::new();
-        perfetto::write(&Scene::of(&trace), &mut bytes).unwrap();
+        perfetto::write(&Scene::new(&trace), &mut bytes).unwrap();
         // Two packets of ftrace, without events.
         bytes.extend(b"\x0a\x02\x0a\x00".repeat(2));
         let import = imported::import_bytes("own.pftrace", &bytes).unwrap();

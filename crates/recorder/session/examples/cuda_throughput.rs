@@ -1,9 +1,10 @@
-//! What the session costs for each CUDA launch, and what one takes on disk:
-//! `cargo run --release -p gapscope-recorder --example cuda_throughput -- 1000000`.
+//! Measures what the session costs for each CUDA launch, and what a launch takes on disk: `cargo run --release -p
+//! gapscope-recorder --example cuda_throughput -- 1000000`.
 //!
-//! Fills a spool as the CUDA library would: launches of 40 kernels in 25 sizes on two streams, with jitter, a wait at
-//! each 500th, calls and kernels in batches of their own, the kernels half a batch later than their calls. Then times
-//! its way into a trace. Everything is there before the session begins, so its time is that after the program's end.
+//! The example fills a spool as the CUDA library would: launches of 40 kernels in 25 sizes on two streams, with
+//! jitter, a wait at each 500th launch, calls and kernels in batches of their own, the kernels half a batch later
+//! than their calls. Then it times the way into a trace. Everything is there before the session begins, so the time
+//! is that after the program's end.
 
 use gapscope_recorder::{Assembler, Names};
 use gapscope_spool::event::{
@@ -106,7 +107,7 @@ fn hello() -> CommonEvent<'static> {
     }
 }
 
-/// Activities on their way into the spool.
+/// Writes activities into the spool in batches.
 struct Batches<'a> {
     spool: &'a Spool,
     packer: Packer,

@@ -1,7 +1,9 @@
-//! Whether a long recording stays flat: `cargo run --release -p gapscope-recorder --example long_run -- 100000 1000000`.
+//! Measures whether a long recording stays flat: `cargo run --release -p gapscope-recorder --example long_run --
+//! 100000 1000000`.
 //!
-//! A process of so many short threads, which make a few calls each, uses so many semaphores, one after the other. Each line is
-//! a tenth of it: what draining took, what a checkpoint took, and how large that is. Lines that grow are a fault.
+//! The process has the first number of short threads, which make a few calls each, and uses the second number of
+//! semaphores, one after the other. Each line is a tenth of the run: the time of draining, the time of a checkpoint,
+//! and its size. Lines that grow are a fault.
 
 use gapscope_recorder::Assembler;
 use gapscope_spool::event::{CommonEvent, HostCallKind, SemaphoreValue, Span, VulkanEvent};
@@ -16,7 +18,7 @@ use std::error::Error;
 use std::time::Duration;
 
 const TENTHS: u32 = 10;
-/// Threads between two drains, and drains between two checkpoints.
+/// The number of threads between two drains, and of drains between two checkpoints.
 const THREADS_A_DRAIN: u32 = 100;
 const DRAINS_A_CHECKPOINT: u32 = 20;
 const CALLS_OF_A_THREAD: u32 = 4;
@@ -68,7 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the hook writes.
+/// Writes events as the hook does.
 struct Program<'a> {
     spool: &'a Spool,
     semaphore: u32,
@@ -95,7 +97,7 @@ impl Program<'_> {
         }
     }
 
-    /// A submission signals each, and nobody waits for it: the program does, by a fence.
+    /// Signals each semaphore by a submission, for which only a fence waits.
     fn use_semaphores(&mut self, count: u32) {
         for _ in 0..count {
             self.semaphore += 1;
@@ -113,7 +115,7 @@ impl Program<'_> {
     }
 }
 
-/// What the session does with it.
+/// Drains events as the session does.
 struct Session {
     process: ProcessSpool,
     id: ProcessId,
@@ -164,7 +166,7 @@ impl Session {
     }
 }
 
-/// The processor's time that it took: on a busy machine it says more than the wall's.
+/// Returns the processor time of `work`, which on a busy machine is more telling than the wall time.
 fn timed(work: impl FnOnce() -> Result<(), Box<dyn Error>>) -> Result<Duration, Box<dyn Error>> {
     let before = processor_time();
     work()?;

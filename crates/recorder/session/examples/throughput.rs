@@ -1,7 +1,8 @@
-//! What the session costs for each dispatch: `cargo run --release -p gapscope-recorder --example throughput -- 1000000`.
+//! Measures what the session costs for each dispatch: `cargo run --release -p gapscope-recorder --example throughput
+//! -- 1000000`.
 //!
-//! Fills a spool as the Vulkan layer would (command buffers of 64 labelled dispatches with bindings, submitted once),
-//! then times its way into a trace.
+//! The example fills a spool as the Vulkan layer would (command buffers of 64 labelled dispatches with bindings,
+//! submitted once), then times the way into a trace.
 
 use gapscope_recorder::{Assembler, Names};
 use gapscope_spool::event::{
@@ -82,7 +83,7 @@ fn say(what: &str, dispatches: u32, since: Stopwatch) {
     );
 }
 
-/// On a busy machine the processor's time says more than the wall's.
+/// Measures processor time too, which on a busy machine is more telling than the wall time.
 struct Stopwatch {
     wall: Instant,
     processor: Duration,

@@ -1,8 +1,8 @@
-//! Device clocks: from raw ticks to nanoseconds of the host's monotonic clock, with an error bound.
+//! Maps device clocks from raw ticks to nanoseconds of the host's monotonic clock, with an error bound.
 //!
-//! Raw ticks have as many bits as the queue says and wrap; they are *unwrapped* to [`Ticks`] with the host times that
-//! enclose a command buffer. Ticks become host times through samples of both clocks ([`Calibrated`]), or, where
-//! the driver gives none, through bounds ([`Brackets`]).
+//! Raw ticks have as many bits as the queue says, and they wrap. They are *unwrapped* to [`Ticks`] with the host
+//! times that enclose a command buffer. Ticks become host times through samples of both clocks ([`Calibrated`]) or,
+//! where the driver gives none, through bounds ([`Brackets`]).
 
 mod causal;
 #[cfg(test)]
@@ -10,7 +10,7 @@ mod tests;
 
 pub use causal::Causal;
 pub use gapscope_model::clock::Ticks;
-use gapscope_model::clock::{Brackets, Calibrated, Fit, RATE_TOLERANCE, within_decades as sane};
+use gapscope_model::clock::{Brackets, Calibrated, Fit, RATE_TOLERANCE, within_decades};
 use gapscope_spool::event::ClockSource;
 use gapscope_trace::manifest::{self, ClockMethod};
 use serde::{Deserialize, Serialize};
@@ -21,11 +21,11 @@ const CONTRADICTION_NS: i64 = 10_000_000;
 /// Why a raw time cannot be placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unplaced {
-    /// There is nothing to map it with.
+    /// There are no samples to map the time with.
     NoSamples,
     /// The clock wrapped more often than the host times around it can tell.
     Ambiguous,
-    /// It lies outside the host times that enclose it.
+    /// The time lies outside the host times that enclose it.
     Contradiction,
 }
 
@@ -33,16 +33,16 @@ pub enum Unplaced {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct DeviceClock {
     rate: f64,
-    /// Valid bits of samples and timestamps; unknown until the first queue.
+    /// The valid bits of samples and timestamps, which are not known before the first queue.
     bits: Option<u32>,
     /// The raw reading at `Ticks(0)`.
     epoch: Option<u64>,
-    /// Samples that came before the bits were known.
+    /// The samples that came before the bits were known.
     early: Vec<RawSample>,
     method: Method,
 }
 
-/// Both clocks at one moment, before it is known how the device's wraps.
+/// A reading of both clocks at one moment, before it is known how the device's clock wraps.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct RawSample {
     raw: u64,
@@ -54,14 +54,14 @@ struct RawSample {
 enum Method {
     Calibrated(Calibrated),
     Brackets(Brackets),
-    /// Times come on the host's clock; this says how well.
+    /// Device times come on the host's clock; [`Causal`] bounds their error.
     Host(Causal),
 }
 
 impl DeviceClock {
-    /// A clock of `rate` nanoseconds a tick.
+    /// Creates a clock with `rate` nanoseconds a tick.
     pub fn new(source: ClockSource, rate: f64) -> DeviceClock {
-        // A driver that says nonsense must not give nonsense.
+        // A driver may report a senseless rate.
         let rate = if (1e-6..1e9).contains(&rate) {
             rate
         } else {
@@ -80,7 +80,7 @@ impl DeviceClock {
         }
     }
 
-    /// A queue's timestamps have this many valid bits.
+    /// Sets the number of valid bits in a queue's timestamps.
     pub fn queue_bits(&mut self, bits: u32) {
         if bits == 0 || self.bits.is_some() {
             return;
@@ -91,16 +91,17 @@ impl DeviceClock {
         }
     }
 
-    /// Both clocks at one moment. False when the device's clock has not gone on from where it was.
+    /// Adds a reading of both clocks at one moment. Returns false when the device's clock has not gone on from where
+    /// it was.
     pub fn sample(&mut self, raw: u64, host_ns: i64, error_ns: u32) -> bool {
-        let host_ns = sane(host_ns);
+        let host_ns = within_decades(host_ns);
         let Method::Calibrated(samples) = &mut self.method else {
             return true;
         };
         let Some(bits) = self.bits else {
-            /// More cannot come before a queue is used, unless the program never uses one.
-            const MOST: usize = 1 << 12;
-            if self.early.len() < MOST {
+            /// More samples come before a queue is used only if the program never uses one.
+            const MAX_EARLY_SAMPLES: usize = 1 << 12;
+            if self.early.len() < MAX_EARLY_SAMPLES {
                 self.early.push(RawSample {
                     raw,
                     host_ns,
@@ -114,7 +115,7 @@ impl DeviceClock {
         let expected = samples.ticks_at(host_ns).unwrap_or(Ticks(0));
         let ticks = nearest(raw.wrapping_sub(epoch), bits, expected);
         if samples.has_leapt(ticks, host_ns, error_ns) {
-            // Readings of before are now outside the host times around them, and are not placed.
+            // Readings from before the leap are now outside the host times around them, so they are not placed.
             self.epoch = Some(raw.wrapping_sub(expected.0 as u64));
             samples.anchor(expected, host_ns, error_ns);
             return false;
@@ -122,18 +123,23 @@ impl DeviceClock {
         samples.add(ticks, host_ns, error_ns)
     }
 
-    /// A command buffer ran on the device inside these host times, which is of use without samples only.
+    /// Adds the host times inside which a command buffer ran on the device. They are of use only without samples.
     pub fn bracket(&mut self, start: Ticks, end: Ticks, submitted_ns: i64, seen_ns: i64) {
         if let Method::Brackets(brackets) = &mut self.method {
-            let [start, end] = [start, end].map(|t| Ticks(sane(t.0)));
-            brackets.add(start, end, sane(submitted_ns), sane(seen_ns));
+            let [start, end] = [start, end].map(|t| Ticks(within_decades(t.0)));
+            brackets.add(
+                start,
+                end,
+                within_decades(submitted_ns),
+                within_decades(seen_ns),
+            );
         }
     }
 
     /// Places the raw reading of a queue with `queue_bits` valid bits, which was made between two host times.
     ///
     /// # Errors
-    /// It cannot be placed.
+    /// The reading cannot be placed.
     pub fn unwrap(
         &mut self,
         raw: u64,
@@ -142,7 +148,7 @@ impl DeviceClock {
         latest_ns: i64,
     ) -> Result<Ticks, Unplaced> {
         let bits = self.bits.unwrap_or(64).min(queue_bits).max(1);
-        let (earliest_ns, latest_ns) = (sane(earliest_ns), sane(latest_ns));
+        let (earliest_ns, latest_ns) = (within_decades(earliest_ns), within_decades(latest_ns));
         let epoch = match (self.epoch, &self.method) {
             (Some(epoch), _) => epoch,
             (None, Method::Brackets(_)) => {
@@ -170,7 +176,7 @@ impl DeviceClock {
         let slack = ((slack_ns as f64 / self.rate) as i64).saturating_add(1);
         let offset = raw.wrapping_sub(epoch);
         if bits >= 64 {
-            let ticks = Ticks(sane(offset as i64));
+            let ticks = Ticks(within_decades(offset as i64));
             let inside =
                 ticks.0 >= from.0.saturating_sub(slack) && ticks.0 <= to.0.saturating_add(slack);
             return if inside {
@@ -194,9 +200,9 @@ impl DeviceClock {
         }
     }
 
-    /// True when nothing that comes later changes where `ticks` lies.
+    /// Returns true when nothing that comes later changes where `ticks` lies.
     pub fn settled(&self, ticks: Ticks) -> bool {
-        let ticks = Ticks(sane(ticks.0));
+        let ticks = Ticks(within_decades(ticks.0));
         match &self.method {
             Method::Calibrated(samples) => samples.covers(ticks),
             Method::Brackets(brackets) => brackets.settled(ticks),
@@ -204,10 +210,10 @@ impl DeviceClock {
         }
     }
 
-    /// The host time of `ticks`; `None` when there is nothing to map it with.
+    /// Returns the host time of `ticks`; `None` when there is nothing to map it with.
     #[inline]
     pub fn host_ns(&mut self, ticks: Ticks) -> Option<i64> {
-        let ticks = Ticks(sane(ticks.0));
+        let ticks = Ticks(within_decades(ticks.0));
         match &mut self.method {
             Method::Calibrated(samples) => samples.host_ns(ticks),
             Method::Brackets(brackets) => brackets.host_ns(ticks),
@@ -215,9 +221,9 @@ impl DeviceClock {
         }
     }
 
-    /// About when `ticks` was, without settling it.
+    /// Returns an estimate of the host time of `ticks`, without settling it.
     pub fn estimate_ns(&self, ticks: Ticks) -> Option<i64> {
-        let ticks = Ticks(sane(ticks.0));
+        let ticks = Ticks(within_decades(ticks.0));
         match &self.method {
             Method::Calibrated(samples) => samples.estimate_ns(ticks),
             Method::Brackets(brackets) => brackets.estimate_ns(ticks),
@@ -225,7 +231,7 @@ impl DeviceClock {
         }
     }
 
-    /// Cause and effect, where device times come on the host's clock.
+    /// Returns the bound by cause and effect, where device times come on the host's clock.
     pub fn causal(&mut self) -> Option<&mut Causal> {
         match &mut self.method {
             Method::Host(causal) => Some(causal),
@@ -233,12 +239,12 @@ impl DeviceClock {
         }
     }
 
-    /// Nanoseconds as ticks, by the driver's rate.
+    /// Converts nanoseconds to ticks by the driver's rate.
     pub fn ticks_of_ns(&self, ns: i64) -> i64 {
         (ns as f64 / self.rate) as i64
     }
 
-    /// What the manifest says of the map.
+    /// Returns the manifest's description of the map.
     pub fn summary(&self) -> manifest::Clock {
         let mapped = |method, fit: Fit| manifest::Clock {
             method,
@@ -263,11 +269,11 @@ impl DeviceClock {
     }
 }
 
-/// The value congruent to `offset` modulo 2^bits that lies nearest to `expected`.
+/// Returns the value congruent to `offset` modulo 2^bits that lies nearest to `expected`.
 fn nearest(offset: u64, bits: u32, expected: Ticks) -> Ticks {
     let ahead = offset.wrapping_sub(expected.0 as u64);
     let shift = 64 - bits.clamp(1, 64);
-    Ticks(sane(
+    Ticks(within_decades(
         expected.0.wrapping_add(((ahead << shift) as i64) >> shift),
     ))
 }

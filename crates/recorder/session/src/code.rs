@@ -1,4 +1,4 @@
-//! What code that a CUDA program loaded says: which kernels it has, and what of it people can read.
+//! Reads the code that a CUDA program loaded: which kernels it has, and the part of it that people can read.
 
 mod cubin;
 mod fat_binary;
@@ -16,31 +16,32 @@ use std::sync::Arc;
 /// Code that is worth keeping.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// Of its file: `ptx` or `cubin`.
+    /// The extension of the code's file: `ptx` or `cubin`.
     pub extension: &'static str,
     pub bytes: Cow<'a, [u8]>,
     pub kernels: Vec<Kernel>,
-    /// Its kernels can launch others, or graphs.
+    /// Whether its kernels can launch others, or graphs.
     pub launches: bool,
 }
 
 /// A kernel in code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// As in records of its runs.
+    /// The name, as in records of the kernel's runs.
     pub name: String,
-    /// The file that it was written in, where the code says it.
+    /// The file that the kernel was written in, where the code tells it.
     pub file: Option<Arc<str>>,
 }
 
-/// What runs on the device to launch kernels and graphs: names in libcudadevrt, of CUDA 12 and 13 and of before.
+/// The functions that launch kernels and graphs from the device: their names in libcudadevrt of CUDA 12, 13 and older
+/// versions.
 const LAUNCHERS: [&str; 3] = [
     "cudaCDP2LaunchDevice",
     "cudaLaunchDevice",
     "cudaGraphLaunch",
 ];
 
-/// The pieces of what was loaded, the most readable first. None where nothing of it can be read.
+/// Returns the pieces of loaded code, the most readable first. Returns none when nothing of it can be read.
 pub fn pieces(format: SourceFormat, bytes: &[u8]) -> Vec<Piece<'_>> {
     match format {
         SourceFormat::SpirV => Vec::new(),
@@ -50,26 +51,28 @@ pub fn pieces(format: SourceFormat, bytes: &[u8]) -> Vec<Piece<'_>> {
     }
 }
 
-/// Languages that kernels are written in, by the ends of their files' names. Code of a stranger may name any file: no other is
+/// The extensions of files that kernels are written in. The code of a stranger may name any file, so no other is
 /// read.
-const LANGUAGES: [&str; 6] = ["py", "cu", "cuh", "cpp", "hpp", "h"];
-/// As of a piece of code.
-const LARGEST_FILE: u64 = 4 << 20;
+const SOURCE_EXTENSIONS: [&str; 6] = ["py", "cu", "cuh", "cpp", "hpp", "h"];
+/// The limit is that of a piece of code.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// What a file holds that code was written in, with the end of its name. `None` where there is no such file here, as for libraries
-/// that were built elsewhere.
-pub fn file(path: &Path) -> Option<(&'static str, Vec<u8>)> {
+/// Returns the extension and the contents of a source file. Returns `None` when the file does not exist here, as for
+/// libraries that were built elsewhere.
+pub fn read_code_file(path: &Path) -> Option<(&'static str, Vec<u8>)> {
     let end = path.extension()?;
-    let extension = LANGUAGES.into_iter().find(|language| end == *language)?;
-    let is_kept = |file: &Metadata| file.is_file() && file.len() <= LARGEST_FILE;
-    // Looked at before it is opened too: to open a pipe waits.
+    let extension = SOURCE_EXTENSIONS
+        .into_iter()
+        .find(|language| end == *language)?;
+    let is_kept = |file: &Metadata| file.is_file() && file.len() <= MAX_FILE_BYTES;
+    // The file is checked before it is opened too, because opening a pipe waits.
     if !path.is_absolute() || !is_kept(&fs::metadata(path).ok()?) {
         return None;
     }
     let mut bytes = Vec::new();
     let read = File::open(path)
         .ok()?
-        .take(LARGEST_FILE)
+        .take(MAX_FILE_BYTES)
         .read_to_end(&mut bytes);
     read.ok().map(|_| (extension, bytes))
 }
@@ -87,16 +90,16 @@ mod tests {
             path
         };
         let python = written("a.py", b"x = 1\n");
-        assert_eq!(file(&python), Some(("py", b"x = 1\n".to_vec())));
-        assert_eq!(file(&written("key.pem", b"x")), None);
-        assert_eq!(file(&written("big.py", &vec![0; 5 << 20])), None);
-        assert_eq!(file(Path::new("a.py")), None);
-        assert_eq!(file(&folder.path().join("none.py")), None);
+        assert_eq!(read_code_file(&python), Some(("py", b"x = 1\n".to_vec())));
+        assert_eq!(read_code_file(&written("key.pem", b"x")), None);
+        assert_eq!(read_code_file(&written("big.py", &vec![0; 5 << 20])), None);
+        assert_eq!(read_code_file(Path::new("a.py")), None);
+        assert_eq!(read_code_file(&folder.path().join("none.py")), None);
     }
 
     const WITH_LINES: &[u8] = include_bytes!("code/testdata/add.cubin");
     const PLAIN: &[u8] = include_bytes!("code/testdata/plain.cubin");
-    /// With PTX that zstd has compressed, and by LZ4.
+    /// Two fat binaries, with PTX that zstd and LZ4 have compressed.
     const FAT: &[u8] = include_bytes!("code/testdata/add.fatbin");
     const LZ4: &[u8] = include_bytes!("code/testdata/lz4.fatbin");
 

@@ -1,17 +1,19 @@
-//! Conditions of the machine and its GPUs: a thread of the session asks for them at a low rate, beside the program.
+//! Measures conditions of the machine and its GPUs: a thread of the session asks for them at a low rate, beside the
+//! program.
 
+mod cgroup;
 mod drm;
-mod group;
-mod host;
+mod kernel_files;
+mod machine;
 pub(crate) mod nvml;
 
-use drm::Cards;
+use drm::DrmCards;
 use gapscope_spool::monotonic_ns;
 use gapscope_trace::manifest::{Device, Unmeasured};
 use gapscope_trace::tables::Condition;
-use host::Host;
-use nvml::Gpus;
-pub use nvml::{Found as NvmlFound, found as nvml_found};
+use machine::MachineSampler;
+use nvml::NvmlGpus;
+pub use nvml::{NvmlError, NvmlInfo, nvml_info};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,49 +22,52 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Between two rounds of questions, at least.
-const INTERVAL: Duration = Duration::from_millis(100);
-/// A round comes after so many times what the last one cost: the thread takes at most 1 % of a core.
-const PAUSE_PER_WORK: u32 = 99;
-/// It comes after this part of the time so far: a day has 55,000 rounds instead of 864,000.
-const PART_OF_TIME: u32 = 10_000;
+/// The least time between two rounds of questions.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
+/// The pause between rounds is this many times the cost of the last round, so that the thread takes at most 1 % of a
+/// core.
+const PAUSE_PER_COST: u32 = 99;
+/// The pause is at least this part of the time so far, so that a day has 55,000 rounds instead of 864,000.
+const ELAPSED_PER_PAUSE: u32 = 10_000;
 /// A driver that does not answer must not keep the recording from ending.
-const PATIENCE: Duration = Duration::from_secs(1);
+const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 const NICENESS: i32 = 5;
-const ENDED: &str = "the program had ended before they were asked for";
+const PROGRAM_ENDED: &str = "the program had ended before they were asked for";
 
-/// What a condition is of.
+/// The subject of a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Of {
+pub enum ConditionSubject {
     /// The machine, or the program on it.
     Machine,
     /// The GPU with this UUID, as the manifest writes it.
     Gpu(Arc<str>),
 }
 
+// The assembler still uses the former name.
+pub use ConditionSubject as Of;
+
 /// The value of a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    pub of: Of,
+    pub of: ConditionSubject,
     pub condition: Condition,
-    /// From when it holds: when it was read, or, of what is counted, since the reading before.
+    /// When the value begins to hold: the time of the reading, or, for counts, of the reading before.
     pub from_ns: i64,
-    /// When it was read.
     pub seen_ns: i64,
-    /// Absent: it cannot be read any more.
+    /// The value; absent when it cannot be read any more.
     pub value: Option<f64>,
-    /// The file or interface that it was read from.
+    /// The file or interface that the value was read from.
     pub source: Arc<str>,
 }
 
-/// What the thread says.
+/// A report of the thread.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
+pub enum ConditionUpdate {
     Reading(Reading),
     Unmeasured(Unmeasured),
 }
 
-/// A GPU to ask for.
+/// A GPU whose conditions are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Gpu {
     uuid: Arc<str>,
@@ -70,7 +75,7 @@ struct Gpu {
     vendor: Vendor,
 }
 
-/// Who made a GPU, and so who is asked for it.
+/// The vendor of a GPU, whose driver is asked for its conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Vendor {
     Nvidia,
@@ -80,8 +85,8 @@ enum Vendor {
 }
 
 impl Vendor {
-    /// By the names of driver and device, as APIs and Mesa write them.
-    fn of(device: &Device) -> Vendor {
+    /// Returns the vendor by the names of driver and device, as APIs and Mesa write them.
+    fn from_device(device: &Device) -> Vendor {
         let names = |words: &[&str]| {
             let texts = [&device.driver, &device.name];
             let named = |word: &&str| texts.iter().any(|text| text.contains(*word));
@@ -97,46 +102,46 @@ impl Vendor {
     }
 }
 
-enum Order {
+enum Request {
     Process(u32),
     Gpu(Gpu),
 }
 
-/// The thread that asks.
+/// The thread that measures conditions.
 #[derive(Debug)]
 pub struct Conditions {
-    orders: Option<Sender<Order>>,
-    heard: Receiver<Heard>,
+    requests: Option<Sender<Request>>,
+    updates: Receiver<ConditionUpdate>,
     thread: Option<JoinHandle<()>>,
     processes: HashSet<u32>,
     gpus: HashSet<Arc<str>>,
 }
 
 impl Conditions {
-    /// Starts it. It asks for nothing before there is a process or a GPU to [`Self::follow`]. `root` is the folder with `proc` and
-    /// `sys`.
+    /// Starts the thread. It asks for nothing before there is a process or a GPU to [`Self::follow`]. `root` is the
+    /// folder with `proc` and `sys`.
     pub fn start(root: PathBuf) -> Conditions {
-        let (orders, taken) = channel();
-        let (say, heard) = channel();
-        let refused = say.clone();
+        let (requests, taken) = channel();
+        let (sender, updates) = channel();
+        let refused = sender.clone();
         let thread = std::thread::Builder::new().name("conditions".to_owned());
-        let thread = thread.spawn(move || ask(root, &taken, &say));
+        let thread = thread.spawn(move || sample_conditions(root, &taken, &sender));
         if let Err(error) = &thread {
-            let _ = refused.send(Heard::unmeasured(
+            let _ = refused.send(ConditionUpdate::unmeasured(
                 "conditions of machine and GPUs",
                 format!("no thread could be started for them: {error}"),
             ));
         }
         Conditions {
-            orders: Some(orders),
-            heard,
+            requests: Some(requests),
+            updates,
             thread: thread.ok(),
             processes: HashSet::new(),
             gpus: HashSet::new(),
         }
     }
 
-    /// Looks at these processes and devices too, from now on.
+    /// Includes these processes and devices from now on.
     pub fn follow<'a>(
         &mut self,
         processes: impl Iterator<Item = u32>,
@@ -144,135 +149,161 @@ impl Conditions {
     ) {
         for process in processes {
             if self.processes.insert(process) {
-                self.order(Order::Process(process));
+                self.request(Request::Process(process));
             }
         }
         for device in devices {
-            // One that was not announced has no UUID.
+            // A device that was not announced has no UUID.
             if device.uuid.is_empty() || self.gpus.contains(device.uuid.as_str()) {
                 continue;
             }
             let uuid: Arc<str> = device.uuid.as_str().into();
             self.gpus.insert(uuid.clone());
-            self.order(Order::Gpu(Gpu {
+            self.request(Request::Gpu(Gpu {
                 uuid,
                 name: device.name.clone(),
-                vendor: Vendor::of(device),
+                vendor: Vendor::from_device(device),
             }));
         }
     }
 
-    /// After [`Self::finish`]: what of these devices is not known.
-    pub fn unasked<'a>(&self, devices: impl Iterator<Item = &'a Device>) -> Vec<Heard> {
+    /// Returns, after [`Self::finish`], that the conditions of the remaining devices are not known.
+    pub fn unasked<'a>(&self, devices: impl Iterator<Item = &'a Device>) -> Vec<ConditionUpdate> {
         let unasked = devices.filter(|d| !self.gpus.contains(d.uuid.as_str()));
-        let mut heard: Vec<Heard> = unasked.map(|d| Heard::of_gpu(&d.name, ENDED)).collect();
+        let mut updates: Vec<ConditionUpdate> = unasked
+            .map(|d| ConditionUpdate::of_gpu(&d.name, PROGRAM_ENDED))
+            .collect();
         if self.processes.is_empty() {
-            heard.push(Heard::unmeasured("stalls and swapping", ENDED));
+            updates.push(ConditionUpdate::unmeasured(
+                "stalls and swapping",
+                PROGRAM_ENDED,
+            ));
         }
-        heard
+        updates
     }
 
-    fn order(&self, order: Order) {
-        if let Some(orders) = &self.orders {
-            // The thread is gone only where it has said why.
-            let _ = orders.send(order);
+    fn request(&self, request: Request) {
+        if let Some(requests) = &self.requests {
+            // The thread is gone only when it has reported why.
+            let _ = requests.send(request);
         }
     }
 
-    /// What it has said since the last call.
-    pub fn take(&self) -> Vec<Heard> {
-        self.heard.try_iter().collect()
+    /// Returns the reports since the last call.
+    pub fn take(&self) -> Vec<ConditionUpdate> {
+        self.updates.try_iter().collect()
     }
 
-    /// Ends it after a last look. What does not answer is left behind, and what comes to be known only now was not asked for.
-    pub fn finish(&mut self) -> Vec<Heard> {
-        drop(self.orders.take());
-        let mut heard = Vec::new();
+    /// Ends the thread after a last round. A driver that does not answer is left behind.
+    pub fn finish(&mut self) -> Vec<ConditionUpdate> {
+        drop(self.requests.take());
+        let mut updates = Vec::new();
         if let Some(thread) = self.thread.take() {
             let since = Instant::now();
-            while !thread.is_finished() && since.elapsed() < PATIENCE {
+            while !thread.is_finished() && since.elapsed() < FINISH_TIMEOUT {
                 std::thread::sleep(Duration::from_millis(2));
             }
             if !thread.is_finished() {
                 let what = "conditions of machine and GPUs at the end";
                 let reason = "the system or the GPU's driver did not answer within 1 s";
-                heard.push(Heard::unmeasured(what, reason));
+                updates.push(ConditionUpdate::unmeasured(what, reason));
             }
         }
         let mut all = self.take();
-        all.append(&mut heard);
+        all.append(&mut updates);
         all
     }
 }
 
-impl Heard {
-    fn unmeasured(what: impl Into<String>, reason: impl Into<String>) -> Heard {
-        let (what, reason) = (what.into(), reason.into());
-        Heard::Unmeasured(Unmeasured { what, reason })
+impl ConditionUpdate {
+    /// Creates the reading of a value of the machine that holds since `from_ns` and was read at `seen_ns`.
+    fn of_machine(
+        condition: Condition,
+        [from_ns, seen_ns]: [i64; 2],
+        value: Option<f64>,
+        source: &Arc<str>,
+    ) -> ConditionUpdate {
+        ConditionUpdate::Reading(Reading {
+            of: ConditionSubject::Machine,
+            condition,
+            from_ns,
+            seen_ns,
+            value,
+            source: source.clone(),
+        })
     }
 
-    fn of_gpu(name: &str, reason: impl Into<String>) -> Heard {
+    fn unmeasured(what: impl Into<String>, reason: impl ToString) -> ConditionUpdate {
+        let (what, reason) = (what.into(), reason.to_string());
+        ConditionUpdate::Unmeasured(Unmeasured { what, reason })
+    }
+
+    fn of_gpu(name: &str, reason: impl ToString) -> ConditionUpdate {
         let what = format!("clocks, limits, temperature and power of {name}");
-        Heard::unmeasured(what, reason)
+        ConditionUpdate::unmeasured(what, reason)
     }
 }
 
-/// True of a device that NVIDIA's libraries know.
+/// Returns true for a device that NVIDIA's libraries know.
 pub fn is_of_nvidia(device: &Device) -> bool {
-    Vendor::of(device) == Vendor::Nvidia
+    Vendor::from_device(device) == Vendor::Nvidia
 }
 
-/// The thread: follows orders, and asks until nobody gives any more.
-fn ask(root: PathBuf, orders: &Receiver<Order>, say: &Sender<Heard>) {
-    // It only costs comfort when the system refuses.
+/// Measures conditions until the session gives no more requests.
+fn sample_conditions(
+    root: PathBuf,
+    requests: &Receiver<Request>,
+    sender: &Sender<ConditionUpdate>,
+) {
+    // If the system refuses, the thread only competes with the program a little more.
     let _ = rustix::process::setpriority_process(None, NICENESS);
-    let mut cards = Cards::new(root.clone());
-    let mut host = Host::new(root);
-    let mut gpus = Gpus::default();
+    let mut cards = DrmCards::new(root.clone());
+    let mut machine = MachineSampler::new(root);
+    let mut gpus = NvmlGpus::default();
     let (mut began, mut pause) = (None::<Instant>, Duration::from_secs(3600));
     loop {
-        let order = orders.recv_timeout(pause);
+        let request = requests.recv_timeout(pause);
         let began = *began.get_or_insert_with(Instant::now);
-        let mut heard = Vec::new();
-        let mut take = |order| match order {
-            Order::Process(pid) => host.add_process(pid),
-            Order::Gpu(gpu) if gpu.vendor == Vendor::Nvidia => gpus.add(gpu, &mut heard),
-            Order::Gpu(gpu) => cards.add(&gpu, &mut heard),
+        let mut updates = Vec::new();
+        let mut take = |request| match request {
+            Request::Process(pid) => machine.add_process(pid),
+            Request::Gpu(gpu) if gpu.vendor == Vendor::Nvidia => gpus.add(gpu, &mut updates),
+            Request::Gpu(gpu) => cards.add(&gpu, &mut updates),
         };
-        let last = match order {
-            Ok(order) => {
-                take(order);
-                orders.try_iter().for_each(take);
+        let last = match request {
+            Ok(request) => {
+                take(request);
+                requests.try_iter().for_each(take);
                 false
             }
             Err(RecvTimeoutError::Timeout) => false,
             Err(RecvTimeoutError::Disconnected) => true,
         };
-        // What a new GPU costs, such as the start of its driver, comes once and puts off no round.
-        let worked = worked();
-        host.read(monotonic_ns(), &mut heard);
-        // At its end a GPU is idle, which says nothing of the program.
-        let is_slowed = !last && gpus.read(monotonic_ns, &mut heard);
+        // A new GPU costs its driver's start once, which must not put off the next round.
+        let cost_before = thread_cpu_time();
+        machine.read(monotonic_ns(), &mut updates);
+        // At the end a GPU is idle, which tells nothing about the program.
+        let is_slowed = !last && gpus.read(monotonic_ns, &mut updates);
         if !last {
-            cards.read(monotonic_ns, &mut heard);
+            cards.read(monotonic_ns, &mut updates);
         }
-        for said in heard {
-            if say.send(said).is_err() {
+        for update in updates {
+            if sender.send(update).is_err() {
                 return;
             }
         }
         if last {
             return;
         }
-        pause = INTERVAL.max(self::worked().saturating_sub(worked) * PAUSE_PER_WORK);
+        pause = MIN_INTERVAL.max(thread_cpu_time().saturating_sub(cost_before) * PAUSE_PER_COST);
         if !is_slowed {
-            pause = pause.max(began.elapsed() / PART_OF_TIME);
+            pause = pause.max(began.elapsed() / ELAPSED_PER_PAUSE);
         }
     }
 }
 
-/// Processor time of this thread so far. Waiting for a processor is not part of it.
-fn worked() -> Duration {
+/// Returns the processor time of this thread so far, without the time that it waited for a processor.
+fn thread_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.max(0) as u32)
 }

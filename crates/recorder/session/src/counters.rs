@@ -1,15 +1,15 @@
-//! Hardware counters, sampled beside the program by a process of our own: what the libraries of a GPU's vendor do to it is not done
-//! to the program, nor to the session.
+//! Samples hardware counters in a process beside the program, so that what a GPU vendor's libraries do there happens
+//! neither to the program nor to the session.
 
 pub(crate) mod pipe;
 mod sampler;
-mod set;
+mod selection;
 
-use crate::bypass::cuda::{INJECTION, NVTX_INJECTION};
+use crate::unhooked_processes::cuda::{CUDA_INJECTION, NVTX_INJECTION};
 use gapscope_model::{Api, LossKind};
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::manifest::{Device, Unmeasured};
-use pipe::{Batch, Column, Lost, Order, Said};
+use pipe::{Batch, Column, LostSamples, SamplerReport, SamplerRequest};
 use rustc_hash::FxHashMap;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -23,14 +23,15 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub use gapscope_spool::env::CUPTI;
-pub use sampler::{can_sample_counters, sample_counters};
-pub use set::{CounterOptions, CounterSet};
+pub use sampler::{SamplerError, can_sample_counters, sample_counters};
+pub use selection::{CounterOptions, CounterSet, UnknownCounter};
 
 /// The command of gapscope that runs [`sample_counters`].
 pub const SAMPLER_COMMAND: &str = "sample-counters";
-/// Variables that a process that samples must not have: what loads libraries into it, what has it recorded, what hides GPUs from it.
-pub const NOT_FOR_SAMPLERS: [&str; 7] = [
-    INJECTION,
+/// The variables that are removed for the process that samples: they load libraries into it, have it recorded, or
+/// hide GPUs from it.
+pub const REMOVED_VARIABLES: [&str; 7] = [
+    CUDA_INJECTION,
     NVTX_INJECTION,
     env::SPOOL,
     env::MODE,
@@ -38,28 +39,28 @@ pub const NOT_FOR_SAMPLERS: [&str; 7] = [
     "CUDA_VISIBLE_DEVICES",
     "LD_PRELOAD",
 ];
-/// The program starts once the sampler is prepared, or after so long.
-const PREPARATION: Duration = Duration::from_secs(5);
-/// What is left at the end is said within this time.
-const PATIENCE: Duration = Duration::from_secs(8);
-/// So much may wait for the session; then the sampler waits.
-const WAITING: usize = 256;
-/// How a note begins that says what was asked for and not sampled.
+/// The program starts when the sampler is prepared, or after this time.
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the sampler has at the end to report what is left.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(8);
+/// The most reports that wait for the session; then the sampler waits.
+const MAX_QUEUED_REPORTS: usize = 256;
+/// The beginning of a note on counters that were asked for and not sampled.
 pub const NOT_SAMPLED: &str = "Not sampled";
-/// How what is unmeasured of them begins.
+/// The beginning of the names of hardware counters in [`Unmeasured`].
 pub(crate) const WHAT: &str = "hardware counters";
 
-/// What was heard.
+/// A report of the sampler, for the trace.
 #[derive(Debug)]
-pub(crate) enum Heard {
-    /// Samples of a GPU, with the columns that they are of.
+pub(crate) enum CounterUpdate {
+    /// Samples of a GPU and their columns.
     Samples {
         uuid: Arc<str>,
         columns: Arc<[Column]>,
         batch: Batch,
     },
     Unmeasured(Unmeasured),
-    /// At the end: all that is missing of a GPU for one reason.
+    /// The samples of a GPU that are missing for one reason, reported at the end.
     Lost {
         uuid: Arc<str>,
         kind: LossKind,
@@ -72,56 +73,56 @@ pub(crate) enum Heard {
 #[derive(Debug)]
 pub(crate) struct Counters {
     process: Option<Child>,
-    orders: Option<UnixStream>,
-    said: Option<Receiver<Said>>,
+    requests: Option<UnixStream>,
+    reports: Option<Receiver<SamplerReport>>,
     reader: Option<JoinHandle<()>>,
-    /// The GPUs' names, by their UUIDs.
+    /// The names of the GPUs, by their UUIDs.
     gpus: FxHashMap<String, String>,
-    streams: FxHashMap<u32, Stream>,
-    /// What is missing, by its GPU and its reason.
-    lost: Vec<(Arc<str>, String, Missing)>,
-    /// Vulkan's drivers are asked for what they can count too.
-    by_queries: bool,
-    /// Why nothing was started.
+    streams: FxHashMap<u32, GpuStream>,
+    /// The missing samples, by GPU and reason.
+    lost: Vec<(Arc<str>, String, MissingSamples)>,
+    /// Whether the Vulkan layer counts what other drivers offer.
+    has_vulkan_queries: bool,
+    /// Why no process was started.
     failure: Option<Unmeasured>,
 }
 
 /// The samples of one GPU.
 #[derive(Debug)]
-struct Stream {
+struct GpuStream {
     uuid: Arc<str>,
     columns: Arc<[Column]>,
     interval_ns: u64,
-    /// When it was heard of.
+    /// The time of the first report.
     began_ns: i64,
-    /// Where the last sample ended.
+    /// The end of the last sample.
     end_ns: Option<i64>,
-    /// Some are missing, which is counted.
+    /// Whether samples are missing, which are counted.
     has_lost: bool,
 }
 
 #[derive(Debug, Default)]
-struct Missing {
+struct MissingSamples {
     gaps: u64,
     samples: u64,
     duration_ns: u64,
     longest_ns: u64,
-    /// Where the longest one began.
+    /// The start of the longest gap.
     longest_at_ns: i64,
 }
 
 impl Counters {
-    /// Starts the process, and waits until it is prepared.
+    /// Starts the process and waits until it is prepared.
     pub fn start(options: &CounterOptions, program: PathBuf) -> Counters {
         let mut counters = Counters {
             process: None,
-            orders: None,
-            said: None,
+            requests: None,
+            reports: None,
             reader: None,
             gpus: FxHashMap::default(),
             streams: FxHashMap::default(),
             lost: Vec::new(),
-            by_queries: options.set.takes_what_there_is(),
+            has_vulkan_queries: options.set.includes_other_vendors(),
             failure: None,
         };
         if let Err(error) = counters.launch(options, program) {
@@ -137,64 +138,65 @@ impl Counters {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new("/proc/self/exe");
         command.arg(SAMPLER_COMMAND);
-        // What is set for the program, here or by whoever records it with another tool, is nothing for this process.
-        for variable in NOT_FOR_SAMPLERS {
+        // The variables are for the program; they, or those of another recorder around this one, would disturb the
+        // sampler.
+        for variable in REMOVED_VARIABLES {
             command.env_remove(variable);
         }
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        // Ctrl-C is for the terminal's foreground group: when to end, the session says.
+        // Ctrl-C reaches the terminal's foreground group, but the session decides when the sampler ends.
         command.process_group(0);
         self.process = Some(command.spawn()?);
-        let mut orders = ours.try_clone()?;
+        let mut requests = ours.try_clone()?;
         pipe::write(
-            &mut orders,
-            &Order::Prepare {
+            &mut requests,
+            &SamplerRequest::Prepare {
                 counters: options.set.counters().to_vec(),
                 interval_ns: options.interval().as_nanos() as u64,
                 executable: program,
                 parent: std::process::id(),
             },
         )?;
-        self.orders = Some(orders);
-        let (say, said) = sync_channel(WAITING);
+        self.requests = Some(requests);
+        let (send, reports) = sync_channel(MAX_QUEUED_REPORTS);
         let reader = std::thread::Builder::new().name("counters".to_owned());
-        self.reader = Some(reader.spawn(move || listen(ours, &say))?);
-        let prepared = said.recv_timeout(PREPARATION);
-        debug_assert!(!matches!(prepared, Ok(Said::Samples(_))));
-        self.said = Some(said);
+        self.reader = Some(reader.spawn(move || listen(ours, &send))?);
+        let prepared = reports.recv_timeout(PREPARE_TIMEOUT);
+        debug_assert!(!matches!(prepared, Ok(SamplerReport::Samples(_))));
+        self.reports = Some(reports);
         Ok(())
     }
 
-    /// Samples these devices too, from now on. `process` uses them.
+    /// Samples these devices, which `process` uses, from now on.
     pub fn follow<'a>(
         &mut self,
         devices: impl Iterator<Item = &'a Device>,
         process: Option<u32>,
-    ) -> Vec<Heard> {
-        let mut heard = Vec::new();
+    ) -> Vec<CounterUpdate> {
+        let mut updates = Vec::new();
         for device in devices {
             if !self.is_new(device) {
                 continue;
             }
             if !crate::conditions::is_of_nvidia(device) {
-                heard.extend(self.of_others(device));
+                updates.extend(self.unsampled(device));
                 continue;
             }
-            let order = Order::Gpu {
+            let request = SamplerRequest::Gpu {
                 uuid: device.uuid.clone(),
                 name: device.name.clone(),
                 process,
             };
-            if let Some(orders) = &mut self.orders {
-                // Where it is gone, that is noticed by what it does not say.
-                let _ = pipe::write(orders, &order);
+            if let Some(requests) = &mut self.requests {
+                // A sampler that is gone is noticed by its missing reports.
+                let _ = pipe::write(requests, &request);
             }
         }
-        heard
+        updates
     }
 
-    /// True of a GPU that was not heard of before.
+    /// Returns true for a GPU that was not followed before.
     fn is_new(&mut self, device: &Device) -> bool {
         if device.uuid.is_empty() || self.gpus.contains_key(&device.uuid) {
             return false;
@@ -203,42 +205,50 @@ impl Counters {
         self.gpus.insert(uuid, name).is_none()
     }
 
-    /// Why another vendor's device is not sampled; none of a Vulkan device: what its driver counts, or why nothing, the layer says.
-    fn of_others(&self, device: &Device) -> Option<Heard> {
+    /// Returns why another vendor's device is not sampled. Returns nothing for Vulkan devices whose driver counts:
+    /// the layer reports those.
+    fn unsampled(&self, device: &Device) -> Option<CounterUpdate> {
         let reason = match device.api {
-            Api::Vulkan if self.by_queries => return None,
+            Api::Vulkan if self.has_vulkan_queries => return None,
             Api::Vulkan => "names are those of NVIDIA's GPUs; for others write `default`",
             _ => "only those of NVIDIA's GPUs are sampled here",
         };
         Some(not_sampled(device, reason))
     }
 
-    /// What is to be said of devices that were heard of only after the program had ended.
-    pub fn not_followed<'a>(&mut self, devices: impl Iterator<Item = &'a Device>) -> Vec<Heard> {
+    /// Returns that devices are not sampled because they appeared only after the program had ended.
+    pub fn not_followed<'a>(
+        &mut self,
+        devices: impl Iterator<Item = &'a Device>,
+    ) -> Vec<CounterUpdate> {
         let new: Vec<&Device> = devices.filter(|d| self.is_new(d)).collect();
-        let say = |device: &Device| match crate::conditions::is_of_nvidia(device) {
+        let update = |device: &Device| match crate::conditions::is_of_nvidia(device) {
             true => Some(not_sampled(
                 device,
                 "the program ended before sampling began",
             )),
-            false => self.of_others(device),
+            false => self.unsampled(device),
         };
-        new.into_iter().filter_map(say).collect()
+        new.into_iter().filter_map(update).collect()
     }
 
-    /// What it has said since the last call.
-    pub fn take(&mut self) -> Vec<Heard> {
-        let said = self.said.as_ref().map(|said| said.try_iter().collect());
-        let said: Vec<Said> = said.unwrap_or_default();
-        said.into_iter()
-            .filter_map(|said| self.hear(said))
+    /// Returns the reports since the last call.
+    pub fn take(&mut self) -> Vec<CounterUpdate> {
+        let reports = self
+            .reports
+            .as_ref()
+            .map(|reports| reports.try_iter().collect());
+        let reports: Vec<SamplerReport> = reports.unwrap_or_default();
+        reports
+            .into_iter()
+            .filter_map(|report| self.take_report(report))
             .collect()
     }
 
-    fn hear(&mut self, said: Said) -> Option<Heard> {
-        match said {
-            Said::Ready | Said::Ended => None,
-            Said::Begun {
+    fn take_report(&mut self, report: SamplerReport) -> Option<CounterUpdate> {
+        match report {
+            SamplerReport::Ready | SamplerReport::Ended => None,
+            SamplerReport::Started {
                 stream,
                 uuid,
                 interval_ns,
@@ -246,7 +256,7 @@ impl Counters {
             } => {
                 self.streams.insert(
                     stream,
-                    Stream {
+                    GpuStream {
                         uuid: uuid.into(),
                         columns: columns.into(),
                         interval_ns,
@@ -257,35 +267,35 @@ impl Counters {
                 );
                 None
             }
-            Said::Samples(batch) => {
+            SamplerReport::Samples(batch) => {
                 let stream = self.streams.get_mut(&batch.stream)?;
                 let last = batch.samples(stream.columns.len()).last();
                 stream.end_ns = last.map(|s| s.start_ns + s.duration_ns).or(stream.end_ns);
-                Some(Heard::Samples {
+                Some(CounterUpdate::Samples {
                     uuid: stream.uuid.clone(),
                     columns: stream.columns.clone(),
                     batch,
                 })
             }
-            Said::Lost(lost) => {
+            SamplerReport::Lost(lost) => {
                 self.lose(lost);
                 None
             }
-            Said::Unmeasured(unmeasured) => Some(Heard::Unmeasured(unmeasured)),
+            SamplerReport::Unmeasured(unmeasured) => Some(CounterUpdate::Unmeasured(unmeasured)),
         }
     }
 
-    fn lose(&mut self, lost: Lost) {
+    fn lose(&mut self, lost: LostSamples) {
         let Some(stream) = self.streams.get_mut(&lost.stream) else {
             return;
         };
         stream.has_lost = true;
-        let of_it = |(uuid, reason, _): &(Arc<str>, String, Missing)| {
+        let of_it = |(uuid, reason, _): &(Arc<str>, String, MissingSamples)| {
             *uuid == stream.uuid && *reason == lost.reason
         };
         let known = self.lost.iter().position(of_it);
         let at = known.unwrap_or_else(|| {
-            let new = (stream.uuid.clone(), lost.reason, Missing::default());
+            let new = (stream.uuid.clone(), lost.reason, MissingSamples::default());
             self.lost.push(new);
             self.lost.len() - 1
         });
@@ -298,38 +308,38 @@ impl Counters {
         }
     }
 
-    /// Ends it, after it has said what is left. `start_ns` is the recording's start.
-    pub fn finish(&mut self, start_ns: i64) -> Vec<Heard> {
+    /// Ends the process after it has reported what is left. `start_ns` is the recording's start.
+    pub fn finish(&mut self, start_ns: i64) -> Vec<CounterUpdate> {
         let asked_ns = monotonic_ns();
-        if let Some(orders) = &mut self.orders {
-            let _ = pipe::write(orders, &Order::Finish);
+        if let Some(requests) = &mut self.requests {
+            let _ = pipe::write(requests, &SamplerRequest::Finish);
         }
-        let until = Instant::now() + PATIENCE;
-        let (mut heard, mut ended) = (Vec::new(), false);
-        while let Some(said) = &self.said {
-            match said.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Said::Ended) => {
+        let until = Instant::now() + FINISH_TIMEOUT;
+        let (mut updates, mut ended) = (Vec::new(), false);
+        while let Some(reports) = &self.reports {
+            match reports.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(SamplerReport::Ended) => {
                     ended = true;
                     break;
                 }
-                Ok(said) => heard.extend(self.hear(said)),
+                Ok(report) => updates.extend(self.take_report(report)),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        self.said = None;
+        self.reports = None;
         if !ended && self.process.is_some() {
-            self.cut(asked_ns);
+            self.lose_rest(asked_ns);
         }
         if let Some(mut process) = self.process.take() {
             let _ = process.kill();
             let _ = process.wait();
         }
-        self.orders = None;
+        self.requests = None;
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
         }
-        heard.extend(self.failure.take().map(Heard::Unmeasured));
-        heard.extend(self.without_samples(asked_ns));
+        updates.extend(self.failure.take().map(CounterUpdate::Unmeasured));
+        updates.extend(self.without_samples(asked_ns));
         for (uuid, reason, missing) in self.lost.drain(..) {
             let seconds = |ns: u64| ns as f64 / 1e9;
             let at_s = (missing.longest_at_ns - start_ns) as f64 / 1e9;
@@ -340,19 +350,19 @@ impl Counters {
                 seconds(missing.duration_ns),
                 seconds(missing.longest_ns),
             );
-            heard.push(Heard::Lost {
+            updates.push(CounterUpdate::Lost {
                 uuid,
                 kind: LossKind::CounterSamples,
                 count: missing.samples,
                 reason: format!("{reason}: {times}"),
             });
         }
-        heard
+        updates
     }
 
-    /// What began and gave nothing, without a word why.
-    fn without_samples(&self, until_ns: i64) -> Vec<Heard> {
-        let is_silent = |stream: &&Stream| stream.end_ns.is_none() && !stream.has_lost;
+    /// Reports the streams that gave no sample and no reason.
+    fn without_samples(&self, until_ns: i64) -> Vec<CounterUpdate> {
+        let is_silent = |stream: &&GpuStream| stream.end_ns.is_none() && !stream.has_lost;
         let silent = self.streams.values().filter(is_silent).map(|stream| {
             let name = self.gpus.get(&*stream.uuid);
             let counters: Vec<&str> = (stream.columns.iter())
@@ -360,7 +370,7 @@ impl Counters {
                 .collect();
             let (name, counters) = (name.map_or("a GPU", String::as_str), counters.join(", "));
             let seconds = (until_ns - stream.began_ns).max(0) as f64 / 1e9;
-            Heard::Unmeasured(Unmeasured {
+            CounterUpdate::Unmeasured(Unmeasured {
                 what: format!("{WHAT} of {name} ({counters})"),
                 reason: format!(
                     "the program ended before the first sample, {seconds:.3} s after sampling began"
@@ -370,14 +380,14 @@ impl Counters {
         silent.collect()
     }
 
-    /// It ended without a word: what it did not say is missing.
-    fn cut(&mut self, until_ns: i64) {
+    /// Counts what the sampler did not report as missing, when it ended without a last report.
+    fn lose_rest(&mut self, until_ns: i64) {
         let reason = "the process that samples them ended before the program, or did not answer";
-        let cut: Vec<Lost> = (self.streams.iter())
+        let cut: Vec<LostSamples> = (self.streams.iter())
             .filter_map(|(stream, of)| {
                 let from_ns = of.end_ns.unwrap_or(until_ns);
                 let duration_ns = u64::try_from(until_ns - from_ns).ok()?;
-                Some(Lost {
+                Some(LostSamples {
                     stream: *stream,
                     from_ns,
                     duration_ns,
@@ -405,23 +415,23 @@ impl Drop for Counters {
     }
 }
 
-fn not_sampled(device: &Device, reason: &str) -> Heard {
-    Heard::Unmeasured(Unmeasured {
+fn not_sampled(device: &Device, reason: &str) -> CounterUpdate {
+    CounterUpdate::Unmeasured(Unmeasured {
         what: format!("{WHAT} of {}", device.name),
         reason: reason.to_owned(),
     })
 }
 
-/// The thread that listens: it ends with the stream, or with the session.
-fn listen(mut from: UnixStream, say: &SyncSender<Said>) {
-    while let Ok(said) = pipe::read(&mut from) {
-        if say.send(said).is_err() {
+/// Passes reports on, until the stream or the session ends.
+fn listen(mut from: UnixStream, reports: &SyncSender<SamplerReport>) {
+    while let Ok(report) = pipe::read(&mut from) {
+        if reports.send(report).is_err() {
             return;
         }
     }
 }
 
-/// The file that a command runs, as far as it is known before it starts.
+/// Returns the file that a command runs, as far as that is known before the start.
 pub(crate) fn executable(program: &OsString) -> PathBuf {
     let path = PathBuf::from(program);
     if path.components().count() > 1 {

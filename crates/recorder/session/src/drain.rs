@@ -1,4 +1,4 @@
-//! From the spool into the trace, with checkpoints from which another session can go on.
+//! Drains a recording's spool into its trace, and writes checkpoints from which another session can continue.
 
 mod checkpoint;
 mod counters;
@@ -8,9 +8,9 @@ mod ranks;
 mod stacks;
 
 use crate::assembler::{Assembler, BusyInterval};
-use crate::conditions::Heard;
+use crate::conditions::ConditionUpdate;
 use crate::{Error, procfs};
-use checkpoint::{Checkpoint, CheckpointRef, Position, STATE_VERSION};
+use checkpoint::{Checkpoint, CheckpointRef, STATE_VERSION, SpoolPosition};
 pub use finish::remove_leftovers;
 use finish::write_sources;
 use gapscope_model::LossKind;
@@ -20,6 +20,7 @@ use gapscope_trace::Names;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{Device, Manifest, SamplingMode, Unmeasured};
 use gapscope_trace::measured::Store;
+use gapscope_trace::tables::Tables;
 use gapscope_trace::{Parts, Selection, Trace, TraceWriter};
 pub use process::DrainedProcess;
 use ranks::{RankTrace, rank_folder};
@@ -27,25 +28,23 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The spool in a trace's folder.
-pub const SPOOL: &str = "spool";
-/// The layer's manifest in a trace's folder.
-pub const LAYER: &str = "layer";
+/// The spool's folder inside a trace.
+pub const SPOOL_FOLDER: &str = "spool";
+/// The folder of the layer's manifest inside a trace.
+pub const LAYER_FOLDER: &str = "layer";
 
-/// What is fixed when a recording begins.
+/// The facts of a recording that are fixed when it begins.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Header {
-    /// The command.
+pub struct RecordingHeader {
     pub command: Vec<String>,
     /// How the GPU is sampled.
     pub mode: SamplingMode,
-    /// Names for kernels.
     pub names: Names,
-    /// How often stacks are sampled; absent where they are not.
+    /// How often stacks are sampled; absent when they are not.
     pub stack_rate_hz: Option<u32>,
-    /// Start on the host's monotonic clock.
+    /// The start on the host's monotonic clock.
     pub start_ns: i64,
-    /// The same on the wall clock.
+    /// The start on the wall clock.
     pub start_unix_ns: i64,
     /// The session's process.
     pub session_pid: u32,
@@ -54,22 +53,21 @@ pub struct Header {
 /// Drains the spool of one recording.
 #[derive(Debug)]
 pub struct Drain {
-    /// What is fixed.
-    pub header: Header,
-    /// The events' way to rows, of processes without a rank.
+    pub header: RecordingHeader,
+    /// Turns events of processes without a rank into rows.
     pub assembler: Assembler,
     writer: TraceWriter,
-    /// Traces of ranks, in folders of their own.
+    /// The traces of ranks, each in a folder of its own.
     ranks: Vec<RankTrace>,
     spool: SpoolReader,
     processes: Vec<DrainedProcess>,
-    /// Positions of a checkpoint, of processes that have not been found again yet.
-    resumed: Vec<Position>,
-    /// Folders that are not spools of processes, reported once.
+    /// The positions in a checkpoint of processes that have not been found again yet.
+    resumed: Vec<SpoolPosition>,
+    /// The folders that cannot be read as spools, each of which is reported once.
     unreadable: HashSet<PathBuf>,
-    /// Conditions that could not be measured.
+    /// The conditions that could not be measured.
     unmeasured: Vec<Unmeasured>,
-    sampled: stacks::Sampled,
+    followed: stacks::FollowedThreads,
 }
 
 impl Drain {
@@ -77,9 +75,9 @@ impl Drain {
     ///
     /// # Errors
     /// The folder cannot be made.
-    pub fn create(folder: &Path, header: Header) -> Result<Drain, Error> {
+    pub fn create(folder: &Path, header: RecordingHeader) -> Result<Drain, Error> {
         let writer = TraceWriter::create(folder)?;
-        let spool = folder.join(SPOOL);
+        let spool = folder.join(SPOOL_FOLDER);
         gapscope_trace::own_folder(&spool).map_err(Error::io(&spool))?;
         let mut drain = Drain {
             assembler: Assembler::new(header.mode),
@@ -91,13 +89,13 @@ impl Drain {
             resumed: Vec::new(),
             unreadable: HashSet::new(),
             unmeasured: Vec::new(),
-            sampled: stacks::Sampled::default(),
+            followed: stacks::FollowedThreads::default(),
         };
         drain.checkpoint()?;
         Ok(drain)
     }
 
-    /// Goes on from the last checkpoint of a recording whose session is gone.
+    /// Continues from the last checkpoint of a recording whose session is gone.
     ///
     /// # Errors
     /// There is no checkpoint, it is of another version, or the trace cannot be continued.
@@ -111,7 +109,7 @@ impl Drain {
                 let writer = TraceWriter::resume(&rank_folder(folder, rank), &parts)?;
                 Ok(RankTrace {
                     rank,
-                    refused: assembler.captures().len(),
+                    refused_windows: assembler.captures().len(),
                     assembler,
                     writer,
                 })
@@ -121,32 +119,30 @@ impl Drain {
             assembler: checkpoint.assembler,
             writer,
             ranks: ranks.collect::<Result<_, Error>>()?,
-            spool: SpoolReader::open(folder.join(SPOOL)),
+            spool: SpoolReader::open(folder.join(SPOOL_FOLDER)),
             processes: Vec::new(),
             resumed: checkpoint.processes,
             unreadable: HashSet::new(),
             unmeasured: checkpoint.unmeasured,
-            sampled: stacks::Sampled::default(),
+            followed: stacks::FollowedThreads::default(),
         })
     }
 
-    /// The folder of the trace.
     pub fn folder(&self) -> &Path {
         self.writer.folder()
     }
 
-    /// Bytes of the trace so far.
+    /// Returns the size of the trace so far.
     pub fn bytes_written(&self) -> u64 {
         let ranks: u64 = self.ranks.iter().map(|r| r.writer.bytes_written()).sum();
         self.writer.bytes_written() + ranks
     }
 
-    /// The processes that have appeared.
     pub fn processes(&self) -> &[DrainedProcess] {
         &self.processes
     }
 
-    /// Bytes of spool that the processes have made and that are not deleted yet.
+    /// Returns how many bytes of spool the processes have written that are not deleted yet.
     pub fn waiting_bytes(&self) -> u64 {
         self.processes
             .iter()
@@ -170,21 +166,15 @@ impl Drain {
             let name = folder_name(&spool);
             let known = self.resumed.iter().position(|p| p.folder == name);
             let rank = spool.control().rank();
-            let (trace, id, earlier) = match known.map(|index| self.resumed.swap_remove(index)) {
+            let resumed = known.map(|index| self.resumed.swap_remove(index));
+            let (trace, id, earlier_damage) = match resumed {
                 Some(position) => {
                     spool.resume_at(position.position);
-                    let earlier = Damage {
-                        missing_records: position.missing_records,
-                        undecodable_records: position.undecodable_records,
-                    };
-                    (position.trace, position.id, earlier)
+                    (position.trace, position.id, position.damage())
                 }
                 None => {
                     let trace = rank.and_then(|rank| self.rank_trace(rank));
-                    let assembler = match trace {
-                        Some(trace) => &mut self.ranks[trace].assembler,
-                        None => &mut self.assembler,
-                    };
+                    let (assembler, _) = self.trace(trace);
                     let id = assembler.add_process(spool.pid(), spool.start_ns());
                     (trace, id, Damage::default())
                 }
@@ -192,15 +182,15 @@ impl Drain {
             self.processes.push(DrainedProcess {
                 id,
                 trace,
-                number: procfs::number_here(&spool),
+                pid_here: procfs::pid_here(&spool),
                 spool,
-                earlier,
+                earlier_damage,
                 ended: false,
             });
         }
     }
 
-    /// Drains what is there. A process that has ended is drained to its end.
+    /// Drains what is committed. A process that has ended is drained to its end.
     ///
     /// # Errors
     /// The trace cannot be written.
@@ -208,7 +198,7 @@ impl Drain {
         self.find_processes();
         for index in 0..self.processes.len() {
             if !self.processes[index].ended {
-                // Asked first: what a process that is gone has written is all there.
+                // Liveness is asked first, so that everything a dead process has written is there to read.
                 let until = if self.processes[index].is_alive() {
                     Until::Committed
                 } else {
@@ -217,7 +207,7 @@ impl Drain {
                 self.drain_process(index, until)?;
             }
         }
-        self.refuse_captures_of_ranks();
+        self.refuse_windows_of_ranks();
         Ok(())
     }
 
@@ -265,7 +255,7 @@ impl Drain {
         refused.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Command buffers seen finished since the last call.
+    /// Returns the command buffers that were seen finished since the last call.
     pub fn take_busy(&mut self) -> Vec<BusyInterval> {
         let mut busy = self.assembler.take_busy();
         for rank in &mut self.ranks {
@@ -286,27 +276,27 @@ impl Drain {
         Ok(())
     }
 
-    /// The trace so far, as if everything had ended now; the recording goes on.
+    /// Returns the trace so far, as if everything had ended now. The recording continues.
     ///
     /// # Errors
     /// The trace cannot be written or read.
-    pub fn so_far(&mut self) -> Result<Trace, Error> {
+    pub fn trace_so_far(&mut self) -> Result<Trace, Error> {
         self.checkpoint()?;
         let (mut trace, _) = gapscope_trace::read(self.folder(), &Selection::all())?;
-        // A copy by way of the checkpoint: nothing that it does is seen by the recording.
+        // The checkpoint gives a copy of the assembler, so that finishing it does not disturb the recording.
         let mut copy = Checkpoint::read(self.folder())?.assembler;
         copy.finish(&self.header.names, &mut trace.tables);
         copy.describe(&mut trace.manifest);
         Ok(trace)
     }
 
-    /// Tells a process that the session is done with one of its captures.
-    pub fn capture_done(&self, process: ProcessId, number: u32, failed: bool) {
+    /// Tells a process that the session is done with one of its windows.
+    pub fn window_done(&self, process: ProcessId, number: u32, failed: bool) {
         let of_own = |p: &&DrainedProcess| p.trace.is_none() && p.id == process;
         let Some(process) = self.processes.iter().find(of_own) else {
             return;
         };
-        process.capture_done(number, failed);
+        process.window_done(number, failed);
     }
 
     fn close_parts(&mut self) -> Result<Parts, Error> {
@@ -315,14 +305,14 @@ impl Drain {
         Ok(parts)
     }
 
-    /// From here on a resumption goes on behind what has been drained.
+    /// Writes the state from which a resumed session continues behind what has been drained.
     fn write_state(&self, parts: &Parts, ranks: &[Parts]) -> Result<(), Error> {
         let processes = self
             .processes
             .iter()
             .map(|process| {
                 let damage = process.damage();
-                Position {
+                SpoolPosition {
                     folder: folder_name(&process.spool),
                     trace: process.trace,
                     id: process.id,
@@ -352,7 +342,7 @@ impl Drain {
         }
     }
 
-    /// What is known so far of the recording's own trace.
+    /// Returns the manifest of the recording's own trace as far as it is known.
     pub fn manifest(&self) -> Manifest {
         let mut manifest = self.manifest_of(&self.assembler);
         manifest.ranks = self.ranks.iter().map(|r| r.rank.rank).collect();
@@ -367,7 +357,7 @@ impl Drain {
             sampling_mode: self.header.mode,
             start_ns: self.header.start_ns,
             start_unix_ns: Some(self.header.start_unix_ns),
-            host: crate::host::describe(),
+            host: crate::machine::describe(),
             stack_rate_hz: self.header.stack_rate_hz,
             ..Manifest::default()
         };
@@ -380,41 +370,50 @@ impl Drain {
         manifest
     }
 
+    /// Returns the assembler and the tables of a trace.
+    fn trace(&mut self, trace: Option<usize>) -> (&mut Assembler, &mut Tables) {
+        match trace {
+            Some(trace) => {
+                let rank = &mut self.ranks[trace];
+                (&mut rank.assembler, rank.writer.tables_mut())
+            }
+            None => (&mut self.assembler, self.writer.tables_mut()),
+        }
+    }
+
     fn assemblers(&self) -> impl Iterator<Item = &Assembler> {
         std::iter::once(&self.assembler).chain(self.ranks.iter().map(|r| &r.assembler))
     }
 
-    /// Dispatches so far.
     pub fn dispatches(&self) -> u64 {
         self.assemblers().map(Assembler::dispatches).sum()
     }
 
-    /// Submissions so far.
     pub fn submissions(&self) -> u64 {
         self.assemblers().map(Assembler::submissions).sum()
     }
 
-    /// Devices so far, each as one process uses it.
+    /// Returns the number of devices so far, where a device counts once for each process that uses it.
     pub fn devices(&self) -> usize {
         self.assemblers().map(Assembler::devices).sum()
     }
 
-    /// The devices themselves, of all traces.
+    /// Returns the devices of all traces.
     pub fn device_facts(&self) -> impl Iterator<Item = &Device> {
         self.assemblers().flat_map(Assembler::device_facts)
     }
 
-    /// Takes what was measured beside the program into the traces that it is of.
-    pub fn hear(&mut self, heard: Vec<Heard>) {
-        for said in heard {
-            match said {
-                Heard::Reading(reading) => {
+    /// Adds conditions that were measured beside the program to the traces that they concern.
+    pub fn take_condition_updates(&mut self, updates: Vec<ConditionUpdate>) {
+        for update in updates {
+            match update {
+                ConditionUpdate::Reading(reading) => {
                     self.assembler.condition(&reading, self.writer.tables_mut());
                     for rank in &mut self.ranks {
                         rank.assembler.condition(&reading, rank.writer.tables_mut());
                     }
                 }
-                Heard::Unmeasured(unmeasured) => {
+                ConditionUpdate::Unmeasured(unmeasured) => {
                     if !self.unmeasured.contains(&unmeasured) {
                         self.unmeasured.push(unmeasured);
                     }
@@ -423,20 +422,20 @@ impl Drain {
         }
     }
 
-    /// When the first submission began.
+    /// Returns when the first submission began.
     pub fn first_submit_ns(&self) -> Option<i64> {
         self.assemblers()
             .filter_map(Assembler::first_submit_ns)
             .min()
     }
 
-    /// Why there may be no GPU work, as hooks say.
+    /// Returns the reasons that hooks gave for recording no GPU work.
     pub fn reasons(&self) -> impl Iterator<Item = &str> {
         let all = self.assemblers().flat_map(Assembler::reasons);
         all.map(String::as_str)
     }
 
-    /// True when a hook recorded a process: `vulkan`, `cuda`.
+    /// Returns true when the hook (`vulkan` or `cuda`) recorded the process.
     pub fn is_recorded(&self, pid: u32, hook: &str) -> bool {
         let of_hook = |process: &DrainedProcess| match process.trace {
             Some(trace) => self.ranks[trace].assembler.is_of_hook(process.id, hook),
@@ -445,7 +444,7 @@ impl Drain {
         self.processes.iter().any(|p| p.pid() == pid && of_hook(p))
     }
 
-    /// True when a hook recorded any process.
+    /// Returns true when the hook recorded any process.
     pub fn has_hook(&self, hook: &str) -> bool {
         self.assemblers().any(|a| a.has_hook(hook))
     }
@@ -456,14 +455,14 @@ fn folder_name(spool: &ProcessSpool) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The header of a recording's checkpoint.
-pub fn read_header(folder: &Path) -> Result<Header, Error> {
+/// Reads the header from a recording's checkpoint.
+pub fn read_header(folder: &Path) -> Result<RecordingHeader, Error> {
     Ok(Checkpoint::read(folder)?.header)
 }
 
-/// Where a recording's spool is.
+/// Returns the folder of a recording's spool.
 pub fn spool_folder(folder: &Path) -> PathBuf {
-    folder.join(SPOOL)
+    folder.join(SPOOL_FOLDER)
 }
 
 #[cfg(test)]

@@ -1,28 +1,28 @@
-//! Why a program cannot be recorded, or a trace not recovered.
+//! The errors of recording a program and of recovering a trace.
 
 use std::path::{Path, PathBuf};
 
-/// Why a program cannot be recorded, or a trace not recovered.
+/// Why a program cannot be recorded, or a trace cannot be recovered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No command was given.
+    /// The command line is empty.
     #[error("there is no command to record: write it behind `--`")]
     NoCommand,
-    /// The command is not there.
+    /// The command does not exist.
     #[error("cannot run {}: {reason}", command.display())]
     NoSuchCommand {
         /// The command.
         command: PathBuf,
-        /// Where it was looked for, or what to do.
+        /// Where the command was looked for, or what the user can do.
         reason: String,
     },
-    /// The command is there and cannot be run.
+    /// The command exists and cannot be run.
     #[error("cannot run {}: {source}", command.display())]
     NotExecutable {
         /// The command.
         command: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The trace cannot be written or read.
@@ -36,18 +36,18 @@ pub enum Error {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// There is nothing from which the trace could be completed.
+    /// The folder lacks what is needed to complete the trace.
     #[error("{} cannot be recovered: {reason}", path.display())]
     NotRecoverable {
         /// The trace.
         path: PathBuf,
-        /// Why.
+        /// What is missing or damaged.
         reason: String,
     },
-    /// The recording goes on.
+    /// The recording has not ended.
     #[error(
         "{} is still being written: {what} (process {pid}) runs; wait until it has ended, or stop it",
         path.display()
@@ -55,12 +55,12 @@ pub enum Error {
     StillRunning {
         /// The trace.
         path: PathBuf,
-        /// `the recorded program` or `its gapscope record`.
+        /// The process that still runs: `the recorded program` or `its gapscope record`.
         what: &'static str,
-        /// The process.
+        /// The id of that process.
         pid: u32,
     },
-    /// The thread that writes the trace broke off: a defect of gapscope.
+    /// The thread that writes the trace panicked, which is a bug of gapscope.
     #[error(
         "the recording broke off by an error in gapscope; `gapscope recover` completes the trace"
     )]

@@ -1,27 +1,27 @@
-//! Launches the program with the hooks in its environment.
+//! Describes a recording, and launches its program with the hooks in its environment.
 
-use crate::bypass::cuda::{INJECTION, NVTX_INJECTION, set_for_another};
-use crate::counters::{self, CounterOptions, Counters};
-use crate::drain::{self, Drain, Header};
-use crate::layers::Layers;
-use crate::session::Session;
+use crate::counters::CounterOptions;
+use crate::drain;
+use crate::label_injection::LabelInjection;
 use crate::signals::Signals;
-use crate::{Error, inherited};
+use crate::unhooked_processes::cuda::{CUDA_INJECTION, NVTX_INJECTION, other_tools_library};
+use crate::{Error, inherited_signals};
 use gapscope_model::kernel_profile::Wanted;
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::Names;
-use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::manifest::{Exit, SamplingMode};
 use gapscope_trace::own_folder;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-/// The name of the Vulkan layer.
+/// The name of the Vulkan layer that records.
 pub const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_recorder";
 
-/// What to record, and how.
+/// What to record and how.
 #[derive(Debug, Clone)]
 pub struct Recording {
     /// The command with its arguments. It inherits this process's environment and standard streams.
@@ -34,87 +34,50 @@ pub struct Recording {
     pub names: Names,
     /// When recording starts.
     pub start: Start,
-    /// After this time the program is told to end (SIGTERM), and killed 5 s later.
+    /// After this time the program is told to end (SIGTERM); it is killed 5 s later.
     pub time_limit: Option<Duration>,
     /// The Vulkan layer's library.
     pub layer: PathBuf,
-    /// The library that records CUDA; without it CUDA is not recorded.
+    /// The library that records CUDA. Without it, CUDA is not recorded.
     pub cuda: Option<PathBuf>,
-    /// Labels to set in a program that sets none.
-    pub layers: Layers,
-    /// Kernels of CUDA whose launches are profiled one by one.
+    /// The labels to set in a program that sets none.
+    pub labels: LabelInjection,
+    /// The CUDA kernels whose launches are profiled one by one.
     pub profile: Vec<Wanted>,
-    /// Instructions of CUDA kernels are sampled, of those whose name contains this text; absent: none.
+    /// The text that the names of CUDA kernels must contain for their instructions to be sampled; absent when none
+    /// are sampled.
     pub instructions: Option<String>,
-    /// What it prints goes to this process's stderr, whose stdout is for something else.
+    /// The program's stdout goes to this process's stderr.
     pub stdout_to_stderr: bool,
     /// The most bytes of spool that may wait in one process; the hooks' default when absent.
     pub spool_limit_bytes: Option<u64>,
-    /// How often stacks of threads that submit are sampled; absent: not at all.
+    /// How often the stacks of threads that submit are sampled; absent when they are not.
     pub stack_rate_hz: Option<u32>,
-    /// Which hardware counters are sampled; absent: none. A process of this program's file samples them: it runs
-    /// [`counters::sample_counters`] for the command [`counters::SAMPLER_COMMAND`].
+    /// The hardware counters to sample; absent when none are. This program's own executable samples them in another
+    /// process: it runs [`crate::counters::sample_counters`] for the command [`crate::counters::SAMPLER_COMMAND`].
     pub counters: Option<CounterOptions>,
-    /// The folder with the `proc` and `sys` that say how the machine is: `/`, or where a container has those of its host.
+    /// The folder that holds the machine's `proc` and `sys`: `/`, or where a container mounts those of its machine.
     pub system_root: PathBuf,
 }
 
 /// When recording starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Start {
-    /// With the program.
+    /// When the program starts.
     #[default]
     AtOnce,
     /// After this time.
     After(Duration),
     /// When a debug label that contains this text begins.
     Label(String),
-    /// With each capture that the program begins, until its end: every capture is a trace of its own.
-    Capture,
+    /// While a window is open that the program begins. Every window becomes a trace of its own.
+    Windows,
 }
 
 impl Recording {
-    /// Launches the command.
-    ///
-    /// # Errors
-    /// The command cannot be run, or the trace not be written. Nothing is left behind.
-    pub fn start(self) -> Result<Session, Error> {
-        let program = self.command.first().ok_or(Error::NoCommand)?;
-        find_program(program)?;
-        let header = Header {
-            command: self
-                .command
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect(),
-            mode: self.mode,
-            names: self.names.clone(),
-            stack_rate_hz: self.stack_rate_hz,
-            start_ns: monotonic_ns(),
-            start_unix_ns: unix_ns(),
-            session_pid: std::process::id(),
-        };
-        let mut drain = Drain::create(&self.output, header)?;
-        // Before the program, which then does not share the machine with what it prepares.
-        let options = self.counters.as_ref();
-        let counters =
-            options.map(|options| Counters::start(options, counters::executable(program)));
-        match self.launch(program) {
-            Ok((child, signals)) => {
-                drain.header.start_unix_ns += child.started_ns - drain.header.start_ns;
-                drain.header.start_ns = child.started_ns;
-                Ok(Session::begin(self, drain, child, signals, counters))
-            }
-            Err(error) => {
-                // The error that matters is the one at hand.
-                let _ = std::fs::remove_dir_all(&self.output);
-                Err(error)
-            }
-        }
-    }
-
-    fn launch(&self, program: &OsStr) -> Result<(Child, Signals), Error> {
-        // The program may have another working directory.
+    /// Launches `program` with the hooks in its environment.
+    pub(crate) fn launch(&self, program: &OsStr) -> Result<(LaunchedProgram, Signals), Error> {
+        // The program may run in another working directory.
         let output = self
             .output
             .canonicalize()
@@ -146,7 +109,7 @@ impl Recording {
             Some(name) => command.env(env::INSTRUCTIONS, name),
         };
         let counters = self.counters.as_ref();
-        match counters.is_some_and(|options| options.set.takes_what_there_is()) {
+        match counters.is_some_and(|options| options.set.includes_other_vendors()) {
             true => command.env(env::COUNTERS, "1"),
             false => command.env_remove(env::COUNTERS),
         };
@@ -156,21 +119,21 @@ impl Recording {
         if let Some(limit) = self.spool_limit_bytes {
             command.env(env::LIMIT, limit.to_string());
         }
-        let folder = output.join(drain::LAYER);
-        put_layer(&mut command, &folder, LAYER_NAME, &self.layer)?;
+        let folder = output.join(drain::LAYER_FOLDER);
+        add_layer(&mut command, &folder, LAYER_NAME, &self.layer)?;
         if let Some(library) = &self.cuda {
-            for variable in [INJECTION, NVTX_INJECTION] {
-                // What the user has set stays: only one library is loaded.
-                if set_for_another(variable).is_none() {
+            for variable in [CUDA_INJECTION, NVTX_INJECTION] {
+                // The driver loads one library only, and the user's choice stays.
+                if other_tools_library(variable).is_none() {
                     command.env(variable, library);
                 }
             }
         }
-        self.layers.put(&mut command, &output)?;
+        self.labels.inject(&mut command, &output)?;
         if self.stdout_to_stderr {
             command.stdout(std::io::stderr());
         }
-        inherited::hand_on(&mut command);
+        inherited_signals::pass_to(&mut command);
         let path = Path::new(program);
         let signals = Signals::catch().map_err(Error::io(path))?;
         let started_ns = monotonic_ns();
@@ -179,7 +142,7 @@ impl Recording {
             source,
         })?;
         Ok((
-            Child {
+            LaunchedProgram {
                 process: child,
                 started_ns,
             },
@@ -190,15 +153,28 @@ impl Recording {
 
 /// The launched program.
 #[derive(Debug)]
-pub struct Child {
-    /// Its process.
+pub struct LaunchedProgram {
+    /// The program's process.
     pub process: std::process::Child,
-    /// Just before it started, on the host's monotonic clock.
+    /// The time just before the start, on the host's monotonic clock.
     pub started_ns: i64,
 }
 
-/// Has the loader put a layer into the command, above those that the environment names.
-pub(crate) fn put_layer(
+/// Returns how a process has ended; `None` while it runs.
+pub(crate) fn exit_of(process: &mut std::process::Child) -> Option<Exit> {
+    match process.try_wait() {
+        Ok(status) => status.map(|status| match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, Some(signal)) => Exit::Signal(signal),
+            (None, None) => Exit::Code(1),
+        }),
+        // Another part of this process has waited for it, so its exit status is not known.
+        Err(_) => Some(Exit::Code(1)),
+    }
+}
+
+/// Makes the loader put a layer into the command, above the layers that the environment names.
+pub(crate) fn add_layer(
     command: &mut Command,
     folder: &Path,
     name: &str,
@@ -207,7 +183,7 @@ pub(crate) fn put_layer(
     let layers = write_layer_manifest(folder, name, library)?;
     command.env("VK_ADD_LAYER_PATH", prepended(&layers, "VK_ADD_LAYER_PATH"));
     if std::env::var_os("VK_LAYER_PATH").is_some_and(|v| !v.is_empty()) {
-        // Where it is set, the loader looks nowhere else.
+        // Where this variable is set, the loader looks nowhere else.
         command.env("VK_LAYER_PATH", prepended(&layers, "VK_LAYER_PATH"));
     }
     command.env(
@@ -217,7 +193,7 @@ pub(crate) fn put_layer(
     Ok(())
 }
 
-/// Writes the loader's description of the layer. Returns its folder.
+/// Writes the loader's manifest of the layer and returns its folder.
 fn write_layer_manifest(folder: &Path, name: &str, library: &Path) -> Result<OsString, Error> {
     let library = library.canonicalize().map_err(Error::io(library))?;
     let manifest = serde_json::json!({
@@ -237,7 +213,7 @@ fn write_layer_manifest(folder: &Path, name: &str, library: &Path) -> Result<OsS
     Ok(folder.as_os_str().to_owned())
 }
 
-/// `first`, then what the variable holds.
+/// Returns `first`, followed by the variable's value.
 fn prepended(first: &OsStr, variable: &str) -> OsString {
     let mut value = first.to_owned();
     if let Some(rest) = std::env::var_os(variable).filter(|v| !v.is_empty()) {
@@ -247,8 +223,8 @@ fn prepended(first: &OsStr, variable: &str) -> OsString {
     value
 }
 
-/// Finds what a command would run, so that a missing one leaves no output behind.
-pub(crate) fn find_program(program: &OsStr) -> Result<(), Error> {
+/// Checks that a program exists and can be run, before an output is made for it.
+pub(crate) fn check_program(program: &OsStr) -> Result<(), Error> {
     let missing = |reason: &str| Error::NoSuchCommand {
         command: PathBuf::from(program),
         reason: reason.to_owned(),
@@ -279,10 +255,4 @@ pub(crate) fn find_program(program: &OsStr) -> Result<(), Error> {
             "there is no such command on the PATH; check its name, or give its path",
         ))
     }
-}
-
-fn unix_ns() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos() as i64)
 }

@@ -1,42 +1,45 @@
-//! Records a program: launches it with the hooks, drains their spool into a trace, finishes the trace; and recovers
-//! a trace whose session was killed.
+//! Records a program: launches it with the hooks, drains their spool into a trace and finishes the trace. Also
+//! completes a trace whose session was killed.
 //!
-//! [`Recording::start`] gives a [`Session`], whose [`Session::progress`] may be shown until [`Session::wait`] says how
-//! it ended. [`recover`] completes what a killed session left. Nothing here prints.
+//! [`Recording::start`] returns a [`Session`]. [`Session::progress`] can be shown until [`Session::wait`] returns how
+//! the recording ended. [`recover`] completes the trace of a killed session. Nothing in this crate prints.
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod assembler;
-mod bypass;
-mod captures;
 pub mod clock;
 mod code;
 mod conditions;
 pub mod counters;
 mod drain;
 mod error;
-mod host;
-mod inherited;
+mod inherited_signals;
+mod label_injection;
 mod launch;
-mod layered;
-mod layers;
+mod launch_with_layer;
 pub mod machine;
-mod nested;
+mod nested_recordings;
+mod outcome;
 mod procfs;
 mod progress;
 mod recover;
 mod session;
 mod signals;
+#[cfg(test)]
+mod test_tools;
+mod unhooked_processes;
 mod vulkan_drivers;
+mod windows;
 
 pub use assembler::Assembler;
-pub use captures::WrittenCapture;
 pub use error::Error;
 pub use gapscope_trace::Names;
+pub use label_injection::LabelInjection;
 pub use launch::{LAYER_NAME, Recording, Start};
-pub use layered::Layered;
-pub use layers::Layers;
+pub use launch_with_layer::LaunchWithLayer;
+pub use outcome::{Outcome, Recorded};
 pub use progress::Progress;
 pub use recover::{Recovered, recover};
-pub use session::{Outcome, Recorded, Session};
+pub use session::Session;
 pub use signals::survive_file_size_limit;
+pub use windows::WrittenWindow;

@@ -1,17 +1,21 @@
-//! What this machine has that a recording rests on, for who asks before there is one.
+//! Describes the machine: what it is, for a trace's manifest, and what of it a recording needs, for `gapscope
+//! doctor`.
 
-mod cuda;
+mod cuda_driver;
+mod description;
+mod processor;
 
-pub use crate::conditions::{NvmlFound as Nvml, nvml_found as nvml};
+pub use crate::conditions::{NvmlError, NvmlInfo as Nvml, nvml_info as nvml};
 pub use crate::vulkan_drivers::manifests as vulkan_manifests;
-pub use cuda::{Cuda, Cupti, cuda};
+pub use cuda_driver::{Cuda, CudaDriverError, Cupti, cuda};
+pub(crate) use description::describe;
 pub use gapscope_stacks::{Permissions as StacksAllowed, check_permissions as stacks_allowed};
 
 use std::fs;
 use std::path::Path;
 
-/// Whether the driver keeps the hardware counters of NVIDIA's GPUs for administrators. `None`: it does not say, as where there is
-/// none. `root` is the folder with `proc`.
+/// Returns whether the driver keeps the hardware counters of NVIDIA's GPUs for administrators; `None` when the driver
+/// does not say or there is none. `root` is the folder with `proc`.
 pub fn counters_are_for_administrators(root: &Path) -> Option<bool> {
     let parameters = fs::read_to_string(root.join("proc/driver/nvidia/params")).ok()?;
     let mut lines = parameters.lines().filter_map(|line| line.split_once(':'));
@@ -23,12 +27,12 @@ pub fn counters_are_for_administrators(root: &Path) -> Option<bool> {
     }
 }
 
-/// True for root, whom no driver refuses its counters.
+/// Returns true for root, to whom no driver refuses counters.
 pub fn is_administrator() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Bytes that this user may still write to the file system of a folder.
+/// Returns how many bytes this user may still write to the file system of a folder.
 ///
 /// # Errors
 /// The system does not say.
@@ -37,8 +41,9 @@ pub fn free_bytes(folder: &Path) -> std::io::Result<u64> {
     Ok(system.f_bavail.saturating_mul(system.f_frsize))
 }
 
-/// The container that this process is in, by its kind: `docker`, `podman`, … or `container` where none is told. `None`: nothing says
-/// that it is in one. `root` is the folder that has `proc` and the marks of containers.
+/// Returns the kind of container that this process is in (`docker`, `podman`, …, or `container` when the kind is not
+/// known); `None` when nothing tells of a container. `root` is the folder that has `proc` and the marks of
+/// containers.
 pub fn container(root: &Path) -> Option<String> {
     if let Some(kind) = std::env::var_os("container").filter(|kind| !kind.is_empty()) {
         return Some(kind.to_string_lossy().into_owned());
@@ -55,7 +60,8 @@ pub fn container(root: &Path) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Whether a filter of system calls (seccomp) is on for this process. `None`: the kernel does not say. `root` is the folder with `proc`.
+/// Returns whether a filter of system calls (seccomp) is active for this process; `None` when the kernel does not
+/// say. `root` is the folder with `proc`.
 pub fn filters_system_calls(root: &Path) -> Option<bool> {
     let status = fs::read_to_string(root.join("proc/self/status")).ok()?;
     let mode = status

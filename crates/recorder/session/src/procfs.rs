@@ -1,4 +1,4 @@
-//! What Linux says of processes.
+//! Reads facts about processes from `/proc`.
 
 use gapscope_model::memory_maps::mappings;
 use gapscope_spool::{HostClock, ProcessSpool, pid_namespace};
@@ -9,29 +9,30 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// True while the process that began to record at `start_ns` (monotonic clock) lives. A later process of the same
-/// number is not it.
+/// Returns true while the process that began to record at `start_ns` (monotonic clock) lives. A later process with
+/// the same id does not count.
 pub fn is_alive(pid: u32, start_ns: i64) -> bool {
-    let Some(stat) = Stat::of(pid) else {
+    let Some(stat) = Stat::read(pid) else {
         return false;
     };
-    /// The unit of the start time in `stat`, the same on every Linux of today.
+    /// The unit of the start time in `stat`, which is the same on every present Linux.
     const NS_PER_TICK: i64 = 10_000_000;
     const ROUNDING_NS: i64 = 1_000_000_000;
-    // The start time counts time asleep, the monotonic clock does not.
+    // The start time includes time asleep; the monotonic clock does not.
     let asleep_ns = HostClock::Boottime.now_ns() - HostClock::Monotonic.now_ns();
     let started_ns = stat.start_ticks.saturating_mul(NS_PER_TICK) - asleep_ns;
     !stat.ended && started_ns <= start_ns.saturating_add(ROUNDING_NS)
 }
 
-/// The number of a recorded process here. It knows itself as `inner`, which is another number where it has a PID namespace of
-/// its own; what tells it from others there is its mapping of its control page, wherever its mount namespace has that. `None`:
-/// it is gone.
-pub fn number_here(process: &ProcessSpool) -> Option<u32> {
+/// Returns the id of a recorded process in this PID namespace; `None` when the process is gone.
+///
+/// The process recorded the id that it has in its own PID namespace. Its mapping of its control page tells it apart
+/// from other processes, wherever its mount namespace has that file.
+pub fn pid_here(process: &ProcessSpool) -> Option<u32> {
     let inner = process.pid();
     let namespace = process.control().page().pid_namespace.load(Relaxed);
     if namespace != 0 && namespace == pid_namespace() {
-        // All others are looked at for those of another namespace alone: they may be thousands.
+        // The search through all processes, which may be thousands, is for other namespaces alone.
         return Some(inner);
     }
     let control = process.folder().join("control");
@@ -42,50 +43,50 @@ pub fn number_here(process: &ProcessSpool) -> Option<u32> {
     if maps_it(inner) {
         return Some(inner);
     }
-    let mut others = all().filter(|pid| inner_number(*pid) == Some(inner));
+    let mut others = all_pids().filter(|pid| innermost_pid(*pid) == Some(inner));
     others.find(|pid| maps_it(*pid)).or_else(|| {
-        // What may not be looked into is taken for what it says.
+        // A process that may not be inspected is taken to have the id that it recorded.
         let maps = fs::read(format!("/proc/{inner}/maps"));
         maps.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
             .then_some(inner)
     })
 }
 
-/// The number that a process has in its own PID namespace, where that is not ours.
-fn inner_number(pid: u32) -> Option<u32> {
+/// Returns the id that a process has in its own PID namespace, if that is another one than this process's.
+fn innermost_pid(pid: u32) -> Option<u32> {
     let status = fs::read(format!("/proc/{pid}/status")).ok()?;
     let status = String::from_utf8_lossy(&status);
     let numbers = status
         .lines()
         .find_map(|line| line.strip_prefix("NSpid:"))?;
-    // The first is ours.
+    // The first id is that of this namespace.
     numbers.split_whitespace().skip(1).last()?.parse().ok()
 }
 
-/// The name of a thread.
+/// Returns the name of a thread.
 pub fn thread_name(pid: u32, thread: u32) -> Option<String> {
     let name = fs::read(format!("/proc/{pid}/task/{thread}/comm")).ok()?;
     Some(String::from_utf8_lossy(&name).trim_end().to_owned())
 }
 
-/// All processes.
-fn all() -> impl Iterator<Item = u32> {
+/// Returns the ids of all processes.
+fn all_pids() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The processes that were started with this value of a variable, but for this one.
-pub fn with_environment(variable: &str, value: &OsStr) -> Vec<u32> {
+/// Returns the other processes that were started with this value of a variable.
+pub fn pids_with_environment(variable: &str, value: &OsStr) -> Vec<u32> {
     let own = std::process::id();
     let value = value.to_str();
-    all()
+    all_pids()
         .filter(|pid| {
             *pid != own && value.is_some() && environment(*pid, variable).as_deref() == value
         })
         .collect()
 }
 
-/// The process and all that descend from it, itself first.
+/// Returns the process and all that descend from it, with the process first.
 pub fn descendants(pid: u32) -> Vec<u32> {
     let mut found = vec![pid];
     let mut next = 0;
@@ -118,7 +119,7 @@ pub fn mapped_files(pid: u32) -> Vec<PathBuf> {
     files
 }
 
-/// A process's value of an environment variable, as it started.
+/// Returns the value of an environment variable that a process was started with.
 pub fn environment(pid: u32, variable: &str) -> Option<String> {
     let all = fs::read(format!("/proc/{pid}/environ")).ok()?;
     all.split(|byte| *byte == 0)
@@ -127,11 +128,16 @@ pub fn environment(pid: u32, variable: &str) -> Option<String> {
         .map(|(_, value)| value.to_owned())
 }
 
-/// The short name of a process.
-pub fn name(pid: u32) -> Option<String> {
-    // The kernel cuts it inside a character.
+/// Returns the short name of a process.
+pub fn process_name(pid: u32) -> Option<String> {
+    // The kernel may cut the name inside a character.
     let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(&name).trim_end().to_owned())
+}
+
+/// Returns the short name of a process for sentences.
+pub fn name_for_user(pid: u32) -> String {
+    process_name(pid).unwrap_or_else(|| "a process".to_owned())
 }
 
 struct Stat {
@@ -140,9 +146,9 @@ struct Stat {
 }
 
 impl Stat {
-    fn of(pid: u32) -> Option<Stat> {
+    fn read(pid: u32) -> Option<Stat> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The name, in parentheses, may contain anything, and be cut inside a character.
+        // The name, in parentheses, may contain anything and be cut inside a character.
         let stat = String::from_utf8_lossy(&stat);
         let (_, fields) = stat.rsplit_once(") ")?;
         let fields: Vec<&str> = fields.split(' ').collect();
@@ -168,7 +174,7 @@ mod tests {
         assert!(!is_alive(u32::MAX, gapscope_spool::monotonic_ns()));
     }
 
-    /// To look for it takes as long as there are processes, and a recording may have thousands that were short.
+    /// A search takes time with the number of processes, and a recording may have thousands of short ones.
     #[test]
     fn only_a_process_of_another_namespace_is_looked_for() {
         let folder = tempfile::tempdir().unwrap();
@@ -179,29 +185,29 @@ mod tests {
             .new_processes()
             .unwrap();
         let page = found[0].control().page();
-        assert_eq!(number_here(&found[0]), Some(std::process::id()));
-        // It is gone: nobody has this number.
+        assert_eq!(pid_here(&found[0]), Some(std::process::id()));
+        // No process has this id.
         page.pid.store(u32::MAX, Relaxed);
-        assert_eq!(number_here(&found[0]), Some(u32::MAX), "as it says");
+        assert_eq!(pid_here(&found[0]), Some(u32::MAX), "as it says");
         page.pid_namespace.store(7, Relaxed);
-        assert_eq!(number_here(&found[0]), None, "nobody maps its page");
+        assert_eq!(pid_here(&found[0]), None, "nobody maps its page");
     }
 
     #[test]
     fn a_name_that_is_cut_inside_a_character_hides_no_process() {
         let folder = tempfile::tempdir().unwrap();
-        // Of two bytes a letter, 15 of which the kernel keeps.
+        // A letter takes two bytes, and the kernel keeps 15 bytes.
         let program = folder.path().join("программа");
-        // A copy could be busy: other tests start programs while it is written.
+        // A copy could be busy, because other tests start programs while it is written.
         std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
         let mut child = std::process::Command::new(&program)
             .arg("5")
             .spawn()
             .unwrap();
-        // Under emulation a process has its parent's name until it has started its program.
+        // Under emulation, a process has its parent's name until it has started its program.
         let named = (0..500).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
-            name(child.id()).is_some_and(|name| name.starts_with("програм"))
+            process_name(child.id()).is_some_and(|name| name.starts_with("програм"))
         });
         let alive = is_alive(child.id(), gapscope_spool::monotonic_ns());
         child.kill().unwrap();

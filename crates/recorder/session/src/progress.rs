@@ -1,43 +1,42 @@
-//! How a recording goes, for a live display.
+//! Summarises a running recording for a live display.
 
 use crate::assembler::BusyInterval;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The window of the busy share.
+/// The time over which the busy share is taken.
 const WINDOW_NS: i64 = 1_000_000_000;
 
-/// How a recording goes.
+/// How far a recording has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Progress {
-    /// Since the command started.
+    /// The time since the command started.
     pub elapsed: Duration,
     /// False before the delay or the label that starts recording.
     pub recording: bool,
-    /// Recorded processes so far.
+    /// The number of processes that have been recorded so far.
     pub processes: u32,
-    /// Dispatches so far, of command buffers that were seen finished.
+    /// The number of dispatches so far, in command buffers that were seen finished.
     pub dispatches: u64,
-    /// Share of the last second in which a GPU was busy, of 1, by the command buffers that were seen finished;
-    /// absent when none was.
+    /// The part of the last second, of 1, in which a GPU ran command buffers that were seen finished; absent when
+    /// there was none.
     pub gpu_busy_share: Option<f64>,
-    /// Bytes of the trace so far.
+    /// The size of the trace so far.
     pub bytes_written: u64,
 }
 
-/// Command buffers of the last second.
+/// The command buffers of the last second.
 #[derive(Debug, Default)]
-pub struct Recent {
+pub struct RecentActivity {
     busy: VecDeque<BusyInterval>,
 }
 
-impl Recent {
-    /// Adds command buffers that were seen finished.
+impl RecentActivity {
     pub fn add(&mut self, busy: Vec<BusyInterval>) {
         self.busy.extend(busy);
     }
 
-    /// The share of the last second that the union of the command buffers covers.
+    /// Returns the share of the last second that the union of the command buffers covers.
     pub fn busy_share(&mut self, now_ns: i64) -> Option<f64> {
         let from_ns = now_ns - WINDOW_NS;
         self.busy.retain(|a| a.end_ns > from_ns);
@@ -65,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_busy_share_is_of_the_union_in_the_last_second() {
-        let mut recent = Recent::default();
+        let mut recent = RecentActivity::default();
         assert_eq!(recent.busy_share(5_000_000_000), None);
         let of = |start_ms: i64, end_ms: i64| BusyInterval {
             start_ns: start_ms * 1_000_000,

@@ -1,31 +1,32 @@
 //! Completes a trace whose session was killed.
 
 use crate::drain::{self, Drain};
-use crate::{Error, nested, procfs};
+use crate::{Error, nested_recordings, procfs};
 use gapscope_spool::SpoolReader;
 use gapscope_trace::manifest::Loss;
 use std::path::Path;
 
-/// What recovery did.
+/// The result of a recovery.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Recovered {
-    /// The trace was complete already; nothing was changed.
+    /// The trace was complete already, and nothing was changed.
     AlreadyComplete,
     /// The trace is complete now.
     Completed {
-        /// Dispatches in it.
+        /// The number of dispatches in the trace.
         dispatches: u64,
         /// What was not recorded.
         losses: Vec<Loss>,
     },
 }
 
-/// Completes the trace `folder` from its last checkpoint and what its spool still holds. Nothing is lost but what the
-/// ledger counts. With `force`, also while a recorded process still runs: what it does later is lost.
+/// Completes the trace `folder` from its last checkpoint and what its spool still holds. Everything that is lost is
+/// in the ledger. With `force`, the trace is completed even while a recorded process runs; what that process does
+/// later is lost.
 ///
 /// # Errors
-/// `folder` is not a trace, it holds no checkpoint, its session or (without `force`) a recorded process still runs, or
-/// the trace cannot be written.
+/// `folder` is not a trace, it holds no checkpoint, its session or (without `force`) a recorded process still runs,
+/// or the trace cannot be written.
 pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
     let manifest = gapscope_trace::read_manifest(folder)?;
     if manifest.complete {
@@ -46,7 +47,7 @@ pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
     if !force {
         let processes = SpoolReader::open(drain::spool_folder(folder)).new_processes()?;
         let alive = processes.iter().find_map(|process| {
-            let number = procfs::number_here(process)?;
+            let number = procfs::pid_here(process)?;
             procfs::is_alive(number, process.start_ns()).then_some(number)
         });
         if let Some(alive) = alive {
@@ -58,9 +59,9 @@ pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
     for process in drain.processes().iter().filter(|p| p.is_alive()) {
         process.record(false);
     }
-    let inside = nested::inside(&drain::spool_folder(folder));
+    let inner = nested_recordings::inner_traces(&drain::spool_folder(folder));
     let finished = drain.finish(|manifest| {
-        manifest.notes.extend(nested::note(&inside));
+        manifest.notes.extend(nested_recordings::note(&inner));
         manifest.notes.push(
             "The recording's session was killed; the trace was completed by `gapscope recover`, and how the command ended \
              is not known."

@@ -1,41 +1,41 @@
-//! The session: from the program's start to the finished trace.
+//! Runs a recording from the program's start to the finished trace.
 
-use crate::bypass::cuda::nvtx_note;
-use crate::bypass::{Bypass, Watcher};
-use crate::captures::{Captures, Remains, WrittenCapture};
 use crate::conditions::Conditions;
-use crate::counters::Counters;
-use crate::drain::{Drain, DrainedProcess, spool_folder};
-use crate::launch::{Child, Recording, Start};
-use crate::progress::{Progress, Recent};
+use crate::counters::{self, Counters};
+use crate::drain::{Drain, DrainedProcess, RecordingHeader, spool_folder};
+use crate::launch::{LaunchedProgram, Recording, Start, check_program, exit_of};
+use crate::outcome::{Outcome, Recorded};
+use crate::progress::{Progress, RecentActivity};
 use crate::signals::{self, Signals};
-use crate::{Error, nested, procfs};
+use crate::unhooked_processes::Watcher;
+use crate::unhooked_processes::cuda::nvtx_note;
+use crate::windows::{RemainingTraces, Windows};
+use crate::{Error, nested_recordings, procfs};
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_stacks::{Options, Stacks};
-use gapscope_trace::manifest::{Exit, Loss};
+use gapscope_trace::manifest::Exit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Between two drains.
-const PAUSE: Duration = Duration::from_millis(20);
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(4);
-/// A checkpoint comes early when so much spool waits for it.
+/// The time between two drains.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(4);
+/// A checkpoint comes early when this much of the spool waits for it.
 const CHECKPOINT_BYTES: u64 = 64 << 20;
-/// Recorded processes may outlive the command by so much.
-const GRACE: Duration = Duration::from_secs(2);
-/// Between SIGTERM and SIGKILL.
-const KILL_AFTER: Duration = Duration::from_secs(5);
-/// The program's own cores and threads come first.
+/// How long recorded processes may outlive the command.
+const MAX_OUTLIVE: Duration = Duration::from_secs(2);
+/// The time between SIGTERM and SIGKILL.
+const KILL_DELAY: Duration = Duration::from_secs(5);
+/// The session yields to the program's own threads.
 const NICENESS: i32 = 5;
 
-/// A recording that runs.
+/// A recording in progress.
 #[derive(Debug)]
 pub struct Session {
     pid: u32,
@@ -43,46 +43,52 @@ pub struct Session {
     thread: JoinHandle<Result<Recorded, Error>>,
 }
 
-/// How a recording ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
-    /// The folder of the trace.
-    pub output: PathBuf,
-    /// How the command ended.
-    pub exit: Exit,
-    /// True when the time limit ended it.
-    pub timed_out: bool,
-    /// What there is to see.
-    pub outcome: Outcome,
-    /// Dispatches in the trace.
-    pub dispatches: u64,
-    /// What was not recorded.
-    pub losses: Vec<Loss>,
-    /// Sentences that are in the manifest, for every report.
-    pub notes: Vec<String>,
-    /// Captures that the program made.
-    pub captures: Vec<WrittenCapture>,
-}
-
-/// What a recording gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// GPU work.
-    Recorded,
-    /// None.
-    NothingRecorded {
-        /// Why: a sentence.
-        reason: String,
-        /// A trace was written all the same, because the program did use a GPU's library.
-        trace_kept: bool,
-    },
+impl Recording {
+    /// Launches the command.
+    ///
+    /// # Errors
+    /// The command cannot be run, or the trace cannot be written. Nothing is left behind.
+    pub fn start(self) -> Result<Session, Error> {
+        let program = self.command.first().ok_or(Error::NoCommand)?;
+        check_program(program)?;
+        let header = RecordingHeader {
+            command: self
+                .command
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            mode: self.mode,
+            names: self.names.clone(),
+            stack_rate_hz: self.stack_rate_hz,
+            start_ns: monotonic_ns(),
+            start_unix_ns: unix_ns(),
+            session_pid: std::process::id(),
+        };
+        let mut drain = Drain::create(&self.output, header)?;
+        // The counters are prepared first, so that the program does not share the machine with that work.
+        let options = self.counters.as_ref();
+        let counters =
+            options.map(|options| Counters::start(options, counters::executable(program)));
+        match self.launch(program) {
+            Ok((child, signals)) => {
+                drain.header.start_unix_ns += child.started_ns - drain.header.start_ns;
+                drain.header.start_ns = child.started_ns;
+                Ok(Session::begin(self, drain, child, signals, counters))
+            }
+            Err(error) => {
+                // The launch's error matters more than one of the removal.
+                let _ = std::fs::remove_dir_all(&self.output);
+                Err(error)
+            }
+        }
+    }
 }
 
 impl Session {
-    pub(crate) fn begin(
+    fn begin(
         recording: Recording,
         drain: Drain,
-        child: Child,
+        child: LaunchedProgram,
         signals: Signals,
         counters: Option<Counters>,
     ) -> Session {
@@ -90,7 +96,7 @@ impl Session {
         let pid = child.process.id();
         let spool = spool_folder(drain.folder());
         let watcher = Watcher::start(pid, &recording.layer, recording.cuda.as_deref(), spool);
-        let notice = nested::Notice::leave(drain.folder());
+        let notice = nested_recordings::Notice::leave(drain.folder());
         let shared = progress.clone();
         let conditions = Conditions::start(recording.system_root.clone());
         let stacks = recording.stack_rate_hz.map(|rate_hz| {
@@ -98,20 +104,20 @@ impl Session {
             Stacks::start(Options { rate_hz, root })
         });
         let thread = std::thread::spawn(move || {
-            // It only costs comfort when the system refuses.
+            // If the system refuses, the session only competes with the program a little more.
             let _ = rustix::process::setpriority_process(None, NICENESS);
-            let run = Run {
+            let run = RecordingRun {
                 exit_signal: pidfd(pid),
                 recording,
                 drain,
                 child,
                 signals,
                 progress: shared,
-                recent: Recent::default(),
+                recent: RecentActivity::default(),
                 recording_since_ns: None,
                 terminated: None,
                 failure: None,
-                captures: Captures::default(),
+                windows: Windows::default(),
                 conditions,
                 stacks,
                 counters,
@@ -127,17 +133,17 @@ impl Session {
         }
     }
 
-    /// The launched process.
+    /// Returns the id of the launched process.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// How it goes.
+    /// Returns how far the recording has come.
     pub fn progress(&self) -> Progress {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True when [`Self::wait`] will not wait.
+    /// Returns true when [`Self::wait`] returns at once.
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()
     }
@@ -145,65 +151,65 @@ impl Session {
     /// Waits until the command has ended and the trace is complete.
     ///
     /// # Errors
-    /// The trace could not be written. The command ran on to its end.
+    /// The trace could not be written. The command ran to its end all the same.
     pub fn wait(self) -> Result<Recorded, Error> {
         self.thread.join().unwrap_or(Err(Error::Broken))
     }
 }
 
-struct Run {
+struct RecordingRun {
     recording: Recording,
     drain: Drain,
-    child: Child,
+    child: LaunchedProgram,
     signals: Signals,
-    /// Readable once the child has ended.
+    /// Becomes readable when the child has ended.
     exit_signal: Option<OwnedFd>,
     progress: Arc<Mutex<Progress>>,
-    recent: Recent,
+    recent: RecentActivity,
     recording_since_ns: Option<i64>,
-    /// When the time limit was reached, and whether SIGKILL followed.
+    /// When the time limit was reached, and whether SIGKILL was sent.
     terminated: Option<(Instant, bool)>,
-    /// Why the trace cannot be written any more; the program goes on.
+    /// Why the trace cannot be written any more. The program runs on.
     failure: Option<Error>,
-    captures: Captures,
+    windows: Windows,
     conditions: Conditions,
     stacks: Option<Stacks>,
     counters: Option<Counters>,
 }
 
-impl Run {
+impl RecordingRun {
     fn run(mut self, watcher: Watcher) -> Result<Recorded, Error> {
-        let exit = self.until_exit();
+        let exit = self.drain_until_exit();
         let end_ns = monotonic_ns();
-        let background = self.in_background();
-        let still_running = self.until_descendants_end();
-        let heard = self.conditions.finish();
-        self.drain.hear(heard);
+        let background = self.wait_for_background();
+        let still_running = self.drain_until_descendants_end();
+        let updates = self.conditions.finish();
+        self.drain.take_condition_updates(updates);
         if let Some(stacks) = &mut self.stacks {
-            let heard = stacks.finish();
-            self.drain.hear_stacks(heard);
+            let updates = stacks.finish();
+            self.drain.take_stack_samples(updates);
         }
         if let Some(counters) = &mut self.counters {
-            let heard = counters.finish(self.drain.header.start_ns);
-            self.drain.hear_counters(heard);
+            let updates = counters.finish(self.drain.header.start_ns);
+            self.drain.take_counter_updates(updates);
         }
         if let Some(failure) = self.failure {
             return Err(failure);
         }
         self.drain.drain_all()?;
         if let Some(counters) = &mut self.counters {
-            let heard = counters.not_followed(self.drain.device_facts());
-            self.drain.hear_counters(heard);
+            let updates = counters.not_followed(self.drain.device_facts());
+            self.drain.take_counter_updates(updates);
         }
         let unasked = self.conditions.unasked(self.drain.device_facts());
-        self.drain.hear(unasked);
-        let bypasses = watcher.finish(|pid, hook| self.drain.is_recorded(pid, hook));
-        self.captures.write(&mut self.drain, end_ns, true);
+        self.drain.take_condition_updates(unasked);
+        let unhooked = watcher.finish(|pid, hook| self.drain.is_recorded(pid, hook));
+        self.windows.write(&mut self.drain, end_ns, true);
         let output = self.drain.folder().to_owned();
         let timed_out = self.terminated.is_some();
-        let inside = nested::inside(&spool_folder(&output));
+        let inner = nested_recordings::inner_traces(&spool_folder(&output));
         let start = &self.recording.start;
-        let nothing = nothing_recorded(&self.drain, start, &bypasses, &inside, background);
+        let nothing = nothing_recorded(&self.drain, start, &unhooked, &inner, background);
         if let Some(Outcome::NothingRecorded {
             trace_kept: false, ..
         }) = nothing
@@ -218,13 +224,13 @@ impl Run {
                 dispatches: 0,
                 losses: Vec::new(),
                 notes: Vec::new(),
-                captures: Vec::new(),
+                windows: Vec::new(),
             });
         }
         let mut window = None;
-        if self.recording.start == Start::Capture && nothing.is_none() {
-            match self.captures.alone(&mut self.drain, end_ns) {
-                Some(Remains::Captures(first)) => {
+        if self.recording.start == Start::Windows && nothing.is_none() {
+            match self.windows.remain_alone(&mut self.drain, end_ns) {
+                Some(RemainingTraces::Windows(first)) => {
                     return Ok(Recorded {
                         output: first,
                         exit,
@@ -233,20 +239,22 @@ impl Run {
                         dispatches: self.drain.dispatches(),
                         losses: self.drain.manifest().losses,
                         notes: Vec::new(),
-                        captures: self.captures.done().to_vec(),
+                        windows: self.windows.done().to_vec(),
                     });
                 }
-                Some(Remains::Own { start_ns, end_ns }) => window = Some((start_ns, end_ns)),
+                Some(RemainingTraces::Own { start_ns, end_ns }) => {
+                    window = Some((start_ns, end_ns))
+                }
                 None => {}
             }
         }
         let mut notes: Vec<String> = still_running;
-        notes.extend(bypasses.iter().map(|b| format!("{}.", b.sentence())));
+        notes.extend(unhooked.iter().map(|sentence| format!("{sentence}.")));
         match &nothing {
             Some(Outcome::NothingRecorded { reason, .. }) => notes.push(format!("{reason}.")),
-            _ => notes.extend(nested::note(&inside)),
+            _ => notes.extend(nested_recordings::note(&inner)),
         }
-        notes.extend(self.recording.layers.note(&output));
+        notes.extend(self.recording.labels.missing_note(&output));
         notes.extend(self.drain.counter_notes());
         notes.extend(nvtx_note().filter(|_| self.drain.has_hook("cuda")));
         let mut all_notes = Vec::new();
@@ -272,27 +280,18 @@ impl Run {
             dispatches: finished.dispatches,
             losses: finished.losses,
             notes: all_notes,
-            captures: self.captures.done().to_vec(),
+            windows: self.windows.done().to_vec(),
         })
     }
 
     /// Drains until the command has ended.
-    fn until_exit(&mut self) -> Exit {
+    fn drain_until_exit(&mut self) -> Exit {
         let mut checkpointed = Instant::now();
         loop {
-            let pid = self.child.process.id();
-            match self.child.process.try_wait() {
-                Ok(None) => {}
-                Ok(Some(status)) => {
-                    return match (status.code(), status.signal()) {
-                        (Some(code), _) => Exit::Code(code),
-                        (None, Some(signal)) => Exit::Signal(signal),
-                        (None, None) => Exit::Code(1),
-                    };
-                }
-                // Somebody else has waited for it; how it ended is not known.
-                Err(_) => return Exit::Code(1),
+            if let Some(exit) = exit_of(&mut self.child.process) {
+                return exit;
             }
+            let pid = self.child.process.id();
             self.signals.pass_on(pid);
             self.keep_time_limit(pid);
             self.tick(&mut checkpointed);
@@ -300,24 +299,24 @@ impl Run {
         }
     }
 
-    /// Drains until the recorded processes that the command started have ended too, or the grace is over. Returns a
-    /// sentence for each that has not.
-    fn until_descendants_end(&mut self) -> Vec<String> {
+    /// Drains until the recorded processes that the command started have ended too, or [`MAX_OUTLIVE`] has passed.
+    /// Returns a sentence for each process that still runs.
+    fn drain_until_descendants_end(&mut self) -> Vec<String> {
         let ended = Instant::now();
         let mut checkpointed = ended;
         loop {
-            // A process that is just starting to record is found before the others are asked.
+            // A process that is just starting to record must be found before the others are asked.
             self.drain.find_processes();
             let running = || self.drain.processes().iter().filter(|p| p.is_alive());
             if running().next().is_none() {
                 return Vec::new();
             }
-            if ended.elapsed() >= GRACE {
+            if ended.elapsed() >= MAX_OUTLIVE {
                 return running()
                     .map(|process| {
                         process.record(false);
                         let pid = process.pid();
-                        let name = procfs::name(pid).unwrap_or_default();
+                        let name = procfs::process_name(pid).unwrap_or_default();
                         format!(
                             "{name} (process {pid}) was still running when the recording ended; what it did later is not \
                              in the trace."
@@ -326,26 +325,26 @@ impl Run {
                     .collect();
             }
             self.tick(&mut checkpointed);
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(DRAIN_INTERVAL);
         }
     }
 
-    /// Where no process has recorded: a sentence on one that the command started and that runs on, for it may come to that. It
-    /// has the grace of others to begin.
-    fn in_background(&mut self) -> Option<String> {
+    /// Waits for processes that the command started and that have not begun to record, when no process has recorded.
+    /// Returns a sentence about one that still has not begun after [`MAX_OUTLIVE`].
+    fn wait_for_background(&mut self) -> Option<String> {
         let spool = spool_folder(&self.drain.folder().canonicalize().ok()?);
         let ended = Instant::now();
         while self.drain.processes().is_empty() {
-            let runs_on = procfs::with_environment(env::SPOOL, spool.as_os_str());
+            let runs_on = procfs::pids_with_environment(env::SPOOL, spool.as_os_str());
             let pid = *runs_on.first()?;
-            if ended.elapsed() >= GRACE {
-                let name = procfs::name(pid).unwrap_or_default();
+            if ended.elapsed() >= MAX_OUTLIVE {
+                let name = procfs::process_name(pid).unwrap_or_default();
                 return Some(format!(
                     "the command has ended, and what it started in the background runs on: {name} (process {pid}) had not begun \
                      to use a GPU. Run it in the foreground to record it"
                 ));
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(DRAIN_INTERVAL);
             self.drain.find_processes();
         }
         None
@@ -362,10 +361,10 @@ impl Run {
     fn try_tick(&mut self, checkpointed: &mut Instant) -> Result<(), Error> {
         self.drain.drain()?;
         self.switch_on();
-        self.look_at_conditions();
-        self.look_at_stacks();
-        self.captures.write(&mut self.drain, monotonic_ns(), false);
-        if checkpointed.elapsed() >= CHECKPOINT_EVERY
+        self.take_conditions();
+        self.take_stacks();
+        self.windows.write(&mut self.drain, monotonic_ns(), false);
+        if checkpointed.elapsed() >= CHECKPOINT_INTERVAL
             || self.drain.waiting_bytes() >= CHECKPOINT_BYTES
         {
             self.drain.checkpoint()?;
@@ -377,7 +376,7 @@ impl Run {
             elapsed: Duration::from_nanos((now_ns - self.child.started_ns).max(0) as u64),
             recording: match self.recording.start {
                 Start::AtOnce => true,
-                Start::Capture => self.drain.processes().iter().any(|p| p.is_recording()),
+                Start::Windows => self.drain.processes().iter().any(|p| p.is_recording()),
                 Start::After(_) | Start::Label(_) => self.recording_since_ns.is_some(),
             },
             processes: self.drain.processes().len() as u32,
@@ -389,11 +388,11 @@ impl Run {
         Ok(())
     }
 
-    /// Starts a delayed recording when its time has come, or notices that a label has started it.
+    /// Starts a delayed recording when its time has come, or notices that a label has started the recording.
     fn switch_on(&mut self) {
         let now_ns = monotonic_ns();
         match &self.recording.start {
-            Start::AtOnce | Start::Capture => {}
+            Start::AtOnce | Start::Windows => {}
             Start::After(delay) => {
                 let elapsed = Duration::from_nanos((now_ns - self.child.started_ns).max(0) as u64);
                 if elapsed >= *delay {
@@ -414,33 +413,33 @@ impl Run {
         }
     }
 
-    /// Conditions are of the time that is recorded; captures may begin at any time.
-    fn look_at_conditions(&mut self) {
+    /// Takes conditions of the recorded time only. Windows may begin at any time.
+    fn take_conditions(&mut self) {
         let is_recorded = match self.recording.start {
-            Start::AtOnce | Start::Capture => true,
+            Start::AtOnce | Start::Windows => true,
             Start::After(_) | Start::Label(_) => self.recording_since_ns.is_some(),
         };
         if is_recorded {
             let processes = self.drain.processes().iter().map(DrainedProcess::pid);
             self.conditions.follow(processes, self.drain.device_facts());
-            let heard = self.conditions.take();
-            self.drain.hear(heard);
-            self.look_at_counters();
+            let updates = self.conditions.take();
+            self.drain.take_condition_updates(updates);
+            self.take_counters();
         }
     }
 
-    /// Hardware counters are sampled of each GPU from its first use on.
-    fn look_at_counters(&mut self) {
+    /// Takes samples of hardware counters: of each GPU from its first use on.
+    fn take_counters(&mut self) {
         if let Some(counters) = &mut self.counters {
             let process = self.drain.processes().last().map(DrainedProcess::pid);
-            let mut heard = counters.follow(self.drain.device_facts(), process);
-            heard.extend(counters.take());
-            self.drain.hear_counters(heard);
+            let mut updates = counters.follow(self.drain.device_facts(), process);
+            updates.extend(counters.take());
+            self.drain.take_counter_updates(updates);
         }
     }
 
-    /// Threads that submit or wait are sampled, as long as anything is recorded.
-    fn look_at_stacks(&mut self) {
+    /// Samples threads that submit or wait, as long as a process records.
+    fn take_stacks(&mut self) {
         let Some(stacks) = &mut self.stacks else {
             return;
         };
@@ -448,8 +447,8 @@ impl Run {
             stacks.follow(pid, thread);
         }
         stacks.pause(!self.drain.processes().iter().any(|p| p.is_recording()));
-        let heard = stacks.take();
-        self.drain.hear_stacks(heard);
+        let updates = stacks.take();
+        self.drain.take_stack_samples(updates);
     }
 
     fn keep_time_limit(&mut self, pid: u32) {
@@ -459,13 +458,13 @@ impl Run {
         let elapsed = Duration::from_nanos((monotonic_ns() - self.child.started_ns).max(0) as u64);
         match self.terminated {
             None if elapsed >= limit => {
-                // A shell would die and leave what it started.
+                // If only a shell were killed, the programs that it started would run on.
                 for process in procfs::descendants(pid) {
                     signals::send(process, Signal::TERM);
                 }
                 self.terminated = Some((Instant::now(), false));
             }
-            Some((since, false)) if since.elapsed() >= KILL_AFTER => {
+            Some((since, false)) if since.elapsed() >= KILL_DELAY => {
                 for process in procfs::descendants(pid) {
                     signals::send(process, Signal::KILL);
                 }
@@ -479,31 +478,31 @@ impl Run {
     fn pause(&self) {
         let timeout = Timespec {
             tv_sec: 0,
-            tv_nsec: PAUSE.subsec_nanos().into(),
+            tv_nsec: DRAIN_INTERVAL.subsec_nanos().into(),
         };
         let slept = self.exit_signal.as_ref().is_some_and(|exit| {
             let slept = poll(&mut [PollFd::new(exit, PollFlags::IN)], Some(&timeout));
-            // A signal is to be passed on at once.
+            // A signal must be passed on at once.
             matches!(slept, Ok(_) | Err(Errno::INTR))
         });
         if !slept {
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(DRAIN_INTERVAL);
         }
     }
 }
 
-/// Readable once the process has ended. Old kernels have none.
+/// Returns a descriptor that becomes readable when the process has ended. Old kernels have none.
 fn pidfd(pid: u32) -> Option<OwnedFd> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// Why there is no GPU work in a recording; `None` when there is.
+/// Returns why a recording has no GPU work; `None` when it has some.
 fn nothing_recorded(
     drain: &Drain,
     start: &Start,
-    bypasses: &[Bypass],
-    inside: &[PathBuf],
+    unhooked: &[String],
+    inner: &[PathBuf],
     background: Option<String>,
 ) -> Option<Outcome> {
     if drain.submissions() > 0 {
@@ -512,29 +511,29 @@ fn nothing_recorded(
     let nothing =
         |reason: String, trace_kept| Some(Outcome::NothingRecorded { reason, trace_kept });
     if drain.processes().is_empty() {
-        let reason = bypasses.first().map(Bypass::sentence);
-        let reason = reason.or_else(|| nested::reason(inside)).or(background).unwrap_or_else(|| {
+        let reason = unhooked.first().cloned();
+        let reason = reason.or_else(|| nested_recordings::reason(inner)).or(background).unwrap_or_else(|| {
             "the program used no Vulkan and no CUDA: no process of it loaded a Vulkan driver, or began to use CUDA"
                 .to_owned()
         });
         return nothing(reason, false);
     }
     if let Some(reason) = drain.reasons().next() {
-        // A hook that could not record knows best.
+        // A hook that could not record gives the best reason.
         return nothing(reason.trim_end_matches('.').to_owned(), true);
     }
-    if let Some(bypass) = bypasses.first() {
-        return nothing(bypass.sentence(), true);
+    if let Some(sentence) = unhooked.first() {
+        return nothing(sentence.clone(), true);
     }
-    if let Some(reason) = nested::reason(inside) {
+    if let Some(reason) = nested_recordings::reason(inner) {
         return nothing(reason, true);
     }
     let reason = match start {
         Start::Label(text) => format!("nothing was recorded: no label with `{text}` began"),
-        Start::Capture if drain.assembler.captures().is_empty() => {
+        Start::Windows if drain.assembler.captures().is_empty() => {
             "nothing was recorded: the program began no capture".to_owned()
         }
-        Start::Capture => "the program submitted no work in its captures".to_owned(),
+        Start::Windows => "the program submitted no work in its captures".to_owned(),
         Start::After(_) if drain.devices() > 0 => {
             "nothing was recorded: the program submitted no work after the start delay".to_owned()
         }
@@ -544,4 +543,10 @@ fn nothing_recorded(
         _ => "the program loaded a GPU library and made no device".to_owned(),
     };
     nothing(reason, true)
+}
+
+fn unix_ns() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos() as i64)
 }

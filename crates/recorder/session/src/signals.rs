@@ -1,7 +1,8 @@
-//! Signals to gapscope while it records.
+//! Handles signals to gapscope while it records.
 //!
-//! Ctrl-C reaches every process of the terminal's foreground group, hence the recorded program too: it decides what
-//! happens, and the session only survives. A signal that was sent to gapscope alone is passed on.
+//! Ctrl-C reaches every process of the terminal's foreground group, which includes the recorded program. The program
+//! decides what happens, and the session only survives the signal. A signal that was sent to gapscope alone is passed
+//! on.
 
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
@@ -16,7 +17,7 @@ const SIGNALS: [(i32, Signal); 4] = [
     (SIGQUIT, Signal::QUIT),
 ];
 
-/// Survives signals until it is dropped.
+/// Keeps this process alive through signals until it is dropped.
 #[derive(Debug)]
 pub struct Signals {
     /// Once set, signals have their default effect again.
@@ -25,8 +26,10 @@ pub struct Signals {
 }
 
 impl Signals {
+    /// Installs the handlers.
+    ///
     /// # Errors
-    /// The system refuses.
+    /// The system refuses a handler.
     pub fn catch() -> std::io::Result<Signals> {
         let signals = Signals {
             over: Arc::default(),
@@ -34,11 +37,11 @@ impl Signals {
         };
         let ignored = ignored();
         for ((number, _), arrived) in SIGNALS.into_iter().zip(&signals.arrived) {
-            // `nohup` and the like: the program is to inherit that a signal is ignored.
+            // Where a signal is ignored, as under `nohup`, the program must inherit that.
             if ignored & (1 << (number - 1)) != 0 {
                 continue;
             }
-            // The handlers stay when `self` is dropped: without any the signals would be ignored from then on.
+            // The handlers stay when `self` is dropped; without any, the signals would be ignored from then on.
             signal_hook::flag::register_conditional_default(number, signals.over.clone())?;
             signal_hook::flag::register(number, arrived.clone())?;
         }
@@ -61,11 +64,11 @@ impl Drop for Signals {
     }
 }
 
-/// From now on a file that grows past the limit (`ulimit -f`) is an error of the write, and does not end this process. What it
-/// launches has the default again: a handler does not outlive the start of a program.
+/// Makes a write past the file size limit (`ulimit -f`) fail instead of ending this process. Launched programs have
+/// the default again, because a handler does not outlive the start of a program.
 pub fn survive_file_size_limit() {
     if ignored() & (1 << (SIGXFSZ - 1)) == 0 {
-        // Refused, the signal would end the process as before.
+        // If the handler is refused, the signal ends the process as before.
         let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     }
 }
@@ -74,12 +77,12 @@ pub fn survive_file_size_limit() {
 pub fn send(pid: u32, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = kill_process(pid, signal);
     }
 }
 
-/// The signals that this process ignores, signal 1 in the lowest bit.
+/// Returns the signals that this process ignores, with signal 1 in the lowest bit.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -87,7 +90,8 @@ fn ignored() -> u64 {
         .unwrap_or(0)
 }
 
-/// True when this process is in the foreground of a terminal, so that its keys reach the program as well.
+/// Returns true when this process is in the foreground of a terminal, so that the terminal's keys reach the program
+/// as well.
 fn in_foreground() -> bool {
     std::fs::File::open("/dev/tty")
         .and_then(|terminal| Ok(rustix::termios::tcgetpgrp(terminal)?))

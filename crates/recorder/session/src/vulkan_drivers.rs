@@ -1,10 +1,10 @@
-//! Which Vulkan drivers are installed, as the loader finds them.
+//! Finds the installed Vulkan drivers in the places where the Vulkan loader looks.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Variables by which a program is told to open a driver.
+/// The variables that tell a program to open a driver.
 pub const VARIABLES: [&str; 4] = [
     "NCNN_VULKAN_DRIVER",
     "VK_DRIVER_FILES",
@@ -12,7 +12,7 @@ pub const VARIABLES: [&str; 4] = [
     "VK_ADD_DRIVER_FILES",
 ];
 
-/// Names of the libraries of all installed Vulkan drivers, without their versions.
+/// Returns the names of the libraries of all installed Vulkan drivers, without their versions.
 pub fn libraries() -> HashSet<OsString> {
     manifests()
         .iter()
@@ -20,7 +20,8 @@ pub fn libraries() -> HashSet<OsString> {
         .collect()
 }
 
-/// The descriptions of installed drivers, each once: files that the loader reads, and those that variables name.
+/// Returns the manifests of installed drivers, each once: those in the loader's folders and those that variables
+/// name.
 pub fn manifests() -> Vec<PathBuf> {
     let list = |variable: &str, default: &str| {
         let value = std::env::var_os(variable).filter(|v| !v.is_empty());
@@ -60,7 +61,7 @@ fn json_files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The library that a driver's manifest names. A library itself is one too: ncnn takes it so.
+/// Returns the library that a driver's manifest names. The path may also be that of a library, as ncnn allows.
 fn library(manifest: &Path) -> Option<OsString> {
     if manifest.extension().is_none_or(|e| e != "json") {
         return manifest.file_name().map(unversioned);
@@ -71,8 +72,8 @@ fn library(manifest: &Path) -> Option<OsString> {
     Path::new(path).file_name().map(unversioned)
 }
 
-/// A library's name without its version: a manifest names `libGLX_nvidia.so.0`, and what is mapped is the file behind
-/// that link, `libGLX_nvidia.so.580.159.04`.
+/// Returns a library's name without its version. A manifest names `libGLX_nvidia.so.0`, but the file that is mapped
+/// is the one behind that link, `libGLX_nvidia.so.580.159.04`.
 pub fn unversioned(library: &OsStr) -> OsString {
     let name = library.to_string_lossy();
     match name.split_once(".so.") {

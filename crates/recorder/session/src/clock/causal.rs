@@ -1,37 +1,39 @@
-//! How far device times can be off that come on the host's clock already: the driver's tracing library maps them and
-//! does not say how well, so that cause and effect must.
+//! Bounds the error of device times that come on the host's clock already. The driver's tracing library maps them and
+//! does not say how well, so the bound comes from cause and effect.
 //!
-//! Work starts after the call that launched it, and ends before a call returns that waited for it. So a device time
-//! that the library puts early or late by more than these distances would break cause and effect. The distances are
-//! least where the device was idle and where the host waited; between such moments the offset may move, at most as the
-//! constants below say.
+//! Work starts after the call that launched it, and ends before a call returns that waited for it. A device time that
+//! the library puts early or late by more than these distances would therefore break cause and effect. The distances
+//! are least where the device was idle and where the host waited. Between such moments the offset may move, at most
+//! as the constants below say.
 
 use gapscope_trace::manifest::{Clock, ClockMethod};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How fast the library's map may move, in ns a second, from one moment to one near it: three times the drift between the
-/// clocks of an H200 and of its host, 6.4 to 6.7 us a second, as if the library did not correct it.
+/// How fast the library's map may move from one moment to a near one, in ns a second: three times the drift between
+/// the clocks of an H200 and its host (6.4 to 6.7 us a second), as if the library did not correct it.
 const NEAR_NS_PER_S: i64 = 20_000;
-/// It pairs the two clocks anew whenever it prepares records, so far moments are not much further apart than near ones.
-/// Three times what `clock-drift` of tests/cuda-programs measured on one H200, in windows of 100 ms: with a wait for each of
-/// 10^6 launches in 10 s, the least distances moved by at most 849 ns from window to window, and by 184 ns a second between
-/// the halves. Without waits, 30,000 launches in 30 s, they lay 0.6 us below to 6.9 us above their median and moved by 1.3 ns
-/// a second; what lies above is taken for the launches' own latency, which such a run cannot tell from the clocks.
+/// How far the map may move between far moments: a step and a rate. The library pairs the two clocks anew whenever it
+/// prepares records, so far moments are not much further apart than near ones. The values are three times what
+/// `clock-drift` of tests/cuda-programs measured on one H200, in windows of 100 ms. With a wait for each of 10^6
+/// launches in 10 s, the least distances moved by at most 849 ns from window to window, and by 184 ns a second
+/// between the halves. Without waits, in 30,000 launches in 30 s, they lay 0.6 us below to 6.9 us above their median
+/// and moved by 1.3 ns a second; what lies above is taken for the launches' own latency, which such a run cannot tell
+/// from the clocks.
 const STEP_NS: i64 = 2_600;
 const FAR_NS_PER_S: i64 = 600;
-/// Windows of time, each with its least distances, have this length at first: what the offset may move in one is part of
-/// the bound.
+/// The first length of the windows of time, each of which keeps its least distances. The bound includes what the
+/// offset may move within one window.
 const FIRST_WIDTH_NS: i64 = 10_000_000;
-/// With more windows than this, two become one: after five and a half minutes.
-const MOST_WINDOWS: usize = 1 << 15;
+/// Windows are merged in pairs when there are more than this, which is after five and a half minutes.
+const MAX_WINDOWS: usize = 1 << 15;
 
-/// Cause and effect between a device and its host.
+/// The bound by cause and effect between a device and its host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Causal {
     width_ns: i64,
     windows: BTreeMap<i64, Window>,
-    /// The window of the last time, on its way into `windows`.
+    /// The window of the last time, which is not in `windows` yet.
     last: Option<(i64, Window)>,
     launches: u64,
     returns: u64,
@@ -41,13 +43,13 @@ pub struct Causal {
 /// The least distances in a window of time.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Window {
-    /// From a call to the start of its work; negative where the work seems to start first.
+    /// The time from a call to the start of its work, negative where the work seems to start first.
     after_call_ns: i64,
-    /// From the end of work to the return of a call that waited for it.
+    /// The time from the end of work to the return of a call that waited for it.
     before_return_ns: i64,
 }
 
-const NONE: Window = Window {
+const UNBOUNDED: Window = Window {
     after_call_ns: i64::MAX,
     before_return_ns: i64::MAX,
 };
@@ -75,7 +77,7 @@ impl Default for Causal {
 }
 
 impl Causal {
-    /// Work started at `start_ns` that a call launched which started at `call_ns`.
+    /// Adds work that started at `start_ns` and was launched by a call that started at `call_ns`.
     #[inline]
     pub fn launched(&mut self, call_ns: i64, start_ns: i64) {
         let after_call_ns = start_ns.saturating_sub(call_ns);
@@ -87,12 +89,12 @@ impl Causal {
             start_ns,
             Window {
                 after_call_ns,
-                ..NONE
+                ..UNBOUNDED
             },
         );
     }
 
-    /// Work ended at `end_ns` for which a call waited that returned at `return_ns`.
+    /// Adds work that ended at `end_ns` and for which a call waited that returned at `return_ns`.
     #[inline]
     pub fn returned(&mut self, end_ns: i64, return_ns: i64) {
         let before_return_ns = return_ns.saturating_sub(end_ns);
@@ -101,7 +103,7 @@ impl Causal {
             end_ns,
             Window {
                 before_return_ns,
-                ..NONE
+                ..UNBOUNDED
             },
         );
     }
@@ -112,35 +114,35 @@ impl Causal {
         match &mut self.last {
             Some((last, known)) if *last == index => *known = known.join(window),
             _ => {
-                self.keep();
+                self.store_last();
                 self.last = Some((index, window));
             }
         }
     }
 
-    fn keep(&mut self) {
+    fn store_last(&mut self) {
         let Some((index, window)) = self.last.take() else {
             return;
         };
-        let known = self.windows.entry(index).or_insert(NONE);
+        let known = self.windows.entry(index).or_insert(UNBOUNDED);
         *known = known.join(window);
-        if self.windows.len() > MOST_WINDOWS {
+        if self.windows.len() > MAX_WINDOWS {
             self.width_ns = self.width_ns.saturating_mul(2);
             let mut wider: BTreeMap<i64, Window> = BTreeMap::new();
             for (index, window) in &self.windows {
-                let known = wider.entry(index.div_euclid(2)).or_insert(NONE);
+                let known = wider.entry(index.div_euclid(2)).or_insert(UNBOUNDED);
                 *known = known.join(*window);
             }
             self.windows = wider;
         }
     }
 
-    /// Launches whose work seems to start before them.
+    /// Returns the number of launches whose work seems to start before them.
     pub fn early_launches(&self) -> u64 {
         self.early
     }
 
-    /// The most by which a device time can be off; `None` where no call waited for work, or none launched any.
+    /// Returns the most by which a device time can be off; `None` when no call waited for work or none launched any.
     fn error_ns(&self) -> Option<i64> {
         let mut windows: Vec<(i64, Window)> = self.windows.iter().map(|(i, w)| (*i, *w)).collect();
         if let Some((index, window)) = self.last {
@@ -158,12 +160,12 @@ impl Causal {
                     .max(w.before_return_ns.saturating_abs())
             })
             .max()?;
-        // Inside a window the offset moves too.
+        // The offset moves inside a window, too.
         let inside_ns = self.moved_ns(1, NEAR_NS_PER_S);
         (worst < i64::MAX).then(|| worst.saturating_add(inside_ns))
     }
 
-    /// What is known of each window from all: a distance grows with time, both ways.
+    /// Returns what all windows together tell of each: a distance grows with time, in both directions.
     fn spread(&self, windows: &[(i64, Window)], ns_per_s: i64) -> Vec<Window> {
         let mut spread: Vec<Window> = windows.iter().map(|(_, window)| *window).collect();
         let between = |at: usize| self.moved_ns(windows[at].0 - windows[at - 1].0, ns_per_s);
@@ -176,14 +178,14 @@ impl Causal {
         spread
     }
 
-    /// How far the offset moves in this many windows.
+    /// Returns how far the offset moves in this many windows.
     fn moved_ns(&self, windows: i64, ns_per_s: i64) -> i64 {
-        // Windows are whole milliseconds wide.
+        // The width of a window is a whole number of milliseconds.
         let milliseconds = windows.saturating_mul(self.width_ns) / 1_000_000;
         milliseconds.saturating_mul(ns_per_s) / 1000
     }
 
-    /// What the manifest says.
+    /// Returns the manifest's description of the clock.
     pub fn summary(&self) -> Clock {
         Clock {
             method: ClockMethod::Brackets,
@@ -217,7 +219,7 @@ mod tests {
         }
         // A launch into a busy queue says little, and does not make the bound worse.
         causal.launched(4_000_000, 40_000_000);
-        // Of the windows of all four launches, the worst is the last, 40 ms after the last wait.
+        // The worst of the four launches' windows is the last, 40 ms after the last wait.
         assert_eq!(causal.error_ns(), Some(12_000 + 800 + 200));
         assert_eq!(causal.early_launches(), 0);
     }
@@ -231,9 +233,9 @@ mod tests {
         causal.launched(10_000_000_000, 10_000_005_000);
         let far = causal.error_ns().unwrap();
         assert_eq!(near, 4_000 + 200);
-        // A step, and 10 s at 600 ns a second.
+        // The bound has a step, and 10 s at 600 ns a second.
         assert_eq!(far, 4_000 + 2_600 + 6_000 + 200);
-        // From a launch 50 ms before it, at 20 us a second, which is less.
+        // The launch 50 ms earlier, at 20 us a second, bounds it more tightly.
         causal.returned(10_050_000_000, 10_050_004_000);
         assert_eq!(causal.error_ns().unwrap(), 5_000 + 1_000 + 200);
     }
@@ -262,6 +264,6 @@ mod tests {
         for at in 0..50_000 {
             causal.launched(at * FIRST_WIDTH_NS, at * FIRST_WIDTH_NS + 4_000);
         }
-        assert!(causal.windows.len() <= MOST_WINDOWS);
+        assert!(causal.windows.len() <= MAX_WINDOWS);
     }
 }

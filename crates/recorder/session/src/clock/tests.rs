@@ -1,9 +1,9 @@
-//! Clocks against a simulated one: the true error never exceeds the stated one.
+//! Tests clocks against a simulated one: the true error never exceeds the stated one.
 
 use super::*;
 use proptest::prelude::*;
 
-/// A device clock whose rate wanders slowly around a constant drift, and wraps.
+/// A device clock that wraps and whose rate wanders slowly around a constant drift.
 #[derive(Debug, Clone)]
 struct Simulated {
     rate: f64,
@@ -15,12 +15,12 @@ struct Simulated {
 }
 
 impl Simulated {
-    /// Ticks since the host's zero, not wrapped.
+    /// Returns the ticks since the host's zero, not wrapped.
     fn ticks(&self, host_ns: i64) -> i128 {
         let t = host_ns as f64;
         let angle = t / 1e9 / self.period_s * std::f64::consts::TAU;
         let wander_ns = self.wander * self.period_s * 1e9 / std::f64::consts::TAU * angle.sin();
-        // Nanoseconds first, so that an exact clock stays exact.
+        // Nanoseconds come first, so that an exact clock stays exact.
         let ns = i128::from(host_ns) + (t * self.drift + wander_ns).round() as i128;
         if self.rate == 1.0 {
             ns
@@ -285,7 +285,7 @@ fn tight_brackets_far_apart_tell_the_rate() {
     assert!((drift - 80.0).abs() < 2.0, "{drift}");
 }
 
-/// As a machine that sleeps does it: the device's counter begins anew, or runs on while the host's clock stands still.
+/// When a machine sleeps, the device's counter begins anew, or runs on while the host's clock stands still.
 #[test]
 fn a_clock_that_leaps_is_anchored_anew() {
     const MS: i64 = 1_000_000;
@@ -308,7 +308,7 @@ fn a_clock_that_leaps_is_anchored_anew() {
                 refused += u32::from(!clock.sample(raw(at_ns), at_ns, 100));
                 for work_ns in [at_ns + MS, at_ns + 2 * MS] {
                     let ticks = clock.unwrap(raw(work_ns), bits, work_ns - MS, work_ns + MS);
-                    // Between the leap and the next sample nothing is known.
+                    // Nothing is known between the leap and the next sample.
                     let placed = ticks.ok().and_then(|ticks| clock.host_ns(ticks));
                     assert_eq!(
                         placed.map(|ns| (ns - work_ns).abs() <= 200),

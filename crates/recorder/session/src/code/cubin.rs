@@ -1,4 +1,4 @@
-//! Cubins: ELF files with machine code.
+//! Reads cubins, which are ELF files with machine code.
 
 use super::{Kernel, LAUNCHERS, Piece};
 use gimli::{
@@ -10,13 +10,13 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// STO_CUDA_ENTRY, in a symbol's `st_other`: a kernel.
+/// STO_CUDA_ENTRY in a symbol's `st_other`, which marks a kernel.
 const ENTRY: u8 = 0x10;
 
 pub(super) type Elf<'a> = ElfFile64<'a, Endianness>;
 
-/// The piece of a cubin; `None` where it is none. Where lines of the source are known, the assembler has put the PTX
-/// beside them.
+/// Returns the piece of a cubin; `None` when the bytes are not a cubin. Where lines of the source are known, the
+/// assembler has put the PTX beside them.
 pub fn piece(bytes: Cow<'_, [u8]>) -> Option<Piece<'_>> {
     let elf = Elf::parse(&*bytes).ok()?;
     let file: Option<Arc<str>> = written_in(&elf).map(Into::into);
@@ -45,7 +45,8 @@ pub fn piece(bytes: Cow<'_, [u8]>) -> Option<Piece<'_>> {
     })
 }
 
-/// The text that the assembler read, whose lines end with zeros. Lines that told where the code comes from are empty.
+/// Returns the PTX that the assembler read, in which each line ends with a zero byte. Lines that told where the code
+/// comes from are empty.
 fn ptx(elf: &Elf<'_>) -> Option<String> {
     let section = elf.section_by_name(".nv_debug_ptx_txt")?;
     let text = str::from_utf8(section.data().ok()?).ok()?;
@@ -53,7 +54,7 @@ fn ptx(elf: &Elf<'_>) -> Option<String> {
     text.starts_with(".version").then_some(text)
 }
 
-/// The file in which its functions begin, where it is one for all: what they inline may be of others.
+/// Returns the file in which the functions begin, if that is one file. Code that they inline may come from others.
 fn written_in(elf: &Elf<'_>) -> Option<String> {
     let data = elf.section_by_name(".debug_line")?.data().ok()?;
     let lines = DebugLine::new(data, LittleEndian);

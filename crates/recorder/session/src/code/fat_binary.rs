@@ -1,5 +1,5 @@
-//! Fat binaries: PTX and cubins for several devices in one. NVIDIA does not document them; the fields below are those of the
-//! files that nvcc 12 and 13 write.
+//! Unpacks fat binaries, which hold PTX and cubins for several devices. NVIDIA does not document them; the fields
+//! below are those of the files that nvcc 12 and 13 write.
 
 use super::{Piece, cubin, ptx};
 use std::borrow::Cow;
@@ -7,14 +7,14 @@ use std::io::Read;
 
 const PTX: u16 = 1;
 const CUBIN: u16 = 2;
-/// What has compressed an entry.
-const LZ4: u64 = 0x2000;
-const ZSTD: u64 = 0x8000;
-/// More is not made of an entry.
-const LARGEST: usize = 64 << 20;
-/// Nor of all entries: a small file may say that it holds terabytes.
-const LARGEST_IN_ALL: usize = 4 * LARGEST;
-const MOST_ENTRIES: usize = 256;
+/// The flags of an entry that tell what has compressed it.
+const LZ4_FLAG: u64 = 0x2000;
+const ZSTD_FLAG: u64 = 0x8000;
+/// The most bytes that are unpacked from one entry.
+const MAX_ENTRY_BYTES: usize = 64 << 20;
+/// The most bytes that are unpacked from all entries, because a small file may claim to hold terabytes.
+const MAX_TOTAL_BYTES: usize = 4 * MAX_ENTRY_BYTES;
+const MAX_ENTRIES: usize = 256;
 
 /// The fields of an entry's header.
 struct Entry<'a> {
@@ -25,23 +25,23 @@ struct Entry<'a> {
     data: &'a [u8],
 }
 
-/// Pieces in PTX first. Entries that cannot be read are left out.
+/// Returns the pieces, PTX first. Entries that cannot be read are left out.
 pub fn pieces(bytes: &[u8]) -> Vec<Piece<'_>> {
-    pieces_within(bytes, LARGEST_IN_ALL)
+    pieces_within(bytes, MAX_TOTAL_BYTES)
 }
 
-/// The same, where what is unpacked has at most `left` bytes in all.
+/// Returns the pieces, of which at most `left` bytes are unpacked.
 pub(super) fn pieces_within(bytes: &[u8], mut left: usize) -> Vec<Piece<'_>> {
     let mut rest = number::<2>(bytes, 6)
         .and_then(|header| bytes.get(header..))
         .unwrap_or(&[]);
     let (mut texts, mut cubins) = (Vec::new(), Vec::new());
-    for _ in 0..MOST_ENTRIES {
+    for _ in 0..MAX_ENTRIES {
         let Some((entry, after)) = entry(rest) else {
             break;
         };
         rest = after;
-        let Some(code) = entry.code(left.min(LARGEST)) else {
+        let Some(code) = entry.code(left.min(MAX_ENTRY_BYTES)) else {
             continue;
         };
         if let Cow::Owned(unpacked) = &code {
@@ -71,7 +71,7 @@ fn entry(bytes: &[u8]) -> Option<(Entry<'_>, &[u8])> {
     Some((entry, after))
 }
 
-/// A number of so many bytes.
+/// Reads a little-endian number of `BYTES` bytes.
 fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<usize> {
     let mut wide = [0; 8];
     wide[..BYTES].copy_from_slice(bytes.get(at..at + BYTES)?);
@@ -79,28 +79,31 @@ fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 impl<'a> Entry<'a> {
-    /// Its code, unpacked if that gives at most `most` bytes.
-    fn code(&self, most: usize) -> Option<Cow<'a, [u8]>> {
+    /// Returns the entry's code, if it unpacks to at most `max_bytes` bytes.
+    fn code(&self, max_bytes: usize) -> Option<Cow<'a, [u8]>> {
         let packed = || self.data.get(..self.compressed);
-        match (self.flags & LZ4 != 0, self.flags & ZSTD != 0) {
+        match (self.flags & LZ4_FLAG != 0, self.flags & ZSTD_FLAG != 0) {
             (false, false) => Some(Cow::Borrowed(self.data)),
             (true, false) => {
-                let bytes = Some(self.uncompressed).filter(|bytes| *bytes <= most)?;
+                let bytes = Some(self.uncompressed).filter(|bytes| *bytes <= max_bytes)?;
                 let code = lz4_flex::block::decompress(packed()?, bytes).ok()?;
                 Some(Cow::Owned(code))
             }
             (false, true) => {
                 let mut code = Vec::new();
                 let decoder = zstd::Decoder::new(packed()?).ok()?;
-                decoder.take(most as u64 + 1).read_to_end(&mut code).ok()?;
-                (code.len() <= most).then_some(Cow::Owned(code))
+                decoder
+                    .take(max_bytes as u64 + 1)
+                    .read_to_end(&mut code)
+                    .ok()?;
+                (code.len() <= max_bytes).then_some(Cow::Owned(code))
             }
             (true, true) => None,
         }
     }
 }
 
-/// Text is padded with zeros.
+/// Removes the zero bytes that pad a text.
 fn without_padding(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let end = text
         .iter()

@@ -1,7 +1,7 @@
-//! Which lines of source the instructions of a cubin are of.
+//! Finds the source lines of the instructions of a cubin.
 //!
-//! The line table (`.debug_line`, DWARF) has a sequence for each section of code. All of these begin at address 0: what sequence is
-//! of which section, the table's relocations say. NVIDIA's own opcodes in it, about inlined calls, are skipped.
+//! The line table (`.debug_line`, DWARF) has a sequence for each section of code. All sequences begin at address 0;
+//! the table's relocations tell which section each belongs to. NVIDIA's own opcodes about inlined calls are skipped.
 
 use super::cubin::{self, Elf};
 use gimli::{DebugLine, DebugLineOffset, LittleEndian};
@@ -10,34 +10,34 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Sections are told apart by addresses: each has this much room.
-const ROOM_BITS: u32 = 32;
-/// Tables of more rows are cut off.
-const MOST_ROWS: usize = 1 << 22;
+/// The bits of an address that are left for the offset in a section; the bits above hold the section's number.
+const SECTION_BITS: u32 = 32;
+/// Tables with more rows are cut off.
+const MAX_ROWS: usize = 1 << 22;
 
 /// The line table of a cubin.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lines {
     files: Vec<Arc<str>>,
-    /// Rows of each section with code, by offset.
+    /// The rows of each section with code, by offset.
     sections: FxHashMap<u32, Vec<Row>>,
-    /// Where functions begin: section and offset.
+    /// The section and offset at which each function begins.
     functions: FxHashMap<String, (u32, u64)>,
 }
 
-/// From an offset on, code is of this line.
+/// The line of the code from an offset on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Row {
     offset: u32,
-    /// Place in [`Lines::files`].
+    /// An index into [`Lines::files`].
     file: u32,
-    /// 0: of no line.
+    /// The line, or 0 when there is none.
     line: u32,
 }
 
 impl Lines {
-    /// The table of a cubin; `None` where it has none.
-    pub fn of(bytes: &[u8]) -> Option<Lines> {
+    /// Reads the table of a cubin; `None` when there is none.
+    pub fn from_cubin(bytes: &[u8]) -> Option<Lines> {
         let elf = Elf::parse(bytes).ok()?;
         let data = relocated(&elf)?;
         let mut lines = Lines::default();
@@ -61,7 +61,12 @@ impl Lines {
         Some(lines)
     }
 
-    /// The file and line of the instruction at so many bytes from a function's start.
+    // The assembler still uses the former name.
+    pub fn of(bytes: &[u8]) -> Option<Lines> {
+        Lines::from_cubin(bytes)
+    }
+
+    /// Returns the file and line of the instruction `offset` bytes from a function's start.
     pub fn at(&self, function: &str, offset: u64) -> Option<(&Arc<str>, u32)> {
         let (section, begins) = self.functions.get(function)?;
         let rows = self.sections.get(section)?;
@@ -71,24 +76,24 @@ impl Lines {
         Some((self.files.get(row.file as usize)?, row.line))
     }
 
-    /// Rows, for limits on memory.
+    /// Returns the number of rows, for limits on memory.
     pub fn len(&self) -> usize {
         self.sections.values().map(Vec::len).sum()
     }
 
-    /// Reads the units of a table whose addresses say the section too. What is behind damage is left out.
+    /// Reads the units of a table whose addresses include the section. What follows damage is left out.
     fn read(&mut self, data: &[u8]) {
         let table = DebugLine::new(data, LittleEndian);
         let mut files: FxHashMap<String, u32> = FxHashMap::default();
         let mut at = 0;
-        let mut left = MOST_ROWS;
+        let mut left = MAX_ROWS;
         while let Ok(program) = table.program(DebugLineOffset(at), 8, None, None) {
             let unit = program.header().unit_length();
-            // The first row of a file in a unit makes its path.
+            // The path is made for the first row of a file in a unit.
             let mut known: FxHashMap<u64, Option<u32>> = FxHashMap::default();
             let mut rows = program.rows();
             while let Ok(Some((header, row))) = rows.next_row() {
-                let (section, offset) = (row.address() >> ROOM_BITS, row.address() as u32);
+                let (section, offset) = (row.address() >> SECTION_BITS, row.address() as u32);
                 left = left.saturating_sub(1);
                 if left == 0 {
                     break;
@@ -102,7 +107,7 @@ impl Lines {
                     (false, Some(line), Some(_)) => u32::try_from(line.get()).unwrap_or(0),
                     _ => 0,
                 };
-                // What no relocation is of is of no section.
+                // Rows that no relocation covers belong to no section.
                 if section > 0 {
                     self.sections.entry(section as u32).or_default().push(Row {
                         offset,
@@ -117,7 +122,8 @@ impl Lines {
             }
         }
         for rows in self.sections.values_mut() {
-            // Of rows at one place the last holds, and the start of a sequence rather than the end of another.
+            // Of several rows at one offset the last one holds, and the start of a sequence comes after the end of
+            // another.
             rows.sort_by_key(|row| (row.offset, row.line > 0));
         }
         let mut paths: Vec<_> = files.into_iter().collect();
@@ -126,7 +132,7 @@ impl Lines {
     }
 }
 
-/// The line table, in which the addresses of a section begin at its number times the room.
+/// Returns the line table with addresses in which the section's number stands above [`SECTION_BITS`].
 fn relocated(elf: &Elf<'_>) -> Option<Vec<u8>> {
     let section = elf.section_by_name(".debug_line")?;
     let mut data = section
@@ -144,8 +150,8 @@ fn relocated(elf: &Elf<'_>) -> Option<Vec<u8>> {
             let kind = elf.section_by_index(section).ok()?.kind();
             let number = u64::try_from(section.0).ok()?;
             let place = symbol.address().checked_add_signed(relocation.addend())?;
-            let fits = kind == SectionKind::Text && number < 1 << 31 && place >> ROOM_BITS == 0;
-            fits.then_some(number << ROOM_BITS | place)
+            let fits = kind == SectionKind::Text && number < 1 << 31 && place >> SECTION_BITS == 0;
+            fits.then_some(number << SECTION_BITS | place)
         })();
         let there = usize::try_from(at).ok().and_then(|at| {
             let end = at.checked_add(8)?;
@@ -162,10 +168,9 @@ fn relocated(elf: &Elf<'_>) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use gapscope_cupti::CubinLibrary;
-    use std::path::Path;
 
-    /// Made by ptxas 12.9 with `-lineinfo`: a kernel in C++ that inlines a function of another file, one with a mangled name, and one
-    /// as Triton makes them, which calls a function in its section.
+    /// Made by ptxas 12.9 with `-lineinfo`. It has a C++ kernel that inlines a function of another file, a kernel
+    /// with a mangled name, and a kernel as Triton makes them, which calls a function in its section.
     const CUBIN: &[u8] = include_bytes!("testdata/lines.cubin");
 
     fn at(lines: &Lines, function: &str, offset: u64) -> Option<String> {
@@ -175,7 +180,7 @@ mod tests {
 
     #[test]
     fn instructions_have_the_lines_that_they_were_compiled_from() {
-        let lines = Lines::of(CUBIN).expect("it has lines");
+        let lines = Lines::from_cubin(CUBIN).expect("it has lines");
         for (function, offset, line) in [
             ("scale", 0, Some("/src/kernels/scale.cu:10")),
             ("scale", 0xc0, Some("/src/kernels/helpers.cuh:4")),
@@ -207,29 +212,28 @@ mod tests {
     fn cubins_without_lines_and_other_files_have_none() {
         let plain = include_bytes!("testdata/plain.cubin");
         for bytes in [&plain[..], b"", b"\x7fELF", b".version 8.0\n"] {
-            assert_eq!(Lines::of(bytes), None);
+            assert_eq!(Lines::from_cubin(bytes), None);
         }
     }
 
-    /// CUPTI says the file and the folder apart.
+    /// CUPTI returns the file and the folder separately.
     #[test]
     fn lines_are_those_that_cupti_says() {
-        const VARIABLE: &str = "GAPSCOPE_TEST_CUPTI";
-        let Some(path) = std::env::var_os(VARIABLE) else {
-            eprintln!("{VARIABLE} names no libcupti.so.13: not tested");
+        let Some(path) = crate::test_tools::cupti() else {
             return;
         };
-        let cupti = CubinLibrary::open(Path::new(&path)).expect("a libcupti");
+        let cupti = CubinLibrary::open(&path).expect("a libcupti");
         assert_eq!(cupti.crc(CUBIN), Ok(0x9157_ef3b));
         let with_one = include_bytes!("testdata/add.cubin");
-        // Bytes of their code: behind its end CUPTI answers with lines of the function that follows.
+        // Only bytes of each function's own code are asked for: behind its end, CUPTI answers with lines of the next
+        // function.
         for (cubin, function, bytes) in [
             (CUBIN, c"scale", 0x400),
             (CUBIN, c"_Z3addPfS_", 0x180),
             (CUBIN, c"triton_kernel_0d1", 0x400),
             (with_one, c"add", code_bytes(with_one, "add")),
         ] {
-            let lines = Lines::of(cubin).expect("it has lines");
+            let lines = Lines::from_cubin(cubin).expect("it has lines");
             let name = function.to_str().expect("text");
             for offset in (0..bytes).step_by(16) {
                 let said = cupti.line(cubin, function, offset).expect("it answers");
@@ -259,7 +263,7 @@ mod tests {
                 bytes[at] = value;
             }
             bytes.truncate(end);
-            if let Some(lines) = Lines::of(&bytes) {
+            if let Some(lines) = Lines::from_cubin(&bytes) {
                 for offset in (0..0x500).step_by(16) {
                     lines.at("scale", offset);
                     lines.at("triton_kernel_0d1", offset);
@@ -277,7 +281,7 @@ mod tests {
         for at in start as usize..(start + length) as usize {
             for value in [0, 1, 0x7f, 0x80, 0x90, 0xff] {
                 let before = std::mem::replace(&mut bytes[at], value);
-                if let Some(lines) = Lines::of(&bytes) {
+                if let Some(lines) = Lines::from_cubin(&bytes) {
                     lines.at("scale", 0xc0);
                 }
                 bytes[at] = before;

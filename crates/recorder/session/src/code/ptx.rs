@@ -1,11 +1,11 @@
-//! PTX: text.
+//! Finds the kernels in PTX, which is text.
 
 use super::{Kernel, LAUNCHERS, Piece};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The piece of a text; `None` where it is no PTX.
+/// Returns the piece of a text; `None` when the text is not PTX.
 pub fn piece(bytes: Cow<'_, [u8]>) -> Option<Piece<'_>> {
     let text = str::from_utf8(&bytes).ok()?;
     let kernels = kernels(text);
@@ -18,7 +18,7 @@ pub fn piece(bytes: Cow<'_, [u8]>) -> Option<Piece<'_>> {
     })
 }
 
-/// Kernels, each with the file of its first line that was not inlined from elsewhere.
+/// Returns the kernels, each with the file of its first line that was not inlined from elsewhere.
 pub fn kernels(text: &str) -> Vec<Kernel> {
     let mut files: FxHashMap<&str, Arc<str>> = FxHashMap::default();
     let mut kernels: Vec<(&str, Option<&str>)> = Vec::new();

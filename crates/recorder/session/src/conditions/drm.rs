@@ -1,71 +1,89 @@
-//! What the kernel's drivers say of GPUs of AMD (amdgpu) and Intel (i915, xe), by the files of `/sys/class/drm` that the kernel documents:
-//! "GPU Power/Thermal Controls and Monitoring" of amdgpu, the ABI of `sysfs-driver-intel-i915-hwmon` and `sysfs-driver-intel-xe-hwmon`, and
-//! "Xe GT Frequency Management". Not run on such a GPU: tests plant the files.
+//! Reads conditions of GPUs of AMD (amdgpu) and Intel (i915, xe) from the files of `/sys/class/drm` that the kernel
+//! documents: "GPU Power/Thermal Controls and Monitoring" of amdgpu, the ABI of `sysfs-driver-intel-i915-hwmon` and
+//! `sysfs-driver-intel-xe-hwmon`, and "Xe GT Frequency Management". This has not run on such a GPU: tests plant the
+//! files.
 
-use super::{Gpu, Heard, Of, Reading, Vendor};
+use super::{ConditionSubject, ConditionUpdate, Gpu, Reading, Vendor};
 use gapscope_trace::tables::Condition;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The GPUs that are asked for.
-pub struct Cards {
+/// The GPUs whose files are read.
+pub struct DrmCards {
     root: PathBuf,
-    asked: Vec<Asked>,
+    cards: Vec<FollowedCard>,
 }
 
-struct Asked {
+struct FollowedCard {
     uuid: Arc<str>,
     sensors: Vec<Sensor>,
 }
 
 struct Sensor {
     condition: Condition,
-    kind: Kind,
+    kind: SensorKind,
     source: Arc<str>,
 }
 
-enum Kind {
-    /// A number, in a unit that is so many of the condition's.
+enum SensorKind {
+    /// A file with a number, and how many units of the condition its unit is.
     Level(PathBuf, f64),
-    /// Energy so far in microjoules, and when it was read.
+    /// A file with the energy so far in microjoules, and the time and value of the last reading.
     Energy(PathBuf, Option<(i64, f64)>),
-    /// True while one of these files says 1.
+    /// Files of which one says 1 while the condition holds.
     Any(Vec<PathBuf>),
 }
 
-impl Cards {
-    /// Below `root`, the folder with `sys`.
-    pub fn new(root: PathBuf) -> Cards {
-        Cards {
+/// Why the card of a GPU is not known.
+#[derive(Debug, thiserror::Error)]
+enum CardError {
+    #[error("the drivers of NVIDIA's, AMD's and Intel's GPUs are asked for them, and no others")]
+    OtherVendor,
+    #[error("{} cannot be read: {source}", folder.display())]
+    Unreadable {
+        folder: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("no card below {} is of its vendor", folder.display())]
+    NoCard { folder: PathBuf },
+    #[error("{count} cards below {} are of its vendor, and it is not known which of them it is", folder.display())]
+    SeveralCards { count: usize, folder: PathBuf },
+}
+
+impl DrmCards {
+    /// Creates a reader of files below `root`, the folder with `sys`.
+    pub fn new(root: PathBuf) -> DrmCards {
+        DrmCards {
             root,
-            asked: Vec::new(),
+            cards: Vec::new(),
         }
     }
 
-    /// Asks for a GPU too.
-    pub fn add(&mut self, gpu: &Gpu, heard: &mut Vec<Heard>) {
+    /// Reads the files of a GPU from now on.
+    pub fn add(&mut self, gpu: &Gpu, updates: &mut Vec<ConditionUpdate>) {
         match self.card(gpu) {
             Ok(card) => {
                 let sensors = sensors(&card);
                 if sensors.is_empty() {
                     let reason = format!("its driver has no such files below {}", card.display());
-                    heard.push(Heard::of_gpu(&gpu.name, reason));
+                    updates.push(ConditionUpdate::of_gpu(&gpu.name, reason));
                 }
                 let uuid = gpu.uuid.clone();
-                self.asked.push(Asked { uuid, sensors });
+                self.cards.push(FollowedCard { uuid, sensors });
             }
-            Err(reason) => heard.push(Heard::of_gpu(&gpu.name, reason)),
+            Err(reason) => updates.push(ConditionUpdate::of_gpu(&gpu.name, reason)),
         }
     }
 
-    /// Folder of the card that a GPU is. Vulkan does not say which; where its vendor has one card only, it is that one.
-    fn card(&self, gpu: &Gpu) -> Result<PathBuf, String> {
-        let id = gpu.vendor.pci().ok_or(
-            "the drivers of NVIDIA's, AMD's and Intel's GPUs are asked for them, and no others",
-        )?;
+    /// Finds the folder of a GPU's card. Vulkan does not tell it, so the GPU is only known when it is the only card
+    /// of its vendor.
+    fn card(&self, gpu: &Gpu) -> Result<PathBuf, CardError> {
+        let id = gpu.vendor.pci_vendor_id().ok_or(CardError::OtherVendor)?;
         let folder = self.root.join("sys/class/drm");
-        let cards = std::fs::read_dir(&folder)
-            .map_err(|error| format!("{} cannot be read: {error}", folder.display()))?;
+        let cards = match std::fs::read_dir(&folder) {
+            Ok(cards) => cards,
+            Err(source) => return Err(CardError::Unreadable { folder, source }),
+        };
         let is_card = |name: &str| {
             (name.strip_prefix("card")).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
         };
@@ -77,39 +95,37 @@ impl Cards {
             .collect();
         match of_vendor.as_slice() {
             [card] => Ok(card.clone()),
-            [] => Err(format!(
-                "no card below {} is of its vendor",
-                folder.display()
-            )),
-            several => Err(format!(
-                "{} cards below {} are of its vendor, and which of them it is is not known",
-                several.len(),
-                folder.display()
-            )),
+            [] => Err(CardError::NoCard { folder }),
+            several => Err(CardError::SeveralCards {
+                count: several.len(),
+                folder,
+            }),
         }
     }
 
-    /// Asks all sensors of all GPUs.
-    pub fn read(&mut self, now_ns: impl Fn() -> i64, heard: &mut Vec<Heard>) {
-        for asked in &mut self.asked {
-            for sensor in &mut asked.sensors {
+    /// Reads all sensors of all GPUs.
+    pub fn read(&mut self, now_ns: impl Fn() -> i64, updates: &mut Vec<ConditionUpdate>) {
+        for card in &mut self.cards {
+            for sensor in &mut card.sensors {
                 let seen_ns = now_ns();
                 let (from_ns, value) = match &mut sensor.kind {
-                    Kind::Level(path, unit) => (seen_ns, number(path).map(|value| value * *unit)),
-                    Kind::Any(paths) => {
-                        let said = paths.iter().filter_map(|path| number(path));
-                        let most = said.reduce(f64::max);
+                    SensorKind::Level(path, unit) => {
+                        (seen_ns, number(path).map(|value| value * *unit))
+                    }
+                    SensorKind::Any(paths) => {
+                        let readings = paths.iter().filter_map(|path| number(path));
+                        let most = readings.reduce(f64::max);
                         (
                             seen_ns,
                             most.map(|most| if most > 0.0 { 100.0 } else { 0.0 }),
                         )
                     }
-                    Kind::Energy(path, last) => {
+                    SensorKind::Energy(path, last) => {
                         let energy = number(path);
                         let before =
                             std::mem::replace(last, energy.map(|energy| (seen_ns, energy)));
                         match (before, energy) {
-                            // The first says nothing yet, and a count that fell began anew.
+                            // The first reading has no predecessor, and a count that fell has begun anew.
                             (None, Some(_)) => continue,
                             (Some((at_ns, before)), Some(energy))
                                 if energy >= before && seen_ns > at_ns =>
@@ -121,13 +137,13 @@ impl Cards {
                         }
                     }
                 };
-                // Only changes are kept, and these change by fractions all the time.
+                // Only changes are kept, and these values change by fractions all the time.
                 let value = match sensor.condition {
                     Condition::Power | Condition::Temperature => value.map(f64::round),
                     _ => value,
                 };
-                heard.push(Heard::Reading(Reading {
-                    of: Of::Gpu(asked.uuid.clone()),
+                updates.push(ConditionUpdate::Reading(Reading {
+                    of: ConditionSubject::Gpu(card.uuid.clone()),
                     condition: sensor.condition,
                     from_ns,
                     seen_ns,
@@ -140,8 +156,8 @@ impl Cards {
 }
 
 impl Vendor {
-    /// Its number, as the kernel writes it.
-    fn pci(self) -> Option<&'static str> {
+    /// Returns the vendor's number as the kernel writes it.
+    fn pci_vendor_id(self) -> Option<&'static str> {
         match self {
             Vendor::Amd => Some("0x1002"),
             Vendor::Intel => Some("0x8086"),
@@ -150,13 +166,13 @@ impl Vendor {
     }
 }
 
-/// The sensors of a card, as far as its driver has files for them.
+/// Returns the sensors of a card for which its driver has files.
 fn sensors(card: &Path) -> Vec<Sensor> {
     let mut sensors = Vec::new();
-    let mut add = |condition, kind: Kind| {
+    let mut add = |condition, kind: SensorKind| {
         let first = match &kind {
-            Kind::Level(path, _) | Kind::Energy(path, _) => Some(path),
-            Kind::Any(paths) => paths.first(),
+            SensorKind::Level(path, _) | SensorKind::Energy(path, _) => Some(path),
+            SensorKind::Any(paths) => paths.first(),
         };
         if let Some(file) = first.filter(|path| path.exists()) {
             let file = file.strip_prefix(card).unwrap_or(file);
@@ -173,45 +189,54 @@ fn sensors(card: &Path) -> Vec<Sensor> {
         let file = |name: &str| monitor.path().join(name);
         match text(&file("name")).as_deref() {
             Some("amdgpu") => {
-                // What is called average was all that there was before Linux 6.5 or so, and is there on few cards since.
+                // Before Linux 6.5 or so there was only the file called average, which few cards have since.
                 let power = ["power1_average", "power1_input"].map(file);
                 let power = power.into_iter().find(|path| path.exists());
                 if let Some(power) = power {
-                    add(Condition::Power, Kind::Level(power, 1e-6));
+                    add(Condition::Power, SensorKind::Level(power, 1e-6));
                 }
                 add(
                     Condition::Temperature,
-                    Kind::Level(file("temp1_input"), 1e-3),
+                    SensorKind::Level(file("temp1_input"), 1e-3),
                 );
-                add(Condition::SmClock, Kind::Level(file("freq1_input"), 1.0));
+                add(
+                    Condition::SmClock,
+                    SensorKind::Level(file("freq1_input"), 1.0),
+                );
                 add(
                     Condition::MemoryClock,
-                    Kind::Level(file("freq2_input"), 1.0),
+                    SensorKind::Level(file("freq2_input"), 1.0),
                 );
             }
             Some(driver @ ("i915" | "xe")) => {
-                add(Condition::Power, Kind::Energy(file("energy1_input"), None));
-                // Of the package.
+                add(
+                    Condition::Power,
+                    SensorKind::Energy(file("energy1_input"), None),
+                );
+                // This is the package's temperature.
                 let temperature = file(if driver == "xe" {
                     "temp2_input"
                 } else {
                     "temp1_input"
                 });
-                add(Condition::Temperature, Kind::Level(temperature, 1e-3));
+                add(Condition::Temperature, SensorKind::Level(temperature, 1e-3));
             }
             _ => {}
         }
     }
     let memory = card.join("device/mem_info_vram_used");
-    add(Condition::MemoryUsed, Kind::Level(memory, 1.0));
-    // Of amdgpu alone.
+    add(Condition::MemoryUsed, SensorKind::Level(memory, 1.0));
+    // Only amdgpu has these files.
     for (condition, file) in [
         (Condition::GpuBusy, "gpu_busy_percent"),
         (Condition::MemoryBusy, "mem_busy_percent"),
     ] {
-        add(condition, Kind::Level(card.join("device").join(file), 1.0));
+        add(
+            condition,
+            SensorKind::Level(card.join("device").join(file), 1.0),
+        );
     }
-    // i915, then xe.
+    // The first pair is of i915, the second of xe.
     for (clock, reason) in [
         ("gt/gt0/rps_act_freq_mhz", "gt/gt0/throttle_reason_"),
         (
@@ -223,9 +248,9 @@ fn sensors(card: &Path) -> Vec<Sensor> {
             let paths = names
                 .iter()
                 .map(|name| card.join(format!("{reason}{name}")));
-            Kind::Any(paths.collect())
+            SensorKind::Any(paths.collect())
         };
-        add(Condition::SmClock, Kind::Level(card.join(clock), 1e6));
+        add(Condition::SmClock, SensorKind::Level(card.join(clock), 1e6));
         add(Condition::ClockPowerCap, reasons(&["pl1", "pl2", "pl4"]));
         add(
             Condition::ClockHeatSoftware,

@@ -1,7 +1,7 @@
-//! What NVIDIA's driver says of its GPUs, by its library NVML. That is loaded when the first such GPU is recorded.
+//! Asks NVIDIA's library NVML for conditions of GPUs. The library is loaded when the first such GPU is recorded.
 #![allow(unsafe_code)]
 
-use super::{Gpu, Heard, Of, Reading};
+use super::{ConditionSubject, ConditionUpdate, Gpu, Reading};
 use gapscope_trace::tables::Condition;
 use nvml_wrapper_sys::bindings::{
     NvmlLib, nvmlClockType_enum_NVML_CLOCK_MEM as MEMORY_CLOCK,
@@ -19,11 +19,11 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 const LIBRARY: &str = "libnvidia-ml.so.1";
-/// A question that fails so often in a row is not asked any more.
-const FAILURES: u8 = 10;
+/// A question that fails this often in a row is not asked again.
+const MAX_FAILURES: u8 = 10;
 
-/// Why a clock is where it is, by the bits of `nvmlDeviceGetCurrentClocksEventReasons` (nvml.h).
-const LIMITS: [(u64, Condition); 9] = [
+/// The bits of `nvmlDeviceGetCurrentClocksEventReasons` (nvml.h), which tell why a clock is where it is.
+const CLOCK_EVENT_REASONS: [(u64, Condition); 9] = [
     (0x1, Condition::ClockIdle),
     (0x2, Condition::ClockSetting),
     (0x4, Condition::ClockPowerCap),
@@ -34,37 +34,37 @@ const LIMITS: [(u64, Condition); 9] = [
     (0x80, Condition::ClockPowerBrake),
     (0x100, Condition::ClockDisplay),
 ];
-/// Those that are told at once when they are over.
-const SLOWED: u64 = 0x8 | 0x20 | 0x40 | 0x80;
+/// The reasons whose end is reported at once.
+const SLOWDOWN_REASONS: u64 = 0x8 | 0x20 | 0x40 | 0x80;
 
-/// The GPUs that are asked for.
+/// The GPUs that NVML is asked about.
 #[derive(Default)]
-pub struct Gpus {
-    /// Absent before it is needed; why it cannot be used.
-    nvml: Option<Result<Nvml, String>>,
-    asked: Vec<Asked>,
+pub struct NvmlGpus {
+    /// The library, or why it cannot be used; absent before it is needed.
+    nvml: Option<Result<Nvml, NvmlError>>,
+    gpus: Vec<FollowedGpu>,
     source: Option<Arc<str>>,
 }
 
-struct Asked {
+struct FollowedGpu {
     gpu: Gpu,
     device: nvmlDevice_t,
     questions: Vec<Question>,
 }
 
-/// One question, and how often it has failed in a row.
+/// A question, and how often it has failed in a row.
 struct Question {
-    kind: Kind,
+    kind: QuestionKind,
     failures: u8,
-    /// When it was answered last, and what a count was.
+    /// The time and value of the last answer.
     last: Option<(i64, u64)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum QuestionKind {
     SmClock,
     MemoryClock,
-    Limits,
+    ClockReasons,
     Temperature,
     Power,
     MemoryUsed,
@@ -72,51 +72,51 @@ enum Kind {
     PowerViolation,
 }
 
-const QUESTIONS: [Kind; 8] = [
-    Kind::SmClock,
-    Kind::MemoryClock,
-    Kind::Limits,
-    Kind::Temperature,
-    Kind::Power,
-    Kind::MemoryUsed,
-    Kind::HeatViolation,
-    Kind::PowerViolation,
+const QUESTIONS: [QuestionKind; 8] = [
+    QuestionKind::SmClock,
+    QuestionKind::MemoryClock,
+    QuestionKind::ClockReasons,
+    QuestionKind::Temperature,
+    QuestionKind::Power,
+    QuestionKind::MemoryUsed,
+    QuestionKind::HeatViolation,
+    QuestionKind::PowerViolation,
 ];
 
-impl Gpus {
-    /// Asks for a GPU too.
-    pub(super) fn add(&mut self, gpu: Gpu, heard: &mut Vec<Heard>) {
+impl NvmlGpus {
+    /// Asks about this GPU from now on.
+    pub(super) fn add(&mut self, gpu: Gpu, updates: &mut Vec<ConditionUpdate>) {
         let found = self.find(&gpu);
         match found {
-            Ok(device) => self.asked.push(Asked {
+            Ok(device) => self.gpus.push(FollowedGpu {
                 gpu,
                 device,
                 questions: QUESTIONS.map(Question::new).into(),
             }),
-            Err(reason) => heard.push(Heard::of_gpu(&gpu.name, reason)),
+            Err(reason) => updates.push(ConditionUpdate::of_gpu(&gpu.name, reason)),
         }
     }
 
-    fn find(&mut self, gpu: &Gpu) -> Result<nvmlDevice_t, String> {
+    fn find(&mut self, gpu: &Gpu) -> Result<nvmlDevice_t, NvmlError> {
         let nvml = self.nvml.get_or_insert_with(Nvml::load).as_ref();
         nvml.map_err(Clone::clone)?.device(&gpu.uuid)
     }
 
-    /// Asks all questions of all GPUs. True while one is slowed down by heat or power supply.
-    pub fn read(&mut self, now_ns: impl Fn() -> i64, heard: &mut Vec<Heard>) -> bool {
+    /// Asks all questions about all GPUs. Returns true while one is slowed down by heat or power supply.
+    pub fn read(&mut self, now_ns: impl Fn() -> i64, updates: &mut Vec<ConditionUpdate>) -> bool {
         let Some(Ok(nvml)) = &self.nvml else {
             return false;
         };
         let source = self.source.get_or_insert_with(|| "NVML".into());
         let mut is_slowed = false;
-        for asked in &mut self.asked {
-            let (device, gpu) = (asked.device, &asked.gpu);
-            asked.questions.retain_mut(|question| {
+        for followed in &mut self.gpus {
+            let (device, gpu) = (followed.device, &followed.gpu);
+            followed.questions.retain_mut(|question| {
                 let at_ns = now_ns();
                 let answer = nvml.ask(question.kind, device);
-                let mut say = |condition, from_ns, value| {
-                    heard.push(Heard::Reading(Reading {
-                        of: Of::Gpu(gpu.uuid.clone()),
+                let mut push = |condition, from_ns, value| {
+                    updates.push(ConditionUpdate::Reading(Reading {
+                        of: ConditionSubject::Gpu(gpu.uuid.clone()),
                         condition,
                         from_ns,
                         seen_ns: at_ns,
@@ -128,23 +128,24 @@ impl Gpus {
                     Ok(value) => {
                         question.failures = 0;
                         let last = question.last.replace((at_ns, value));
-                        if question.kind == Kind::Limits {
-                            is_slowed |= value & SLOWED != 0;
+                        if question.kind == QuestionKind::ClockReasons {
+                            is_slowed |= value & SLOWDOWN_REASONS != 0;
                         }
-                        question.kind.tell(at_ns, value, last, &mut say);
+                        question.kind.push_readings(at_ns, value, last, &mut push);
                         true
                     }
                     Err(status) => {
                         if question.last.take().is_some() {
                             for condition in question.kind.conditions() {
-                                say(condition, at_ns, None);
+                                push(condition, at_ns, None);
                             }
                         }
                         question.failures += 1;
-                        let goes_on = !is_final(status) && question.failures < FAILURES;
+                        let goes_on = !is_final(status) && question.failures < MAX_FAILURES;
                         if !goes_on {
                             let what = format!("{} of {}", question.kind.what(), gpu.name);
-                            heard.push(Heard::unmeasured(what, nvml.said(status)));
+                            updates
+                                .push(ConditionUpdate::unmeasured(what, nvml.status_text(status)));
                         }
                         goes_on
                     }
@@ -160,7 +161,7 @@ fn is_final(status: nvmlReturn_t) -> bool {
 }
 
 impl Question {
-    fn new(kind: Kind) -> Question {
+    fn new(kind: QuestionKind) -> Question {
         Question {
             kind,
             failures: 0,
@@ -169,99 +170,123 @@ impl Question {
     }
 }
 
-impl Kind {
+impl QuestionKind {
     fn what(self) -> &'static str {
         match self {
-            Kind::SmClock => "SM clock",
-            Kind::MemoryClock => "memory clock",
-            Kind::Limits => "what limits the clocks",
-            Kind::Temperature => "temperature",
-            Kind::Power => "power",
-            Kind::MemoryUsed => "memory in use",
-            Kind::HeatViolation => "time below the requested clock because of heat",
-            Kind::PowerViolation => "time below the requested clock because of power",
+            QuestionKind::SmClock => "SM clock",
+            QuestionKind::MemoryClock => "memory clock",
+            QuestionKind::ClockReasons => "what limits the clocks",
+            QuestionKind::Temperature => "temperature",
+            QuestionKind::Power => "power",
+            QuestionKind::MemoryUsed => "memory in use",
+            QuestionKind::HeatViolation => "time below the requested clock because of heat",
+            QuestionKind::PowerViolation => "time below the requested clock because of power",
         }
     }
 
     fn conditions(self) -> Vec<Condition> {
         match self {
-            Kind::SmClock => vec![Condition::SmClock],
-            Kind::MemoryClock => vec![Condition::MemoryClock],
-            Kind::Limits => LIMITS
+            QuestionKind::SmClock => vec![Condition::SmClock],
+            QuestionKind::MemoryClock => vec![Condition::MemoryClock],
+            QuestionKind::ClockReasons => CLOCK_EVENT_REASONS
                 .iter()
                 .map(|(_, condition)| *condition)
                 .chain([Condition::ClockOther])
                 .collect(),
-            Kind::Temperature => vec![Condition::Temperature],
-            Kind::Power => vec![Condition::Power],
-            Kind::MemoryUsed => vec![Condition::MemoryUsed],
-            Kind::HeatViolation => vec![Condition::HeatViolation],
-            Kind::PowerViolation => vec![Condition::PowerViolation],
+            QuestionKind::Temperature => vec![Condition::Temperature],
+            QuestionKind::Power => vec![Condition::Power],
+            QuestionKind::MemoryUsed => vec![Condition::MemoryUsed],
+            QuestionKind::HeatViolation => vec![Condition::HeatViolation],
+            QuestionKind::PowerViolation => vec![Condition::PowerViolation],
         }
     }
 
-    /// An answer in the units of its counters.
-    fn tell(
+    /// Reports an answer in the units of its conditions.
+    fn push_readings(
         self,
         at_ns: i64,
         value: u64,
         last: Option<(i64, u64)>,
-        say: &mut impl FnMut(Condition, i64, Option<f64>),
+        push: &mut impl FnMut(Condition, i64, Option<f64>),
     ) {
         let in_unit = value as f64;
         let percent = |is_on: bool| Some(if is_on { 100.0 } else { 0.0 });
         match self {
-            // MHz.
-            Kind::SmClock => say(Condition::SmClock, at_ns, Some(in_unit * 1e6)),
-            Kind::MemoryClock => say(Condition::MemoryClock, at_ns, Some(in_unit * 1e6)),
-            Kind::Temperature => say(Condition::Temperature, at_ns, Some(in_unit)),
-            // Milliwatts, which differ each time: whole watts keep rows few.
-            Kind::Power => say(Condition::Power, at_ns, Some((in_unit / 1e3).round())),
-            Kind::MemoryUsed => say(Condition::MemoryUsed, at_ns, Some(in_unit)),
-            Kind::Limits => {
-                let known = LIMITS.iter().fold(0, |all, (bit, _)| all | bit);
-                for (bit, condition) in LIMITS {
-                    say(condition, at_ns, percent(value & bit != 0));
+            // Clocks come in MHz.
+            QuestionKind::SmClock => push(Condition::SmClock, at_ns, Some(in_unit * 1e6)),
+            QuestionKind::MemoryClock => push(Condition::MemoryClock, at_ns, Some(in_unit * 1e6)),
+            QuestionKind::Temperature => push(Condition::Temperature, at_ns, Some(in_unit)),
+            // The power comes in milliwatts, which differ each time: whole watts keep rows few.
+            QuestionKind::Power => push(Condition::Power, at_ns, Some((in_unit / 1e3).round())),
+            QuestionKind::MemoryUsed => push(Condition::MemoryUsed, at_ns, Some(in_unit)),
+            QuestionKind::ClockReasons => {
+                let known = CLOCK_EVENT_REASONS
+                    .iter()
+                    .fold(0, |all, (bit, _)| all | bit);
+                for (bit, condition) in CLOCK_EVENT_REASONS {
+                    push(condition, at_ns, percent(value & bit != 0));
                 }
-                say(Condition::ClockOther, at_ns, percent(value & !known != 0));
+                push(Condition::ClockOther, at_ns, percent(value & !known != 0));
             }
-            Kind::HeatViolation | Kind::PowerViolation => {
+            QuestionKind::HeatViolation | QuestionKind::PowerViolation => {
                 let Some((last_ns, last)) = last else {
                     return;
                 };
                 let share = value.saturating_sub(last) as f64 / (at_ns - last_ns).max(1) as f64;
                 for condition in self.conditions() {
-                    say(condition, last_ns, Some((share * 100.0).min(100.0)));
+                    push(condition, last_ns, Some((share * 100.0).min(100.0)));
                 }
             }
         }
     }
 }
 
+/// Why NVML cannot be used, or does not know a GPU.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NvmlError {
+    /// The system's loader refused the library, for this reason.
+    #[error("NVIDIA's {library} could not be loaded: {0}", library = LIBRARY)]
+    NotLoaded(String),
+    /// NVML answered with this status.
+    #[error("NVML could not be initialised: {0}")]
+    NotInitialised(String),
+    /// The text is not 32 hexadecimal digits.
+    #[error("`{0}` is no UUID")]
+    NoUuid(String),
+    /// NVML has no device of this name.
+    #[error("NVML gives no GPU {name}: {status} (parts of GPUs, MIG, have no clocks of their own)")]
+    NoGpu {
+        /// NVML's name of the GPU, which holds its UUID.
+        name: String,
+        /// NVML's status.
+        status: String,
+    },
+}
+
 /// The library, initialised.
 pub struct Nvml {
-    // Unloading it gains nothing, and it may have threads.
+    // Unloading the library gains nothing, and it may have threads.
     pub library: ManuallyDrop<Box<NvmlLib>>,
 }
 
-/// What NVML says of the machine.
+/// Facts of the machine that NVML tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// The version of NVIDIA's driver, such as `580.159.04`; absent where it does not say.
+pub struct NvmlInfo {
+    /// The version of NVIDIA's driver, such as `580.159.04`, if NVML tells it.
     pub driver: Option<String>,
-    /// How many GPUs it knows; absent where it does not say.
+    /// The number of GPUs, if NVML tells it.
     pub gpus: Option<u32>,
 }
 
-/// Loads NVML into this process.
+/// Loads NVML into this process and asks for its facts.
 ///
 /// # Errors
-/// It is not there, or does not work: a sentence.
-pub fn found() -> Result<Found, String> {
+/// NVML cannot be loaded or does not work.
+pub fn nvml_info() -> Result<NvmlInfo, NvmlError> {
     let nvml = Nvml::load()?;
     let mut text = [0 as c_char; 81];
     let get = nvml.library.nvmlSystemGetDriverVersion.as_ref();
-    // SAFETY: the text is stored in our variable, which has room for so many bytes.
+    // SAFETY: the text is stored in our variable, which has room for that many bytes.
     let status = answer(get.map(|get| unsafe { get(text.as_mut_ptr(), 80) }));
     let bytes = text.map(|character| character as u8);
     let driver = CStr::from_bytes_until_nul(&bytes).ok();
@@ -269,7 +294,7 @@ pub fn found() -> Result<Found, String> {
     let count = nvml.library.nvmlDeviceGetCount_v2.as_ref();
     // SAFETY: the number is stored in our variable.
     let counted = answer(count.map(|count| unsafe { count(&mut gpus) }));
-    Ok(Found {
+    Ok(NvmlInfo {
         driver: driver
             .map(|driver| driver.to_string_lossy().into_owned())
             .filter(|driver| status.is_ok() && !driver.is_empty()),
@@ -278,15 +303,10 @@ pub fn found() -> Result<Found, String> {
 }
 
 impl Nvml {
-    pub fn load() -> Result<Nvml, String> {
-        // SAFETY: NVIDIA's library may be loaded by any process; what its initialisers do is not ours to know.
+    pub fn load() -> Result<Nvml, NvmlError> {
+        // SAFETY: NVIDIA's library may be loaded by any process; gapscope cannot know what its initialisers do.
         let library = unsafe { NvmlLib::new(LIBRARY) };
-        let library = library.map_err(|error| {
-            // The loader's own words are in the cause.
-            let said = std::error::Error::source(&error).map(ToString::to_string);
-            let said = said.unwrap_or_else(|| error.to_string());
-            format!("NVIDIA's {LIBRARY} could not be loaded: {said}")
-        })?;
+        let library = library.map_err(|error| NvmlError::NotLoaded(error.to_string()))?;
         let nvml = Nvml {
             library: ManuallyDrop::new(Box::new(library)),
         };
@@ -297,17 +317,13 @@ impl Nvml {
         };
         match status {
             SUCCESS => Ok(nvml),
-            _ => Err(format!(
-                "NVML could not be initialised: {}",
-                nvml.said(status)
-            )),
+            _ => Err(NvmlError::NotInitialised(nvml.status_text(status))),
         }
     }
 
-    /// The GPU with a UUID, as the manifest writes it.
-    pub fn device(&self, uuid: &str) -> Result<nvmlDevice_t, String> {
-        let name = nvml_name(uuid);
-        let name = name.ok_or_else(|| format!("`{uuid}` is no UUID"))?;
+    /// Returns NVML's handle of the GPU with a UUID, as the manifest writes it.
+    pub fn device(&self, uuid: &str) -> Result<nvmlDevice_t, NvmlError> {
+        let name = nvml_name(uuid).ok_or_else(|| NvmlError::NoUuid(uuid.to_owned()))?;
         let mut device: nvmlDevice_t = std::ptr::null_mut();
         let status = match &self.library.nvmlDeviceGetHandleByUUID {
             // SAFETY: the name ends in a zero byte, and the handle is stored in our variable.
@@ -316,22 +332,21 @@ impl Nvml {
         };
         match status {
             SUCCESS => Ok(device),
-            _ => Err(format!(
-                "NVML gives no GPU {}: {} (parts of GPUs, MIG, have no clocks of their own)",
-                name.to_string_lossy(),
-                self.said(status)
-            )),
+            _ => Err(NvmlError::NoGpu {
+                name: name.to_string_lossy().into_owned(),
+                status: self.status_text(status),
+            }),
         }
     }
 
-    /// The answer to a question, in NVML's unit.
-    fn ask(&self, kind: Kind, device: nvmlDevice_t) -> Result<u64, nvmlReturn_t> {
+    /// Returns the answer to a question, in NVML's unit.
+    fn ask(&self, kind: QuestionKind, device: nvmlDevice_t) -> Result<u64, nvmlReturn_t> {
         match kind {
-            Kind::SmClock => self.clock(device, SM_CLOCK),
-            Kind::MemoryClock => self.clock(device, MEMORY_CLOCK),
-            Kind::Limits => {
+            QuestionKind::SmClock => self.clock(device, SM_CLOCK),
+            QuestionKind::MemoryClock => self.clock(device, MEMORY_CLOCK),
+            QuestionKind::ClockReasons => {
                 let library = &self.library;
-                // Drivers of before 535 have it under its old name only.
+                // Drivers before 535 have the function under its old name only.
                 let get = (library.nvmlDeviceGetCurrentClocksEventReasons.as_ref())
                     .or(library.nvmlDeviceGetCurrentClocksThrottleReasons.as_ref());
                 let mut reasons = 0;
@@ -339,7 +354,7 @@ impl Nvml {
                 answer(get.map(|get| unsafe { get(device, &mut reasons) }))?;
                 Ok(reasons)
             }
-            Kind::Temperature => {
+            QuestionKind::Temperature => {
                 let mut celsius = 0;
                 let sensor = GPU_SENSOR;
                 let get = self.library.nvmlDeviceGetTemperature.as_ref();
@@ -347,14 +362,14 @@ impl Nvml {
                 answer(get.map(|get| unsafe { get(device, sensor, &mut celsius) }))?;
                 Ok(u64::from(celsius))
             }
-            Kind::Power => {
+            QuestionKind::Power => {
                 let mut milliwatts = 0;
                 let get = self.library.nvmlDeviceGetPowerUsage.as_ref();
                 // SAFETY: as above.
                 answer(get.map(|get| unsafe { get(device, &mut milliwatts) }))?;
                 Ok(u64::from(milliwatts))
             }
-            Kind::MemoryUsed => {
+            QuestionKind::MemoryUsed => {
                 let mut memory = nvmlMemory_t {
                     total: 0,
                     free: 0,
@@ -365,8 +380,8 @@ impl Nvml {
                 answer(get.map(|get| unsafe { get(device, &mut memory) }))?;
                 Ok(memory.used)
             }
-            Kind::HeatViolation => self.violation(device, HEAT),
-            Kind::PowerViolation => self.violation(device, POWER),
+            QuestionKind::HeatViolation => self.violation(device, HEAT),
+            QuestionKind::PowerViolation => self.violation(device, POWER),
         }
     }
 
@@ -378,7 +393,7 @@ impl Nvml {
         Ok(u64::from(megahertz))
     }
 
-    /// Nanoseconds so far in which a policy held the clocks down.
+    /// Returns the nanoseconds so far in which a policy held the clocks down.
     fn violation(
         &self,
         device: nvmlDevice_t,
@@ -394,10 +409,10 @@ impl Nvml {
         Ok(time.violationTime)
     }
 
-    /// NVML's words for a status.
-    pub fn said(&self, status: nvmlReturn_t) -> String {
+    /// Returns NVML's words for a status.
+    pub fn status_text(&self, status: nvmlReturn_t) -> String {
         let words = self.library.nvmlErrorString.as_ref().ok().and_then(|get| {
-            // SAFETY: the function gives a text that stays, or null.
+            // SAFETY: the function returns a text that stays, or null.
             let text = unsafe { get(status) };
             // SAFETY: a text of the library ends in a zero byte.
             (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
@@ -409,7 +424,7 @@ impl Nvml {
     }
 }
 
-/// The status of a call that may not be there.
+/// Returns the status of a call, or `NO_FUNCTION` when the library lacks the function.
 fn answer<E>(status: Result<nvmlReturn_t, E>) -> Result<(), nvmlReturn_t> {
     match status {
         Ok(SUCCESS) => Ok(()),
@@ -418,7 +433,7 @@ fn answer<E>(status: Result<nvmlReturn_t, E>) -> Result<(), nvmlReturn_t> {
     }
 }
 
-/// `GPU-01020304-0506-…` for a UUID of 32 hexadecimal digits.
+/// Returns `GPU-01020304-0506-…` for a UUID of 32 hexadecimal digits.
 fn nvml_name(uuid: &str) -> Option<CString> {
     let is_uuid = uuid.len() == 32 && uuid.bytes().all(|byte| byte.is_ascii_hexdigit());
     let part = |from: usize, to: usize| uuid.get(from..to).filter(|_| is_uuid);

@@ -1,5 +1,5 @@
-//! What the session and the process that samples say to each other: frames, each the length of what follows (4 bytes, little-endian)
-//! and a value as postcard writes it. A stream that was cut gives all whole frames before the cut.
+//! Encodes the messages between the session and the process that samples. A message is a frame: its length (4 bytes,
+//! little-endian) and a value in postcard's encoding. All whole frames of a stream that was cut can be read.
 
 use gapscope_model::HardwareCounter;
 use gapscope_trace::manifest::Unmeasured;
@@ -8,114 +8,106 @@ use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 
-/// No frame is longer.
-const LONGEST: u32 = 4 << 20;
-/// A batch has at most so many samples.
-pub const MOST_SAMPLES: usize = 512;
+const MAX_FRAME_BYTES: u32 = 4 << 20;
+pub const MAX_BATCH_SAMPLES: usize = 512;
 
-/// What the session says.
+/// A message of the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Order {
-    /// The first: what to sample, and for which command.
+pub enum SamplerRequest {
+    /// The first message: what to sample, and for which command.
     Prepare {
-        /// Those that are given room first come first.
+        /// The counters; earlier ones get room first.
         counters: Vec<HardwareCounter>,
-        /// Between two samples.
+        /// The time between two samples.
         interval_ns: u64,
         /// The file that the command runs.
         executable: PathBuf,
-        /// The process that ends with this one's work.
+        /// The session's process, with which the sampler ends.
         parent: u32,
     },
-    /// The program uses this GPU: sample it.
+    /// The program uses this GPU, which is to be sampled.
     Gpu {
-        /// As the manifest writes it.
+        /// The UUID as the manifest writes it.
         uuid: String,
-        /// For sentences.
+        /// The name for messages.
         name: String,
-        /// A process that uses it.
+        /// A process that uses the GPU.
         process: Option<u32>,
     },
-    /// Sample no more; say what is left.
+    /// Sampling ends, and what is left is to be reported.
     Finish,
 }
 
-/// What the process that samples says.
+/// A message of the process that samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Said {
-    /// It is prepared as far as it can be without a GPU to sample.
+pub enum SamplerReport {
+    /// The process is prepared as far as it can be without a GPU.
     Ready,
-    /// Samples of a GPU come from now on, each with a value for each column.
-    Begun {
-        /// The number of this in what follows.
+    /// Samples of a GPU begin, each with a value for each column.
+    Started {
+        /// The number of this stream in later messages.
         stream: u32,
-        /// The GPU.
         uuid: String,
-        /// Between two samples.
+        /// The time between two samples.
         interval_ns: u64,
-        /// What each sample has a value of.
+        /// The counters of the values.
         columns: Vec<Column>,
     },
-    /// Some of them.
     Samples(Batch),
-    /// Some that are missing.
-    Lost(Lost),
-    /// Counters that are not sampled, and why.
+    Lost(LostSamples),
+    /// Counters that are not sampled, with the reason.
     Unmeasured(Unmeasured),
-    /// There is no more: what was left is said.
+    /// Everything that was left has been reported.
     Ended,
 }
 
 /// A counter that is sampled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Which.
     pub counter: HardwareCounter,
-    /// What it was read by: `CUPTI PM sampling, METRIC, every 100 us`.
+    /// The interface that the counter is read by: `CUPTI PM sampling, METRIC, every 100 us`.
     pub source: String,
 }
 
-/// Samples in a row.
+/// Consecutive samples of a stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Batch {
-    /// That of [`Said::Begun`].
+    /// The number of [`SamplerReport::Started`].
     pub stream: u32,
-    /// From which the first one counts.
+    /// The time from which the first sample's start is counted.
     pub from_ns: i64,
-    /// Of each sample how long after the last one's end it begins, and how long it is.
+    /// For each sample, how long it begins after the end of the one before, and how long it is.
     pub times: Vec<(i64, u64)>,
-    /// Of each sample a value for each column, in the counter's unit; NaN where there is none.
+    /// For each sample a value for each column, in the counter's unit; NaN where there is none.
     pub values: Vec<f64>,
 }
 
-/// Samples that are missing.
+/// A gap between samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lost {
-    /// That of [`Said::Begun`].
+pub struct LostSamples {
+    /// The number of [`SamplerReport::Started`].
     pub stream: u32,
-    /// Where the gap begins.
     pub from_ns: i64,
-    /// How long it is.
     pub duration_ns: u64,
-    /// How many would have fitted in.
+    /// The number of samples that would have fitted into the gap.
     pub samples: u64,
-    /// Why: a phrase.
+    /// The reason, as a phrase.
     pub reason: String,
 }
 
 /// One sample of a batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample<'a> {
-    /// On the clock of the trace.
+    /// The start on the clock of the trace.
     pub start_ns: i64,
-    /// More than 0.
+    /// The duration, which is more than 0.
     pub duration_ns: i64,
-    /// For each column.
+    /// A value for each column.
     pub values: &'a [f64],
 }
 
 impl Batch {
-    /// Without samples.
+    /// Creates a batch without samples.
     pub fn new(stream: u32, from_ns: i64) -> Batch {
         Batch {
             stream,
@@ -125,8 +117,8 @@ impl Batch {
         }
     }
 
-    /// Its samples, of so many columns. Samples without a length, or with times that no clock has, are left out, and so is what is
-    /// there of values for no sample.
+    /// Returns the samples, of so many columns. Left out are samples without a length or with impossible times, and
+    /// values of no sample.
     pub fn samples(&self, columns: usize) -> impl Iterator<Item = Sample<'_>> {
         let values = self.values.chunks_exact(columns.max(1));
         let mut at_ns = Some(self.from_ns);
@@ -147,14 +139,14 @@ impl Batch {
     }
 }
 
-/// Why reading ended.
+/// How reading ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
-    /// At the end of a frame.
+pub enum ReadEnd {
+    /// The stream ended after a frame.
     Whole,
-    /// Inside a frame, or by an error of the pipe.
+    /// The stream ended inside a frame, or by an error of the pipe.
     Cut,
-    /// What was read is no frame.
+    /// The bytes are not a frame.
     Damaged,
 }
 
@@ -166,7 +158,7 @@ pub fn write(to: &mut impl Write, value: &impl Serialize) -> std::io::Result<()>
     let mut frame = vec![0; 4];
     frame = postcard::to_extend(value, frame).map_err(std::io::Error::other)?;
     let length = u32::try_from(frame.len() - 4).ok();
-    let length = length.filter(|length| *length <= LONGEST);
+    let length = length.filter(|length| *length <= MAX_FRAME_BYTES);
     let length = length.ok_or_else(|| std::io::Error::other("a frame is too long"))?;
     frame[..4].copy_from_slice(&length.to_le_bytes());
     to.write_all(&frame)?;
@@ -176,32 +168,32 @@ pub fn write(to: &mut impl Write, value: &impl Serialize) -> std::io::Result<()>
 /// Reads a frame.
 ///
 /// # Errors
-/// There is none: how it ended.
-pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> Result<T, Ending> {
+/// There is no further frame.
+pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> Result<T, ReadEnd> {
     let mut length = [0; 4];
     let mut have = 0;
     while have < length.len() {
         match from.read(&mut length[have..]) {
-            Ok(0) if have == 0 => return Err(Ending::Whole),
-            Ok(0) => return Err(Ending::Cut),
+            Ok(0) if have == 0 => return Err(ReadEnd::Whole),
+            Ok(0) => return Err(ReadEnd::Cut),
             Ok(more) => have += more,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => return Err(Ending::Cut),
+            Err(_) => return Err(ReadEnd::Cut),
         }
     }
     let length = u32::from_le_bytes(length);
-    if length > LONGEST {
-        return Err(Ending::Damaged);
+    if length > MAX_FRAME_BYTES {
+        return Err(ReadEnd::Damaged);
     }
-    // As much as is there, not as much as is said.
+    // The buffer grows with what is there, not with the length that is claimed.
     let mut frame = Vec::new();
     let read = from.take(length.into()).read_to_end(&mut frame);
     if read.is_err() || frame.len() < length as usize {
-        return Err(Ending::Cut);
+        return Err(ReadEnd::Cut);
     }
     match postcard::take_from_bytes(&frame) {
         Ok((value, [])) => Ok(value),
-        _ => Err(Ending::Damaged),
+        _ => Err(ReadEnd::Damaged),
     }
 }
 
@@ -210,29 +202,29 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What bytes that nobody has checked say.
-    fn heard(mut bytes: &[u8]) -> (Vec<Said>, Ending) {
+    /// Reads bytes that nobody has checked.
+    fn read_all(mut bytes: &[u8]) -> (Vec<SamplerReport>, ReadEnd) {
         let mut all = Vec::new();
         loop {
-            match read::<Said>(&mut bytes) {
-                Ok(said) => {
-                    if let Said::Samples(batch) = &said {
+            match read::<SamplerReport>(&mut bytes) {
+                Ok(report) => {
+                    if let SamplerReport::Samples(batch) = &report {
                         for columns in [0, 1, 7] {
                             batch.samples(columns).for_each(drop);
                         }
                     }
-                    all.push(said);
+                    all.push(report);
                 }
                 Err(ending) => return (all, ending),
             }
         }
     }
 
-    fn batch() -> impl Strategy<Value = Said> {
+    fn batch() -> impl Strategy<Value = SamplerReport> {
         let times = proptest::collection::vec((-5..1000_i64, 0..10_000_u64), 0..50);
         (any::<u32>(), 0..i64::MAX / 2, times).prop_map(|(stream, from_ns, times)| {
             let values = (0..times.len() * 3).map(|v| v as f64 / 7.0).collect();
-            Said::Samples(Batch {
+            SamplerReport::Samples(Batch {
                 stream,
                 from_ns,
                 times,
@@ -241,24 +233,26 @@ mod tests {
         })
     }
 
-    fn any_said() -> impl Strategy<Value = Said> {
+    fn any_said() -> impl Strategy<Value = SamplerReport> {
         let columns = proptest::collection::vec((0..20_u8, ".{0,20}"), 0..5);
         prop_oneof![
-            Just(Said::Ready),
-            Just(Said::Ended),
+            Just(SamplerReport::Ready),
+            Just(SamplerReport::Ended),
             batch(),
-            (any::<u32>(), ".{0,9}", columns).prop_map(|(stream, uuid, columns)| Said::Begun {
-                stream,
-                uuid,
-                interval_ns: 100_000,
-                columns: (columns.into_iter())
-                    .map(|(counter, source)| Column {
-                        counter: HardwareCounter::from_number(counter),
-                        source,
-                    })
-                    .collect(),
+            (any::<u32>(), ".{0,9}", columns).prop_map(|(stream, uuid, columns)| {
+                SamplerReport::Started {
+                    stream,
+                    uuid,
+                    interval_ns: 100_000,
+                    columns: (columns.into_iter())
+                        .map(|(counter, source)| Column {
+                            counter: HardwareCounter::from_number(counter),
+                            source,
+                        })
+                        .collect(),
+                }
             }),
-            ".{0,40}".prop_map(|reason| Said::Lost(Lost {
+            ".{0,40}".prop_map(|reason| SamplerReport::Lost(LostSamples {
                 stream: 0,
                 from_ns: -1,
                 duration_ns: 7,
@@ -268,10 +262,10 @@ mod tests {
         ]
     }
 
-    fn written(all: &[Said]) -> Vec<u8> {
+    fn written(all: &[SamplerReport]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for said in all {
-            write(&mut bytes, said).unwrap();
+        for report in all {
+            write(&mut bytes, report).unwrap();
         }
         bytes
     }
@@ -279,8 +273,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_said_is_heard(all in proptest::collection::vec(any_said(), 0..8)) {
-            let (read, ending) = heard(&written(&all));
-            prop_assert_eq!(ending, Ending::Whole);
+            let (read, ending) = read_all(&written(&all));
+            prop_assert_eq!(ending, ReadEnd::Whole);
             prop_assert_eq!(read, all);
         }
 
@@ -291,17 +285,17 @@ mod tests {
         ) {
             let bytes = written(&all);
             let cut = at.index(bytes.len());
-            let (read, ending) = heard(&bytes[..cut]);
+            let (read, ending) = read_all(&bytes[..cut]);
             prop_assert!(read.len() < all.len());
             prop_assert_eq!(&read[..], &all[..read.len()]);
             let ends = (0..=all.len()).map(|n| written(&all[..n]).len());
             let at_end = ends.into_iter().any(|end| end == cut);
-            prop_assert_eq!(ending, if at_end { Ending::Whole } else { Ending::Cut });
+            prop_assert_eq!(ending, if at_end { ReadEnd::Whole } else { ReadEnd::Cut });
         }
 
         #[test]
         fn no_bytes_crash_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            heard(&bytes);
+            read_all(&bytes);
         }
 
         #[test]
@@ -313,7 +307,7 @@ mod tests {
             let mut bytes = written(&all);
             let at = at.index(bytes.len());
             bytes[at] = to;
-            heard(&bytes);
+            read_all(&bytes);
         }
     }
 

@@ -1,13 +1,14 @@
-//! The process that samples hardware counters, beside the program: it does what the session orders over the socket that is its stdin,
-//! and says there what it found. Without the session it is nothing, and ends.
+//! Runs the process that samples hardware counters beside the program. It takes the session's requests from the
+//! socket that is its stdin, and reports there. Without the session it ends.
 
-mod device;
+mod error;
 mod gpm;
 mod plan;
-mod refusal;
+mod pm_sampling;
 
-use super::pipe::{self, Order, Said};
-use super::set::CounterSet;
+use super::pipe::{self, SamplerReport, SamplerRequest};
+use super::selection::CounterSet;
+pub use error::SamplerError;
 use gapscope_cupti::{Cupti, Driver, Failure, Host, PmSampling, Uuid, search};
 use gapscope_model::HardwareCounter;
 use gapscope_trace::manifest::Unmeasured;
@@ -23,102 +24,100 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Has this process sample hardware counters for the session at the other end of its stdin, until that is done or gone. It does not
-/// return before.
+/// Makes this process sample hardware counters for the session at the other end of its stdin, until the session has
+/// finished or is gone. The function returns only with an error.
 ///
 /// # Errors
-/// Stdin is not such a socket: a sentence.
-pub fn sample_counters() -> Result<(), String> {
-    let wrong = "only `gapscope record --counters` starts this, with a socket as stdin";
+/// Stdin is not such a socket.
+pub fn sample_counters() -> Result<(), SamplerError> {
     let stdin = std::io::stdin().as_fd().try_clone_to_owned();
-    let mut orders = UnixStream::from(stdin.map_err(|_| wrong.to_owned())?);
-    let first = pipe::read::<Order>(&mut orders).map_err(|_| wrong.to_owned())?;
-    let Order::Prepare {
+    let mut requests = UnixStream::from(stdin.map_err(|_| SamplerError::NoSession)?);
+    let first = pipe::read::<SamplerRequest>(&mut requests).map_err(|_| SamplerError::NoSession)?;
+    let SamplerRequest::Prepare {
         counters,
         interval_ns,
         executable,
         parent,
     } = first
     else {
-        return Err(wrong.to_owned());
+        return Err(SamplerError::NoSession);
     };
-    // The end of the socket says the same, unless this process is stuck in the driver.
+    // The end of the socket has the same effect, unless this process is stuck in the driver.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     if getppid().is_none_or(|pid| pid.as_raw_nonzero().get() as u32 != parent) {
-        end_at_once();
+        kill_self();
     }
-    let voice = Voice(Arc::new(Mutex::new(
-        orders.try_clone().map_err(|error| error.to_string())?,
+    let reporter = Reporter(Arc::new(Mutex::new(
+        requests.try_clone().map_err(|_| SamplerError::NoSession)?,
     )));
     let mut sampler = Sampler {
-        task: Arc::new(Task {
+        task: Arc::new(SamplingTask {
             counters,
             interval_ns,
             executable,
         }),
-        voice,
-        tools: None,
+        reporter,
+        libraries: None,
         refused: None,
         stop: Arc::default(),
         threads: Vec::new(),
         streams: 0,
     };
     sampler.prepare(None);
-    sampler.voice.say(&Said::Ready);
-    sampler.follow(&mut orders);
+    sampler.reporter.report(&SamplerReport::Ready);
+    sampler.follow(&mut requests);
     Ok(())
 }
 
-/// Whether counters can be sampled in this process, as far as that is known without sampling: what of the usual ones the GPUs have, with
-/// the libcupti that says so.
+/// Checks whether counters can be sampled in this process, as far as that is known without sampling. Returns the
+/// usual counters that the GPU has, by its chip.
 ///
 /// # Errors
-/// They cannot: a sentence without its full stop.
-pub fn can_sample_counters() -> Result<String, String> {
-    let tools = tools(Path::new(""), None)?;
-    let device = tools.devices.first().ok_or("CUDA has no GPU")?;
-    let refused = |failure: Failure| refusal::sentence(&failure, &tools.file);
-    let (chip, availability) = device.facts.as_ref().map_err(|f| refused(*f))?;
+/// The counters cannot be sampled.
+pub fn can_sample_counters() -> Result<String, SamplerError> {
+    let libraries = load_libraries(Path::new(""), None)?;
+    let device = libraries.devices.first().ok_or(SamplerError::NoGpu)?;
+    let refused = |failure| SamplerError::Cupti(failure, libraries.file.clone());
+    let (chip, availability) = device.chip_facts.as_ref().map_err(|f| refused(*f))?;
     let asked = CounterSet::default();
-    let plan = Plan::new(&tools.cupti, chip, Some(availability), asked.counters());
+    let plan = Plan::new(&libraries.cupti, chip, Some(availability), asked.counters());
     let plan = plan.map_err(refused)?;
     let chip = chip.to_string_lossy();
     match plan.counters.is_empty() {
-        true => Err(format!("CUPTI knows no counters of the chip {chip}")),
+        true => Err(SamplerError::UnknownChip(chip.into_owned())),
         false => Ok(format!("{} of {chip}", names(&plan.counters))),
     }
 }
 
-/// What to sample.
 #[derive(Debug)]
-struct Task {
+struct SamplingTask {
     counters: Vec<HardwareCounter>,
     interval_ns: u64,
     executable: PathBuf,
 }
 
-/// Ends this process without what libraries do at its end, which may hang; the system gives the counters back.
-fn end_at_once() -> ! {
+/// Ends this process without the exit handlers of libraries, which may hang. The system gives the counters back.
+fn kill_self() -> ! {
     let _ = kill_process(getpid(), Signal::KILL);
     std::process::exit(1)
 }
 
-/// The way to the session, for all threads.
+/// Sends reports to the session, for all threads.
 #[derive(Debug, Clone)]
-struct Voice(Arc<Mutex<UnixStream>>);
+struct Reporter(Arc<Mutex<UnixStream>>);
 
-impl Voice {
-    /// Waits while the session does not listen. Without one this process ends.
-    fn say(&self, said: &Said) {
+impl Reporter {
+    /// Sends a report and waits while the session does not listen. Without a session this process ends.
+    fn report(&self, report: &SamplerReport) {
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if pipe::write(&mut *stream, said).is_err() {
-            end_at_once();
+        if pipe::write(&mut *stream, report).is_err() {
+            kill_self();
         }
     }
 
     fn unmeasured(&self, counters: &[HardwareCounter], gpu: &str, reason: String) {
         let what = format!("hardware counters of {gpu} ({})", names(counters));
-        self.say(&Said::Unmeasured(Unmeasured { what, reason }));
+        self.report(&SamplerReport::Unmeasured(Unmeasured { what, reason }));
     }
 }
 
@@ -127,38 +126,38 @@ fn names(counters: &[HardwareCounter]) -> String {
     names.join(", ")
 }
 
-/// The libraries, in use.
+/// The libraries, ready for use.
 #[derive(Debug, Clone)]
-struct Tools {
+struct Libraries {
     cupti: Cupti,
     file: PathBuf,
-    devices: Vec<Counted>,
-    /// Devices are set up one after the other.
+    devices: Vec<CudaDevice>,
+    /// Held while a device is set up, so that devices are set up one after the other.
     setup: Arc<Mutex<()>>,
 }
 
 /// A device of this process, by its number in CUDA.
 #[derive(Debug, Clone)]
-struct Counted {
+struct CudaDevice {
     uuid: Uuid,
-    /// Asked for before anything is sampled, as CUPTI wants it.
-    facts: Result<Facts, Failure>,
+    /// These facts are asked for before anything is sampled, as CUPTI demands.
+    chip_facts: Result<ChipFacts, Failure>,
 }
 
-/// A device's chip, and the image of what counters it has.
-type Facts = (CString, Arc<[u8]>);
+/// A device's chip, and the image of the counters that it has.
+type ChipFacts = (CString, Arc<[u8]>);
 
-fn facts(cupti: &Cupti, index: usize) -> Result<Facts, Failure> {
+fn chip_facts(cupti: &Cupti, index: usize) -> Result<ChipFacts, Failure> {
     let availability = PmSampling::availability(cupti, index)?;
     Ok((cupti.chip_name(index)?, availability.into()))
 }
 
 struct Sampler {
-    task: Arc<Task>,
-    voice: Voice,
-    tools: Option<Tools>,
-    /// Why there are none.
-    refused: Option<String>,
+    task: Arc<SamplingTask>,
+    reporter: Reporter,
+    libraries: Option<Libraries>,
+    /// Why there are no libraries.
+    refused: Option<SamplerError>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
     streams: u32,
@@ -173,26 +172,26 @@ struct Gpu {
 }
 
 impl Sampler {
-    /// Loads what is needed, if it can be found: beside the command, or in a process that uses a GPU.
+    /// Loads the libraries, if they are found beside the command or in a process that uses a GPU.
     fn prepare(&mut self, process: Option<u32>) {
-        match tools(&self.task.executable, process) {
-            Ok(tools) => self.tools = Some(tools),
+        match load_libraries(&self.task.executable, process) {
+            Ok(libraries) => self.libraries = Some(libraries),
             Err(reason) => self.refused = Some(reason),
         }
     }
 
-    fn follow(&mut self, orders: &mut UnixStream) {
+    fn follow(&mut self, requests: &mut UnixStream) {
         loop {
-            match pipe::read(orders) {
-                Ok(Order::Gpu {
+            match pipe::read(requests) {
+                Ok(SamplerRequest::Gpu {
                     uuid,
                     name,
                     process,
                 }) => self.add(uuid, name, process),
-                Ok(Order::Finish) => break,
-                Ok(Order::Prepare { .. }) => {}
+                Ok(SamplerRequest::Finish) => break,
+                Ok(SamplerRequest::Prepare { .. }) => {}
                 // The session is gone, and nobody listens.
-                Err(_) => end_at_once(),
+                Err(_) => kill_self(),
             }
         }
         self.stop.store(true, Relaxed);
@@ -202,17 +201,17 @@ impl Sampler {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        self.voice.say(&Said::Ended);
-        if let Some(tools) = &self.tools {
-            // Only now, and only once: PyTorch's profiler saw crashes otherwise.
-            let _ = tools.cupti.deinitialize();
+        self.reporter.report(&SamplerReport::Ended);
+        if let Some(libraries) = &self.libraries {
+            // This comes last, and only once: PyTorch's profiler saw crashes otherwise.
+            let _ = libraries.cupti.deinitialize();
         }
-        end_at_once();
+        kill_self();
     }
 
-    /// Samples a GPU, in one way or another.
+    /// Samples a GPU with CUPTI, or else with NVML.
     fn add(&mut self, uuid: String, name: String, process: Option<u32>) {
-        if self.tools.is_none() {
+        if self.libraries.is_none() {
             self.prepare(process);
         }
         let gpu = Gpu {
@@ -221,22 +220,23 @@ impl Sampler {
             stream: self.streams,
         };
         self.streams += 1;
-        let (task, voice, stop) = (self.task.clone(), self.voice.clone(), self.stop.clone());
-        let tools = match (&self.tools, &self.refused) {
-            (Some(tools), _) => Ok(tools.clone()),
-            (None, refused) => Err(refused.clone().unwrap_or_default()),
+        let (task, reporter, stop) = (self.task.clone(), self.reporter.clone(), self.stop.clone());
+        let libraries = match (&self.libraries, &self.refused) {
+            (Some(libraries), _) => Ok(libraries.clone()),
+            (None, refused) => Err(refused.clone().unwrap_or(SamplerError::NoCupti)),
         };
         let thread = std::thread::Builder::new().name("counters".to_owned());
         let run = move || {
-            let sampled =
-                tools.and_then(|tools| device::sample(&tools, &task, &gpu, &voice, &stop));
+            let sampled = libraries.and_then(|libraries| {
+                pm_sampling::sample(&libraries, &task, &gpu, &reporter, &stop)
+            });
             if let Err(reason) = sampled {
-                gpm::sample(&task, &gpu, &voice, &stop, reason);
+                gpm::sample(&task, &gpu, &reporter, &stop, reason);
             }
         };
         match thread.spawn(run) {
             Ok(thread) => self.threads.push(thread),
-            Err(error) => self.voice.say(&Said::Unmeasured(Unmeasured {
+            Err(error) => self.reporter.report(&SamplerReport::Unmeasured(Unmeasured {
                 what: "hardware counters of a GPU".to_owned(),
                 reason: format!("no thread could be started for them: {error}"),
             })),
@@ -244,47 +244,49 @@ impl Sampler {
     }
 }
 
-/// Waits, unless the end comes first. True then.
-fn pause(stop: &AtomicBool, time: Duration) -> bool {
+/// Waits for `time` or for the end of sampling. Returns true at the end.
+fn wait_or_stop(stop: &AtomicBool, time: Duration) -> bool {
     if !stop.load(Relaxed) {
         std::thread::park_timeout(time);
     }
     stop.load(Relaxed)
 }
 
-/// The clock of the trace.
+/// Returns the time on the clock of the trace.
 extern "C" fn monotonic() -> u64 {
     gapscope_spool::monotonic_ns() as u64
 }
 
-/// Driver and CUPTI, ready to sample; else a sentence without its full stop.
-fn tools(executable: &Path, process: Option<u32>) -> Result<Tools, String> {
-    let driver = Driver::load().map_err(|error| error.to_string())?;
-    let (cupti, file) = find(executable, process, &driver)?;
-    let devices = driver.devices().map_err(|error| error.to_string())?;
-    // Without it, times would be those of the wall clock.
-    cupti.set_clock(monotonic).map_err(|f| f.to_string())?;
+/// Loads the driver and CUPTI, ready to sample.
+fn load_libraries(executable: &Path, process: Option<u32>) -> Result<Libraries, SamplerError> {
+    let driver = Driver::load().map_err(|error| SamplerError::Driver(error.to_string()))?;
+    let (cupti, file) = find_cupti(executable, process, &driver)?;
+    let devices = driver.devices();
+    let devices = devices.map_err(|error| SamplerError::Driver(error.to_string()))?;
+    // Without this, times would be those of the wall clock.
+    cupti.set_clock(monotonic).map_err(SamplerError::Clock)?;
     cupti
         .initialize()
-        .map_err(|f| refusal::sentence(&f, &file))?;
-    let counted = |(index, uuid)| Counted {
+        .map_err(|failure| SamplerError::Cupti(failure, file.clone()))?;
+    let device = |(index, uuid)| CudaDevice {
         uuid,
-        facts: facts(&cupti, index),
+        chip_facts: chip_facts(&cupti, index),
     };
-    Ok(Tools {
-        devices: devices.into_iter().enumerate().map(counted).collect(),
+    Ok(Libraries {
+        devices: devices.into_iter().enumerate().map(device).collect(),
         setup: Arc::default(),
         cupti,
         file,
     })
 }
 
-/// A libcupti that can sample: of the command's Python or toolkit, or that which a process of it has loaded.
-fn find(
+/// Finds a libcupti that can sample: the command's Python's or toolkit's, or the one that a process of the command
+/// has loaded.
+fn find_cupti(
     executable: &Path,
     process: Option<u32>,
     driver: &Driver,
-) -> Result<(Cupti, PathBuf), String> {
+) -> Result<(Cupti, PathBuf), SamplerError> {
     let mut around = search::SearchContext::for_command(executable.to_owned(), driver.version());
     if let Some(process) = process {
         let maps = std::fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
@@ -301,23 +303,18 @@ fn find(
             search::Candidate::Loaded(path) | search::Candidate::File(path) => (path, true),
             search::Candidate::Name(name) => (name.into(), false),
         };
-        let opened = Cupti::open(&path).map_err(|missing| (is_file, missing.to_string()));
+        let opened = Cupti::open(&path)
+            .map_err(|missing| (is_file, SamplerError::UnusableCupti(missing.to_string())));
         let usable = opened.and_then(|cupti| match Host::chips(&cupti) {
             Ok(_) => Ok(cupti),
-            Err(failure) => Err((true, refusal::sentence(&failure, &path))),
+            Err(failure) => Err((true, SamplerError::Cupti(failure, path.clone()))),
         });
         match usable {
             Ok(cupti) => return Ok((cupti, path)),
-            // That a name is not found says nothing.
+            // A bare name that is not found is no reason to report.
             Err((true, why)) => refused = refused.or(Some(why)),
             Err((false, _)) => {}
         }
     }
-    Err(refused.unwrap_or_else(|| {
-        format!(
-            "libcupti was found neither in the Python packages of the program nor in a CUDA toolkit: install it (`pip install \
-             nvidia-cuda-cupti`), or name its file in {}",
-            gapscope_spool::env::CUPTI
-        )
-    }))
+    Err(refused.unwrap_or(SamplerError::NoCupti))
 }

@@ -1,9 +1,10 @@
-//! What a session needs to go on from where another one ended.
+//! Writes and reads the state from which another session can continue a recording.
 
-use super::Header;
+use super::RecordingHeader;
 use crate::Error;
 use crate::assembler::Assembler;
 use gapscope_spool::Rank;
+use gapscope_spool::reader::Damage;
 use gapscope_trace::Parts;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::Unmeasured;
@@ -12,25 +13,25 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-pub const STATE: &str = "parts/state";
-/// The version of [`STATE`]: it changes with everything in it, so that a gapscope reads only its own.
+pub const STATE_FILE: &str = "parts/state";
+/// The version of [`STATE_FILE`]. It changes with everything in the file, so that a gapscope reads only its own.
 pub const STATE_VERSION: u32 = 14;
 
-/// What a checkpoint holds.
+/// The state of a recording.
 #[derive(Serialize, Deserialize)]
 pub struct Checkpoint {
     pub version: u32,
-    pub header: Header,
+    pub header: RecordingHeader,
     pub parts: Parts,
     pub assembler: Assembler,
     pub ranks: Vec<(Rank, Parts, Assembler)>,
-    pub processes: Vec<Position>,
+    pub processes: Vec<SpoolPosition>,
     pub unmeasured: Vec<Unmeasured>,
 }
 
-/// How far a process's spool has been read.
+/// How far the spool of a process has been read.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Position {
+pub struct SpoolPosition {
     pub folder: String,
     pub trace: Option<usize>,
     pub id: ProcessId,
@@ -39,26 +40,35 @@ pub struct Position {
     pub undecodable_records: u64,
 }
 
-/// [`Checkpoint`] as it is written.
+impl SpoolPosition {
+    pub fn damage(&self) -> Damage {
+        Damage {
+            missing_records: self.missing_records,
+            undecodable_records: self.undecodable_records,
+        }
+    }
+}
+
+/// A [`Checkpoint`] that borrows what it writes.
 #[derive(Serialize)]
 pub struct CheckpointRef<'a> {
     pub version: u32,
-    pub header: &'a Header,
+    pub header: &'a RecordingHeader,
     pub parts: &'a Parts,
     pub assembler: &'a Assembler,
     pub ranks: Vec<(Rank, &'a Parts, &'a Assembler)>,
-    pub processes: Vec<Position>,
+    pub processes: Vec<SpoolPosition>,
     pub unmeasured: &'a [Unmeasured],
 }
 
 impl CheckpointRef<'_> {
-    /// Writes it into the folder of the trace, in place of the last one.
+    /// Replaces the checkpoint in the folder of the trace.
     pub fn write(&self, folder: &Path) -> Result<(), Error> {
-        let path = folder.join(STATE);
+        let path = folder.join(STATE_FILE);
         let new = path.with_extension("new");
         let write = || -> std::io::Result<()> {
             let file = std::io::BufWriter::with_capacity(1 << 20, fs::File::create(&new)?);
-            let mut file = Refusal { file, error: None };
+            let mut file = ErrorKeepingWriter { file, error: None };
             if let Err(error) = postcard::to_io(self, &mut file) {
                 return Err(file.error.unwrap_or_else(|| std::io::Error::other(error)));
             }
@@ -72,13 +82,13 @@ impl CheckpointRef<'_> {
     }
 }
 
-/// Keeps the error of a write: postcard says only that there was one.
-struct Refusal<W> {
+/// Keeps the error of a failed write, which postcard drops.
+struct ErrorKeepingWriter<W> {
     file: W,
     error: Option<std::io::Error>,
 }
 
-impl<W: Write> Write for Refusal<W> {
+impl<W: Write> Write for ErrorKeepingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.file.write(bytes).map_err(|error| {
             let kind = error.kind();
@@ -95,7 +105,7 @@ impl<W: Write> Write for Refusal<W> {
 impl Checkpoint {
     /// Reads the checkpoint of a trace.
     pub fn read(folder: &Path) -> Result<Checkpoint, Error> {
-        let path = folder.join(STATE);
+        let path = folder.join(STATE_FILE);
         let unusable = |reason: &str| Error::NotRecoverable {
             path: folder.to_owned(),
             reason: reason.to_owned(),
@@ -122,7 +132,7 @@ impl Checkpoint {
 mod tests {
     use gapscope_trace::manifest::{Device, DeviceLimits, MeasuredLimits};
 
-    /// The format has no names: a field that is sometimes not written would be read as the next one.
+    /// postcard writes no field names, so a field that is sometimes left out would be read as the next one.
     #[test]
     fn a_device_is_read_as_it_was_written() {
         let mut device = Device::default();

@@ -1,23 +1,23 @@
-//! Samples of hardware counters, into the traces of the devices that they are of.
+//! Adds samples of hardware counters to the traces of their devices.
 
 use super::Drain;
 use crate::conditions;
-use crate::counters::{Heard, NOT_SAMPLED, WHAT};
+use crate::counters::{CounterUpdate, NOT_SAMPLED, WHAT};
 use gapscope_trace::manifest::Unmeasured;
 
 impl Drain {
-    /// A sentence for each hardware counter that was asked for and not sampled.
+    /// Returns a sentence for each hardware counter that was asked for and not sampled.
     pub fn counter_notes(&self) -> impl Iterator<Item = String> {
         let of_counters = |u: &&Unmeasured| u.what.starts_with(WHAT);
         let unmeasured = self.unmeasured.iter().filter(of_counters);
         unmeasured.map(|u| format!("{NOT_SAMPLED}: {}: {}.", u.what, u.reason))
     }
 
-    /// Takes what was sampled of hardware counters into the traces that it is of.
-    pub fn hear_counters(&mut self, heard: Vec<Heard>) {
-        for said in heard {
-            match said {
-                Heard::Samples {
+    /// Adds samples of hardware counters, and what is missing of them, to the traces that they concern.
+    pub fn take_counter_updates(&mut self, updates: Vec<CounterUpdate>) {
+        for update in updates {
+            match update {
+                CounterUpdate::Samples {
                     uuid,
                     columns,
                     batch,
@@ -29,10 +29,12 @@ impl Drain {
                         (rank.assembler).counter_samples(&uuid, &columns, &batch, tables);
                     }
                 }
-                Heard::Unmeasured(unmeasured) => {
-                    self.hear(vec![conditions::Heard::Unmeasured(unmeasured)]);
+                CounterUpdate::Unmeasured(unmeasured) => {
+                    self.take_condition_updates(vec![conditions::ConditionUpdate::Unmeasured(
+                        unmeasured,
+                    )]);
                 }
-                Heard::Lost {
+                CounterUpdate::Lost {
                     uuid,
                     kind,
                     count,

@@ -1,10 +1,10 @@
-//! The end of a recording.
+//! Completes a recording's traces and counts what was lost.
 
-use super::{Drain, LAYER, SPOOL};
+use super::{Drain, LAYER_FOLDER, SPOOL_FOLDER};
 use crate::Error;
 use crate::assembler::Assembler;
 use crate::code;
-use crate::layers;
+use crate::label_injection;
 use gapscope_model::LossKind;
 use gapscope_trace::Names;
 use gapscope_trace::TraceWriter;
@@ -17,20 +17,20 @@ impl Drain {
     /// Completes the trace and removes the spool. `complete` fills in what only the session knows.
     ///
     /// # Errors
-    /// The trace cannot be written: `gapscope recover` tries again.
+    /// The trace cannot be written; `gapscope recover` can try again.
     pub fn finish(mut self, mut complete: impl FnMut(&mut Manifest)) -> Result<Finished, Error> {
         self.count_damage();
         let folder = self.folder().to_owned();
         let (mut losses, mut ranks) = (Vec::new(), Vec::new());
         for mut rank in std::mem::take(&mut self.ranks) {
-            write_rest(&mut rank.assembler, &mut rank.writer, &self.header.names)?;
+            finish_assembler(&mut rank.assembler, &mut rank.writer, &self.header.names)?;
             let mut manifest = self.rank_manifest(&rank);
             complete(&mut manifest);
             losses.extend(manifest.losses.iter().cloned());
             rank.writer.finish(&manifest)?;
             ranks.push((rank.rank, rank.assembler));
         }
-        write_rest(&mut self.assembler, &mut self.writer, &self.header.names)?;
+        finish_assembler(&mut self.assembler, &mut self.writer, &self.header.names)?;
         let mut manifest = self.manifest();
         manifest.ranks = ranks.iter().map(|(rank, _)| rank.rank).collect();
         manifest.ranks.sort_unstable();
@@ -46,50 +46,41 @@ impl Drain {
         })
     }
 
-    /// The ledger's share of the spool: records that never became whole.
+    /// Counts the spool's records that never became whole as losses.
     fn count_damage(&mut self) {
-        for process in &self.processes {
-            let damage = process.damage();
+        let found = self.processes.iter().map(|process| {
             let page = process.spool.control().page();
-            let dropped = page.dropped.load(Relaxed).min(damage.missing_records);
-            let lose = match process.trace {
-                Some(trace) => &mut self.ranks[trace].assembler,
-                None => &mut self.assembler,
-            };
-            lose.lose(
+            let (dropped, children) = (&page.dropped, &page.unrecorded_children);
+            let counts = (dropped.load(Relaxed), children.load(Relaxed));
+            (process.trace, process.damage(), counts)
+        });
+        let gone = std::mem::take(&mut self.resumed);
+        let gone = gone.into_iter().map(|p| (p.trace, p.damage(), (0, 0)));
+        for (trace, damage, (dropped, children)) in found.chain(gone).collect::<Vec<_>>() {
+            let dropped = dropped.min(damage.missing_records);
+            let (assembler, _) = self.trace(trace);
+            assembler.lose(
                 LossKind::Records,
                 dropped,
                 "the spool was at its limit, the disk was full, or files may not be that large (`ulimit -f`)",
             );
-            lose.lose(
+            assembler.lose(
                 LossKind::Records,
                 damage.missing_records - dropped,
                 "begun and never completed: the process or its thread was killed, or the file is torn",
             );
-            lose.lose(LossKind::Records, damage.undecodable_records, "damaged");
-            lose.lose(
+            assembler.lose(LossKind::Records, damage.undecodable_records, "damaged");
+            assembler.lose(
                 LossKind::Processes,
-                page.unrecorded_children.load(Relaxed),
+                children,
                 "forked from a recorded one, and their spool could not be made",
             );
-        }
-        for gone in std::mem::take(&mut self.resumed) {
-            let lose = match gone.trace {
-                Some(trace) => &mut self.ranks[trace].assembler,
-                None => &mut self.assembler,
-            };
-            lose.lose(
-                LossKind::Records,
-                gone.missing_records,
-                "begun and never completed: the process or its thread was killed, or the file is torn",
-            );
-            lose.lose(LossKind::Records, gone.undecodable_records, "damaged");
         }
     }
 }
 
-/// What an assembler has kept until the end.
-fn write_rest(
+/// Writes the rows that an assembler has kept until the end.
+fn finish_assembler(
     assembler: &mut Assembler,
     writer: &mut TraceWriter,
     names: &Names,
@@ -98,13 +89,13 @@ fn write_rest(
     write_sources(assembler, writer)
 }
 
-/// The code of kernels that is new, and the files that it was written in.
+/// Writes the code of kernels that is new, and the source files of that code.
 pub(super) fn write_sources(
     assembler: &mut Assembler,
     writer: &mut TraceWriter,
 ) -> Result<(), Error> {
     for path in assembler.take_code_files() {
-        if let Some((extension, bytes)) = code::file(Path::new(&*path)) {
+        if let Some((extension, bytes)) = code::read_code_file(Path::new(&*path)) {
             assembler.found_code_file(path, extension, bytes);
         }
     }
@@ -114,21 +105,18 @@ pub(super) fn write_sources(
     Ok(())
 }
 
-/// A completed trace.
+/// The contents of a completed trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
-    /// Dispatches in it.
     pub dispatches: u64,
-    /// Submissions in it.
     pub submissions: u64,
-    /// What was not recorded.
     pub losses: Vec<manifest::Loss>,
 }
 
-/// Removes what a complete trace does not need.
+/// Removes the folders that a complete trace does not need.
 pub fn remove_leftovers(folder: &Path) {
-    for leftover in [SPOOL, LAYER, layers::FOLDER] {
-        // What cannot be deleted does no harm: nothing reads it.
+    for leftover in [SPOOL_FOLDER, LAYER_FOLDER, label_injection::LABELS_FOLDER] {
+        // A folder that cannot be deleted does no harm, because nothing reads it.
         let _ = fs::remove_dir_all(folder.join(leftover));
     }
 }

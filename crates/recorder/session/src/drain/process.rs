@@ -1,4 +1,4 @@
-//! A recorded process: its spool, and how far it has been drained.
+//! The spool of a recorded process, and how far it has been drained.
 
 use crate::procfs;
 use gapscope_spool::ProcessSpool;
@@ -9,36 +9,36 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 /// A process whose spool is drained.
 #[derive(Debug)]
 pub struct DrainedProcess {
-    /// Its id in its trace.
+    /// The id of the process in its trace.
     pub id: ProcessId,
-    /// Index of its rank's trace; `None` for the recording's own.
+    /// The index of its rank's trace; `None` for the recording's own trace.
     pub(super) trace: Option<usize>,
     pub(super) spool: ProcessSpool,
-    /// Its number here; `None` where it had ended before it was found.
-    pub(super) number: Option<u32>,
-    /// What was missing before the last resumption.
-    pub(super) earlier: Damage,
-    /// It has ended and has been drained to its end.
+    /// Its id in this PID namespace; `None` when it had ended before it was found.
+    pub(super) pid_here: Option<u32>,
+    /// The damage that was counted before the last resumption.
+    pub(super) earlier_damage: Damage,
+    /// The process has ended and its spool has been drained to the end.
     pub(super) ended: bool,
 }
 
 impl DrainedProcess {
-    /// The system's id, as it is here.
+    /// Returns the id of the process in this PID namespace, or the id that it recorded when that is not known.
     pub fn pid(&self) -> u32 {
-        self.number.unwrap_or(self.spool.pid())
+        self.pid_here.unwrap_or(self.spool.pid())
     }
 
-    /// True while it runs.
+    /// Returns true while the process runs.
     pub fn is_alive(&self) -> bool {
-        (self.number).is_some_and(|number| procfs::is_alive(number, self.spool.start_ns()))
+        (self.pid_here).is_some_and(|number| procfs::is_alive(number, self.spool.start_ns()))
     }
 
-    /// True while it records.
+    /// Returns true while the process records.
     pub fn is_recording(&self) -> bool {
         self.spool.control().page().recording.load(Relaxed) != 0
     }
 
-    /// Switches its recording on or off.
+    /// Switches the recording of the process on or off.
     pub fn record(&self, on: bool) {
         self.spool
             .control()
@@ -47,7 +47,7 @@ impl DrainedProcess {
             .store(u32::from(on), Relaxed);
     }
 
-    pub(super) fn capture_done(&self, number: u32, failed: bool) {
+    pub(super) fn window_done(&self, number: u32, failed: bool) {
         let page = self.spool.control().page();
         if failed {
             page.captures_failed.fetch_or(1 << (number % 64), Relaxed);
@@ -65,8 +65,8 @@ impl DrainedProcess {
     pub(super) fn damage(&self) -> Damage {
         let new = self.spool.damage();
         Damage {
-            missing_records: self.earlier.missing_records + new.missing_records,
-            undecodable_records: self.earlier.undecodable_records + new.undecodable_records,
+            missing_records: self.earlier_damage.missing_records + new.missing_records,
+            undecodable_records: self.earlier_damage.undecodable_records + new.undecodable_records,
         }
     }
 }

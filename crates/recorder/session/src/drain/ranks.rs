@@ -1,4 +1,4 @@
-//! The traces of ranks, each in a folder of its own in that of the recording.
+//! Writes the trace of each rank into a folder of its own inside the recording's.
 
 use super::Drain;
 use crate::Error;
@@ -15,13 +15,12 @@ pub struct RankTrace {
     pub rank: Rank,
     pub assembler: Assembler,
     pub writer: TraceWriter,
-    /// Captures that were refused.
-    pub refused: usize,
+    pub refused_windows: usize,
 }
 
 impl Drain {
-    /// The trace of a rank, made when it is new. `None` where its folder cannot be made: its work is then in the
-    /// recording's own trace.
+    /// Returns the index of a rank's trace, which is made for a new rank. Returns `None` when its folder cannot be
+    /// made; the rank's work then goes into the recording's own trace.
     pub(super) fn rank_trace(&mut self, rank: Rank) -> Option<usize> {
         let known = self.ranks.iter().position(|r| r.rank.rank == rank.rank);
         if known.is_some() {
@@ -32,7 +31,7 @@ impl Drain {
                 rank,
                 assembler: Assembler::new(self.header.mode),
                 writer,
-                refused: 0,
+                refused_windows: 0,
             }),
             Err(error) => {
                 let reason = format!("they are in the recording's own: {error}");
@@ -43,20 +42,21 @@ impl Drain {
         Some(self.ranks.len() - 1)
     }
 
-    /// A capture is a trace of its own, which one of several ranks cannot have: the program must not wait for it.
-    pub(super) fn refuse_captures_of_ranks(&mut self) {
+    /// Refuses windows of ranks, so that the program does not wait for them: a window is a trace of its own, which
+    /// one of several ranks cannot have.
+    pub(super) fn refuse_windows_of_ranks(&mut self) {
         for (at, rank) in self.ranks.iter_mut().enumerate() {
-            while let Some(capture) = rank.assembler.captures().get(rank.refused) {
-                if capture.end_ns.is_none() {
+            while let Some(window) = rank.assembler.captures().get(rank.refused_windows) {
+                if window.end_ns.is_none() {
                     break;
                 }
-                let (id, number) = (capture.process, capture.number);
-                rank.refused += 1;
+                let (id, number) = (window.process, window.number);
+                rank.refused_windows += 1;
                 let reason = "a recording of several ranks has no captures";
                 rank.assembler.lose(LossKind::Captures, 1, reason);
                 for process in &self.processes {
                     if process.trace == Some(at) && process.id == id {
-                        process.capture_done(number, true);
+                        process.window_done(number, true);
                     }
                 }
             }
@@ -84,7 +84,7 @@ impl Drain {
     }
 }
 
-/// Where the trace of a rank is: query engines that know such names give each row its rank.
+/// Returns the folder of a rank's trace. Query engines take the rank of each row from such a name.
 pub fn rank_folder(folder: &Path, rank: Rank) -> PathBuf {
     folder.join(format!("rank={}", rank.rank))
 }

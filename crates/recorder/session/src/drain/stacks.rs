@@ -1,4 +1,4 @@
-//! What the sampler of stacks says, into the traces of the processes that it is about.
+//! Adds samples of stacks to the traces of the processes that they concern.
 
 use super::Drain;
 use crate::assembler::{Assembler, FrameFacts, SampleFacts};
@@ -6,30 +6,31 @@ use crate::procfs;
 use gapscope_stacks::{Frame, Update as Heard};
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::manifest::Process;
-use gapscope_trace::tables::{SampleSource, Tables};
+use gapscope_trace::tables::SampleSource;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A process of the system, as it is here.
-type Number = u32;
+/// An id in this PID namespace.
+type Pid = u32;
 
-/// Which trace a process is in (`None`: the recording's own), and as which.
-type Place = (Option<usize>, ProcessId);
+/// A process: the index of its trace (`None` for the recording's own) and its id there.
+type TraceProcess = (Option<usize>, ProcessId);
 
-/// Whom the sampler follows, and what it has said so far.
+/// The threads that the sampler follows, and the stacks that it has reported.
 #[derive(Debug, Default)]
-pub struct Sampled {
-    /// Threads that are followed.
-    threads: FxHashMap<(Number, ThreadId), Place>,
-    workers: FxHashMap<Number, Place>,
-    /// By the sampler's ids.
+pub struct FollowedThreads {
+    /// The followed threads.
+    threads: FxHashMap<(Pid, ThreadId), TraceProcess>,
+    workers: FxHashMap<Pid, TraceProcess>,
+    /// The stacks, by the sampler's ids.
     stacks: Vec<Arc<[FrameFacts]>>,
 }
 
 impl Drain {
-    /// Threads that submit or wait and are new: the process as it is here, and the thread as it calls itself.
+    /// Returns the threads that have begun to submit or wait: each thread's process in this PID namespace, and the
+    /// thread as it numbers itself.
     pub fn take_callers(&mut self) -> Vec<(u32, u32)> {
-        let mut new: Vec<(Place, ThreadId)> = Vec::new();
+        let mut new: Vec<(TraceProcess, ThreadId)> = Vec::new();
         let mut take = |trace, assembler: &mut Assembler| {
             let callers = assembler.take_callers().into_iter();
             new.extend(callers.map(|(process, thread)| ((trace, process), thread)));
@@ -38,29 +39,29 @@ impl Drain {
         for (at, rank) in self.ranks.iter_mut().enumerate() {
             take(Some(at), &mut rank.assembler);
         }
-        let mut followed = Vec::new();
-        for (place, thread) in new {
-            let of_place = |p: &&super::DrainedProcess| (p.trace, p.id) == place;
-            let Some(process) = self.processes.iter().find(of_place) else {
+        let mut new_callers = Vec::new();
+        for (wanted, thread) in new {
+            let is_wanted = |p: &&super::DrainedProcess| (p.trace, p.id) == wanted;
+            let Some(process) = self.processes.iter().find(is_wanted) else {
                 continue;
             };
-            // One that is gone cannot be followed.
-            if let Some(pid) = process.number {
-                self.sampled.threads.insert((pid, thread), place);
-                followed.push((pid, thread.0));
+            // A process that is gone cannot be followed.
+            if let Some(pid) = process.pid_here {
+                self.followed.threads.insert((pid, thread), wanted);
+                new_callers.push((pid, thread.0));
             }
         }
-        followed
+        new_callers
     }
 
-    /// Takes what the sampler has said.
-    pub fn hear_stacks(&mut self, heard: Vec<Heard>) {
-        for said in heard {
-            match said {
+    /// Adds what the sampler has reported to the traces.
+    pub fn take_stack_samples(&mut self, updates: Vec<Heard>) {
+        for update in updates {
+            match update {
                 Heard::Stack { id, frames } => {
-                    debug_assert_eq!(id as usize, self.sampled.stacks.len());
+                    debug_assert_eq!(id as usize, self.followed.stacks.len());
                     let frames = frames.iter().map(|frame: &Frame| frame.into()).collect();
-                    self.sampled.stacks.push(frames);
+                    self.followed.stacks.push(frames);
                 }
                 Heard::Sample {
                     time_ns,
@@ -73,7 +74,7 @@ impl Drain {
                     gil_holder,
                 } => {
                     let own = ThreadId(thread);
-                    let Some(place) = self.place(pid, own) else {
+                    let Some(process) = self.process_of_thread(pid, own) else {
                         continue;
                     };
                     let facts = SampleFacts {
@@ -85,15 +86,16 @@ impl Drain {
                         system_call,
                         gil_holder: gil_holder.map(ThreadId),
                     };
-                    let frames = stack.and_then(|id| self.sampled.stacks.get(id as usize).cloned());
-                    let (assembler, tables) = self.trace(place.0);
-                    if !assembler.knows_thread(place.1, own)
+                    let frames =
+                        stack.and_then(|id| self.followed.stacks.get(id as usize).cloned());
+                    let (assembler, tables) = self.trace(process.0);
+                    if !assembler.knows_thread(process.1, own)
                         && let Some(name) = procfs::thread_name(pid, thread)
                     {
-                        assembler.name_thread(place.1, own, name);
+                        assembler.name_thread(process.1, own, name);
                     }
                     let frames = frames.as_ref().map(|frames| frames.iter().cloned());
-                    assembler.sample(place.1, facts, frames, tables);
+                    assembler.sample(process.1, facts, frames, tables);
                 }
                 Heard::Worker {
                     pid,
@@ -111,7 +113,7 @@ impl Drain {
                         start_ns,
                         ..Process::default()
                     });
-                    self.sampled.workers.insert(pid, (trace, id));
+                    self.followed.workers.insert(pid, (trace, id));
                 }
                 Heard::Loss {
                     kind,
@@ -126,30 +128,21 @@ impl Drain {
         }
     }
 
-    /// Where a thread's samples go.
-    fn place(&self, pid: Number, thread: ThreadId) -> Option<Place> {
-        let followed = self.sampled.threads.get(&(pid, thread));
-        let worker = || self.sampled.workers.get(&pid);
-        // Of another thread of a recorded process, such as one that has the interpreter's lock.
+    /// Returns the process to whose trace the samples of a thread go.
+    fn process_of_thread(&self, pid: Pid, thread: ThreadId) -> Option<TraceProcess> {
+        let followed = self.followed.threads.get(&(pid, thread));
+        let worker = || self.followed.workers.get(&pid);
+        // Samples may also concern other threads of a recorded process, such as the holder of the interpreter's lock.
         followed.or_else(worker).copied().or_else(|| {
-            let of_process = self.processes.iter().find(|p| p.number == Some(pid));
+            let of_process = self.processes.iter().find(|p| p.pid_here == Some(pid));
             of_process.map(|process| (process.trace, process.id))
         })
     }
 
-    /// The trace of a process.
-    fn trace_of(&self, pid: Number) -> Option<usize> {
-        // No thread has this number.
-        self.place(pid, ThreadId(0)).and_then(|(trace, _)| trace)
-    }
-
-    fn trace(&mut self, trace: Option<usize>) -> (&mut Assembler, &mut Tables) {
-        match trace {
-            Some(trace) => {
-                let rank = &mut self.ranks[trace];
-                (&mut rank.assembler, rank.writer.tables_mut())
-            }
-            None => (&mut self.assembler, self.writer.tables_mut()),
-        }
+    /// Returns the index of a process's trace.
+    fn trace_of(&self, pid: Pid) -> Option<usize> {
+        // No thread has this id.
+        self.process_of_thread(pid, ThreadId(0))
+            .and_then(|(trace, _)| trace)
     }
 }

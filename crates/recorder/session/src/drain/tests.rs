@@ -1,6 +1,6 @@
-//! A session that dies at any point of a checkpoint loses nothing and doubles nothing.
+//! Tests that a session that dies at any point of a checkpoint loses nothing and writes nothing twice.
 
-use super::checkpoint::STATE;
+use super::checkpoint::STATE_FILE;
 use super::*;
 use crate::{Recovered, recover};
 use gapscope_spool::event::{
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// A recorded program: this process, writing to the spool as a hook does.
+/// A recorded program: this process, which writes to the spool as a hook does.
 struct Program {
     spool: Spool,
     submitted: u32,
@@ -119,8 +119,8 @@ fn hello() -> CommonEvent<'static> {
     }
 }
 
-fn header() -> Header {
-    Header {
+fn header() -> RecordingHeader {
+    RecordingHeader {
         command: vec!["program".to_owned()],
         mode: SamplingMode::Dispatch,
         names: Names::default(),
@@ -131,7 +131,7 @@ fn header() -> Header {
     }
 }
 
-/// Where the session dies.
+/// The point at which the session dies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Death {
     BeforeParts,
@@ -155,7 +155,7 @@ fn dies(death: Death) {
     let trace = folder.path().join("t.gapscope");
     let mut drain = Drain::create(&trace, header()).unwrap();
     let mut program = Program::start(&trace);
-    // Enough for several chunks, so that some are deleted.
+    // This is enough for several chunks, so that some are deleted.
     for _ in 0..3 {
         program.run(5_000);
         drain.drain().unwrap();
@@ -244,7 +244,7 @@ fn a_folder_without_a_checkpoint_is_refused_in_a_sentence() {
     let trace = folder.path().join("t.gapscope");
     let drain = Drain::create(&trace, header()).unwrap();
     std::mem::forget(drain);
-    let state = trace.join(STATE);
+    let state = trace.join(STATE_FILE);
     let bytes = fs::read(&state).unwrap();
     for (content, expected) in [
         (Some(&b"\xff\xff\xff\xff\xff\xff"[..]), "damaged"),
@@ -262,7 +262,7 @@ fn a_folder_without_a_checkpoint_is_refused_in_a_sentence() {
     }
 }
 
-/// What the sampler and the hook say of threads becomes rows, each frame and each stack once, of the process that it is about.
+/// Reports of the sampler and of the hook become rows of the right process, each frame and each stack once.
 #[test]
 fn samples_of_threads_workers_and_hooks_become_rows() {
     use gapscope_spool::event::SampleSource;
@@ -291,7 +291,7 @@ fn samples_of_threads_workers_and_hooks_become_rows() {
     program
         .spool
         .write(&stack(&[hook::Frame(1), hook::Frame(2)]));
-    // One that was never written.
+    // This frame was never written.
     program.spool.write(&stack(&[hook::Frame(3)]));
     drain.drain().unwrap();
     let pid = std::process::id();
@@ -319,8 +319,8 @@ fn samples_of_threads_workers_and_hooks_become_rows() {
         system_call: Some("futex".into()),
         gil_holder: None,
     };
-    drain.hear_stacks(vec![
-        // The same lines as the hook's.
+    drain.take_stack_samples(vec![
+        // These are the same lines as the hook's.
         Heard::Stack {
             id: 0,
             frames: vec![frame(9), frame(7)],
@@ -335,7 +335,7 @@ fn samples_of_threads_workers_and_hooks_become_rows() {
             start_ns: 1,
         },
         sample(99, Some(0)),
-        // Of a process that nobody knows.
+        // Nobody has recorded this process.
         sample(98, Some(0)),
         Heard::Loss {
             kind: LossKind::Stacks,

@@ -1,4 +1,4 @@
-//! A recording inside another.
+//! Tests a recording inside another.
 
 use crate::{TRACE, record};
 use gapscope_recorder::{Outcome, Recorded};
@@ -6,7 +6,7 @@ use gapscope_trace::Selection;
 use gapscope_trace::tables::Table;
 use std::path::Path;
 
-/// What a session tells that recorded another one inside it, whose program has a task.
+/// Records another recording whose program has a task.
 fn around_another(task: &str) -> (tempfile::TempDir, Recorded) {
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("inner.gapscope");

@@ -1,10 +1,10 @@
-//! What NVML samples itself (GPM, since Hopper), where CUPTI cannot: few counters, ten times a second.
+//! Samples GPUs with NVML's own sampling (GPM, since Hopper), where CUPTI cannot: few counters, ten times a second.
 #![allow(unsafe_code)]
 
-use super::device::Samples;
-use super::{Gpu, Task, Voice, names, pause};
-use crate::conditions::nvml::Nvml;
-use crate::counters::pipe::{Column, Said};
+use super::pm_sampling::SampleStream;
+use super::{Gpu, Reporter, SamplerError, SamplingTask, names, wait_or_stop};
+use crate::conditions::nvml::{Nvml, NvmlError};
+use crate::counters::pipe::{Column, SamplerReport};
 use gapscope_model::HardwareCounter;
 use gapscope_spool::monotonic_ns;
 use nvml_wrapper_sys::bindings::{
@@ -21,14 +21,15 @@ use nvml_wrapper_sys::bindings::{
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// More often than that, the driver says 0 for times in which it has not looked (docs/counters.md).
+/// At shorter intervals the driver reports 0 for times in which it has not sampled (docs/counters.md).
 const INTERVAL: Duration = Duration::from_millis(100);
 /// NVML counts traffic in MiB a second.
 const MIB: f64 = (1 << 20) as f64;
 const SUCCESS: nvmlReturn_t = 0;
 
-/// The counters that it has with the same meaning, by its number of them, with what its unit is of the counter's.
-const KNOWN: [(HardwareCounter, u32, f64); 7] = [
+/// The counters that GPM has with the same meaning, with GPM's number, and how many of the counter's units its unit
+/// is.
+const GPM_COUNTERS: [(HardwareCounter, u32, f64); 7] = [
     (HardwareCounter::SmActive, SM_UTIL, 1.0),
     (HardwareCounter::WarpsActive, SM_OCCUPANCY, 1.0),
     (HardwareCounter::TensorActive, ANY_TENSOR, 1.0),
@@ -38,14 +39,20 @@ const KNOWN: [(HardwareCounter, u32, f64); 7] = [
     (HardwareCounter::NvlinkSent, NVLINK_TX, MIB),
 ];
 
-/// Samples until told to stop, and says what is not sampled because of `reason`.
-pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: String) {
-    let of = |counter: &HardwareCounter| KNOWN.iter().find(|(known, ..)| known == counter);
+/// Samples until told to stop, and reports what is not sampled because of `reason`.
+pub fn sample(
+    task: &SamplingTask,
+    gpu: &Gpu,
+    reporter: &Reporter,
+    stop: &AtomicBool,
+    reason: SamplerError,
+) {
+    let of = |counter: &HardwareCounter| GPM_COUNTERS.iter().find(|(known, ..)| known == counter);
     let known: Vec<_> = task.counters.iter().filter_map(of).collect();
     let unknown = task.counters.iter().filter(|counter| of(counter).is_none());
     let unknown: Vec<_> = unknown.copied().collect();
     let opened = match known.is_empty() {
-        true => Err("it has none of them".to_owned()),
+        true => Err(GpmError::NoCounters),
         false => Gpm::open(gpu),
     };
     let mut gpm = match opened {
@@ -53,7 +60,7 @@ pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: 
         Err(without) => {
             let reason =
                 format!("{reason}; NVML's own sampling (GPM) does not stand in: {without}");
-            return voice.unmeasured(&task.counters, &gpu.name, reason);
+            return reporter.unmeasured(&task.counters, &gpu.name, reason);
         }
     };
     let sampled: Vec<_> = known.iter().map(|(counter, ..)| *counter).collect();
@@ -65,9 +72,9 @@ pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: 
         true => instead,
         false => format!("{instead}, and has no {}", names(&unknown)),
     };
-    voice.unmeasured(&task.counters, &gpu.name, missing);
+    reporter.unmeasured(&task.counters, &gpu.name, missing);
     let interval_ns = INTERVAL.as_nanos() as u64;
-    voice.say(&Said::Begun {
+    reporter.report(&SamplerReport::Started {
         stream: gpu.stream,
         uuid: gpu.uuid.clone(),
         interval_ns,
@@ -78,18 +85,18 @@ pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: 
             })
             .collect(),
     });
-    let mut samples = Samples::new(voice, gpu.stream, interval_ns);
+    let mut samples = SampleStream::new(reporter, gpu.stream, interval_ns);
     let numbers: Vec<u32> = known.iter().map(|(_, number, _)| *number).collect();
     let mut next = Instant::now() + INTERVAL;
-    let mut began_ns = gpm.look();
+    let mut began_ns = gpm.take_sample();
     loop {
         while Instant::now() < next {
-            // A last sample that is shorter would be one of those that are 0 without cause.
-            if pause(stop, next.saturating_duration_since(Instant::now())) {
+            // A shorter last sample could be one of those that are 0 without cause.
+            if wait_or_stop(stop, next.saturating_duration_since(Instant::now())) {
                 return samples.end(monotonic_ns());
             }
         }
-        let ended_ns = gpm.look();
+        let ended_ns = gpm.take_sample();
         if let (Some(began_ns), Some(ended_ns)) = (began_ns, ended_ns)
             && let Some(values) = gpm.values(&numbers)
             && ended_ns > began_ns
@@ -105,7 +112,22 @@ pub fn sample(task: &Task, gpu: &Gpu, voice: &Voice, stop: &AtomicBool, reason: 
     }
 }
 
-/// NVML's samples of a GPU: that of the last look, and that before.
+/// Why GPM cannot sample a GPU.
+#[derive(Debug, thiserror::Error)]
+enum GpmError {
+    #[error("it has none of them")]
+    NoCounters,
+    #[error(transparent)]
+    Nvml(#[from] NvmlError),
+    #[error("the driver is too old for it")]
+    OldDriver,
+    #[error("this GPU has none: it came with Hopper")]
+    OldGpu,
+    #[error("{0}")]
+    Status(String),
+}
+
+/// NVML's last two samples of a GPU.
 struct Gpm {
     nvml: Nvml,
     device: nvmlDevice_t,
@@ -113,7 +135,7 @@ struct Gpm {
 }
 
 impl Gpm {
-    fn open(gpu: &Gpu) -> Result<Gpm, String> {
+    fn open(gpu: &Gpu) -> Result<Gpm, GpmError> {
         let nvml = Nvml::load()?;
         let device = nvml.device(&gpu.uuid)?;
         let library = &nvml.library;
@@ -121,24 +143,26 @@ impl Gpm {
             version: NVML_GPM_SUPPORT_VERSION,
             isSupportedDevice: 0,
         };
-        let old = || "the driver is too old for it".to_owned();
         let ask = library
             .nvmlGpmQueryDeviceSupport
             .as_ref()
-            .map_err(|_| old())?;
-        // SAFETY: the device is one of NVML's, and the structure says its version.
+            .map_err(|_| GpmError::OldDriver)?;
+        // SAFETY: the device is one of NVML's, and the structure holds its version.
         match unsafe { ask(device, &mut support) } {
             SUCCESS if support.isSupportedDevice != 0 => {}
-            SUCCESS => return Err("this GPU has none: it came with Hopper".to_owned()),
-            status => return Err(nvml.said(status)),
+            SUCCESS => return Err(GpmError::OldGpu),
+            status => return Err(GpmError::Status(nvml.status_text(status))),
         }
-        let allocate = library.nvmlGpmSampleAlloc.as_ref().map_err(|_| old())?;
+        let allocate = library
+            .nvmlGpmSampleAlloc
+            .as_ref()
+            .map_err(|_| GpmError::OldDriver)?;
         let mut samples = [std::ptr::null_mut(); 2];
         for sample in &mut samples {
-            // SAFETY: it stores a pointer to memory of its own, which this process keeps until its end.
+            // SAFETY: the function stores a pointer to memory of its own, which this process keeps until its end.
             match unsafe { allocate(sample) } {
                 SUCCESS => {}
-                status => return Err(nvml.said(status)),
+                status => return Err(GpmError::Status(nvml.status_text(status))),
             }
         }
         Ok(Gpm {
@@ -148,20 +172,20 @@ impl Gpm {
         })
     }
 
-    /// Looks, and says when that was.
-    fn look(&mut self) -> Option<i64> {
+    /// Takes a sample and returns its time.
+    fn take_sample(&mut self) -> Option<i64> {
         self.samples.swap(0, 1);
         let get = self.nvml.library.nvmlGpmSampleGet.as_ref().ok()?;
         let before_ns = monotonic_ns();
-        // SAFETY: device and sample are of NVML.
+        // SAFETY: device and sample are NVML's.
         let status = unsafe { get(self.device, self.samples[1]) };
         (status == SUCCESS).then(|| before_ns + (monotonic_ns() - before_ns) / 2)
     }
 
-    /// Means of what was between the last two looks; NaN of what has none.
+    /// Returns the means between the last two samples, NaN where there is none.
     fn values(&self, numbers: &[u32]) -> Option<Vec<f64>> {
         let get = self.nvml.library.nvmlGpmMetricsGet.as_ref().ok()?;
-        // SAFETY: numbers and pointers, for which zero is a value.
+        // SAFETY: the structure has only numbers and pointers, for which zero is a valid value.
         let mut asked: Box<nvmlGpmMetricsGet_t> = Box::new(unsafe { std::mem::zeroed() });
         asked.version = NVML_GPM_METRICS_GET_VERSION;
         asked.numMetrics = numbers.len() as u32;
@@ -169,7 +193,7 @@ impl Gpm {
         for (metric, number) in asked.metrics.iter_mut().zip(numbers) {
             metric.metricId = *number;
         }
-        // SAFETY: the samples are of NVML, and there is room for so many metrics.
+        // SAFETY: the samples are NVML's, and there is room for that many metrics.
         let status = unsafe { get(&mut *asked) };
         (status == SUCCESS).then(|| {
             let metrics = asked.metrics.iter().take(numbers.len());

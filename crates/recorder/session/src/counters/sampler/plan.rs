@@ -1,12 +1,12 @@
-//! Which metrics of a GPU are sampled: as many as can be counted in one pass, each counter by the best of its metrics.
+//! Chooses the metrics to sample on a GPU: as many as can be counted in one pass, the best that a counter has.
 
 use crate::counters::pipe::Column;
-use crate::counters::set::metrics;
+use crate::counters::selection::metrics;
 use gapscope_cupti::{Cupti, Failure, Host, Metrics, ProfilerKind};
 use gapscope_model::HardwareCounter;
 use std::ffi::CStr;
 
-/// What is sampled.
+/// The metrics to sample.
 #[derive(Debug)]
 pub struct Plan {
     pub counters: Vec<HardwareCounter>,
@@ -14,14 +14,14 @@ pub struct Plan {
     pub metrics: Metrics,
     pub config: Vec<u8>,
     pub host: Host,
-    /// What the GPU has not.
+    /// The counters that the GPU lacks.
     pub absent: Vec<HardwareCounter>,
-    /// What does not fit into the pass with the others.
+    /// The counters that do not fit into one pass with the others.
     pub crowded: Vec<HardwareCounter>,
 }
 
 impl Plan {
-    /// Counters before others are given room first.
+    /// Plans a pass. Earlier counters get room first.
     ///
     /// # Errors
     /// CUPTI cannot plan for the chip at all.
@@ -39,7 +39,7 @@ impl Plan {
             let passes = host.passes(&config)?;
             Ok((host, metrics, config, passes))
         };
-        // What is wrong with the chip or the library is no fault of a metric.
+        // A fault of the chip or the library must not be taken for that of a metric.
         drop(Host::new(
             cupti,
             ProfilerKind::Sampling,
@@ -83,7 +83,7 @@ impl Plan {
         })
     }
 
-    /// Its columns in the trace.
+    /// Returns the columns in the trace.
     pub fn columns(&self, interval_ns: u64) -> Vec<Column> {
         let every = interval(interval_ns);
         let all = self.counters.iter().zip(&self.names);
@@ -103,27 +103,23 @@ fn interval(ns: u64) -> String {
     }
 }
 
-/// Where a libcupti with its host library is, for tests that ask the real one.
+/// Tests that need a real libcupti with its host library.
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::set::CounterSet;
-    use std::path::Path;
-
-    const VARIABLE: &str = "GAPSCOPE_TEST_CUPTI";
+    use crate::counters::selection::CounterSet;
 
     #[test]
     fn the_sets_fit_one_pass_of_the_chips_that_have_their_metrics() {
-        let Some(path) = std::env::var_os(VARIABLE) else {
-            eprintln!("{VARIABLE} names no libcupti.so.13: not tested");
+        let Some(path) = crate::test_tools::cupti() else {
             return;
         };
-        let cupti = Cupti::open(Path::new(&path)).unwrap();
+        let cupti = Cupti::open(&path).unwrap();
         let plan =
             |chip: &CStr, set: CounterSet| Plan::new(&cupti, chip, None, set.counters()).unwrap();
-        let few = CounterSet::Few.counters();
+        let few = CounterSet::Default.counters();
         for chip in [c"GH100", c"GA102", c"AD102", c"GB100", c"GB102"] {
-            let plan = plan(chip, CounterSet::Few);
+            let plan = plan(chip, CounterSet::Default);
             assert_eq!(plan.counters, few, "{chip:?}");
         }
         let wide = plan(c"GH100", CounterSet::Wide);

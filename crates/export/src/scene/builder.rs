@@ -1,0 +1,527 @@
+//! Makes the scene of a trace.
+
+use super::gaps::GapSlices;
+use super::groups::{self, PidAllocator};
+use super::labels::Labels;
+use super::slices_by_owner::{QueueSlices, SlicesByOwner, ThreadKey};
+use super::work_lanes::{self, PieceWork, WorkLanes};
+use super::{Flows, PlaceInFile, Scene, SceneNames, counters};
+use crate::TableRows;
+use crate::lanes::Sharing;
+use crate::packed::Lane;
+use crate::slice::{Dispatch, Slice, SliceKind};
+use gapscope_analysis::Timeline;
+use gapscope_analysis::code::Stacks;
+use gapscope_analysis::intervals::Interval;
+use gapscope_analysis::vocabulary::Vocabulary;
+use gapscope_trace::Trace;
+use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
+use gapscope_trace::lookup::IdIndex;
+use gapscope_trace::tables::{Dispatches, HostCallKind, Table};
+use rustc_hash::FxHashMap;
+use std::mem::take;
+use std::sync::mpsc::sync_channel;
+
+/// The earliest piece of work of a target.
+#[derive(Debug, Clone, Copy)]
+struct FirstWork {
+    start_ns: i64,
+    kind: SliceKind,
+    queue: u32,
+    /// The row of a dispatch, or the index of other work among the slices of its queue.
+    index: u32,
+}
+
+/// The command buffer or submission that launched a piece of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Launch {
+    command_buffer: Option<CommandBufferId>,
+    submission: Option<SubmissionId>,
+}
+
+impl Launch {
+    /// Returns the launch of a dispatch.
+    fn from_dispatch(table: &Dispatches, row: usize) -> Launch {
+        Launch {
+            command_buffer: table.command_buffer.at(row),
+            submission: table.submission.at(row),
+        }
+    }
+}
+
+/// The target of the launch before, because neighbours mostly share one.
+#[derive(Debug, Default)]
+struct LastTarget(Option<(Launch, Option<usize>)>);
+
+impl LastTarget {
+    #[inline]
+    fn find(&mut self, builder: &Builder, launch: Launch) -> Option<usize> {
+        match self.0 {
+            Some((same, target)) if same == launch => target,
+            _ => {
+                let target = builder.target(launch);
+                self.0 = Some((launch, target));
+                target
+            }
+        }
+    }
+}
+
+/// The time and thread of a host call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct CallStart {
+    process: ProcessId,
+    thread: ThreadId,
+    start_ns: i64,
+}
+
+struct Builder<'a> {
+    trace: &'a Trace,
+    slices: SlicesByOwner,
+    command_buffers: IdIndex<CommandBufferId>,
+    submissions: IdIndex<SubmissionId>,
+    /// The numbers of dispatches and of their pieces that have been read.
+    dispatches: usize,
+    pieces: u32,
+    drawn_dispatches: u64,
+    /// The first work of each target: the rows of the command buffers, then those of submissions whose work has no
+    /// command buffer.
+    firsts: Vec<Option<FirstWork>>,
+    /// The last end of each target.
+    last_end_ns: Vec<Option<i64>>,
+    /// The first and the last time that is drawn.
+    times: Option<Interval>,
+    rows: Vec<TableRows>,
+}
+
+impl<'a> Scene<'a> {
+    /// Makes the scene of a trace that is in memory.
+    pub fn new(trace: &'a Trace) -> Scene<'a> {
+        let dispatches = &trace.tables.dispatches;
+        let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
+            take(dispatches);
+            Some(())
+        };
+        let labels = Labels::new(&trace.tables.markers);
+        let scene = Scene::from_pieces(trace, labels, dispatches.len(), each);
+        scene.expect("all dispatches are handed over").0
+    }
+
+    /// Makes the scene of a trace whose `labels` are given and whose `count` dispatches are not in its table. `each`
+    /// hands the dispatches over piece by piece, in their order, as [`gapscope_trace::DispatchPieces`] reads them; it
+    /// is called twice. Returns also what `each` returned at first; `None` when that was nothing.
+    pub fn from_pieces<R>(
+        trace: &'a Trace,
+        labels: Labels,
+        count: usize,
+        each: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
+    ) -> Option<(Scene<'a>, R)> {
+        let names = Vocabulary::of(&trace.manifest);
+        let tables = &trace.tables;
+        let mut builder = Builder::new(trace);
+        let (mut timeline, read) = Timeline::of_times(trace, count, |take| {
+            each(&mut |piece| {
+                builder.read_piece(piece);
+                take(piece);
+            })
+        })?;
+        let gaps = GapSlices::new(&timeline);
+        // The works take most of the memory, and counters do not need them.
+        for gpu in &mut timeline.gpus {
+            take(&mut gpu.works);
+        }
+        let counted = gapscope_analysis::counters::counters(&timeline);
+        let gpus = timeline.gpus.len();
+        drop(timeline);
+        builder.draw_others();
+        builder.draw_host();
+        builder.draw_labels(labels);
+        let flows = builder.link_calls();
+        builder.count_submissions();
+        builder.count_counter_values();
+        let (origin_ns, end_ns) = builder.all_times();
+        builder.draw_work(each)?;
+
+        let mut pids = PidAllocator::new(trace);
+        let slices = &mut builder.slices;
+        let mut groups = groups::processes(trace, &names, slices, &mut pids);
+        let mut gpus = groups::gpus(trace, gpus, &names, slices, &mut pids);
+        for (group, slices) in gpus.iter_mut().zip(gaps.slices) {
+            group.add("gaps by cause".to_owned(), None, slices, Sharing::Apart);
+        }
+        let mut machine = groups::machine(&mut pids);
+        counters::add(counted, &names, &mut gpus, &mut machine);
+        groups.append(&mut gpus);
+        groups.push(machine);
+        groups.retain(|group| {
+            !(group.tracks.is_empty() && group.counters.is_empty() && group.samples.is_empty())
+        });
+        let scene = Scene {
+            trace,
+            names: SceneNames::new(trace),
+            groups,
+            gaps: gaps.rows,
+            stacks: Stacks::of(tables),
+            flows,
+            origin_ns,
+            end_ns,
+            rows: builder.rows,
+            place: PlaceInFile::default(),
+            command_buffers: builder.command_buffers,
+        };
+        Some((scene, read))
+    }
+}
+
+impl<'a> Builder<'a> {
+    fn new(trace: &'a Trace) -> Builder<'a> {
+        let tables = &trace.tables;
+        let targets = tables.command_buffers.len() + tables.submissions.len();
+        Builder {
+            trace,
+            slices: SlicesByOwner::new(trace),
+            command_buffers: IdIndex::new(&tables.command_buffers.id),
+            submissions: IdIndex::new(&tables.submissions.id),
+            dispatches: 0,
+            pieces: 0,
+            drawn_dispatches: 0,
+            firsts: vec![None; targets],
+            last_end_ns: vec![None; targets],
+            times: None,
+            rows: Vec::new(),
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// Reads a piece in the first pass over dispatches, which collects what must be known before any is drawn.
+    fn read_piece(&mut self, piece: &Dispatches) {
+        let mut target = LastTarget::default();
+        for (row, queue, interval) in work_lanes::timed(piece) {
+            let target = target.find(self, Launch::from_dispatch(piece, row));
+            let place = self.slices.queue(queue);
+            self.slices.queues[place]
+                .starts
+                .add(self.pieces, interval.start_ns);
+            let row = (self.dispatches + row) as u32;
+            self.reach(SliceKind::Dispatch, interval, place, row, target);
+            self.drawn_dispatches += 1;
+        }
+        self.dispatches += piece.len();
+        self.pieces += 1;
+    }
+
+    /// Draws dispatches, and all other work with them, in the second pass. The work of a piece is placed while the
+    /// next one is read.
+    fn draw_work<R>(
+        &mut self,
+        each: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
+    ) -> Option<()> {
+        let queues = self.slices.queues.iter_mut();
+        let mut lanes: Vec<WorkLanes> = queues
+            .map(|queue| WorkLanes::new(take(&mut queue.starts), take(&mut queue.others)))
+            .collect();
+        let count = lanes.len();
+        let lanes: Vec<Vec<Lane>> = std::thread::scope(|scope| {
+            let (send, pieces) = sync_channel::<Vec<PieceWork>>(1);
+            let placing = scope.spawn(move || {
+                for (number, added) in (0..).zip(pieces) {
+                    for (lanes, added) in lanes.iter_mut().zip(added) {
+                        lanes.take(number, added);
+                    }
+                }
+                lanes.into_iter().map(WorkLanes::finish).collect()
+            });
+            let mut first = 0;
+            let read = each(&mut |piece| {
+                // The receiver ends early only by a panic, which is noticed below.
+                let _ = send.send(self.work_of_piece(piece, first, count));
+                first += piece.len();
+            });
+            drop(send);
+            let lanes = placing.join();
+            let lanes = lanes.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            read.map(|_| lanes)
+        })?;
+        for (queue, lanes) in self.slices.queues.iter_mut().zip(lanes) {
+            queue.work = lanes;
+        }
+        Some(())
+    }
+
+    /// Returns the work of a piece for each of `count` queues. `first` is the row of the piece's first dispatch.
+    fn work_of_piece(&mut self, piece: &Dispatches, first: usize, count: usize) -> Vec<PieceWork> {
+        let mut added: Vec<PieceWork> = (0..count).map(|_| PieceWork::default()).collect();
+        let mut target = LastTarget::default();
+        for (row, queue, interval) in work_lanes::timed(piece) {
+            let target = target.find(self, Launch::from_dispatch(piece, row));
+            let place = self.slices.queue(queue);
+            let begins = |target: &usize| {
+                let begun = self.firsts.get(*target).copied().flatten();
+                begun.is_some_and(|begun| {
+                    begun.kind == SliceKind::Dispatch && begun.index as usize == first + row
+                })
+            };
+            let flow = target.filter(begins).map_or(0, |target| target as u32 + 1);
+            // A file that changes while it is read may have more queues than before.
+            if let Some(added) = added.get_mut(place) {
+                added.push(interval, &Dispatch::from_row(piece, row), flow);
+            }
+        }
+        added
+    }
+
+    /// Draws the work that is in memory.
+    fn draw_others(&mut self) {
+        self.count("dispatches", self.drawn_dispatches, self.dispatches);
+        let tables = &self.trace.tables;
+        macro_rules! draw {
+            ($table:ident, $kind:expr) => {{
+                let table = &tables.$table;
+                let (mut drawn, mut target) = (0, LastTarget::default());
+                for row in 0..table.len() {
+                    let times = Interval::of_row(table.start_ns.at(row), table.duration_ns.at(row));
+                    let Some(interval) = times else { continue };
+                    drawn += 1;
+                    let launch = Launch {
+                        command_buffer: table.command_buffer.at(row),
+                        submission: table.submission.at(row),
+                    };
+                    let target = target.find(self, launch);
+                    self.draw_one(slice($kind, row, interval), table.queue[row], target);
+                }
+                self.count(stringify!($table), drawn, table.len());
+            }};
+        }
+        draw!(transfers, SliceKind::Transfer);
+        draw!(opaque_work, SliceKind::Opaque);
+
+        let table = &tables.command_buffers;
+        let mut drawn = 0;
+        for row in 0..table.len() {
+            let times = Interval::of_row(table.start_ns.at(row), table.duration_ns.at(row));
+            let Some(interval) = times else { continue };
+            drawn += 1;
+            let slice = slice(SliceKind::CommandBuffer, row, interval);
+            self.draw_one(slice, table.queue[row], Some(row));
+        }
+        self.count("command_buffers", drawn, table.len());
+    }
+
+    /// Returns the target of an arrow to a piece of work: its command buffer, or its submission when it has none.
+    fn target(&self, launch: Launch) -> Option<usize> {
+        let command_buffers = self.trace.tables.command_buffers.len();
+        match launch.command_buffer {
+            Some(id) => self.command_buffers.get(id),
+            None => Some(command_buffers + self.submissions.get(launch.submission?)?),
+        }
+    }
+
+    /// Returns the row of a target's submission.
+    fn submission_of(&self, target: usize) -> Option<usize> {
+        let ids = &self.trace.tables.command_buffers.submission;
+        match ids.get(target) {
+            Some(id) => self.submissions.get(*id),
+            None => Some(target - ids.len()),
+        }
+    }
+
+    fn draw_one(&mut self, slice: Slice, queue: QueueId, target: Option<usize>) {
+        let place = self.slices.queue(queue);
+        let slices = slices_of(&mut self.slices.queues[place], slice.kind);
+        slices.push(slice);
+        let index = slices.len() as u32 - 1;
+        let interval = Interval::new(slice.start_ns, slice.end_ns);
+        self.reach(slice.kind, interval, place, index, target);
+    }
+
+    /// Includes a piece of work in the times of its target.
+    #[inline]
+    fn reach(
+        &mut self,
+        kind: SliceKind,
+        interval: Interval,
+        queue: usize,
+        index: u32,
+        target: Option<usize>,
+    ) {
+        self.reach_time(interval);
+        let Some(target) = target else {
+            return;
+        };
+        let last = &mut self.last_end_ns[target];
+        *last = (*last).max(Some(interval.end_ns));
+        let first = &mut self.firsts[target];
+        let earlier = match first {
+            None => true,
+            // An arrow to a dispatch is more telling than one to the command buffer around it.
+            Some(_) if kind == SliceKind::CommandBuffer => false,
+            Some(first) => interval.start_ns < first.start_ns,
+        };
+        if earlier {
+            *first = Some(FirstWork {
+                start_ns: interval.start_ns,
+                kind,
+                queue: queue as u32,
+                index,
+            });
+        }
+    }
+
+    #[inline]
+    fn reach_time(&mut self, interval: Interval) {
+        let times = self.times.get_or_insert(interval);
+        times.start_ns = times.start_ns.min(interval.start_ns);
+        times.end_ns = times.end_ns.max(interval.end_ns);
+    }
+
+    fn draw_host(&mut self) {
+        let table = &self.trace.tables.host_calls;
+        let mut drawn = 0;
+        for row in 0..table.len() {
+            let times = Interval::of_row(Some(table.start_ns[row]), Some(table.duration_ns[row]));
+            let Some(interval) = times else { continue };
+            drawn += 1;
+            self.reach_time(interval);
+            let key = ThreadKey {
+                process: table.process[row],
+                thread: table.thread.at(row),
+            };
+            let thread = self.slices.threads.entry(key).or_default();
+            thread.calls.push(slice(SliceKind::HostCall, row, interval));
+        }
+        self.count("host_calls", drawn, table.len());
+    }
+
+    fn draw_labels(&mut self, labels: Labels) {
+        if let Some(times) = labels.times {
+            self.reach_time(times);
+        }
+        self.count("markers", labels.drawn, labels.rows);
+        labels.place(&mut self.slices);
+    }
+
+    /// Links submitting calls with the first work of each of their targets.
+    fn link_calls(&mut self) -> Flows {
+        let tables = &self.trace.tables;
+        let calls = &tables.host_calls;
+        let (mut count, mut targets) = (0, Vec::new());
+        let mut places: FxHashMap<CallStart, u32> = FxHashMap::default();
+        for slices in self.slices.threads.values_mut() {
+            for slice in &mut slices.calls {
+                let row = slice.row as usize;
+                if !matches!(
+                    calls.call[row],
+                    HostCallKind::Submit | HostCallKind::BindSparse | HostCallKind::CopyAndWait
+                ) {
+                    continue;
+                }
+                let Some(thread) = calls.thread.at(row) else {
+                    continue;
+                };
+                let start = CallStart {
+                    process: calls.process[row],
+                    thread,
+                    start_ns: calls.start_ns[row],
+                };
+                // Of calls that start at one time on one thread, the first gets the arrows.
+                places.entry(start).or_insert_with(|| {
+                    count += 1;
+                    slice.flow = count;
+                    slice.flow - 1
+                });
+            }
+        }
+        let s = &tables.submissions;
+        for target in 0..self.firsts.len() {
+            // The first work is put back when an arrow leads to it.
+            let Some(first) = self.firsts[target].take() else {
+                continue;
+            };
+            let Some(submission) = self.submission_of(target) else {
+                continue;
+            };
+            let start = s.thread.at(submission).map(|thread| CallStart {
+                process: s.process[submission],
+                thread,
+                start_ns: s.start_ns[submission],
+            });
+            let Some(place) = start.and_then(|start| places.get(&start)) else {
+                continue;
+            };
+            targets.push((*place, target as u32));
+            self.firsts[target] = Some(first);
+            if first.kind != SliceKind::Dispatch {
+                let queue = &mut self.slices.queues[first.queue as usize];
+                slices_of(queue, first.kind)[first.index as usize].flow = target as u32 + 1;
+            }
+        }
+        Flows::new(count, targets)
+    }
+
+    /// Counts the submissions whose work has times, which make up the queue depth.
+    fn count_submissions(&mut self) {
+        let starts = &self.trace.tables.submissions.start_ns;
+        let mut ends: Vec<Option<i64>> = vec![None; starts.len()];
+        for (target, end_ns) in take(&mut self.last_end_ns).into_iter().enumerate() {
+            if let Some(submission) = self.submission_of(target) {
+                ends[submission] = ends[submission].max(end_ns);
+            }
+        }
+        let times = starts.iter().zip(&ends);
+        let drawn = times.filter(|(start_ns, end_ns)| end_ns.is_some_and(|ns| ns >= **start_ns));
+        self.count("submissions", drawn.count() as u64, ends.len());
+    }
+
+    /// Counts the values of recorded counters that can be drawn.
+    fn count_counter_values(&mut self) {
+        let values = &self.trace.tables.counter_values;
+        if !values.value.is_empty() {
+            let drawn = values.value.iter().filter(|value| value.is_finite());
+            self.count("counter_values", drawn.count() as u64, values.len());
+        }
+    }
+
+    /// Returns the first and the last time that is drawn or recorded.
+    fn all_times(&self) -> (i64, i64) {
+        let slices = self.times.map(|times| (times.start_ns, times.end_ns));
+        let tables = &self.trace.tables;
+        let points = tables.submissions.start_ns.iter();
+        let points = points.chain(&tables.memory.at_ns);
+        let points = points.chain(&tables.samples.time_ns).map(|ns| (*ns, *ns));
+        let values = &tables.counter_values;
+        let values = (values.start_ns.iter().zip(&values.duration_ns)).map(|(start_ns, ns)| {
+            let end_ns = start_ns.saturating_add(ns.unwrap_or(0).max(0));
+            (*start_ns, end_ns)
+        });
+        let manifest = &self.trace.manifest;
+        let recorded = (manifest.start_ns, manifest.start_ns.max(manifest.end_ns));
+        let all = slices.into_iter().chain(points).chain(values);
+        all.fold(recorded, |a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    fn count(&mut self, table: &'static str, drawn: u64, rows: usize) {
+        self.rows.push(TableRows {
+            table,
+            drawn,
+            without_times: rows as u64 - drawn,
+        });
+    }
+}
+
+fn slices_of(queue: &mut QueueSlices, kind: SliceKind) -> &mut Vec<Slice> {
+    match kind {
+        SliceKind::CommandBuffer => &mut queue.command_buffers,
+        _ => &mut queue.others,
+    }
+}
+
+fn slice(kind: SliceKind, row: usize, interval: Interval) -> Slice {
+    Slice {
+        start_ns: interval.start_ns,
+        end_ns: interval.end_ns,
+        row: row as u32,
+        flow: 0,
+        kind,
+    }
+}

@@ -1,0 +1,143 @@
+//! The names of kernels, labels and command buffers.
+
+use super::DetailKey;
+use crate::texts::{TextId, Texts};
+use gapscope_analysis::gaps::Cause;
+use gapscope_analysis::vocabulary::KernelNames;
+use gapscope_trace::Trace;
+use gapscope_trace::ids::{KernelId, LabelId};
+use gapscope_trace::lookup::{IdIndex, LabelPaths};
+use gapscope_trace::tables::{HostCallKind, MarkerScope, OpaqueWorkKind, Timing, TransferKind};
+use rustc_hash::FxHashMap;
+
+/// All texts of a scene.
+pub(crate) struct SceneNames {
+    pub texts: Texts,
+    statics: FxHashMap<&'static str, TextId>,
+    kernel_index: IdIndex<KernelId>,
+    kernels: Vec<KernelText>,
+    label_index: IdIndex<LabelId>,
+    labels: Vec<LabelText>,
+    /// The name of each row.
+    command_buffers: Vec<TextId>,
+}
+
+pub(crate) struct KernelText {
+    pub name: TextId,
+    pub details: Vec<(DetailKey, TextId)>,
+}
+
+pub(crate) struct LabelText {
+    pub text: TextId,
+    /// The text with those of the labels around it.
+    pub path: TextId,
+}
+
+impl SceneNames {
+    pub fn new(trace: &Trace) -> SceneNames {
+        let tables = &trace.tables;
+        let mut texts = Texts::default();
+        let statics = statics().map(|text| (text, texts.add(text))).collect();
+        let k = &tables.kernels;
+        let readable = KernelNames::of(k);
+        let mut kernels: Vec<KernelText> = (0..k.id.len())
+            .map(|row| {
+                let mut details = Vec::new();
+                let sizes = (k.local_x.at(row), k.local_y.at(row), k.local_z.at(row));
+                if let (Some(x), Some(y), Some(z)) = sizes {
+                    details.push((DetailKey::Local, texts.add(&format!("{x} × {y} × {z}"))));
+                }
+                let rest = [
+                    (DetailKey::EntryPoint, &k.entry_point[row]),
+                    (DetailKey::Source, &k.source[row]),
+                    (DetailKey::Specialisation, &k.specialisation[row]),
+                ];
+                for (key, text) in rest {
+                    details.extend(text.as_ref().map(|text| (key, texts.add(text))));
+                }
+                let name = texts.add(readable.name(row));
+                KernelText { name, details }
+            })
+            .collect();
+        // The last is for ids that the trace lacks.
+        kernels.push(KernelText {
+            name: texts.add("unknown kernel"),
+            details: Vec::new(),
+        });
+        let paths = LabelPaths::new(&tables.labels);
+        let rows = tables.labels.id.iter().zip(&tables.labels.text);
+        let mut labels: Vec<LabelText> = rows
+            .map(|(id, text)| LabelText {
+                text: texts.add(text),
+                path: texts.add(paths.get(*id).unwrap_or(text)),
+            })
+            .collect();
+        let unknown = texts.add("unknown label");
+        labels.push(LabelText {
+            text: unknown,
+            path: unknown,
+        });
+        let plain = texts.add("command buffer");
+        let names = tables.command_buffers.name.iter();
+        let command_buffers = names.zip(&tables.command_buffers.label);
+        let label_index = IdIndex::new(&tables.labels.id);
+        let command_buffers = command_buffers
+            .map(|(name, label)| match (name, label) {
+                (Some(name), _) => texts.add(name),
+                (None, Some(label)) => label_index.get(label).map_or(plain, |row| labels[row].text),
+                (None, None) => plain,
+            })
+            .collect();
+        SceneNames {
+            texts,
+            statics,
+            kernel_index: IdIndex::new(&k.id),
+            kernels,
+            label_index,
+            labels,
+            command_buffers,
+        }
+    }
+
+    /// Returns the id of a fixed text.
+    ///
+    /// # Panics
+    /// [`statics`] lacks the text.
+    pub fn of_static(&self, text: &'static str) -> TextId {
+        self.statics[text]
+    }
+
+    /// Returns the row of a kernel, if the trace has it.
+    pub fn kernel_row(&self, id: KernelId) -> Option<usize> {
+        self.kernel_index.get(id)
+    }
+
+    pub fn kernel(&self, id: KernelId) -> &KernelText {
+        let row = self.kernel_index.get(id);
+        &self.kernels[row.unwrap_or(self.kernels.len() - 1)]
+    }
+
+    pub fn label(&self, id: LabelId) -> &LabelText {
+        let row = self.label_index.get(id);
+        &self.labels[row.unwrap_or(self.labels.len() - 1)]
+    }
+
+    pub fn command_buffer(&self, row: usize) -> TextId {
+        self.command_buffers[row]
+    }
+}
+
+/// Returns every text that does not come from a trace.
+fn statics() -> impl Iterator<Item = &'static str> {
+    let kinds = [
+        TransferKind::TEXTS,
+        OpaqueWorkKind::TEXTS,
+        HostCallKind::TEXTS,
+        MarkerScope::TEXTS,
+        Timing::TEXTS,
+    ];
+    let kinds = kinds.into_iter().flatten().map(|(text, _)| *text);
+    let causes = Cause::ALL.into_iter();
+    let causes = causes.flat_map(|cause| [cause.as_str(), cause.explanation()]);
+    kinds.chain(causes).chain(["unknown"])
+}

@@ -1,0 +1,40 @@
+//! The result of a recording.
+
+use crate::windows::WrittenWindow;
+use gapscope_trace::manifest::{Exit, Loss};
+use std::path::PathBuf;
+
+/// How a recording ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// The folder of the trace.
+    pub output: PathBuf,
+    /// How the command ended.
+    pub exit: Exit,
+    /// True when the time limit ended it.
+    pub timed_out: bool,
+    /// Whether GPU work was recorded.
+    pub outcome: Outcome,
+    /// The number of dispatches in the trace.
+    pub dispatches: u64,
+    /// What was not recorded.
+    pub losses: Vec<Loss>,
+    /// The sentences of the manifest's notes, which every report shows.
+    pub notes: Vec<String>,
+    /// The windows of the recording that the program began.
+    pub windows: Vec<WrittenWindow>,
+}
+
+/// Whether a recording has GPU work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The recording has GPU work.
+    Recorded,
+    /// The recording has no GPU work.
+    NothingRecorded {
+        /// A sentence that says why.
+        reason: String,
+        /// A trace was written all the same, because the program used a GPU's library.
+        trace_kept: bool,
+    },
+}

@@ -1,0 +1,256 @@
+//! Notices processes whose GPU work the hooks cannot record, such as programs that open a Vulkan driver without the
+//! Vulkan loader.
+
+pub mod cuda;
+mod unwritable_spool;
+
+use crate::procfs;
+use crate::vulkan_drivers::{VARIABLES, libraries, unversioned};
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A process is observed this often when it is new, and less and less often afterwards.
+const MIN_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_millis(500);
+
+/// A process that used a Vulkan driver without the layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct VulkanWithoutLayer {
+    pid: u32,
+    name: String,
+    /// The driver's library.
+    library: PathBuf,
+    /// Whether the process had loaded the Vulkan loader, which then did not load the layer.
+    has_loader: bool,
+    /// The variable that probably told the process to open the driver.
+    variable: Option<&'static str>,
+}
+
+impl VulkanWithoutLayer {
+    fn sentence(&self) -> String {
+        let VulkanWithoutLayer {
+            pid, name, library, ..
+        } = self;
+        let library = library.file_name().unwrap_or_default().display();
+        if self.has_loader {
+            return format!(
+                "{name} (process {pid}) used the Vulkan driver {library}, but its Vulkan loader did not load the \
+                 recording layer: it ignores VK_INSTANCE_LAYERS for programs with raised privileges, or the program \
+                 was started with another environment"
+            );
+        }
+        let remedy = match self.variable {
+            Some(variable) => {
+                format!("; {variable} is set, and without it the program may go through the loader")
+            }
+            None => String::new(),
+        };
+        format!(
+            "{name} (process {pid}) opened the Vulkan driver {library} directly, past the Vulkan loader, so that its \
+             work could not be recorded{remedy}"
+        )
+    }
+}
+
+/// A thread that observes the processes of the recorded program until it is stopped.
+#[derive(Debug)]
+pub struct Watcher {
+    stop: Arc<AtomicBool>,
+    observations: Arc<Mutex<BTreeMap<u32, Observation>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What was observed of one process.
+#[derive(Debug, Clone)]
+struct Observation {
+    next: Instant,
+    pause: Duration,
+    /// How often a driver was mapped and the layer was not.
+    sightings: u32,
+    vulkan: Option<VulkanWithoutLayer>,
+    recorded: bool,
+    /// The process has the layer and cannot write to the spool.
+    unwritable_spool: Option<String>,
+    cuda: Option<String>,
+}
+
+impl Watcher {
+    /// Watches a process and all that descend from it. `layer` and `cuda` are the hooks' libraries; `spool` is the
+    /// folder of the spool.
+    pub fn start(root: u32, layer: &Path, cuda: Option<&Path>, spool: PathBuf) -> Watcher {
+        let stop = Arc::new(AtomicBool::new(false));
+        let observations = Arc::new(Mutex::new(BTreeMap::new()));
+        let layer = layer.file_name().unwrap_or_default().to_owned();
+        let cuda = cuda.map(Path::to_owned);
+        let thread = std::thread::Builder::new()
+            .name("gapscope-watch".to_owned())
+            .spawn({
+                let (stop, observations) = (stop.clone(), observations.clone());
+                move || {
+                    let drivers = libraries();
+                    while !stop.load(Acquire) {
+                        for pid in procfs::descendants(root) {
+                            observe(
+                                pid,
+                                &layer,
+                                cuda.as_deref(),
+                                &spool,
+                                &drivers,
+                                &mut observations.lock().unwrap_or_else(PoisonError::into_inner),
+                            );
+                        }
+                        std::thread::park_timeout(MIN_PAUSE);
+                    }
+                }
+            });
+        Watcher {
+            stop,
+            observations,
+            thread: thread.ok(),
+        }
+    }
+
+    /// Stops watching and returns a sentence on each process that was not hooked. `recorded` tells whether a hook (`vulkan` or
+    /// `cuda`) recorded a process.
+    pub fn finish(mut self, recorded: impl Fn(u32, &str) -> bool) -> Vec<String> {
+        self.stop.store(true, Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+        let observations = &self.observations;
+        let observations = observations.lock().unwrap_or_else(PoisonError::into_inner);
+        let recorded = &recorded;
+        let without = |hook: &'static str| {
+            let processes = observations.iter();
+            processes.filter(move |(pid, _)| !recorded(**pid, hook))
+        };
+        let vulkan = without("vulkan").filter_map(|(_, observation)| {
+            // A loader maps drivers for a moment before it loads layers, to ask for their extensions.
+            let vulkan = observation.vulkan.as_ref()?;
+            let is_direct = !vulkan.has_loader || observation.sightings > 1;
+            (is_direct && !observation.recorded).then(|| vulkan.sentence())
+        });
+        let cuda = without("cuda").filter_map(|(_, observation)| observation.cuda.clone());
+        let unwritable_spool =
+            without("vulkan").filter_map(|(_, observation)| observation.unwritable_spool.clone());
+        vulkan.chain(cuda).chain(unwritable_spool).collect()
+    }
+}
+
+fn observe(
+    pid: u32,
+    layer: &OsString,
+    cuda: Option<&Path>,
+    spool: &Path,
+    drivers: &HashSet<OsString>,
+    observations: &mut BTreeMap<u32, Observation>,
+) {
+    let now = Instant::now();
+    let observation = observations.entry(pid).or_insert(Observation {
+        next: now,
+        pause: MIN_PAUSE,
+        sightings: 0,
+        vulkan: None,
+        recorded: false,
+        unwritable_spool: None,
+        cuda: None,
+    });
+    if observation.recorded || now < observation.next {
+        return;
+    }
+    observation.next = now + observation.pause;
+    observation.pause = (observation.pause * 5 / 4).min(MAX_PAUSE);
+    let files = procfs::mapped_files(pid);
+    observation.cuda = cuda::find_unhooked(pid, &files, cuda).or(observation.cuda.take());
+    let named = |name: &OsString| files.iter().find(|file| file.file_name() == Some(name));
+    if named(layer).is_some() {
+        observation.recorded = true;
+        observation.vulkan = None;
+        observation.unwritable_spool = unwritable_spool::find_obstacle(pid, spool);
+        return;
+    }
+    let mapped = |part: &str| {
+        files.iter().any(|f| {
+            f.file_name()
+                .is_some_and(|n| n.to_string_lossy().contains(part))
+        })
+    };
+    let driver = files
+        .iter()
+        .filter(|file| {
+            file.file_name()
+                .is_some_and(|name| drivers.contains(&unversioned(name)))
+        })
+        // NVIDIA's Vulkan driver is its OpenGL library too; only for Vulkan does it compile SPIR-V.
+        .find(|file| !is_opengl(file) || mapped("glvkspirv"));
+    if let Some(driver) = driver {
+        observation.sightings += 1;
+        observation.vulkan = Some(VulkanWithoutLayer {
+            pid,
+            name: procfs::name_for_user(pid),
+            library: driver.clone(),
+            has_loader: mapped("libvulkan.so"),
+            variable: VARIABLES
+                .into_iter()
+                .find(|variable| procfs::environment(pid, variable).is_some_and(|v| !v.is_empty())),
+        });
+    }
+}
+
+fn is_opengl(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("libGLX_") || name.starts_with("libEGL_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Observes this process, with its own executable as a driver.
+    fn seen(layer: &str) -> Observation {
+        let executable = std::env::current_exe().unwrap();
+        let name = executable.file_name().unwrap().to_owned();
+        let layer = OsString::from(if layer.is_empty() {
+            name.to_str().unwrap()
+        } else {
+            layer
+        });
+        let mut found = BTreeMap::new();
+        observe(
+            std::process::id(),
+            &layer,
+            None,
+            &std::env::temp_dir(),
+            &HashSet::from([name]),
+            &mut found,
+        );
+        found.remove(&std::process::id()).unwrap()
+    }
+
+    #[test]
+    fn a_driver_without_the_layer_and_the_loader_is_a_bypass() {
+        let vulkan = seen("libgapscope_vulkan.so").vulkan.unwrap();
+        assert!(!vulkan.has_loader);
+        let sentence = vulkan.sentence();
+        assert!(sentence.contains("past the Vulkan loader"), "{sentence}");
+        assert!(
+            sentence.contains(&std::process::id().to_string()),
+            "{sentence}"
+        );
+    }
+
+    #[test]
+    fn a_process_with_the_layer_is_recorded() {
+        let observation = seen("");
+        assert!(observation.recorded);
+        assert_eq!(observation.vulkan, None);
+        assert_eq!(observation.unwritable_spool, None);
+    }
+}
