@@ -9,6 +9,7 @@ mod imported;
 mod kineto;
 mod kineto_truth;
 mod labels;
+mod live_and_imported;
 mod nsys;
 mod nsys_ranks;
 mod perfetto;
@@ -18,6 +19,9 @@ mod real_values;
 mod rocm;
 mod unknown;
 
+// Scripts of events, and rows as lines.
+#[path = "../../../timeline-builder/tests/it/script.rs"]
+mod script;
 use gapscope_import::xctrace::read;
 mod xplane;
 

@@ -27,7 +27,7 @@ pub fn imported(path: &Path) -> Result<(Trace, Imported), Error> {
     Ok((trace, imported))
 }
 
-fn planted(text: &str) -> Trace {
+pub fn planted(text: &str) -> Trace {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("export.sqlite");
     std::fs::write(&path, database(text)).unwrap();

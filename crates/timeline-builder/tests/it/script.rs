@@ -16,7 +16,7 @@
 //! | `sudden` | the process was gone before all records came |
 
 use gapscope_model::cuda::FunctionClass;
-use gapscope_model::{Ledger, MemoryPlace, OverheadKind, Span, TransferKind};
+use gapscope_model::{Ledger, Loss, MemoryPlace, OverheadKind, Span, TransferKind};
 use gapscope_timeline_builder::*;
 use gapscope_trace::build::{Interner, Labels};
 use gapscope_trace::ids::*;
@@ -155,6 +155,11 @@ impl Script {
             script.events.push(Event { process, kind });
         }
         script
+    }
+
+    /// Tells whether an event is a call, which comes from its thread in order.
+    pub fn is_call(&self, at: usize) -> bool {
+        matches!(self.events[at].kind, EventKind::Call(_))
     }
 
     fn functions(&self) -> Vec<Function> {
@@ -368,113 +373,128 @@ impl Rows {
         }
     }
 
-    /// Every row as a line, sorted: submissions are named by their calls, labels by their paths.
     fn lines(mut self) -> Vec<String> {
         self.labels.push_into(&mut self.tables.labels);
-        let t = &self.tables;
-        let labels: Vec<_> = rows_of(&t.labels).collect();
-        let path = |label: Option<LabelId>| {
-            let mut texts = Vec::new();
-            let mut next = label;
-            while let Some(label) = next.and_then(|next| labels.iter().find(|l| l.id == next)) {
-                texts.insert(0, label.text.to_string());
-                next = label.parent;
-            }
-            match texts.is_empty() {
-                true => String::new(),
-                false => format!(" [{}]", texts.join("/")),
-            }
-        };
-        let submissions: Vec<_> = rows_of(&t.submissions).collect();
-        let call = |id: SubmissionId| {
-            let Some(row) = submissions.iter().find(|row| row.id == id) else {
-                return "nothing".to_owned();
-            };
-            let process = match row.process {
-                ProcessId(1) => String::new(),
-                ProcessId(process) => format!("process {process} "),
-            };
-            let function = row.function.as_deref().unwrap_or("?");
-            format!("{process}{function}@{}", row.start_ns)
-        };
-        let buffers: Vec<_> = rows_of(&t.command_buffers).collect();
-        let owner = |submission: Option<SubmissionId>, buffer: Option<CommandBufferId>| {
-            let buffer = buffer.map(|id| buffers.iter().find(|row| row.id == id).unwrap());
-            match (buffer, submission) {
-                (Some(buffer), _) => format!("graph of {}", call(buffer.submission)),
-                (None, Some(submission)) => call(submission),
-                (None, None) => "nothing".to_owned(),
-            }
-        };
-        let mut lines = Vec::new();
-        for s in &submissions {
-            let graphs = match s.command_buffers {
-                0 => String::new(),
-                count => format!(" with {count} graph"),
-            };
-            let (call, queue) = (call(s.id), s.queue.0);
-            lines.push(format!(
-                "submission {call} of {} to q{queue}{graphs}",
-                s.kind
-            ));
-        }
-        let work = |what: String, place: WorkPlace| {
-            let span = interval(place.start_ns, place.duration_ns);
-            let owner = owner(place.submission, place.command_buffer);
-            let (queue, position, path) = (place.queue.0, place.position, path(place.label));
-            format!("{what} {span} on q{queue} #{position} by {owner}{path}")
-        };
-        macro_rules! place {
-            ($row:ident) => {
-                WorkPlace {
-                    command_buffer: $row.command_buffer,
-                    submission: $row.submission,
-                    position: $row.position,
-                    queue: $row.queue,
-                    start_ns: $row.start_ns,
-                    duration_ns: $row.duration_ns,
-                    label: $row.label,
-                }
-            };
-        }
-        lines.extend(rows_of(&t.dispatches).map(|row| work("kernel".to_owned(), place!(row))));
-        lines.extend(rows_of(&t.transfers).map(|row| work(row.kind.to_string(), place!(row))));
-        lines.extend(rows_of(&t.opaque_work).map(|row| work("whole".to_owned(), place!(row))));
-        for c in &buffers {
-            let span = interval(c.start_ns, c.duration_ns);
-            let (call, queue, path) = (call(c.submission), c.queue.0, path(c.label));
-            let (kernels, transfers) = (c.dispatches, c.transfers);
-            lines.push(format!(
-                "graph of {call} {span} on q{queue}: {kernels} kernels, {transfers} transfers{path}"
-            ));
-        }
-        for d in rows_of(&t.dependencies) {
-            let waits_for = d.waits_for.map_or("unknown".to_owned(), call);
-            lines.push(format!("{} waits for {waits_for}", call(d.submission)));
-        }
-        for h in rows_of(&t.host_calls) {
-            let part = |is: bool, text: String| if is { text } else { String::new() };
-            let queue = h.queue.map(|queue| format!(" for q{}", queue.0));
-            lines.push(format!(
-                "{} {} {}{}{}{}",
-                h.call,
-                h.function.as_deref().unwrap_or("?"),
-                interval(Some(h.start_ns), Some(h.duration_ns)),
-                part(h.count != 1, format!(" x{} in {}", h.count, h.busy_ns)),
-                queue.unwrap_or_default(),
-                part(h.result != 0, format!(" ={}", h.result)),
-            ));
-        }
-        for m in rows_of(&t.markers) {
-            let span = interval(m.start_ns, m.duration_ns);
-            lines.push(format!("label {span}{}", path(Some(m.label))));
-        }
-        for loss in self.ledger.losses() {
-            lines.push(format!("lost {} {}", loss.count, loss.kind));
-        }
-        lines.sort();
-        lines
+        lines(
+            &self.tables,
+            &self.ledger.losses(),
+            (&|process| process.0, &|queue| queue.0),
+        )
     }
+}
+
+/// Writes every row as a line, sorted: submissions are named by their calls, labels by their paths, processes and queues by the numbers
+/// that `number` gives.
+pub fn lines(
+    t: &Tables,
+    losses: &[Loss],
+    (process_number, queue_number): (&dyn Fn(ProcessId) -> u32, &dyn Fn(QueueId) -> u32),
+) -> Vec<String> {
+    let labels: Vec<_> = rows_of(&t.labels).collect();
+    let path = |label: Option<LabelId>| {
+        let mut texts = Vec::new();
+        let mut next = label;
+        while let Some(label) = next.and_then(|next| labels.iter().find(|l| l.id == next)) {
+            texts.insert(0, label.text.to_string());
+            next = label.parent;
+        }
+        match texts.is_empty() {
+            true => String::new(),
+            false => format!(" [{}]", texts.join("/")),
+        }
+    };
+    let submissions: Vec<_> = rows_of(&t.submissions).collect();
+    let call = |id: SubmissionId| {
+        let Some(row) = submissions.iter().find(|row| row.id == id) else {
+            return "nothing".to_owned();
+        };
+        let process = match process_number(row.process) {
+            1 => String::new(),
+            process => format!("process {process} "),
+        };
+        let function = row.function.as_deref().unwrap_or("?");
+        format!("{process}{function}@{}", row.start_ns)
+    };
+    let buffers: Vec<_> = rows_of(&t.command_buffers).collect();
+    let owner = |submission: Option<SubmissionId>, buffer: Option<CommandBufferId>| {
+        let buffer = buffer.map(|id| buffers.iter().find(|row| row.id == id).unwrap());
+        match (buffer, submission) {
+            (Some(buffer), _) => format!("graph of {}", call(buffer.submission)),
+            (None, Some(submission)) => call(submission),
+            (None, None) => "nothing".to_owned(),
+        }
+    };
+    let mut lines = Vec::new();
+    for s in &submissions {
+        let graphs = match s.command_buffers {
+            0 => String::new(),
+            count => format!(" with {count} graph"),
+        };
+        let (call, queue) = (call(s.id), queue_number(s.queue));
+        lines.push(format!(
+            "submission {call} of {} to q{queue}{graphs}",
+            s.kind
+        ));
+    }
+    let work = |what: String, place: WorkPlace| {
+        let span = interval(place.start_ns, place.duration_ns);
+        let owner = owner(place.submission, place.command_buffer);
+        let (queue, position, path) =
+            (queue_number(place.queue), place.position, path(place.label));
+        format!("{what} {span} on q{queue} #{position} by {owner}{path}")
+    };
+    macro_rules! place {
+        ($row:ident) => {
+            WorkPlace {
+                command_buffer: $row.command_buffer,
+                submission: $row.submission,
+                position: $row.position,
+                queue: $row.queue,
+                start_ns: $row.start_ns,
+                duration_ns: $row.duration_ns,
+                label: $row.label,
+            }
+        };
+    }
+    lines.extend(rows_of(&t.dispatches).map(|row| work("kernel".to_owned(), place!(row))));
+    lines.extend(rows_of(&t.transfers).map(|row| work(row.kind.to_string(), place!(row))));
+    lines.extend(rows_of(&t.opaque_work).map(|row| work("whole".to_owned(), place!(row))));
+    for c in &buffers {
+        let span = interval(c.start_ns, c.duration_ns);
+        let (call, queue, path) = (call(c.submission), queue_number(c.queue), path(c.label));
+        let (kernels, transfers) = (c.dispatches, c.transfers);
+        lines.push(format!(
+            "graph of {call} {span} on q{queue}: {kernels} kernels, {transfers} transfers{path}"
+        ));
+    }
+    for d in rows_of(&t.dependencies) {
+        let waits_for = d.waits_for.map_or("unknown".to_owned(), call);
+        lines.push(format!("{} waits for {waits_for}", call(d.submission)));
+    }
+    for h in rows_of(&t.host_calls) {
+        let part = |is: bool, text: String| if is { text } else { String::new() };
+        let queue = h
+            .queue
+            .map(|queue| format!(" for q{}", queue_number(queue)));
+        lines.push(format!(
+            "{} {} {}{}{}{}",
+            h.call,
+            h.function.as_deref().unwrap_or("?"),
+            interval(Some(h.start_ns), Some(h.duration_ns)),
+            part(h.count != 1, format!(" x{} in {}", h.count, h.busy_ns)),
+            queue.unwrap_or_default(),
+            part(h.result != 0, format!(" ={}", h.result)),
+        ));
+    }
+    for m in rows_of(&t.markers) {
+        let span = interval(m.start_ns, m.duration_ns);
+        lines.push(format!("label {span}{}", path(Some(m.label))));
+    }
+    for loss in losses {
+        lines.push(format!("lost {} {}", loss.count, loss.kind));
+    }
+    lines.sort();
+    lines
 }
 
 fn rows_of<T: Table>(table: &T) -> impl Iterator<Item = T::Row> + '_ {
