@@ -3,7 +3,7 @@
 use crate::args::{Bench, BenchDevice, BenchTask};
 use crate::failure::Failure;
 use crate::page;
-use gapscope_limits::Choice;
+use gapscope_device_peaks::Choice;
 use gapscope_report::document::{Block, Document, Text};
 use gapscope_trace::measured::{Kept, Store};
 use schemars::JsonSchema;
@@ -30,7 +30,7 @@ pub struct Measured {
 
 fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     let choice = arguments.device.as_deref().map(Choice::of);
-    let found = gapscope_limits::measure(choice.as_ref(), arguments.quick, &|what| {
+    let found = gapscope_device_peaks::measure(choice.as_ref(), arguments.quick, &|what| {
         page::say(&format!("gapscope: measuring {what}\n"));
     });
     if found.devices.is_empty() && found.failed.is_empty() {

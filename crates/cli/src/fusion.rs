@@ -8,7 +8,7 @@ use crate::replay::json::Fused;
 use crate::replay::write_json;
 use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
-use gapscope_fuse::{ChainReport, Copier, Difference, FormReport, FuseOptions, Fusion, fuse};
+use gapscope_fusion::{ChainReport, Copier, Difference, FormReport, FuseOptions, Fusion, fuse};
 use gapscope_replay::DeviceChoice;
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Text};

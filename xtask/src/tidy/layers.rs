@@ -13,7 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["gapscope-capture", "gapscope-model", "gapscope-trace"],
     ),
     (
-        "gapscope-fuse",
+        "gapscope-fusion",
         &[
             "gapscope-capture",
             "gapscope-dependencies",
@@ -21,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "gapscope-limits",
+        "gapscope-device-peaks",
         &["gapscope-model", "gapscope-replay", "gapscope-trace"],
     ),
     ("gapscope-spool", &["gapscope-model"]),
@@ -87,13 +87,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-analysis",
             "gapscope-capture",
             "gapscope-dependencies",
-            "gapscope-fuse",
+            "gapscope-fusion",
             "gapscope-replay",
             "gapscope-report",
             "gapscope-command",
             "gapscope-export",
             "gapscope-import",
-            "gapscope-limits",
+            "gapscope-device-peaks",
             "gapscope-metal",
             "gapscope-view",
             "gapscope-recorder",

@@ -1,6 +1,6 @@
 //! What `gapscope replay --json` prints.
 
-use gapscope_fuse::Fusion;
+use gapscope_fusion::Fusion;
 use gapscope_replay::{Dumped, Replay, Search, Unfit};
 use schemars::JsonSchema;
 use serde::Serialize;

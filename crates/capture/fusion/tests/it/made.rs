@@ -6,7 +6,7 @@ use std::process::{Command as Process, Stdio};
 use gapscope_capture::model::*;
 use gapscope_capture::{Capture, Writer};
 use gapscope_dependencies::{Dependencies, Limits};
-use gapscope_fuse::{Form, Found, find, merged, rewrite};
+use gapscope_fusion::{Form, Found, find, merged, rewrite};
 use gapscope_replay::{Error, outputs};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 

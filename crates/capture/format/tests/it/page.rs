@@ -13,7 +13,7 @@ use crate::round_trip::{open, walk};
 
 fn in_repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
+        .join("../../..")
         .join(path)
 }
 

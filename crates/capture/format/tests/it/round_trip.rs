@@ -208,7 +208,7 @@ fn the_same_bytes_are_kept_once() {
 #[test]
 #[ignore = "writes inputs for the fuzz target `capture`: after the format has changed"]
 fn write_inputs() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/capture");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus/capture");
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut kept = 0;
     while kept < 24 {

@@ -2,7 +2,7 @@
 
 use gapscope_capture::model::{BufferId, BufferRange, Command, Fill, Groups, Pipeline};
 use gapscope_dependencies::{Dependencies, Limits};
-use gapscope_fuse::{Form, find, merged};
+use gapscope_fusion::{Form, find, merged};
 use naga::proc::BoundsCheckPolicy::Unchecked;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{ExecutionMode, MemoryModel, Op, StorageClass};
