@@ -6,11 +6,20 @@ use super::workspace::Package;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-model", &[]),
     ("gapscope-trace", &["gapscope-model"]),
-    ("gapscope-capture", &[]),
-    ("gapscope-dependencies", &["gapscope-capture"]),
+    ("gapscope-spirv", &[]),
+    ("gapscope-capture", &["gapscope-spirv"]),
+    (
+        "gapscope-dependencies",
+        &["gapscope-capture", "gapscope-spirv"],
+    ),
     (
         "gapscope-replay",
-        &["gapscope-capture", "gapscope-model", "gapscope-trace"],
+        &[
+            "gapscope-capture",
+            "gapscope-model",
+            "gapscope-spirv",
+            "gapscope-trace",
+        ],
     ),
     (
         "gapscope-fusion",
@@ -18,6 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-capture",
             "gapscope-dependencies",
             "gapscope-replay",
+            "gapscope-spirv",
         ],
     ),
     (
@@ -29,12 +39,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-vulkan-layer", &[]),
     (
         "gapscope-vulkan",
-        &["gapscope-spool", "gapscope-vulkan-layer"],
+        &["gapscope-spirv", "gapscope-spool", "gapscope-vulkan-layer"],
     ),
     (
         "gapscope-vulkan-capture",
         &[
             "gapscope-capture",
+            "gapscope-spirv",
             "gapscope-spool",
             "gapscope-vulkan-layer",
         ],

@@ -15,7 +15,7 @@ use crate::kernel::machine::{self, Allowance, Marks};
 use crate::kernel::program::Direction;
 pub use crate::kernel::reason::Reason;
 use crate::kernel::slice::{Reach, Slice, slice};
-use crate::spirv::Module;
+use gapscope_spirv::Module;
 use crate::trail::{BindingTrail, Trail};
 
 /// What finding out may take.
@@ -331,7 +331,7 @@ impl<'c> Evaluator<'c> {
         let capture = self.capture;
         let read = || {
             let code = capture.chunk(capture.modules[&id].code).ok()?;
-            Module::read(&code).map(Arc::new)
+            Module::read(&code).ok().map(Arc::new)
         };
         self.modules.entry(id).or_insert_with(read).clone()
     }

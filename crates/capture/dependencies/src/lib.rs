@@ -6,7 +6,7 @@
 //! and semaphores order ([`Order`]), hazards, and barriers that nothing needs.
 //!
 //! # Internals
-//! `spirv` reads a module, `kernel` follows it, `footprint` says what one dispatch reaches, `window` does so for the commands of a
+//! `gapscope_spirv` reads a module, `kernel` follows it, `footprint` says what one dispatch reaches, `window` does so for the commands of a
 //! capture, `graph` finds the edges between them, `order` what orders these, `findings` what that means.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -22,7 +22,6 @@ mod kernel;
 mod order;
 mod path;
 mod scope;
-mod spirv;
 mod traffic;
 mod trail;
 mod window;

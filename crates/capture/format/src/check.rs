@@ -13,8 +13,8 @@ use crate::model::*;
 const PUSH_CONSTANT_BYTES: u64 = 64 << 10;
 /// `vkCmdUpdateBuffer` takes no more.
 const UPDATE_BYTES: u64 = 64 << 10;
-/// SPIR-V begins with five words.
-const SPIRV_HEADER_BYTES: u32 = 20;
+/// The length of the header of SPIR-V.
+const SPIRV_HEADER_BYTES: u32 = 4 * gapscope_spirv::HEADER_WORDS as u32;
 /// No window runs more commands. A line of a few kilobytes could name a long command buffer a thousand times.
 const EXECUTED_AT_MOST: u64 = 1 << 27;
 /// `VkDescriptorType`: uniform and storage buffers, and the same with dynamic offsets.

@@ -9,7 +9,7 @@ use ash::{ext, khr, vk};
 
 use crate::error::Error;
 use crate::features::Features;
-use crate::spirv::Matrix;
+use crate::shader::Matrix;
 
 /// The instance, and the loader's library.
 pub struct Instance {

@@ -12,7 +12,7 @@ use crate::adapter::Adapter;
 use crate::error::{Error, Unfit};
 use crate::program::Program;
 use crate::regions::Regions;
-use crate::spirv::Shader;
+use crate::shader::Shader;
 
 /// More sentences than this help nobody.
 const MOST_UNFIT: usize = 100;

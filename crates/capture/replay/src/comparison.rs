@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::memory::Memory;
 use crate::program::{Program, ProgramStep};
 use crate::regions::{Place, Regions};
-use crate::spirv::Shader;
+use crate::shader::Shader;
 use crate::values::{Differing, Element};
 
 /// Writers named for one difference: the last are those that matter.

@@ -12,7 +12,7 @@
 //!
 //! # Internals
 //! A capture is checked against the device before anything runs ([`Error::Unfit`] lists all that is missing): shaders are read by
-//! `spirv`, what they need is looked up in `registry`. Of the program's memory only what the window touches exists, as `regions`;
+//! `shader`, what they need is looked up in `registry`. Of the program's memory only what the window touches exists, as `regions`;
 //! everything keeps its place in them. Each submission becomes one command buffer of ours (`recording`), which runs between the
 //! content that comes before it and the outcomes that are compared after it (`session`).
 #![warn(missing_docs)]
@@ -42,7 +42,7 @@ mod regions;
 mod registry;
 mod replay;
 mod session;
-mod spirv;
+mod shader;
 mod tight;
 mod trace;
 mod values;

@@ -13,7 +13,7 @@ use crate::check::kernel::{
 };
 use crate::error::Error;
 use crate::gpu::Gpu;
-use crate::spirv::Shader;
+use crate::shader::Shader;
 
 /// `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`
 const DISABLE_OPTIMIZATION: u64 = 1;

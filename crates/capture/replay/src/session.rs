@@ -18,7 +18,7 @@ use crate::pipelines::Pipelines;
 use crate::program::{Extent, Program, ProgramStep};
 use crate::recording::{Marks, Recording, Stage, Timed, pairs};
 use crate::regions::{Place, Regions};
-use crate::spirv::Shader;
+use crate::shader::Shader;
 
 /// All that a replay needs; what is made from a device goes before it.
 pub struct Session<'a> {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use crate::spirv::Element;
+pub use crate::shader::Element;
 
 /// An element that has another value than in the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -15,7 +15,8 @@ use std::sync::Arc;
 use super::code::{Code, Single, mask, operate};
 use super::program::{Block, BlockId, End, Op, Operand, Program, Register};
 use super::reason::{Cause, Reason};
-use crate::spirv::{LocalSize, Module};
+use gapscope_spirv::numbers::op;
+use gapscope_spirv::{LocalSize, Module};
 use values::Value;
 
 /// Operations of a program, its functions inlined.
@@ -68,9 +69,9 @@ struct TooLarge;
 /// # Errors
 /// Why it cannot be followed at all.
 pub(crate) fn lower(module: &Module, environment: &Environment) -> Result<Lowered, Reason> {
-    let (function, size) = module
-        .entry(environment.entry)
-        .ok_or(Reason::Kernel("the kernel has no such entry point"))?;
+    let entry = module
+        .entry_point(environment.entry)
+        .map_err(|_| Reason::Kernel("the kernel has no such entry point"))?;
     let mut lowering = Lowering {
         module,
         environment,
@@ -83,16 +84,18 @@ pub(crate) fn lower(module: &Module, environment: &Environment) -> Result<Lowere
     };
     lowering.constants();
     let local_size = lowering
-        .local_size(size)
+        .local_size(entry.local_size())
         .filter(|size| size.iter().all(|n| (1..=1 << 16).contains(n)))
         .ok_or(Reason::Kernel("the size of its workgroups is not known"))?;
     let too_large = |TooLarge| Reason::Limit("1,000,000 instructions");
-    let entry = lowering.new_block().map_err(too_large)?;
-    lowering.begin(entry);
+    let first = lowering.new_block().map_err(too_large)?;
+    lowering.begin(first);
     lowering.variables(local_size);
     let body = lowering.new_block().map_err(too_large)?;
     lowering.end(End::Jump(body));
-    lowering.function(function, &[], body).map_err(too_large)?;
+    lowering
+        .function(entry.function, &[], body)
+        .map_err(too_large)?;
     if lowering.program.registers > REGISTERS_AT_MOST {
         return Err(Reason::Limit("1,000,000 registers"));
     }
@@ -234,22 +237,25 @@ impl<'a> Lowering<'a> {
                 })
                 .map(|(_, value)| *value);
             let value = match (instruction.op, rest) {
-                (41, _) => Value::known(1),
-                (42, _) => Value::known(0),
-                (48 | 49, _) => {
-                    let default = u64::from(instruction.op == 48);
+                (op::CONSTANT_TRUE, _) => Value::known(1),
+                (op::CONSTANT_FALSE, _) => Value::known(0),
+                (op::SPEC_CONSTANT_TRUE | op::SPEC_CONSTANT_FALSE, _) => {
+                    let default = u64::from(instruction.op == op::SPEC_CONSTANT_TRUE);
                     Value::known(u64::from(given.unwrap_or(default) != 0))
                 }
-                (43 | 50, [low, high @ ..]) => {
+                (op::CONSTANT | op::SPEC_CONSTANT, [low, high @ ..]) => {
                     let high = high.first().copied().unwrap_or(0);
                     let literal = u64::from(*low) | u64::from(high) << 32;
-                    let given = given.filter(|_| instruction.op == 50);
+                    let given = given.filter(|_| instruction.op == op::SPEC_CONSTANT);
                     Value::known(given.unwrap_or(literal) & mask(bits))
                 }
-                (44 | 51, parts) => self.construct(*type_id, parts),
-                (46, _) => self.zero(*type_id),
-                (52, [op, operands @ ..]) => (self.evaluate(*op as u16, *type_id, operands))
-                    .unwrap_or(Value::Unknown(Cause::Instruction(*op as u16))),
+                (op::CONSTANT_COMPOSITE | op::SPEC_CONSTANT_COMPOSITE, parts) => {
+                    self.construct(*type_id, parts)
+                }
+                (op::CONSTANT_NULL, _) => self.zero(*type_id),
+                (op::SPEC_CONSTANT_OP, [op, operands @ ..]) => (self
+                    .evaluate(*op as u16, *type_id, operands))
+                .unwrap_or(Value::Unknown(Cause::Instruction(*op as u16))),
                 _ => Value::Unknown(Cause::Undefined),
             };
             let typed = Typed {
@@ -265,7 +271,7 @@ impl<'a> Lowering<'a> {
             Operand::Known(value) => u32::try_from(*value).ok(),
             _ => None,
         };
-        if let Some(id) = self.module.size_constant()
+        if let Some(id) = self.module.workgroup_size
             && let Some(typed) = self.globals.get(&id)
             && let [x, y, z] = typed.value.scalars(3).as_slice()
         {

@@ -1,11 +1,12 @@
 //! What a pipeline needs.
 
 use gapscope_capture::model::{LayoutBinding, Pipeline, PipelineId};
+use gapscope_spirv::Specialisation;
 
 use super::Asked;
 use crate::error::Error;
 use crate::registry::{CAPABILITIES, EXTENSIONS, Need};
-use crate::spirv::{Shader, Specialisation};
+use crate::shader::Shader;
 
 /// `VK_PIPELINE_SHADER_STAGE_CREATE_ALLOW_VARYING_SUBGROUP_SIZE_BIT`
 pub const VARYING_SUBGROUP_SIZE: u32 = 1;
@@ -194,7 +195,7 @@ impl Asked<'_> {
             // With flexible dimensions the device's list has multiples of them, which is not followed here.
             let is_flexible = on[0] && asked[0];
             if !self.adapter.properties.serves(matrix) && !is_flexible {
-                let crate::spirv::Matrix { rows, columns, .. } = matrix;
+                let crate::shader::Matrix { rows, columns, .. } = matrix;
                 self.refuse(
                     kernel,
                     format!(

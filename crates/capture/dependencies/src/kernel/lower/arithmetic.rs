@@ -5,7 +5,8 @@ use super::{Lowering, Typed};
 use crate::kernel::code::{Code, mask};
 use crate::kernel::program::Operand;
 use crate::kernel::reason::Cause;
-use crate::spirv::Type;
+use gapscope_spirv::Type;
+use gapscope_spirv::numbers::{glsl, op};
 
 const NONE: Operand = Operand::Known(0);
 
@@ -13,18 +14,22 @@ impl Lowering<'_> {
     /// The result of an instruction, by what follows its type and result; none: it is not one of these.
     pub(super) fn evaluate(&mut self, op: u16, type_id: u32, operands: &[u32]) -> Option<Value> {
         Some(match (op, operands) {
-            (1, _) => self.zero(type_id),
-            (12, [set, number, arguments @ ..]) if Some(*set) == self.module.glsl => {
+            (op::UNDEF, _) => self.zero(type_id),
+            (op::EXT_INST, [set, number, arguments @ ..]) if Some(*set) == self.module.glsl => {
                 return self.extended(*number, type_id, arguments);
             }
-            (77, [vector, index]) => self.extract_dynamic(*vector, *index),
-            (78, [vector, component, index]) => self.insert_dynamic(*vector, *component, *index),
-            (79, [a, b, components @ ..]) => self.shuffle(*a, *b, components),
-            (80, parts) => self.construct(type_id, parts),
-            (81, [composite, path @ ..]) => self.extract(*composite, path),
-            (82, [object, composite, path @ ..]) => self.insert(*object, *composite, path),
-            (83 | 400, [value]) => self.typed(*value).value,
-            (113, [value]) => {
+            (op::VECTOR_EXTRACT_DYNAMIC, [vector, index]) => self.extract_dynamic(*vector, *index),
+            (op::VECTOR_INSERT_DYNAMIC, [vector, component, index]) => {
+                self.insert_dynamic(*vector, *component, *index)
+            }
+            (op::VECTOR_SHUFFLE, [a, b, components @ ..]) => self.shuffle(*a, *b, components),
+            (op::COMPOSITE_CONSTRUCT, parts) => self.construct(type_id, parts),
+            (op::COMPOSITE_EXTRACT, [composite, path @ ..]) => self.extract(*composite, path),
+            (op::COMPOSITE_INSERT, [object, composite, path @ ..]) => {
+                self.insert(*object, *composite, path)
+            }
+            (op::COPY_OBJECT | op::COPY_LOGICAL, [value]) => self.typed(*value).value,
+            (op::U_CONVERT, [value]) => {
                 let bits = self.module.bits(type_id)?;
                 let source = self.bits_of(*value)?;
                 let all = Operand::Known(mask(bits));
@@ -35,7 +40,7 @@ impl Lowering<'_> {
                     }),
                 }
             }
-            (114, [value]) => {
+            (op::S_CONVERT, [value]) => {
                 let (bits, source) = (self.module.bits(type_id)?, self.bits_of(*value)?);
                 let all = Operand::Known(mask(bits));
                 self.each(type_id, &[*value], |this, a| {
@@ -43,13 +48,13 @@ impl Lowering<'_> {
                     this.compute(Code::And, 64, [wide, all, NONE])
                 })
             }
-            (124, [value]) => self.bitcast(type_id, *value),
-            // OpIAddCarry, OpISubBorrow, OpUMulExtended, OpSMulExtended: a struct of two.
-            (149..=152, [a, b]) => {
+            (op::BITCAST, [value]) => self.bitcast(type_id, *value),
+            // The result is a structure of two.
+            (op::I_ADD_CARRY..=op::S_MUL_EXTENDED, [a, b]) => {
                 let (low, high) = match op {
-                    149 => (Code::Add, Code::Carry),
-                    150 => (Code::Sub, Code::Borrow),
-                    151 => (Code::Mul, Code::UMulHigh),
+                    op::I_ADD_CARRY => (Code::Add, Code::Carry),
+                    op::I_SUB_BORROW => (Code::Sub, Code::Borrow),
+                    op::U_MUL_EXTENDED => (Code::Mul, Code::UMulHigh),
                     _ => (Code::Mul, Code::SMulHigh),
                 };
                 let of = self.typed(*a).type_id;
@@ -57,10 +62,9 @@ impl Lowering<'_> {
                 both.extend(self.map(high, of, &[*a, *b])?);
                 Value::Scalars(both.into())
             }
-            // OpAny, OpAll
-            (154 | 155, [vector]) => {
+            (op::ANY | op::ALL, [vector]) => {
                 let count = self.scalars(self.typed(*vector).type_id)?;
-                let code = if op == 154 { Code::Or } else { Code::And };
+                let code = if op == op::ANY { Code::Or } else { Code::And };
                 let mut scalars = self.typed(*vector).value.scalars(count).into_iter();
                 let mut so_far = scalars.next()?;
                 for next in scalars {
@@ -68,19 +72,24 @@ impl Lowering<'_> {
                 }
                 Value::one(so_far)
             }
-            (169, [condition, a, b]) => self.select(type_id, *condition, *a, *b),
-            (201, [base, insert, offset, count]) => {
+            (op::SELECT, [condition, a, b]) => self.select(type_id, *condition, *a, *b),
+            (op::BIT_FIELD_INSERT, [base, insert, offset, count]) => {
                 self.insert_bits(type_id, [*base, *insert], *offset, *count)?
             }
-            (202 | 203, [base, offset, count]) => {
-                self.extract_bits(type_id, *base, *offset, *count, op == 202)?
-            }
+            (op::BIT_FIELD_S_EXTRACT | op::BIT_FIELD_U_EXTRACT, [base, offset, count]) => self
+                .extract_bits(
+                    type_id,
+                    *base,
+                    *offset,
+                    *count,
+                    op == op::BIT_FIELD_S_EXTRACT,
+                )?,
             (_, [a]) => {
                 let code = match op {
-                    126 => Code::Negate,
-                    168 | 200 => Code::Not,
-                    204 => Code::Reverse,
-                    205 => Code::Count,
+                    op::S_NEGATE => Code::Negate,
+                    op::LOGICAL_NOT | op::NOT => Code::Not,
+                    op::BIT_REVERSE => Code::Reverse,
+                    op::BIT_COUNT => Code::Count,
                     _ => return None,
                 };
                 let of = self.typed(*a).type_id;
@@ -99,18 +108,18 @@ impl Lowering<'_> {
     /// `GLSL.std.450`
     fn extended(&mut self, number: u32, type_id: u32, arguments: &[u32]) -> Option<Value> {
         let code = match number {
-            5 => Code::SAbs,
-            7 => Code::SSign,
-            38 => Code::UMin,
-            39 => Code::SMin,
-            41 => Code::UMax,
-            42 => Code::SMax,
-            44 | 45 => {
+            glsl::S_ABS => Code::SAbs,
+            glsl::S_SIGN => Code::SSign,
+            glsl::U_MIN => Code::UMin,
+            glsl::S_MIN => Code::SMin,
+            glsl::U_MAX => Code::UMax,
+            glsl::S_MAX => Code::SMax,
+            glsl::U_CLAMP | glsl::S_CLAMP => {
                 let [value, low, high] = arguments else {
                     return None;
                 };
                 let (max, min) = match number {
-                    44 => (Code::UMax, Code::UMin),
+                    glsl::U_CLAMP => (Code::UMax, Code::UMin),
                     _ => (Code::SMax, Code::SMin),
                 };
                 let bits = self.module.bits(type_id)?;
@@ -119,12 +128,16 @@ impl Lowering<'_> {
                     this.compute(min, bits, [above, a[2], NONE])
                 }));
             }
-            73 => Code::LowestBit,
-            74 => Code::SHighestBit,
-            75 => Code::HighestBit,
+            glsl::FIND_I_LSB => Code::LowestBit,
+            glsl::FIND_S_MSB => Code::SHighestBit,
+            glsl::FIND_U_MSB => Code::HighestBit,
             _ => return None,
         };
-        let arity = if matches!(number, 38..=42) { 2 } else { 1 };
+        let arity = if matches!(number, glsl::U_MIN..=glsl::S_MAX) {
+            2
+        } else {
+            1
+        };
         let arguments = arguments.get(..arity)?;
         let of = self.typed(arguments[0]).type_id;
         Some(Value::Scalars(self.map(code, of, arguments)?.into()))
@@ -292,28 +305,31 @@ impl Lowering<'_> {
 /// An operation on two values, and whether they change places.
 fn binary(op: u16) -> Option<(Code, bool)> {
     let code = match op {
-        128 => Code::Add,
-        130 => Code::Sub,
-        132 => Code::Mul,
-        134 => Code::UDiv,
-        135 => Code::SDiv,
-        137 => Code::URem,
-        138 => Code::SRem,
-        139 => Code::SMod,
-        164 | 170 => Code::Equal,
-        165 | 171 => Code::NotEqual,
-        166 | 197 => Code::Or,
-        167 | 199 => Code::And,
-        172 | 176 => Code::ULess,
-        173 | 177 => Code::SLess,
-        174 | 178 => Code::ULessEqual,
-        175 | 179 => Code::SLessEqual,
-        194 => Code::Shr,
-        195 => Code::Sar,
-        196 => Code::Shl,
-        198 => Code::Xor,
+        op::I_ADD => Code::Add,
+        op::I_SUB => Code::Sub,
+        op::I_MUL => Code::Mul,
+        op::U_DIV => Code::UDiv,
+        op::S_DIV => Code::SDiv,
+        op::U_MOD => Code::URem,
+        op::S_REM => Code::SRem,
+        op::S_MOD => Code::SMod,
+        op::LOGICAL_EQUAL | op::I_EQUAL => Code::Equal,
+        op::LOGICAL_NOT_EQUAL | op::I_NOT_EQUAL => Code::NotEqual,
+        op::LOGICAL_OR | op::BITWISE_OR => Code::Or,
+        op::LOGICAL_AND | op::BITWISE_AND => Code::And,
+        op::U_GREATER_THAN | op::U_LESS_THAN => Code::ULess,
+        op::S_GREATER_THAN | op::S_LESS_THAN => Code::SLess,
+        op::U_GREATER_THAN_EQUAL | op::U_LESS_THAN_EQUAL => Code::ULessEqual,
+        op::S_GREATER_THAN_EQUAL | op::S_LESS_THAN_EQUAL => Code::SLessEqual,
+        op::SHIFT_RIGHT_LOGICAL => Code::Shr,
+        op::SHIFT_RIGHT_ARITHMETIC => Code::Sar,
+        op::SHIFT_LEFT_LOGICAL => Code::Shl,
+        op::BITWISE_XOR => Code::Xor,
         _ => return None,
     };
-    // What is greater is less, turned around.
-    Some((code, matches!(op, 172..=175)))
+    // "Greater" is "less" of the operands the other way round.
+    Some((
+        code,
+        matches!(op, op::U_GREATER_THAN..=op::S_GREATER_THAN_EQUAL),
+    ))
 }

@@ -5,7 +5,7 @@ use super::{Lowering, Typed};
 use crate::kernel::code::Code;
 use crate::kernel::program::Operand;
 use crate::kernel::reason::Cause;
-use crate::spirv::Type;
+use gapscope_spirv::Type;
 
 impl Lowering<'_> {
     /// A composite of its parts, which may be composites themselves.

@@ -8,7 +8,8 @@ use super::{
 use crate::kernel::code::mask;
 use crate::kernel::program::{BlockId, End, Operand, Phi};
 use crate::kernel::reason::Cause;
-use crate::spirv::{Instruction, Type};
+use gapscope_spirv::numbers::op;
+use gapscope_spirv::{StoredInstruction, Type};
 
 impl Lowering<'_> {
     /// Inlines a function, from `entry` on. It leaves through the frame's returns.
@@ -34,7 +35,7 @@ impl Lowering<'_> {
             if self.ops > OPS_AT_MOST || self.program.registers > REGISTERS_AT_MOST {
                 return Err(TooLarge);
             }
-            if instruction.op == 248 {
+            if instruction.op == op::LABEL {
                 self.label(instruction, entry.take())?;
             } else if self.current.is_some() {
                 self.instruction(instruction)?;
@@ -46,7 +47,11 @@ impl Lowering<'_> {
     }
 
     /// Begins a block: the function's first is `entry`.
-    fn label(&mut self, instruction: &Instruction, entry: Option<BlockId>) -> Result<(), TooLarge> {
+    fn label(
+        &mut self,
+        instruction: &StoredInstruction,
+        entry: Option<BlockId>,
+    ) -> Result<(), TooLarge> {
         let Some(&label) = self.module.operands(instruction).first() else {
             return Ok(());
         };
@@ -79,8 +84,8 @@ impl Lowering<'_> {
 
     pub(super) fn branch(&mut self, op: u16, operands: &[u32]) -> Result<(), TooLarge> {
         let end = match (op, operands) {
-            (249, [to, ..]) => End::Jump(self.target(*to)?),
-            (250, [condition, then, otherwise, ..]) => {
+            (op::BRANCH, [to, ..]) => End::Jump(self.target(*to)?),
+            (op::BRANCH_CONDITIONAL, [condition, then, otherwise, ..]) => {
                 let (then, otherwise) = (self.target(*then)?, self.target(*otherwise)?);
                 match self.scalar(*condition) {
                     Operand::Known(0) => End::Jump(otherwise),
@@ -92,14 +97,16 @@ impl Lowering<'_> {
                     },
                 }
             }
-            (251, [selector, default, rest @ ..]) => self.switch(*selector, *default, rest)?,
-            (253, _) => {
+            (op::SWITCH, [selector, default, rest @ ..]) => {
+                self.switch(*selector, *default, rest)?
+            }
+            (op::RETURN, _) => {
                 if let Some(block) = self.current {
                     self.frame.returns.push((block, None));
                 }
                 End::Stop
             }
-            (254, [value, ..]) => {
+            (op::RETURN_VALUE, [value, ..]) => {
                 if let Some(block) = self.current {
                     self.frame.returns.push((block, Some(*value)));
                 }

@@ -4,19 +4,23 @@ use super::values::{Base, Pointer, Value};
 use super::{Lowering, TooLarge, Typed};
 use crate::kernel::program::{Direction, Operand};
 use crate::kernel::reason::Cause;
-use crate::spirv::{Instruction, Type};
+use gapscope_spirv::numbers::op;
+use gapscope_spirv::{StoredInstruction, Type};
 
 impl Lowering<'_> {
-    pub(super) fn instruction(&mut self, instruction: &Instruction) -> Result<(), TooLarge> {
+    pub(super) fn instruction(&mut self, instruction: &StoredInstruction) -> Result<(), TooLarge> {
         let module = self.module;
         let operands = module.operands(instruction);
         match (instruction.op, operands) {
             // Merges, barriers and lines change no value.
-            (0 | 8 | 224 | 225 | 246 | 247 | 317, _) => {}
-            (249..=255 | 4416, _) => return self.branch(instruction.op, operands),
-            (57, _) => return self.call(operands),
-            (245, _) => self.phi(operands),
-            (59, [type_id, id, _, rest @ ..]) => {
+            (op::NOP | op::LINE | op::NO_LINE | op::CONTROL_BARRIER | op::MEMORY_BARRIER, _)
+            | (op::LOOP_MERGE | op::SELECTION_MERGE, _) => {}
+            (op::BRANCH..=op::UNREACHABLE | op::TERMINATE_INVOCATION, _) => {
+                return self.branch(instruction.op, operands);
+            }
+            (op::FUNCTION_CALL, _) => return self.call(operands),
+            (op::PHI, _) => self.phi(operands),
+            (op::VARIABLE, [type_id, id, _, rest @ ..]) => {
                 let Some(Type::Pointer { pointee, .. }) = module.types.get(type_id) else {
                     return Ok(());
                 };
@@ -28,7 +32,7 @@ impl Lowering<'_> {
                 };
                 self.define(*id, *type_id, Value::Pointer(pointer));
             }
-            (61, [type_id, id, pointer, ..]) => {
+            (op::LOAD, [type_id, id, pointer, ..]) => {
                 let pointer = self.pointer(*pointer);
                 let value = match module.types.get(type_id) {
                     Some(Type::Pointer { .. }) => {
@@ -39,11 +43,11 @@ impl Lowering<'_> {
                 };
                 self.define(*id, *type_id, value);
             }
-            (62, [pointer, value, ..]) => {
+            (op::STORE, [pointer, value, ..]) => {
                 let (pointer, value) = (self.pointer(*pointer), self.typed(*value));
                 self.store(&pointer, &value);
             }
-            (63, [to, from, ..]) => {
+            (op::COPY_MEMORY, [to, from, ..]) => {
                 let (to, from) = (self.pointer(*to), self.pointer(*from));
                 let value = Typed {
                     type_id: from.type_id,
@@ -51,35 +55,44 @@ impl Lowering<'_> {
                 };
                 self.store(&to, &value);
             }
-            (65 | 66, [type_id, id, base, indices @ ..]) => {
+            (op::ACCESS_CHAIN | op::IN_BOUNDS_ACCESS_CHAIN, [type_id, id, base, indices @ ..]) => {
                 let pointer = self.pointer(*base);
                 let pointer = self.chain(pointer, indices);
                 self.define(*id, *type_id, Value::Pointer(pointer));
             }
-            (67 | 70, [type_id, id, base, element, indices @ ..]) => {
+            (
+                op::PTR_ACCESS_CHAIN | op::IN_BOUNDS_PTR_ACCESS_CHAIN,
+                [type_id, id, base, element, indices @ ..],
+            ) => {
                 let pointer = self.element(*base, *element);
                 let pointer = self.chain(pointer, indices);
                 self.define(*id, *type_id, Value::Pointer(pointer));
             }
-            (68, [type_id, id, pointer, member]) => {
+            (op::ARRAY_LENGTH, [type_id, id, pointer, member]) => {
                 let length = self.array_length(&self.pointer(*pointer), *member);
                 self.define(*id, *type_id, Value::one(length));
             }
-            (227, [type_id, id, pointer, ..]) => {
+            (op::ATOMIC_LOAD, [type_id, id, pointer, ..]) => {
                 self.atomic(*pointer, Direction::Read);
                 self.define(*id, *type_id, Value::Unknown(Cause::LoadedData));
             }
-            (228, [pointer, ..]) => self.atomic(*pointer, Direction::Write),
-            (229..=242 | 5614 | 5615 | 6035, [type_id, id, pointer, ..]) => {
+            (op::ATOMIC_STORE, [pointer, ..]) => self.atomic(*pointer, Direction::Write),
+            (
+                op::ATOMIC_EXCHANGE..=op::ATOMIC_XOR
+                | op::ATOMIC_F_MIN_EXT
+                | op::ATOMIC_F_MAX_EXT
+                | op::ATOMIC_F_ADD_EXT,
+                [type_id, id, pointer, ..],
+            ) => {
                 self.atomic(*pointer, Direction::Atomic);
                 self.define(*id, *type_id, Value::Unknown(Cause::LoadedData));
             }
-            (4457, [type_id, id, pointer, layout, rest @ ..]) => {
+            (op::COOPERATIVE_MATRIX_LOAD_KHR, [type_id, id, pointer, layout, rest @ ..]) => {
                 let stride = rest.first().copied();
                 self.matrix(*pointer, *type_id, *layout, stride, Direction::Read);
                 self.define(*id, *type_id, Value::Unknown(Cause::LoadedData));
             }
-            (4458, [pointer, object, layout, rest @ ..]) => {
+            (op::COOPERATIVE_MATRIX_STORE_KHR, [pointer, object, layout, rest @ ..]) => {
                 let stride = rest.first().copied();
                 let matrix = self.typed(*object).type_id;
                 self.matrix(*pointer, matrix, *layout, stride, Direction::Write);
@@ -151,7 +164,7 @@ impl Lowering<'_> {
         }
         for (at, id) in operands.iter().enumerate() {
             // The number of an extended instruction, such as 4 for FAbs, is often that of a pointer, too.
-            if (op, at) == (12, 3) {
+            if (op, at) == (op::EXT_INST, 3) {
                 continue;
             }
             let known = self.frame.values.get(id).or_else(|| self.globals.get(id));
@@ -170,13 +183,15 @@ impl Lowering<'_> {
 }
 
 fn is_image(op: u16) -> bool {
-    matches!(op, 60 | 86..=106 | 305..=320 if op != 317)
+    // OpSampledImage to OpImageQuerySamples, and OpImageSparse…
+    op == op::IMAGE_TEXEL_POINTER || matches!(op, 86..=106 | 305..=320 if op != op::NO_LINE)
 }
 
 /// Why the result of an instruction is not known.
 fn cause(op: u16) -> Cause {
     match op {
-        12
+        // Conversions; negation and arithmetic; products; classification; comparisons.
+        op::EXT_INST
         | 109..=112
         | 115
         | 116
@@ -188,7 +203,9 @@ fn cause(op: u16) -> Cause {
         | 140..=148
         | 156..=163
         | 180..=191 => Cause::FloatingPoint,
+        // OpGroup…, OpGroupNonUniform…, and those of extensions.
         261..=271 | 333..=366 | 4421..=4432 | 5110 | 5111 | 6026 => Cause::Subgroup,
+        // OpConvertPtrToU to OpGenericCastToPtrExplicit
         117..=123 => Cause::DeviceAddress,
         op => Cause::Instruction(op),
     }

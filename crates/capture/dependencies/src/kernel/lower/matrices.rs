@@ -4,7 +4,7 @@ use super::Lowering;
 use super::values::{Base, Pointer};
 use crate::kernel::program::{Access, Direction, Op, Operand};
 use crate::kernel::reason::Cause;
-use crate::spirv::Type;
+use gapscope_spirv::Type;
 
 const NONE: Operand = Operand::Known(0);
 
@@ -31,6 +31,7 @@ impl Lowering<'_> {
                 component,
                 rows,
                 columns,
+                ..
             } = self.module.types.get(&matrix)?
             else {
                 return None;

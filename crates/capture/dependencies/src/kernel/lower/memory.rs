@@ -5,7 +5,7 @@ use super::{Lowering, Typed};
 use crate::kernel::code::{Code, word};
 use crate::kernel::program::{Access, Direction, Escape, Op, Operand};
 use crate::kernel::reason::Cause;
-use crate::spirv::{MatrixLayout, Piece, Type};
+use gapscope_spirv::{MatrixLayout, Piece, Type};
 
 const NONE: Operand = Operand::Known(0);
 /// Pieces of a value that is read or written at once.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Lowering, SCALARS_AT_MOST, Typed};
 use crate::kernel::program::{Operand, Register};
 use crate::kernel::reason::Cause;
-use crate::spirv::MatrixLayout;
+use gapscope_spirv::MatrixLayout;
 
 /// A value.
 #[derive(Debug, Clone)]

@@ -5,7 +5,8 @@ use super::Typed;
 use super::values::{Base, Pointer, Value};
 use crate::kernel::program::{Input, Operand};
 use crate::kernel::reason::Cause;
-use crate::spirv::{Type, class};
+use gapscope_spirv::Type;
+use gapscope_spirv::numbers::storage_class;
 
 impl Lowering<'_> {
     /// Gives each variable outside of functions its place.
@@ -20,18 +21,18 @@ impl Lowering<'_> {
             };
             let decorations = module.decorations.get(&id);
             let base = match variable.class {
-                class::INPUT => {
+                storage_class::INPUT => {
                     let built_in = decorations.and_then(|d| d.built_in);
                     self.input(built_in, *pointee, local_size)
                 }
-                class::PRIVATE => self.local(*pointee, variable.initializer),
-                class::WORKGROUP => Base::Opaque(Cause::SharedMemory),
-                class::PUSH_CONSTANT => {
+                storage_class::PRIVATE => self.local(*pointee, variable.initializer),
+                storage_class::WORKGROUP => Base::Opaque(Cause::SharedMemory),
+                storage_class::PUSH_CONSTANT => {
                     let content = self.environment.push_constants.into();
                     self.program.contents.push(content);
                     Base::Content(self.program.contents.len() - 1)
                 }
-                class::STORAGE_BUFFER | class::UNIFORM => {
+                storage_class::STORAGE_BUFFER | storage_class::UNIFORM => {
                     let place = decorations.and_then(|d| Some((d.set.unwrap_or(0), d.binding?)));
                     place.map_or(Base::Lost(Cause::NoDescriptor), |(set, binding)| {
                         Base::Descriptors { set, binding }

@@ -74,10 +74,7 @@ fn of_several_entry_points_each_has_its_own() {
         (Some([64, 1, 1]), Some(0))
     );
     let missing = Shader::read(&compile(SEVERAL), "two", &Specialisation::new());
-    assert_eq!(
-        missing,
-        Err("it has no entry point `two` for compute".to_owned())
-    );
+    assert_eq!(missing, Err(ReadError::NoEntryPoint("two".to_owned())));
 }
 
 #[test]

@@ -1,50 +1,53 @@
-//! Where the parts of a type are: in a buffer by its decorations, in a variable of the kernel one after the other.
+//! Says where the scalars of a type are: in a buffer as its decorations say, in a variable of the kernel one after the other.
 
-use super::{Module, Type};
+use crate::module::Module;
+use crate::types::Type;
 
-/// Types nest less deeply.
-const DEPTH_AT_MOST: u32 = 24;
-/// A type that takes more steps to walk through is nobody's.
-const STEPS_AT_MOST: u32 = 1 << 17;
+/// No compiler nests types more deeply.
+const MAX_DEPTH: u32 = 24;
+/// No compiler makes a type that takes more steps to walk through.
+const MAX_STEPS: u32 = 1 << 17;
 
-/// A part of a type that a buffer holds without a hole in it.
+/// Scalars of a type that a buffer holds without a hole between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Piece {
-    /// Where it begins.
+pub struct Piece {
+    /// The first byte.
     pub offset: u64,
     /// Bytes of each scalar.
     pub scalar_bytes: u32,
-    /// How many scalars.
+    /// The number of scalars.
     pub scalars: u32,
 }
 
-/// How the matrices of a member lie.
+/// The layout of the matrices of a structure's member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct MatrixLayout {
+pub struct MatrixLayout {
+    /// Bytes from one column to the next, or from one row to the next.
     pub stride: u32,
+    /// Rows are contiguous, and not columns.
     pub row_major: bool,
 }
 
 impl Module {
-    /// The bytes of a scalar type.
+    /// Returns the bytes of a scalar type.
     pub fn scalar_bytes(&self, id: u32) -> Option<u32> {
         match self.types.get(&id)? {
-            Type::Int { bits, .. } | Type::Float { bits } => Some(bits / 8),
+            Type::Int { bits, .. } | Type::Float { bits, .. } => Some(bits / 8),
             _ => None,
         }
     }
 
-    /// The bits of an integer or truth type as values have them.
+    /// Returns the bits of a scalar type, or of the components of a vector; a boolean has one.
     pub fn bits(&self, id: u32) -> Option<u8> {
         match self.types.get(&id)? {
             Type::Bool => Some(1),
-            Type::Int { bits, .. } | Type::Float { bits } => Some(*bits as u8),
+            Type::Int { bits, .. } | Type::Float { bits, .. } => Some(*bits as u8),
             Type::Vector { component, .. } => self.bits(*component),
             _ => None,
         }
     }
 
-    /// True for signed integers, and vectors of them.
+    /// Returns whether a type is a signed integer, or a vector of them.
     pub fn is_signed(&self, id: u32) -> bool {
         match self.types.get(&id) {
             Some(Type::Int { signed, .. }) => *signed,
@@ -53,35 +56,36 @@ impl Module {
         }
     }
 
-    /// How many scalars a type has; none: more than `most`, or unknown. `length` gives the length of an array.
-    pub fn scalars(&self, id: u32, most: u32, length: &dyn Fn(u32) -> Option<u32>) -> Option<u32> {
-        self.scalars_of(id, most, length, DEPTH_AT_MOST, &mut { STEPS_AT_MOST })
+    /// Returns the number of scalars of a type; none: more than `max`, or unknown. `length` evaluates the constant that is an
+    /// array's length.
+    pub fn scalars(&self, id: u32, max: u32, length: &dyn Fn(u32) -> Option<u32>) -> Option<u32> {
+        self.nested_scalars(id, max, length, MAX_DEPTH, &mut { MAX_STEPS })
     }
 
-    fn scalars_of(
+    fn nested_scalars(
         &self,
         id: u32,
-        most: u32,
+        max: u32,
         length: &dyn Fn(u32) -> Option<u32>,
         depth: u32,
         steps: &mut u32,
     ) -> Option<u32> {
         let depth = depth.checked_sub(1)?;
         *steps = steps.checked_sub(1)?;
-        let mut of = |id| self.scalars_of(id, most, length, depth, steps);
+        let mut scalars = |id| self.nested_scalars(id, max, length, depth, steps);
         let count = match self.types.get(&id)? {
             Type::Bool | Type::Int { .. } | Type::Float { .. } => 1,
-            Type::Vector { component, count } => of(*component)?.checked_mul(*count)?,
-            Type::Matrix { column, count } => of(*column)?.checked_mul(*count)?,
+            Type::Vector { component, count } => scalars(*component)?.checked_mul(*count)?,
+            Type::Matrix { column, count } => scalars(*column)?.checked_mul(*count)?,
             Type::Array {
                 element,
                 length: id,
-            } => of(*element)?.checked_mul(length(*id)?)?,
+            } => scalars(*element)?.checked_mul(length(*id)?)?,
             Type::Struct(members) => {
                 let mut sum = 0_u32;
                 for member in members {
-                    sum = sum.checked_add(of(*member)?)?;
-                    if sum > most {
+                    sum = sum.checked_add(scalars(*member)?)?;
+                    if sum > max {
                         return None;
                     }
                 }
@@ -89,33 +93,35 @@ impl Module {
             }
             _ => return None,
         };
-        (count <= most).then_some(count)
+        (count <= max).then_some(count)
     }
 
-    /// The pieces of a type in a buffer, in the order of its scalars, at most `most`; none: more, or its layout is not known.
+    /// Returns the pieces of a type in a buffer, in the order of its scalars; none: they are more than `max`, or the layout is
+    /// not known.
     pub fn pieces(
         &self,
         id: u32,
         matrix: Option<MatrixLayout>,
-        most: usize,
+        max: usize,
         length: &dyn Fn(u32) -> Option<u32>,
     ) -> Option<Vec<Piece>> {
         let mut pieces = Vec::new();
         let mut layout = Layout {
             module: self,
-            most,
+            max,
             length,
             pieces: &mut pieces,
-            steps: STEPS_AT_MOST,
+            steps: MAX_STEPS,
         };
-        layout.add(id, 0, matrix, DEPTH_AT_MOST)?;
+        layout.add(id, 0, matrix, MAX_DEPTH)?;
         Some(pieces)
     }
 }
 
+/// The state of a walk over a type.
 struct Layout<'a> {
     module: &'a Module,
-    most: usize,
+    max: usize,
     length: &'a dyn Fn(u32) -> Option<u32>,
     pieces: &'a mut Vec<Piece>,
     steps: u32,
@@ -157,12 +163,17 @@ impl Layout<'_> {
             }
             Type::Struct(members) => {
                 for (index, member) in members.iter().enumerate() {
-                    let of = module.members.get(&(id, index as u32))?;
-                    let matrix = of.matrix_stride.map(|stride| MatrixLayout {
+                    let decorations = module.members.get(&(id, index as u32))?;
+                    let matrix = decorations.matrix_stride.map(|stride| MatrixLayout {
                         stride,
-                        row_major: of.row_major,
+                        row_major: decorations.row_major,
                     });
-                    self.add(*member, offset + u64::from(of.offset?), matrix, depth)?;
+                    self.add(
+                        *member,
+                        offset + u64::from(decorations.offset?),
+                        matrix,
+                        depth,
+                    )?;
                 }
                 Some(())
             }
@@ -179,7 +190,7 @@ impl Layout<'_> {
             last.scalars += scalars;
             return Some(());
         }
-        if self.pieces.len() == self.most {
+        if self.pieces.len() == self.max {
             return None;
         }
         self.pieces.push(Piece {
