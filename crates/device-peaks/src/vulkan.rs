@@ -1,56 +1,65 @@
-//! Vulkan's devices.
+//! Measures Vulkan's devices.
 
+mod copies;
 mod kernels;
 
-use crate::samples::{Effort, Samples, repeat};
-use crate::{Choice, Draft, Progress};
 use gapscope_model::Api;
-use gapscope_replay::{Bench, Error, MatrixType, Work, devices};
-use kernels::{LOCAL, MULTIPLY_ADDS, VECTOR, VECTORS};
+use gapscope_replay::{Bench, BenchWork, DeviceChoice, MatrixType, devices};
+
+use crate::error::Error;
+use crate::measurement::{Measured, Measurement, Progress};
+use crate::samples::{Effort, Samples, repeat};
+use crate::selection::Selection;
+pub use copies::{Bandwidth, Copier, copy_bandwidth};
+use kernels::{Grid, LOCAL_SIZE, MULTIPLY_ADDS_PER_ROUND, VECTOR_BYTES, VECTORS_PER_INVOCATION};
 
 /// The largest buffers, and those of a device that computes on the processor.
-const MOST_BYTES: u64 = 1 << 30;
-const SOFTWARE_BYTES: u64 = 64 << 20;
-/// Multiply-adds are done in rounds of a loop by so many workgroups.
+const MAX_BUFFER_BYTES: u64 = 1 << 30;
+const MAX_SOFTWARE_BUFFER_BYTES: u64 = 64 << 20;
+/// The multiply-adds of an invocation are done in so many rounds of a loop, by so many workgroups.
 const ROUNDS: u32 = 256;
-const GROUPS: u32 = 8192;
-const SOFTWARE: (u32, u32) = (64, 1024);
+const WORKGROUPS: u32 = 8192;
+const SOFTWARE_ROUNDS_AND_WORKGROUPS: (u32, u32) = (64, 1024);
 /// Matrices are multiplied in rounds of a loop that the subgroups of a workgroup share: half a TFLOP in all, which slow devices end
 /// before a driver takes them for hung.
 const MATRIX_ROUNDS: u32 = 1024;
-const MATRIX_SOFTWARE: (u32, u32) = (64, 16);
+const SOFTWARE_MATRIX_ROUNDS_AND_WORKGROUPS: (u32, u32) = (64, 16);
 /// Workgroups that make noise: far more than the matrices take.
-const NOISE: u32 = 64;
+const MAX_NOISE_WORKGROUPS: u32 = 64;
 /// Empty kernels that are timed together.
 const LAUNCHES: u32 = 1000;
 
-/// Vulkan's devices that were asked for, measured; `there` gets all. `Err`: Vulkan cannot be used here.
+/// Measures those of Vulkan's devices that were asked for.
+///
+/// # Errors
+/// Vulkan cannot be used here.
 pub fn measure(
-    choice: Option<&Choice>,
-    there: &mut Vec<String>,
+    selection: &mut Selection<'_>,
     effort: Effort,
     progress: Progress<'_>,
-) -> Result<Vec<Result<Draft, String>>, String> {
-    let listed = devices().map_err(|error| error.to_string())?;
+) -> Result<Measured, Error> {
     let mut all = Vec::new();
-    for (number, device) in listed.iter().enumerate() {
-        if !Choice::takes(choice, there, "Vulkan", &device.name) {
-            continue;
+    for (number, device) in devices()?.into_iter().enumerate() {
+        if selection.takes(Api::Vulkan, &device.name) {
+            let measured = measure_device(number, effort, progress);
+            all.push((device.name, measured));
         }
-        let name = &device.name;
-        let measured = measured(number, effort, progress);
-        all.push(measured.map_err(|error| format!("{name} (Vulkan) cannot be measured: {error}")));
     }
     Ok(all)
 }
 
-fn measured(number: usize, effort: Effort, progress: Progress<'_>) -> Result<Draft, Failure> {
-    let mut bench = Bench::open(number, SOFTWARE_BYTES)?;
+fn measure_device(
+    number: usize,
+    effort: Effort,
+    progress: Progress<'_>,
+) -> Result<Measurement, Error> {
+    let open = |max_bytes| Bench::open(Some(&DeviceChoice::Number(number)), "", max_bytes);
+    let mut bench = open(MAX_SOFTWARE_BUFFER_BYTES)?;
     if !bench.is_software() {
         drop(bench);
-        bench = Bench::open(number, MOST_BYTES)?;
+        bench = open(MAX_BUFFER_BYTES)?;
     }
-    let mut draft = Draft::new(
+    let mut measurement = Measurement::new(
         Api::Vulkan,
         bench.name(),
         bench.uuid(),
@@ -59,143 +68,112 @@ fn measured(number: usize, effort: Effort, progress: Progress<'_>) -> Result<Dra
     let name = bench.name().to_owned();
     let progress: Progress<'_> = &|what| progress(&format!("{what} of {name} through Vulkan"));
     let bytes = bench.buffer_bytes();
-    // Each invocation takes so many vectors, a grid apart.
-    let grid = bytes / (VECTOR * VECTORS);
-    let groups = grid / u64::from(LOCAL);
-    let width = groups.min(1 << 15);
-    let shape = [width as u32, (groups / width.max(1)) as u32, 1];
-    if groups == 0 {
-        return Err(Failure("it has too little memory".to_owned()));
-    }
-    let copies = if bench.is_software() { 2 } else { 4 };
+    let grid = Grid::new(bytes).ok_or(Error::Memory)?;
+    let count = copies::count(&bench);
     progress("write bandwidth");
     let kernel = bench.kernel(&kernels::write())?;
-    draft.write(
-        bytes,
-        repeated(&bench, effort, Work::Dispatch(kernel, shape), copies)?,
-        "a kernel",
-    );
+    let work = BenchWork::Dispatch(kernel, grid.workgroups);
+    measurement.write(bytes, repeat_work(&bench, effort, work, count)?, "a kernel");
     progress("read bandwidth");
-    let kernel = bench.kernel(&kernels::read(grid as u32))?;
-    draft.read(
-        bytes,
-        repeated(&bench, effort, Work::Dispatch(kernel, shape), copies)?,
-        "a kernel",
-    );
+    let kernel = bench.kernel(&kernels::read(grid.invocations))?;
+    let work = BenchWork::Dispatch(kernel, grid.workgroups);
+    measurement.read(bytes, repeat_work(&bench, effort, work, count)?, "a kernel");
     progress("copy bandwidth");
-    let kernel = bench.kernel(&kernels::copy(grid as u32))?;
-    draft.copy(
-        bytes,
-        repeated(&bench, effort, Work::Dispatch(kernel, shape), copies)?,
-        "a kernel",
-    );
-    let [from, to] = bench.buffers();
-    draft.copy(
-        bytes,
-        repeated(&bench, effort, Work::Copy(from, to), copies)?,
-        "vkCmdCopyBuffer",
-    );
+    for (copier, work) in copies::works(&mut bench)? {
+        let samples = repeat_work(&bench, effort, work, count)?;
+        measurement.copy(bytes, samples, copier.name());
+    }
     progress("multiply-adds");
-    let (rounds, groups) = if bench.is_software() {
-        SOFTWARE
-    } else {
-        (ROUNDS, GROUPS)
+    let (rounds, workgroups) = match bench.is_software() {
+        true => SOFTWARE_ROUNDS_AND_WORKGROUPS,
+        false => (ROUNDS, WORKGROUPS),
     };
     let kernel = bench.kernel(&kernels::multiply_add(rounds))?;
-    let samples = repeated(&bench, effort, Work::Dispatch(kernel, [groups, 1, 1]), 1)?;
-    let invocations = u64::from(groups) * u64::from(LOCAL);
-    let each = u64::from(rounds) * u64::from(MULTIPLY_ADDS);
-    draft.multiply_adds(each * invocations, samples, "a kernel");
+    let work = BenchWork::Dispatch(kernel, [workgroups, 1, 1]);
+    let samples = repeat_work(&bench, effort, work, 1)?;
+    let invocations = u64::from(workgroups) * u64::from(LOCAL_SIZE);
+    let each = u64::from(rounds) * u64::from(MULTIPLY_ADDS_PER_ROUND);
+    measurement.multiply_adds(each * invocations, samples, "a kernel");
     progress("launch interval");
     let kernel = bench.kernel(&kernels::nothing())?;
-    let samples = repeated(&bench, effort, Work::Dispatch(kernel, [1, 1, 1]), LAUNCHES)?;
-    draft.launches(
-        samples,
+    let work = BenchWork::Dispatch(kernel, [1, 1, 1]);
+    measurement.launches(
+        repeat_work(&bench, effort, work, LAUNCHES)?,
         "an empty kernel of one workgroup, and a full barrier, in one command buffer",
     );
     progress("launch latency");
-    let timed = bench.record(Work::Dispatch(kernel, [1, 1, 1]), 0)?;
-    draft.awaited(
-        repeat(effort, || Ok::<_, Failure>(timed.await_all()?))?,
+    let timed = bench.record(work, 0)?;
+    measurement.awaited(
+        repeat(effort, || timed.await_all())?,
         "a command buffer with one empty kernel of one workgroup, submitted with a fence that is waited for",
     );
     progress("matrix rates");
-    for of in [MatrixType::F16, MatrixType::Int8] {
-        matrices(&mut bench, &mut draft, of, effort)?;
+    for inputs in [MatrixType::F16, MatrixType::Int8] {
+        measure_matrices(&mut bench, &mut measurement, inputs, effort)?;
     }
-    Ok(draft)
+    Ok(measurement)
 }
 
-/// Measures each shape in which the device multiplies matrices of this type; the fastest one stays.
-fn matrices(
+/// Measures each shape in which the device multiplies matrices of a type. The fastest one counts.
+fn measure_matrices(
     bench: &mut Bench,
-    draft: &mut Draft,
-    of: MatrixType,
+    measurement: &mut Measurement,
+    inputs: MatrixType,
     effort: Effort,
-) -> Result<(), Failure> {
-    // What inputs are changes the power that the units take, and so their clock: noise of ±[0.5, 1), or any integers.
-    let (name, mask, ones) = match of {
+) -> Result<(), Error> {
+    // The inputs change the power that the units take, and so their clock: they are noise of ±[0.5, 1), or any integers.
+    let (name, mask, ones) = match inputs {
         MatrixType::F16 => ("f16", 0x83ff_83ff, 0x3800_3800),
         MatrixType::Int8 => ("int8", u32::MAX, 0),
     };
-    let shapes = bench.matrices(of);
+    let shapes = bench.matrices(inputs);
     if shapes.is_empty() {
         let why = "the device multiplies no cooperative matrices of that type by subgroups";
         let note = format!("The rate of matrix units for {name} is unknown: {why}.");
-        draft.notes.push(note);
+        measurement.notes.push(note);
         return Ok(());
     }
-    let vectors = bench.buffer_bytes() / VECTOR;
+    let vectors = bench.buffer_bytes() / VECTOR_BYTES;
     let kernel = bench.kernel(&kernels::noise(mask, ones))?;
-    let groups = (vectors / (VECTORS * u64::from(LOCAL))) as u32;
-    bench
-        .record(Work::Dispatch(kernel, [groups.min(NOISE), 1, 1]), 0)?
-        .run()?;
+    let workgroups = (vectors / (VECTORS_PER_INVOCATION * u64::from(LOCAL_SIZE))) as u32;
+    let shape = [workgroups.min(MAX_NOISE_WORKGROUPS), 1, 1];
+    bench.record(BenchWork::Dispatch(kernel, shape), 0)?.run()?;
+    let (rounds, workgroups) = match bench.is_software() {
+        true => SOFTWARE_MATRIX_ROUNDS_AND_WORKGROUPS,
+        false => (MATRIX_ROUNDS, WORKGROUPS),
+    };
     for [m, n, k] in shapes {
-        let (rounds, groups) = if bench.is_software() {
-            MATRIX_SOFTWARE
-        } else {
-            (MATRIX_ROUNDS, GROUPS)
-        };
-        let words = kernels::multiply_matrices(of, [m, n, k], rounds, vectors as u32);
-        let each = u64::from(rounds * kernels::MULTIPLICATIONS) * u64::from(groups);
+        let words = kernels::multiply_matrices(inputs, [m, n, k], rounds, vectors as u32);
+        let each = u64::from(rounds * kernels::MULTIPLICATIONS_PER_ROUND) * u64::from(workgroups);
         let flops = each * 2 * u64::from(m) * u64::from(n) * u64::from(k);
-        // A shape that a driver lists and does not compile says nothing of the others.
+        // A driver may list a shape and not compile it, which says nothing of the other shapes.
         let samples = bench
             .kernel(&words)
-            .map_err(Failure::from)
-            .and_then(|kernel| repeated(bench, effort, Work::Dispatch(kernel, [groups, 1, 1]), 1));
+            .map_err(Error::from)
+            .and_then(|kernel| {
+                repeat_work(
+                    bench,
+                    effort,
+                    BenchWork::Dispatch(kernel, [workgroups, 1, 1]),
+                    1,
+                )
+            });
         let what = format!("The rate of matrix units for {name} as {m} x {n} x {k}");
-        draft.take(&what, samples, |draft, samples| {
+        measurement.take(&what, samples, |measurement, samples| {
             let by = format!("products of cooperative matrices, {m} x {n} x {k}, by subgroups");
-            draft.matrix(name, flops, samples, &by);
+            measurement.matrix(name, flops, samples, &by);
         });
     }
     Ok(())
 }
 
-fn repeated(bench: &Bench, effort: Effort, work: Work, count: u32) -> Result<Samples, Failure> {
+/// Times so many of the same work together, again and again.
+fn repeat_work(
+    bench: &Bench,
+    effort: Effort,
+    work: BenchWork,
+    count: u32,
+) -> Result<Samples, Error> {
     let timed = bench.record(work, count)?;
-    repeat(effort, || Ok(timed.run()?))
-}
-
-/// Why a device could not be measured.
-struct Failure(String);
-
-impl From<String> for Failure {
-    fn from(text: String) -> Failure {
-        Failure(text)
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure(error.to_string())
-    }
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
+    repeat(effort, || timed.run())
 }

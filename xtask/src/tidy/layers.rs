@@ -26,6 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "gapscope-capture",
             "gapscope-dependencies",
+            "gapscope-device-peaks",
             "gapscope-replay",
             "gapscope-spirv",
         ],

@@ -4,6 +4,7 @@ use gapscope_capture::Capture;
 use gapscope_capture::Step;
 use gapscope_capture::model::{Command, MemoryId};
 use gapscope_dependencies::{Dependencies, Limits, Node};
+use gapscope_device_peaks::{Bandwidth, copy_bandwidth};
 use gapscope_replay::{DeviceChoice, Options, Replay, outputs, replay};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +12,7 @@ use serde::Serialize;
 use crate::chain::{Chain, Found, Refused, find};
 use crate::difference::Difference;
 use crate::draft::DraftError;
-use crate::measure::{Bandwidth, Probe};
+use crate::measure::Probe;
 use crate::predict::{Costs, predict};
 use crate::refusal::Refusal;
 use crate::rewrite::{Form, Rewritten, merged, rewrite};
@@ -34,6 +35,9 @@ pub enum FuseError {
     /// The capture cannot be run.
     #[error(transparent)]
     Replay(#[from] gapscope_replay::Error),
+    /// The bandwidth of the device cannot be measured.
+    #[error(transparent)]
+    Bandwidth(#[from] gapscope_device_peaks::Error),
     /// Changed captures cannot be kept.
     #[error(transparent)]
     Draft(#[from] DraftError),
@@ -215,7 +219,8 @@ pub fn fuse(
         chains.push(report);
     }
     if !chains.is_empty() {
-        bandwidth.extend(probe.large()?);
+        let captured = &capture.header.device.name;
+        bandwidth.extend(copy_bandwidth(options.device.as_ref(), captured)?);
     }
     let captured_ns = reports[0].median_ns;
     let predicted_ns = predicted(&reports[0], &chains);

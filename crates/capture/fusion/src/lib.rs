@@ -27,7 +27,6 @@ pub use chain::{Chain, Found, Member, Refused, find};
 pub use difference::Difference;
 pub use draft::DraftError;
 pub use fusion::{ChainReport, FormReport, FuseError, FuseOptions, Fusion, fuse};
-pub use measure::{Bandwidth, Copier, bandwidth};
 pub use merge::ENTRY;
 pub use predict::Costs;
 pub use proof::Region;

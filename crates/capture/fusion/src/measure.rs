@@ -12,36 +12,12 @@ use rspirv::dr::Builder;
 use rspirv::spirv::{
     AddressingModel, Capability, ExecutionMode, ExecutionModel, FunctionControl, MemoryModel,
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::chain::Chain;
 use crate::draft::{Added, Draft};
 use crate::fusion::FuseError;
 use crate::merge::ENTRY;
 use crate::rewrite::Merged;
-use copy::Unit;
-
-/// How fast a buffer is copied to another one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Bandwidth {
-    /// The size of each of the two buffers.
-    pub buffer_bytes: u64,
-    /// Bytes read and written, a second.
-    pub bytes_per_s: f64,
-    /// What copies.
-    pub by: Copier,
-}
-
-/// What copies a buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Copier {
-    /// `vkCmdCopyBuffer`.
-    Command,
-    /// A kernel, of which each invocation copies sixteen bytes.
-    Kernel,
-}
 
 /// Measures on a device.
 pub struct Probe<'a> {
@@ -67,41 +43,6 @@ impl Drop for Prepared {
     }
 }
 
-/// How fast a device copies from one large buffer to another, by a command or by a kernel, whichever is faster, each in the shortest of several runs. Objects of the capture say which queue copies. None:
-/// the queue has no timestamps, or the capture has no submission.
-///
-/// # Errors
-/// The device cannot be used, or there is no place for the small capture that is run.
-pub fn bandwidth(
-    capture: &Capture,
-    device: Option<&DeviceChoice>,
-) -> Result<Option<Bandwidth>, FuseError> {
-    let folder = tempfile::tempdir()?;
-    let mut probe = Probe {
-        capture,
-        device,
-        folder: folder.path(),
-        made: 0,
-    };
-    probe.large()
-}
-
-impl Bandwidth {
-    /// From the time of a copy.
-    pub(crate) fn of(by: Copier, buffer_bytes: u64, ns: f64) -> Bandwidth {
-        Bandwidth {
-            buffer_bytes,
-            bytes_per_s: 2.0 * buffer_bytes as f64 / ns * 1e9,
-            by,
-        }
-    }
-}
-
-/// The size beside those of chains: no cache holds it, and every device binds it as a storage buffer (`maxStorageBufferRange`).
-const LARGE: u64 = 128 << 20;
-/// What copies that, with workgroups that every device runs.
-const LARGE_LOCAL: [u32; 3] = [128, 1, 1];
-const LARGE_GROUPS: [u32; 3] = [1024, 64, 1];
 const RUNS: u32 = 2;
 /// Rounds of that.
 const ROUNDS: u32 = 4;
@@ -222,24 +163,6 @@ impl Probe<'_> {
         })
     }
 
-    /// How fast buffers are copied that no cache holds. On GPUs a kernel may be several times as fast as the command, and on a CPU the other
-    /// way round.
-    pub fn large(&mut self) -> Result<Option<Bandwidth>, FuseError> {
-        let by_command = self.bandwidth(LARGE)?;
-        let groups = Groups::Direct(LARGE_GROUPS);
-        let by_kernel = self.copying_by(Unit::Vector, LARGE_LOCAL, groups, COMPUTE, LARGE)?;
-        let Some(mut large) = [by_command, by_kernel]
-            .into_iter()
-            .collect::<Option<Vec<_>>>()
-        else {
-            return Ok(None);
-        };
-        self.run(&mut large)?;
-        let found = [Copier::Command, Copier::Kernel].into_iter().zip(&large);
-        let found = found.filter_map(|(by, of)| Some(Bandwidth::of(by, LARGE, of.least_ns?)));
-        Ok(found.max_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s)))
-    }
-
     /// A kernel that does nothing, with the workgroups of a chain, and a barrier.
     pub fn launch(&mut self, chain: &Chain<'_>) -> Result<Option<Prepared>, FuseError> {
         let first = &chain.members[0];
@@ -268,19 +191,8 @@ impl Probe<'_> {
         bytes: u64,
     ) -> Result<Option<Prepared>, FuseError> {
         let first = &chain.members[0];
-        let (local_size, groups) = (first.trail.local_size, first.dispatch.groups);
-        self.copying_by(Unit::Word, local_size, groups, self.between(chain), bytes)
-    }
-
-    fn copying_by(
-        &mut self,
-        unit: Unit,
-        local_size: [u32; 3],
-        groups: Groups,
-        barrier: Dependency,
-        bytes: u64,
-    ) -> Result<Option<Prepared>, FuseError> {
-        let words = copy::kernel(local_size, unit, (bytes / u64::from(unit.bytes())) as u32);
+        let barrier = self.between(chain);
+        let words = copy::kernel(first.trail.local_size, (bytes / 4) as u32);
         self.prepare(None, count(2 * bytes), barrier, |draft| {
             let buffers = [draft.buffer(bytes)?, draft.buffer(bytes)?];
             let pipeline = draft.kernel(&Added {
@@ -304,7 +216,7 @@ impl Probe<'_> {
             });
             Ok(Command::Dispatch(Dispatch {
                 pipeline,
-                groups,
+                groups: first.dispatch.groups,
                 base: [0; 3],
                 push_constants: Vec::new(),
                 bindings: bindings.collect(),

@@ -1,9 +1,9 @@
-//! A kernel's SPIR-V with what a dispatch makes of it: one entry point, constants frozen, nothing that it does not use.
+//! Reads the SPIR-V of a kernel for merging: keeps one entry point, freezes constants, and drops what it does not use.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rspirv::dr::{Instruction, Loader, Module, Operand};
-use rspirv::spirv::{Decoration, ExecutionMode, ExecutionModel, Op, StorageClass, Word};
+use rspirv::spirv::{Decoration, ExecutionMode, Op, StorageClass, Word};
 
 use crate::refusal::Refusal;
 
@@ -29,8 +29,9 @@ impl Kernel {
         rspirv::binary::parse_bytes(code, &mut loader)
             .map_err(|error| Refusal::Spirv(error.to_string()))?;
         let mut module = loader.module();
-        let function = entry_of(&module, entry)?;
-        let reached = reached(&module, function);
+        let facts = gapscope_spirv::Module::read(code)?;
+        let function = facts.entry_point(entry)?.function;
+        let reached = facts.reached_functions(function);
         module
             .functions
             .retain(|of| of.def_id().is_some_and(|id| reached.contains(&id)));
@@ -55,30 +56,11 @@ impl Kernel {
         };
         module.annotations.retain(is_known);
         module.debug_names.retain(is_known);
-        let storage = |id: Word| {
-            let variable =
-                (module.types_global_values.iter()).find(|of| of.result_id == Some(id))?;
-            storage_class(variable)
-        };
-        let mut places: HashMap<Word, (Option<u32>, Option<u32>)> = HashMap::new();
-        for of in &module.annotations {
-            let [
-                Operand::IdRef(id),
-                Operand::Decoration(decoration),
-                Operand::LiteralBit32(number),
-            ] = of.operands[..]
-            else {
-                continue;
-            };
-            match decoration {
-                Decoration::DescriptorSet => places.entry(id).or_default().0 = Some(number),
-                Decoration::Binding => places.entry(id).or_default().1 = Some(number),
-                _ => {}
-            }
-        }
-        let bound = places.into_iter().filter_map(|(id, (set, binding))| {
-            storage(id)?;
-            Some((id, (set?, binding?)))
+        let variables = module.types_global_values.iter();
+        let bound = variables.filter_map(|of| {
+            storage_class(of)?;
+            let decorations = facts.decorations.get(&of.result_id?)?;
+            Some((of.result_id?, (decorations.set?, decorations.binding?)))
         });
         let bound = bound.collect();
         let push_constants = (module.types_global_values.iter())
@@ -102,22 +84,6 @@ pub fn storage_class(of: &Instruction) -> Option<StorageClass> {
     }
 }
 
-fn entry_of(module: &Module, name: &str) -> Result<Word, Refusal> {
-    let found = module
-        .entry_points
-        .iter()
-        .find_map(|of| match &of.operands[..] {
-            [
-                Operand::ExecutionModel(ExecutionModel::GLCompute),
-                Operand::IdRef(id),
-                Operand::LiteralString(text),
-                ..,
-            ] if text == name => Some(*id),
-            _ => None,
-        });
-    found.ok_or_else(|| Refusal::Spirv(format!("it has no compute entry point {name}")))
-}
-
 fn is_local_size(mode: &Instruction) -> bool {
     matches!(
         mode.operands.get(1),
@@ -125,24 +91,6 @@ fn is_local_size(mode: &Instruction) -> bool {
             ExecutionMode::LocalSize | ExecutionMode::LocalSizeId
         ))
     )
-}
-
-/// Functions that a function calls, and itself.
-fn reached(module: &Module, entry: Word) -> HashSet<Word> {
-    let mut reached = HashSet::from([entry]);
-    let mut left = vec![entry];
-    while let Some(id) = left.pop() {
-        let function = module.functions.iter().find(|of| of.def_id() == Some(id));
-        for of in function.iter().flat_map(|of| of.all_inst_iter()) {
-            if let (Op::FunctionCall, Some(Operand::IdRef(callee))) =
-                (of.class.opcode, of.operands.first())
-                && reached.insert(*callee)
-            {
-                left.push(*callee);
-            }
-        }
-    }
-    reached
 }
 
 /// Ids that code uses.

@@ -5,12 +5,13 @@
 //! what it takes beside them adds to them; one that takes far more hides them behind its arithmetic, and saves nothing but its launch.
 
 use gapscope_dependencies::Node;
+use gapscope_device_peaks::{Bandwidth, Copier};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chain::{Chain, Found};
 use crate::fusion::{FuseError, node_of};
-use crate::measure::{Bandwidth, Copier, Probe};
+use crate::measure::Probe;
 use crate::rewrite::{Form, merged};
 
 /// What a chain costs, in nanoseconds and bytes.
@@ -89,7 +90,7 @@ pub fn predict(
         return Ok(None);
     };
     if !bandwidth.iter().any(|of| of.buffer_bytes == size) {
-        bandwidth.push(Bandwidth::of(Copier::Command, size, *buffer_ns));
+        bandwidth.push(Bandwidth::from_time(Copier::Command, size, *buffer_ns));
     }
     let bytes = chain.members.iter().map(|member| {
         let (read, written) = nodes[node_of(capture, member.executed)].bytes();

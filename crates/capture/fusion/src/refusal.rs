@@ -91,3 +91,9 @@ pub enum Refusal {
     #[error("an invocation loads from the intermediate what it has not stored")]
     NotStored,
 }
+
+impl From<gapscope_spirv::ReadError> for Refusal {
+    fn from(error: gapscope_spirv::ReadError) -> Refusal {
+        Refusal::Spirv(error.to_string())
+    }
+}

@@ -53,9 +53,9 @@ pub enum MatrixType {
     Int8,
 }
 
-/// What is timed.
+/// Work that can be timed.
 #[derive(Debug, Clone, Copy)]
-pub enum Work {
+pub enum BenchWork {
     /// A dispatch of so many workgroups.
     Dispatch(Kernel, [u32; 3]),
     /// A copy of a whole buffer to the other one, `vkCmdCopyBuffer`.
@@ -63,14 +63,18 @@ pub enum Work {
 }
 
 impl Bench {
-    /// Opens the device of a number, as [`crate::devices`] lists them, with two buffers of at most so many bytes: less where the
-    /// device binds less, or where they were more than a quarter of its memory.
+    /// Opens a device with two buffers of at most `max_bytes`: less where the device binds less, or where they would take more than
+    /// a quarter of its memory. Without a `choice` it is the device of the name `captured`, else the first.
     ///
     /// # Errors
     /// The device cannot be used, has no timestamps or no memory.
-    pub fn open(number: usize, most_bytes: u64) -> Result<Bench, Error> {
+    pub fn open(
+        choice: Option<&DeviceChoice>,
+        captured: &str,
+        max_bytes: u64,
+    ) -> Result<Bench, Error> {
         let instance = Instance::of_thread()?;
-        let adapter = instance.adapter(Some(&DeviceChoice::Number(number)), "")?;
+        let adapter = instance.adapter(choice, captured)?;
         let mut features = BTreeSet::from(["synchronization2"]);
         if MATRICES.iter().all(|name| adapter.features.has(name)) {
             let types = ["shaderFloat16", "shaderInt8"];
@@ -79,8 +83,7 @@ impl Bench {
         }
         let gpu = Gpu::open(&adapter, None, &features, &BTreeSet::new())?;
         if gpu.timestamp_bits == 0 {
-            let name = &gpu.properties.name;
-            return Err(Error::Asked(format!("{name} has no timestamps")));
+            return Err(Error::NoTimestamps(gpu.properties.name.clone()));
         }
         // SAFETY: the device is of this instance.
         let properties = unsafe {
@@ -107,16 +110,16 @@ impl Bench {
             pool: vk::DescriptorPool::null(),
             set: vk::DescriptorSet::null(),
         };
-        bench.make(most_bytes)?;
+        bench.make(max_bytes)?;
         Ok(bench)
     }
 
-    fn make(&mut self, most_bytes: u64) -> Result<(), Error> {
+    fn make(&mut self, max_bytes: u64) -> Result<(), Error> {
         let limits = &self.gpu.properties.limits;
         let bytes = (u64::from(limits.max_storage_buffer_range))
             .min(self.gpu.properties.most_allocation_bytes)
             .min(self.local_bytes / 8)
-            .min(most_bytes);
+            .min(max_bytes);
         // A power of two, so that any shape of a dispatch divides it.
         let bytes = 1_u64 << bytes.max(1).ilog2();
         self.bytes = bytes;
@@ -284,7 +287,7 @@ impl Bench {
     ///
     /// # Errors
     /// The driver refuses it, or the device was lost.
-    pub fn record(&self, work: Work, count: u32) -> Result<Timed<'_>, Error> {
+    pub fn record(&self, work: BenchWork, count: u32) -> Result<Timed<'_>, Error> {
         let recording = Recording::begin(&self.gpu, 1)?;
         let all = vk::PipelineStageFlags2::ALL_COMMANDS;
         self.add(recording.commands, work);
@@ -301,19 +304,19 @@ impl Bench {
         })
     }
 
-    fn add(&self, commands: vk::CommandBuffer, work: Work) {
+    fn add(&self, commands: vk::CommandBuffer, work: BenchWork) {
         let raw = &self.gpu.raw;
         let compute = vk::PipelineBindPoint::COMPUTE;
         // SAFETY: the command buffer is being recorded; what is bound and copied is of this device.
         unsafe {
             match work {
-                Work::Dispatch(Kernel(number), [x, y, z]) => {
+                BenchWork::Dispatch(Kernel(number), [x, y, z]) => {
                     raw.cmd_bind_pipeline(commands, compute, self.pipelines[number]);
                     let sets = [self.set];
                     raw.cmd_bind_descriptor_sets(commands, compute, self.layout, 0, &sets, &[]);
                     raw.cmd_dispatch(commands, x, y, z);
                 }
-                Work::Copy(Buffer(from), Buffer(to)) => {
+                BenchWork::Copy(Buffer(from), Buffer(to)) => {
                     let bytes = self.bytes;
                     let region = [vk::BufferCopy::default().size(bytes)];
                     let [from, to] = [from, to].map(|number| self.buffers[number as usize].0);

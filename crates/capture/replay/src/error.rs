@@ -45,6 +45,9 @@ pub enum Error {
         /// How many.
         bytes: u64,
     },
+    /// The device's queue writes no timestamps.
+    #[error("{0} has no timestamps")]
+    NoTimestamps(String),
     /// The device was lost.
     #[error("the device was lost while {0}")]
     DeviceLost(&'static str),

@@ -48,7 +48,7 @@ mod trace;
 mod values;
 
 pub use adapter::DeviceChoice;
-pub use bench::{Bench, Buffer, Kernel, MatrixType, Timed, Work};
+pub use bench::{Bench, Buffer, Kernel, MatrixType, Timed, BenchWork};
 pub use command_times::{CommandTimes, command_times};
 pub use comparison::{BufferPart, Difference, Writer};
 pub use devices::{Device, devices};

@@ -7,7 +7,7 @@ use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
 use gapscope_capture::model::Command;
 use gapscope_dependencies::{Bandwidth, Dependencies};
-use gapscope_fusion::Copier;
+use gapscope_device_peaks::{Copier, copy_bandwidth};
 use gapscope_replay::{DeviceChoice, Options};
 
 /// Timed runs, if nothing else is said.
@@ -36,7 +36,7 @@ pub fn add(
         node.duration_ns = times.median_ns.get(&place).copied();
     }
     let measured = progress::while_running("measuring the device's bandwidth", || {
-        gapscope_fusion::bandwidth(capture, options.device.as_ref())
+        copy_bandwidth(options.device.as_ref(), &capture.header.device.name)
     });
     found.bandwidth = match measured {
         Ok(Some(of)) => Ok(Bandwidth {

@@ -1,18 +1,21 @@
-//! Matrix rates by cuBLAS, whose kernels are NVIDIA's own for each generation: those of an instruction alone, such as `mma.sync` on
-//! Hopper, stay below what programs reach.
+//! Finds cuBLAS and multiplies matrices by it. Its kernels are NVIDIA's own for each generation: a kernel of one instruction alone,
+//! such as `mma.sync` on Hopper, stays below the rates that programs reach.
 
-use super::driver::{Context, Memory};
-use super::library::Library;
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
+use libloading::Library;
+
+use super::driver::{Context, Memory, check};
+use crate::error::Error;
+
 /// Rows and columns of the matrices.
 pub const SIZE: u64 = 8192;
 
-/// The inputs of a multiplication.
+/// The types and values of the inputs of a multiplication.
 pub struct Inputs {
-    /// As in `matrix_flops`.
+    /// The name of the rate in `matrix_flops`.
     pub name: &'static str,
     /// `cudaDataType_t` of the inputs, and of the product.
     types: [c_int; 2],
@@ -20,11 +23,11 @@ pub struct Inputs {
     compute: c_int,
     /// The bits of a word of inputs that are noise, and those that are set: numbers of ±[0.5, 1), or any integers.
     pub bits: [u32; 2],
-    /// The first one has to be transposed.
+    /// The first matrix has to be transposed.
     transposed: bool,
 }
 
-/// What is measured. `CUDA_R_32F` 0, `CUDA_R_16F` 2, `CUDA_R_8I` 3, `CUDA_R_32I` 10, `CUDA_R_16BF` 14; `CUBLAS_COMPUTE_32F` 68,
+/// The inputs whose rates are measured. `CUDA_R_32F` is 0, `CUDA_R_16F` 2, `CUDA_R_8I` 3, `CUDA_R_32I` 10, `CUDA_R_16BF` 14; `CUBLAS_COMPUTE_32F` 68,
 /// `CUBLAS_COMPUTE_32I` 72, `CUBLAS_COMPUTE_32F_FAST_TF32` 77.
 pub const ALL: [Inputs; 4] = [
     Inputs {
@@ -84,53 +87,45 @@ type Multiply = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
-/// The library, at work on a context.
+/// cuBLAS on a context. Its library stays loaded.
 pub struct Cublas {
     handle: Handle,
     destroy: Destroy,
     multiply: Multiply,
-    /// Its name with its version.
+    /// The name of the library with its version.
     pub name: String,
 }
 
-fn check(what: &str, code: c_int) -> Result<(), String> {
-    match code {
-        0 => Ok(()),
-        code => Err(format!("{what} says {code}")),
-    }
-}
-
 impl Cublas {
-    /// Finds and loads the newest that a driver for this CUDA serves.
-    pub fn open(context: &Context, cuda: Option<u32>) -> Result<Cublas, String> {
+    /// Finds and loads the newest cuBLAS that a driver for this CUDA serves.
+    pub fn open(context: &Context, cuda: Option<u32>) -> Result<Cublas, Error> {
         let newest = cuda.map_or(13, |version| version / 1000);
-        let mut said = None;
+        let mut first_error = None;
         for candidate in candidates(newest) {
-            match Library::open(&candidate) {
-                Ok(library) => return Cublas::of(library, context),
-                Err(error) => said = said.or(Some(error)),
+            // SAFETY: the library is NVIDIA's, whose initialisers every program with cuBLAS runs.
+            match unsafe { Library::new(&candidate) } {
+                Ok(library) => return Cublas::load(library, context),
+                Err(error) => first_error = first_error.or(Some(error)),
             }
         }
-        Err(format!(
-            "libcublas cannot be loaded, which comes with CUDA's toolkit and PyTorch ({})",
-            said.unwrap_or_default()
-        ))
+        Err(Error::NoCublas(first_error))
     }
 
-    fn of(library: Library, context: &Context) -> Result<Cublas, String> {
+    fn load(library: Library, context: &Context) -> Result<Cublas, Error> {
         // SAFETY: the functions of these names in cuBLAS have these types.
         let (create, destroy, version, set_stream, multiply) = unsafe {
             (
-                library.function::<Create>("cublasCreate_v2")?,
-                library.function::<Destroy>("cublasDestroy_v2")?,
-                library.function::<Version>("cublasGetVersion_v2")?,
-                library.function::<SetStream>("cublasSetStream_v2")?,
-                library.function::<Multiply>("cublasGemmEx")?,
+                *library.get::<Create>(b"cublasCreate_v2")?,
+                *library.get::<Destroy>(b"cublasDestroy_v2")?,
+                *library.get::<Version>(b"cublasGetVersion_v2")?,
+                *library.get::<SetStream>(b"cublasSetStream_v2")?,
+                *library.get::<Multiply>(b"cublasGemmEx")?,
             )
         };
+        std::mem::forget(library);
         let mut handle = ptr::null_mut();
         let mut number = 0;
-        // SAFETY: they store a handle and a number; the context is current and the stream is of it.
+        // SAFETY: the calls store a handle and a number; the context is current and the stream is of it.
         unsafe {
             check("cublasCreate", create(&mut handle))?;
             check("cublasSetStream", set_stream(handle, context.stream))?;
@@ -155,12 +150,12 @@ impl Cublas {
     /// Multiplies two matrices of [`SIZE`] rows and columns.
     pub fn multiply(
         &self,
-        of: &Inputs,
+        types: &Inputs,
         inputs: &Memory<'_>,
         product: &Memory<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let size = SIZE as c_int;
-        let is_integer = of.types[1] == 10;
+        let is_integer = types.types[1] == 10;
         let scales = match is_integer {
             true => [1u32, 0],
             false => [1f32.to_bits(), 0],
@@ -168,12 +163,12 @@ impl Cublas {
         let [one, none] = [&scales[0], &scales[1]].map(|place| ptr::from_ref(place).cast());
         let from = inputs.address;
         let second = from + SIZE * SIZE * 4;
-        let [kind, kind_of_product] = of.types;
-        let transposed = c_int::from(of.transposed);
+        let [kind, kind_of_product] = types.types;
+        let transposed = c_int::from(types.transposed);
         /// `CUBLAS_GEMM_DEFAULT`
         const DEFAULT: c_int = -1;
-        // SAFETY: both inputs and the product have room for so many numbers of at most four bytes; the scales are read before it
-        // returns, as cuBLAS does for those of the host.
+        // SAFETY: both inputs and the product have room for so many numbers of at most four bytes; cuBLAS reads scales in host memory
+        // before it returns.
         let code = unsafe {
             (self.multiply)(
                 self.handle,
@@ -193,7 +188,7 @@ impl Cublas {
                 product.address,
                 kind_of_product,
                 size,
-                of.compute,
+                types.compute,
                 DEFAULT,
             )
         };
@@ -203,12 +198,13 @@ impl Cublas {
 
 impl Drop for Cublas {
     fn drop(&mut self) {
-        // SAFETY: it was made by this library, and nothing of it is in use.
+        // SAFETY: the handle was made by this library, and nothing of it is in use.
         unsafe { (self.destroy)(self.handle) };
     }
 }
 
-/// Where libcublas may be: the packages of Python that is first in PATH and of the virtual environment, toolkits, the system's search.
+/// Returns the paths where libcublas may be: in packages of Pythons in PATH and of the virtual environment, in toolkits, and where the
+/// system looks.
 fn candidates(newest: u32) -> Vec<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
     let mut prefixes: Vec<PathBuf> = Vec::new();
@@ -242,7 +238,7 @@ fn candidates(newest: u32) -> Vec<PathBuf> {
     for toolkit in toolkits {
         add(&mut found, &toolkit.join("lib64"), &names);
     }
-    // The newest first; among those the order above.
+    // The newest come first, else the order stays.
     found.sort_by_key(|path: &PathBuf| {
         let name = path
             .file_name()

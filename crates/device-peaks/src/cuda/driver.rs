@@ -1,10 +1,12 @@
-//! CUDA's driver: what measuring takes of it.
+//! Wraps the functions of CUDA's driver that measuring needs.
 
-use super::library::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
-use std::path::Path;
 use std::ptr;
 use std::time::Instant;
+
+use libloading::Library;
+
+use crate::error::Error;
 
 const LIBRARY: &str = "libcuda.so.1";
 const SUCCESS: c_int = 0;
@@ -22,10 +24,10 @@ macro_rules! functions {
         }
 
         impl Functions {
-            fn of(library: Library) -> Result<Functions, String> {
+            fn load(library: &Library) -> Result<Functions, libloading::Error> {
                 Ok(Functions {
                     // SAFETY: the functions of these names in CUDA's driver have these types.
-                    $($field: unsafe { library.function($name)? },)*
+                    $($field: unsafe { *library.get($name.as_bytes())? },)*
                 })
             }
         }
@@ -60,27 +62,34 @@ functions! {
     elapsed "cuEventElapsedTime" (*mut f32, *mut c_void, *mut c_void);
 }
 
-/// The driver, initialised.
+/// The driver, initialised. Its library stays loaded.
 #[derive(Clone, Copy)]
 pub struct Driver(Functions);
 
-fn check(what: &str, code: c_int) -> Result<(), String> {
+/// Turns the answer of CUDA or cuBLAS into a result.
+pub fn check(call: &'static str, code: c_int) -> Result<(), Error> {
     match code {
         SUCCESS => Ok(()),
-        code => Err(format!("{what} says {code}")),
+        code => Err(Error::Call { call, code }),
     }
 }
 
 impl Driver {
-    /// Loads it. `Err`: there is none, or it has no device.
-    pub fn open() -> Result<Driver, String> {
-        let functions = Functions::of(Library::open(Path::new(LIBRARY))?)?;
+    /// Loads the driver.
+    ///
+    /// # Errors
+    /// There is no driver, or it has no device.
+    pub fn open() -> Result<Driver, Error> {
+        // SAFETY: the library is NVIDIA's, whose initialisers every CUDA program runs.
+        let library = unsafe { Library::new(LIBRARY) }?;
+        let functions = Functions::load(&library)?;
+        std::mem::forget(library);
         // SAFETY: it may be called at any time.
         check("cuInit", unsafe { (functions.init)(0) })?;
         Ok(Driver(functions))
     }
 
-    /// The newest CUDA that it supports, as 1000 × major + 10 × minor.
+    /// Returns the newest CUDA that the driver supports, as 1000 × major + 10 × minor.
     pub fn version(self) -> Option<u32> {
         let mut version = 0;
         // SAFETY: it stores a number.
@@ -88,20 +97,20 @@ impl Driver {
         u32::try_from(version).ok().filter(|_| code == SUCCESS)
     }
 
-    /// How many devices there are.
-    pub fn count(self) -> Result<c_int, String> {
+    /// Returns the number of devices.
+    pub fn count(self) -> Result<c_int, Error> {
         let mut count = 0;
-        // SAFETY: it stores a number, as those below do.
+        // SAFETY: it stores a number.
         check("cuDeviceGetCount", unsafe { (self.0.count)(&mut count) })?;
         Ok(count)
     }
 
-    /// Its handle, name and UUID.
-    pub fn device(self, number: c_int) -> Result<Device, String> {
+    /// Returns the device of a number.
+    pub fn device(self, number: c_int) -> Result<Device, Error> {
         let mut handle = 0;
         let mut name = [0u8; NAME_BYTES];
         let mut uuid = [0u8; 16];
-        // SAFETY: they store a number, a text that ends in a zero byte, and sixteen bytes, in our variables.
+        // SAFETY: the calls store a number, a text that ends in a zero byte, and sixteen bytes, in our variables.
         unsafe {
             check("cuDeviceGet", (self.0.device)(&mut handle, number))?;
             let place = name.as_mut_ptr().cast();
@@ -120,15 +129,15 @@ impl Driver {
     }
 }
 
-/// A device.
+/// A CUDA device.
 pub struct Device {
     handle: c_int,
     pub name: String,
-    /// As hexadecimal.
+    /// The UUID as hexadecimal.
     pub uuid: String,
 }
 
-/// A device in use, with one stream, until it is dropped. The driver's context is current on this thread.
+/// A context on a device, with one stream, until it is dropped. It is current on this thread.
 pub struct Context {
     driver: Functions,
     context: *mut c_void,
@@ -137,19 +146,19 @@ pub struct Context {
     pub multiprocessors: u32,
 }
 
-/// A kernel.
+/// A kernel of a loaded module.
 #[derive(Clone, Copy)]
 pub struct Kernel(*mut c_void);
 
-/// Device memory, until it is dropped.
+/// Memory of the device, until it is dropped.
 pub struct Memory<'a> {
     context: &'a Context,
     pub address: u64,
 }
 
 impl Context {
-    /// Opens a device.
-    pub fn open(driver: Driver, device: &Device) -> Result<Context, String> {
+    /// Makes a context on a device.
+    pub fn new(driver: Driver, device: &Device) -> Result<Context, Error> {
         let functions = driver.0;
         let mut made = Context {
             driver: functions,
@@ -161,7 +170,7 @@ impl Context {
         /// `CU_STREAM_NON_BLOCKING`
         const NON_BLOCKING: c_uint = 1;
         let mut count = 0;
-        // SAFETY: they store handles and a number in our variables; the context is current after it was made.
+        // SAFETY: the calls store handles and a number in our variables; the context is current after it was made.
         unsafe {
             check(
                 "cuCtxCreate",
@@ -181,8 +190,8 @@ impl Context {
         Ok(made)
     }
 
-    /// Bytes of its memory that are free.
-    pub fn free_bytes(&self) -> Result<u64, String> {
+    /// Returns the bytes of the device's memory that are free.
+    pub fn free_bytes(&self) -> Result<u64, Error> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: it stores two numbers.
         check("cuMemGetInfo", unsafe {
@@ -191,7 +200,8 @@ impl Context {
         Ok(free as u64)
     }
 
-    pub fn allocate(&self, bytes: u64) -> Result<Memory<'_>, String> {
+    /// Allocates memory on the device.
+    pub fn allocate(&self, bytes: u64) -> Result<Memory<'_>, Error> {
         let mut address = 0;
         // SAFETY: it stores an address.
         check("cuMemAlloc", unsafe {
@@ -203,10 +213,10 @@ impl Context {
         })
     }
 
-    /// The kernel of a name in a module of PTX.
-    pub fn kernel(&self, ptx: &CStr, name: &str) -> Result<Kernel, String> {
+    /// Loads a module of PTX and returns its kernel of this name.
+    pub fn kernel(&self, ptx: &CStr, name: &str) -> Result<Kernel, Error> {
         let (mut module, mut kernel) = (ptr::null_mut(), ptr::null_mut());
-        let name = CString::new(name).map_err(|error| error.to_string())?;
+        let name = CString::new(name)?;
         // `CU_JIT_ERROR_LOG_BUFFER` and `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`, whose value is in the place of a pointer.
         let mut log = [0u8; 1024];
         let mut options: [c_int; 2] = [5, 6];
@@ -214,7 +224,7 @@ impl Context {
             log.as_mut_ptr().cast(),
             ptr::without_provenance_mut(log.len() - 1),
         ];
-        // SAFETY: both texts end in a zero byte; handles are stored in our variables, and the log has room for what it says.
+        // SAFETY: both texts end in a zero byte; handles are stored in our variables, and the log has room for the text.
         unsafe {
             let code = (self.driver.load)(
                 &mut module,
@@ -223,14 +233,19 @@ impl Context {
                 options.as_mut_ptr(),
                 values.as_mut_ptr(),
             );
-            check("cuModuleLoadDataEx", code).map_err(|error| {
+            if code != SUCCESS {
                 let log = CStr::from_bytes_until_nul(&log).unwrap_or_default();
-                let log = log.to_string_lossy();
-                match log.lines().next() {
-                    Some(line) => format!("{error}: {line}"),
-                    None => error,
-                }
-            })?;
+                return Err(match log.to_string_lossy().lines().next() {
+                    Some(line) => Error::Module {
+                        code,
+                        line: line.to_owned(),
+                    },
+                    None => Error::Call {
+                        call: "cuModuleLoadDataEx",
+                        code,
+                    },
+                });
+            }
             let code = (self.driver.kernel)(&mut kernel, module, name.as_ptr());
             check("cuModuleGetFunction", code)?;
         }
@@ -240,14 +255,14 @@ impl Context {
     /// Launches a kernel on so many workgroups.
     ///
     /// # Safety
-    /// The parameters are those of the kernel: eight bytes each, of which it may read four. What they address lives until
+    /// The parameters are those of the kernel: eight bytes each, of which it may read four. The memory that they address lives until
     /// [`Self::time`] has returned.
     pub unsafe fn launch(
         &self,
         kernel: Kernel,
         [groups, threads]: [u32; 2],
         parameters: &mut [u64],
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let places = parameters.iter_mut().map(|one| ptr::from_mut(one).cast());
         let mut places: Vec<*mut c_void> = places.collect();
         let (places, none) = (places.as_mut_ptr(), ptr::null_mut());
@@ -261,45 +276,45 @@ impl Context {
         check("cuLaunchKernel", code)
     }
 
-    /// Copies from one memory to another.
+    /// Copies memory of the device to other memory of it.
     ///
     /// # Safety
     /// Both have so many bytes and live until [`Self::time`] has returned.
-    pub unsafe fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), String> {
+    pub unsafe fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), Error> {
         // SAFETY: as the caller promises.
         let code = unsafe { (self.driver.copy)(to, from, bytes as usize, self.stream) };
         check("cuMemcpyDtoDAsync", code)
     }
 
-    /// Fills a memory with words of 32 bits.
+    /// Fills memory of the device with words of 32 bits.
     ///
     /// # Safety
-    /// It has so many bytes, which are a multiple of four, and lives until [`Self::time`] has returned.
-    pub unsafe fn fill(&self, to: u64, bytes: u64) -> Result<(), String> {
+    /// The memory has so many bytes, which are a multiple of four, and lives until [`Self::time`] has returned.
+    pub unsafe fn fill(&self, to: u64, bytes: u64) -> Result<(), Error> {
         const ONE: c_uint = 0x3f80_0000;
         // SAFETY: as the caller promises.
         let code = unsafe { (self.driver.fill)(to, ONE, bytes as usize / 4, self.stream) };
         check("cuMemsetD32Async", code)
     }
 
-    /// How long something takes from its call until it has been waited for, by the host's clock: nanoseconds.
-    pub fn await_one(&self, once: &mut dyn FnMut() -> Result<(), String>) -> Result<f64, String> {
-        let begun = Instant::now();
+    /// Returns the nanoseconds from a call until its work has been waited for, by the host clock.
+    pub fn await_one(&self, once: &mut dyn FnMut() -> Result<(), Error>) -> Result<f64, Error> {
+        let started = Instant::now();
         once()?;
         // SAFETY: the stream is of this context.
         check("cuStreamSynchronize", unsafe {
             (self.driver.finish)(self.stream)
         })?;
-        Ok(begun.elapsed().as_nanos() as f64)
+        Ok(started.elapsed().as_nanos() as f64)
     }
 
-    /// How long so many of something take, by the device's events: nanoseconds for each. One more goes before them, so that the
-    /// device does not wait for the first.
+    /// Returns the nanoseconds that each of so many calls of `each` takes on the device, by its events. One more call goes before
+    /// them, so that the device does not wait for the first.
     pub fn time(
         &self,
         count: u32,
-        each: &mut dyn FnMut() -> Result<(), String>,
-    ) -> Result<f64, String> {
+        each: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<f64, Error> {
         let [start, end] = self.events;
         each()?;
         // SAFETY: events and stream are of this context, here and below.
@@ -326,7 +341,7 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         if !self.context.is_null() {
-            // SAFETY: nothing of it is in use; what was made in it goes with it.
+            // SAFETY: nothing of the context is in use; the driver frees what was made in it.
             unsafe { (self.driver.destroy_context)(self.context) };
         }
     }

@@ -1,4 +1,4 @@
-//! Kernels in SPIR-V. Those of memory take vectors of sixteen bytes, of which an invocation has several.
+//! Builds kernels in SPIR-V. Those that measure memory read and write vectors of sixteen bytes, several an invocation.
 
 use gapscope_replay::MatrixType;
 use rspirv::binary::Assemble;
@@ -9,29 +9,48 @@ use rspirv::spirv::{
     MemoryModel, Scope, SelectionControl, StorageClass, Word,
 };
 
-/// Invocations of a workgroup, which every device can run.
-pub const LOCAL: u32 = 128;
-// They are told by the low bits of an invocation's number.
-const _: () = assert!(LOCAL.is_power_of_two());
-/// Bytes of a vector, and how many of them an invocation takes.
-pub const VECTOR: u64 = 16;
-pub const VECTORS: u64 = 4;
-/// Multiply-adds of a round, in eight chains.
-pub const MULTIPLY_ADDS: u32 = 64;
+/// Invocations of a workgroup: a number that every device can run.
+pub const LOCAL_SIZE: u32 = 128;
+// The low bits of an invocation's number say which one of its workgroup it is.
+const _: () = assert!(LOCAL_SIZE.is_power_of_two());
+/// Bytes of a vector, and the number of vectors of an invocation.
+pub const VECTOR_BYTES: u64 = 16;
+pub const VECTORS_PER_INVOCATION: u64 = 4;
+/// Multiply-adds of an invocation in a round, in eight chains.
+pub const MULTIPLY_ADDS_PER_ROUND: u32 = 64;
 const CHAINS: usize = 8;
 /// `Fma` of GLSL.std.450
 const FMA: Word = 50;
 
 /// Multiplications of matrices in a round of [`multiply_matrices`]: each of so many left ones by each of so many right ones.
-pub const MULTIPLICATIONS: u32 = (LEFT * RIGHT) as u32;
-const LEFT: usize = 2;
-const RIGHT: usize = 4;
+pub const MULTIPLICATIONS_PER_ROUND: u32 = (LEFT_MATRICES * RIGHT_MATRICES) as u32;
+const LEFT_MATRICES: usize = 2;
+const RIGHT_MATRICES: usize = 4;
 
-/// Reads all of binding 0, of so many invocations.
+/// A dispatch whose invocations have the vectors of a whole buffer.
+pub struct Grid {
+    pub invocations: u32,
+    pub workgroups: [u32; 3],
+}
+
+impl Grid {
+    /// Returns the grid for a buffer; none: the buffer is too small.
+    pub fn new(buffer_bytes: u64) -> Option<Grid> {
+        let invocations = buffer_bytes / (VECTOR_BYTES * VECTORS_PER_INVOCATION);
+        let workgroups = invocations / u64::from(LOCAL_SIZE);
+        let width = workgroups.min(1 << 15);
+        (width > 0).then(|| Grid {
+            invocations: invocations as u32,
+            workgroups: [width as u32, (workgroups / width) as u32, 1],
+        })
+    }
+}
+
+/// Builds a kernel that reads all of binding 0 in a grid of so many invocations.
 pub fn read(grid: u32) -> Vec<Word> {
     built(|kernel| {
         let mut sum = None;
-        for number in 0..VECTORS as u32 {
+        for number in 0..VECTORS_PER_INVOCATION as u32 {
             let at = kernel.place(0, grid, number)?;
             let value = kernel.b.load(kernel.vector, None, at, None, [])?;
             sum = Some(match sum {
@@ -39,7 +58,7 @@ pub fn read(grid: u32) -> Vec<Word> {
                 Some(sum) => kernel.b.bitwise_xor(kernel.vector, None, sum, value)?,
             });
         }
-        // Hardly ever, and the compiler does not know that.
+        // The condition hardly ever holds, which the compiler does not know.
         let b = &mut kernel.b;
         let sum = sum.unwrap_or(kernel.zero);
         let first = b.composite_extract(kernel.int, None, sum, [0])?;
@@ -57,13 +76,13 @@ pub fn read(grid: u32) -> Vec<Word> {
     })
 }
 
-/// Writes all of binding 1.
+/// Builds a kernel that writes all of binding 1.
 pub fn write() -> Vec<Word> {
     built(|kernel| {
         let of = kernel
             .b
             .composite_construct(kernel.vector, None, [kernel.invocation; 4])?;
-        for number in 0..VECTORS as u32 {
+        for number in 0..VECTORS_PER_INVOCATION as u32 {
             let at = kernel.near_place(1, number)?;
             kernel.b.store(at, of, None, [])?;
         }
@@ -71,11 +90,11 @@ pub fn write() -> Vec<Word> {
     })
 }
 
-/// Copies all of binding 0 to binding 1.
+/// Builds a kernel that copies all of binding 0 to binding 1 in a grid of so many invocations.
 pub fn copy(grid: u32) -> Vec<Word> {
     built(|kernel| {
         let mut values = Vec::new();
-        for number in 0..VECTORS as u32 {
+        for number in 0..VECTORS_PER_INVOCATION as u32 {
             let at = kernel.place(0, grid, number)?;
             values.push(kernel.b.load(kernel.vector, None, at, None, [])?);
         }
@@ -87,12 +106,12 @@ pub fn copy(grid: u32) -> Vec<Word> {
     })
 }
 
-/// Does nothing.
+/// Builds a kernel that does nothing.
 pub fn nothing() -> Vec<Word> {
     built(|_| Ok(()))
 }
 
-/// Multiply-adds in a loop of so many rounds.
+/// Builds a kernel of multiply-adds in a loop of so many rounds.
 pub fn multiply_add(rounds: u32) -> Vec<Word> {
     built(|kernel| {
         let b = &mut kernel.b;
@@ -102,7 +121,7 @@ pub fn multiply_add(rounds: u32) -> Vec<Word> {
         let [small, half, quarter] =
             [1e-4_f32, 0.5, 0.25].map(|of| b.constant_bit32(float, of.to_bits()));
         let none = b.constant_bit32(float, 0);
-        let [end, one, mask] = [rounds, 1, LOCAL - 1].map(|of| b.constant_bit32(int, of));
+        let [end, one, mask] = [rounds, 1, LOCAL_SIZE - 1].map(|of| b.constant_bit32(int, of));
         let local = b.bitwise_and(int, None, kernel.invocation, mask)?;
         let local = b.convert_u_to_f(float, None, local)?;
         let step = b.f_mul(float, None, local, small)?;
@@ -115,9 +134,9 @@ pub fn multiply_add(rounds: u32) -> Vec<Word> {
         }
         let sums = kernel.looped(float, &starts, [end, one], |b, chains, ends| {
             let mut chains = chains.to_vec();
-            for number in 0..MULTIPLY_ADDS as usize {
+            for number in 0..MULTIPLY_ADDS_PER_ROUND as usize {
                 let chain = number % CHAINS;
-                let is_last = number + CHAINS >= MULTIPLY_ADDS as usize;
+                let is_last = number + CHAINS >= MULTIPLY_ADDS_PER_ROUND as usize;
                 let id = is_last.then_some(ends[chain]);
                 let operands = [chains[chain], x, y].map(Operand::IdRef);
                 chains[chain] = b.ext_inst(float, id, extension, FMA, operands)?;
@@ -129,7 +148,7 @@ pub fn multiply_add(rounds: u32) -> Vec<Word> {
         for of in &sums[1..] {
             sum = b.f_add(float, None, sum, *of)?;
         }
-        // Never: the sums are positive. The compiler does not know that.
+        // The condition never holds, as the sums are positive, which the compiler does not know.
         let is_less = b.f_ord_less_than(truth, None, sum, none)?;
         let bits = b.bitcast(int, None, sum)?;
         let value = b.composite_construct(kernel.vector, None, [bits; 4])?;
@@ -137,18 +156,18 @@ pub fn multiply_add(rounds: u32) -> Vec<Word> {
     })
 }
 
-/// Fills all of binding 0 with noise: in each word the bits of `mask` are any, and those of `ones` are set.
+/// Builds a kernel that fills all of binding 0 with noise: in each word the bits of `mask` are random, and those of `ones` are set.
 pub fn noise(mask: u32, ones: u32) -> Vec<Word> {
     built(|kernel| {
         let int = kernel.int;
-        for number in 0..VECTORS as u32 {
+        for number in 0..VECTORS_PER_INVOCATION as u32 {
             let at = kernel.near_place(0, number)?;
             let b = &mut kernel.b;
             let [mask, ones, two] = [mask, ones, 2].map(|of| b.constant_bit32(int, of));
             // The mixing of MurmurHash3's end, whose bits look independent of those of the number.
             let [first, second] = [0x85eb_ca6b, 0xc2b2_ae35].map(|of| b.constant_bit32(int, of));
             let [far, near] = [16, 13].map(|of| b.constant_bit32(int, of));
-            let vectors = b.constant_bit32(int, VECTORS as u32);
+            let vectors = b.constant_bit32(int, VECTORS_PER_INVOCATION as u32);
             let number = b.constant_bit32(int, number);
             let vector = b.i_mul(int, None, kernel.invocation, vectors)?;
             let vector = b.i_add(int, None, vector, number)?;
@@ -174,8 +193,9 @@ pub fn noise(mask: u32, ones: u32) -> Vec<Word> {
     })
 }
 
-/// Multiplies matrices of binding 0 in a loop, and stores a sum of the products in binding 1, of `vectors` vectors: a power of two. The
-/// subgroups of a workgroup share its rounds, so that their number is the same for each size of a subgroup. `shape` is `m`, `n` and `k`.
+/// Builds a kernel that multiplies matrices of binding 0 in a loop, and stores a sum of the products in binding 1. The bindings have
+/// `vectors` vectors, a power of two. The subgroups of a workgroup share its rounds, so that the number of products does not depend on
+/// the size of a subgroup. `shape` is `m`, `n` and `k`.
 pub fn multiply_matrices(of: MatrixType, shape: [u32; 3], rounds: u32, vectors: u32) -> Vec<Word> {
     built(|kernel| {
         let [m, n, k] = shape;
@@ -226,7 +246,7 @@ pub fn multiply_matrices(of: MatrixType, shape: [u32; 3], rounds: u32, vectors: 
             b.type_cooperative_matrix_khr(of, scope, rows, columns, usage)
         });
         let by_rows = number(b, CooperativeMatrixLayout::RowMajorKHR as u32);
-        let vectors_of = |count: u32, bytes: u32| (count * bytes).div_ceil(VECTOR as u32);
+        let vectors_of = |count: u32, bytes: u32| (count * bytes).div_ceil(VECTOR_BYTES as u32);
         let mut at = 0;
         let mut load = |kernel: &mut Kernel, of: Word, [rows, columns]: [u32; 2]| {
             let first = kernel.b.constant_bit32(int, at);
@@ -239,11 +259,11 @@ pub fn multiply_matrices(of: MatrixType, shape: [u32; 3], rounds: u32, vectors: 
             b.cooperative_matrix_load_khr(of, None, place, by_rows, Some(stride), None, [])
         };
         let mut lefts = Vec::new();
-        for _ in 0..LEFT {
+        for _ in 0..LEFT_MATRICES {
             lefts.push(load(kernel, left, [m, k])?);
         }
         let mut rights = Vec::new();
-        for _ in 0..RIGHT {
+        for _ in 0..RIGHT_MATRICES {
             rights.push(load(kernel, right, [k, n])?);
         }
         let b = &mut kernel.b;
@@ -251,10 +271,13 @@ pub fn multiply_matrices(of: MatrixType, shape: [u32; 3], rounds: u32, vectors: 
         let none = b.constant_composite(product, [none]);
         let [one, all_rounds] = [1, rounds].map(|of| number(b, of));
         let end = b.u_div(int, None, all_rounds, subgroups)?;
-        let starts = [none; LEFT * RIGHT];
+        let starts = [none; LEFT_MATRICES * RIGHT_MATRICES];
         let sums = kernel.looped(product, &starts, [end, one], |b, sums, ends| {
             for (place, (before, end)) in sums.iter().zip(ends).enumerate() {
-                let (left, right) = (lefts[place / RIGHT], rights[place % RIGHT]);
+                let (left, right) = (
+                    lefts[place / RIGHT_MATRICES],
+                    rights[place % RIGHT_MATRICES],
+                );
                 b.cooperative_matrix_mul_add_khr(
                     product,
                     Some(*end),
@@ -286,7 +309,7 @@ pub fn multiply_matrices(of: MatrixType, shape: [u32; 3], rounds: u32, vectors: 
     })
 }
 
-/// A kernel that is being built, inside of its function.
+/// A kernel that is being built, inside its function.
 struct Kernel {
     b: Builder,
     truth: Word,
@@ -303,8 +326,8 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// Does rounds from 0 to before `end`, and gives what the values are then. `starts` are what they are at first, of type `of`; a round is given
-    /// what they are and the ids of what they become. `one` is the number 1.
+    /// Emits a loop of `end` rounds over values of type `of`, and returns the values after it. `starts` are the values before the first
+    /// round; `round` is given the values before a round and the ids of those after it. `one` is the number 1.
     fn looped(
         &mut self,
         of: Word,
@@ -338,7 +361,7 @@ impl Kernel {
         Ok(values)
     }
 
-    /// Reads one of the built-in inputs.
+    /// Emits the load of a built-in input.
     fn input(&mut self, of_type: Word, of: BuiltIn) -> Result<Word, Error> {
         let block = self.b.selected_block();
         self.b.select_block(None)?;
@@ -348,21 +371,21 @@ impl Kernel {
         self.b.load(of_type, None, input, None, [])
     }
 
-    /// Where the vector of a number is that this invocation has in a buffer: a grid apart from its others.
+    /// Emits the pointer to the invocation's vector of this number in a buffer. The vectors of an invocation are a grid apart.
     fn place(&mut self, buffer: usize, grid: u32, number: u32) -> Result<Word, Error> {
         let before = self.b.constant_bit32(self.int, grid * number);
         let at = self.b.i_add(self.int, None, self.invocation, before)?;
         self.place_at(buffer, at)
     }
 
-    /// The same, where the vectors of a workgroup are next to each other: a workgroup's invocations apart from its others.
+    /// Emits the pointer to the invocation's vector of this number in a buffer. The vectors of an invocation are a workgroup apart.
     fn near_place(&mut self, buffer: usize, number: u32) -> Result<Word, Error> {
         let b = &mut self.b;
-        let within = b.constant_bit32(self.int, LOCAL - 1);
-        let others = b.constant_bit32(self.int, !(LOCAL - 1));
+        let within = b.constant_bit32(self.int, LOCAL_SIZE - 1);
+        let others = b.constant_bit32(self.int, !(LOCAL_SIZE - 1));
         let (each, before) = (
-            b.constant_bit32(self.int, VECTORS as u32),
-            b.constant_bit32(self.int, LOCAL * number),
+            b.constant_bit32(self.int, VECTORS_PER_INVOCATION as u32),
+            b.constant_bit32(self.int, LOCAL_SIZE * number),
         );
         let local = b.bitwise_and(self.int, None, self.invocation, within)?;
         let group = b.bitwise_and(self.int, None, self.invocation, others)?;
@@ -378,7 +401,7 @@ impl Kernel {
             .access_chain(self.place, None, self.buffers[buffer], indices)
     }
 
-    /// Stores a vector at the start of binding 1 if something is true.
+    /// Emits a store of a vector to the start of binding 1 under a condition.
     fn store_if(&mut self, truth: Word, value: Word) -> Result<(), Error> {
         let b = &mut self.b;
         let (store, done) = (b.id(), b.id());
@@ -393,7 +416,7 @@ impl Kernel {
     }
 }
 
-/// A built-in input, outside of functions.
+/// Declares a built-in input. No block may be selected.
 fn variable(b: &mut Builder, of_type: Word, of: BuiltIn) -> Word {
     let pointer = b.type_pointer(None, StorageClass::Input, of_type);
     let id = b.variable(pointer, None, StorageClass::Input, None);
@@ -402,7 +425,7 @@ fn variable(b: &mut Builder, of_type: Word, of: BuiltIn) -> Word {
 }
 
 fn built(body: impl FnOnce(&mut Kernel) -> Result<(), Error>) -> Vec<Word> {
-    // Building fails only outside of functions and blocks.
+    // The builder fails only outside functions and blocks.
     build(body).unwrap_or_default()
 }
 
@@ -417,7 +440,11 @@ fn build(body: impl FnOnce(&mut Kernel) -> Result<(), Error>) -> Result<Vec<Word
     let array = b.type_runtime_array(vector);
     let block = b.type_struct([array]);
     let number = Operand::LiteralBit32;
-    b.decorate(array, Decoration::ArrayStride, [number(VECTOR as u32)]);
+    b.decorate(
+        array,
+        Decoration::ArrayStride,
+        [number(VECTOR_BYTES as u32)],
+    );
     b.decorate(block, Decoration::Block, []);
     b.member_decorate(block, 0, Decoration::Offset, [number(0)]);
     let buffer = b.type_pointer(None, StorageClass::StorageBuffer, block);
@@ -430,7 +457,7 @@ fn build(body: impl FnOnce(&mut Kernel) -> Result<(), Error>) -> Result<Vec<Word
         b.decorate(id, Decoration::Binding, [number(binding)]);
         id
     });
-    let [zero, size] = [0, LOCAL].map(|of| b.constant_bit32(int, of));
+    let [zero, size] = [0, LOCAL_SIZE].map(|of| b.constant_bit32(int, of));
     let main = b.begin_function(void, None, FunctionControl::NONE, signature)?;
     b.begin_block(None)?;
     let id = b.load(numbers, None, global, None, [])?;
@@ -458,6 +485,6 @@ fn build(body: impl FnOnce(&mut Kernel) -> Result<(), Error>) -> Result<Vec<Word
     b.ret()?;
     b.end_function()?;
     b.entry_point(ExecutionModel::GLCompute, main, "main", kernel.inputs);
-    b.execution_mode(main, ExecutionMode::LocalSize, [LOCAL, 1, 1]);
+    b.execution_mode(main, ExecutionMode::LocalSize, [LOCAL_SIZE, 1, 1]);
     Ok(b.module().assemble())
 }

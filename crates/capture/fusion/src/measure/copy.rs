@@ -1,4 +1,4 @@
-//! Kernels that copy words.
+//! Builds kernels that copy words.
 
 use rspirv::binary::Assemble;
 use rspirv::dr::{Builder, Error, Operand};
@@ -9,32 +9,13 @@ use rspirv::spirv::{
 
 use crate::merge::ENTRY;
 
-/// What an invocation copies.
-#[derive(Debug, Clone, Copy)]
-pub enum Unit {
-    /// Four bytes, as elementwise kernels do.
-    Word,
-    /// Sixteen bytes: the widest that an invocation loads at once.
-    Vector,
+/// Builds a kernel that copies so many words from binding 0 to binding 1, one an invocation, as elementwise kernels do.
+pub fn kernel(local_size: [u32; 3], words: u32) -> Vec<Word> {
+    // The builder fails only outside functions and blocks.
+    build(local_size, words).unwrap_or_default()
 }
 
-impl Unit {
-    /// Its size.
-    pub const fn bytes(self) -> u32 {
-        match self {
-            Unit::Word => 4,
-            Unit::Vector => 16,
-        }
-    }
-}
-
-/// Copies so many units from binding 0 to binding 1, one an invocation.
-pub fn kernel(local_size: [u32; 3], unit: Unit, units: u32) -> Vec<Word> {
-    // Building fails only outside of functions and blocks.
-    build(local_size, unit, units).unwrap_or_default()
-}
-
-fn build(local_size: [u32; 3], unit: Unit, units: u32) -> Result<Vec<Word>, Error> {
+fn build(local_size: [u32; 3], words: u32) -> Result<Vec<Word>, Error> {
     let mut b = Builder::new();
     b.set_version(1, 3);
     b.capability(Capability::Shader);
@@ -42,19 +23,15 @@ fn build(local_size: [u32; 3], unit: Unit, units: u32) -> Result<Vec<Word>, Erro
     let (void, truth, int) = (b.type_void(), b.type_bool(), b.type_int(32, 0));
     let signature = b.type_function(void, []);
     let vector = b.type_vector(int, 3);
-    let element = match unit {
-        Unit::Word => int,
-        Unit::Vector => b.type_vector(int, 4),
-    };
-    let array = b.type_runtime_array(element);
+    let array = b.type_runtime_array(int);
     let block = b.type_struct([array]);
     let number = Operand::LiteralBit32;
-    b.decorate(array, Decoration::ArrayStride, [number(unit.bytes())]);
+    b.decorate(array, Decoration::ArrayStride, [number(4)]);
     b.decorate(block, Decoration::Block, []);
     b.member_decorate(block, 0, Decoration::Offset, [number(0)]);
     let input = b.type_pointer(None, StorageClass::Input, vector);
     let buffer = b.type_pointer(None, StorageClass::StorageBuffer, block);
-    let place = b.type_pointer(None, StorageClass::StorageBuffer, element);
+    let place = b.type_pointer(None, StorageClass::StorageBuffer, int);
     let built_in = |b: &mut Builder, of: BuiltIn| {
         let id = b.variable(input, None, StorageClass::Input, None);
         b.decorate(id, Decoration::BuiltIn, [Operand::BuiltIn(of)]);
@@ -70,7 +47,7 @@ fn build(local_size: [u32; 3], unit: Unit, units: u32) -> Result<Vec<Word>, Erro
     };
     let (from, to) = (bound(&mut b, 0), bound(&mut b, 1));
     let [zero, end, x, y] =
-        [0, units, local_size[0], local_size[1]].map(|of| b.constant_bit32(int, of));
+        [0, words, local_size[0], local_size[1]].map(|of| b.constant_bit32(int, of));
     let main = b.begin_function(void, None, FunctionControl::NONE, signature)?;
     b.begin_block(None)?;
     let id = b.load(vector, None, global, None, [])?;
@@ -93,7 +70,7 @@ fn build(local_size: [u32; 3], unit: Unit, units: u32) -> Result<Vec<Word>, Erro
     b.branch_conditional(inside, copy, done, [])?;
     b.begin_block(Some(copy))?;
     let source = b.access_chain(place, None, from, [zero, at])?;
-    let value = b.load(element, None, source, None, [])?;
+    let value = b.load(int, None, source, None, [])?;
     let target = b.access_chain(place, None, to, [zero, at])?;
     b.store(target, value, None, [])?;
     b.branch(done)?;

@@ -1,26 +1,34 @@
-//! The figures of a device as they come.
+//! Collects the figures of a device, and the notes on those that are missing.
 
-use crate::samples::Samples;
+use std::time::SystemTime;
+
 use gapscope_model::Api;
 use gapscope_trace::manifest::MeasuredLimits;
 use gapscope_trace::measured::Kept;
-use std::time::SystemTime;
 
-/// Repetitions that differ by more than this share say that something else was at work.
-const UNSTEADY: f64 = 0.05;
-/// The figure that the host times: it is never so steady.
+use crate::error::Error;
+use crate::samples::Samples;
+
+/// The devices of an interface by name, each with its figures or why it could not be measured.
+pub type Measured = Vec<(String, Result<Measurement, Error>)>;
+/// A function that is told what is measured next.
+pub type Progress<'a> = &'a dyn Fn(&str);
+
+/// Quartiles that are further apart than this share of the median mean that something else was at work.
+const MAX_STEADY_SPREAD: f64 = 0.05;
+/// The figure that the host clock times, which is never so steady.
 const LATENCY: &str = "launch_latency_ns";
 
-/// A device that is being measured.
-pub struct Draft {
+/// The figures of a device that is being measured.
+pub struct Measurement {
     kept: Kept,
     pub notes: Vec<String>,
 }
 
-impl Draft {
-    pub fn new(api: Api, name: &str, uuid: &str, driver: String) -> Draft {
+impl Measurement {
+    pub fn new(api: Api, name: &str, uuid: &str, driver: String) -> Measurement {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        Draft {
+        Measurement {
             kept: Kept {
                 name: name.to_owned(),
                 uuid: uuid.to_owned(),
@@ -36,12 +44,12 @@ impl Draft {
         }
     }
 
-    /// Takes a figure, or notes why there is none: the others stay.
+    /// Takes a figure, or notes why it is unknown. Other figures stay as they are.
     pub fn take<T>(
         &mut self,
         what: &str,
         found: Result<T, impl std::fmt::Display>,
-        take: impl FnOnce(&mut Draft, T),
+        take: impl FnOnce(&mut Measurement, T),
     ) {
         match found {
             Ok(found) => take(self, found),
@@ -49,39 +57,40 @@ impl Draft {
         }
     }
 
-    /// No figure was taken.
+    /// Returns whether no figure was taken.
     pub fn is_empty(&self) -> bool {
         self.kept.source.is_empty()
     }
 
-    /// A copy of so many bytes, each read and written; the faster way of several stays.
+    /// Takes the time of a copy of so many bytes, each read and written. The fastest of several copies counts.
     pub fn copy(&mut self, bytes: u64, samples: Samples, by: &str) {
         let rate = per_second(2 * bytes, samples);
-        if faster(&mut self.kept.limits.copy_bytes_per_s, rate) {
+        if keep_faster(&mut self.kept.limits.copy_bytes_per_s, rate) {
             self.state("copy_bytes_per_s", samples, by);
         }
     }
 
+    /// Takes the time to read so many bytes.
     pub fn read(&mut self, bytes: u64, samples: Samples, by: &str) {
         self.kept.limits.read_bytes_per_s = Some(per_second(bytes, samples));
         self.state("read_bytes_per_s", samples, by);
     }
 
-    /// The faster way of several stays.
+    /// Takes the time to write so many bytes. The fastest of several writes counts.
     pub fn write(&mut self, bytes: u64, samples: Samples, by: &str) {
         let rate = per_second(bytes, samples);
-        if faster(&mut self.kept.limits.write_bytes_per_s, rate) {
+        if keep_faster(&mut self.kept.limits.write_bytes_per_s, rate) {
             self.state("write_bytes_per_s", samples, by);
         }
     }
 
-    /// So many multiply-adds, each of two operations.
+    /// Takes the time of so many multiply-adds, each of two operations.
     pub fn multiply_adds(&mut self, count: u64, samples: Samples, by: &str) {
         self.kept.limits.fma_f32_flops = Some(per_second(2 * count, samples));
         self.state("fma_f32_flops", samples, by);
     }
 
-    /// The faster way of several stays.
+    /// Takes the time of products of matrices. The fastest of several counts.
     pub fn matrix(&mut self, inputs: &str, flops: u64, samples: Samples, by: &str) {
         let rate = per_second(flops, samples);
         let rates = &mut self.kept.limits.matrix_flops;
@@ -91,11 +100,13 @@ impl Draft {
         }
     }
 
+    /// Takes the time from one launch to the next.
     pub fn launches(&mut self, samples: Samples, by: &str) {
         self.kept.limits.launch_interval_ns = Some(samples.median_ns.round() as u64);
         self.state("launch_interval_ns", samples, by);
     }
 
+    /// Takes the time from a launch until it has been waited for.
     pub fn awaited(&mut self, samples: Samples, by: &str) {
         self.kept.limits.launch_latency_ns = Some(samples.median_ns.round() as u64);
         self.state(LATENCY, samples, by);
@@ -106,15 +117,16 @@ impl Draft {
         self.kept.source.insert(figure.to_owned(), by.to_owned());
     }
 
-    pub fn kept(mut self) -> Kept {
+    /// Returns the figures with the notes.
+    pub fn finish(mut self) -> Kept {
         let unsteady: Vec<&str> = (self.kept.spread.iter())
-            .filter(|(figure, spread)| **spread > UNSTEADY && *figure != LATENCY)
+            .filter(|(figure, spread)| **spread > MAX_STEADY_SPREAD && *figure != LATENCY)
             .map(|(figure, _)| figure.as_str())
             .collect();
         if !unsteady.is_empty() {
             self.notes.push(format!(
                 "Repetitions differ by more than {:.0} % ({}): another program may be using the device, or its clocks change; measure again when it is quiet.",
-                100.0 * UNSTEADY,
+                100.0 * MAX_STEADY_SPREAD,
                 unsteady.join(", ")
             ));
         }
@@ -123,8 +135,8 @@ impl Draft {
     }
 }
 
-/// Keeps the greater rate; whether that is the new one.
-fn faster(known: &mut Option<u64>, rate: u64) -> bool {
+/// Keeps the greater rate, and returns whether that is the new one.
+fn keep_faster(known: &mut Option<u64>, rate: u64) -> bool {
     let faster = known.is_none_or(|known| known < rate);
     if faster {
         *known = Some(rate);
