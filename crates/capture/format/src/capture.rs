@@ -1,4 +1,4 @@
-//! A capture, and what can be asked of it.
+//! A capture in memory, and questions about it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -7,10 +7,10 @@ use crate::content::Hash;
 use crate::files::ContentFile;
 use crate::model::*;
 
-/// A capture. Whatever a record of it names is in it, and inside of its bounds.
+/// A capture. Whatever one of its records names is in the capture, and in bounds.
 #[derive(Debug)]
 pub struct Capture {
-    /// What was captured.
+    /// The program, the device and the window.
     pub header: Header,
     /// Allocations.
     pub memories: BTreeMap<MemoryId, Memory>,
@@ -28,26 +28,26 @@ pub struct Capture {
     pub queues: BTreeMap<QueueId, Queue>,
     /// The commands of command buffers.
     pub commands: BTreeMap<CommandsId, Vec<Command>>,
-    /// What happened, in order.
+    /// Content, submissions and outcomes in order.
     pub steps: Vec<Step>,
     /// How the window ended; none: the capture was cut off.
     pub end: Option<End>,
     pub(crate) content: ContentFile,
     pub(crate) chunks: HashMap<Hash, Chunk>,
-    /// Type and count of each binding of the layouts.
+    /// Descriptor type and count of each binding of the layouts.
     pub(crate) slots: HashMap<(SetLayoutId, u32), (u32, u32)>,
-    /// How many commands [`Capture::executed`] has.
+    /// Number of commands that [`Capture::executed`] returns.
     pub(crate) executed: u64,
 }
 
-/// What happened in a window.
+/// A step of a window.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Memory has these bytes.
+    /// Memory is given bytes.
     Content(Content),
-    /// Work was handed to a queue.
+    /// Work is handed to a queue.
     Submission(Submission),
-    /// Memory must hold this.
+    /// Memory must hold bytes with these hashes.
     Outcome(Outcome),
 }
 
@@ -72,10 +72,10 @@ impl Capture {
         }
     }
 
-    /// A piece of content. It has [`Capture::chunk_bytes`] bytes.
+    /// Reads a piece of content, which has [`Capture::chunk_bytes`] bytes.
     ///
     /// # Errors
-    /// It is not in the file, or is not what its hash says.
+    /// The piece is not in the file, or does not have this hash.
     pub fn chunk(&self, hash: Hash) -> io::Result<Vec<u8>> {
         let damaged = |what: &str| {
             io::Error::new(io::ErrorKind::InvalidData, format!("content {hash} {what}"))
@@ -84,28 +84,28 @@ impl Capture {
         let frame = (self.content.read(chunk)).map_err(|_| damaged("is cut off"))?;
         let bytes = zstd::bulk::decompress(&frame, chunk.bytes as usize)
             .map_err(|_| damaged("cannot be decompressed"))?;
-        // Its size was relied on where it is placed.
+        // The size was relied on where the piece has its place.
         if bytes.len() != chunk.bytes as usize || Hash::of(&bytes) != hash {
             return Err(damaged("has been changed"));
         }
         Ok(bytes)
     }
 
-    /// The size of a piece.
+    /// Returns the size of a piece.
     pub fn chunk_bytes(&self, hash: Hash) -> Option<u32> {
         self.chunks.get(&hash).map(|chunk| chunk.bytes)
     }
 
-    /// Where a range of a buffer lies: in this allocation, from this byte on.
+    /// Returns the allocation and the offset in it at which a range of a buffer lies.
     ///
     /// # Panics
-    /// The range is of no record of this capture, and its buffer is not here.
+    /// The range is not from a record of this capture, and its buffer is not here.
     pub fn place(&self, range: BufferRange) -> (MemoryId, u64) {
         let buffer = &self.buffers[&range.buffer];
         (buffer.memory, buffer.offset + range.offset)
     }
 
-    /// The submissions.
+    /// Returns the submissions.
     pub fn submissions(&self) -> impl Iterator<Item = &Submission> {
         self.steps.iter().filter_map(|step| match step {
             Step::Submission(submission) => Some(submission),
@@ -113,7 +113,8 @@ impl Capture {
         })
     }
 
-    /// All commands in the order of submission, those of a command buffer that was submitted twice twice.
+    /// Returns all commands in the order of submission; those of a command buffer that was submitted twice come
+    /// twice.
     pub fn executed(&self) -> impl Iterator<Item = &Command> {
         self.submissions()
             .flat_map(|submission| &submission.batches)

@@ -1,4 +1,4 @@
-//! Takes records into a capture, if they are right.
+//! Adds records to a capture, and refuses invalid ones.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -6,28 +6,29 @@ use std::fmt;
 
 use crate::Capture;
 use crate::capture::Step;
-use crate::content::{CHUNK_BYTES, CHUNK_BYTES_AT_MOST, Hash, ZSTD_RATIO, piece_count};
+use crate::content::{CHUNK_BYTES, Hash, MAX_CHUNK_BYTES, ZSTD_RATIO, piece_count};
+use crate::invalid::{Fault, Slot};
 use crate::model::*;
 
 /// No device has more push constants.
-const PUSH_CONSTANT_BYTES: u64 = 64 << 10;
-/// `vkCmdUpdateBuffer` takes no more.
-const UPDATE_BYTES: u64 = 64 << 10;
-/// The length of the header of SPIR-V.
+const MAX_PUSH_CONSTANT_BYTES: u64 = 64 << 10;
+/// `vkCmdUpdateBuffer` takes no more bytes.
+const MAX_UPDATE_BYTES: u64 = 64 << 10;
 const SPIRV_HEADER_BYTES: u32 = 4 * gapscope_spirv::HEADER_WORDS as u32;
-/// No window runs more commands. A line of a few kilobytes could name a long command buffer a thousand times.
-const EXECUTED_AT_MOST: u64 = 1 << 27;
-/// `VkDescriptorType`: uniform and storage buffers, and the same with dynamic offsets.
+/// No window runs more commands. Without a bound, a line of a few kilobytes could run a long command buffer a
+/// thousand times.
+const MAX_EXECUTED: u64 = 1 << 27;
+/// `VkDescriptorType` of uniform and storage buffers, with and without dynamic offsets.
 const BUFFER_DESCRIPTORS: std::ops::RangeInclusive<u32> = 6..=9;
 
 impl Capture {
-    /// Takes a record in, if all that it names is here. One that is not right changes nothing.
-    pub(crate) fn add(&mut self, record: Record) -> Result<(), String> {
+    /// Adds a record if all that it names is here. An invalid record changes nothing.
+    pub(crate) fn add(&mut self, record: Record) -> Result<(), Fault> {
         if self.end.is_some() {
-            return Err("it follows the end".to_owned());
+            return Err(Fault::AfterEnd);
         }
         match record {
-            Record::Capture(_) => return Err("the capture begins a second time".to_owned()),
+            Record::Capture(_) => return Err(Fault::SecondHeader),
             Record::Chunk(chunk) => self.add_chunk(chunk)?,
             Record::Memory(memory) => new(&mut self.memories, memory.id, memory)?,
             Record::Buffer(buffer) => {
@@ -38,7 +39,7 @@ impl Capture {
             Record::Module(module) => {
                 let bytes = self.has(module.code)?;
                 if bytes < SPIRV_HEADER_BYTES || !bytes.is_multiple_of(4) {
-                    return Err(format!("{bytes} bytes are no SPIR-V"));
+                    return Err(Fault::Spirv(bytes));
                 }
                 new(&mut self.modules, module.id, module)?;
             }
@@ -48,7 +49,11 @@ impl Capture {
                     known(&self.set_layouts, *set, "set layout")?;
                 }
                 for range in &layout.push_constants {
-                    inside(range.offset.into(), range.bytes.into(), PUSH_CONSTANT_BYTES)?;
+                    inside(
+                        range.offset.into(),
+                        range.bytes.into(),
+                        MAX_PUSH_CONSTANT_BYTES,
+                    )?;
                     words(range.offset.into(), range.bytes.into())?;
                 }
                 new(&mut self.pipeline_layouts, layout.id, layout)?;
@@ -68,8 +73,10 @@ impl Capture {
             }
             Record::Commands(Commands { id, commands }) => {
                 for (index, command) in commands.iter().enumerate() {
-                    self.check(command)
-                        .map_err(|reason| format!("command {index}: {reason}"))?;
+                    self.check(command).map_err(|fault| {
+                        let fault = Box::new(fault);
+                        Fault::Command { index, fault }
+                    })?;
                 }
                 new(&mut self.commands, id, commands)?;
             }
@@ -78,66 +85,71 @@ impl Capture {
                 self.steps.push(Step::Submission(submission));
             }
             Record::End(end) => self.end = Some(end),
-            // Of the file, and not of what it says.
+            // A check is about the file, and adds nothing to the capture.
             Record::Check(_) => {}
         }
         Ok(())
     }
 
-    fn add_chunk(&mut self, chunk: Chunk) -> Result<(), String> {
+    fn add_chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
         let Chunk { hash, bytes, .. } = chunk;
         let most = u64::from(chunk.stored).saturating_mul(ZSTD_RATIO);
-        if bytes > CHUNK_BYTES_AT_MOST || u64::from(bytes) > most {
+        if bytes > MAX_CHUNK_BYTES || u64::from(bytes) > most {
             let stored = chunk.stored;
-            return Err(format!(
-                "content {hash} claims {bytes} bytes, of {stored} stored ones"
-            ));
+            return Err(Fault::Ratio {
+                hash,
+                bytes,
+                stored,
+            });
         }
         if self.chunks.contains_key(&hash) {
-            return Err(format!("content {hash} is here twice"));
+            return Err(Fault::SecondContent(hash));
         }
         self.content.take(&chunk)?;
         self.chunks.insert(hash, chunk);
         Ok(())
     }
 
-    fn add_set_layout(&mut self, layout: SetLayout) -> Result<(), String> {
-        // Checked first: what is not right leaves nothing behind.
+    fn add_set_layout(&mut self, layout: SetLayout) -> Result<(), Fault> {
+        // Bindings are checked first, so that an invalid layout leaves nothing behind.
         let id = layout.id;
         if self.set_layouts.contains_key(&id) {
-            return Err(format!("number {id} is taken"));
+            return Err(Fault::TakenId(id.to_string()));
         }
         let mut slots = std::collections::HashMap::with_capacity(layout.bindings.len());
         for slot in &layout.bindings {
             let key = (id, slot.binding);
             if (slots.insert(key, (slot.descriptor_type, slot.count))).is_some() {
-                return Err(format!("binding {} is here twice", slot.binding));
+                return Err(Fault::SecondBinding(slot.binding));
             }
         }
         self.slots.extend(slots);
         new(&mut self.set_layouts, id, layout)
     }
 
-    fn check_pipeline(&self, pipeline: &Pipeline) -> Result<(), String> {
+    fn check_pipeline(&self, pipeline: &Pipeline) -> Result<(), Fault> {
         known(&self.pipeline_layouts, pipeline.layout, "pipeline layout")?;
         known(&self.modules, pipeline.module, "module")?;
         text(&pipeline.entry)?;
         let mut ids = std::collections::HashSet::with_capacity(pipeline.constants.len());
         for Constant { id, value } in &pipeline.constants {
             if ![1, 2, 4, 8].contains(&value.len()) {
-                return Err(format!("constant {id} has {} bytes", value.len()));
+                return Err(Fault::ConstantBytes {
+                    id: *id,
+                    bytes: value.len(),
+                });
             }
             if !ids.insert(*id) {
-                return Err(format!("constant {id} is here twice"));
+                return Err(Fault::SecondConstant(*id));
             }
         }
         Ok(())
     }
 
-    fn check_content(&self, content: &Content) -> Result<(), String> {
+    fn check_content(&self, content: &Content) -> Result<(), Fault> {
         let memory = known(&self.memories, content.memory, "memory")?;
         if content.chunks.is_empty() {
-            return Err("there are no pieces".to_owned());
+            return Err(Fault::NoPieces);
         }
         let mut at = content.offset;
         for (index, hash) in content.chunks.iter().enumerate() {
@@ -146,45 +158,44 @@ impl Capture {
             let room = CHUNK_BYTES - at % CHUNK_BYTES;
             let is_last = index + 1 == content.chunks.len();
             if bytes == 0 || bytes > room || (bytes < room && !is_last) {
-                return Err(format!(
-                    "piece {index} has {bytes} bytes, and {room} are to the next"
-                ));
+                return Err(Fault::PieceBytes { index, bytes, room });
             }
             at += bytes;
         }
         Ok(())
     }
 
-    fn check_outcome(&self, outcome: &Outcome) -> Result<(), String> {
+    fn check_outcome(&self, outcome: &Outcome) -> Result<(), Fault> {
         let memory = known(&self.memories, outcome.memory, "memory")?;
         inside(outcome.offset, outcome.bytes, memory.bytes)?;
         let expected = piece_count(outcome.offset, outcome.bytes);
         let found = outcome.hashes.len();
         if expected != found as u64 {
-            return Err(format!("there are {found} hashes for {expected} pieces"));
+            return Err(Fault::HashCount { found, expected });
         }
         if found == 0 {
-            return Err("there are no pieces".to_owned());
+            return Err(Fault::NoPieces);
         }
         Ok(())
     }
 
-    /// How many commands have run after it.
-    fn check_submission(&self, submission: &Submission) -> Result<u64, String> {
+    /// Checks a submission, and returns the number of commands that have run after it.
+    fn check_submission(&self, submission: &Submission) -> Result<u64, Fault> {
         known(&self.queues, submission.queue, "queue")?;
         let mut executed = self.executed;
         for id in submission.batches.iter().flat_map(|batch| &batch.commands) {
             executed += known(&self.commands, *id, "commands")?.len() as u64;
         }
-        if executed > EXECUTED_AT_MOST {
-            return Err(format!(
-                "{executed} commands have run, more than {EXECUTED_AT_MOST}"
-            ));
+        if executed > MAX_EXECUTED {
+            return Err(Fault::TooManyCommands {
+                found: executed,
+                max: MAX_EXECUTED,
+            });
         }
         Ok(executed)
     }
 
-    fn check(&self, command: &Command) -> Result<(), String> {
+    fn check(&self, command: &Command) -> Result<(), Fault> {
         match command {
             Command::Dispatch(dispatch) => self.check_dispatch(dispatch)?,
             Command::Copy(copy) => {
@@ -212,10 +223,9 @@ impl Capture {
                     bytes,
                 })?;
                 words(update.offset, bytes)?;
-                if bytes > UPDATE_BYTES {
-                    return Err(format!(
-                        "an update has {bytes} bytes, more than {UPDATE_BYTES}"
-                    ));
+                if bytes > MAX_UPDATE_BYTES {
+                    let max = MAX_UPDATE_BYTES;
+                    return Err(Fault::UpdateBytes { bytes, max });
                 }
             }
             Command::Barrier(barrier) => {
@@ -229,44 +239,47 @@ impl Capture {
         Ok(())
     }
 
-    fn check_dispatch(&self, dispatch: &Dispatch) -> Result<(), String> {
+    fn check_dispatch(&self, dispatch: &Dispatch) -> Result<(), Fault> {
         let pipeline = known(&self.pipelines, dispatch.pipeline, "pipeline")?;
         let layout = known(&self.pipeline_layouts, pipeline.layout, "pipeline layout")?;
         let ends = (layout.push_constants.iter()).map(|range| range.offset + range.bytes);
-        let bytes = ends.max().unwrap_or(0);
-        if dispatch.push_constants.len() != bytes as usize {
-            let found = dispatch.push_constants.len();
-            return Err(format!(
-                "{found} bytes of push constants, and the layout has {bytes}"
-            ));
+        let expected = ends.max().unwrap_or(0);
+        let found = dispatch.push_constants.len();
+        if found != expected as usize {
+            return Err(Fault::PushConstants { found, expected });
         }
         if let Groups::Indirect(range) = dispatch.groups {
             self.range(range)?;
             words(range.offset, range.bytes)?;
             if range.bytes != 12 {
-                let bytes = range.bytes;
-                return Err(format!(
-                    "an indirect dispatch reads {bytes} bytes, and not 12"
-                ));
+                return Err(Fault::IndirectBytes(range.bytes));
             }
         }
         let mut last = None;
         for binding in &dispatch.bindings {
-            let place = (binding.set, binding.binding, binding.element);
-            let (set, number, element) = place;
-            let at = || format!("set {set}, binding {number}, element {element}");
+            let Binding {
+                set,
+                binding: number,
+                element,
+                descriptor_type: found,
+                ..
+            } = *binding;
+            let slot = Slot {
+                set,
+                binding: number,
+                element,
+            };
+            let place = (set, number, element);
             if last.replace(place) >= Some(place) {
-                return Err(format!("descriptors are not in order: {}", at()));
+                return Err(Fault::DescriptorOrder(slot));
             }
             let set = layout.sets.get(set as usize).copied().flatten();
-            let slot = set.and_then(|set| self.slots.get(&(set, number)));
-            match slot {
-                Some((of, count)) if binding.descriptor_type == *of && element < *count => {}
-                _ => return Err(format!("the layout has no such descriptor: {}", at())),
+            match set.and_then(|set| self.slots.get(&(set, number))) {
+                Some((expected, count)) if found == *expected && element < *count => {}
+                _ => return Err(Fault::NoDescriptor(slot)),
             }
-            if !BUFFER_DESCRIPTORS.contains(&binding.descriptor_type) {
-                let found = binding.descriptor_type;
-                return Err(format!("descriptor type {found} is no buffer: {}", at()));
+            if !BUFFER_DESCRIPTORS.contains(&found) {
+                return Err(Fault::DescriptorType { found, slot });
             }
             if let Some(range) = binding.range {
                 self.range(range)?;
@@ -275,61 +288,58 @@ impl Capture {
         Ok(())
     }
 
-    fn range(&self, range: BufferRange) -> Result<(), String> {
+    fn range(&self, range: BufferRange) -> Result<(), Fault> {
         let buffer = known(&self.buffers, range.buffer, "buffer")?;
         inside(range.offset, range.bytes, buffer.bytes)
     }
 
-    /// The size of a piece that is here.
-    fn has(&self, hash: Hash) -> Result<u32, String> {
-        self.chunk_bytes(hash)
-            .ok_or_else(|| format!("content {hash} is missing"))
+    /// Returns the size of a piece that is here.
+    fn has(&self, hash: Hash) -> Result<u32, Fault> {
+        self.chunk_bytes(hash).ok_or(Fault::NoContent(hash))
     }
 }
 
 fn known<'a, I: Ord + fmt::Display, T>(
     map: &'a BTreeMap<I, T>,
     id: I,
-    what: &str,
-) -> Result<&'a T, String> {
-    map.get(&id)
-        .ok_or_else(|| format!("there is no {what} {id}"))
+    kind: &'static str,
+) -> Result<&'a T, Fault> {
+    map.get(&id).ok_or_else(|| Fault::UnknownId {
+        kind,
+        id: id.to_string(),
+    })
 }
 
-/// The first object of a number stays: what came before was checked against it.
-fn new<I: Ord + fmt::Display, T>(map: &mut BTreeMap<I, T>, id: I, object: T) -> Result<(), String> {
+/// Adds an object, unless its number is taken: earlier records were checked against the first one.
+fn new<I: Ord + fmt::Display, T>(map: &mut BTreeMap<I, T>, id: I, object: T) -> Result<(), Fault> {
     match map.entry(id) {
         Entry::Vacant(entry) => {
             entry.insert(object);
             Ok(())
         }
-        Entry::Occupied(entry) => Err(format!("number {} is taken", entry.key())),
+        Entry::Occupied(entry) => Err(Fault::TakenId(entry.key().to_string())),
     }
 }
 
-fn inside(offset: u64, bytes: u64, of: u64) -> Result<(), String> {
+fn inside(offset: u64, bytes: u64, of: u64) -> Result<(), Fault> {
     match offset.checked_add(bytes) {
         Some(end) if end <= of => Ok(()),
-        _ => Err(format!(
-            "{bytes} bytes from byte {offset} on are not inside of {of} bytes"
-        )),
+        _ => Err(Fault::Outside { offset, bytes, of }),
     }
 }
 
-fn words(offset: u64, bytes: u64) -> Result<(), String> {
+fn words(offset: u64, bytes: u64) -> Result<(), Fault> {
     if offset.is_multiple_of(4) && bytes.is_multiple_of(4) {
         Ok(())
     } else {
-        Err(format!(
-            "{bytes} bytes from byte {offset} on are not whole words"
-        ))
+        Err(Fault::PartialWords { offset, bytes })
     }
 }
 
-/// Vulkan takes texts that end with a zero byte.
-fn text(text: &str) -> Result<(), String> {
+/// Checks that a text holds no zero byte, at which Vulkan would end it.
+fn text(text: &str) -> Result<(), Fault> {
     match text.contains('\0') {
         false => Ok(()),
-        true => Err("a text holds a zero byte".to_owned()),
+        true => Err(Fault::ZeroByte),
     }
 }

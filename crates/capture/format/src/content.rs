@@ -1,4 +1,4 @@
-//! Pieces of content, each kept once.
+//! Splits memory into pieces and hashes them, so that equal pieces are kept once.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hex;
 
-/// Memory is kept in pieces that end at multiples of this, so that the same bytes at the same place are the same piece.
+/// Memory is split at multiples of this, so that equal bytes at the same place are equal pieces.
 pub const CHUNK_BYTES: u64 = 64 * 1024;
 /// No shader is larger.
-pub(crate) const CHUNK_BYTES_AT_MOST: u32 = 64 << 20;
-/// A frame of zstd holds at most 128 KiB in 4 bytes.
+pub(crate) const MAX_CHUNK_BYTES: u32 = 64 << 20;
+/// A frame of zstd expands by at most this factor: four bytes may stand for 128 KiB.
 pub(crate) const ZSTD_RATIO: u64 = 32 << 10;
 
-/// The first 16 bytes of BLAKE3 of a piece.
+/// The first 16 bytes of the BLAKE3 hash of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash([u8; 16]);
 
 impl Hash {
-    /// Of these bytes.
+    /// Hashes bytes.
     pub fn of(bytes: &[u8]) -> Hash {
         Hash::first_half(blake3::hash(bytes))
     }
@@ -30,7 +30,7 @@ impl Hash {
     }
 }
 
-/// The hash of all bytes so far.
+/// The hash of all bytes that were added so far.
 #[derive(Debug, Default)]
 pub(crate) struct RunningHash(blake3::Hasher);
 
@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// The pieces of `bytes` bytes from `offset` on: offset and size of each.
+/// Splits `bytes` bytes from `offset` on, and returns offset and size of each piece.
 pub fn pieces(offset: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     let end = offset.saturating_add(bytes);
     let mut at = offset;
@@ -89,7 +89,7 @@ pub fn pieces(offset: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// How many [`pieces`] there are.
+/// Returns the number of [`pieces`].
 pub fn piece_count(offset: u64, bytes: u64) -> u64 {
     match offset.checked_add(bytes) {
         Some(end) if bytes > 0 => (end - 1) / CHUNK_BYTES - offset / CHUNK_BYTES + 1,

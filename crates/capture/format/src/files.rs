@@ -1,4 +1,4 @@
-//! Reads the files of a capture, of whoever made it.
+//! Reads the files of a capture, and takes none of them on trust.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -7,14 +7,14 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::content::RunningHash;
+use crate::invalid::{Fault, InvalidRecord};
 use crate::model::*;
 use crate::{CONTENT, Capture, FORMAT, RECORDS};
 
-/// A line longer than this is of nobody's program: some 500,000 dispatches in one command buffer.
-const LINE_BYTES: u64 = 256 << 20;
-const NO_HEADER: &str = "its first line does not describe one";
+/// No program writes a longer line: it would be some 500,000 dispatches in one command buffer.
+const MAX_LINE_BYTES: u64 = 256 << 20;
 
-/// Why a capture cannot be read at all.
+/// Why there is no capture to read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// A file is missing, or cannot be read.
@@ -22,36 +22,36 @@ pub enum ReadError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// It does not begin as a capture does.
+    /// The file does not begin as a capture does.
     #[error("{path} is not a capture: {reason}", path = path.display())]
     NotACapture {
         /// The file of records.
         path: PathBuf,
-        /// What is wrong.
-        reason: String,
+        /// What is wrong with the first line.
+        reason: InvalidRecord,
     },
-    /// A later version wrote it.
+    /// A later version of gapscope wrote the capture.
     #[error(
         "the capture has format {format}, and this gapscope reads up to {FORMAT}: read it with version {gapscope} or later"
     )]
     Later {
-        /// Its format.
+        /// The format of the capture.
         format: u32,
-        /// Who wrote it.
+        /// The version that wrote it.
         gapscope: String,
     },
 }
 
-/// Where a capture stops being right. What came before it is there.
+/// The place where a capture stops being valid. What stands before it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The line of `capture.jsonl`, from 1.
     pub line: usize,
-    /// What is wrong with it.
-    pub reason: String,
+    /// What is wrong with the line.
+    pub reason: InvalidRecord,
 }
 
 impl fmt::Display for Problem {
@@ -65,11 +65,11 @@ impl fmt::Display for Problem {
 }
 
 impl Capture {
-    /// Reads the records, up to the first that is not right, which is the problem that comes with the capture. Content is read when it is asked
-    /// for.
+    /// Reads the records up to the first one that is invalid, which is the problem that comes with the capture.
+    /// Content is read when it is asked for.
     ///
     /// # Errors
-    /// There is no capture, or one of a later version.
+    /// There is no capture, or a later version wrote it.
     pub fn open(folder: &Path) -> Result<(Capture, Option<Problem>), ReadError> {
         let open = |name| {
             let path = folder.join(name);
@@ -80,51 +80,54 @@ impl Capture {
             line: 0,
         };
         let content = ContentFile::new(open(CONTENT)?);
-        let not = |reason: String| ReadError::NotACapture {
+        let not_a_capture = |fault: Fault| ReadError::NotACapture {
             path: folder.join(RECORDS),
-            reason,
+            reason: fault.into(),
         };
-        let first = lines.next_line().map_err(|problem| not(problem.reason))?;
-        let first = first.ok_or_else(|| not("it is empty".to_owned()))?;
+        let first = lines.next_line().map_err(not_a_capture)?;
+        let first = first.ok_or_else(|| not_a_capture(Fault::Empty))?;
         check_format(&first)?;
-        let Ok(Record::Capture(header)) = serde_json::from_slice(&first) else {
-            return Err(not(NO_HEADER.to_owned()));
+        let header = match serde_json::from_slice(&first) {
+            Ok(Record::Capture(header)) if header.format > 0 => header,
+            _ => return Err(not_a_capture(Fault::NoHeader)),
         };
-        if header.format == 0 {
-            return Err(not(NO_HEADER.to_owned()));
-        }
         let mut capture = Capture::new(header, content);
         let mut before = RunningHash::default();
         before.add(&first);
-        let problem = loop {
-            let line = match lines.next_line() {
-                Ok(Some(line)) => line,
-                Ok(None) => break None,
-                Err(problem) => break Some(problem),
+        let mut add_next = || -> Result<bool, Fault> {
+            let Some(line) = lines.next_line()? else {
+                return Ok(false);
             };
-            let record = serde_json::from_slice(&line).map_err(|error| not_a_record(&error));
-            let added = record.and_then(|record| match record {
-                Record::Check(hash) if hash == before.so_far() => Ok(()),
-                Record::Check(_) => Err("what is before it is not as it was written".to_owned()),
-                record => capture.add(record),
-            });
-            if let Err(reason) = added {
-                let line = lines.line;
-                break Some(Problem { line, reason });
+            match serde_json::from_slice(&line).map_err(|error| not_a_record(&error))? {
+                Record::Check(hash) if hash == before.so_far() => {}
+                Record::Check(_) => return Err(Fault::Changed),
+                record => capture.add(record)?,
             }
             before.add(&line);
+            Ok(true)
         };
+        let fault = loop {
+            match add_next() {
+                Ok(true) => {}
+                Ok(false) => break None,
+                Err(fault) => break Some(fault),
+            }
+        };
+        let problem = fault.map(|fault| Problem {
+            line: lines.line,
+            reason: fault.into(),
+        });
         Ok((capture, problem))
     }
 }
 
-/// `content.bin`: frames, one behind the other.
+/// The file `content.bin`, a sequence of frames.
 #[derive(Debug)]
 pub(crate) struct ContentFile {
     file: File,
-    /// Its size, when it was last asked for.
+    /// Size of the file when it was last asked for.
     bytes: u64,
-    /// Where the last frame that was taken ends.
+    /// End of the last frame that was claimed.
     taken: u64,
 }
 
@@ -137,29 +140,26 @@ impl ContentFile {
         }
     }
 
-    /// Takes the next frame, if the file has it.
-    pub(crate) fn take(&mut self, chunk: &Chunk) -> Result<(), String> {
+    /// Claims the next frame, if the file holds all of it.
+    pub(crate) fn take(&mut self, chunk: &Chunk) -> Result<(), Fault> {
         let Chunk {
             hash, at, stored, ..
-        } = chunk;
-        if *at < self.taken {
+        } = *chunk;
+        if at < self.taken {
             let taken = self.taken;
-            return Err(format!(
-                "content {hash} begins at byte {at}, before the end of the last at byte {taken}"
-            ));
+            return Err(Fault::Overlap { hash, at, taken });
         }
-        let end = at.checked_add(u64::from(*stored));
-        let end = end.ok_or_else(|| format!("content {hash} begins at byte {at}"))?;
+        let end = at.checked_add(u64::from(stored));
+        let end = end.ok_or(Fault::Start { hash, at })?;
         if end > self.bytes {
             // The program may still be writing.
-            let there = self.file.metadata().map_err(|error| error.to_string())?;
-            self.bytes = there.len();
+            let metadata = self.file.metadata();
+            let metadata = metadata.map_err(|error| Fault::Unreadable(error.to_string()))?;
+            self.bytes = metadata.len();
         }
         if end > self.bytes {
             let bytes = self.bytes;
-            return Err(format!(
-                "content {hash} ends at byte {end}, and {CONTENT} has {bytes} bytes"
-            ));
+            return Err(Fault::End { hash, end, bytes });
         }
         self.taken = end;
         Ok(())
@@ -172,7 +172,8 @@ impl ContentFile {
     }
 }
 
-/// A file of the folder itself: no link, which could lead out of it, and no pipe or device, which could be without end.
+/// Opens a file of the folder itself: no link, which could lead out of it, and no pipe or device, which could be
+/// endless.
 fn regular(path: &Path) -> io::Result<File> {
     let other = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
     let kind = path.symlink_metadata()?.file_type();
@@ -185,7 +186,7 @@ fn regular(path: &Path) -> io::Result<File> {
     }
     let file = OpenOptions::new()
         .read(true)
-        // It may have been exchanged since.
+        // The file may have been exchanged since.
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)?;
     match file.metadata()?.is_file() {
@@ -194,7 +195,7 @@ fn regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// A later version may have other fields: its number comes first.
+/// Refuses later formats. The number is read first, as other fields may be different there.
 fn check_format(line: &[u8]) -> Result<(), ReadError> {
     #[derive(serde::Deserialize)]
     struct Version {
@@ -217,20 +218,23 @@ fn check_format(line: &[u8]) -> Result<(), ReadError> {
     }
 }
 
-/// What the parser says of a line, which is all one line.
-fn not_a_record(error: &serde_json::Error) -> String {
+/// Takes the parser's message about a line, without the line's number, which is always 1.
+fn not_a_record(error: &serde_json::Error) -> Fault {
     let text = error.to_string();
     let what = text
         .rsplit_once(" at line ")
         .map_or(&*text, |parts| parts.0);
-    format!("{} (column {})", readable(what), error.column())
+    Fault::Json {
+        message: readable(what),
+        column: error.column(),
+    }
 }
 
-/// The beginning of a text that may quote the file, without what could steer a terminal.
+/// Shortens a text that may quote the file, and escapes what could steer a terminal.
 fn readable(text: &str) -> String {
-    const CHARACTERS: usize = 200;
+    const MAX_CHARACTERS: usize = 200;
     let mut readable = String::new();
-    for c in text.chars().take(CHARACTERS) {
+    for c in text.chars().take(MAX_CHARACTERS) {
         match c {
             '"' | '\'' | '\\' => readable.push(c),
             c => readable.extend(c.escape_debug()),
@@ -239,30 +243,27 @@ fn readable(text: &str) -> String {
     readable
 }
 
+/// The lines of `capture.jsonl`.
 struct Lines {
     file: BufReader<File>,
     line: usize,
 }
 
 impl Lines {
-    /// The next whole line with its line feed; one without an end was being written.
-    fn next_line(&mut self) -> Result<Option<Vec<u8>>, Problem> {
+    /// Returns the next line with its line feed. A last line without one was still being written, and is a problem.
+    fn next_line(&mut self) -> Result<Option<Vec<u8>>, Fault> {
         let mut line = Vec::new();
         self.line += 1;
-        let problem = |line, reason: String| Problem { line, reason };
         let read = (&mut self.file)
-            .take(LINE_BYTES)
+            .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut line);
-        read.map_err(|error| problem(self.line, error.to_string()))?;
+        read.map_err(|error| Fault::Unreadable(error.to_string()))?;
         let bytes = line.len() as u64;
         match line.last() {
             None => Ok(None),
             Some(b'\n') => Ok(Some(line)),
-            Some(_) if bytes == LINE_BYTES => {
-                let reason = format!("it is longer than {LINE_BYTES} bytes");
-                Err(problem(self.line, reason))
-            }
-            Some(_) => Err(problem(self.line, "it has no end".to_owned())),
+            Some(_) if bytes == MAX_LINE_BYTES => Err(Fault::LongLine(MAX_LINE_BYTES)),
+            Some(_) => Err(Fault::OpenLine),
         }
     }
 }

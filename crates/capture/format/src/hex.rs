@@ -1,4 +1,4 @@
-//! Short runs of bytes as hexadecimal digits.
+//! Converts short runs of bytes to hexadecimal digits and back.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};

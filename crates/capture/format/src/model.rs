@@ -1,7 +1,7 @@
-//! What a capture says: [`Record`]s, in the order in which they were written.
+//! The [`Record`]s of a capture, in the order in which they are written.
 //!
-//! Enumerations of Vulkan travel as its numbers (`vk.xml` says what they mean), sizes and offsets are bytes. Objects are named by numbers
-//! that this capture gives them; an object's record comes before the first record that names it.
+//! Enumerations of Vulkan are its numbers (`vk.xml` says what they mean), sizes and offsets are bytes. Objects have
+//! ids of this capture; an object's record comes before the first record that names it.
 
 use std::fmt;
 
@@ -57,59 +57,59 @@ ids! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
-    /// The first record, and only the first.
+    /// The first record, and only that one.
     Capture(Header),
-    /// A piece of content, in `content.bin`.
+    /// A piece of content in `content.bin`.
     Chunk(Chunk),
-    /// An object of the program.
+    /// An allocation.
     Memory(Memory),
-    /// An object of the program.
+    /// A buffer.
     Buffer(Buffer),
-    /// An object of the program.
+    /// A shader module.
     Module(Module),
-    /// An object of the program.
+    /// A layout of a descriptor set.
     SetLayout(SetLayout),
-    /// An object of the program.
+    /// A pipeline layout.
     PipelineLayout(PipelineLayout),
-    /// An object of the program.
+    /// A compute pipeline.
     Pipeline(Pipeline),
-    /// An object of the program.
+    /// A queue.
     Queue(Queue),
-    /// Bytes of memory as they are before the next submission: found when the window touched them first, or written by the host
-    /// since.
+    /// Bytes of memory as they are before the next submission, which may touch them first or after the host wrote
+    /// them.
     Content(Content),
     /// The commands of a command buffer.
     Commands(Commands),
-    /// A call that handed work to a queue.
+    /// A call that hands work to a queue.
     Submission(Submission),
-    /// What memory holds after the last submission: the check of a replay.
+    /// Hashes of memory after the last submission, which a replay is compared with.
     Outcome(Outcome),
-    /// The last record but for a check. Without it the capture was cut off.
+    /// The last record but for a check. Without an end the capture was cut off.
     End(End),
-    /// Of all bytes of the file before this line: they are as they were written. One stands before each submission, and one at the end.
+    /// The hash of all bytes of the file before this line. A check stands before each submission and at the end.
     Check(Hash),
 }
 
-/// What was captured, from what.
+/// The program, the device and the window that were captured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// [`crate::FORMAT`] of who wrote it.
+    /// The [`crate::FORMAT`] that the capture has.
     pub format: u32,
-    /// The version of gapscope that wrote it.
+    /// The version of gapscope that wrote the capture.
     pub gapscope: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The process.
+    /// Id of the process.
     pub pid: u32,
-    /// Nanoseconds since 1970, when the window began.
+    /// Begin of the window, in nanoseconds since 1970.
     pub started_unix_ns: i64,
-    /// What was asked for, as on the command line: `dispatches 10..20`.
+    /// The window as the command line gives it: `dispatches 10..20`.
     pub window: String,
     /// The device on which the program ran.
     pub device: Device,
 }
 
-/// A device, as far as a replay compares it with its own.
+/// The properties of a device that a replay compares with those of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
     /// `VkPhysicalDeviceProperties::deviceName`
@@ -118,32 +118,32 @@ pub struct Device {
     pub vendor_id: u32,
     /// The vendor's number of the device.
     pub device_id: u32,
-    /// `driverName` and `driverInfo`, where the driver tells them.
+    /// `driverName` and `driverInfo`, as far as the driver has them.
     pub driver: String,
     /// `VkPhysicalDeviceProperties::driverVersion`
     pub driver_version: u32,
-    /// The version that the program may use: the lower of the instance's and the device's.
+    /// The version that the program may use: the lower one of the instance's and the device's.
     pub api_version: u32,
-    /// `pipelineCacheUUID`: the same when the same driver compiles for the same device. 32 hexadecimal digits.
+    /// `pipelineCacheUUID` as 32 hexadecimal digits: equal where the same driver compiles for the same device.
     pub pipeline_cache_uuid: String,
     /// `VkPhysicalDeviceSubgroupProperties::subgroupSize`
     pub subgroup_size: u32,
     /// Device extensions that the program enabled.
     pub extensions: Vec<String>,
-    /// Features that the program enabled, by the names of their members: `shaderFloat16`.
+    /// Features that the program enabled, by the names of their members, such as `shaderFloat16`.
     pub features: Vec<String>,
 }
 
 /// A piece of content: at most [`crate::CHUNK_BYTES`] of memory, or the whole of a shader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
-    /// Of the bytes as they were, before compression.
+    /// Hash of the bytes before compression.
     pub hash: Hash,
-    /// Where it begins in `content.bin`.
+    /// Offset of the first byte in `content.bin`.
     pub at: u64,
-    /// Its size there: a frame of zstd.
+    /// Size in `content.bin`, of a frame of zstd.
     pub stored: u32,
-    /// Its size.
+    /// Size before compression.
     pub bytes: u32,
 }
 

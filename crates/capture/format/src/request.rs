@@ -1,4 +1,4 @@
-//! What `gapscope capture` asks of the layer inside the program, and what the layer says in return.
+//! What `gapscope capture` asks the layer in the program for, and what the layer answers.
 
 use std::fmt;
 use std::io::Write;
@@ -7,38 +7,38 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// The environment variable that holds a [`Request`], as JSON.
+/// Name of the environment variable that holds a [`Request`] as JSON.
 pub const VARIABLE: &str = "GAPSCOPE_CAPTURE_REQUEST";
 
-/// Which window to capture, and where to.
+/// A request to capture a window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// The folder of the capture, an absolute path. It does not exist.
+    /// The absolute path of the capture's folder, which does not exist yet.
     pub output: PathBuf,
-    /// The window.
+    /// The window to capture.
     pub window: Window,
-    /// Keep what the window wrote, and not its hash alone.
+    /// Keep the bytes that the window wrote, and not only their hashes.
     #[serde(default)]
     pub keep_outputs: bool,
-    /// A folder in which command and layer exchange files; it outlives the program.
+    /// A folder in which command and layer exchange files. It outlives the program.
     pub exchange: PathBuf,
 }
 
-/// Which part of the program's work.
+/// The part of the program's work to capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Window {
-    /// All of it.
+    /// All work.
     All,
-    /// Calls that hand work to a queue, counted from 0, without the end.
+    /// A range of calls that hand work to a queue, counted from 0.
     Submissions(Range<u64>),
-    /// Dispatches, counted from 0, without the end: the whole submissions that contain them.
+    /// The submissions that contain a range of dispatches, counted from 0.
     Dispatches(Range<u64>),
-    /// The first run of submissions under a label that contains this text.
+    /// The first consecutive submissions under a label that contains this text.
     Label(String),
-    /// What the program captures itself, through the SDK.
+    /// The windows that the program begins and ends by the SDK.
     Program,
-    /// From one signal to the next.
+    /// The work from one signal to the next.
     Signal,
 }
 
@@ -55,44 +55,44 @@ impl fmt::Display for Window {
     }
 }
 
-/// What a process says that was asked to capture: a line of the file [`Request::notices`].
+/// What a process that was asked to capture tells the command: a line of the file that [`Request::notices`] reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {
-    /// It has a device.
+    /// The process has a device.
     Device,
-    /// It writes a capture, to this folder.
+    /// The process is writing a capture to this folder.
     Begun(PathBuf),
-    /// A capture that it wanted to begin could not be written, for this reason.
+    /// The process could not begin a capture, for this reason.
     NotBegun(String),
-    /// A capture broke off: what its end says, which may not fit on its disk.
+    /// A capture broke off. The reason is told here as well, since the capture's end may not fit on its disk.
     BrokenOff {
-        /// Its folder.
+        /// The capture's folder.
         capture: PathBuf,
-        /// Why.
+        /// Why the capture broke off.
         reason: String,
     },
-    /// It ended, or destroyed its device, after so many submissions and dispatches; dispatches are counted if the window is one of them.
+    /// The process ended or destroyed its device. Dispatches are counted only if the window is one of dispatches.
     Ended {
-        /// Calls that handed work to a queue.
+        /// Number of calls that handed work to a queue.
         submissions: u64,
-        /// Dispatches in them.
+        /// Number of dispatches in them.
         dispatches: u64,
     },
 }
 
 impl Request {
-    /// The request to this process, if there is one.
+    /// Reads the request to this process, if there is one.
     pub fn of_environment() -> Option<Request> {
         serde_json::from_str(&std::env::var(VARIABLE).ok()?).ok()
     }
 
-    /// The value of [`VARIABLE`].
+    /// Returns the value for [`VARIABLE`].
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// A file of eight bytes: how often a signal has come, of this machine's order of bytes.
+    /// Returns the path of a file of eight bytes that counts signals, in this machine's byte order.
     pub fn signals(&self) -> PathBuf {
         self.exchange.join("signals")
     }
@@ -101,17 +101,17 @@ impl Request {
         self.exchange.join("notices")
     }
 
-    /// Says something to the command. What cannot be said is not said.
+    /// Tells the command something. If that fails, nothing is told.
     pub fn notify(&self, notice: &Notice) {
         let file = (std::fs::File::options().append(true).create(true)).open(self.notices_file());
         if let (Ok(mut file), Ok(mut line)) = (file, serde_json::to_vec(notice)) {
             line.push(b'\n');
-            // One write, so that lines of several processes do not mix.
+            // The line is written at once, so that lines of several processes do not mix.
             let _ = file.write_all(&line);
         }
     }
 
-    /// What processes have said.
+    /// Reads what processes have told.
     pub fn notices(&self) -> Vec<Notice> {
         let text = std::fs::read_to_string(self.notices_file()).unwrap_or_default();
         (text.lines())
@@ -119,7 +119,8 @@ impl Request {
             .collect()
     }
 
-    /// Where the capture with this number, from 1, goes that the program gave no path for: the output, then `OUT-2`, and so on.
+    /// Returns the path of the capture with this number, from 1, where the program gave none: the output, then
+    /// `OUT-2`, and so on.
     pub fn output_of(&self, number: u32) -> PathBuf {
         numbered(&self.output, number)
     }

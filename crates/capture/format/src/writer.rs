@@ -1,4 +1,4 @@
-//! Writes a capture while its program runs.
+//! Writes a capture while the program runs.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -6,11 +6,11 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::content::{CHUNK_BYTES_AT_MOST, Hash, RunningHash, pieces};
+use crate::content::{Hash, MAX_CHUNK_BYTES, RunningHash, pieces};
 use crate::model::{Chunk, Content, ContentCause, MemoryId, Outcome, Record};
 use crate::{CONTENT, RECORDS};
 
-/// A capture that is being written. Dropped without an end, it is one that was cut off.
+/// A capture that is being written. If it is dropped without an end, it counts as cut off.
 #[derive(Debug)]
 pub struct Writer {
     records: BufWriter<File>,
@@ -22,10 +22,10 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Makes the folder, which must not exist, and writes the first record.
+    /// Creates the folder, which must not exist, and writes the first record.
     ///
     /// # Errors
-    /// The folder exists or cannot be made, or its files cannot be written.
+    /// The folder exists or cannot be created, or its files cannot be written.
     pub fn create(folder: &Path, header: crate::model::Header) -> io::Result<Writer> {
         fs::create_dir(folder)?;
         let create = |name| File::create_new(folder.join(name));
@@ -40,10 +40,10 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Writes a record, and checks where they belong. Content that it names has been written before.
+    /// Writes a record, and a check where one belongs. Content that the record names must have been written before.
     ///
     /// # Errors
-    /// It cannot be written: there is no space.
+    /// The record cannot be written, for example because the disk is full.
     pub fn record(&mut self, record: &Record) -> io::Result<()> {
         if matches!(record, Record::Submission(_)) {
             self.check()?;
@@ -54,7 +54,7 @@ impl Writer {
             Record::Capture(_) | Record::Submission(_) => {}
             _ => return Ok(()),
         }
-        // What follows these is long in coming.
+        // It may take long until the next record comes.
         self.records.flush()
     }
 
@@ -69,19 +69,19 @@ impl Writer {
         self.records.write_all(&line)
     }
 
-    /// Keeps a piece of content, once, and gives its hash.
+    /// Writes a piece of content, unless an equal one was written, and returns its hash.
     ///
     /// # Errors
-    /// It cannot be written, or has more than 64 MiB, which no reader takes.
+    /// The piece cannot be written, or is larger than 64 MiB, which no reader takes.
     pub fn chunk(&mut self, bytes: &[u8]) -> io::Result<Hash> {
         let hash = Hash::of(bytes);
         if self.kept.contains(&hash) {
             return Ok(hash);
         }
-        if bytes.len() > CHUNK_BYTES_AT_MOST as usize {
+        if bytes.len() > MAX_CHUNK_BYTES as usize {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        // Weights do not get smaller, and zeros do at any level.
+        // Weights hardly shrink at any level, and zeros shrink at every one.
         let frame = zstd::bulk::compress(bytes, 1)?;
         let chunk = Chunk {
             hash,
@@ -89,7 +89,7 @@ impl Writer {
             stored: frame.len() as u32,
             bytes: bytes.len() as u32,
         };
-        // At its place, also after one that was written in part.
+        // The offset is given, so that a frame that was written in part is overwritten.
         self.content.write_all_at(&frame, self.at)?;
         self.at += u64::from(chunk.stored);
         self.record(&Record::Chunk(chunk))?;
@@ -97,10 +97,10 @@ impl Writer {
         Ok(hash)
     }
 
-    /// Writes bytes of an allocation that begin at `offset`; of none there is nothing to write.
+    /// Writes the bytes of an allocation that begin at `offset`. Without bytes nothing is written.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// The bytes cannot be written.
     pub fn content(
         &mut self,
         memory: MemoryId,
@@ -123,10 +123,10 @@ impl Writer {
         }))
     }
 
-    /// Writes the hashes of bytes of an allocation that begin at `offset`; of none there is nothing to write.
+    /// Writes the hashes of the bytes of an allocation that begin at `offset`. Without bytes nothing is written.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// The hashes cannot be written.
     pub fn outcome(&mut self, memory: MemoryId, offset: u64, bytes: &[u8]) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
@@ -141,7 +141,7 @@ impl Writer {
     }
 }
 
-/// The pieces of bytes that begin at `offset`.
+/// Splits bytes that begin at `offset` in their allocation.
 fn of(bytes: &[u8], offset: u64) -> impl Iterator<Item = &[u8]> {
     pieces(offset, bytes.len() as u64)
         .map(move |(at, size)| &bytes[(at - offset) as usize..][..size as usize])

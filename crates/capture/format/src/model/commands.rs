@@ -1,15 +1,15 @@
-//! What command buffers do.
+//! The records of command recordings: dispatches, transfers, barriers and labels.
 
 use serde::{Deserialize, Serialize};
 
 use super::{BufferId, CommandsId, PipelineId};
 
-/// The commands of one command buffer, secondary ones in their places.
+/// The commands of one command buffer, with those of secondary ones in their places.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Commands {
-    /// Their number.
+    /// Id of the commands.
     pub id: CommandsId,
-    /// In the order of recording.
+    /// Commands in the order in which they were recorded.
     pub commands: Vec<Command>,
 }
 
@@ -17,55 +17,55 @@ pub struct Commands {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// A kernel runs.
+    /// A dispatch of a kernel.
     Dispatch(Dispatch),
-    /// Bytes are copied between buffers (`vkCmdCopyBuffer`).
+    /// A copy between buffers (`vkCmdCopyBuffer`).
     Copy(Copy),
-    /// A range is filled with a word (`vkCmdFillBuffer`).
+    /// A fill of a range with a word (`vkCmdFillBuffer`).
     Fill(Fill),
-    /// Bytes of the command buffer are written (`vkCmdUpdateBuffer`).
+    /// A write of bytes that the command buffer holds (`vkCmdUpdateBuffer`).
     Update(Update),
-    /// A barrier, in the words of synchronization2.
+    /// A barrier, in the terms of synchronization2.
     Barrier(Barrier),
-    /// A label begins, ends or stands alone.
+    /// The begin or end of a label, or an instant.
     Label(Label),
 }
 
-/// A range of a buffer, with its true size: never `VK_WHOLE_SIZE`.
+/// A range of a buffer with its size in bytes, which is never `VK_WHOLE_SIZE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BufferRange {
     /// The buffer.
     pub buffer: BufferId,
-    /// Where it begins.
+    /// The first byte.
     pub offset: u64,
-    /// Its size.
+    /// The size.
     pub bytes: u64,
 }
 
-/// A kernel with everything that it runs on.
+/// A dispatch with everything that the kernel runs on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Dispatch {
-    /// What runs.
+    /// The pipeline that runs.
     pub pipeline: PipelineId,
-    /// How many workgroups.
+    /// The number of workgroups.
     pub groups: Groups,
-    /// `vkCmdDispatchBase`: the first workgroup.
+    /// The first workgroup (`vkCmdDispatchBase`).
     #[serde(default, skip_serializing_if = "super::is_origin")]
     pub base: [u32; 3],
-    /// All push constants that the pipeline's layout has, from byte 0; those never set are 0.
+    /// All push constants of the pipeline's layout, from byte 0. Those that were never set are 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::hex")]
     pub push_constants: Vec<u8>,
     /// The descriptors that the shader may use, in the order of sets, bindings and elements.
     pub bindings: Vec<Binding>,
 }
 
-/// How many workgroups a dispatch has.
+/// The number of workgroups of a dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Groups {
-    /// As the command says.
+    /// Given by the command.
     Direct([u32; 3]),
-    /// The three words of a range, read by the device.
+    /// The three words of a range, which the device reads.
     Indirect(BufferRange),
 }
 
@@ -76,14 +76,15 @@ pub struct Binding {
     pub set: u32,
     /// Number of the binding.
     pub binding: u32,
-    /// Which of the binding's descriptors.
+    /// Index among the descriptors of the binding.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub element: u32,
-    /// `VkDescriptorType`: a uniform or storage buffer. Dynamic offsets are in the range already, and the type here is still the dynamic one.
+    /// `VkDescriptorType` of a uniform or storage buffer. Dynamic offsets are in the range already, and the type is
+    /// still the dynamic one.
     pub descriptor_type: u32,
-    /// What it is bound to; none: a null descriptor.
+    /// The bound range; none: a null descriptor.
     pub range: Option<BufferRange>,
-    /// The shader can only read it: what it declares, and no variable of it is written through.
+    /// The shader can only read the buffer: it declares so, or writes through no variable of it.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub read_only: bool,
 }
@@ -91,20 +92,20 @@ pub struct Binding {
 /// `vkCmdCopyBuffer`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copy {
-    /// From here.
+    /// The buffer that is read.
     pub from: BufferId,
-    /// To here.
+    /// The buffer that is written.
     pub to: BufferId,
-    /// In these pieces.
+    /// The ranges that are copied.
     pub regions: Vec<CopyRegion>,
 }
 
 /// `VkBufferCopy`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyRegion {
-    /// In the buffer that is read.
+    /// Offset in the buffer that is read.
     pub from: u64,
-    /// In the buffer that is written.
+    /// Offset in the buffer that is written.
     pub to: u64,
     /// The size.
     pub bytes: u64,
@@ -113,9 +114,9 @@ pub struct CopyRegion {
 /// `vkCmdFillBuffer`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fill {
-    /// What is written: a multiple of 4 bytes.
+    /// The range that is written, a multiple of 4 bytes.
     pub range: BufferRange,
-    /// With what.
+    /// The word that it is filled with.
     pub value: u32,
 }
 
@@ -124,9 +125,9 @@ pub struct Fill {
 pub struct Update {
     /// The buffer.
     pub buffer: BufferId,
-    /// Where.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// What: at most 65,536 bytes.
+    /// The bytes that are written, at most 65,536.
     #[serde(with = "crate::hex")]
     pub data: Vec<u8>,
 }
@@ -134,18 +135,19 @@ pub struct Update {
 /// A barrier: execution and memory dependencies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Barrier {
-    /// `VkDependencyFlags`
+    /// `VkDependencyFlags`.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub flags: u32,
-    /// For all memory. A barrier of `vkCmdPipelineBarrier` without memory barriers is one of these with no access.
+    /// Dependencies of all memory. A barrier of `vkCmdPipelineBarrier` without memory barriers is one of these with
+    /// no access.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<Dependency>,
-    /// For a range of a buffer.
+    /// Dependencies of ranges of buffers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub buffers: Vec<(Dependency, BufferRange)>,
 }
 
-/// What waits for what: `VkPipelineStageFlags2` and `VkAccessFlags2`.
+/// Stages and accesses that wait for others: `VkPipelineStageFlags2` and `VkAccessFlags2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependency {
     /// `srcStageMask`
@@ -162,10 +164,10 @@ pub struct Dependency {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Label {
-    /// Until its end.
+    /// A label begins.
     Begin(String),
-    /// Of the innermost.
+    /// The innermost label ends.
     End,
-    /// At this place.
+    /// An instant.
     Instant(String),
 }

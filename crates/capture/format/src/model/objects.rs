@@ -1,69 +1,69 @@
-//! Objects of the program.
+//! The records of the program's objects: memory, buffers, shaders, layouts, pipelines and queues.
 
 use serde::{Deserialize, Serialize};
 
 use super::{BufferId, MemoryId, ModuleId, PipelineId, PipelineLayoutId, QueueId, SetLayoutId};
 use crate::content::Hash;
 
-/// An allocation.
+/// An allocation of device memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Its number.
+    /// Id of the allocation.
     pub id: MemoryId,
-    /// Its size.
+    /// Size of the allocation.
     pub bytes: u64,
-    /// `VkMemoryPropertyFlags` of its type.
+    /// `VkMemoryPropertyFlags` of its memory type.
     pub properties: u32,
 }
 
-/// A buffer, and where its memory is.
+/// A buffer and its place in memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffer {
-    /// Its number.
+    /// Id of the buffer.
     pub id: BufferId,
-    /// The name that the program gave it.
+    /// Name that the program gave the buffer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its size.
+    /// Size of the buffer.
     pub bytes: u64,
     /// `VkBufferUsageFlags2` as the program asked for them.
     pub usage: u64,
     /// `VkBufferCreateFlags`
     pub flags: u32,
-    /// The allocation that it is bound to.
+    /// The allocation that the buffer is bound to.
     pub memory: MemoryId,
-    /// Where it begins there.
+    /// The buffer's first byte in the allocation.
     pub offset: u64,
 }
 
-/// SPIR-V as the program handed it over.
+/// A shader module, with its SPIR-V as the program handed it over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Module {
-    /// Its number.
+    /// Id of the module.
     pub id: ModuleId,
-    /// The chunk with its words, little-endian.
+    /// Hash of the chunk with the module's words, little-endian.
     pub code: Hash,
 }
 
 /// `VkDescriptorSetLayoutCreateInfo`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetLayout {
-    /// Its number.
+    /// Id of the layout.
     pub id: SetLayoutId,
     /// `VkDescriptorSetLayoutCreateFlags`
     pub flags: u32,
-    /// Its bindings.
+    /// Bindings of the layout.
     pub bindings: Vec<LayoutBinding>,
 }
 
 /// `VkDescriptorSetLayoutBinding`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayoutBinding {
-    /// The number in the shader.
+    /// Number of the binding in the shader.
     pub binding: u32,
     /// `VkDescriptorType`
     pub descriptor_type: u32,
-    /// How many descriptors.
+    /// Number of descriptors.
     pub count: u32,
     /// `VkShaderStageFlags`
     pub stages: u32,
@@ -75,11 +75,11 @@ pub struct LayoutBinding {
 /// `VkPipelineLayoutCreateInfo`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PipelineLayout {
-    /// Its number.
+    /// Id of the layout.
     pub id: PipelineLayoutId,
     /// `VkPipelineLayoutCreateFlags`
     pub flags: u32,
-    /// By number of the set; a set that the layout leaves out is none.
+    /// Layouts of the sets by number; none: the layout leaves the set out.
     pub sets: Vec<Option<SetLayoutId>>,
     /// Ranges of push constants.
     pub push_constants: Vec<PushConstantRange>,
@@ -90,24 +90,24 @@ pub struct PipelineLayout {
 pub struct PushConstantRange {
     /// `VkShaderStageFlags`
     pub stages: u32,
-    /// Where it begins.
+    /// The first byte.
     pub offset: u32,
-    /// Its size.
+    /// The size.
     pub bytes: u32,
 }
 
-/// A compute pipeline: everything of `VkComputePipelineCreateInfo` that has a meaning for its results.
+/// A compute pipeline: the part of `VkComputePipelineCreateInfo` that its results depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pipeline {
-    /// Its number.
+    /// Id of the pipeline.
     pub id: PipelineId,
-    /// The name of the kernel as a recording shows it.
+    /// Name of the kernel as a trace shows it.
     pub name: String,
-    /// Its layout.
+    /// The pipeline's layout.
     pub layout: PipelineLayoutId,
-    /// Its shader.
+    /// The pipeline's shader.
     pub module: ModuleId,
-    /// The entry point.
+    /// Name of the entry point.
     pub entry: String,
     /// `VkPipelineCreateFlags2`
     pub flags: u64,
@@ -129,12 +129,12 @@ pub struct Pipeline {
 pub struct Constant {
     /// `SpecId`
     pub id: u32,
-    /// Its bytes, as the program gave them: 1, 2, 4 or 8.
+    /// The value's bytes as the program gave them: 1, 2, 4 or 8.
     #[serde(with = "crate::hex")]
     pub value: Vec<u8>,
 }
 
-/// `VkPipelineRobustnessCreateInfo`: its four behaviours.
+/// The four behaviours of `VkPipelineRobustnessCreateInfo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Robustness {
     /// `storageBuffers`
@@ -150,11 +150,11 @@ pub struct Robustness {
 /// A queue that the window submitted to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
-    /// Its number.
+    /// Id of the queue.
     pub id: QueueId,
-    /// Its family's index.
+    /// Index of the queue's family.
     pub family: u32,
-    /// Its index in the family.
+    /// Index of the queue in its family.
     pub index: u32,
     /// `VkQueueFlags` of the family.
     pub flags: u32,

@@ -1,21 +1,21 @@
-//! What happened in the window, in order.
+//! The records of what happened in the window, in order: content, submissions, outcomes and the end.
 
 use serde::{Deserialize, Serialize};
 
 use super::{CommandsId, MemoryId, QueueId, SemaphoreId};
 use crate::content::Hash;
 
-/// Bytes of an allocation. Its chunks follow each other and have [`crate::CHUNK_BYTES`] each but for the first, which ends at a multiple of that,
-/// and the last.
+/// Bytes of an allocation. The chunks follow each other. Each has [`crate::CHUNK_BYTES`] bytes but for the first,
+/// which ends at a multiple of that, and the last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     /// The allocation.
     pub memory: MemoryId,
-    /// Where they begin in it.
+    /// Offset of the first byte in the allocation.
     pub offset: u64,
-    /// The chunks.
+    /// Hashes of the chunks.
     pub chunks: Vec<Hash>,
-    /// Why they are here.
+    /// Why the content is in the capture.
     pub cause: ContentCause,
 }
 
@@ -29,62 +29,65 @@ pub enum ContentCause {
     HostWrite,
 }
 
-/// A call of `vkQueueSubmit`, with its batches; of one that a window of dispatches cuts, what is in the window.
+/// A call of `vkQueueSubmit` with its batches. Where a window of dispatches cuts a call, this is the part in the
+/// window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
     /// The queue.
     pub queue: QueueId,
-    /// Nanoseconds since the window began, when the program called.
+    /// Nanoseconds from the begin of the window to the program's call.
     pub called_ns: u64,
-    /// How long the device worked on it, alone, from the first command to the last, in nanoseconds; none where the queue has no timestamps.
+    /// Nanoseconds that the device worked on this submission alone, from its first command to its last; none: the
+    /// queue has no timestamps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_ns: Option<u64>,
-    /// In order.
+    /// Batches in order.
     pub batches: Vec<Batch>,
 }
 
 /// `VkSubmitInfo`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Semaphores that it waits for.
+    /// Semaphores that the batch waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<SemaphoreUse>,
-    /// What runs.
+    /// Commands that run.
     pub commands: Vec<CommandsId>,
-    /// Semaphores that it signals.
+    /// Semaphores that the batch signals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<SemaphoreUse>,
 }
 
-/// A wait or a signal.
+/// A wait for a semaphore, or a signal of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SemaphoreUse {
     /// The semaphore.
     pub semaphore: SemaphoreId,
-    /// Of a timeline: its value; of a binary one: none.
+    /// Value of a timeline semaphore; none: the semaphore is binary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<u64>,
-    /// `VkPipelineStageFlags2` that wait, or after which it is signalled.
+    /// `VkPipelineStageFlags2` that wait, or after which the semaphore is signalled.
     pub stages: u64,
 }
 
-/// What an allocation holds, by hash: as [`Content`], and the chunks need not be in `content.bin`.
+/// Hashes of the bytes that an allocation holds. They are split as in [`Content`], but the chunks need not be in
+/// `content.bin`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The allocation.
     pub memory: MemoryId,
-    /// Where it begins in it.
+    /// Offset of the first byte in the allocation.
     pub offset: u64,
-    /// Its size.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Of each piece.
+    /// Hashes of the pieces.
     pub hashes: Vec<Hash>,
 }
 
 /// How the window ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// Why there.
+    /// Why the window ended.
     pub reason: EndReason,
     /// Nanoseconds since the window began.
     pub after_ns: u64,
@@ -94,12 +97,13 @@ pub struct End {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
-    /// As asked for.
+    /// The window that was asked for is complete.
     Complete,
-    /// The program ended, or destroyed the device, first.
+    /// The program ended, or destroyed the device, before the window was complete.
     ProgramEnded,
-    /// What came next cannot be captured right; it and what followed is not here.
+    /// The next work cannot be captured right, for this reason. Neither that work nor what followed is in the
+    /// capture.
     Refused(String),
-    /// Something went wrong that has nothing to do with the program: no space on the disk.
+    /// Writing failed for a reason outside the program, such as a full disk.
     Failed(String),
 }

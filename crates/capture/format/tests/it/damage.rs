@@ -95,7 +95,7 @@ fn every_cut_of_the_content_opens_as_far_as_it_goes() {
         let (capture, problem) = read(folder.path(), &records, &content[..cut]).expect("it opens");
         let problem = problem.expect("a piece is missing");
         let expected = format!("and content.bin has {cut} bytes");
-        assert!(problem.reason.ends_with(&expected), "{problem}");
+        assert!(problem.reason.to_string().ends_with(&expected), "{problem}");
         assert!(whole.steps.starts_with(&capture.steps));
         assert!(capture.steps.len() < whole.steps.len());
     }

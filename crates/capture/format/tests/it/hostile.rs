@@ -57,7 +57,7 @@ fn reason(line: &str) -> String {
         None => "nothing".to_owned(),
         Some(found) => {
             assert_eq!(found.line, before + 2, "{found}");
-            found.reason
+            found.reason.to_string()
         }
     }
 }
@@ -173,7 +173,10 @@ fn dispatch(from: &str, to: &str) -> String {
     fs::write(folder.join(RECORDS), lines.join("\n")).expect("it can be written");
     let (capture, problem) = Capture::open(&folder).expect("it opens");
     walk(&capture);
-    problem.map_or_else(|| "nothing".to_owned(), |problem| problem.reason)
+    problem.map_or_else(
+        || "nothing".to_owned(),
+        |problem| problem.reason.to_string(),
+    )
 }
 
 #[test]
@@ -252,7 +255,7 @@ fn a_window_of_endless_commands() {
     );
     let found = problem(records.as_bytes()).expect("a problem");
     assert_eq!(
-        found.reason,
+        found.reason.to_string(),
         "268435456 commands have run, more than 134217728"
     );
 }
@@ -261,7 +264,7 @@ fn a_window_of_endless_commands() {
 fn lines_that_end_as_elsewhere() {
     let line = r#"{"memory":{"id":0,"bytes":100,"properties":0}}"#;
     assert_eq!(problem(format!("{line}\r\n").as_bytes()), None);
-    let reason = |records: &[u8]| problem(records).expect("a problem").reason;
+    let reason = |records: &[u8]| problem(records).expect("a problem").reason.to_string();
     assert_eq!(reason(line.as_bytes()), "it has no end");
     let expected = "expected value (column 1)";
     assert_eq!(reason(format!("\u{feff}{line}\n").as_bytes()), expected);
@@ -273,7 +276,12 @@ fn lines_that_end_as_elsewhere() {
 #[test]
 fn json_without_a_bottom() {
     let deep = "[".repeat(1 << 20);
-    let reason = |line: String| problem(line.as_bytes()).expect("a problem").reason;
+    let reason = |line: String| {
+        problem(line.as_bytes())
+            .expect("a problem")
+            .reason
+            .to_string()
+    };
     assert_eq!(reason(format!("{deep}\n")), "expected value (column 1)");
     let unknown = format!("{{\"memory\":{{\"id\":0,\"x\":{deep}\n");
     assert!(reason(unknown).starts_with("EOF while parsing a list"));
@@ -283,7 +291,10 @@ fn json_without_a_bottom() {
 fn what_a_problem_quotes_is_short_and_steers_no_terminal() {
     let name = format!("\\u001b[2J\\u202e\\n{}", "a".repeat(1 << 20));
     let line = format!("{{\"{name}\":0}}\n");
-    let reason = problem(line.as_bytes()).expect("a problem").reason;
+    let reason = problem(line.as_bytes())
+        .expect("a problem")
+        .reason
+        .to_string();
     assert!(
         reason.starts_with(r"unknown variant `\u{1b}[2J\u{202e}\naaaa"),
         "{reason}"
