@@ -113,7 +113,10 @@ impl<'a> Literal<'a> {
         let rest = operands.get(bytes.len() / 4 + 1..).unwrap_or_default();
         let (text, is_utf8) = match String::from_utf8(bytes) {
             Ok(text) => (text, true),
-            Err(error) => (error.into_utf8_lossy(), false),
+            Err(error) => (
+                String::from_utf8_lossy(error.as_bytes()).into_owned(),
+                false,
+            ),
         };
         Literal {
             text,

@@ -2,24 +2,24 @@
 
 use std::ops::Range;
 
-/// Bytes of some memory, as ranges that are sorted and do not touch.
+/// A set of bytes of some memory, as sorted ranges that do not touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ByteSet {
     ranges: Vec<Range<u64>>,
 }
 
 impl ByteSet {
-    /// All bytes of a range.
+    /// Makes the set of all bytes of a range.
     pub fn of(range: Range<u64>) -> ByteSet {
         ByteSet::of_unsorted(vec![range])
     }
 
-    /// Of ranges that are sorted and do not touch already.
+    /// Makes a set from ranges that are sorted and do not touch.
     pub(crate) fn of_sorted(ranges: Vec<Range<u64>>) -> ByteSet {
         ByteSet { ranges }
     }
 
-    /// Of any ranges.
+    /// Makes a set from any ranges.
     pub fn of_unsorted(mut ranges: Vec<Range<u64>>) -> ByteSet {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_unstable_by_key(|range| range.start);
@@ -33,12 +33,12 @@ impl ByteSet {
         ByteSet { ranges: merged }
     }
 
-    /// The ranges, sorted; none touches the next.
+    /// Returns the ranges, which are sorted and do not touch.
     pub fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
     }
 
-    /// How many bytes.
+    /// Returns the number of bytes.
     pub fn bytes(&self) -> u64 {
         self.ranges
             .iter()
@@ -46,18 +46,18 @@ impl ByteSet {
             .sum()
     }
 
-    /// True when there is none.
+    /// Returns whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// The same bytes, farther from the beginning of memory.
+    /// Returns the ranges moved by an offset.
     pub fn shifted(&self, by: u64) -> impl Iterator<Item = Range<u64>> + '_ {
         (self.ranges.iter())
             .map(move |range| range.start.saturating_add(by)..range.end.saturating_add(by))
     }
 
-    /// The part that is in a range.
+    /// Returns the parts of the ranges that are in a range.
     pub fn within(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         let first = self.ranges.partition_point(|of| of.end <= range.start);
         (self.ranges[first..].iter())

@@ -1,4 +1,4 @@
-//! What memory holds while the window runs, where that is known: what the capture has of it, until something else is written there.
+//! Keeps track of what memory holds while the window runs: the bytes of the capture, until a command overwrites them.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use gapscope_capture::model::{Content, MemoryId};
 use gapscope_capture::{Capture, Hash};
 
-/// Chunks that are kept once they were read.
+/// The most chunks that are kept after they were read.
 const CHUNKS_AT_MOST: usize = 256;
 
-/// What memory holds.
+/// The known contents of memory.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// Of each allocation: known ranges, by their beginnings.
+    /// Known ranges of each allocation, by their first bytes.
     known: HashMap<MemoryId, BTreeMap<u64, Known>>,
     chunks: HashMap<Hash, Option<Arc<[u8]>>>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Contents {
 struct Known {
     end: u64,
     source: Source,
-    /// Where its first byte is in the source.
+    /// Offset of the range's first byte in the source.
     at: u64,
 }
 
@@ -35,7 +35,7 @@ enum Source {
 }
 
 impl Contents {
-    /// The capture says what bytes are there.
+    /// Sets the bytes that the capture has of a content.
     pub fn set(&mut self, capture: &Capture, content: &Content) {
         let mut begin = content.offset;
         for hash in &content.chunks {
@@ -46,18 +46,18 @@ impl Contents {
         }
     }
 
-    /// These bytes are written.
+    /// Writes bytes.
     pub fn write(&mut self, memory: MemoryId, offset: u64, bytes: &[u8]) {
         let range = offset..offset + bytes.len() as u64;
         self.insert(memory, range, Source::Bytes(bytes.into()), 0);
     }
 
-    /// This word is written all over a range.
+    /// Fills a range with a word.
     pub fn fill(&mut self, memory: MemoryId, range: Range<u64>, word: u32) {
         self.insert(memory, range, Source::Word(word), 0);
     }
 
-    /// Bytes are copied; where they are not known, they are not known at their new place.
+    /// Copies bytes. Bytes that are not known are not known at their new place either.
     pub fn copy(&mut self, from: (MemoryId, u64), to: (MemoryId, u64), bytes: u64) {
         let end = from.1 + bytes;
         let pieces: Vec<(u64, Known)> = match self.known.get(&from.0) {
@@ -76,7 +76,7 @@ impl Contents {
         }
     }
 
-    /// Something is written that is not known.
+    /// Forgets the bytes of a range, which something unknown overwrites.
     pub fn forget(&mut self, memory: MemoryId, range: Range<u64>) {
         let Some(known) = self.known.get_mut(&memory) else {
             return;
@@ -100,7 +100,7 @@ impl Contents {
         }
     }
 
-    /// All memory may have been written.
+    /// Forgets all bytes.
     pub fn forget_all(&mut self) {
         self.known.clear();
     }
@@ -121,7 +121,7 @@ impl Contents {
             .insert(range.start, known);
     }
 
-    /// The bytes of a range, if all of them are known.
+    /// Returns the bytes of a range if all of them are known.
     pub fn get(
         &mut self,
         capture: &Capture,
@@ -170,7 +170,7 @@ fn chunk(
     chunks.entry(hash).or_insert_with(read).clone()
 }
 
-/// What is known of a range: pieces by their beginnings, which may reach over its ends.
+/// Returns the known ranges that overlap a range, by their first bytes.
 fn within(known: &BTreeMap<u64, Known>, range: Range<u64>) -> impl Iterator<Item = (u64, &Known)> {
     let before = known.range(..=range.start).next_back();
     let first = before.map_or(range.start, |(begin, _)| *begin);
@@ -191,7 +191,7 @@ mod tests {
         contents.fill(a, 16..24, 0x0403_0201);
         contents.copy((a, 10), (b, 0), 10);
         let get = |contents: &Contents, memory, range: Range<u64>| -> Option<Vec<u8>> {
-            // No chunk is needed here.
+            // The bytes are not in a chunk.
             let known = contents.known.get(&memory)?;
             let mut bytes = Vec::new();
             for (begin, known) in within(known, range.clone()) {

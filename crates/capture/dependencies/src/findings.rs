@@ -1,4 +1,4 @@
-//! What the dependencies of a capture say: hazards, barriers that nothing needs, the critical path.
+//! Derives findings from the dependencies of a capture: hazards, barriers that nothing needs, and the critical path.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,36 +17,36 @@ use crate::window::{Barrier, Window};
 /// The dependencies of a window of work.
 #[derive(Debug)]
 pub struct Dependencies {
-    /// Commands, and on which of them each depends.
+    /// Commands, and the edges between them.
     pub graph: Graph,
-    /// Of each edge: what orders its ends.
+    /// What orders the ends of each edge.
     pub orders: Vec<Order>,
-    /// Numbers of edges whose ends are not ordered though they must be. Only of exact bytes.
+    /// Indices of edges whose ends are not ordered although they must be. Their bytes are exact.
     pub hazards: Vec<usize>,
-    /// Edges whose ends are not ordered, and that may be none, since their bytes are only bounded.
+    /// Indices of edges whose ends are not ordered, and that may not exist, as their bytes are only bounded.
     pub possible_hazards: Vec<usize>,
-    /// Barriers in the order in which they were handed over.
+    /// Barriers in the order of submission.
     pub barriers: Vec<BarrierUse>,
-    /// Why hazards and barriers are not known; none: they are.
+    /// Why hazards and barriers are not known; none: they are known.
     pub unknown: Option<String>,
-    /// How fast the device moves bytes, or why that is not known: nothing here measures it.
+    /// How fast the device moves bytes, or why that is not known. Nothing here measures it.
     pub bandwidth: Result<Bandwidth, String>,
 }
 
 /// A barrier, and whether something needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BarrierUse {
-    /// Nodes before it.
+    /// Number of nodes before the barrier.
     pub position: usize,
-    /// The submission, from 0.
+    /// Number of the submission, from 0.
     pub submission: usize,
-    /// The commands that it is in.
+    /// The commands that have the barrier.
     pub commands: CommandsId,
-    /// Which of these commands it is, from 0.
+    /// Index of the barrier in these commands.
     pub index: usize,
-    /// Which of [`Capture::executed`] it is, from 0.
+    /// Index of the barrier among [`Capture::executed`].
     pub executed: usize,
-    /// Whether something needs it.
+    /// Whether something needs the barrier.
     pub need: Need,
     /// Why that is not known, of [`Need::Unknown`].
     pub reason: Option<String>,
@@ -55,20 +55,21 @@ pub struct BarrierUse {
 /// Whether something needs a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// A dependency that no other barrier covers.
+    /// A dependency needs the barrier, and no other one covers it.
     Needed,
-    /// Without this one, and all others that are needless, every dependency of the window is covered as it was.
+    /// Without this barrier and all other needless ones, every dependency of the window is covered as before.
     Needless,
-    /// Not known: nothing of the window before it or after it in its submission is ordered by it, and other work may be.
+    /// Not known, as the barrier orders nothing of the window before or after it in its submission, but may order
+    /// other work.
     Outside,
-    /// Not known: it is for the host.
+    /// Not known, as the barrier is for the host.
     Host,
-    /// Not known, as [`BarrierUse::reason`] says.
+    /// Not known, for the reason in [`BarrierUse::reason`].
     Unknown,
 }
 
 impl Need {
-    /// In a word.
+    /// Returns the value's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Need::Needed => "needed",
@@ -81,7 +82,7 @@ impl Need {
 }
 
 impl Dependencies {
-    /// Of a capture. `progress` is told how many commands have been looked at.
+    /// Finds the dependencies of a capture. `progress` is told how many commands are done.
     pub fn of_capture(
         capture: &Capture,
         limits: Limits,
@@ -128,7 +129,7 @@ impl Dependencies {
         }
     }
 
-    /// Of nodes between which barriers are not known, because of `reason`.
+    /// Finds the dependencies of nodes whose barriers are not known, for this reason.
     pub fn without_barriers(nodes: Vec<Node>, reason: &str) -> Dependencies {
         let graph = Graph::of(nodes);
         Dependencies {
@@ -143,7 +144,7 @@ impl Dependencies {
     }
 }
 
-/// Why barriers cannot be judged.
+/// Returns why barriers cannot be judged.
 fn unknown(graph: &Graph) -> Option<String> {
     if graph.cut_at.is_some() {
         return Some("there are too many dependencies to look at".to_owned());
@@ -158,7 +159,7 @@ fn unknown(graph: &Graph) -> Option<String> {
 }
 
 const NOT_MEASURED: &str = "the device's bandwidth has not been measured";
-/// Why barriers cannot be judged.
+/// The reason where barriers are too many.
 const MANY_BARRIERS: &str = "there are too many barriers to look at";
 const IN_PART: &str = "a dependency inside of a submission may rely on it, though by Vulkan's rules it does not order it";
 const MAYBE_WAITED: &str = "a dependency between submissions may rely on it: what orders that is not known, for the host may have waited or not";
@@ -170,7 +171,7 @@ struct Finder<'a> {
     batches: Batches,
 }
 
-/// All parts.
+/// Takes every part of an edge.
 fn every(_: &Part) -> bool {
     true
 }
@@ -199,15 +200,16 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether exact bytes that are not only reached by atomic operations are not ordered.
+    /// Returns whether an edge is of exact bytes that something other than atomic operations reaches, and its ends
+    /// are not ordered.
     fn is_hazard(&mut self, edge: &Edge) -> bool {
         let certain = |part: &Part| part.exact && !part.atomic;
         let queue = self.ends(edge).0.queue;
         self.covers.cover(queue, edge, &certain, &|_| true) == Some(false)
     }
 
-    /// Which barriers are needed: enough of them to cover every edge, and every piece of one, that barriers cover, the shortest edges
-    /// first.
+    /// Finds a set of barriers that covers every edge, or piece of one, that all barriers cover. The shortest edges
+    /// come first.
     fn needs(
         &mut self,
         barriers: &[Barrier],
@@ -254,7 +256,7 @@ impl Finder<'_> {
         uses.collect()
     }
 
-    /// Finds needed barriers, and why of others it is not known; none: there is too much to look at.
+    /// Marks needed barriers, and notes why it is not known of others; none: the search takes too long.
     fn judge(
         &mut self,
         orders: &[Order],
@@ -263,7 +265,7 @@ impl Finder<'_> {
     ) -> Option<()> {
         self.covers.renew();
         let graph = self.graph;
-        // Bytes of dependencies that are not ordered or that there may not be: others do not follow from those.
+        // Bytes of edges that are not ordered or may not exist. Other edges do not follow from those.
         let mut loose: HashMap<u64, Vec<Range<u64>>> = HashMap::new();
         let mut covered: Vec<Cow<'_, Edge>> = Vec::new();
         for (edge, order) in graph.edges.iter().zip(orders) {
@@ -282,7 +284,7 @@ impl Finder<'_> {
                         self.around(edge, reason, reasons);
                         continue;
                     }
-                    // What is covered of it stays so.
+                    // The pieces that are covered must stay so.
                     for (piece, is_covered) in self.covers.split(queue, edge)? {
                         match is_covered {
                             true => covered.push(Cow::Owned(piece)),
@@ -311,8 +313,9 @@ impl Finder<'_> {
         Some(())
     }
 
-    /// What reaches these bytes may depend on what no edge goes to: on a write before the last one, if that is none. Barriers that
-    /// could order that are not known to be needless. None: there is too much to look at.
+    /// Handles bytes on which a later access may depend beyond its edges: on the write before the last one, if the
+    /// last one may not exist. Of barriers that could order that, it is not known that they are needless. None: the
+    /// search takes too long.
     fn beyond(
         &mut self,
         loose: HashMap<u64, Vec<Range<u64>>>,
@@ -351,7 +354,7 @@ impl Finder<'_> {
         Some(())
     }
 
-    /// Of all barriers between the ends of an edge, on either queue, it is not known whether they are needed.
+    /// Notes that it is not known whether the barriers between the ends of an edge, on either queue, are needed.
     fn around(&self, edge: &Edge, reason: &'static str, reasons: &mut [Option<&'static str>]) {
         let (from, to) = self.ends(edge);
         for queue in [from.queue, to.queue] {
@@ -361,7 +364,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Makes barriers needed until an edge is covered; none: there is too much to look at.
+    /// Marks barriers as needed until an edge is covered; none: the search takes too long.
     fn keep(&mut self, edge: &Edge, needed: &mut [bool]) -> Option<()> {
         let queue = self.ends(edge).0.queue;
         if self.covers.cover(queue, edge, &every, &|n| needed[n])? {

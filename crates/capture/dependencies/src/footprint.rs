@@ -1,4 +1,4 @@
-//! What a dispatch reads and writes.
+//! Finds the bytes that a dispatch reads and writes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::kernel::machine::{self, Allowance, Marks};
 use crate::kernel::program::Direction;
 pub use crate::kernel::reason::Reason;
 use crate::kernel::slice::{Reach, Slice, slice};
-use gapscope_spirv::Module;
 use crate::trail::{BindingTrail, Trail};
+use gapscope_spirv::Module;
 
-/// What finding out may take.
+/// Limits of the effort.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Operations of single invocations, for one dispatch.
+    /// Operations of single invocations for one dispatch.
     pub steps: u64,
-    /// The same for all dispatches of a capture.
+    /// Operations of single invocations for all dispatches of a capture.
     pub steps_of_all: u64,
     /// Ranges of a set of bytes.
     pub ranges: usize,
-    /// Threads to use.
+    /// Number of threads to use.
     pub threads: usize,
 }
 
@@ -42,14 +42,14 @@ impl Default for Limits {
     }
 }
 
-/// Bytes from where a buffer is bound, and whether they are exactly those.
+/// Bytes of a buffer that a dispatch reaches, exactly or at most.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extent {
-    /// The bytes.
+    /// The bytes, from the first bound one on.
     pub set: Arc<ByteSet>,
-    /// Why not all of these bytes may be reached, though no others are; none: they are exact.
+    /// Why some of these bytes may not be reached, while no others are; none: the bytes are exact.
     pub bound: Option<Reason>,
-    /// A number for which invocation reaches what: equal where that is equal. None: not known.
+    /// A hash of which invocation reaches what. Equal maps have equal hashes. None: not known.
     pub map: Option<u128>,
 }
 
@@ -62,42 +62,42 @@ impl Extent {
         }
     }
 
-    /// True when nothing is reached.
+    /// Returns whether nothing is reached.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty()
     }
 }
 
-/// What is reached through a descriptor.
+/// The bytes that are reached through a descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BindingFootprint {
     /// Number of the set.
     pub set: u32,
     /// Number of the binding.
     pub binding: u32,
-    /// Which of the binding's descriptors.
+    /// Index among the descriptors of the binding.
     pub element: u32,
-    /// What is read.
+    /// The bytes that are read.
     pub reads: Extent,
-    /// What is written.
+    /// The bytes that are written.
     pub writes: Extent,
-    /// Only atomic operations reach it.
+    /// Only atomic operations reach the bytes.
     pub atomic: bool,
 }
 
-/// What a dispatch reads and writes.
+/// The bytes that a dispatch reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
-    /// Through each of its descriptors that has a buffer, in their order.
+    /// The bytes behind each descriptor that has a buffer, in order.
     pub bindings: Vec<BindingFootprint>,
-    /// It may reach other memory: whether it reads and writes it, and why.
+    /// Whether other memory may be read, whether it may be written, and why; none: no other memory is reached.
     pub beyond: Option<(bool, bool, Reason)>,
-    /// Its workgroups and invocations, where they are known.
+    /// Workgroups and invocations, if they are known.
     pub grid: Option<Grid>,
 }
 
 impl Footprint {
-    /// True when all bytes are exact.
+    /// Returns whether all bytes are exact.
     pub fn is_exact(&self) -> bool {
         let exact = |extent: &Extent| extent.bound.is_none();
         self.beyond.is_none()
@@ -105,7 +105,7 @@ impl Footprint {
     }
 }
 
-/// Finds out what dispatches read and write, the same for the same only once.
+/// Finds the footprints of a capture's dispatches. Equal dispatches are evaluated once.
 pub(crate) struct Evaluator<'c> {
     capture: &'c Capture,
     limits: Limits,
@@ -136,7 +136,7 @@ impl<'c> Evaluator<'c> {
         }
     }
 
-    /// Of a dispatch of so many workgroups, if that is known.
+    /// Returns the footprint of a dispatch. `groups` are its workgroups, if they are known.
     pub fn footprint(
         &mut self,
         dispatch: &Dispatch,
@@ -158,7 +158,7 @@ impl<'c> Evaluator<'c> {
         found
     }
 
-    /// What each invocation reaches.
+    /// Returns what each invocation of a dispatch reaches.
     pub fn trail(
         &mut self,
         dispatch: &Dispatch,
@@ -255,7 +255,8 @@ impl<'c> Evaluator<'c> {
         let (mut sliced, grid) = self.sliced(key)?;
         let marks = self.run(&sliced, grid, &key.buffers);
         let marks = match marks {
-            // What is read beyond a buffer whose content is known has any value, and addresses may depend on it.
+            // An invocation read beyond a buffer whose contents are known. The value may be any, and addresses may
+            // depend on it.
             Ok(marks) if sliced.executable.looks() && is_beyond_content(&key.buffers, &marks) => {
                 for reach in &mut sliced.buffers {
                     reach.bound(true, true, &Reason::Outside);
@@ -281,7 +282,7 @@ impl<'c> Evaluator<'c> {
         })
     }
 
-    /// What addresses depend on.
+    /// Returns the part of a kernel that addresses depend on.
     fn sliced(&mut self, key: &Key) -> Result<(Slice, Grid), Reason> {
         let capture = self.capture;
         let pipeline = &capture.pipelines[&key.pipeline];
@@ -342,10 +343,10 @@ fn is_beyond_content(buffers: &[BoundBuffer], marks: &[Marks]) -> bool {
     both.any(|(buffer, marks)| buffer.content.is_some() && marks.outside.0)
 }
 
-/// Larger buffers hold no indices but data.
+/// Larger buffers hold data rather than indices.
 const CONTENT_BYTES: u64 = 256 << 10;
 
-/// A storage buffer that is only read, and that no other binding of the dispatch writes.
+/// Returns whether a binding is a storage buffer that is only read, and that no other binding of the dispatch writes.
 fn is_unchanged(capture: &Capture, binding: &Binding, all: &[Binding]) -> bool {
     let place = |binding: &Binding| {
         let range = binding.range?;
@@ -365,14 +366,14 @@ fn is_unchanged(capture: &Capture, binding: &Binding, all: &[Binding]) -> bool {
     binding.read_only && !all.iter().any(is_written)
 }
 
-/// Of each buffer its size and the bytes of a mark.
+/// Returns for each buffer its size and the bytes of a mark.
 fn sizes(sliced: &Slice, buffers: &[BoundBuffer]) -> Vec<(u64, u32)> {
     let each = buffers.iter().zip(&sliced.buffers);
     each.map(|(buffer, reach)| (buffer.bytes, reach.scalar_bytes))
         .collect()
 }
 
-/// The descriptors of a dispatch that have a buffer.
+/// Returns the descriptors of a dispatch that have a buffer.
 pub(crate) fn bound(dispatch: &Dispatch) -> Vec<Binding> {
     let bindings = dispatch.bindings.iter();
     bindings
@@ -381,7 +382,7 @@ pub(crate) fn bound(dispatch: &Dispatch) -> Vec<Binding> {
         .collect()
 }
 
-/// `VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER`, or the dynamic one.
+/// Returns whether a binding is a uniform buffer, with a dynamic offset or without.
 pub(crate) fn is_uniform(binding: &Binding) -> bool {
     matches!(binding.descriptor_type, 6 | 8)
 }
@@ -392,19 +393,19 @@ fn constant(constant: &Constant) -> (u32, u64) {
     (constant.id, u64::from_le_bytes(bytes))
 }
 
-/// The size of subgroups as a kernel sees it, where all have one.
+/// Returns the size of subgroups as a kernel sees it, if all have the same.
 fn subgroup_size(capture: &Capture, pipeline: &Pipeline, module: &Module) -> Option<u32> {
     const ALLOW_VARYING: u32 = 1;
     match pipeline.required_subgroup_size {
         Some(size) => Some(size),
-        // From SPIR-V 1.6 on a device may choose without being allowed to.
+        // Since SPIR-V 1.6 a device may choose the size without being allowed to.
         None if pipeline.stage_flags & ALLOW_VARYING != 0 => None,
         None if module.version() >= 0x1_0600 => None,
         None => Some(capture.header.device.subgroup_size).filter(|size| *size > 0),
     }
 }
 
-/// All that is bound may be reached.
+/// Returns the footprint of a dispatch that may reach all that is bound.
 fn all(bindings: &[Binding], reason: &Reason) -> Footprint {
     let reach = |binding: &Binding| Reach {
         reads: true,

@@ -1,8 +1,8 @@
-//! Which dispatches could be one: the second reads, element by element, what the first wrote.
+//! Finds dispatches that could be merged, as the second reads element by element what the first wrote.
 //!
-//! Both run as many workgroups of the same size, and each invocation of the second reads exactly what the same invocation of the
-//! first wrote. Merged, the value need not go through memory: the read is saved, and the write too where the result is overwritten
-//! in the window before somebody else reads it.
+//! Both run the same number of workgroups of the same size, and each invocation of the second reads exactly what the
+//! same invocation of the first wrote. In a merged kernel the value need not go through memory. This saves the read,
+//! and the write as well if the result is overwritten in the window before another command reads it.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,42 +18,42 @@ pub struct Fusion {
     pub first: usize,
     /// The node that reads.
     pub second: usize,
-    /// What is written and read.
+    /// The buffer that is written and read.
     pub buffer: Arc<str>,
-    /// Bytes that merging them saves, or why they cannot be merged.
+    /// What merging them saves, or why they cannot be merged.
     pub saving: Result<Saving, Refusal>,
 }
 
-/// What merging saves.
+/// What merging two dispatches saves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saving {
-    /// Bytes that need not be moved.
+    /// Bytes that are no longer moved.
     pub bytes: u64,
-    /// The result must still be written: somebody else reads it, or it is not overwritten in the window.
+    /// The result must still be written, as another command reads it or nothing in the window overwrites it.
     pub store_needed: bool,
 }
 
 /// Why two dispatches cannot be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// What one of them reaches is not known exactly.
+    /// The bytes that one of them reaches are not known exactly.
     NotExact,
     /// They are on different queues or in different submissions.
     Apart,
     /// They have different workgroups.
     Grid,
-    /// Not all that was written is read, or more than that.
+    /// The second reads more or less than the first wrote.
     Part,
     /// An invocation reads what another one wrote.
     Map,
-    /// The second overwrites, elsewhere than the same invocation of the first reads or writes, what that reaches.
+    /// The second overwrites bytes that another invocation of the first reads or writes.
     Overwrites,
     /// A command between them must come after the first, and one before the second.
     Between,
 }
 
 impl Refusal {
-    /// In a sentence.
+    /// Returns the reason as a part of a sentence.
     pub fn as_str(self) -> &'static str {
         match self {
             Refusal::NotExact => "what one of them reads or writes is not known exactly",
@@ -70,7 +70,7 @@ impl Refusal {
 }
 
 impl Graph {
-    /// Pairs of dispatches of which the second reads what the first wrote last.
+    /// Returns the pairs of dispatches of which the second reads what the first wrote last.
     pub fn fusions(&self) -> Vec<Fusion> {
         let is_dispatch = |node: usize| self.nodes[node].kind == Some(NodeKind::Dispatch);
         let mut after: HashMap<usize, Vec<&Edge>> = HashMap::new();
@@ -141,7 +141,8 @@ impl Finder<'_> {
         })
     }
 
-    /// What the second overwrites of the first's must be of the same invocation; and no command between them may have to come between.
+    /// Checks that the second overwrites bytes of the first only in the same invocation, and that no command must
+    /// come between them.
     fn keeps_order(&self, first: &Node, second: &Node, edge: &Edge) -> Result<(), Refusal> {
         for write in second.accesses.iter().filter(|access| access.writes()) {
             for other in first.accesses.iter().filter(|other| meet(write, other)) {
@@ -164,7 +165,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a result is overwritten in the window, and nobody but the second node reads it before.
+    /// Returns whether a result is overwritten in the window, and only the second node reads it before.
     fn is_dead(&self, edge: &Edge, write: &Access) -> bool {
         let others = self.after.get(&edge.from).map_or(&[][..], Vec::as_slice);
         let reads = (others.iter()).filter(|other| other.kind == EdgeKind::ReadAfterWrite);
@@ -184,7 +185,7 @@ impl Finder<'_> {
         {
             return false;
         }
-        // Whoever overwrites it depends on the reader, or, where that is the reader itself, on nobody; both are edges, or the same node.
+        // The node that overwrites the result depends on the reader, unless it is the reader itself.
         let mut overwritten: Vec<Range<u64>> = Vec::new();
         let second = &self.graph.nodes[edge.to];
         let later = self.after.get(&edge.to).map_or(&[][..], Vec::as_slice);
@@ -213,7 +214,7 @@ fn place(access: &Access) -> (u64, u64) {
     (access.memory, access.offset)
 }
 
-/// Whether two accesses have a byte in common.
+/// Returns whether two accesses have a byte in common.
 fn meet(a: &Access, b: &Access) -> bool {
     a.memory == b.memory && b.set.shifted(b.offset).any(|range| overlaps(a, range))
 }

@@ -1,7 +1,7 @@
-//! The graph of what depends on what.
+//! Finds the edges between commands that reach the same bytes.
 //!
-//! All memory is one space of bytes, by allocation and place. Commands are taken in the order in which they were handed over; each
-//! byte has its last write and the reads since, and a command that reaches it depends on those.
+//! Memory is one space of bytes, addressed by allocation and offset. Commands are taken in the order of submission.
+//! Each byte has its last write and the reads since, and a command that reaches the byte depends on those.
 
 mod segments;
 
@@ -14,14 +14,14 @@ use crate::footprint::Grid;
 use crate::scope::Scope;
 use segments::{Mark, Segments};
 
-/// Edges of a graph.
+/// The most edges of a graph.
 const EDGES_AT_MOST: usize = 1_000_000;
-/// Pieces of memory that are looked at.
+/// The most pieces of memory that are examined.
 const LOOKS_AT_MOST: u64 = 200_000_000;
-/// Ranges that a part of an edge keeps.
+/// The most ranges that a part of an edge keeps.
 const RANGES_AT_MOST: usize = 64;
 
-/// What a command does.
+/// The kind of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NodeKind {
     /// A kernel runs.
@@ -35,7 +35,7 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// In a word.
+    /// Returns the value's name.
     pub fn as_str(self) -> &'static str {
         match self {
             NodeKind::Dispatch => "dispatch",
@@ -49,53 +49,53 @@ impl NodeKind {
 /// A dispatch or a transfer.
 #[derive(Debug, Clone, Default)]
 pub struct Node {
-    /// What it does; none is never the case in a graph.
+    /// Kind of the command, which is never none in a graph.
     pub kind: Option<NodeKind>,
-    /// The kernel, or the kind of transfer.
+    /// Name of the kernel, or the kind of transfer.
     pub name: String,
-    /// The labels around it, the outermost first.
+    /// The labels around the node, the outermost first.
     pub labels: Vec<String>,
-    /// The submission, from 0.
+    /// Number of the submission, from 0.
     pub submission: usize,
-    /// The batch, from 0, of all submissions.
+    /// Number of the batch among those of all submissions, from 0.
     pub batch: usize,
-    /// The queue's number.
+    /// Number of the queue.
     pub queue: u32,
-    /// What it reaches.
+    /// The bytes that the node reaches.
     pub accesses: Vec<Access>,
-    /// It may reach memory that is not among these: why.
+    /// Why the node may reach other memory than its accesses; none: it does not.
     pub beyond: Option<String>,
-    /// How long it takes, in nanoseconds.
+    /// Duration in nanoseconds.
     pub duration_ns: Option<u64>,
-    /// Workgroups and invocations of a dispatch, where they are known.
+    /// Workgroups and invocations of a dispatch, if they are known.
     pub grid: Option<Grid>,
 }
 
 /// Bytes that a node reaches.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// The number of the allocation.
+    /// Number of the allocation.
     pub memory: u64,
-    /// Where the set begins there.
+    /// Offset of the set in the allocation.
     pub offset: u64,
     /// The bytes.
     pub set: Arc<ByteSet>,
-    /// How they are reached.
+    /// The way in which the bytes are reached.
     pub scope: Scope,
-    /// Why maybe not all of these are reached; none: they are exact.
+    /// Why some of the bytes may not be reached; none: the bytes are exact.
     pub bound: Option<String>,
-    /// Only atomic operations reach them.
+    /// Only atomic operations reach the bytes.
     pub atomic: bool,
-    /// What they belong to: the name of a buffer, or its number.
+    /// Name of the buffer, or its number.
     pub buffer: Arc<str>,
-    /// A number for which invocation reaches what: equal where that is equal. None: not known.
+    /// A hash of which invocation reaches what. Equal maps have equal hashes. None: not known.
     pub map: Option<u128>,
-    /// Number of the descriptor set, of the binding and of its element, of a dispatch.
+    /// Set, binding and element of the descriptor of a dispatch.
     pub binding: Option<(u32, u32, u32)>,
 }
 
 impl Access {
-    /// True when it writes.
+    /// Returns whether the access writes.
     pub fn writes(&self) -> bool {
         matches!(
             self.scope,
@@ -105,25 +105,25 @@ impl Access {
 }
 
 impl Node {
-    /// True when all bytes that it reaches are known exactly.
+    /// Returns whether all bytes that the node reaches are known exactly.
     pub fn is_exact(&self) -> bool {
         self.beyond.is_none() && self.accesses.iter().all(|access| access.bound.is_none())
     }
 }
 
-/// Why one command must come after another.
+/// Why a command must come after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EdgeKind {
-    /// It reads what the other wrote.
+    /// The later command reads what the earlier one wrote.
     ReadAfterWrite,
-    /// It writes what the other read.
+    /// The later command writes what the earlier one read.
     WriteAfterRead,
-    /// It writes what the other wrote, and nobody read in between.
+    /// The later command writes what the earlier one wrote, and no command read it in between.
     WriteAfterWrite,
 }
 
 impl EdgeKind {
-    /// In three letters.
+    /// Returns the kind as three letters.
     pub fn as_str(self) -> &'static str {
         match self {
             EdgeKind::ReadAfterWrite => "RAW",
@@ -136,29 +136,29 @@ impl EdgeKind {
 /// A dependency of one node on another.
 #[derive(Debug, Clone)]
 pub struct Edge {
-    /// The node that comes first.
+    /// The earlier node.
     pub from: usize,
-    /// The node that comes after it.
+    /// The later node.
     pub to: usize,
-    /// Why.
+    /// Why the nodes must be in this order.
     pub kind: EdgeKind,
-    /// Bytes that both reach: exactly, or at most.
+    /// Number of bytes that both reach: exactly or at most.
     pub bytes: u64,
-    /// Both reach exactly these bytes.
+    /// Both nodes reach exactly these bytes.
     pub exact: bool,
-    /// Buffers that the bytes belong to, as the later node has them.
+    /// Buffers of the bytes, as the later node names them.
     pub buffers: Vec<Arc<str>>,
     pub(crate) parts: Vec<Part>,
 }
 
-/// Bytes of an edge that both nodes reach in one way.
+/// The bytes of an edge that both nodes reach in one way.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     pub memory: u64,
     pub ranges: Vec<Range<u64>>,
     pub from: Scope,
     pub to: Scope,
-    /// Both ends are exact.
+    /// The bytes of both ends are exact.
     pub exact: bool,
     /// Both ends are atomic.
     pub atomic: bool,
@@ -169,7 +169,8 @@ impl Part {
         let is_full = self.ranges.len() >= RANGES_AT_MOST;
         match self.ranges.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,
-            // So many are taken as one: what covers them all is a barrier for all memory or for a large part of it.
+            // All further ranges are merged with the last one. Only a barrier for all memory or for a large part
+            // covers so many anyway.
             Some(last) if is_full => {
                 last.start = last.start.min(range.start);
                 last.end = last.end.max(range.end);
@@ -182,11 +183,11 @@ impl Part {
 /// Nodes and edges.
 #[derive(Debug, Default)]
 pub struct Graph {
-    /// In the order in which they were handed over.
+    /// Nodes in the order of submission.
     pub nodes: Vec<Node>,
-    /// By the later node, then by the earlier.
+    /// Edges by the later node, then by the earlier one.
     pub edges: Vec<Edge>,
-    /// From this node on there are no edges: there are too many.
+    /// The node from which on edges are missing, as there are too many.
     pub cut_at: Option<usize>,
 }
 
@@ -226,7 +227,7 @@ impl Graph {
     }
 }
 
-/// Edges to a node.
+/// The edges to a node.
 struct Found<'a> {
     nodes: &'a [Node],
     to: usize,

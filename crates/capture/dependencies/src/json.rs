@@ -1,4 +1,4 @@
-//! Dependencies for programs. Keys are stable; what is not known is null, and `unknown` says what and why.
+//! Dependencies as JSON and DOT. Keys are stable. What is not known is null, and `unknown` says what and why.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,29 +11,29 @@ use crate::fusion::{Fusion, Refusal};
 use crate::graph::{Access, Edge, Node, NodeKind};
 use crate::traffic::Bandwidth;
 
-/// Ranges that are written of a set of bytes.
+/// The most ranges of a set of bytes that are written.
 const RANGES_AT_MOST: usize = 64;
 
-/// What is written.
+/// The JSON of a window's dependencies.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Json<'a> {
-    /// Commands, by id from 0 in the order in which they were executed.
+    /// Commands by id, from 0, in the order in which they were executed.
     nodes: Vec<JsonNode<'a>>,
-    /// What depends on what.
+    /// Dependencies between commands.
     edges: Vec<JsonEdge<'a>>,
     /// Edges that nothing orders.
     hazards: Vec<JsonEdge<'a>>,
-    /// Edges that nothing orders, of bytes that are bounds: they may not be there.
+    /// Edges that nothing orders, and that may not exist, as their bytes are only bounded.
     possible_hazards: Vec<JsonEdge<'a>>,
     /// Barriers that no edge needs.
     needless_barriers: Vec<JsonBarrier<'a>>,
     /// All barriers.
     barriers: Vec<JsonBarrier<'a>>,
-    /// The longest chain; null where it is not known.
+    /// The longest chain; null if it is not known.
     critical_path: Option<JsonPath>,
-    /// Dispatches that follow each other and could be one.
+    /// Consecutive dispatches that could be merged.
     fusion: Vec<JsonFusion>,
-    /// How fast the device moves bytes; null where it was not measured.
+    /// How fast the device moves bytes; null if it was not measured.
     bandwidth: Option<&'a Bandwidth>,
     /// What is not known, and why.
     unknown: Vec<Unknown<'a>>,
@@ -43,57 +43,57 @@ pub struct Json<'a> {
 struct JsonFusion {
     /// Id of the first node.
     first: usize,
-    /// Id of the second.
+    /// Id of the second node.
     second: usize,
     /// The buffer between them.
     buffer: Arc<str>,
-    /// Absent where they cannot be merged.
+    /// Bytes that merging saves; absent if they cannot be merged.
     saved_bytes: Option<u64>,
-    /// Somebody else reads what lies between them, so that it must be stored nevertheless.
+    /// The buffer between them must still be written, as another command reads it.
     store_needed: Option<bool>,
-    /// Why they cannot be merged; null where they can.
+    /// Why they cannot be merged; null if they can.
     refused: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct JsonNode<'a> {
-    /// Its id: the index among the nodes.
+    /// Id of the node: its index among the nodes.
     id: usize,
     /// `dispatch`, a kind of transfer, or `unknown`.
     kind: &'static str,
-    /// The kernel, or what the transfer does.
+    /// Name of the kernel, or the kind of transfer.
     name: &'a str,
-    /// Labels around it, outermost first.
+    /// Labels around the node, the outermost first.
     labels: &'a [String],
     /// Number of the submission in the window.
     submission: usize,
     /// Number of the queue.
     queue: u32,
-    /// Different bytes that it reads and writes: at least, where they are exact, else at most.
+    /// Number of different bytes that the node reads: exactly if they are exact, else at most.
     read_bytes: u64,
-    /// Different bytes that it writes, likewise.
+    /// Number of different bytes that the node writes, likewise.
     written_bytes: u64,
-    /// Its bytes are exact: no address depends on data that is not known.
+    /// The bytes are exact: no address depends on unknown data.
     exact: bool,
-    /// How long the device took, where that was recorded.
+    /// Duration on the device in nanoseconds, if it was recorded.
     duration_ns: Option<u64>,
-    /// Bytes that it certainly reads and writes; all of them, where they are exact.
+    /// Number of bytes that the node certainly reads and writes; all of them if they are exact.
     least_bytes: Option<u64>,
-    /// What these take at the device's bandwidth.
+    /// Nanoseconds that these bytes take at the device's bandwidth.
     least_time_ns: Option<f64>,
-    /// That, of its time.
+    /// The share of that time in the duration.
     bandwidth_share: Option<f64>,
-    /// What it reads and writes, by binding.
+    /// The bytes that the node reads and writes, by binding.
     accesses: Vec<JsonAccess<'a>>,
-    /// It may reach memory that is not among its accesses: why.
+    /// Why the node may reach other memory than its accesses.
     beyond: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct JsonAccess<'a> {
-    /// The buffer.
+    /// Name or number of the buffer.
     buffer: &'a str,
-    /// Descriptor set; null of a transfer.
+    /// Descriptor set; null for a transfer.
     set: Option<u32>,
     /// Binding in the set.
     binding: Option<u32>,
@@ -101,17 +101,17 @@ struct JsonAccess<'a> {
     element: Option<u32>,
     /// `read` or `write`.
     direction: &'static str,
-    /// Different bytes.
+    /// Number of different bytes.
     bytes: u64,
-    /// They are exact; else they are what is bound: at most these.
+    /// The bytes are exact. Otherwise they are all that is bound, of which some may not be reached.
     exact: bool,
     /// Why the bytes are not exact.
     reason: Option<&'a str>,
-    /// Number of the memory.
+    /// Number of the allocation.
     memory: u64,
-    /// How many ranges the bytes are: `ranges` has the first of them.
+    /// Number of ranges of the bytes, of which `ranges` has the first.
     range_count: usize,
-    /// Where in the memory: from, to.
+    /// First byte and end of each range in the allocation.
     ranges: Vec<[u64; 2]>,
 }
 
@@ -123,13 +123,13 @@ struct JsonEdge<'a> {
     to: usize,
     /// `RAW` (a read after a write), `WAR` or `WAW`.
     kind: &'static str,
-    /// Bytes that both reach.
+    /// Number of bytes that both nodes reach.
     bytes: u64,
-    /// They are exact; else at most these.
+    /// The bytes are exact. Otherwise they are at most these.
     exact: bool,
-    /// What orders them; `nothing` of a hazard.
+    /// What orders the nodes; `nothing` for a hazard.
     ordered_by: &'static str,
-    /// Buffers in which the bytes are.
+    /// Buffers that the bytes belong to.
     buffers: &'a [Arc<str>],
 }
 
@@ -137,19 +137,19 @@ struct JsonEdge<'a> {
 struct JsonBarrier<'a> {
     /// Number of the barrier.
     barrier: usize,
-    /// Whether an edge needs it.
+    /// Whether an edge needs the barrier.
     need: &'static str,
     /// Why that is not known.
     reason: Option<&'a str>,
     /// Number of the submission in the window.
     submission: usize,
-    /// Number of the command buffer.
+    /// Number of the command buffer's commands.
     commands: u32,
-    /// Which of its commands it is.
+    /// Index of the barrier in these commands.
     index: usize,
-    /// Which of the executed commands of the window it is.
+    /// Index of the barrier among the executed commands of the window.
     executed: usize,
-    /// Nodes before it.
+    /// Number of nodes before the barrier.
     position: usize,
 }
 
@@ -157,26 +157,26 @@ struct JsonBarrier<'a> {
 struct JsonPath {
     /// Ids of the nodes, in order.
     nodes: Vec<usize>,
-    /// `ns`, or `nodes` where not all times are known.
+    /// `ns`, or `nodes` if not all durations are known.
     unit: &'static str,
-    /// How long it is, in that unit.
+    /// Length of the chain in that unit.
     length: u64,
-    /// All nodes together, in that unit.
+    /// Sum over all nodes in that unit.
     work: u64,
-    /// The one over the other.
+    /// `work` divided by `length`.
     parallelism: Option<f64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Unknown<'a> {
-    /// What: a key of this object.
+    /// A key of this object.
     what: &'static str,
-    /// Why.
+    /// Why it is not known.
     reason: &'a str,
 }
 
 impl Dependencies {
-    /// For programs.
+    /// Returns the dependencies as JSON.
     pub fn json(&self) -> Json<'_> {
         let edges = |numbers: &[usize]| numbers.iter().map(|n| self.json_edge(*n)).collect();
         let barriers = |of: &dyn Fn(Need) -> bool| {
@@ -249,7 +249,8 @@ impl Dependencies {
         }
     }
 
-    /// For graphviz: nodes in boxes, the critical path thick, hazards red, edges of bounded bytes dashed.
+    /// Returns the graph in DOT: nodes in boxes, the critical path thick, hazards red, and edges of bounded bytes
+    /// dashed.
     pub fn dot(&self) -> String {
         let path = self.graph.critical_path();
         let on_path: HashSet<usize> = path.iter().flat_map(|path| path.nodes.clone()).collect();
@@ -339,7 +340,7 @@ fn json_access(access: &Access) -> JsonAccess<'_> {
     }
 }
 
-/// A name as a string of DOT.
+/// Quotes a name as a string of DOT.
 fn quoted(name: &str) -> String {
     let mut text = "\"".to_owned();
     for c in name.chars() {

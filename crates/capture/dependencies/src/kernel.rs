@@ -1,7 +1,8 @@
-//! Kernels: from SPIR-V to the bytes that a dispatch of one reads and writes.
+//! Evaluates kernels: SPIR-V goes in, and the bytes that a dispatch reads and writes come out.
 //!
-//! [`lower`] makes one flat [`program`] of a kernel and everything that is known of a dispatch; [`fold`] finds what else of it is known, [`slice`] keeps of it what addresses
-//! depend on, and says what cannot be known; [`machine`] runs that for all invocations.
+//! [`lower`] makes one flat [`program`] of a kernel and all that is known of a dispatch. [`fold`] finds more values
+//! that are known, [`slice`] keeps what addresses depend on and says what cannot be known, and [`machine`] runs that
+//! for all invocations.
 
 pub(crate) mod code;
 mod flow;

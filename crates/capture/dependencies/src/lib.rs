@@ -1,13 +1,15 @@
-//! What each dispatch of a capture reads and writes, and what depends on what.
+//! Finds which bytes each dispatch of a capture reads and writes, and which commands depend on which.
 //!
-//! [`Dependencies::of_capture`] evaluates the address arithmetic of each kernel with the constants of each dispatch, so that the
-//! bytes that it reads and writes are exact wherever no address depends on data that is not known; where one does, they are what
-//! is bound, and [`Extent::bound`] says why. From these sets follow the edges between commands ([`Graph`]), which of them barriers
-//! and semaphores order ([`Order`]), hazards, and barriers that nothing needs.
+//! [`Dependencies::of_capture`] evaluates the address arithmetic of each kernel with the constants of each dispatch.
+//! The bytes that a dispatch reads and writes are exact wherever no address depends on unknown data. Otherwise they
+//! are all bytes that are bound, and [`Extent::bound`] says why. From these sets follow the edges between commands
+//! ([`Graph`]), which of the edges barriers and semaphores order ([`Order`]), hazards, and barriers that nothing
+//! needs.
 //!
 //! # Internals
-//! `gapscope_spirv` reads a module, `kernel` follows it, `footprint` says what one dispatch reaches, `window` does so for the commands of a
-//! capture, `graph` finds the edges between them, `order` what orders these, `findings` what that means.
+//! `gapscope_spirv` reads a module, `kernel` evaluates it, and `footprint` returns the bytes of one dispatch.
+//! `window` does so for all commands of a capture. `graph` finds the edges between them, `order` what orders these,
+//! and `findings` what follows from that.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What orders the ends of an edge: barriers on its queue, or semaphores between its batches.
+//! Decides what orders the ends of an edge: barriers on its queue, or semaphores between its batches.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use crate::graph::{Edge, EdgeKind, Node, Part};
 use crate::scope::{Scope, Scopes, Stages};
 use crate::window::{Barrier, OfBatch};
 
-/// Barriers that are looked at for all edges together.
+/// The most barriers that are examined for all edges together.
 const LOOKS_AT_MOST: u64 = 100_000_000;
 
 /// What orders the ends of an edge.
@@ -17,14 +17,14 @@ pub enum Order {
     Barrier,
     /// Semaphores between their batches.
     Semaphore,
-    /// Nothing, inside of one submission.
+    /// Nothing in their submission.
     Nothing,
-    /// Not known: the host may have waited between their submissions, or there was too much to look at.
+    /// Not known: the host may have waited between their submissions, or the search takes too long.
     Unknown,
 }
 
 impl Order {
-    /// In a word.
+    /// Returns the value's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Order::Barrier => "barrier",
@@ -35,13 +35,13 @@ impl Order {
     }
 }
 
-/// All barriers, by queue.
+/// The barriers of a window, by queue.
 pub(crate) struct Barriers<'a> {
     all: &'a [Barrier],
     by_queue: HashMap<u32, Vec<usize>>,
-    /// Those that are for a part of an allocation, by queue and allocation.
+    /// Barriers with a part for this allocation, by queue and allocation.
     in_part: HashMap<(u32, u64), Vec<usize>>,
-    /// All scopes of a queue's barriers together.
+    /// The union of the scopes of all barriers of a queue.
     scopes: HashMap<u32, Scopes>,
     looks_left: u64,
 }
@@ -71,12 +71,12 @@ impl<'a> Barriers<'a> {
         }
     }
 
-    /// The barriers between two nodes of a queue.
+    /// Returns the barriers between two nodes of a queue.
     pub fn between(&self, queue: u32, from: usize, to: usize) -> &[usize] {
         self.within(self.by_queue.get(&queue), from, to)
     }
 
-    /// Those of some that are between two nodes.
+    /// Returns those of some barriers that are between two nodes.
     fn within<'s>(&self, of: Option<&'s Vec<usize>>, from: usize, to: usize) -> &'s [usize] {
         let of = of.map_or(&[][..], Vec::as_slice);
         let begin = of.partition_point(|number| self.all[*number].position <= from);
@@ -84,7 +84,8 @@ impl<'a> Barriers<'a> {
         &of[begin..end.max(begin)]
     }
 
-    /// Whether barriers of a queue, those that `takes` says, order the ends of an edge; none: too much was looked at.
+    /// Returns whether the barriers of a queue that `takes` selects order the ends of an edge; none: the search takes
+    /// too long.
     pub fn cover(
         &mut self,
         queue: u32,
@@ -98,7 +99,7 @@ impl<'a> Barriers<'a> {
             .collect();
         for part in edge.parts.iter().filter(|part| parts(part)) {
             let pieces = match edge.kind {
-                // Only that the other has run counts, for all memory at once.
+                // An execution dependency is enough, which holds for all memory.
                 EdgeKind::WriteAfterRead => vec![Range::default()],
                 _ => self.pieces(part, &between),
             };
@@ -124,7 +125,8 @@ impl<'a> Barriers<'a> {
         Some(true)
     }
 
-    /// Each piece of an edge as an edge of its own, and whether the barriers between its ends order it; none: too much was looked at.
+    /// Splits an edge into pieces, and returns for each whether the barriers between its ends order it; none: the
+    /// search takes too long.
     pub fn split(&mut self, queue: u32, edge: &Edge) -> Option<Vec<(Edge, bool)>> {
         let between = self.between(queue, edge.from, edge.to).to_vec();
         let mut found = Vec::new();
@@ -149,9 +151,9 @@ impl<'a> Barriers<'a> {
         Some(found)
     }
 
-    /// Barriers of a queue that bring the end of a node farther, as far as others have not: without those that are not among them,
-    /// what comes after the node is ordered as before. `part` says how the node reaches what; its other end counts no matter which it
-    /// is, up to the node `to`. None: too much was looked at.
+    /// Returns the barriers of a queue that carry the end of a node further than earlier ones do. Without the other
+    /// barriers, whatever comes after the node is ordered as before. `part` says how the node reaches the bytes; its
+    /// other end may be any access, up to the node `to`. None: the search takes too long.
     pub fn leading(
         &mut self,
         queue: u32,
@@ -169,7 +171,7 @@ impl<'a> Barriers<'a> {
             .iter()
             .flat_map(|piece| Scope::ALL.map(|to| (piece, to)))
         {
-            // No barrier of the queue brings it farther than this.
+            // No barrier of the queue carries it further than this.
             let end = Way {
                 stages: most.before(),
                 available: is_available,
@@ -200,25 +202,25 @@ impl<'a> Barriers<'a> {
         Some(leading)
     }
 
-    /// Counts; none: that was too much, from here on.
+    /// Counts a step; none: from here on there are too many.
     fn look(&mut self) -> Option<()> {
         self.looks_left = self.looks_left.saturating_sub(1);
         (self.looks_left > 0).then_some(())
     }
 
-    /// As much may be looked at again, unless it was too much.
+    /// Resets the count, unless there were too many steps.
     pub fn renew(&mut self) {
         if !self.is_spent() {
             self.looks_left = LOOKS_AT_MOST;
         }
     }
 
-    /// More was to be looked at than is.
+    /// Returns whether there were too many steps.
     pub fn is_spent(&self) -> bool {
         self.looks_left == 0
     }
 
-    /// The ranges of a part, cut where a barrier's range begins or ends in them.
+    /// Splits the ranges of a part where the range of a barrier begins or ends in them.
     fn pieces(&self, part: &Part, between: &[usize]) -> Vec<Range<u64>> {
         let mut cuts = Vec::new();
         for number in between {
@@ -246,7 +248,7 @@ impl<'a> Barriers<'a> {
     }
 }
 
-/// How far barriers have brought the end of the first command.
+/// How far barriers have carried the end of the first command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Way {
     /// Stages that wait for it.
@@ -276,7 +278,7 @@ impl Way {
     }
 }
 
-/// Which batches are ordered by semaphores: of each, the last one of each queue that comes before it.
+/// The order of batches by semaphores: for each batch, the last one of each queue that comes before it.
 pub(crate) struct Batches {
     before: Vec<HashMap<u32, usize>>,
     /// Stages that every wait holds back.
@@ -335,13 +337,13 @@ impl Batches {
         }
     }
 
-    /// True when semaphores alone order the ends of an edge between batches that they order, without a barrier that goes on from them.
+    /// Returns whether semaphores alone order the ends of an edge, without a barrier that goes on from them.
     pub fn suffice(&self, edge: &Edge) -> bool {
         let of = |part: &Part| self.signalled.contain(part.from) && self.waiting.contain(part.to);
         edge.parts.iter().all(of)
     }
 
-    /// True when semaphores order two batches.
+    /// Returns whether semaphores order two batches.
     pub fn order(&self, from: &Node, to: &Node) -> bool {
         from.batch != to.batch
             && (self.before.get(to.batch))

@@ -1,29 +1,29 @@
-//! The longest chain of dependencies, and how much could run beside it.
+//! Finds the longest chain of dependencies, and how much could run beside it.
 
 use crate::graph::Graph;
 
-/// The longest chain.
+/// The longest chain of dependencies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CriticalPath {
-    /// Its nodes, from the first to the last.
+    /// Nodes of the chain, from the first to the last.
     pub nodes: Vec<usize>,
-    /// Of its nodes: nanoseconds, or how many they are.
+    /// Length of the chain: in nanoseconds, or its number of nodes.
     pub length: u64,
-    /// Of all nodes.
+    /// Sum over all nodes.
     pub work: u64,
-    /// Lengths are nanoseconds: every node has its duration. Else each node counts 1.
+    /// Lengths are in nanoseconds, as the duration of every node is known. Otherwise each node counts 1.
     pub timed: bool,
 }
 
 impl CriticalPath {
-    /// How many nodes could run at the same time, on average, if nothing but dependencies kept them apart.
+    /// Returns how many nodes could run at the same time on average, if only dependencies kept them apart.
     pub fn parallelism(&self) -> Option<f64> {
         (self.length > 0).then(|| self.work as f64 / self.length as f64)
     }
 }
 
 impl Graph {
-    /// The longest chain of edges. None where there is no node, or where edges are missing.
+    /// Finds the longest chain; none: there is no node, or edges are missing.
     pub fn critical_path(&self) -> Option<CriticalPath> {
         if self.nodes.is_empty() || self.cut_at.is_some() {
             return None;
@@ -35,7 +35,7 @@ impl Graph {
         };
         let mut length: Vec<u64> = (0..self.nodes.len()).map(weight).collect();
         let mut before = vec![None; self.nodes.len()];
-        // Edges are sorted by their later end, and go forward only.
+        // Edges are sorted by their later end, and lead forward only.
         for edge in &self.edges {
             let through = length[edge.from].saturating_add(weight(edge.to));
             if through > length[edge.to] {

@@ -1,4 +1,5 @@
-//! Stages and accesses of Vulkan, and when a barrier's scopes contain them (Vulkan specification, "Execution and Memory Dependencies").
+//! Decides when the scopes of a barrier contain an access (Vulkan specification, "Execution and Memory
+//! Dependencies").
 
 use gapscope_capture::model::Dependency;
 
@@ -27,10 +28,10 @@ mod access {
     pub const SHADER_STORAGE_WRITE: u64 = 1 << 34;
 }
 
-/// How a command reaches memory.
+/// The way in which a command reaches memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
-    /// A dispatch reads how many workgroups it has.
+    /// A dispatch reads its number of workgroups.
     IndirectRead,
     /// A kernel reads a uniform buffer.
     UniformRead,
@@ -47,7 +48,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Each.
+    /// All scopes.
     pub(crate) const ALL: [Scope; 7] = [
         Scope::IndirectRead,
         Scope::UniformRead,
@@ -58,7 +59,7 @@ impl Scope {
         Scope::ClearWrite,
     ];
 
-    /// The stage in which this happens.
+    /// Returns the stage of an access.
     fn stage(self) -> u64 {
         match self {
             Scope::IndirectRead => stage::DRAW_INDIRECT,
@@ -68,7 +69,7 @@ impl Scope {
         }
     }
 
-    /// The accesses that a barrier may call it by.
+    /// Returns the access flags that include an access.
     fn accesses(self) -> u64 {
         match self {
             Scope::IndirectRead => access::INDIRECT_COMMAND_READ | access::MEMORY_READ,
@@ -104,7 +105,7 @@ impl Scopes {
         }
     }
 
-    /// What either has.
+    /// Returns the union of two pairs of scopes.
     pub fn and(self, other: Scopes) -> Scopes {
         Scopes {
             after_stages: self.after_stages | other.after_stages,
@@ -114,32 +115,32 @@ impl Scopes {
         }
     }
 
-    /// True when the commands before that run so are in its first scope.
+    /// Returns whether accesses of this kind are in the first execution scope.
     pub fn is_after(self, scope: Scope) -> bool {
         self.after_stages & scope.stage() != 0
     }
 
-    /// True when what they wrote is, too.
+    /// Returns whether writes of this kind are in the first access scope.
     pub fn makes_available(self, scope: Scope) -> bool {
         self.is_after(scope) && self.after_access & scope.accesses() != 0
     }
 
-    /// True when it goes on from another one's second scope.
+    /// Returns whether the first scope goes on from another barrier's second scope.
     pub fn follows(self, stages: Stages) -> bool {
         self.after_stages & stages.0 != 0
     }
 
-    /// Its second scope.
+    /// Returns the second execution scope.
     pub fn before(self) -> Stages {
         Stages(self.before_stages)
     }
 
-    /// True when what is available is visible to commands after it that run so.
+    /// Returns whether accesses of this kind are in the second access scope.
     pub fn makes_visible(self, scope: Scope) -> bool {
         self.before_stages & scope.stage() != 0 && self.before_access & scope.accesses() != 0
     }
 
-    /// True when the host may wait for what it makes available.
+    /// Returns whether the host may wait for the second scope.
     pub fn is_for_host(self) -> bool {
         self.before_stages & stage::HOST != 0
     }
@@ -153,12 +154,12 @@ impl Stages {
     /// Every stage.
     pub const ALL: Stages = Stages(u64::MAX);
 
-    /// Stages that all waits hold back.
+    /// Returns the stages that all waits hold back.
     pub fn waiting(masks: impl Iterator<Item = u64>) -> Stages {
         Stages(masks.map(second).fold(u64::MAX, |all, of| all & of))
     }
 
-    /// Stages that all signals come after.
+    /// Returns the stages that all signals come after.
     pub fn signalled(masks: impl Iterator<Item = u64>) -> Stages {
         Stages(masks.map(first).fold(u64::MAX, |all, of| all & of))
     }
@@ -176,7 +177,7 @@ impl Stages {
     }
 }
 
-/// The stages of a first scope: with those that come logically before them.
+/// Returns the stages of a first scope, with those that come logically before them.
 fn first(stages: u64) -> u64 {
     let mut stages = everything(stages, stage::BOTTOM_OF_PIPE);
     if stages & stage::COMPUTE_SHADER != 0 {
@@ -185,7 +186,7 @@ fn first(stages: u64) -> u64 {
     stages
 }
 
-/// The stages of a second scope: with those that come logically after them.
+/// Returns the stages of a second scope, with those that come logically after them.
 fn second(stages: u64) -> u64 {
     let mut stages = everything(stages, stage::TOP_OF_PIPE);
     if stages & stage::DRAW_INDIRECT != 0 {
@@ -194,7 +195,7 @@ fn second(stages: u64) -> u64 {
     stages
 }
 
-/// With the stages that the names of several stand for; `all` is one more name for all of them.
+/// Adds the stages that a name of several stands for. `all` is another name for all stages.
 fn everything(stages: u64, all: u64) -> u64 {
     const NAMES: u64 = stage::TOP_OF_PIPE | stage::BOTTOM_OF_PIPE | stage::ALL_COMMANDS;
     let mut expanded = stages & !NAMES;

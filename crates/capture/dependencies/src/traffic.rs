@@ -1,4 +1,4 @@
-//! What a command must move at least, against what a device moves.
+//! Compares the bytes that a command must move with the bandwidth of the device.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,29 +9,30 @@ use serde::Serialize;
 use crate::bytes::ByteSet;
 use crate::graph::{Access, Node};
 
-/// How fast a device moves bytes between its memory and itself.
+/// The bandwidth between a device and its memory.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bandwidth {
     /// Bytes read and written, a second.
     pub bytes_per_s: f64,
-    /// How that was measured.
+    /// How and where the bandwidth was measured.
     pub source: String,
 }
 
 impl Bandwidth {
-    /// What so many bytes take, in nanoseconds.
+    /// Returns the nanoseconds that so many bytes take.
     pub fn time_ns(&self, bytes: u64) -> f64 {
         bytes as f64 / self.bytes_per_s * 1e9
     }
 }
 
 impl Node {
-    /// Different bytes that it reads, and writes: exactly, or at most.
+    /// Returns the number of different bytes that the node reads, and of those that it writes: exactly or at most.
     pub fn bytes(&self) -> (u64, u64) {
         self.sums(&|_| true)
     }
 
-    /// Different bytes that it certainly reads, and those that it certainly writes, together. None: of no byte it is certain.
+    /// Returns the number of different bytes that the node certainly reads, plus those that it certainly writes;
+    /// none: no byte is certain.
     pub fn least_bytes(&self) -> Option<u64> {
         let is_exact = |access: &Access| access.bound.is_none();
         if !self.is_exact() && !self.accesses.iter().any(is_exact) {
@@ -41,8 +42,8 @@ impl Node {
         Some(read.saturating_add(written))
     }
 
-    /// The share of a bandwidth that its bytes at least reach in its time. More than 1: what it moves is not all moved to and from
-    /// memory, for caches hold it. None: its bytes or its time are not known.
+    /// Returns the share of a bandwidth that the node's certain bytes reach in its time. A share above 1 means that
+    /// caches serve a part of the bytes. None: the bytes or the time are not known.
     pub fn bandwidth_share(&self, bandwidth: &Bandwidth) -> Option<f64> {
         let took = self.duration_ns.filter(|ns| *ns > 0)?;
         Some(bandwidth.time_ns(self.least_bytes()?) / took as f64)
@@ -96,13 +97,13 @@ mod tests {
             ..Node::default()
         };
         assert_eq!(node.least_bytes(), Some(200));
-        // A byte a nanosecond.
+        // One byte a nanosecond.
         let bandwidth = Bandwidth {
             bytes_per_s: 1e9,
             source: String::new(),
         };
         assert_eq!(node.bandwidth_share(&bandwidth), Some(0.5));
-        // What is only bounded is not certain, but the rest is.
+        // Bounded bytes are not certain, but the others are.
         node.accesses
             .push(access(1000..9000, Scope::StorageRead, Some("gathered")));
         assert_eq!(node.bytes(), (8150, 50));

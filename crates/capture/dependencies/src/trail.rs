@@ -1,4 +1,4 @@
-//! What single invocations of a dispatch reach.
+//! Follows which bytes single invocations of a dispatch reach.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use gapscope_capture::model::Dispatch;
 use crate::footprint::{Limits, Reason};
 use crate::window::Window;
 
-/// Invocations that follow each other, in the order of workgroups and of invocations in them, and reach places in equal steps.
+/// Consecutive invocations, in the order of workgroups and of invocations in them, whose offsets grow in equal steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// The number of the first invocation.
+    /// Number of the first invocation.
     pub first: u64,
-    /// How many.
+    /// Number of invocations.
     pub count: u64,
-    /// What the first one reaches: bytes from where the buffer is bound.
+    /// Offset of the first invocation, from the first bound byte.
     pub offset: u64,
-    /// Bytes from one to the next, modulo 2⁶⁴.
+    /// Bytes from one offset to the next, modulo 2⁶⁴.
     pub step: u64,
-    /// Bytes that each reaches at once.
+    /// Bytes that each invocation reaches at once.
     pub bytes: u32,
 }
 
 impl Run {
-    /// Each invocation, and the offset that it reaches.
+    /// Returns each invocation with its offset.
     pub fn each(self) -> impl Iterator<Item = (u64, u64)> {
         (0..self.count).map(move |at| {
             let offset = self.offset.wrapping_add(self.step.wrapping_mul(at));
@@ -40,15 +40,15 @@ pub struct BindingTrail {
     pub set: u32,
     /// Number of the binding.
     pub binding: u32,
-    /// Which of the binding's descriptors.
+    /// Index among the descriptors of the binding.
     pub element: u32,
-    /// What is read.
+    /// Runs that are read.
     pub reads: Vec<Run>,
-    /// What is written.
+    /// Runs that are written.
     pub writes: Vec<Run>,
-    /// Atomic operations reach it.
+    /// Atomic operations reach the buffer.
     pub atomic: bool,
-    /// Why this is not all that may be reached; none: it is exact.
+    /// Why more may be reached than this; none: the runs are exact.
     pub unknown: Option<Reason>,
 }
 
@@ -57,19 +57,20 @@ pub struct BindingTrail {
 pub struct Trail {
     /// Invocations of a workgroup.
     pub local_size: [u32; 3],
-    /// Of all workgroups.
+    /// Number of invocations in all workgroups.
     pub invocations: u64,
-    /// Through each descriptor that has a buffer, in their order.
+    /// What is reached through each descriptor that has a buffer, in order.
     pub bindings: Vec<BindingTrail>,
-    /// It may reach other memory: why.
+    /// Why other memory may be reached; none: it is not.
     pub beyond: Option<Reason>,
 }
 
-/// Takes the place of a dispatch among [`Capture::executed`], and what its invocations reach, or why that is not known.
+/// Takes the index of a dispatch among [`Capture::executed`], and what its invocations reach or why that is not
+/// known.
 pub type Found<'f> = dyn FnMut(usize, &Dispatch, Result<Arc<Trail>, Reason>) + 'f;
 
-/// Follows each invocation of those dispatches of a capture that `wanted` names by their place among [`Capture::executed`]. A kernel with
-/// the same constants, buffers and workgroups is followed once.
+/// Follows each invocation of the dispatches of a capture that `wanted` selects by their index among
+/// [`Capture::executed`]. A kernel with the same constants, buffers and workgroups is followed once.
 pub fn trails(
     capture: &Capture,
     limits: Limits,

@@ -1,4 +1,4 @@
-//! The commands of a capture: nodes, the barriers between them, and the batches that they were handed over in.
+//! Splits the commands of a capture into nodes, barriers and batches.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,25 +24,25 @@ pub(crate) struct Window {
     pub batches: Vec<OfBatch>,
 }
 
-/// A barrier, where it stands.
+/// A barrier with its position.
 #[derive(Debug)]
 pub(crate) struct Barrier {
-    /// Nodes before it, of all queues.
+    /// Number of nodes before the barrier, of all queues.
     pub position: usize,
     pub submission: usize,
     pub queue: u32,
-    /// The commands that it is in, and which of them it is.
+    /// The commands that have the barrier, and its index in them.
     pub commands: CommandsId,
     pub index: usize,
-    /// Which of all executed commands it is.
+    /// Index of the barrier among all executed commands.
     pub executed: usize,
     pub parts: Vec<BarrierPart>,
 }
 
-/// Scopes, and what memory they are for: a range of an allocation, or all.
+/// The scopes of a part of a barrier, and the range of an allocation that it is for; none: all memory.
 pub(crate) type BarrierPart = (Scopes, Option<(u64, Range<u64>)>);
 
-/// A batch: its queue, and its semaphores.
+/// A batch: its queue and its semaphores.
 #[derive(Debug)]
 pub(crate) struct OfBatch {
     pub queue: u32,
@@ -55,12 +55,12 @@ pub(crate) struct OfBatch {
 }
 
 impl Window {
-    /// Looks at a capture; `progress` is told how many commands are done.
+    /// Reads a capture. `progress` is told how many commands are done.
     pub fn of(capture: &Capture, limits: Limits, progress: &mut dyn FnMut(usize)) -> Window {
         Window::read(capture, limits, progress, None)
     }
 
-    /// The same, and hands over what the invocations of those dispatches reach that are wanted.
+    /// Reads a capture, and hands over what the invocations of some of its dispatches reach.
     pub fn follow(
         capture: &Capture,
         limits: Limits,
@@ -108,7 +108,7 @@ struct Reader<'a, 'f> {
     trails: Option<Trails<'a, 'f>>,
 }
 
-/// Which dispatches are followed, and who takes what is found.
+/// Selects the dispatches to follow, and takes what their invocations reach.
 type Trails<'a, 'f> = (&'a dyn Fn(usize) -> bool, &'a mut Found<'f>);
 
 impl Reader<'_, '_> {
@@ -278,7 +278,7 @@ impl Reader<'_, '_> {
         Some([x, y, z].map(|word| u32::from_le_bytes(*word)))
     }
 
-    /// What a dispatch writes is not known from then on.
+    /// Forgets the contents that a dispatch may overwrite.
     fn overwritten(&mut self, bindings: &[Binding], footprint: &Footprint) {
         if matches!(footprint.beyond, Some((_, true, _))) {
             self.contents.forget_all();

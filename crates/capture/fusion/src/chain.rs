@@ -18,47 +18,47 @@ use crate::refusal::Refusal;
 /// A dispatch of a chain.
 #[derive(Debug, Clone)]
 pub struct Member<'a> {
-    /// Which of [`Capture::executed`] it is.
+    /// Index of the dispatch among [`Capture::executed`].
     pub executed: usize,
-    /// Which of the dispatches of the window.
+    /// Number of the dispatch in the window.
     pub number: u64,
-    /// What runs.
+    /// The dispatch.
     pub dispatch: &'a Dispatch,
-    /// What its invocations reach.
+    /// What the dispatch's invocations reach.
     pub trail: Arc<Trail>,
 }
 
-/// Dispatches that can be one.
+/// Dispatches that can be merged.
 #[derive(Debug, Clone)]
 pub struct Chain<'a> {
-    /// At least two.
+    /// The dispatches, at least two.
     pub members: Vec<Member<'a>>,
-    /// The memory through which they work together.
+    /// The memory through which the dispatches pass values.
     pub regions: Vec<Region>,
 }
 
-/// A dispatch that does not join the one before it, though it may reach what that one writes.
+/// A dispatch that does not join the one before it, although it may reach what that one writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Refused {
     /// Numbers of the dispatches in the window, from 0.
     pub dispatches: [u64; 2],
-    /// Their kernels.
+    /// Names of the dispatches' kernels.
     pub kernels: [String; 2],
-    /// Why.
+    /// Why the second does not join.
     #[serde(flatten)]
     pub refusal: Refusal,
-    /// The same in words.
+    /// The refusal as text.
     pub reason: String,
 }
 
-/// Chains, and what does not join one.
+/// The chains of a capture, and the dispatches that do not join one.
 #[derive(Debug, Default)]
 pub struct Found<'a> {
-    /// In the order of the window.
+    /// Chains in the order of the window.
     pub chains: Vec<Chain<'a>>,
-    /// In the order of the window.
+    /// Refusals in the order of the window.
     pub refused: Vec<Refused>,
-    /// Kernels that were read.
+    /// The kernels that were read.
     pub kernels: HashMap<PipelineId, Result<Kernel, Refusal>>,
 }
 
@@ -67,11 +67,11 @@ struct Candidate<'a> {
     number: u64,
     dispatch: &'a Dispatch,
     list: usize,
-    /// What stands between it and the dispatch before it.
+    /// The command that stands between the dispatch and the one before it.
     between: Option<&'static str>,
 }
 
-/// Looks at all dispatches of a capture.
+/// Examines all dispatches of a capture.
 pub fn find<'a>(capture: &'a Capture, limits: Limits) -> Found<'a> {
     let dispatches = dispatches(capture);
     let mut found = Found::default();
@@ -136,7 +136,7 @@ pub fn find<'a>(capture: &'a Capture, limits: Limits) -> Found<'a> {
     found
 }
 
-/// What was found out about dispatches: the same for the same.
+/// Results of proofs, so that equal dispatches are proved once.
 struct Proved<'a> {
     members: Vec<Member<'a>>,
     result: Result<Vec<Region>, Refusal>,
@@ -149,7 +149,7 @@ fn ends_with(chain: &Chain<'_>, of: &Candidate<'_>) -> bool {
         .is_some_and(|last| last.executed == of.executed)
 }
 
-/// Adds a dispatch to the chain that ends with the one before it, or begins one.
+/// Adds a dispatch to the chain that ends with the one before it, or begins a chain.
 fn join<'a>(
     capture: &Capture,
     open: &mut Option<Chain<'a>>,
@@ -229,7 +229,7 @@ fn dispatches(capture: &Capture) -> Vec<Candidate<'_>> {
     found
 }
 
-/// The first may write what the second reads, by what is bound.
+/// Returns whether the first dispatch may write what the second one reads, by their bindings.
 fn may_carry(capture: &Capture, a: &Dispatch, b: &Dispatch) -> bool {
     let is_written = |kind: u32, read_only: bool| !read_only && matches!(kind, 7 | 9);
     let written = a

@@ -1,20 +1,20 @@
-//! How far numbers are off.
+//! Compares 32-bit floating-point numbers.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How far 32-bit floating-point numbers are off from others, and how many of them are.
+/// How many 32-bit floating-point numbers differ from others, and by how much.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Difference {
-    /// Numbers that were compared. Every 4 bytes of an output are taken as one.
+    /// Numbers that were compared. Every 4 bytes of an output count as one.
     pub elements: u64,
-    /// Those with other bits.
+    /// Numbers with other bits.
     pub different: u64,
     /// The largest difference of two finite numbers.
     pub absolute: f64,
-    /// The most numbers that lie between two finite ones, and 1; 0: all are equal.
+    /// The largest distance of two finite numbers in units in the last place; 0: all are equal.
     pub ulp: u64,
-    /// Those of which one is not finite, and the other one is not the same.
+    /// Pairs of which one number is not finite, and the other one is not the same.
     pub not_finite: u64,
 }
 
@@ -39,7 +39,7 @@ impl Difference {
     }
 }
 
-/// The number of a float among all of them, in order.
+/// Returns the index of a float in the order of all floats.
 fn place(of: f32) -> i64 {
     let bits = of.to_bits() as i32;
     let magnitude = i64::from(bits & i32::MAX);

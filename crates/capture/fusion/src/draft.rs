@@ -1,4 +1,4 @@
-//! A capture that is made of another one.
+//! Writes a capture that is made from another one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +9,7 @@ use gapscope_capture::{CHUNK_BYTES, Capture, Hash, ReadError, Writer};
 
 use crate::merge::ENTRY;
 
-/// A capture that is being written, with the objects of another.
+/// A capture that is being written, with the objects of another one.
 pub struct Draft<'a> {
     source: &'a Capture,
     writer: Writer,
@@ -17,9 +17,9 @@ pub struct Draft<'a> {
     written: BTreeMap<CommandsId, ()>,
 }
 
-/// A kernel that is added: descriptors of set 0, by binding.
+/// A kernel to add. Its descriptors are in set 0.
 pub struct Added<'a> {
-    /// What it is called.
+    /// Name of the kernel.
     pub name: String,
     /// Words of SPIR-V with the entry point `main`.
     pub words: &'a [u32],
@@ -27,11 +27,11 @@ pub struct Added<'a> {
     pub descriptors: &'a [u32],
     /// Bytes of push constants.
     pub push_constants: u32,
-    /// Made as this one.
+    /// A pipeline whose flags the new one takes.
     pub like: Option<&'a Pipeline>,
 }
 
-/// Why a capture could not be made of another.
+/// Why a capture cannot be made from another one.
 #[derive(Debug, thiserror::Error)]
 pub enum DraftError {
     /// Reading or writing failed.
@@ -40,13 +40,13 @@ pub enum DraftError {
     /// What was written cannot be read.
     #[error("cannot read the changed capture: {0}")]
     Read(#[from] ReadError),
-    /// What was written is not right.
+    /// The written capture is invalid.
     #[error("the changed capture is not right: {0}")]
     Wrong(String),
 }
 
 impl<'a> Draft<'a> {
-    /// With all objects of a capture, in a folder that does not exist.
+    /// Begins a capture with all objects of another one, in a folder that does not exist.
     pub fn new(source: &'a Capture, folder: &Path) -> Result<Draft<'a>, DraftError> {
         let mut writer = Writer::create(folder, source.header.clone())?;
         let mut record = |of: Record| writer.record(&of);
@@ -152,7 +152,7 @@ impl<'a> Draft<'a> {
         Ok(id)
     }
 
-    /// An allocation with one buffer in it.
+    /// Adds an allocation with one buffer in it.
     pub fn buffer(&mut self, bytes: u64) -> Result<BufferId, DraftError> {
         let number = self.number();
         self.writer.record(&Record::Memory(Memory {
@@ -173,7 +173,7 @@ impl<'a> Draft<'a> {
         Ok(id)
     }
 
-    /// Memory has these bytes, as it had in the other capture.
+    /// Adds a content of the other capture.
     pub fn content(&mut self, of: &Content) -> Result<(), DraftError> {
         for hash in &of.chunks {
             self.writer.chunk(&self.source.chunk(*hash)?)?;
@@ -182,7 +182,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Commands of the other capture.
+    /// Adds commands of the other capture.
     pub fn same_commands(&mut self, id: CommandsId) -> Result<CommandsId, DraftError> {
         if self.written.insert(id, ()).is_none() {
             let commands = self.source.commands[&id].clone();
@@ -192,7 +192,7 @@ impl<'a> Draft<'a> {
         Ok(id)
     }
 
-    /// New commands.
+    /// Adds new commands.
     pub fn commands(&mut self, commands: Vec<Command>) -> Result<CommandsId, DraftError> {
         let id = CommandsId(self.number());
         self.writer
@@ -200,13 +200,13 @@ impl<'a> Draft<'a> {
         Ok(id)
     }
 
-    /// Work is handed over.
+    /// Adds a submission.
     pub fn submission(&mut self, of: Submission) -> Result<(), DraftError> {
         self.writer.record(&Record::Submission(of))?;
         Ok(())
     }
 
-    /// Commands are handed over alone, to a queue of the other capture.
+    /// Adds a submission of these commands alone, to a queue of the other capture.
     pub fn submit(&mut self, queue: QueueId, commands: Vec<Command>) -> Result<(), DraftError> {
         let id = self.commands(commands)?;
         self.submission(Submission {
@@ -221,7 +221,8 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Memory must hold this, but for the pieces that `keeps` refuses: from a byte, so many. Gives how many were left out.
+    /// Adds an outcome without the pieces that `keeps` refuses, which is given offset and size of each. Returns the
+    /// number of pieces that were left out.
     pub fn outcome(
         &mut self,
         of: &Outcome,
@@ -259,7 +260,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Ends it, and reads it.
+    /// Finishes the capture and opens it.
     pub fn end(mut self, folder: &Path) -> Result<Capture, DraftError> {
         let end = self.source.end.clone().unwrap_or(End {
             reason: EndReason::Complete,

@@ -1,4 +1,4 @@
-//! Runs a capture as it is and with its chains merged, and says what that saves.
+//! Runs a capture as it is and with its chains merged, and reports what merging saves.
 
 use gapscope_capture::Capture;
 use gapscope_capture::Step;
@@ -17,18 +17,18 @@ use crate::predict::{Costs, predict};
 use crate::refusal::Refusal;
 use crate::rewrite::{Form, Rewritten, merged, rewrite};
 
-/// How a capture is run.
+/// Options of runs.
 #[derive(Debug, Clone, Default)]
 pub struct FuseOptions {
-    /// Where; none: the device with the captured one's name, else the first.
+    /// The device; none: the one with the captured device's name, else the first.
     pub device: Option<DeviceChoice>,
-    /// Accesses outside of buffers are kept inside, where the device can.
+    /// Keep accesses outside of buffers inside, where the device can.
     pub robust: bool,
-    /// Rounds of one run in each form.
+    /// Number of rounds, in each of which every form runs once.
     pub repeat: u32,
 }
 
-/// Why nothing could be said.
+/// Why fusion has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FuseError {
@@ -38,91 +38,91 @@ pub enum FuseError {
     /// The bandwidth of the device cannot be measured.
     #[error(transparent)]
     Bandwidth(#[from] gapscope_device_peaks::Error),
-    /// Changed captures cannot be kept.
+    /// A changed capture cannot be made.
     #[error(transparent)]
     Draft(#[from] DraftError),
-    /// There is no place for them.
+    /// There is no folder for changed captures.
     #[error("cannot make a folder for changed captures: {0}")]
     Io(#[from] std::io::Error),
 }
 
-/// What merging does.
+/// The results of fusion.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Fusion {
     /// The device that everything ran on.
     pub device: String,
-    /// Its driver.
+    /// The device's driver.
     pub driver: String,
     /// Chains that were found.
     pub chains: Vec<ChainReport>,
-    /// Neighbours that are no chain.
+    /// Neighbours that do not form a chain.
     pub refused: Vec<Refused>,
-    /// The window as captured.
+    /// Runs of the window as captured.
     pub captured: FormReport,
-    /// With intermediates stored and loaded; none: there is no chain.
+    /// Runs with intermediates stored and loaded; none: there is no chain.
     pub stored: Option<FormReport>,
-    /// With values in registers.
+    /// Runs with values forwarded in registers.
     pub forwarded: Option<FormReport>,
-    /// The medians, in nanoseconds.
+    /// Median of the runs as captured, in nanoseconds.
     pub captured_ns: Option<u64>,
-    /// See above.
+    /// Median of the runs with intermediates stored.
     pub stored_ns: Option<u64>,
-    /// See above.
+    /// Median of the runs with values forwarded.
     pub forwarded_ns: Option<u64>,
-    /// From the shortest runs, to compare with the shortest of the forwarded form.
+    /// Prediction for the shortest run with values forwarded, which rests on shortest runs.
     pub predicted_ns: Option<u64>,
-    /// How fast the device copies.
+    /// How fast the device copies buffers.
     pub bandwidth: Vec<Bandwidth>,
-    /// What readers must know.
+    /// Notes for readers.
     pub notes: Vec<String>,
 }
 
-/// A chain.
+/// The report of a chain.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ChainReport {
-    /// Numbers of its dispatches in the window.
+    /// Numbers of the chain's dispatches in the window.
     pub dispatches: Vec<u64>,
-    /// Their kernels.
+    /// Names of the dispatches' kernels.
     pub kernels: Vec<String>,
-    /// Bytes of its intermediates, each once.
+    /// Bytes of the chain's intermediates, each counted once.
     pub intermediate_bytes: u64,
-    /// Bytes that are stored no more when it is forwarded.
+    /// Bytes that are no longer stored when values are forwarded.
     pub bytes_not_stored: u64,
-    /// Bytes that are loaded no more.
+    /// Bytes that are no longer loaded when values are forwarded.
     pub bytes_not_loaded: u64,
-    /// Why it is not merged; none: it is.
+    /// Why the chain is not merged; none: it is.
     pub not_stored: Option<Refusal>,
-    /// Why its values are not forwarded; none: they are.
+    /// Why values are not forwarded; none: they are.
     pub not_forwarded: Option<Refusal>,
-    /// What its parts take alone, and what they were predicted to take together.
+    /// Times of the chain's parts alone, and the prediction for them together.
     pub costs: Option<Costs>,
 }
 
-/// Runs in one form.
+/// The runs of a form.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct FormReport {
     /// Device time of each run in nanoseconds.
     pub runs_ns: Vec<u64>,
-    /// Their median.
+    /// Median of the runs.
     pub median_ns: Option<u64>,
-    /// The shortest.
+    /// The shortest run.
     pub least_ns: Option<u64>,
-    /// The longest.
+    /// The longest run.
     pub most_ns: Option<u64>,
     /// Pieces of outputs that were compared with the program's.
     pub outputs_compared: u64,
-    /// Those that are equal.
+    /// Pieces that are equal.
     pub outputs_equal: u64,
-    /// Those that are not there to compare: intermediates that are stored no more.
+    /// Pieces that cannot be compared, as they are intermediates that are no longer stored.
     pub outputs_left_out: u64,
-    /// How far outputs at the end of the window are off from those of the window as captured, here.
+    /// Difference between outputs at the end of the window and those of the window as captured, both on this device.
     pub difference: Option<Difference>,
 }
 
-/// Runs a capture in all forms; `progress` is told what is done now.
+/// Runs a capture in all forms. `progress` is told what is done next.
 ///
 /// # Errors
-/// It cannot be run, or there is no place for changed captures.
+/// The capture cannot be run, or changed captures cannot be made.
 pub fn fuse(
     capture: &Capture,
     options: &FuseOptions,
@@ -160,7 +160,7 @@ pub fn fuse(
                 device: options.device.clone(),
                 robust: options.robust,
                 repeat: 1,
-                // The first one compiles.
+                // The warm-up compiles the kernels.
                 warm_up: 1,
                 ..Options::default()
             };
@@ -267,7 +267,7 @@ impl FormReport {
 }
 
 impl Fusion {
-    /// Everything that was compared is equal in the captured and the stored form.
+    /// Returns whether everything that was compared is equal in the captured and the stored form.
     pub fn is_exact(&self) -> bool {
         let equal = |of: &FormReport| of.outputs_compared == of.outputs_equal;
         let same = |of: &FormReport| equal(of) && of.difference.is_none_or(|of| of.different == 0);
@@ -277,7 +277,8 @@ impl Fusion {
     }
 }
 
-/// What the window takes with values in registers. Parts were timed in their shortest runs; so is the whole.
+/// Predicts the time of the window with values forwarded. The times of the parts and of the whole are those of
+/// shortest runs.
 fn predicted(captured: &FormReport, chains: &[ChainReport]) -> Option<u64> {
     let captured = captured.least_ns.filter(|_| !chains.is_empty())? as f64;
     let merged = chains.iter().filter(|chain| chain.not_stored.is_none());
@@ -286,12 +287,12 @@ fn predicted(captured: &FormReport, chains: &[ChainReport]) -> Option<u64> {
         .collect::<Option<Vec<_>>>()?;
     let apart: f64 = costs.iter().map(|costs| costs.apart_ns).sum();
     let together: f64 = costs.iter().map(|costs| costs.predicted_ns).sum();
-    // Where the parts took longer alone than the whole, the machine was slower then: its share is what holds.
+    // If the parts alone took longer than the whole, the machine was slower then, so that only their share counts.
     let scale = (captured / apart.max(1.0)).min(1.0);
     Some((captured - (apart - together) * scale).max(0.0) as u64)
 }
 
-/// The number of a command among those that do something.
+/// Returns the number of a command among those that are nodes of the graph.
 pub fn node_of(capture: &Capture, executed: usize) -> usize {
     let before = capture.executed().take(executed);
     before
@@ -329,7 +330,7 @@ fn describe(
     }
 }
 
-/// What outcomes say about the end of the window.
+/// Returns the memory ranges that the outcomes at the end of the window cover.
 fn ends(capture: &Capture) -> Vec<(MemoryId, u64, u64)> {
     let mut after: Vec<(MemoryId, u64, u64)> = Vec::new();
     for step in &capture.steps {
@@ -343,7 +344,7 @@ fn ends(capture: &Capture) -> Vec<(MemoryId, u64, u64)> {
     after
 }
 
-/// Compares what both have.
+/// Compares the bytes that both have.
 fn compare(
     one: &[(MemoryId, u64, u64)],
     of_one: &[Vec<u8>],

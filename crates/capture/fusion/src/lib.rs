@@ -1,12 +1,14 @@
-//! Chains of elementwise kernels of a capture, merged, proved and timed.
+//! Merges chains of elementwise kernels of a capture, proves that this is right, and times it.
 //!
-//! [`find`] finds chains of dispatches where each invocation of one reads of the intermediate what the same invocation of the one before
-//! wrote, by following every invocation. [`rewrite`] makes of a capture one in which each chain is one dispatch of a merged kernel,
-//! which any replay can run. [`fuse`] runs all forms, and says what merging saves, measured and predicted.
+//! [`find`] follows every invocation and finds chains of dispatches in which each invocation reads from the
+//! intermediate what the same invocation of the dispatch before it wrote. [`rewrite`] writes a capture in which each
+//! chain is one dispatch of a merged kernel; any replay can run it. [`fuse`] runs all forms, and reports what merging
+//! saves, measured and predicted.
 //!
 //! # Internals
-//! `module` reads a kernel, `proof` checks what invocations reach, `chain` finds chains, `merge` makes one module of several, `life` says
-//! which stores nobody needs, `draft` writes captures, `rewrite` puts merged dispatches into one.
+//! `module` reads a kernel, `proof` checks what invocations reach, `chain` finds chains, `merge` builds one module
+//! from several, `life` finds stores that no command reads, `draft` writes captures, and `rewrite` puts merged
+//! dispatches into one.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

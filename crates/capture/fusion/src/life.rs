@@ -1,4 +1,4 @@
-//! Whether what a chain stores is read by anybody else.
+//! Finds out whether other commands read what a chain stores.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,12 +9,12 @@ use gapscope_dependencies::Node;
 
 use crate::proof::Region;
 
-/// Bytes of an allocation, sorted.
+/// Bytes of an allocation, as sorted ranges.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bytes(Vec<Range<u64>>);
 
 impl Bytes {
-    /// Of any ranges.
+    /// Makes a set from any ranges.
     pub fn of(mut ranges: Vec<Range<u64>>) -> Bytes {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_unstable_by_key(|range| range.start);
@@ -28,7 +28,7 @@ impl Bytes {
         Bytes(merged)
     }
 
-    /// Adds others.
+    /// Adds other bytes.
     pub fn add(&mut self, more: &Bytes) {
         let all = std::mem::take(&mut self.0);
         *self = Bytes::of(all.into_iter().chain(more.0.iter().cloned()).collect());
@@ -43,7 +43,7 @@ impl Bytes {
         self.0 = parts.filter(|part| !part.is_empty()).collect();
     }
 
-    /// True when some are in a range.
+    /// Returns whether a byte is in a range.
     pub fn overlaps(&self, range: &Range<u64>) -> bool {
         self.0
             .iter()
@@ -51,8 +51,8 @@ impl Bytes {
     }
 }
 
-/// True when everything that a kernel of a chain stores in a region is written anew, before anything of the window after the chain reads it.
-/// At the end of the window memory is taken to be read.
+/// Returns whether everything that a kernel of a chain stores in a region is overwritten before a command after the
+/// chain reads it. The end of the window counts as a read.
 pub fn is_dead(
     nodes: &[Node],
     capture: &Capture,
@@ -60,7 +60,7 @@ pub fn is_dead(
     region: &Region,
     writer: usize,
 ) -> bool {
-    // Another queue may read it at any time.
+    // Another queue may read the bytes at any time.
     if capture.queues.len() > 1 {
         return false;
     }
@@ -97,7 +97,7 @@ pub fn is_dead(
     left.0.is_empty()
 }
 
-/// What a command writes is known again.
+/// Removes what a command writes from the bytes that are undefined.
 pub fn written(node: &Node, undefined: &mut HashMap<MemoryId, Bytes>) {
     for (memory, bytes) in undefined.iter_mut() {
         let here = node

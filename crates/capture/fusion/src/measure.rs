@@ -1,4 +1,4 @@
-//! What the device takes for the parts of a chain, measured by small captures made of the one that is looked at.
+//! Times the parts of a chain on a device, by small captures made from the one that is examined.
 
 mod copy;
 
@@ -19,7 +19,7 @@ use crate::fusion::FuseError;
 use crate::merge::ENTRY;
 use crate::rewrite::Merged;
 
-/// Measures on a device.
+/// Times commands on a device.
 pub struct Probe<'a> {
     pub capture: &'a Capture,
     pub device: Option<&'a DeviceChoice>,
@@ -27,30 +27,32 @@ pub struct Probe<'a> {
     pub made: u32,
 }
 
-/// A small capture that is timed.
+/// A small capture to time.
 pub struct Prepared {
     capture: Capture,
     folder: PathBuf,
     count: u32,
-    /// Nanoseconds for one of its commands and the barrier after it, in the shortest run; none: the queue has no timestamps.
+    /// Nanoseconds of one of its commands with the barrier after it, in the shortest run; none: the queue has no
+    /// timestamps.
     pub least_ns: Option<f64>,
 }
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        // It may be as large as the capture itself; what is left is removed with the folder that it is in.
+        // The folder may be as large as the capture itself. If it cannot be removed here, it is removed with the
+        // folder that it is in.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
 const RUNS: u32 = 2;
-/// Rounds of that.
+/// Rounds in which everything prepared is run.
 const ROUNDS: u32 = 4;
 /// `VK_DESCRIPTOR_TYPE_STORAGE_BUFFER`
 const STORAGE: u32 = 7;
 
 impl Probe<'_> {
-    /// So many equal commands, each with the barrier after it.
+    /// Prepares equal commands, each with a barrier after it.
     fn prepare(
         &mut self,
         before: Option<usize>,
@@ -83,7 +85,7 @@ impl Probe<'_> {
         }))
     }
 
-    /// Runs what was prepared, in turn, so that all of it meets the same moments of the machine.
+    /// Runs everything prepared in turn, so that all of it meets the same conditions of the machine.
     pub fn run(&self, all: &mut [Prepared]) -> Result<(), FuseError> {
         let options = Options {
             device: self.device.cloned(),
@@ -102,7 +104,8 @@ impl Probe<'_> {
         Ok(())
     }
 
-    /// All that the barriers between a chain's first two dispatches say, for all memory: what a barrier costs depends on it.
+    /// Returns the union of all barriers between a chain's first two dispatches, as a barrier of all memory. The cost
+    /// of a barrier depends on its stages and accesses.
     fn between(&self, chain: &Chain<'_>) -> Dependency {
         let [first, second] = [0, 1].map(|at| chain.members[at].executed);
         let all = self.capture.executed().skip(first).take(second - first);
@@ -125,7 +128,7 @@ impl Probe<'_> {
             .unwrap_or(COMPUTE)
     }
 
-    /// What memory holds before a command, as far as the capture says.
+    /// Writes the contents of memory before a command, as far as the capture has them.
     fn contents(&self, draft: &mut Draft<'_>, executed: usize) -> Result<(), FuseError> {
         let mut at = 0;
         for step in &self.capture.steps {
@@ -146,7 +149,7 @@ impl Probe<'_> {
         Ok(())
     }
 
-    /// A copy between two buffers of so many bytes.
+    /// Prepares copies between two buffers of so many bytes.
     pub fn bandwidth(&mut self, bytes: u64) -> Result<Option<Prepared>, FuseError> {
         self.prepare(None, count(bytes), AFTER_TRANSFER, |draft| {
             let (from, to) = (draft.buffer(bytes)?, draft.buffer(bytes)?);
@@ -163,7 +166,7 @@ impl Probe<'_> {
         })
     }
 
-    /// A kernel that does nothing, with the workgroups of a chain, and a barrier.
+    /// Prepares a kernel that does nothing, with the workgroups of a chain.
     pub fn launch(&mut self, chain: &Chain<'_>) -> Result<Option<Prepared>, FuseError> {
         let first = &chain.members[0];
         let words = nothing(first.trail.local_size);
@@ -184,7 +187,7 @@ impl Probe<'_> {
         })
     }
 
-    /// A kernel that copies so many bytes in words with the workgroups of a chain, one word an invocation, and a barrier.
+    /// Prepares a kernel that copies so many bytes with the workgroups of a chain, one word an invocation.
     pub fn copying(
         &mut self,
         chain: &Chain<'_>,
@@ -224,7 +227,7 @@ impl Probe<'_> {
         })
     }
 
-    /// A dispatch of a chain, and a barrier.
+    /// Prepares a dispatch of a chain.
     pub fn member(
         &mut self,
         chain: &Chain<'_>,
@@ -237,7 +240,7 @@ impl Probe<'_> {
         self.prepare(Some(first), count, self.between(chain), |_| Ok(command))
     }
 
-    /// The merged chain, and a barrier.
+    /// Prepares the merged kernel of a chain.
     pub fn merged(
         &mut self,
         chain: &Chain<'_>,
@@ -267,11 +270,10 @@ impl Probe<'_> {
     }
 }
 
-/// Commands that are timed together: more where each takes little.
+/// Returns the number of commands that are timed together, which is larger for short ones.
 fn count(bytes: u64) -> u32 {
     match bytes {
         0..=4_194_304 => 16,
-        4_194_305..=67_108_864 => 4,
         _ => 4,
     }
 }
@@ -285,8 +287,8 @@ fn bound(dispatch: &Dispatch) -> u64 {
         .sum()
 }
 
-/// From one dispatch to the next, for a chain without barriers: `VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT`, `VK_ACCESS_SHADER_WRITE_BIT`
-/// and `VK_ACCESS_SHADER_READ_BIT`.
+/// The barrier for a chain without barriers: `VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT`, `VK_ACCESS_SHADER_WRITE_BIT` and
+/// `VK_ACCESS_SHADER_READ_BIT`.
 const COMPUTE: Dependency = Dependency {
     after_stages: 0x800,
     after_access: 0x40,
@@ -294,7 +296,7 @@ const COMPUTE: Dependency = Dependency {
     before_access: 0x20,
 };
 
-/// A copy has ended when the next one begins.
+/// The barrier from one copy to the next.
 const AFTER_TRANSFER: Dependency = {
     /// `VK_PIPELINE_STAGE_TRANSFER_BIT`
     const TRANSFER: u64 = 0x1000;
@@ -308,7 +310,7 @@ const AFTER_TRANSFER: Dependency = {
     }
 };
 
-/// A kernel that does nothing.
+/// Builds a kernel that does nothing.
 fn nothing(local_size: [u32; 3]) -> Vec<u32> {
     let mut builder = Builder::new();
     builder.set_version(1, 3);
@@ -318,7 +320,7 @@ fn nothing(local_size: [u32; 3]) -> Vec<u32> {
     let signature = builder.type_function(void, []);
     let began = builder.begin_function(void, None, FunctionControl::NONE, signature);
     let Ok(main) = began else { return Vec::new() };
-    // These fail only outside of a function.
+    // The builder fails only outside of functions.
     let _ = builder.begin_block(None);
     let _ = builder.ret();
     let _ = builder.end_function();

@@ -1,4 +1,5 @@
-//! One module of several: functions stay as they are, and a new entry point calls one after the other.
+//! Merges several kernels into one module. Functions stay as they are, and a new entry point calls one after the
+//! other.
 
 mod builder;
 mod memory;
@@ -12,7 +13,7 @@ use crate::module::Kernel;
 use crate::refusal::Refusal;
 use builder::Builder;
 
-/// The name of a merged module's entry point.
+/// Name of a merged module's entry point.
 pub const ENTRY: &str = "main";
 
 /// How kernels are merged.
@@ -20,33 +21,33 @@ pub const ENTRY: &str = "main";
 pub struct Plan {
     /// Invocations of a workgroup.
     pub local_size: [u32; 3],
-    /// Of each kernel, by set and binding: where it goes. All are in set 0.
+    /// For each kernel the places of its bindings in set 0, by set and binding.
     pub slots: Vec<BTreeMap<(u32, u32), Slot>>,
-    /// Of each kernel: where its push constants begin.
+    /// For each kernel the offset of its push constants.
     pub push_constants: Vec<u32>,
-    /// Intermediates.
+    /// The memory through which the kernels pass values.
     pub intermediates: Vec<Intermediate>,
-    /// Values go on in registers.
+    /// Values are forwarded in registers.
     pub forwarded: bool,
 }
 
-/// Where a binding goes.
+/// The place of a binding in the merged kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Slot {
-    /// The binding's number in the merged kernel.
+    /// Number of the binding in the merged kernel.
     pub number: u32,
     /// Another variable reaches the same memory, and something is written there.
     pub aliased: bool,
-    /// Which of the intermediates it is.
+    /// Index among the intermediates.
     pub intermediate: Option<usize>,
 }
 
 /// Memory that a kernel writes and a later one reads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Intermediate {
-    /// The first kernel that writes it.
+    /// Index of the first kernel that writes it.
     pub writer: usize,
-    /// Of each kernel: whether what it stores there must be in memory.
+    /// For each kernel whether its stores must reach memory.
     pub stored: Vec<bool>,
 }
 

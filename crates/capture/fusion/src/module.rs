@@ -7,23 +7,24 @@ use rspirv::spirv::{Decoration, ExecutionMode, Op, StorageClass, Word};
 
 use crate::refusal::Refusal;
 
-/// A kernel.
+/// A kernel with one entry point.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// Its module: functions that it does not call, and variables that these use, are gone.
+    /// The module without the functions that the entry point does not call, and without the variables that only these
+    /// use.
     pub module: Module,
-    /// Its function.
+    /// Id of the entry point's function.
     pub entry: Word,
-    /// Its execution modes without those that say the local size, sorted.
+    /// The entry point's execution modes except the local size, sorted.
     pub modes: Vec<Instruction>,
-    /// Variables that are bound: set and binding.
+    /// Set and binding of the variables of descriptors.
     pub bound: BTreeMap<Word, (u32, u32)>,
-    /// The variable of its push constants.
+    /// The variable of push constants.
     pub push_constants: Option<Word>,
 }
 
 impl Kernel {
-    /// Reads words of SPIR-V; `constants` are specialisation constants, by number.
+    /// Reads a kernel from SPIR-V. `constants` are specialisation constants by number.
     pub fn read(code: &[u8], entry: &str, constants: &[(u32, u64)]) -> Result<Kernel, Refusal> {
         let mut loader = Loader::new();
         rspirv::binary::parse_bytes(code, &mut loader)
@@ -76,7 +77,7 @@ impl Kernel {
     }
 }
 
-/// The storage class of a variable.
+/// Returns the storage class of a variable.
 pub fn storage_class(of: &Instruction) -> Option<StorageClass> {
     match (of.class.opcode, of.operands.first()) {
         (Op::Variable, Some(Operand::StorageClass(class))) => Some(*class),
@@ -93,7 +94,7 @@ fn is_local_size(mode: &Instruction) -> bool {
     )
 }
 
-/// Ids that code uses.
+/// Returns the ids that code uses.
 fn used(module: &Module) -> HashSet<Word> {
     let mut used = HashSet::new();
     for function in &module.functions {
@@ -104,7 +105,7 @@ fn used(module: &Module) -> HashSet<Word> {
     used
 }
 
-/// Ids that are defined.
+/// Returns the ids that are defined.
 fn ids(module: &Module) -> HashSet<Word> {
     module
         .all_inst_iter()
@@ -112,7 +113,7 @@ fn ids(module: &Module) -> HashSet<Word> {
         .collect()
 }
 
-/// What a chain cannot hold.
+/// Refuses instructions and variables that a merged kernel cannot have.
 fn check(module: &Module) -> Result<(), Refusal> {
     for function in &module.functions {
         for of in function.all_inst_iter() {
@@ -153,7 +154,7 @@ fn check(module: &Module) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Gives specialisation constants their values.
+/// Replaces specialisation constants by constants of their values.
 fn freeze(module: &mut Module, constants: &[(u32, u64)]) {
     let mut numbers: HashMap<Word, u32> = HashMap::new();
     module.annotations.retain(|of| match of.operands[..] {
@@ -165,7 +166,7 @@ fn freeze(module: &mut Module, constants: &[(u32, u64)]) {
             numbers.insert(id, number);
             false
         }
-        // The local size is said anew for the merged kernel.
+        // The merged kernel declares its local size itself.
         [
             Operand::IdRef(_),
             Operand::Decoration(Decoration::BuiltIn),

@@ -1,8 +1,9 @@
-//! What merging a chain is predicted to save.
+//! Predicts what merging a chain saves.
 //!
-//! What loads and stores cost is measured by a kernel that does nothing else, of the size and the workgroups of the chain: on a GPU that is
-//! its memory, on a CPU mostly the instructions for it. A kernel that takes little more than its bytes at that speed waits for them, and
-//! what it takes beside them adds to them; one that takes far more hides them behind its arithmetic, and saves nothing but its launch.
+//! A kernel that does nothing else, with the size and the workgroups of the chain, measures the cost of loads and
+//! stores: on a GPU that of memory, on a CPU mostly that of instructions. A kernel that takes little longer than its
+//! bytes at that speed waits for them, and the rest of its time adds to them. One that takes much longer hides them
+//! behind its arithmetic, and merging saves only its launch.
 
 use gapscope_dependencies::Node;
 use gapscope_device_peaks::{Bandwidth, Copier};
@@ -14,35 +15,35 @@ use crate::fusion::{FuseError, node_of};
 use crate::measure::Probe;
 use crate::rewrite::{Form, merged};
 
-/// What a chain costs, in nanoseconds and bytes.
+/// The costs of a chain, in nanoseconds and bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Costs {
-    /// An empty dispatch with as many workgroups, and a barrier.
+    /// Time of an empty dispatch with the same number of workgroups, and a barrier.
     pub launch_ns: f64,
-    /// Each dispatch alone, with a barrier.
+    /// Time of each dispatch alone, with a barrier.
     pub members_ns: Vec<f64>,
-    /// Their sum.
+    /// Sum of these times.
     pub apart_ns: f64,
-    /// Different bytes that each reads and writes.
+    /// Number of different bytes that each dispatch reads and writes.
     pub members_bytes: Vec<u64>,
-    /// Those of the merged kernel.
+    /// Number of different bytes that the merged kernel reads and writes.
     pub merged_bytes: u64,
-    /// A kernel that copies the chain's intermediate, with as many workgroups, and a barrier.
+    /// Time of a kernel that copies the chain's intermediate with the same number of workgroups, and a barrier.
     pub copy_ns: f64,
-    /// Bytes that it reads and writes, a second, without its launch.
+    /// Bytes that this kernel reads and writes in a second, without its launch.
     pub bytes_per_s: f64,
-    /// Of each dispatch: its time is that of its memory.
+    /// For each dispatch whether its time is that of its memory.
     pub memory_bound: Vec<bool>,
-    /// What the merged kernel is predicted to take.
+    /// Prediction for the merged kernel.
     pub predicted_ns: f64,
-    /// What it took, alone and with a barrier.
+    /// Time of the merged kernel alone, with a barrier.
     pub merged_ns: Option<f64>,
 }
 
-/// A kernel whose bytes take more than this share of its time is taken to wait for memory.
+/// A kernel waits for memory if its bytes take more than this share of its time.
 const MEMORY_SHARE: f64 = 1.0 / 3.0;
 
-/// Measures a chain's parts. None: the queue has no timestamps.
+/// Measures and predicts the costs of a chain; none: the queue has no timestamps.
 pub fn predict(
     probe: &mut Probe<'_>,
     found: &Found<'_>,
@@ -114,7 +115,7 @@ pub fn predict(
 }
 
 impl Costs {
-    /// From what was measured.
+    /// Computes the costs from the measured times.
     fn of(
         launch_ns: f64,
         (copy_ns, copy_bytes): (f64, u64),
@@ -122,15 +123,15 @@ impl Costs {
         members_bytes: Vec<u64>,
         merged_bytes: u64,
     ) -> Costs {
-        // A copy that takes no longer than nothing at all would be infinitely fast.
+        // A copy that seems to take no longer than an empty dispatch would be infinitely fast.
         let bytes_per_s = copy_bytes as f64 / (copy_ns - launch_ns).max(1.0) * 1e9;
         let memory_ns = |bytes: u64| bytes as f64 / bytes_per_s * 1e9;
         let beside = |ns: &f64| (ns - launch_ns).max(0.0);
         let memory_bound: Vec<bool> = (members_ns.iter().zip(&members_bytes))
             .map(|(ns, bytes)| memory_ns(*bytes) > MEMORY_SHARE * beside(ns))
             .collect();
-        // What adds to the bytes of a kernel that waits for them, and the arithmetic of one that hides them. What hides behind bytes is not
-        // known, and taken to be 0.
+        // Time that adds to the bytes of kernels that wait for them, and the arithmetic of kernels that hide them.
+        // Arithmetic that hides behind bytes is not known, and counts as 0.
         let (mut adding, mut hiding) = (0.0, 0.0);
         for ((ns, bytes), waits) in members_ns.iter().zip(&members_bytes).zip(&memory_bound) {
             match waits {
@@ -158,7 +159,7 @@ mod tests {
     use super::*;
 
     fn predicted(members: &[f64], bytes: &[u64], merged: u64) -> f64 {
-        // A launch takes 10 ns, and a byte 1 ns.
+        // A launch takes 10 ns, and each byte 1 ns.
         Costs::of(10.0, (110.0, 100), members.to_vec(), bytes.to_vec(), merged).predicted_ns
     }
 

@@ -1,7 +1,9 @@
-//! Whether one invocation may run kernels one after the other, as several dispatches did: checked for every invocation.
+//! Checks for every invocation that one invocation may run several kernels one after the other, as several dispatches
+//! did.
 //!
-//! Of all memory that one kernel writes and another reaches, each element is reached by one invocation only, the same in all kernels.
-//! Then no order between invocations matters, and the order inside of an invocation is that of the program.
+//! In all memory that one kernel writes and another reaches, each element must be reached by only one invocation,
+//! which is the same in all kernels. Then no order between invocations matters, and the order within an invocation is
+//! that of the program.
 
 use std::ops::Range;
 
@@ -18,19 +20,19 @@ const ELEMENTS_AT_MOST: u64 = 1 << 28;
 pub struct Region {
     /// The allocation.
     pub memory: MemoryId,
-    /// What is bound of it.
+    /// The range of it that is bound.
     pub range: Range<u64>,
-    /// The first kernel that writes it.
+    /// Index of the first kernel that writes it.
     pub writer: usize,
-    /// Kernels that load what an earlier one stored.
+    /// Indices of the kernels that load what an earlier one stored.
     pub carried_into: Vec<usize>,
-    /// Of each kernel: whether it loads from here.
+    /// For each kernel whether it loads from here.
     pub loads: Vec<bool>,
-    /// Of each kernel: the bytes that it stores, from the allocation's beginning.
+    /// For each kernel the bytes that it stores, by their offset in the allocation.
     pub stores: Vec<ByteSet>,
-    /// Of each kernel: the last one that stores here stores over all that it stored.
+    /// For each kernel whether the last kernel that stores here overwrites all that this one stored.
     pub is_overwritten: Vec<bool>,
-    /// Why values cannot go on in a register; none: they can.
+    /// Why values cannot be forwarded in registers; none: they can.
     pub not_forwarded: Option<Refusal>,
 }
 
@@ -43,7 +45,7 @@ struct Reach<'a> {
     unknown: Option<Refusal>,
 }
 
-/// Finds the memory through which kernels work together, and checks that merging them changes nothing.
+/// Finds the memory through which kernels pass values, and checks that merging them changes nothing.
 pub fn prove(capture: &Capture, members: &[(&Dispatch, &Trail)]) -> Result<Vec<Region>, Refusal> {
     let mut reaches = Vec::new();
     for (kernel, (dispatch, trail)) in members.iter().enumerate() {
@@ -87,7 +89,7 @@ pub fn prove(capture: &Capture, members: &[(&Dispatch, &Trail)]) -> Result<Vec<R
     }
     let mut regions = Vec::new();
     for group in groups {
-        // What is not followed may be written, as far as is known.
+        // A binding that is not followed may be written.
         let written = |reach: &Reach<'_>| !reach.writes.is_empty() || reach.unknown.is_some();
         let first = group[0].kernel;
         if group.iter().all(|reach| reach.kernel == first) {
@@ -112,7 +114,7 @@ pub fn prove(capture: &Capture, members: &[(&Dispatch, &Trail)]) -> Result<Vec<R
     Ok(regions)
 }
 
-/// Everything that is bound there can only be read.
+/// Returns whether every binding of this memory can only be read.
 fn is_read_only(capture: &Capture, dispatch: &Dispatch, reach: &Reach<'_>) -> bool {
     let of = dispatch.bindings.iter().filter(|binding| {
         binding.range.is_some_and(|range| {
@@ -152,7 +154,7 @@ fn scan(group: &[Reach<'_>], members: &[(&Dispatch, &Trail)]) -> Result<Region, 
     let sizes: Vec<u32> = runs().map(|(_, _, run)| run.bytes).collect();
     let mut several = sizes.iter().any(|bytes| *bytes != sizes[0]);
     let mut owners = vec![0_u32; elements as usize];
-    // Where each invocation reaches, from 1 on; 0: nowhere.
+    // The element that each invocation reaches, counted from 1; 0: none.
     let mut places = vec![0_u32; invocations as usize];
     for (reach, _, run) in runs() {
         for (invocation, offset) in run.each() {
@@ -181,7 +183,7 @@ fn scan(group: &[Reach<'_>], members: &[(&Dispatch, &Trail)]) -> Result<Region, 
     }
     drop(places);
     let count = members.len();
-    // Invocations that have stored, by kernel, a bit each.
+    // The invocations that have stored, a bit each, by kernel.
     let mut stored: Vec<Vec<u64>> = vec![Vec::new(); count];
     let (mut carried_into, mut loads) = (Vec::new(), vec![false; count]);
     let mut stores = vec![ByteSet::default(); count];

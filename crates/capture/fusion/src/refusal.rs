@@ -7,84 +7,84 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "detail")]
 pub enum Refusal {
-    /// Its module is one that is not read whole.
+    /// The module cannot be read completely.
     #[error("its SPIR-V cannot be read: {0}")]
     Spirv(String),
-    /// `OpControlBarrier`
+    /// A kernel has `OpControlBarrier`.
     #[error("a kernel has a control barrier")]
     ControlBarrier,
-    /// `OpMemoryBarrier`
+    /// A kernel has `OpMemoryBarrier`.
     #[error("a kernel has a memory barrier")]
     MemoryBarrier,
-    /// Variables of a workgroup.
+    /// A kernel has variables of the workgroup.
     #[error("a kernel uses shared memory")]
     SharedMemory,
-    /// Atomic operations.
+    /// A kernel has atomic operations.
     #[error("a kernel uses atomic operations")]
     Atomics,
-    /// Operations between the invocations of a subgroup.
+    /// A kernel has operations between the invocations of a subgroup.
     #[error("a kernel uses subgroup operations")]
     Subgroups,
-    /// Images or samplers.
+    /// A kernel has images or samplers.
     #[error("a kernel uses images")]
     Images,
-    /// Memory that is reached by its address.
+    /// A kernel reaches memory by its address.
     #[error("a kernel uses device addresses")]
     Addresses,
-    /// Several descriptors in a binding.
+    /// A binding has several descriptors.
     #[error("a kernel has an array of descriptors")]
     DescriptorArray,
-    /// Other numbers of workgroups, or another first one.
+    /// The numbers of workgroups or the first workgroups differ.
     #[error("their workgroups are not the same: {0}")]
     Groups(String),
-    /// Other local sizes.
+    /// The local sizes differ.
     #[error("their local sizes are not the same: {0}")]
     LocalSize(String),
-    /// The device reads how many workgroups there are.
+    /// The device reads the number of workgroups.
     #[error("how many workgroups it has is read by the device")]
     Indirect,
-    /// Pipelines were made in different ways.
+    /// The pipelines were made with different options.
     #[error("their pipelines were made with different {0}")]
     Pipelines(&'static str),
-    /// Modules that do not fit together.
+    /// The modules do not fit together.
     #[error("their modules have different {0}")]
     Modules(&'static str),
-    /// Something else stands between.
+    /// Another command stands between the dispatches.
     #[error("a {0} stands between them")]
     Between(&'static str),
-    /// What is reached is not known for each invocation.
+    /// The memory that each invocation reaches is not known.
     #[error("which invocation reaches what is not known: {0}")]
     Unknown(String),
-    /// An invocation reaches what another one has written, or the like.
+    /// Different invocations reach the same bytes.
     #[error(
         "another index map: byte {byte} of memory {memory} is reached by invocation {one} and by invocation {other}"
     )]
     IndexMap {
         /// The allocation.
         memory: u32,
-        /// Where, from its beginning.
+        /// Offset of the byte in the allocation.
         byte: u64,
-        /// The one that reached it first.
+        /// The invocation that reached the byte first.
         one: u64,
-        /// The one that reaches it, too.
+        /// The other invocation.
         other: u64,
     },
-    /// There is more to follow than the limit.
+    /// Following the kernels exceeds a limit.
     #[error("following it takes more than {0}")]
     Limit(&'static str),
-    /// Push constants together.
+    /// The push constants have too many bytes together.
     #[error("their push constants have {0} bytes together, and 128 are sure")]
     PushConstants(u32),
-    /// Two variables of the same built-in value, of different types.
+    /// Two variables of the same built-in value have different types.
     #[error("they have a built-in value in different types")]
     BuiltIns,
-    /// What is stored and loaded is not of one type.
+    /// A value is loaded as another type than it is stored.
     #[error("what is stored has another type than what is loaded")]
     Types,
-    /// A pointer that is not followed.
+    /// A pointer cannot be followed.
     #[error("the intermediate is reached through a pointer that is not followed")]
     Pointer,
-    /// An invocation reaches several places.
+    /// An invocation reaches several elements.
     #[error("an invocation reaches several places of the intermediate")]
     SeveralPlaces,
     /// An invocation loads what it did not store.

@@ -1,4 +1,4 @@
-//! A capture with chains merged.
+//! Writes a capture in which chains are merged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -19,42 +19,42 @@ use crate::refusal::Refusal;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// Intermediates go through memory: bit for bit the same.
+    /// Intermediates go through memory, so that results are equal bit for bit.
     Stored,
-    /// Values go on in registers; what nobody reads is not stored.
+    /// Values are forwarded in registers, and values that are not read elsewhere are not stored.
     Forwarded,
 }
 
 /// A merged chain.
 #[derive(Debug, Clone)]
 pub struct Merged {
-    /// SPIR-V, with the entry point `main`.
+    /// SPIR-V with the entry point `main`.
     pub words: Vec<u32>,
-    /// The dispatch that stands for the chain, but for its pipeline.
+    /// The dispatch that replaces the chain. Its pipeline is still the first member's.
     pub dispatch: Dispatch,
-    /// Bytes that are stored no more, each as many times as it was.
+    /// Bytes that are no longer stored, each counted as often as it was stored.
     pub bytes_not_stored: u64,
-    /// Bytes that are loaded no more.
+    /// Bytes that are no longer loaded.
     pub bytes_not_loaded: u64,
-    /// Memory that holds something else than in the program until it is written anew.
+    /// Memory that differs from the program's until it is written again.
     pub not_written: Vec<(MemoryId, Bytes)>,
 }
 
-/// A capture with chains merged.
+/// A capture in which chains are merged.
 #[derive(Debug)]
 pub struct Rewritten {
     /// The capture.
     pub capture: Capture,
-    /// Of each chain: why it was not merged in this form; none: it was.
+    /// For each chain why it was not merged in this form; none: it was.
     pub refused: Vec<Option<Refusal>>,
-    /// Pieces of outcomes that cannot be compared, since what they hold is stored no more.
+    /// Pieces of outcomes that cannot be compared, as their bytes are no longer stored.
     pub outputs_left_out: u64,
 }
 
-/// Bytes that all kernels are sure to have for push constants.
+/// Size of push constants that every device supports.
 const PUSH_CONSTANTS: u32 = 128;
 
-/// Merges a chain; `nodes` are the commands of its capture.
+/// Merges a chain. `nodes` are the commands of its capture.
 pub fn merged(
     capture: &Capture,
     found: &Found<'_>,
@@ -130,7 +130,7 @@ pub fn merged(
             .iter()
             .rposition(|set| !set.is_empty())
             .unwrap_or(0);
-        // What the last kernel stores is the chain's result, and the host may read it.
+        // The last kernel stores the result of the chain, which the host may read.
         let is_result = last_writer + 1 == chain.members.len();
         let is_dead =
             forwarded && !is_result && life::is_dead(nodes, capture, last, region, last_writer);
@@ -207,7 +207,7 @@ pub fn merged(
     })
 }
 
-/// The push constants of kernels, one after the other, and where those of each begin.
+/// Concatenates the push constants of the kernels, and returns where those of each begin.
 fn push_constants(chain: &Chain<'_>) -> Result<(Vec<u8>, Vec<u32>), Refusal> {
     let mut all: Vec<u8> = Vec::new();
     let mut offsets = Vec::new();
@@ -226,15 +226,15 @@ fn push_constants(chain: &Chain<'_>) -> Result<(Vec<u8>, Vec<u32>), Refusal> {
     }
 }
 
-/// What stands for a chain.
+/// A merged dispatch that replaces a chain.
 struct Replaced {
-    /// The place of its last member.
+    /// Index of the chain's last member.
     last: usize,
     dispatch: Dispatch,
     not_written: Vec<(MemoryId, Bytes)>,
 }
 
-/// Writes a capture in which chains are merged into a folder that does not exist.
+/// Writes a capture in which chains are merged, into a folder that does not exist.
 pub fn rewrite(
     capture: &Capture,
     found: &Found<'_>,
@@ -245,7 +245,7 @@ pub fn rewrite(
     let mut draft = Draft::new(capture, folder)?;
     let mut pipelines: HashMap<(Vec<u32>, Vec<u32>), PipelineId> = HashMap::new();
     let mut refused = Vec::new();
-    // By the place of the first member.
+    // The replacements, by the index of a chain's first member.
     let mut replaced: BTreeMap<usize, Replaced> = BTreeMap::new();
     for chain in &found.chains {
         let mut result = merged(capture, found, chain, form, nodes);
@@ -342,7 +342,8 @@ pub fn rewrite(
     })
 }
 
-/// Puts merged dispatches in the places of theirs. Barriers between them stand before and after: what they ordered is ordered still.
+/// Puts merged dispatches in the places of chains. Barriers between members stand before and after the merged
+/// dispatch, so that everything they ordered is still ordered.
 fn replace(
     commands: &[Command],
     range: &Range<usize>,
@@ -378,7 +379,7 @@ fn replace(
         );
         changed.push(Command::Dispatch(chain.dispatch.clone()));
         at = last + 1;
-        // With the barrier that follows it is one.
+        // The barrier is joined with the one that follows.
         if let Some(Command::Barrier(next)) = commands.get(at) {
             join_barrier(&mut after, next);
             at += 1;
@@ -388,7 +389,7 @@ fn replace(
     changed
 }
 
-/// Adds to the barrier that stands last, or as a new one.
+/// Adds dependencies to the last command if that is a barrier, else appends a barrier.
 fn join_barrier(commands: &mut Vec<Command>, more: &Barrier) {
     match commands.last_mut() {
         Some(Command::Barrier(last)) if last.flags == more.flags => {

@@ -1,4 +1,4 @@
-//! Vulkan devices: which there are, and what they can do.
+//! Lists Vulkan devices and reads what they can do.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -11,14 +11,14 @@ use crate::error::Error;
 use crate::features::Features;
 use crate::shader::Matrix;
 
-/// The instance, and the loader's library.
+/// A Vulkan instance with the loader's library.
 pub struct Instance {
     pub raw: ash::Instance,
     pub entry: ash::Entry,
     pub has_labels: bool,
 }
 
-/// A device that could be used.
+/// A device that may be opened.
 pub struct Adapter {
     pub instance: Rc<Instance>,
     pub physical: vk::PhysicalDevice,
@@ -27,11 +27,11 @@ pub struct Adapter {
     pub features: Features,
     pub memory: vk::PhysicalDeviceMemoryProperties,
     pub families: Vec<vk::QueueFamilyProperties>,
-    /// It reads its clock and the host's monotonic one at once.
+    /// The device can read its clock and the host's monotonic clock at once.
     pub calibrates: bool,
 }
 
-/// What a device says of itself.
+/// The properties of a device.
 #[derive(Debug, Clone, Default)]
 pub struct Properties {
     pub name: String,
@@ -48,13 +48,14 @@ pub struct Properties {
     pub most_subgroups: u32,
     pub most_allocation_bytes: u64,
     pub most_buffer_bytes: u64,
-    /// Pairs of capability and width that the float controls serve.
+    /// Pairs of capability and width in bits of the float controls that the device has.
     pub float_controls: BTreeSet<(u32, u32)>,
-    /// The shapes of cooperative matrices.
+    /// Shapes of cooperative matrices.
     pub matrices: Vec<Shape>,
 }
 
-/// A multiplication of cooperative matrices, `m` × `k` by `k` × `n`: components as `VkComponentTypeKHR`, scope as `VkScopeKHR`.
+/// A multiplication of cooperative matrices, `m` × `k` by `k` × `n`. Components are `VkComponentTypeKHR`, the scope
+/// is `VkScopeKHR`.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     m: u32,
@@ -67,17 +68,17 @@ pub struct Shape {
     scope: i32,
 }
 
-/// Which device to use.
+/// The device to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// By its number, from 0, as the driver lists them.
+    /// A number, from 0, in the order in which the driver lists devices.
     Number(usize),
-    /// By a part of its name.
+    /// A part of a name.
     Name(String),
 }
 
 impl DeviceChoice {
-    /// As typed: a number, or a part of a name.
+    /// Reads a number, or a part of a name, as a user typed it.
     pub fn of(text: &str) -> DeviceChoice {
         match text.parse() {
             Ok(number) => DeviceChoice::Number(number),
@@ -87,13 +88,13 @@ impl DeviceChoice {
 }
 
 thread_local! {
-    /// Replays of one thread share it. The loader unloads drivers with the last instance, and NVIDIA's (580.159) was not found again after
-    /// several times.
+    /// The instance that replays of one thread share. The loader unloads drivers with the last instance, and NVIDIA's
+    /// (580.159) was not found again after several times.
     static OF_THREAD: OnceCell<Rc<Instance>> = const { OnceCell::new() };
 }
 
 impl Instance {
-    /// The instance of this thread.
+    /// Returns the instance of this thread, and makes it if there is none.
     pub fn of_thread() -> Result<Rc<Instance>, Error> {
         OF_THREAD.with(|kept| {
             if let Some(instance) = kept.get() {
@@ -104,7 +105,7 @@ impl Instance {
         })
     }
 
-    /// Loads Vulkan.
+    /// Loads Vulkan and makes an instance.
     fn new() -> Result<Rc<Instance>, Error> {
         // SAFETY: the loader is the system's, which the user's programs load as well.
         let entry =
@@ -145,7 +146,7 @@ impl Instance {
         }))
     }
 
-    /// The device that was asked for; else the one with the captured device's name, else the first.
+    /// Returns the device of a choice. Without one it is the device with the captured device's name, else the first.
     pub fn adapter(
         self: &Rc<Instance>,
         choice: Option<&DeviceChoice>,
@@ -215,7 +216,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // SAFETY: whatever was made from it holds a reference to this, so that nothing is left.
+        // SAFETY: whatever was made from the instance holds a reference to it, so that nothing is left.
         unsafe { self.raw.destroy_instance(None) };
     }
 }
@@ -251,7 +252,8 @@ impl Adapter {
         })
     }
 
-    /// The queue family to run on: one that computes, with the captured queue's flags if there is one.
+    /// Returns the queue family to run on: one that computes, if possible with the flags of the captured queue's
+    /// family.
     pub fn family(&self, captured: Option<u32>) -> Result<u32, Error> {
         let computes = |family: &vk::QueueFamilyProperties| {
             family.queue_flags.contains(vk::QueueFlags::COMPUTE)
@@ -271,12 +273,12 @@ impl Adapter {
     }
 }
 
-/// The names of a device's extensions. The device is of this instance.
+/// Returns the names of the extensions of a device, which must be of this instance.
 pub fn extensions_of(
     raw: &ash::Instance,
     physical: vk::PhysicalDevice,
 ) -> Result<BTreeSet<String>, Error> {
-    // SAFETY: as the caller says.
+    // SAFETY: the device is of this instance, as the caller promises.
     let extensions = unsafe { raw.enumerate_device_extension_properties(physical) }
         .map_err(Error::of("list device extensions"))?;
     let names = extensions
@@ -287,7 +289,8 @@ pub fn extensions_of(
         .collect())
 }
 
-/// The device, which is of this instance, reads its clock and the host's monotonic one at once.
+/// Returns whether a device, which must be of this instance, can read its clock and the host's monotonic clock at
+/// once.
 pub fn calibrates(
     instance: &Instance,
     physical: vk::PhysicalDevice,
@@ -308,7 +311,7 @@ pub fn calibrates(
 }
 
 impl Properties {
-    /// The device multiplies matrices of this type.
+    /// Returns whether the device multiplies matrices of this type.
     pub fn serves(&self, matrix: &Matrix) -> bool {
         self.matrices.iter().any(|shape| {
             let (rows, columns, components) = match matrix.role {
@@ -324,7 +327,7 @@ impl Properties {
 }
 
 impl Shape {
-    /// Its shape if it multiplies inputs of this type and adds them up in that one, for a subgroup.
+    /// Returns `m`, `n` and `k` if a subgroup multiplies inputs of this type and adds them up in that one.
     pub fn of_types(&self, input: i32, sum: i32) -> Option<[u32; 3]> {
         let fits = [self.a, self.b, self.c, self.result] == [input, input, sum, sum];
         let by_subgroup = self.scope == vk::ScopeKHR::SUBGROUP.as_raw();

@@ -1,4 +1,4 @@
-//! One dispatch alone, again and again, for its time.
+//! Runs one dispatch alone, again and again, to time it.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Command, Dispatch};
@@ -11,7 +11,8 @@ use crate::regions::Place;
 use crate::replay::{Options, Replay};
 use crate::session::{Manner, Session, observe};
 
-/// Runs what comes before a dispatch once, and then the dispatch, each time with the memory that it found.
+/// Runs everything before a dispatch once, and then the dispatch repeatedly, each time on the memory that it found
+/// first.
 pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Replay, Error> {
     let dispatch = find(capture, number)?;
     let mut session = before(capture, number, options)?;
@@ -63,7 +64,7 @@ pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Repla
     Ok(result)
 }
 
-/// A session in which everything before a dispatch has run.
+/// Opens a session and runs everything before a dispatch.
 fn before<'a>(capture: &'a Capture, number: u64, options: &Options) -> Result<Session<'a>, Error> {
     let extent = Extent::Before(number);
     let mut session = Session::open(capture, extent, options.device.as_ref(), options.robust)?;
@@ -75,7 +76,7 @@ fn before<'a>(capture: &'a Capture, number: u64, options: &Options) -> Result<Se
     Ok(session)
 }
 
-/// The dispatch of a number.
+/// Returns the dispatch of a number.
 pub fn find(capture: &Capture, number: u64) -> Result<&Dispatch, Error> {
     let whole = Program::of(capture, Extent::Whole);
     let count = whole.dispatches;

@@ -1,4 +1,4 @@
-//! The program's barriers, for memory of ours and a queue that computes.
+//! Records the program's barriers for memory of ours and a queue that computes.
 
 use ash::vk;
 use gapscope_capture::Capture;
@@ -11,7 +11,7 @@ use crate::regions::Regions;
 use vk::AccessFlags2 as Access;
 use vk::PipelineStageFlags2 as Stage;
 
-/// Stages and what they may access; of others a window of compute has none.
+/// Stages with the accesses that they may have. A window of compute has no others.
 const STAGES: [(Stage, Access); 8] = [
     (Stage::TOP_OF_PIPE, Access::NONE),
     (Stage::BOTTOM_OF_PIPE, Access::NONE),
@@ -58,7 +58,7 @@ pub fn record(
         let (id, offset) = capture.place(*range);
         let parts = regions.parts(id, offset, range.bytes);
         if parts.is_empty() {
-            // Nothing of the window is there: what is left is the order.
+            // None of the buffers is in the window, so that only the order is left.
             of_memory.push(memory_barrier(Dependency {
                 after_access: 0,
                 before_access: 0,
@@ -84,7 +84,8 @@ pub fn record(
     let info = vk::DependencyInfo::default()
         .memory_barriers(&of_memory)
         .buffer_memory_barriers(&of_buffers);
-    // SAFETY: the command buffer is being recorded; each range is inside of its buffer, stages and accesses fit each other.
+    // SAFETY: the command buffer is being recorded; each range is inside its buffer, and stages and accesses fit each
+    // other.
     unsafe { gpu.raw.cmd_pipeline_barrier2(commands, &info) };
 }
 
@@ -104,7 +105,7 @@ fn both(of: Dependency) -> ((Stage, Access), (Stage, Access)) {
     )
 }
 
-/// The stages and accesses that a queue that computes has.
+/// Returns those of stages and accesses that a queue that computes supports.
 fn served(stages: u64, accesses: u64) -> (Stage, Access) {
     let (stages, accesses) = (Stage::from_raw(stages), Access::from_raw(accesses));
     let general = Access::MEMORY_READ | Access::MEMORY_WRITE;

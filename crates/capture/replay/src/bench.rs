@@ -1,4 +1,4 @@
-//! Kernels and copies of our own, timed by the device: for who measures what it can do.
+//! Times kernels and copies of the caller on a device, to measure what the device can do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -14,13 +14,13 @@ use crate::memory::{allocate, buffer, region_type};
 use crate::pipelines::set_layout;
 use crate::recording::Recording;
 
-/// Bindings of every kernel: storage buffers 0 and 1.
+/// Number of bindings of every kernel: storage buffers 0 and 1.
 const BINDINGS: u32 = 2;
 
-/// What kernels with cooperative matrices need, beside the type of their inputs.
+/// Features that kernels with cooperative matrices need, beside the one for their type.
 const MATRICES: [&str; 2] = ["cooperativeMatrix", "vulkanMemoryModel"];
 
-/// A device in use, with two storage buffers that its kernels are bound to.
+/// An open device with two storage buffers, to which its kernels are bound.
 pub struct Bench {
     gpu: Rc<Gpu>,
     clock: DeviceClock,
@@ -36,29 +36,29 @@ pub struct Bench {
     set: vk::DescriptorSet,
 }
 
-/// One of the buffers, by binding.
+/// One of the two buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffer(u32);
 
-/// A kernel.
+/// A kernel of a bench.
 #[derive(Debug, Clone, Copy)]
 pub struct Kernel(usize);
 
-/// The types that cooperative matrices multiply and add up in.
+/// Types of inputs and sums of cooperative matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatrixType {
-    /// Floats of 16 bits, added up as floats of 32.
+    /// Floats of 16 bits, added up in 32 bits.
     F16,
-    /// Signed integers of 8 bits, added up as those of 32.
+    /// Signed integers of 8 bits, added up in 32 bits.
     Int8,
 }
 
 /// Work that can be timed.
 #[derive(Debug, Clone, Copy)]
 pub enum BenchWork {
-    /// A dispatch of so many workgroups.
+    /// A dispatch of so many workgroups in each dimension.
     Dispatch(Kernel, [u32; 3]),
-    /// A copy of a whole buffer to the other one, `vkCmdCopyBuffer`.
+    /// A copy of one whole buffer to the other by `vkCmdCopyBuffer`.
     Copy(Buffer, Buffer),
 }
 
@@ -120,7 +120,7 @@ impl Bench {
             .min(self.gpu.properties.most_allocation_bytes)
             .min(self.local_bytes / 8)
             .min(max_bytes);
-        // A power of two, so that any shape of a dispatch divides it.
+        // The size is a power of two, so that any shape of a dispatch divides it.
         let bytes = 1_u64 << bytes.max(1).ilog2();
         self.bytes = bytes;
         for _ in 0..BINDINGS {
@@ -139,7 +139,7 @@ impl Bench {
             .max_sets(1)
             .pool_sizes(&sizes);
         let raw = &self.gpu.raw;
-        // SAFETY: the structures are whole and what they name is of this device.
+        // SAFETY: the structures are complete, and what they name is of this device.
         unsafe {
             self.layout = (raw.create_pipeline_layout(&info, None))
                 .map_err(Error::of("make a pipeline layout"))?;
@@ -196,27 +196,28 @@ impl Bench {
             .map_err(Error::of("bind memory"))
     }
 
-    /// The device's name.
+    /// Returns the device's name.
     pub fn name(&self) -> &str {
         &self.gpu.properties.name
     }
 
-    /// The driver with its version, as it calls itself.
+    /// Returns the driver's name with its version.
     pub fn driver(&self) -> &str {
         &self.gpu.properties.driver
     }
 
-    /// Its UUID, as hexadecimal.
+    /// Returns the device's UUID as hexadecimal.
     pub fn uuid(&self) -> &str {
         &self.gpu.properties.uuid
     }
 
-    /// It computes on the processor.
+    /// Returns whether the device computes on the processor.
     pub fn is_software(&self) -> bool {
         self.software
     }
 
-    /// The shapes (`m`, `n`, `k`) in which a subgroup multiplies matrices of this type and adds them up: none if the device cannot.
+    /// Returns the shapes (`m`, `n`, `k`) in which a subgroup multiplies matrices of this type and adds them up; none
+    /// if the device cannot.
     pub fn matrices(&self, of: MatrixType) -> Vec<[u32; 3]> {
         let (feature, input, sum) = match of {
             MatrixType::F16 => (
@@ -237,7 +238,7 @@ impl Bench {
         {
             return Vec::new();
         }
-        // Those that saturate are listed once more.
+        // The driver lists multiplications that saturate once more.
         let listed = self.gpu.properties.matrices.iter();
         let shapes: BTreeSet<[u32; 3]> = listed
             .filter_map(|shape| shape.of_types(input.as_raw(), sum.as_raw()))
@@ -245,17 +246,18 @@ impl Bench {
         shapes.into_iter().collect()
     }
 
-    /// The size of each buffer: a power of two.
+    /// Returns the size of each buffer, a power of two.
     pub fn buffer_bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The two buffers, as they are bound.
+    /// Returns the two buffers in the order of their bindings.
     pub fn buffers(&self) -> [Buffer; 2] {
         [Buffer(0), Buffer(1)]
     }
 
-    /// A kernel of SPIR-V with the entry point `main`. It uses the bindings 0 and 1 of set 0, or none, and stays inside of the buffers.
+    /// Makes a kernel from SPIR-V with the entry point `main`. It may use the bindings 0 and 1 of set 0, and must
+    /// stay inside the buffers.
     ///
     /// # Errors
     /// The driver refuses it.
@@ -272,7 +274,7 @@ impl Bench {
         let info = vk::ComputePipelineCreateInfo::default()
             .stage(stage)
             .layout(self.layout);
-        // SAFETY: all that the structure points to is alive; pipelines do not need their module any more.
+        // SAFETY: all that the structure points to is alive; a pipeline no longer needs its module.
         let made = unsafe {
             let made = raw.create_compute_pipelines(vk::PipelineCache::null(), &[info], None);
             raw.destroy_shader_module(module, None);
@@ -283,10 +285,11 @@ impl Bench {
         Ok(Kernel(self.pipelines.len() - 1))
     }
 
-    /// So many of the same, with a full barrier after each, and one before them that is not timed.
+    /// Records the same work `count` times, each with a full barrier after it. Once more it goes before them, which
+    /// is not timed.
     ///
     /// # Errors
-    /// The driver refuses it, or the device was lost.
+    /// The driver refuses the work, or the device was lost.
     pub fn record(&self, work: BenchWork, count: u32) -> Result<Timed<'_>, Error> {
         let recording = Recording::begin(&self.gpu, 1)?;
         let all = vk::PipelineStageFlags2::ALL_COMMANDS;
@@ -328,7 +331,7 @@ impl Bench {
     }
 }
 
-/// What can be timed, again and again.
+/// Recorded work that can be run and timed repeatedly.
 pub struct Timed<'a> {
     bench: &'a Bench,
     recording: Recording,
@@ -336,7 +339,7 @@ pub struct Timed<'a> {
 }
 
 impl Timed<'_> {
-    /// Runs it, and gives the nanoseconds that each took, with its barrier.
+    /// Runs the work, and returns the nanoseconds that each repetition took with its barrier.
     ///
     /// # Errors
     /// The device was lost, or wrote no timestamps.
@@ -350,7 +353,8 @@ impl Timed<'_> {
         Ok(ns as f64 / f64::from(self.count))
     }
 
-    /// Runs it, and gives the nanoseconds from its submission until it has been waited for, by the host's clock.
+    /// Runs the work, and returns the nanoseconds from its submission until it has been waited for, by the host
+    /// clock.
     ///
     /// # Errors
     /// The device was lost.
@@ -364,7 +368,7 @@ impl Timed<'_> {
 impl Drop for Bench {
     fn drop(&mut self) {
         let raw = &self.gpu.raw;
-        // SAFETY: all of them are of this device, or none; nothing runs.
+        // SAFETY: all handles are of this device or null, and nothing runs.
         unsafe {
             let _ = raw.device_wait_idle();
             for pipeline in &self.pipelines {

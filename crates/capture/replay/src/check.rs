@@ -1,4 +1,4 @@
-//! Whether a device serves a capture: asked of each pipeline and each dispatch before anything runs.
+//! Checks whether a device serves a capture, before anything runs.
 
 mod dispatch;
 pub mod kernel;
@@ -14,26 +14,26 @@ use crate::program::Program;
 use crate::regions::Regions;
 use crate::shader::Shader;
 
-/// More sentences than this help nobody.
+/// The most reasons that are listed.
 const MOST_UNFIT: usize = 100;
 
-/// What a capture needs of a device that has it.
+/// The features, extensions and shaders of a capture that fits a device.
 #[derive(Debug, Default)]
 pub struct Fitting {
     /// Features to enable.
     pub features: BTreeSet<&'static str>,
     /// Extensions to enable, beside those of the features.
     pub extensions: BTreeSet<String>,
-    /// The shaders of the pipelines that run.
+    /// Shaders of the pipelines that run.
     pub shaders: BTreeMap<PipelineId, Shader>,
-    /// Why results may differ here.
+    /// Why results may differ on this device.
     pub notes: Vec<String>,
 }
 
-/// Asks all that can be asked.
+/// Checks each pipeline and each dispatch of a capture.
 ///
 /// # Errors
-/// What the device lacks, by kernel; or content is damaged.
+/// The device lacks something, which is listed by kernel; or content is damaged.
 pub fn check(
     capture: &Capture,
     program: &Program<'_>,
@@ -86,7 +86,7 @@ impl Asked<'_> {
         });
     }
 
-    /// The device must have a feature, which is enabled.
+    /// Requires a feature and enables it.
     fn need_feature(&mut self, kernel: Option<&str>, name: &'static str) {
         match self.adapter.features.has(name) {
             true => self.enable(name),
@@ -94,7 +94,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Enables a feature, with those that it needs.
+    /// Enables a feature, and those that it needs.
     fn enable(&mut self, name: &'static str) {
         let also: &[&'static str] = match name {
             "variablePointers" => &["variablePointersStorageBuffer"],
@@ -106,7 +106,7 @@ impl Asked<'_> {
         self.fitting.features.extend(also);
     }
 
-    /// What the program had enabled that no capability tells, and that changes what its kernels do.
+    /// Enables features that the program had enabled, that no capability requires, and that change what kernels do.
     fn as_captured(&mut self, robust: bool) {
         const QUIET: [&str; 6] = [
             "robustBufferAccess",

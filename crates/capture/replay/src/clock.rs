@@ -1,4 +1,4 @@
-//! The device's clock: how long its ticks are, and where they are on the host's.
+//! Converts timestamps of a device to nanoseconds, and to the host clock.
 
 use ash::vk;
 use gapscope_model::clock::{Brackets, ClockPair, PairedClock, Ticks};
@@ -6,7 +6,7 @@ use gapscope_model::clock::{Brackets, ClockPair, PairedClock, Ticks};
 use crate::gpu::Gpu;
 use crate::session::Observed;
 
-/// Nanoseconds of the host's monotonic clock.
+/// Returns the time of the host's monotonic clock in nanoseconds.
 pub fn host_now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -18,20 +18,20 @@ pub struct DeviceClock {
     period_ns: f64,
     /// The valid bits of a timestamp.
     mask: u64,
-    /// The first tick that was seen; others are counted from it.
+    /// The first tick that was seen. Other ticks are counted from it.
     first: Option<u64>,
     map: Map,
 }
 
 #[derive(Debug)]
 enum Map {
-    /// The device reads both clocks at once.
+    /// Samples of both clocks at once, where the device can read them.
     Paired(PairedClock),
-    /// What ran did so between its submission and its seen end.
+    /// Bounds from runs, whose work lies between their submission and the moment when the host sees its end.
     Bracketed(Brackets),
 }
 
-/// How well times are mapped.
+/// The quality of the map from ticks to the host clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fit {
     pub calibrated: bool,
@@ -41,7 +41,7 @@ pub struct Fit {
 }
 
 impl DeviceClock {
-    /// The clock of a device, with a first sample where it gives any.
+    /// Makes the clock of a device, with a first sample if the device can read both clocks.
     pub fn of(gpu: &Gpu) -> DeviceClock {
         let period_ns = f64::from(gpu.properties.limits.timestamp_period);
         let mut paired = PairedClock::default();
@@ -61,17 +61,17 @@ impl DeviceClock {
         clock
     }
 
-    /// How long it was from one tick to another, in nanoseconds.
+    /// Returns the nanoseconds from one tick to another.
     pub fn between_ns(&self, (from, to): (u64, u64)) -> u64 {
         let ticks = to.wrapping_sub(from) & self.mask;
-        // An end before its start is one that is not known.
+        // If the end seems to be before the start, the duration is not known.
         if ticks > self.mask / 2 {
             return 0;
         }
         (ticks as f64 * self.period_ns).round() as u64
     }
 
-    /// Takes note of what a run says of the clock.
+    /// Adds what a run tells of the clock.
     pub fn learn(&mut self, gpu: &Gpu, observed: &Observed) {
         let Some((start, end)) = observed.pair(observed.whole) else {
             return;
@@ -94,7 +94,7 @@ impl DeviceClock {
         }
     }
 
-    /// The host's time of a tick, in nanoseconds; none: not known.
+    /// Returns the host time of a tick in nanoseconds; none: not known.
     pub fn host_ns(&mut self, ticks: u64) -> Option<i64> {
         let unwrapped = self.unwrapped(ticks);
         match &mut self.map {
@@ -110,7 +110,7 @@ impl DeviceClock {
         }
     }
 
-    /// How well times are mapped, of those that were seen.
+    /// Returns the quality of the map, at `ticks` if it depends on the time.
     pub fn fit(&mut self, ticks: Option<u64>) -> Fit {
         let unwrapped = ticks.map(|ticks| self.unwrapped(ticks));
         match &mut self.map {
@@ -140,21 +140,21 @@ impl DeviceClock {
         }
     }
 
-    /// Ticks since the first, however the counter wraps.
+    /// Returns the ticks since the first one, with wraps of the counter undone.
     fn unwrapped(&self, ticks: u64) -> i64 {
         let since = ticks.wrapping_sub(self.first.unwrap_or(ticks)) & self.mask;
         if since > self.mask / 2 {
-            // It lies before the first.
+            // The tick lies before the first.
             return -((self.mask - since) as i64) - 1;
         }
         since as i64
     }
 }
 
-/// Ticks before the first have a place, too.
+/// An offset that keeps ticks before the first one positive.
 const BASE: i64 = 1 << 40;
 
-/// Both clocks at once, where the device can read them.
+/// Reads both clocks at once, if the device can.
 fn sample(gpu: &Gpu) -> Option<ClockPair> {
     let functions = gpu.calibrated.as_ref()?;
     let of = |domain| vk::CalibratedTimestampInfoEXT::default().time_domain(domain);

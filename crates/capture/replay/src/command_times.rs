@@ -1,4 +1,4 @@
-//! What each command of a window takes.
+//! Times each command of a window.
 
 use std::collections::BTreeMap;
 
@@ -13,28 +13,28 @@ use crate::session::{Manner, Session};
 /// Times of the dispatches and transfers of a window, one after the other.
 #[derive(Debug, Clone)]
 pub struct CommandTimes {
-    /// The device that they ran on.
+    /// The device that the commands ran on.
     pub device: String,
-    /// Its driver.
+    /// The device's driver.
     pub driver: String,
-    /// The median of the runs in nanoseconds, by the place of the command among [`Capture::executed`]; one whose time is not known is not
-    /// there.
+    /// Median of the runs in nanoseconds, by the place of the command among [`Capture::executed`]. Commands whose
+    /// time is not known are left out.
     pub median_ns: BTreeMap<usize, u64>,
-    /// Runs that were timed.
+    /// Number of runs that were timed.
     pub runs: u32,
-    /// Pieces of outputs that were compared with the program's, in all runs.
+    /// Pieces of outputs that were compared with the program's in all runs.
     pub outputs_compared: u64,
-    /// Those that differ.
+    /// Pieces that differ.
     pub outputs_different: u64,
-    /// What readers must know.
+    /// Notes for readers.
     pub notes: Vec<String>,
 }
 
-/// Times each command of a capture, with a barrier after each, [`Options::repeat`] times after [`Options::warm_up`] runs. Schedule, extent,
-/// single dispatches and traces are not looked at.
+/// Times each command of a capture with a barrier after it, in [`Options::repeat`] runs after [`Options::warm_up`]
+/// others. The options for schedule, extent, a single dispatch and a trace are ignored.
 ///
 /// # Errors
-/// Why it cannot be run.
+/// The capture cannot be run.
 pub fn command_times(capture: &Capture, options: &Options) -> Result<CommandTimes, Error> {
     let mut session = Session::open(
         capture,

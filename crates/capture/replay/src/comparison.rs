@@ -1,4 +1,4 @@
-//! What memory holds after a replay against what it held in the program.
+//! Compares the contents of memory after a replay with those that the program left.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::regions::{Place, Regions};
 use crate::shader::Shader;
 use crate::values::{Differing, Element};
 
-/// Writers named for one difference: the last are those that matter.
+/// The most writers that are named for one difference: the last ones matter.
 const MOST_WRITERS: usize = 8;
 
 /// A piece of an outcome: at most [`gapscope_capture::CHUNK_BYTES`].
@@ -24,26 +24,26 @@ pub struct Piece {
     pub offset: u64,
     pub bytes: u64,
     pub hash: Hash,
-    /// After which submission of the capture; none: before the first.
+    /// Number of the submission that it follows; none: it precedes the first.
     pub after: Option<usize>,
 }
 
-/// A piece of memory with other bytes than in the program.
+/// A piece of memory that holds other bytes than in the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
     /// The allocation.
     pub memory: u32,
-    /// Where the piece begins there.
+    /// The first byte in the allocation.
     pub offset: u64,
-    /// Its size.
+    /// Size of the piece.
     pub bytes: u64,
-    /// After which submission, from 0.
+    /// Number of the submission after which the piece differs, from 0.
     pub submission: Option<usize>,
-    /// The buffers that are there: their numbers, names, and where the piece begins in them.
+    /// Buffers that contain the piece, with their numbers and names and where the piece begins in them.
     pub buffers: Vec<BufferPart>,
-    /// What the submission wrote there with, the last of them.
+    /// Commands of the submission that wrote there; the last of them if there are many.
     pub writers: Vec<Writer>,
-    /// The first element that differs, where the capture has the bytes.
+    /// The first element that differs, if the capture has the bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<Differing>,
 }
@@ -51,26 +51,26 @@ pub struct Difference {
 /// A part of a buffer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BufferPart {
-    /// Its number.
+    /// The buffer's number.
     pub buffer: u32,
-    /// Its name in the program.
+    /// The buffer's name in the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Where the part begins in it.
+    /// The first byte of the part in the buffer.
     pub offset: u64,
 }
 
-/// A command that may have written.
+/// A command that may have written to a piece.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Writer {
-    /// The number of the dispatch; none: a transfer.
+    /// Number of the dispatch; none: the command is a transfer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dispatch: Option<u64>,
-    /// Its kernel, or what the transfer is.
+    /// Name of the kernel, or the kind of the transfer.
     pub what: String,
 }
 
-/// The pieces of an outcome.
+/// Splits an outcome into pieces.
 pub fn pieces(outcome: &Outcome, after: Option<usize>) -> Vec<Piece> {
     let mut at = outcome.offset;
     let end = outcome.offset + outcome.bytes;
@@ -91,7 +91,7 @@ pub fn pieces(outcome: &Outcome, after: Option<usize>) -> Vec<Piece> {
     pieces
 }
 
-/// The pieces that say what memory holds at the end of a program.
+/// Returns the pieces that the capture has of memory at the end of a program.
 pub fn last(capture: &Capture, program: &Program<'_>) -> Vec<Piece> {
     let mut after = None;
     let mut known: Vec<Piece> = Vec::new();
@@ -121,25 +121,25 @@ fn overlaps(piece: &Piece, memory: MemoryId, offset: u64, bytes: u64) -> bool {
     piece.memory == memory && piece.offset < offset + bytes && offset < piece.offset + piece.bytes
 }
 
-/// Pieces that have other bytes than in the program.
+/// The pieces that differ from the program's.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
-    /// Those that differ, each with its first element that does, where the capture has the bytes.
+    /// Pieces that differ, each with the first element that does, if the capture has the bytes.
     pub different: Vec<(Piece, Option<Differing>)>,
-    /// How many differ only within the tolerance.
+    /// Number of pieces that differ only within the tolerance.
     pub within: u64,
 }
 
-/// How bytes are compared that are not the same.
+/// Compares bytes that are not equal.
 pub struct Judge<'a> {
     pub capture: &'a Capture,
     pub program: &'a Program<'a>,
     pub shaders: &'a BTreeMap<PipelineId, Shader>,
-    /// What share of the greater of 1 and the captured value a value may be off.
+    /// The greatest error of a value, as a share of the greater of 1 and the captured value.
     pub tolerance: Option<f64>,
 }
 
-/// Compares pieces.
+/// Compares pieces of memory with the program's.
 pub fn compare(
     memory: &mut Memory,
     regions: &Regions,
@@ -175,7 +175,7 @@ enum Verdict {
 
 impl Judge<'_> {
     fn differing(&self, piece: &Piece, replayed: &[u8]) -> Verdict {
-        // The bytes may be in the capture: then values can be told.
+        // If the capture has the bytes, values can be compared.
         let captured = match self.capture.chunk_bytes(piece.hash) {
             Some(_) => self.capture.chunk(piece.hash).ok(),
             None => None,
@@ -183,7 +183,7 @@ impl Judge<'_> {
         let Some(captured) = captured.filter(|captured| captured.len() == replayed.len()) else {
             return Verdict::Differs(None);
         };
-        // Bytes where no kernel says what they are: then nothing is near enough.
+        // Without a declared type of elements the bytes are compared, of which none are near enough.
         let declared = self.element(piece);
         let element = declared.unwrap_or(Element::U8);
         let tolerance = self
@@ -216,7 +216,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What the last kernel that may have written there says that it is.
+    /// Returns the type of elements that the last kernel that may have written to a piece declares.
     fn element(&self, piece: &Piece) -> Option<Element> {
         let until = self.program.submissions();
         let until = until.filter(|submitted| Some(submitted.index) <= piece.after);
@@ -245,12 +245,12 @@ impl Judge<'_> {
     }
 }
 
-/// The kernel may write through it.
+/// Returns whether the kernel may write through a binding.
 pub fn is_writable(binding: &Binding) -> bool {
     !binding.read_only && crate::check::kernel::STORAGE.contains(&binding.descriptor_type)
 }
 
-/// Says of a piece what it is of.
+/// Describes a difference: its buffers and its writers.
 pub fn describe(
     capture: &Capture,
     program: &Program<'_>,
@@ -279,7 +279,7 @@ pub fn describe(
     }
 }
 
-/// What wrote to a piece in the submission before it, or last.
+/// Returns the commands that wrote to a piece in the submission before it, or in the last one.
 fn writers(capture: &Capture, program: &Program<'_>, piece: &Piece) -> Vec<Writer> {
     let mut found = Vec::new();
     let until = program
@@ -322,7 +322,7 @@ fn writer(capture: &Capture, command: &Command, number: u64) -> Writer {
     Writer { dispatch, what }
 }
 
-/// The ranges that a command may write.
+/// Returns the ranges that a command may write.
 pub fn written(command: &Command) -> Vec<gapscope_capture::model::BufferRange> {
     match command {
         Command::Dispatch(dispatch) => {

@@ -1,4 +1,4 @@
-//! Descriptor sets: one for all dispatches that bind the same to a set of the same layout.
+//! Makes descriptor sets: one for all dispatches that bind the same to a set of the same layout.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,13 +14,13 @@ use crate::pipelines::{Pipelines, bindings};
 use crate::program::Program;
 use crate::regions::{Place, Regions};
 
-/// A layout, and what is bound.
+/// A layout with the buffers that are bound.
 type Key = (SetLayoutId, Vec<Bound>);
 
-/// By binding and element: a place and its size, or nothing.
+/// Binding, element, and the place and size of the buffer; none: a null descriptor.
 type Bound = (u32, u32, Option<(Place, u64)>);
 
-/// The sets of a program's dispatches.
+/// The descriptor sets of a program's dispatches.
 pub struct Descriptors {
     gpu: Rc<Gpu>,
     pool: vk::DescriptorPool,
@@ -28,7 +28,7 @@ pub struct Descriptors {
 }
 
 impl Descriptors {
-    /// Makes and fills them.
+    /// Makes and fills the sets.
     pub fn of(
         gpu: &Rc<Gpu>,
         capture: &Capture,
@@ -68,7 +68,7 @@ impl Descriptors {
         let info = vk::DescriptorPoolCreateInfo::default()
             .max_sets(made.sets.len() as u32)
             .pool_sizes(&sizes);
-        // SAFETY: the structure is whole.
+        // SAFETY: the structure is complete.
         made.pool = unsafe { gpu.raw.create_descriptor_pool(&info, None) }
             .map_err(Error::of("make a descriptor pool"))?;
         for ((layout, bound), set) in &mut made.sets {
@@ -85,7 +85,7 @@ impl Descriptors {
         Ok(made)
     }
 
-    /// The sets of a dispatch, with their numbers.
+    /// Returns the sets of a dispatch with their numbers.
     pub fn sets(
         &self,
         capture: &Capture,
@@ -101,7 +101,7 @@ impl Descriptors {
 
 impl Drop for Descriptors {
     fn drop(&mut self) {
-        // SAFETY: the pool is of this device, or none; nothing runs.
+        // SAFETY: the pool is of this device or null, and nothing runs.
         unsafe {
             let _ = self.gpu.raw.device_wait_idle();
             self.gpu.raw.destroy_descriptor_pool(self.pool, None);
@@ -109,7 +109,7 @@ impl Drop for Descriptors {
     }
 }
 
-/// What a dispatch binds, by set.
+/// Returns the layout and buffers of each set of a dispatch.
 fn keys(capture: &Capture, regions: &Regions, dispatch: &Dispatch) -> Vec<(u32, Key)> {
     let layout = &capture.pipeline_layouts[&capture.pipelines[&dispatch.pipeline].layout];
     let numbered = (0..).zip(&layout.sets);
@@ -168,6 +168,6 @@ fn write(
             Some(write)
         })
         .collect();
-    // SAFETY: the set is new; each range is inside of its buffer, of a kind and an element that the layout has.
+    // SAFETY: the set is new; each range is inside its buffer, of a type and an element that the layout has.
     unsafe { gpu.raw.update_descriptor_sets(&writes, &[]) };
 }

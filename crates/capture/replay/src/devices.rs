@@ -1,4 +1,4 @@
-//! Which Vulkan devices there are, without making one.
+//! Lists Vulkan devices without opening any.
 
 use ash::{khr, vk};
 use serde::{Deserialize, Serialize};
@@ -9,26 +9,27 @@ use crate::error::Error;
 /// A Vulkan device, as its driver describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
-    /// Its name.
+    /// Name of the device.
     pub name: String,
-    /// The driver with its version, as it calls itself; absent before Vulkan 1.2.
+    /// The driver's name with its version; none before Vulkan 1.2.
     pub driver: Option<String>,
     /// The version of Vulkan, such as `1.3`.
     pub vulkan: String,
-    /// Families of queues that compute or draw.
+    /// Number of queue families that compute or draw.
     pub queue_families: u32,
-    /// Those of them that write timestamps.
+    /// Number of those families that write timestamps.
     pub timed_queue_families: u32,
-    /// It reads its clock and the host's at once.
+    /// The device can read its clock and the host's at once.
     pub is_calibrated: bool,
-    /// It offers `VK_KHR_performance_query`. What that counts is known once a program has opened the device.
+    /// The device offers `VK_KHR_performance_query`. Its counters are known only once a program has opened the
+    /// device.
     pub has_performance_queries: bool,
 }
 
-/// The devices, as the loader lists them. None is opened: this makes no context on any.
+/// Lists the devices in the loader's order. No device is opened, so that no context is made.
 ///
 /// # Errors
-/// There is no loader, or no driver that it can use.
+/// There is no loader, or no driver that the loader can use.
 pub fn devices() -> Result<Vec<Device>, Error> {
     let instance = Instance::of_thread()?;
     let raw = &instance.raw;

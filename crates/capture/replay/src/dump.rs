@@ -1,4 +1,4 @@
-//! A buffer as it is after a dispatch, as a file.
+//! Writes the contents of a buffer after a dispatch to a file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,27 +17,28 @@ use crate::replay::Options;
 use crate::session::{Manner, Session};
 use crate::values::{Element, npy_head};
 
-/// Read and written at once.
+/// Bytes that are read and written at once.
 const STEP_BYTES: u64 = 8 << 20;
 
-/// What was written.
+/// A buffer that was written to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Dumped {
-    /// The number of the buffer.
+    /// The buffer's number.
     pub buffer: u32,
-    /// Its size.
+    /// The buffer's size.
     pub bytes: u64,
-    /// How many of its bytes the capture touches; the others are zeros in the file.
+    /// Number of its bytes that the capture touches. The others are zeros in the file.
     pub touched_bytes: u64,
-    /// What the elements are.
+    /// Type of the elements.
     pub element: Element,
 }
 
-/// Runs a capture up to a dispatch and writes a buffer, whole, to a new file: a `.npy` if it is called that, else its bytes alone.
-/// Without an element it is what the dispatch's kernel declares, or bytes.
+/// Runs a capture up to a dispatch, and writes a whole buffer to a new file: as NumPy's format if its name ends in
+/// `.npy`, else as plain bytes. Without an `element` the type is the one that the dispatch's kernel declares, or
+/// bytes.
 ///
 /// # Errors
-/// There is no such buffer or dispatch, or it cannot be run or written.
+/// There is no such buffer or dispatch, or the capture cannot be run, or the file cannot be written.
 pub fn dump(
     capture: &Capture,
     buffer: &str,
@@ -116,7 +117,7 @@ pub fn dump(
     })
 }
 
-/// A buffer by its number or its name, which only one may have.
+/// Finds a buffer by its number, or by its name if that is unique.
 fn find<'a>(capture: &'a Capture, text: &str) -> Result<&'a Buffer, Error> {
     let by_number = text
         .parse()

@@ -8,41 +8,41 @@ use ash::vk;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no Vulkan.
+    /// Vulkan's loader cannot be loaded.
     #[error("the Vulkan loader could not be loaded ({0}): install it and a driver")]
     NoLoader(String),
-    /// There is no driver that can be used.
+    /// There is no device, or none that can be used.
     #[error("no Vulkan device of version 1.3 that computes was found{0}")]
     NoDevice(String),
-    /// None is the one that was asked for.
+    /// No device has the number or name that was asked for.
     #[error("no device is `{asked}`: there {there}")]
     NoSuchDevice {
         /// The number or name.
         asked: String,
-        /// Those that are there, as a part of the sentence.
+        /// The devices that there are, as a part of the sentence.
         there: String,
     },
-    /// The capture names no such dispatch.
+    /// The capture has no dispatch of this number.
     #[error("there is no dispatch {asked}: the capture has {count}, and the first is 0")]
     NoSuchDispatch {
-        /// What was asked for.
+        /// The number.
         asked: u64,
-        /// How many there are.
+        /// Number of dispatches.
         count: u64,
     },
-    /// The capture names no such buffer.
+    /// The capture has no buffer of this name or number.
     #[error("the capture has no buffer `{0}`")]
     NoSuchBuffer(String),
-    /// The device lacks something, or a kernel is not what a replay can run.
+    /// The device lacks something, or a kernel is invalid.
     #[error("nothing was run: {}", sentences(.0))]
     Unfit(Vec<Unfit>),
     /// Content is missing or damaged.
     #[error("the capture is damaged: {0}")]
     Content(io::Error),
-    /// There is not enough memory.
+    /// The device has too little memory.
     #[error("the device has no memory for the {bytes} bytes that the capture touches")]
     Memory {
-        /// How many.
+        /// Bytes that the capture touches.
         bytes: u64,
     },
     /// The device's queue writes no timestamps.
@@ -51,12 +51,12 @@ pub enum Error {
     /// The device was lost.
     #[error("the device was lost while {0}")]
     DeviceLost(&'static str),
-    /// The driver refused.
+    /// The driver refused a call.
     #[error("the driver could not {call}: {result}")]
     Vulkan {
-        /// What was asked of it.
+        /// What the call was to do.
         call: &'static str,
-        /// Its answer.
+        /// The driver's answer.
         result: vk::Result,
     },
     /// A file could not be written.
@@ -64,28 +64,28 @@ pub enum Error {
     Write {
         /// The file.
         path: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The trace could not be written.
     #[error(transparent)]
     Trace(#[from] gapscope_trace::Error),
-    /// What was asked for cannot be done with this capture.
+    /// The options ask for something that cannot be done with this capture.
     #[error("{0}")]
     Asked(String),
 }
 
-/// Why a kernel cannot run on a device, or must not.
+/// Why a kernel cannot or must not run on a device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema)]
 pub struct Unfit {
-    /// The kernel; none: all of the capture.
+    /// The kernel; none: the reason is one of the whole capture.
     pub kernel: Option<String>,
-    /// What is missing: `the device lacks shaderFloat16`.
+    /// The reason, such as `the device lacks shaderFloat16`.
     pub reason: String,
 }
 
 impl Error {
-    /// Of a call of Vulkan.
+    /// Returns a function that makes an error from the result of a call.
     pub(crate) fn of(call: &'static str) -> impl Fn(vk::Result) -> Error {
         move |result| match result {
             vk::Result::ERROR_DEVICE_LOST => Error::DeviceLost(call),
@@ -94,7 +94,7 @@ impl Error {
     }
 }
 
-/// A sentence with more is not read; JSON has all.
+/// The sentence names no more reasons. The JSON has all of them.
 const MOST_SENTENCES: usize = 8;
 
 fn sentences(all: &[Unfit]) -> String {

@@ -1,4 +1,4 @@
-//! Features of a device, by their names.
+//! Reads and enables features of a device by their names.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -8,10 +8,10 @@ use ash::vk;
 
 use crate::registry::{BLOCKS, FEATURES};
 
-/// More members than any structure of features has.
+/// A number of members that no structure of features exceeds.
 const MEMBERS: usize = 128;
 
-/// A structure of features, whichever: all of them begin like this and go on with `VkBool32`s.
+/// Any structure of features: all of them begin like this, and go on with `VkBool32`s.
 #[repr(C)]
 #[derive(Debug, Clone)]
 struct AnyFeatures {
@@ -20,15 +20,15 @@ struct AnyFeatures {
     members: [vk::Bool32; MEMBERS],
 }
 
-/// The structures of [`BLOCKS`] that a device knows, chained.
+/// The structures of [`BLOCKS`] that a device knows, as a chain.
 #[derive(Debug)]
 pub struct Features {
-    /// By number of the block; none: the device lacks its extension.
+    /// Structures by number of the block; none: the device lacks the extension.
     blocks: Vec<Option<Box<AnyFeatures>>>,
 }
 
 impl Features {
-    /// All off, of a device with these extensions.
+    /// Makes the structures for a device with these extensions, with all features off.
     pub fn none(extensions: &BTreeSet<String>) -> Features {
         let known = |block: &crate::registry::Block| {
             let has = block.extension.is_none_or(|name| extensions.contains(name));
@@ -45,7 +45,7 @@ impl Features {
         }
     }
 
-    /// The first structure, `VkPhysicalDeviceFeatures2`, with the others behind it. It lives as long as this does.
+    /// Links the structures, and returns the first, `VkPhysicalDeviceFeatures2`. The chain lives as long as `self`.
     pub fn chain(&mut self) -> *mut c_void {
         let mut next = ptr::null_mut();
         for block in self.blocks.iter_mut().rev().flatten() {
@@ -55,7 +55,7 @@ impl Features {
         next
     }
 
-    /// True when the feature of this name is on.
+    /// Returns whether the feature of this name is on.
     pub fn has(&self, name: &str) -> bool {
         place(name).is_some_and(|(block, member)| {
             let block = self.blocks[block].as_ref();
@@ -63,14 +63,14 @@ impl Features {
         })
     }
 
-    /// Turns a feature on; gives the extension that it is of.
+    /// Turns a feature on, and returns the extension that it belongs to.
     pub fn turn_on(&mut self, name: &str) -> Option<&'static str> {
         let (block, member) = place(name)?;
         self.blocks[block].as_mut()?.members[member] = vk::TRUE;
         BLOCKS[block].extension
     }
 
-    /// Leaves out the structures of extensions that are not enabled.
+    /// Removes the structures of extensions that are not enabled.
     pub fn retain(&mut self, extensions: &BTreeSet<String>) {
         for (block, description) in self.blocks.iter_mut().zip(BLOCKS) {
             if description

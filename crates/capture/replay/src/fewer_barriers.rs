@@ -1,4 +1,4 @@
-//! The same work with fewer barriers, in turn with all of them.
+//! Runs a capture in turn with all of its barriers and with fewer.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +13,16 @@ use crate::recording::Timed;
 use crate::replay::{MOST_DIFFERENCES, Options, Replay, Runner, Schedule, device_ns, median};
 use crate::session::{Manner, Session};
 
-/// Runs with all barriers, and with fewer.
+/// Runs with all barriers and with fewer.
 #[derive(Debug, Clone, Serialize)]
 pub struct FewerBarriers {
     /// The device that both ran on.
     pub device: String,
-    /// Its driver.
+    /// The device's driver.
     pub driver: String,
-    /// The same driver compiled for the same device.
+    /// The captured device and this one have the same driver, which compiles the same code for both.
     pub same_device: bool,
-    /// In what order and how closely.
+    /// Order and overlap of the submissions.
     pub schedule: Schedule,
     /// Dispatches that ran, in one run.
     pub dispatch_count: u64,
@@ -30,39 +30,39 @@ pub struct FewerBarriers {
     pub submission_count: u64,
     /// Barriers of the window.
     pub barrier_count: u64,
-    /// Those that were left out.
+    /// Barriers that were left out.
     pub left_out_count: u64,
-    /// With all barriers.
+    /// Runs with all barriers.
     pub all: BarrierRuns,
-    /// Without those.
+    /// Runs without those barriers.
     pub fewer: BarrierRuns,
-    /// What readers must know.
+    /// Notes for readers.
     pub notes: Vec<String>,
 }
 
-/// Runs in one form.
+/// Runs with the same barriers.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct BarrierRuns {
     /// Device time of each timed run in nanoseconds, from the first command of each submission to its last; none: not known.
     pub runs_ns: Vec<Option<u64>>,
-    /// Their median.
+    /// Median of the runs.
     pub median_ns: Option<u64>,
-    /// The shortest.
+    /// The shortest run.
     pub least_ns: Option<u64>,
-    /// The longest.
+    /// The longest run.
     pub most_ns: Option<u64>,
     /// Pieces of memory, of at most 64 KiB, that were compared with what the program had, in all runs, warm-up included.
     pub outputs_compared: u64,
-    /// Those with the bytes that the program had.
+    /// Pieces that are equal to what the program had.
     pub outputs_equal: u64,
-    /// Those that differ only within the tolerance.
+    /// Pieces that differ only within the tolerance.
     pub outputs_within: u64,
-    /// The first that differ.
+    /// The first pieces that differ.
     pub differences: Vec<Difference>,
 }
 
 impl FewerBarriers {
-    /// All that was compared in both forms is equal, or near enough where that was asked for, and something was compared.
+    /// Returns whether something was compared, and all of it was equal, or within the tolerance where one was given.
     pub fn is_equal(&self) -> bool {
         let equal = |of: &BarrierRuns| of.outputs_compared > 0 && of.different() == 0;
         equal(&self.all) && equal(&self.fewer)
@@ -70,7 +70,7 @@ impl FewerBarriers {
 }
 
 impl BarrierRuns {
-    /// How many outputs differ.
+    /// Returns the number of outputs that differ.
     pub fn different(&self) -> u64 {
         self.outputs_compared - self.outputs_equal - self.outputs_within
     }
@@ -84,12 +84,12 @@ impl BarrierRuns {
     }
 }
 
-/// Runs a capture with all its barriers and without some, by their places among [`Capture::executed`], in turn; each is run
-/// [`Options::repeat`] times and [`Options::warm_up`] times before that. What is no barrier is not left out. Extent, single dispatches and
-/// traces are not looked at.
+/// Runs a capture in turn with all of its barriers and without some, which are given by their places among
+/// [`Capture::executed`]. Each form is run [`Options::repeat`] times, after [`Options::warm_up`] runs that are not
+/// timed. Places of other commands are ignored, and so are the options for an extent, a single dispatch and a trace.
 ///
 /// # Errors
-/// Why it cannot be run.
+/// The capture cannot be run.
 pub fn replay_without(
     capture: &Capture,
     left_out: &BTreeSet<usize>,
@@ -115,7 +115,7 @@ pub fn replay_without(
     ];
     let runs = options.warm_up.saturating_add(options.repeat.max(1));
     for run in 0..runs {
-        // What is second finds the machine as the first left it: they change places.
+        // The second form finds the machine as the first one left it, so that they change places.
         for turn in [0, 1] {
             let (runner, of) = &mut forms[(turn + run as usize) % 2];
             let mut observed = Vec::new();

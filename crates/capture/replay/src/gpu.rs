@@ -16,21 +16,21 @@ pub struct Gpu {
     pub queue: vk::Queue,
     pub family: u32,
     pub family_flags: vk::QueueFlags,
-    /// Valid bits of a timestamp; 0: the queue has none.
+    /// Number of valid bits of a timestamp; 0: the queue has no timestamps.
     pub timestamp_bits: u32,
     pub properties: Properties,
     pub memory: vk::PhysicalDeviceMemoryProperties,
     pub labels: Option<ext::debug_utils::Device>,
-    /// The device reads both clocks at once.
+    /// Functions that read both clocks at once, where the device has them.
     pub calibrated: Option<ext::calibrated_timestamps::Device>,
     pool: vk::CommandPool,
     fence: vk::Fence,
-    /// Outlives all of the above.
+    /// The instance, which must outlive everything above.
     _instance: Rc<Instance>,
 }
 
 impl Gpu {
-    /// Opens a device with these features and extensions, and no others but the one for its clock.
+    /// Opens a device with these features and extensions. Only the extension for its clock is added.
     pub fn open(
         adapter: &Adapter,
         queue_flags: Option<u32>,
@@ -47,7 +47,7 @@ impl Gpu {
         if calibrates {
             extensions.insert("VK_EXT_calibrated_timestamps".to_owned());
         }
-        // What a device of a layer over another API must be asked with.
+        // A device of a layer over another API must be opened with this extension.
         let subset = "VK_KHR_portability_subset";
         if adapter.extensions.contains(subset) {
             extensions.insert(subset.to_owned());
@@ -69,7 +69,7 @@ impl Gpu {
         // SAFETY: all that the structure points to is alive; the chain has only structures that the device knows.
         let raw = unsafe { instance.raw.create_device(adapter.physical, &info, None) }
             .map_err(Error::of("make a device"))?;
-        // What fails from here on must not leave the device behind.
+        // If a later call fails, the device is destroyed.
         let closed = |error| {
             // SAFETY: nothing of the device is in use.
             unsafe { raw.destroy_device(None) };
@@ -102,7 +102,7 @@ impl Gpu {
         }))
     }
 
-    /// A command buffer in the recording state.
+    /// Begins a command buffer.
     pub fn begin(&self, flags: vk::CommandBufferUsageFlags) -> Result<vk::CommandBuffer, Error> {
         let info = vk::CommandBufferAllocateInfo::default()
             .command_pool(self.pool)
@@ -117,9 +117,9 @@ impl Gpu {
         Ok(buffers[0])
     }
 
-    /// Ends the recording of a command buffer.
+    /// Ends a command buffer.
     pub fn end(&self, buffer: vk::CommandBuffer) -> Result<(), Error> {
-        // SAFETY: it is being recorded.
+        // SAFETY: the command buffer is being recorded.
         unsafe { self.raw.end_command_buffer(buffer) }.map_err(Error::of("end a command buffer"))
     }
 
@@ -129,7 +129,7 @@ impl Gpu {
         self.wait(what)
     }
 
-    /// Hands a command buffer to the queue. [`Self::wait`] comes before the next.
+    /// Hands a command buffer to the queue. [`Self::wait`] must come before the next.
     pub fn submit(&self, buffer: vk::CommandBuffer, what: &'static str) -> Result<(), Error> {
         let buffers = [buffer];
         let info = vk::SubmitInfo::default().command_buffers(&buffers);
@@ -137,7 +137,7 @@ impl Gpu {
         unsafe { self.raw.queue_submit(self.queue, &[info], self.fence) }.map_err(Error::of(what))
     }
 
-    /// Waits for what was submitted.
+    /// Waits for the command buffer that was submitted.
     pub fn wait(&self, what: &'static str) -> Result<(), Error> {
         // SAFETY: the fence is of this device.
         unsafe {
@@ -166,11 +166,11 @@ impl Gpu {
 
     /// Frees a command buffer that no longer runs.
     pub fn free(&self, buffer: vk::CommandBuffer) {
-        // SAFETY: it is of this pool, and has run to its end.
+        // SAFETY: the command buffer is of this pool, and has run to its end.
         unsafe { self.raw.free_command_buffers(self.pool, &[buffer]) };
     }
 
-    /// Everything before is over, and what it wrote is seen, before anything after begins.
+    /// Records a barrier between everything before and everything after.
     pub fn full_barrier(&self, buffer: vk::CommandBuffer) {
         let everything = vk::AccessFlags2::MEMORY_READ | vk::AccessFlags2::MEMORY_WRITE;
         let barrier = [vk::MemoryBarrier2::default()

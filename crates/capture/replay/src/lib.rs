@@ -11,10 +11,11 @@
 //! ```
 //!
 //! # Internals
-//! A capture is checked against the device before anything runs ([`Error::Unfit`] lists all that is missing): shaders are read by
-//! `shader`, what they need is looked up in `registry`. Of the program's memory only what the window touches exists, as `regions`;
-//! everything keeps its place in them. Each submission becomes one command buffer of ours (`recording`), which runs between the
-//! content that comes before it and the outcomes that are compared after it (`session`).
+//! A capture is checked against the device before anything runs ([`Error::Unfit`] lists all that is missing):
+//! `shader` reads what a shader needs, and `registry` says which features and extensions serve that. Of the program's
+//! memory only the ranges that the window touches exist, as `regions`, and everything keeps its place in them. Each
+//! submission becomes one command buffer of ours (`recording`). It runs after the content that precedes it has been
+//! written and before the outcomes that follow it are compared (`session`).
 #![warn(missing_docs)]
 
 mod adapter;
@@ -48,7 +49,7 @@ mod trace;
 mod values;
 
 pub use adapter::DeviceChoice;
-pub use bench::{Bench, Buffer, Kernel, MatrixType, Timed, BenchWork};
+pub use bench::{Bench, BenchWork, Buffer, Kernel, MatrixType, Timed};
 pub use command_times::{CommandTimes, command_times};
 pub use comparison::{BufferPart, Difference, Writer};
 pub use devices::{Device, devices};

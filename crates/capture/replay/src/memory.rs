@@ -1,4 +1,4 @@
-//! The regions on the device, and the way of their bytes.
+//! Allocates the regions on the device, and copies bytes to and from them.
 
 use std::rc::Rc;
 
@@ -9,14 +9,14 @@ use crate::error::Error;
 use crate::gpu::Gpu;
 use crate::regions::{Place, Region, Regions};
 
-/// Large enough that a copy through it costs little beside its bytes.
+/// The size of staging memory: large enough that a copy takes long beside its fixed cost.
 const STAGING_BYTES: u64 = 32 << 20;
-/// Regions share allocations of at most this, where they fit.
+/// The size of allocations that regions share where they fit.
 const BLOCK_BYTES: u64 = 1 << 30;
-/// Of buffers inside of an allocation: the greatest that Vulkan lets a device ask for.
+/// The alignment of buffers in an allocation: the greatest that Vulkan lets a device require.
 const ALIGNMENT: u64 = 64 << 10;
 
-/// A buffer for each region.
+/// The device memory of a replay: a buffer for each region.
 pub struct Memory {
     gpu: Rc<Gpu>,
     buffers: Vec<vk::Buffer>,
@@ -26,7 +26,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Makes the regions. Their bytes are undefined until [`Self::clear`].
+    /// Allocates the regions. Their bytes are undefined until [`Self::clear`].
     pub fn of(gpu: &Rc<Gpu>, capture: &Capture, regions: &Regions) -> Result<Memory, Error> {
         let mut memory = Memory {
             gpu: Rc::clone(gpu),
@@ -44,16 +44,16 @@ impl Memory {
         Ok(memory)
     }
 
-    /// The buffer of a region.
+    /// Returns the buffer of a region.
     pub fn raw(&self, region: usize) -> vk::Buffer {
         self.buffers[region]
     }
 
-    /// Makes all bytes zeros.
+    /// Fills all regions with zeros.
     pub fn clear(&self) -> Result<(), Error> {
         self.gpu.once("clear memory", |commands| {
             for buffer in &self.buffers {
-                // SAFETY: the buffer is of this device, and was made for this.
+                // SAFETY: the buffer is of this device, and was made for transfers.
                 unsafe {
                     self.gpu
                         .raw
@@ -64,7 +64,7 @@ impl Memory {
         })
     }
 
-    /// Writes pieces.
+    /// Writes bytes to their places.
     pub fn upload(
         &mut self,
         pieces: impl IntoIterator<Item = Result<(Place, Vec<u8>), Error>>,
@@ -93,7 +93,7 @@ impl Memory {
         self.send(&copies)
     }
 
-    /// Reads pieces, each of at most [`STAGING_BYTES`], and hands them over in order.
+    /// Reads pieces of at most [`STAGING_BYTES`] each, and hands them over in order.
     pub fn download(
         &mut self,
         pieces: &[(Place, u64)],
@@ -122,7 +122,7 @@ impl Memory {
         Ok(())
     }
 
-    /// All bytes of a range of a region.
+    /// Reads a range of a region.
     pub fn read(&mut self, place: Place, bytes: u64) -> Result<Vec<u8>, Error> {
         let mut pieces = Vec::new();
         let mut at = 0;
@@ -137,7 +137,7 @@ impl Memory {
         Ok(all)
     }
 
-    /// Records a copy from staging to a region.
+    /// Records a copy from staging memory to a region.
     pub fn copy_from(
         &self,
         commands: vk::CommandBuffer,
@@ -153,7 +153,7 @@ impl Memory {
             .dst_offset(place.offset)
             .size(size)];
         let to = self.buffers[place.region];
-        // SAFETY: both buffers are of this device, and the region is inside of both.
+        // SAFETY: both buffers are of this device, and the copied range is inside both.
         unsafe {
             self.gpu
                 .raw
@@ -192,7 +192,7 @@ impl Memory {
         })
     }
 
-    /// A mistake of ours must not reach the driver.
+    /// Panics if a range is not inside its region, as such a mistake must not reach the driver.
     fn check(&self, place: Place, size: u64) {
         let end = place.offset.checked_add(size);
         assert!(
@@ -224,7 +224,7 @@ impl Memory {
         })
     }
 
-    /// Puts buffers into as few allocations as there may be.
+    /// Binds buffers to as few allocations as possible.
     fn bind(&mut self, mut unbound: Vec<Unbound>) -> Result<(), Error> {
         unbound.sort_by_key(|buffer| buffer.memory_type);
         let most = BLOCK_BYTES.min(self.gpu.properties.most_allocation_bytes);
@@ -262,7 +262,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: all of them are of this device; nothing runs.
+        // SAFETY: all handles are of this device, and nothing runs.
         unsafe {
             let _ = self.gpu.raw.device_wait_idle();
             for buffer in &self.buffers {
@@ -282,7 +282,7 @@ struct Unbound {
     memory_type: u32,
 }
 
-/// Memory that the host writes and reads, for copies.
+/// Memory that the host writes and reads, for copies to and from the device.
 pub struct Staging {
     gpu: Rc<Gpu>,
     pub buffer: vk::Buffer,
@@ -292,7 +292,7 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Makes it and maps it.
+    /// Allocates and maps staging memory.
     pub fn new(gpu: &Rc<Gpu>, bytes: u64) -> Result<Staging, Error> {
         let usage = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
         let buffer = buffer(gpu, bytes, usage)?;
@@ -334,20 +334,20 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Writes bytes at an offset. Nothing on the device uses them now.
+    /// Writes bytes at an offset. The device must not be using them.
     pub fn write(&mut self, offset: u64, bytes: &[u8]) {
         self.check(offset, bytes.len() as u64);
-        // SAFETY: the mapping has `self.bytes` bytes, and the range is inside of it.
+        // SAFETY: the mapping has `self.bytes` bytes, and the range is inside it.
         unsafe {
             let to = self.mapped.add(offset as usize);
             to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         }
     }
 
-    /// Hands bytes over.
+    /// Hands over bytes that the device wrote.
     fn read(&self, offset: u64, bytes: u64, take: impl FnOnce(&[u8])) {
         self.check(offset, bytes);
-        // SAFETY: as above; the device has written them, and writes no more until this returns.
+        // SAFETY: as above; the device has written the bytes, and writes no more until this returns.
         take(unsafe {
             std::slice::from_raw_parts(self.mapped.add(offset as usize), bytes as usize)
         });
@@ -365,7 +365,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // SAFETY: both are of this device, or none; nothing runs.
+        // SAFETY: both are of this device or null, and nothing runs.
         unsafe {
             let _ = self.gpu.raw.device_wait_idle();
             self.gpu.raw.destroy_buffer(self.buffer, None);
@@ -374,7 +374,7 @@ impl Drop for Staging {
     }
 }
 
-/// What the device copied is seen by the host.
+/// Records a barrier that makes the device's copies visible to the host.
 fn to_host(gpu: &Gpu, commands: vk::CommandBuffer) {
     let barrier = [vk::MemoryBarrier2::default()
         .src_stage_mask(vk::PipelineStageFlags2::ALL_COMMANDS)
@@ -388,7 +388,7 @@ fn to_host(gpu: &Gpu, commands: vk::CommandBuffer) {
 
 pub fn buffer(gpu: &Gpu, bytes: u64, usage: vk::BufferUsageFlags) -> Result<vk::Buffer, Error> {
     let info = vk::BufferCreateInfo::default().size(bytes).usage(usage);
-    // SAFETY: the structure is whole; the size was checked against the device's limit.
+    // SAFETY: the structure is complete; the size was checked against the device's limit.
     unsafe { gpu.raw.create_buffer(&info, None) }.map_err(|result| out_of_memory(result, bytes))
 }
 
@@ -409,7 +409,7 @@ fn out_of_memory(result: vk::Result, bytes: u64) -> Error {
     }
 }
 
-/// The type of memory for a region whose program's had these properties.
+/// Returns the memory type for a region whose memory had these properties in the program.
 pub fn region_type(
     of: &vk::PhysicalDeviceMemoryProperties,
     allowed: u32,

@@ -1,4 +1,4 @@
-//! Which dispatch was the first to write a NaN or an infinity.
+//! Finds the first dispatch that writes a NaN or an infinity.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Binding, Command, Dispatch};
@@ -13,48 +13,48 @@ use crate::replay::Options;
 use crate::session::{Manner, Session, upload};
 use crate::values::Element;
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Search {
-    /// The first dispatch that wrote one.
+    /// The first value that is NaN or infinite.
     pub found: Option<OddValue>,
-    /// Dispatches that ran.
+    /// Number of dispatches that ran.
     pub dispatches: u64,
-    /// Ranges that were looked at.
+    /// Number of ranges that were examined.
     pub ranges: u64,
-    /// Ranges that were not: their kernels do not declare them as arrays of floating-point numbers.
+    /// Number of ranges that were not, as their kernels do not declare them as arrays of floating-point numbers.
     pub unexamined: u64,
-    /// Ranges that had one before a dispatch wrote to them.
+    /// Number of ranges that had such a value before a dispatch wrote to them.
     pub before: u64,
 }
 
-/// A NaN or an infinity.
+/// A NaN or an infinity that a dispatch wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OddValue {
-    /// The number of the dispatch.
+    /// Number of the dispatch.
     pub dispatch: u64,
-    /// Its kernel.
+    /// Name of its kernel.
     pub kernel: String,
     /// Number of the set.
     pub set: u32,
     /// Number of the binding.
     pub binding: u32,
-    /// The number of the buffer.
+    /// Number of the buffer.
     pub buffer: u32,
-    /// Its name in the program.
+    /// The buffer's name in the program.
     pub name: Option<String>,
-    /// Where the first is in the buffer, in bytes.
+    /// Offset of the first such value in the buffer, in bytes.
     pub offset: u64,
     /// The type of the elements.
     pub element: Element,
     /// The value.
     pub value: String,
-    /// How many there are in the range.
+    /// Number of such values in the range.
     pub count: u64,
 }
 
-/// Runs a capture dispatch by dispatch until one writes a NaN or an infinity into a range that had none. Elements are what kernels
-/// declare, or `element` for all ranges if that is given.
+/// Runs a capture dispatch by dispatch until one writes a NaN or an infinity into a range that had none. Elements
+/// have the type `element`, or without it the type that the kernels declare.
 ///
 /// # Errors
 /// The capture cannot be run.
@@ -109,7 +109,7 @@ pub fn find_odd_value(
 }
 
 impl Search {
-    /// Runs one dispatch and looks at what it wrote; true: found.
+    /// Runs one dispatch and examines what it wrote. Returns whether such a value was found.
     fn dispatch(
         &mut self,
         session: &mut Session<'_>,
@@ -162,7 +162,7 @@ impl Search {
     }
 }
 
-/// What a kernel declares a binding to be an array of.
+/// Returns the type of elements that a kernel declares for a binding.
 fn declared(session: &Session<'_>, dispatch: &Dispatch, binding: &Binding) -> Option<Element> {
     let mut slots = session.shaders.get(&dispatch.pipeline)?.slots.iter();
     slots
@@ -170,7 +170,7 @@ fn declared(session: &Session<'_>, dispatch: &Dispatch, binding: &Binding) -> Op
         .element
 }
 
-/// How many odd values a range has, which is the first, and what it is.
+/// Returns the number of such values in a range, and index and text of the first.
 fn look(
     session: &mut Session<'_>,
     binding: &Binding,

@@ -1,4 +1,4 @@
-//! What memory holds after a run.
+//! Reads memory after a run.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::MemoryId;
@@ -9,10 +9,11 @@ use crate::program::Extent;
 use crate::recording::Timed;
 use crate::session::{Manner, Session};
 
-/// Runs a capture once and hands over the bytes of ranges of its memory: allocation, first byte, size. What nothing touches is 0.
+/// Runs a capture once, and returns the bytes of ranges of its memory, each given as allocation, first byte and size.
+/// Bytes that nothing touches are 0.
 ///
 /// # Errors
-/// Why it cannot be run.
+/// The capture cannot be run.
 pub fn outputs(
     capture: &Capture,
     device: Option<&DeviceChoice>,

@@ -1,4 +1,4 @@
-//! Pipelines and their layouts, made from a capture.
+//! Makes pipelines and their layouts from a capture.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -18,7 +18,7 @@ use crate::shader::Shader;
 /// `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`
 const DISABLE_OPTIMIZATION: u64 = 1;
 
-/// What the dispatches of a program run with.
+/// The pipelines and layouts of a program.
 pub struct Pipelines {
     gpu: Rc<Gpu>,
     set_layouts: BTreeMap<SetLayoutId, vk::DescriptorSetLayout>,
@@ -35,7 +35,7 @@ pub struct Layout {
 }
 
 impl Pipelines {
-    /// Makes those of the shaders. `with_base` lists those with dispatches that do not begin at the origin.
+    /// Makes the pipelines of the shaders. `with_base` has those with dispatches that do not begin at the origin.
     pub fn of(
         gpu: &Rc<Gpu>,
         capture: &Capture,
@@ -58,7 +58,7 @@ impl Pipelines {
         Ok(made)
     }
 
-    /// A pipeline with its layout.
+    /// Returns a pipeline with its layout.
     pub fn get(&self, capture: &Capture, id: PipelineId) -> (vk::Pipeline, Layout) {
         (
             self.pipelines[&id],
@@ -66,7 +66,7 @@ impl Pipelines {
         )
     }
 
-    /// The layout of a set.
+    /// Returns the layout of a set.
     pub fn set_layout(&self, id: SetLayoutId) -> vk::DescriptorSetLayout {
         self.set_layouts[&id]
     }
@@ -116,7 +116,7 @@ impl Pipelines {
     ) -> Result<vk::Pipeline, Error> {
         let raw = &self.gpu.raw;
         let module = vk::ShaderModuleCreateInfo::default().code(&shader.words);
-        // SAFETY: the words have the structure of SPIR-V, and the device has all that they declare.
+        // SAFETY: the words are valid in structure, and the device has all that they declare.
         let module = unsafe { raw.create_shader_module(&module, None) }
             .map_err(Error::of("make a shader module"))?;
         let mut data = Vec::new();
@@ -133,7 +133,7 @@ impl Pipelines {
         let specialisation = vk::SpecializationInfo::default()
             .map_entries(&entries)
             .data(&data);
-        // The reader of SPIR-V found an entry point of this name, so that there is no zero in it.
+        // The shader has an entry point of this name, so that the name holds no zero byte.
         let entry = CString::new(pipeline.entry.as_str()).unwrap_or_default();
         let stage_flags = pipeline.stage_flags & (VARYING_SUBGROUP_SIZE | FULL_SUBGROUPS);
         let mut size = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default()
@@ -181,7 +181,7 @@ impl Pipelines {
         // SAFETY: all that the structure points to is alive; what it needs of the device was checked.
         let made =
             unsafe { raw.create_compute_pipelines(vk::PipelineCache::null(), &[info], None) };
-        // SAFETY: pipelines do not need their module any more.
+        // SAFETY: a pipeline no longer needs its module.
         unsafe { raw.destroy_shader_module(module, None) };
         let made = made.map_err(|(_, result)| Error::of("make a pipeline")(result))?;
         Ok(made[0])
@@ -191,7 +191,7 @@ impl Pipelines {
 impl Drop for Pipelines {
     fn drop(&mut self) {
         let raw = &self.gpu.raw;
-        // SAFETY: all of them are of this device; nothing runs.
+        // SAFETY: all handles are of this device, and nothing runs.
         unsafe {
             let _ = raw.device_wait_idle();
             for pipeline in self.pipelines.values() {
@@ -207,7 +207,7 @@ impl Drop for Pipelines {
     }
 }
 
-/// The buffers of a set's layout, as plain descriptors: type and count by binding.
+/// Returns the bindings of a set's layout as plain descriptors: type and count by binding.
 pub fn bindings(capture: &Capture, id: SetLayoutId) -> BTreeMap<u32, (vk::DescriptorType, u32)> {
     let of = capture.set_layouts[&id].bindings.iter();
     let buffers = of.filter(|binding| is_buffer(binding) && binding.count > 0);
@@ -237,7 +237,7 @@ pub fn set_layout<'a>(
         })
         .collect();
     let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
-    // SAFETY: the structure is whole; the limits were checked.
+    // SAFETY: the structure is complete, and the limits were checked.
     unsafe { gpu.raw.create_descriptor_set_layout(&info, None) }
         .map_err(Error::of("make a layout of descriptors"))
 }

@@ -1,31 +1,31 @@
-//! What a replay runs: the steps of a capture, whole or up to a dispatch.
+//! Selects the steps of a capture that a replay runs: all of them, or those up to a dispatch.
 
 use gapscope_capture::model::{Command, Content, Dispatch, Outcome, Submission};
 use gapscope_capture::{Capture, Step};
 
-/// How much of a capture runs.
+/// The part of a capture that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Extent {
-    /// All of it.
+    /// The whole capture.
     #[default]
     Whole,
-    /// Up to this dispatch, which is the last that runs.
+    /// The capture up to and with this dispatch.
     Until(u64),
-    /// What comes before this dispatch.
+    /// The capture up to, but without, this dispatch.
     Before(u64),
 }
 
-/// The steps that run.
+/// The steps of a capture that run.
 #[derive(Debug)]
 pub struct Program<'a> {
     pub steps: Vec<ProgramStep<'a>>,
-    /// Dispatches that run.
+    /// Number of dispatches that run.
     pub dispatches: u64,
-    /// Commands that run.
+    /// Number of commands that run.
     pub commands: usize,
 }
 
-/// A step.
+/// A step of a program.
 #[derive(Debug)]
 pub enum ProgramStep<'a> {
     Content(&'a Content),
@@ -33,10 +33,10 @@ pub enum ProgramStep<'a> {
     Outcome(&'a Outcome),
 }
 
-/// A submission, or the beginning of one.
+/// A submission, or the first part of one.
 #[derive(Debug)]
 pub struct Submitted<'a> {
-    /// Which of the capture's, from 0.
+    /// Number of the submission in the capture, from 0.
     pub index: usize,
     pub submission: &'a Submission,
     pub buffers: Vec<Buffered<'a>>,
@@ -45,17 +45,17 @@ pub struct Submitted<'a> {
 /// A command buffer of a submission.
 #[derive(Debug)]
 pub struct Buffered<'a> {
-    /// Its batch waits for a semaphore, and it is the batch's first.
+    /// It is the first of its batch, and the batch waits for a semaphore.
     pub waits: bool,
     pub commands: &'a [Command],
-    /// The number of its first dispatch.
+    /// Number of its first dispatch.
     pub first_dispatch: u64,
-    /// The place of its first command among [`Capture::executed`].
+    /// Place of its first command among [`Capture::executed`].
     pub first_command: usize,
 }
 
 impl<'a> Program<'a> {
-    /// The part of a capture that is asked for.
+    /// Selects a part of a capture.
     pub fn of(capture: &'a Capture, extent: Extent) -> Program<'a> {
         let mut program = Program {
             steps: Vec::new(),
@@ -79,7 +79,7 @@ impl<'a> Program<'a> {
         program
     }
 
-    /// Its submissions.
+    /// Returns the submissions.
     pub fn submissions(&self) -> impl Iterator<Item = &Submitted<'a>> {
         self.steps.iter().filter_map(|step| match step {
             ProgramStep::Submission(submitted) => Some(submitted),
@@ -87,13 +87,13 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// Its dispatches, with their numbers.
+    /// Returns the dispatches with their numbers.
     pub fn dispatched(&self) -> impl Iterator<Item = (u64, &'a Dispatch)> {
         self.submissions()
             .flat_map(|submitted| submitted.dispatches())
     }
 
-    /// Adds a submission; false: it is not there to its end.
+    /// Adds a submission, and returns whether all of it is in the extent.
     fn submit(
         &mut self,
         capture: &'a Capture,
@@ -132,7 +132,7 @@ impl<'a> Program<'a> {
         is_whole
     }
 
-    /// Counts the dispatches of a command buffer; how many of its commands run, if not all.
+    /// Counts the dispatches of a command buffer, and returns the number of its commands that run if not all do.
     fn end(&mut self, commands: &[Command], extent: Extent) -> Option<usize> {
         for (index, command) in commands.iter().enumerate() {
             if !matches!(command, Command::Dispatch(_)) {
@@ -151,7 +151,7 @@ impl<'a> Program<'a> {
 }
 
 impl<'a> Submitted<'a> {
-    /// Its dispatches, with their numbers.
+    /// Returns the dispatches of the submission with their numbers.
     pub fn dispatches(&self) -> impl Iterator<Item = (u64, &'a Dispatch)> + use<'a> {
         let buffers: Vec<_> = self
             .buffers

@@ -1,4 +1,4 @@
-//! A submission as commands of ours, with timestamps.
+//! Records a submission into a command buffer of ours, with timestamps.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -16,19 +16,19 @@ use crate::pipelines::Pipelines;
 use crate::program::Submitted;
 use crate::regions::Regions;
 
-/// More queries than this in one pool are of no use to anybody.
+/// The most queries in one pool.
 const MOST_QUERIES: u32 = 1 << 20;
 
-/// What gets timestamps.
+/// The work that gets timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timed {
-    /// The submission as a whole.
+    /// Each submission as a whole.
     Submissions,
-    /// Also each command buffer, dispatch and transfer.
+    /// Each submission, and each of its command buffers, dispatches and transfers.
     Dispatches,
 }
 
-/// All that commands are recorded from.
+/// Everything that commands are recorded from.
 pub struct Stage<'a> {
     pub gpu: &'a Rc<Gpu>,
     pub capture: &'a Capture,
@@ -36,14 +36,14 @@ pub struct Stage<'a> {
     pub memory: &'a Memory,
     pub pipelines: &'a Pipelines,
     pub descriptors: &'a Descriptors,
-    /// Barriers that are not recorded, by their places among [`Capture::executed`].
+    /// Barriers that are left out, by their places among [`Capture::executed`].
     pub left_out: &'a BTreeSet<usize>,
     /// A barrier follows each dispatch and transfer.
     pub serialised: bool,
     pub timed: Timed,
 }
 
-/// Commands that can be submitted, again and again.
+/// A command buffer that can be submitted repeatedly.
 pub struct Recording {
     gpu: Rc<Gpu>,
     pub commands: vk::CommandBuffer,
@@ -51,11 +51,11 @@ pub struct Recording {
     queries: u32,
 }
 
-/// A pair of timestamps, by the index of the first.
+/// A pair of timestamps by its number: the queries `2 * pair` and `2 * pair + 1`.
 pub type Pair = u32;
 
 impl Recording {
-    /// Begins, with room for this many pairs of timestamps.
+    /// Begins a recording with room for this many pairs of timestamps.
     pub fn begin(gpu: &Rc<Gpu>, pairs: usize) -> Result<Recording, Error> {
         let wanted = (pairs as u64)
             .saturating_mul(2)
@@ -70,11 +70,11 @@ impl Recording {
             let info = vk::QueryPoolCreateInfo::default()
                 .query_type(vk::QueryType::TIMESTAMP)
                 .query_count(wanted);
-            // SAFETY: the structure is whole.
+            // SAFETY: the structure is complete.
             recording.pool = unsafe { gpu.raw.create_query_pool(&info, None) }
                 .map_err(Error::of("make a query pool"))?;
             recording.queries = wanted;
-            // SAFETY: the command buffer is being recorded; the pool has so many.
+            // SAFETY: the command buffer is being recorded; the pool has this many queries.
             unsafe {
                 gpu.raw
                     .cmd_reset_query_pool(recording.commands, recording.pool, 0, wanted)
@@ -83,7 +83,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Writes one timestamp, when everything before has got through this stage; false where there is no room.
+    /// Writes a timestamp once everything before has passed this stage. Without room nothing is written.
     pub fn stamp(&self, query: u32, stage: vk::PipelineStageFlags2) {
         if query < self.queries {
             // SAFETY: the command buffer is being recorded; each query is written once.
@@ -95,7 +95,7 @@ impl Recording {
         }
     }
 
-    /// The ticks of the last run; none: not known.
+    /// Returns the ticks of the last run by query; none: not known.
     pub fn ticks(&self) -> Result<Vec<Option<u64>>, Error> {
         let mut raw = vec![[0_u64; 2]; self.queries as usize];
         if raw.is_empty() {
@@ -121,7 +121,7 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        // SAFETY: both are of this device; nothing runs.
+        // SAFETY: both are of this device, and nothing runs.
         unsafe {
             let _ = self.gpu.raw.device_wait_idle();
             self.gpu.raw.destroy_query_pool(self.pool, None);
@@ -130,21 +130,21 @@ impl Drop for Recording {
     }
 }
 
-/// What of a submission has which timestamps.
+/// The pairs of timestamps of a submission.
 #[derive(Debug, Clone, Default)]
 pub struct Marks {
-    /// Pair of the whole.
+    /// The pair around the whole submission.
     pub whole: Pair,
-    /// By command buffer.
+    /// The pairs of each command buffer.
     pub buffers: Vec<BufferMarks>,
-    /// The next free pair.
+    /// The next pair that is free.
     pub next: Pair,
 }
 
-/// The pair of a command buffer, and those of its dispatches and transfers by their positions.
+/// The pair around a command buffer, and those of its dispatches and transfers by their positions.
 pub type BufferMarks = (Option<Pair>, Vec<(usize, Pair)>);
 
-/// How many pairs a submission needs.
+/// Returns the number of pairs that a submission needs.
 pub fn pairs(submitted: &Submitted<'_>, timed: Timed) -> usize {
     let of_buffer = |commands: &[Command]| 1 + commands.iter().filter(|c| is_work(c)).count();
     match timed {
@@ -159,7 +159,7 @@ pub fn pairs(submitted: &Submitted<'_>, timed: Timed) -> usize {
     }
 }
 
-/// It takes time on the device.
+/// Returns whether a command takes time on the device.
 pub fn is_work(command: &Command) -> bool {
     match command {
         Command::Dispatch(_) | Command::Copy(_) | Command::Fill(_) | Command::Update(_) => true,
@@ -198,7 +198,7 @@ impl Stage<'_> {
                 }
                 let pair = each.then(|| marks.take());
                 if let Some(pair) = pair {
-                    // A barrier does not hold back a timestamp of the pipeline's top.
+                    // A barrier does not hold back a timestamp at the top of the pipeline.
                     let stage = match self.serialised {
                         true => vk::PipelineStageFlags2::ALL_COMMANDS,
                         false => vk::PipelineStageFlags2::TOP_OF_PIPE,
@@ -252,7 +252,7 @@ impl Stage<'_> {
                         .dst_offset(to.offset)
                         .size(region.bytes)];
                     let (from, to) = (self.memory.raw(from.region), self.memory.raw(to.region));
-                    // SAFETY: both ranges are inside of their regions, which have all that the capture touches.
+                    // SAFETY: both ranges are inside their regions, which have all that the capture touches.
                     unsafe { raw.cmd_copy_buffer(commands, from, to, &copied) };
                 }
             }
@@ -293,8 +293,8 @@ impl Stage<'_> {
         let raw = &self.gpu.raw;
         let (pipeline, layout) = self.pipelines.get(self.capture, dispatch.pipeline);
         let compute = vk::PipelineBindPoint::COMPUTE;
-        // SAFETY: pipeline, layout and sets are of this device and fit each other; the push constants fill the layout's range; what a
-        // dispatch reads was checked to be inside of its memory.
+        // SAFETY: pipeline, layout and sets are of this device and fit each other; the push constants fill the
+        // layout's range; the range that an indirect dispatch reads was checked to be inside its memory.
         unsafe {
             raw.cmd_bind_pipeline(commands, compute, pipeline);
             for (number, set) in self.descriptors.sets(self.capture, self.regions, dispatch) {
@@ -332,7 +332,7 @@ impl Stage<'_> {
     /// Records a barrier or a label.
     fn mark(&self, to: &Recording, command: &Command, open_labels: &mut u32) {
         match command {
-            // A full barrier is there already.
+            // A serialised recording has a full barrier already.
             Command::Barrier(_) if self.serialised => {}
             Command::Barrier(barrier) => {
                 barriers::record(
@@ -349,7 +349,7 @@ impl Stage<'_> {
                 self.label(to.commands, text, false);
             }
             Command::Label(Label::Instant(text)) => self.label(to.commands, text, true),
-            // Of a label that began before the window there is nothing to end.
+            // A label that began before the window is not open here.
             Command::Label(Label::End) => {
                 if let Some(left) = open_labels.checked_sub(1) {
                     *open_labels = left;
@@ -378,7 +378,7 @@ impl Stage<'_> {
 
     fn end_label(&self, commands: vk::CommandBuffer) {
         if let Some(labels) = &self.gpu.labels {
-            // SAFETY: the command buffer is being recorded, and a label of it is open.
+            // SAFETY: the command buffer is being recorded, and a label is open in it.
             unsafe { labels.cmd_end_debug_utils_label(commands) };
         }
     }

@@ -1,4 +1,4 @@
-//! Which parts of the program's memory a capture touches: those exist in a replay, and no others.
+//! Finds the parts of the program's memory that a capture touches. Only those exist in a replay.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,37 +6,37 @@ use std::ops::Range;
 use gapscope_capture::model::{BufferRange, Command, Groups, MemoryId};
 use gapscope_capture::{CHUNK_BYTES, Capture, Step};
 
-/// A stretch of an allocation that the capture touches. It begins and ends at multiples of [`CHUNK_BYTES`], so that offsets keep
-/// their alignment.
+/// A stretch of an allocation that the capture touches. Its bounds are multiples of [`CHUNK_BYTES`], so that offsets
+/// keep their alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
     /// The allocation.
     pub memory: MemoryId,
-    /// Where it begins there.
+    /// The first byte in the allocation.
     pub start: u64,
-    /// Its size.
+    /// Size of the region.
     pub bytes: u64,
 }
 
-/// A place in a region.
+/// A byte of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
-    /// Its number.
+    /// Number of the region.
     pub region: usize,
-    /// From its start.
+    /// Offset in the region.
     pub offset: u64,
 }
 
-/// All regions.
+/// The regions of a capture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Regions {
     all: Vec<Region>,
-    /// Numbers of an allocation's regions, in order.
+    /// Numbers of an allocation's regions in order.
     of_memory: BTreeMap<MemoryId, Range<usize>>,
 }
 
 impl Regions {
-    /// What content, outcomes, bindings and transfers touch.
+    /// Finds the regions that content, outcomes, bindings and transfers touch.
     pub fn of(capture: &Capture) -> Regions {
         let mut touched = Touched::default();
         for step in &capture.steps {
@@ -64,18 +64,18 @@ impl Regions {
         touched.regions()
     }
 
-    /// All of them, by their numbers.
+    /// Returns the regions in the order of their numbers.
     pub fn all(&self) -> &[Region] {
         &self.all
     }
 
-    /// How many bytes they have.
+    /// Returns the total size of the regions.
     pub fn bytes(&self) -> u64 {
         let sizes = self.all.iter().map(|region| region.bytes);
         sizes.fold(0, u64::saturating_add)
     }
 
-    /// Where a byte of an allocation is. Of what the capture touches there always is a place.
+    /// Returns the place of a byte of an allocation. Every byte that the capture touches has one.
     pub fn place(&self, memory: MemoryId, offset: u64) -> Option<Place> {
         let numbers = self.of_memory.get(&memory)?.clone();
         let regions = &self.all[numbers.clone()];
@@ -90,13 +90,14 @@ impl Regions {
         })
     }
 
-    /// Where a range of a buffer begins, which the capture touches.
+    /// Returns the place where a range of a buffer begins.
     pub fn of_range(&self, capture: &Capture, range: BufferRange) -> Option<Place> {
         let (memory, offset) = capture.place(range);
         self.place(memory, offset)
     }
 
-    /// The parts of a range that are in regions: where each begins in the range, its place and its size.
+    /// Splits a range of an allocation into the parts that are in regions: each with its offset in the range, its
+    /// place and its size.
     pub fn parts(&self, memory: MemoryId, offset: u64, bytes: u64) -> Vec<(u64, Place, u64)> {
         let Some(numbers) = self.of_memory.get(&memory) else {
             return Vec::new();
@@ -116,7 +117,7 @@ impl Regions {
     }
 }
 
-/// The ranges that a command reads or writes.
+/// Returns the ranges that a command reads or writes.
 pub fn ranges(command: &Command) -> Vec<BufferRange> {
     match command {
         Command::Dispatch(dispatch) => {

@@ -1,38 +1,38 @@
-//! What of Vulkan a shader's capabilities and extensions need, after the registry's tables (`vk.xml` 1.4.366): of compute, without what
-//! serves images alone.
+//! Lists what capabilities and extensions of compute shaders need of Vulkan, after the registry's tables (`vk.xml`
+//! 1.4.366). What serves images alone is left out.
 
-/// A structure of features, as `vkGetPhysicalDeviceFeatures2` fills it: its members are all `VkBool32`.
+/// A structure of features that `vkGetPhysicalDeviceFeatures2` fills. All of its members are `VkBool32`.
 #[derive(Debug)]
 pub struct Block {
     /// `VkStructureType`
     pub s_type: i32,
-    /// The extension that has it; none: a part of Vulkan 1.3.
+    /// The extension that adds the structure; none: it is a part of Vulkan 1.3.
     pub extension: Option<&'static str>,
 }
 
 /// A member of a [`Block`].
 #[derive(Debug)]
 pub struct Feature {
-    /// Its name.
+    /// Name of the member.
     pub name: &'static str,
-    /// Index in [`BLOCKS`].
+    /// Index of the structure in [`BLOCKS`].
     pub block: usize,
-    /// Which member, from 0.
+    /// Index of the member in the structure.
     pub member: usize,
 }
 
-/// One way in which a device may have what a shader needs.
+/// One of the ways in which a device may serve a capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// Every device of Vulkan 1.3 has it.
+    /// Every device of Vulkan 1.3 serves it.
     Core,
-    /// The feature of this name.
+    /// The feature of this name must be enabled.
     Feature(&'static str),
-    /// A device extension.
+    /// The device extension must be enabled.
     Extension(&'static str),
-    /// A bit of `subgroupSupportedOperations`.
+    /// A bit of `subgroupSupportedOperations` must be set.
     Subgroup(u32),
-    /// Execution modes say what of it.
+    /// The float controls that the execution modes name must be supported.
     FloatControl,
 }
 
@@ -109,7 +109,7 @@ pub const BLOCKS: &[Block] = &[
     Block { s_type: 1000627000, extension: Some("VK_EXT_shader_64bit_indexing") },
 ];
 
-/// Features that shaders of compute may need.
+/// Features that compute shaders may need.
 #[rustfmt::skip]
 pub const FEATURES: &[Feature] = &[
     Feature { name: "shaderFloat64", block: 0, member: 39 },
@@ -210,7 +210,7 @@ pub const FEATURES: &[Feature] = &[
     Feature { name: "shader64BitIndexing", block: 32, member: 0 },
 ];
 
-/// By number: the name of a capability, and what serves it: any of these.
+/// Capabilities by number, with their names and what serves them: any one of these.
 #[rustfmt::skip]
 pub const CAPABILITIES: &[(u32, &str, &[Need])] = &[
     (0, "Matrix", &[Core]),
@@ -315,7 +315,7 @@ pub const CAPABILITIES: &[(u32, &str, &[Need])] = &[
     (5426, "Shader64BitIndexingEXT", &[Feature("shader64BitIndexing")]),
 ];
 
-/// By name: the device extension of an extension of SPIR-V; none: a part of Vulkan 1.3.
+/// Extensions of SPIR-V by name, with their device extensions; none: a part of Vulkan 1.3.
 #[rustfmt::skip]
 pub const EXTENSIONS: &[(&str, Option<&str>)] = &[
     ("SPV_KHR_variable_pointers", None),

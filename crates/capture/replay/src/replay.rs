@@ -1,4 +1,4 @@
-//! A replay from its options to its result.
+//! Runs a capture as options say, and sums up the results.
 
 use std::path::PathBuf;
 
@@ -16,97 +16,99 @@ use crate::session::{Manner, Observed, Session};
 use crate::tight::Tight;
 use crate::trace;
 
-/// Differences that are described; all are counted.
+/// The most differences that are described. All are counted.
 pub const MOST_DIFFERENCES: usize = 100;
 
-/// How a capture is run.
+/// Options of a replay.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Where; none: the device with the captured one's name, else the first.
+    /// The device; none: the one with the captured device's name, else the first.
     pub device: Option<DeviceChoice>,
-    /// In what order and how closely.
+    /// Order and overlap of the submissions.
     pub schedule: Schedule,
-    /// How much of it.
+    /// The part of the capture that runs.
     pub extent: Extent,
-    /// Runs that are timed; 0 is 1.
+    /// Number of runs that are timed; 0 means 1.
     pub repeat: u32,
-    /// Runs before those.
+    /// Number of runs before those.
     pub warm_up: u32,
-    /// Where to write a trace of the timed runs.
+    /// The folder for a trace of the timed runs.
     pub trace: Option<PathBuf>,
-    /// Only this dispatch, with memory as what comes before it leaves it.
+    /// Run only this dispatch, on memory as the work before it leaves it.
     pub only: Option<u64>,
-    /// By what share of the greater of 1 and the captured value a floating-point value may be off. Only where the capture has the
-    /// bytes of its outputs.
+    /// The greatest error of a floating-point value, as a share of the greater of 1 and the captured value. It counts
+    /// only where the capture has the bytes of its outputs.
     pub tolerance: Option<f64>,
-    /// Accesses outside of buffers are kept inside, where the device can.
+    /// Keep accesses outside of buffers inside, where the device can.
     pub robust: bool,
 }
 
-/// In what order and how closely work runs.
+/// Order and overlap of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Schedule {
     /// Submission by submission, as captured.
     #[default]
     AsCaptured,
-    /// The same, with a barrier after each dispatch and transfer.
+    /// As captured, with a barrier after each dispatch and transfer.
     Serialised,
-    /// All of it in one submission, without the host in between.
+    /// All work in one submission, without the host in between.
     Tight,
 }
 
-/// What a replay found.
+/// The results of a replay.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Replay {
-    /// The device that it ran on.
+    /// The device that the capture ran on.
     pub device: String,
-    /// Its driver.
+    /// The device's driver.
     pub driver: String,
     /// The device that was captured.
     pub captured_device: String,
-    /// The same driver compiled for the same device: bit for bit the same is what to expect.
+    /// The captured device and this one have the same driver, which compiles the same code for both, so that results
+    /// should be equal bit for bit.
     pub same_device: bool,
-    /// In what order and how closely.
+    /// Order and overlap of the submissions.
     pub schedule: Schedule,
     /// Dispatches that ran, in one run.
     pub dispatch_count: u64,
     /// Submissions of the program that ran, in one run.
     pub submission_count: u64,
-    /// Pieces of memory, of at most 64 KiB, that were compared, in all runs.
+    /// Pieces of memory, of at most 64 KiB, that were compared in all runs.
     pub outputs_compared: u64,
-    /// Those with the bytes that the program had.
+    /// Pieces that are equal to what the program had.
     pub outputs_equal: u64,
-    /// Those that differ only within the tolerance.
+    /// Pieces that differ only within the tolerance.
     pub outputs_within: u64,
-    /// The first that differ.
+    /// The first pieces that differ.
     pub differences: Vec<Difference>,
     /// Device time of each timed run in nanoseconds, from the first command of each submission to its last; none: not known.
     pub runs_ns: Vec<Option<u64>>,
-    /// Their median.
+    /// Median of the runs.
     pub median_ns: Option<u64>,
-    /// The shortest.
+    /// The shortest run.
     pub least_ns: Option<u64>,
-    /// The longest.
+    /// The longest run.
     pub most_ns: Option<u64>,
-    /// The same of the program, submission by submission, when it was captured.
+    /// Device time of the program's submissions in nanoseconds, each alone, when they were captured; none: not known.
     pub captured_ns: Option<u64>,
-    /// From the first submission's call to the last one's, when it was captured, capturing included.
+    /// Nanoseconds from the first submission's call to the last one's when they were captured. The time that
+    /// capturing took is included.
     pub captured_calls_ns: Option<u64>,
-    /// In a tight run: the time that copies in place of the host's writes took of the median run.
+    /// Nanoseconds that copies took in the median run of a tight replay, which stand for the host's writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_writes_ns: Option<u64>,
-    /// What readers must know.
+    /// Notes for readers.
     pub notes: Vec<String>,
 }
 
 impl Replay {
-    /// All that was compared is equal, or near enough where that was asked for, and something was compared.
+    /// Returns whether something was compared, and all of it was equal, or within the tolerance where one was given.
     pub fn is_equal(&self) -> bool {
         self.outputs_compared > 0 && self.different() == 0
     }
 
-    /// How many outputs differ.
+    /// Returns the number of outputs that differ.
     pub fn different(&self) -> u64 {
         self.outputs_compared - self.outputs_equal - self.outputs_within
     }
@@ -115,12 +117,12 @@ impl Replay {
 /// Runs a capture and compares what it leaves in memory.
 ///
 /// # Errors
-/// Why it cannot be run.
+/// The capture cannot be run.
 pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
     if let Some(number) = options.only {
         return crate::alone::replay(capture, number, options);
     }
-    // A folder that exists is said before anything runs.
+    // If the folder exists, this is said before anything runs.
     let writer = options.trace.as_deref().map(trace::begin).transpose()?;
     let mut session = Session::open(
         capture,
@@ -175,14 +177,14 @@ pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
     Ok(result)
 }
 
-/// A program, recorded.
+/// A recorded program.
 pub enum Runner<'a> {
     Apart(Vec<(Recording, Marks)>),
     Tight(Tight<'a>),
 }
 
 impl<'a> Runner<'a> {
-    /// Records it, without what the session leaves out.
+    /// Records a program, without the barriers that the session leaves out.
     pub fn of(
         session: &Session<'a>,
         schedule: Schedule,
@@ -194,7 +196,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Runs it once, and gives what differs.
+    /// Runs the program once, and returns the pieces that differ.
     pub fn run(
         &self,
         session: &mut Session<'a>,
@@ -213,7 +215,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// The sum of a run's submissions.
+/// Returns the sum of the device times of a run's submissions.
 pub fn device_ns(session: &Session<'_>, observed: &[Observed]) -> Option<u64> {
     let each = observed
         .iter()
@@ -222,7 +224,7 @@ pub fn device_ns(session: &Session<'_>, observed: &[Observed]) -> Option<u64> {
 }
 
 impl Replay {
-    /// Before anything ran.
+    /// Makes a result of a session in which nothing has run.
     pub(crate) fn of(session: &Session<'_>, options: &Options) -> Replay {
         let properties = &session.gpu.properties;
         let header = &session.capture.header;
@@ -247,7 +249,7 @@ impl Replay {
             most_ns: None,
             captured_ns: match options.extent {
                 Extent::Whole => submissions.iter().map(|s| recorded_ns(s.submission)).sum(),
-                // Of a part there is no time.
+                // The program's time of a part of the window is not known.
                 _ => None,
             },
             captured_calls_ns: {
@@ -270,7 +272,7 @@ impl Replay {
     }
 }
 
-/// Of sorted values.
+/// Returns the median of sorted values.
 pub fn median(sorted: &[u64]) -> Option<u64> {
     let middle = sorted.len() / 2;
     match sorted.len() % 2 {
@@ -283,7 +285,7 @@ pub fn median(sorted: &[u64]) -> Option<u64> {
     }
 }
 
-/// How long the device worked on a submission. One of a fence or semaphores alone gives it nothing to do.
+/// Returns the device time of a submission of the program. A submission of fences or semaphores alone takes none.
 fn recorded_ns(submission: &Submission) -> Option<u64> {
     let is_empty = submission
         .batches

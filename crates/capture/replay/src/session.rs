@@ -1,4 +1,4 @@
-//! A capture on a device, ready to run.
+//! Prepares a capture on a device, and runs its submissions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -20,7 +20,8 @@ use crate::recording::{Marks, Recording, Stage, Timed, pairs};
 use crate::regions::{Place, Regions};
 use crate::shader::Shader;
 
-/// All that a replay needs; what is made from a device goes before it.
+/// A capture with all that its replay needs. Fields are dropped in order, and those that are made from the device
+/// come before it.
 pub struct Session<'a> {
     pub capture: &'a Capture,
     pub program: Program<'a>,
@@ -30,45 +31,45 @@ pub struct Session<'a> {
     pub memory: Memory,
     pub gpu: Rc<Gpu>,
     pub clock: DeviceClock,
-    /// What readers of the results must know.
+    /// Notes for readers.
     pub notes: Vec<String>,
     pub shaders: BTreeMap<PipelineId, Shader>,
-    /// How far values may be off: see [`Judge`].
+    /// The tolerance of values: see [`Judge`].
     pub tolerance: Option<f64>,
-    /// Barriers that are not recorded, by their places among [`Capture::executed`].
+    /// Barriers that are left out, by their places among [`Capture::executed`].
     pub left_out: BTreeSet<usize>,
 }
 
-/// How a program runs.
+/// How a program is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Manner {
-    /// A barrier after each command.
+    /// A barrier follows each command.
     pub serialised: bool,
-    /// What gets timestamps.
+    /// The work that gets timestamps.
     pub timed: Timed,
 }
 
-/// One run of what was submitted at once.
+/// The observation of one run of work that was submitted at once.
 #[derive(Debug, Clone)]
 pub struct Observed {
-    /// Which run, from 0; warm-up is not here.
+    /// Number of the timed run, from 0.
     pub run: u32,
-    /// Which of the program's submissions, and its timestamps.
+    /// Numbers of the program's submissions, with their pairs of timestamps.
     pub parts: Vec<(usize, Marks)>,
-    /// The pair of timestamps around it all.
+    /// The pair of timestamps around everything.
     pub whole: u32,
     /// Ticks by query.
     pub ticks: Vec<Option<u64>>,
-    /// When the host called, on the monotonic clock.
+    /// Monotonic time when the host called.
     pub called_ns: u64,
-    /// When the call returned.
+    /// Monotonic time when the call returned.
     pub returned_ns: u64,
-    /// When the host saw it finished.
+    /// Monotonic time when the host saw the work finished.
     pub seen_ns: u64,
 }
 
 impl<'a> Session<'a> {
-    /// Checks that the device serves the program, and makes all that it needs.
+    /// Checks that the device serves the capture, and makes all that the program needs.
     ///
     /// # Errors
     /// There is no such device, it lacks something, or a driver refuses.
@@ -82,7 +83,7 @@ impl<'a> Session<'a> {
         let regions = Regions::of(capture);
         let instance = Instance::of_thread()?;
         let adapter = instance.adapter(choice, &capture.header.device.name)?;
-        // Everything is asked for, also what does not run now: the answer is of the capture.
+        // All of the capture is checked, also parts that do not run now.
         let whole = Program::of(capture, Extent::Whole);
         let fitting = check::check(capture, &whole, &regions, &adapter, robust)?;
         let first = capture.submissions().next();
@@ -112,7 +113,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// What commands are recorded from.
+    /// Returns everything that commands are recorded from.
     pub fn stage(&self, manner: Manner) -> Stage<'_> {
         Stage {
             gpu: &self.gpu,
@@ -133,7 +134,7 @@ impl<'a> Session<'a> {
         let recorded = self.program.submissions().map(|submitted| {
             let recording = Recording::begin(&self.gpu, pairs(submitted, manner.timed))?;
             let marks = stage.submission(&recording, submitted, 0);
-            // What the next submission reads, or the host copies.
+            // The next submission may read what this one wrote, and the host may copy it.
             self.gpu.full_barrier(recording.commands);
             self.gpu.end(recording.commands)?;
             Ok((recording, marks))
@@ -141,7 +142,7 @@ impl<'a> Session<'a> {
         recorded.collect()
     }
 
-    /// Runs the steps once, from memory without content on, and gives the pieces that differ from the program's.
+    /// Clears memory and runs the steps once, and returns the pieces that differ from the program's.
     pub fn run(
         &mut self,
         run: u32,
@@ -217,7 +218,7 @@ fn judge<'a>(
     }
 }
 
-/// Submits commands, waits for them, and gives their times.
+/// Submits commands, waits for them, and returns their times.
 pub fn observe(
     gpu: &Gpu,
     clock: &mut DeviceClock,
@@ -244,7 +245,7 @@ pub fn observe(
     Ok(observed)
 }
 
-/// Gives memory the bytes of contents.
+/// Writes contents to memory.
 pub fn upload(
     capture: &Capture,
     regions: &Regions,
@@ -261,7 +262,7 @@ pub fn upload(
     )
 }
 
-/// The chunks of a content, with their places.
+/// Returns the chunks of a content with their places.
 pub fn chunks<'a>(
     capture: &'a Capture,
     regions: &'a Regions,
@@ -280,7 +281,7 @@ pub fn chunks<'a>(
 }
 
 impl Observed {
-    /// The ticks of a pair.
+    /// Returns the ticks of a pair.
     pub fn pair(&self, pair: u32) -> Option<(u64, u64)> {
         let of = |query: u32| self.ticks.get(query as usize).copied().flatten();
         Some((of(2 * pair)?, of(2 * pair + 1)?))

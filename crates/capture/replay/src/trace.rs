@@ -1,4 +1,4 @@
-//! A replay as a trace, like any recording.
+//! Writes a replay as a trace.
 
 mod manifest;
 mod rows;
@@ -12,12 +12,12 @@ use crate::session::{Observed, Session};
 
 pub use manifest::Told;
 
-/// Begins a trace, before anything runs: a folder that exists is said at once.
+/// Creates the folder of a trace before anything runs, so that an existing one is said at once.
 pub fn begin(folder: &Path) -> Result<TraceWriter, Error> {
     Ok(TraceWriter::create(folder)?)
 }
 
-/// Writes what was observed.
+/// Writes the observed runs.
 pub fn write(
     mut writer: TraceWriter,
     session: &mut Session<'_>,

@@ -1,32 +1,32 @@
-//! Numbers in memory: which differ, and which are none.
+//! Compares numbers in memory, and finds those that are NaN or infinite.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use crate::shader::Element;
 
-/// An element that has another value than in the program.
+/// An element with another value than in the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Differing {
-    /// Which of its piece, from 0.
+    /// Index of the element in its piece.
     pub element: u64,
-    /// What it is.
+    /// Type of the element.
     pub kind: Element,
-    /// In the program.
+    /// Value in the program.
     pub captured: String,
-    /// In the replay.
+    /// Value in the replay.
     pub replayed: String,
 }
 
 impl Element {
-    /// The element of this name.
+    /// Returns the type of this name.
     pub fn of(name: &str) -> Option<Element> {
         Element::ALL
             .into_iter()
             .find(|element| element.name() == name)
     }
 
-    /// The value of its bytes.
+    /// Returns the value of an element's bytes.
     pub fn value(self, bytes: &[u8]) -> f64 {
         let mut wide = [0; 8];
         let size = bytes.len().min(8);
@@ -44,7 +44,7 @@ impl Element {
         }
     }
 
-    /// The value of its bytes, as text.
+    /// Returns the value of an element's bytes as text.
     pub fn text(self, bytes: &[u8]) -> String {
         let mut wide = [0; 8];
         let size = bytes.len().min(8);
@@ -60,7 +60,7 @@ impl Element {
         }
     }
 
-    /// How many of the elements are NaN or infinite, and the first of them.
+    /// Returns the number of elements that are NaN or infinite, and the index of the first.
     pub fn odd(self, bytes: &[u8]) -> (u64, Option<u64>) {
         let mut count = 0;
         let mut first = None;
@@ -76,7 +76,7 @@ impl Element {
         (count, first)
     }
 
-    /// Its type in a file of NumPy.
+    /// Returns the name of the type in NumPy's format.
     pub fn numpy(self) -> &'static str {
         match self {
             Element::F16 => "<f2",
@@ -94,13 +94,13 @@ impl Element {
     }
 }
 
-/// The head of a `.npy` file with one dimension.
+/// Returns the head of a `.npy` file with one dimension.
 pub fn npy_head(element: Element, count: u64) -> Vec<u8> {
     let mut description = format!(
         "{{'descr': '{}', 'fortran_order': False, 'shape': ({count},), }}",
         element.numpy()
     );
-    // Magic, version and length are 10 bytes; data begins at a multiple of 64.
+    // Magic number, version and length take 10 bytes, and the data begin at a multiple of 64.
     while (10 + description.len() + 1) % 64 != 0 {
         description.push(' ');
     }
@@ -111,7 +111,7 @@ pub fn npy_head(element: Element, count: u64) -> Vec<u8> {
     head
 }
 
-/// A half-precision number.
+/// Converts a half-precision number.
 fn half(bits: u16) -> f32 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));

@@ -1,18 +1,18 @@
-//! The bytes of an allocation, in pieces that were reached by the same commands.
+//! Splits the bytes of an allocation into pieces that the same commands reached.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::EdgeKind;
 
-/// Which access of which node.
+/// An access of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     pub node: u32,
     pub access: u32,
 }
 
-/// Pieces by their beginnings.
+/// Pieces by their first bytes.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
     pieces: BTreeMap<u64, Piece>,
@@ -22,12 +22,13 @@ pub(super) struct Segments {
 struct Piece {
     end: u64,
     writer: Option<Mark>,
-    /// Since it was written.
+    /// Reads since the last write.
     readers: Vec<Mark>,
 }
 
 impl Segments {
-    /// A range is reached; `depends` is told on what that depends. Gives how much was looked at.
+    /// Adds an access to a range, calls `depends` with the accesses that it depends on, and returns the number of
+    /// pieces that were examined.
     pub fn reach(
         &mut self,
         range: Range<u64>,
@@ -89,7 +90,7 @@ impl Segments {
             self.pieces.insert(range.start, piece);
             return looks;
         }
-        // What nobody reached before.
+        // The gaps between the pieces, which nothing reached before.
         let mut holes = Vec::new();
         for begin in inside {
             if at < begin {
@@ -111,7 +112,7 @@ impl Segments {
         looks
     }
 
-    /// Makes two of the piece that a place is in the middle of.
+    /// Splits the piece that contains a byte.
     fn cut(&mut self, at: u64) {
         let Some((_, piece)) = self.pieces.range_mut(..at).next_back() else {
             return;

@@ -1,8 +1,8 @@
-//! Operations on integers and truth values, for one value and for 64 at once.
+//! Evaluates operations on integers and booleans, for one value or for 64 at once.
 //!
-//! A value of n bits is kept in the low n bits of a word; the others are 0.
+//! A value of n bits is kept in the low n bits of a word; the other bits are 0.
 
-/// What an operation does. Where it says so, operands are taken as signed.
+/// An operation. `SDiv`, `SLess` and the like take their operands as signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Code {
     Copy,
@@ -19,9 +19,9 @@ pub(crate) enum Code {
     UDiv,
     SDiv,
     URem,
-    /// The sign is that of the first operand.
+    /// The remainder with the sign of the first operand.
     SRem,
-    /// The sign is that of the second operand.
+    /// The remainder with the sign of the second operand.
     SMod,
     Negate,
     And,
@@ -44,25 +44,25 @@ pub(crate) enum Code {
     SMax,
     SAbs,
     SSign,
-    /// To 64 bits.
+    /// Extends the sign to 64 bits.
     SignExtend,
     Reverse,
     Count,
     LowestBit,
     HighestBit,
     SHighestBit,
-    /// `a + b * c`, with 64 bits but for `b`.
+    /// `a + b * c` in 64 bits, but for `b`.
     UIndex,
     SIndex,
 }
 
-/// Values that an operation is done on.
+/// The values that an operation is applied to.
 pub(crate) trait Operands {
     type Result;
     fn each(self, function: impl Fn(u64, u64, u64) -> u64) -> Self::Result;
 }
 
-/// One value each.
+/// One value for each operand.
 pub(crate) struct Single(pub u64, pub u64, pub u64);
 
 impl Operands for Single {
@@ -72,7 +72,7 @@ impl Operands for Single {
     }
 }
 
-/// All bits of a value of so many bits.
+/// Returns a word with the low bits set.
 pub(crate) fn mask(bits: u8) -> u64 {
     match bits {
         64.. => u64::MAX,
@@ -80,13 +80,14 @@ pub(crate) fn mask(bits: u8) -> u64 {
     }
 }
 
-/// As a signed number.
+/// Returns a value as a signed number.
 pub(crate) fn signed(value: u64, bits: u8) -> i64 {
     let unused = 64_u32.saturating_sub(u32::from(bits.max(1)));
     ((value << unused) as i64) >> unused
 }
 
-/// Does an operation on values of so many bits. What SPIR-V leaves undefined, such as a division by 0, gives 0.
+/// Applies an operation to values of so many bits. Results that SPIR-V leaves undefined, such as that of a division
+/// by 0, are 0.
 #[inline(always)]
 pub(crate) fn operate<O: Operands>(code: Code, bits: u8, on: O) -> O::Result {
     let all = mask(bits);
@@ -160,12 +161,12 @@ pub(crate) fn operate<O: Operands>(code: Code, bits: u8, on: O) -> O::Result {
     }
 }
 
-/// -1 where there is none.
+/// Returns the number of the highest bit that is set, or -1.
 fn highest(value: u64) -> u64 {
     value.checked_ilog2().map_or(u64::MAX, u64::from)
 }
 
-/// A little-endian number in bytes; 0 where they end before it.
+/// Reads a little-endian number from bytes. Bytes beyond the end are 0.
 pub(crate) fn word(bytes: &[u8], at: u64, size: u8) -> u64 {
     let found = usize::try_from(at)
         .ok()

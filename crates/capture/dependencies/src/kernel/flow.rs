@@ -1,22 +1,22 @@
-//! The control flow of a program: what is reached, and which branches decide whether a block is.
+//! Analyses the control flow of a program: which blocks are reached, and which branches decide that.
 
 use super::program::{BlockId, Program};
 
-/// Pairs of blocks and branches that are kept.
+/// The most pairs of blocks and branches that are kept.
 const PAIRS_AT_MOST: usize = 4_000_000;
 
 /// The control flow of a program.
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub reached: Vec<bool>,
-    /// Of each block: the block that every way from it to the end goes through first; none: the end itself.
+    /// For each block the first block that every way from it to the end goes through; none: the end itself.
     pub after: Vec<Option<BlockId>>,
-    /// Of each block: the blocks whose branches decide whether it runs.
+    /// For each block the blocks whose branches decide whether it runs.
     pub deciders: Vec<Vec<BlockId>>,
 }
 
 impl Flow {
-    /// Looks at a program; none: it has too many branches inside of each other.
+    /// Analyses a program; none: its branches are nested too deeply.
     pub fn of(program: &Program) -> Option<Flow> {
         let count = program.blocks.len();
         let targets: Vec<Vec<BlockId>> = program.blocks.iter().map(|b| b.end.targets()).collect();
@@ -54,13 +54,13 @@ impl Flow {
     }
 }
 
-/// The control flow turned around: from a common end back to the entry.
+/// The reversed control flow, from a common end to the entry.
 struct Ends {
     /// Blocks in an order in which most come after those that every way from them goes through.
     order: Vec<usize>,
-    /// The place of each in it.
+    /// The position of each block in that order.
     place: Vec<usize>,
-    /// Of each block, where it goes; the common end is the last number.
+    /// The targets of each block. The common end has the last number.
     targets: Vec<Vec<usize>>,
 }
 
@@ -86,7 +86,7 @@ impl Ends {
         let mut order = Vec::new();
         let mut seen = vec![false; count + 1];
         walk(end, &sources, &mut seen, &mut order);
-        // Loops without an end: each is taken to end where it is seen first.
+        // An endless loop is taken to end where it is seen first.
         for block in (0..count).rev() {
             if reached[block] && !seen[block] {
                 all[block].push(end);
@@ -108,7 +108,8 @@ impl Ends {
         }
     }
 
-    /// The nearest block that every way to the end goes through (Cooper, Harvey and Kennedy's way to find it).
+    /// Returns for each block the nearest one that every way to the end goes through, by the algorithm of Cooper,
+    /// Harvey and Kennedy.
     fn dominators(&self) -> Vec<Option<BlockId>> {
         let end = self.targets.len() - 1;
         let mut found: Vec<Option<usize>> = vec![None; self.targets.len()];
@@ -151,7 +152,7 @@ impl Ends {
     }
 }
 
-/// Appends what is reached from a node, each after all that it leads to first.
+/// Appends the nodes that are reached from one, each after all that it leads to.
 fn walk(from: usize, edges: &[Vec<usize>], seen: &mut [bool], order: &mut Vec<usize>) {
     if std::mem::replace(&mut seen[from], true) {
         return;

@@ -1,14 +1,16 @@
-//! Values that went through variables of a kernel and are known all the same: a compiler that does not optimise keeps its parameters there.
+//! Replaces registers of a program by values that are known although they went through variables, where a compiler
+//! without optimisation keeps a kernel's parameters.
 //!
-//! A register that one operation writes, with a known value, has that value wherever it is defined. What branches on it goes one way.
+//! A register that only one operation writes, and whose value is known, has that value wherever it is defined. A
+//! branch on it goes one way.
 
 use super::code::{Code, Single, operate, word};
 use super::program::{Block, End, Op, Operand, Program, Register};
 
-/// Each round may make more known; few need more than two.
+/// The most rounds. Each may make more values known, but few programs need more than two.
 const ROUNDS_AT_MOST: usize = 8;
 
-/// Puts known values in place of registers, until there are no more.
+/// Replaces registers by known values until none is left to replace.
 pub(crate) fn fold(program: &mut Program) {
     for _ in 0..ROUNDS_AT_MOST {
         let reached = program.reached();
@@ -19,7 +21,7 @@ pub(crate) fn fold(program: &mut Program) {
     }
 }
 
-/// Of each register: its value, where that is known.
+/// Returns the value of each register, if it is known.
 fn values(program: &Program, reached: &[bool]) -> Vec<Option<u64>> {
     let count = program.registers as usize;
     let mut writers = vec![0_u8; count];
@@ -29,7 +31,7 @@ fn values(program: &Program, reached: &[bool]) -> Vec<Option<u64>> {
             *of = of.saturating_add(1);
         }
     };
-    // An invocation's own numbers are written from outside.
+    // The invocation's own numbers are written from outside the program.
     for (_, register) in &program.inputs {
         written(*register, 1);
     }
@@ -43,7 +45,7 @@ fn values(program: &Program, reached: &[bool]) -> Vec<Option<u64>> {
                     written(*result, 1);
                 }
                 Op::Put { first, count, .. } => {
-                    // Which one is not known: none of them has a value of its own.
+                    // Any one of the registers may be written, so that none has one value.
                     written(*first, *count);
                     written(*first, *count);
                 }
@@ -112,7 +114,7 @@ fn computed(values: &[Option<u64>], code: Code, bits: u8, operands: [Operand; 3]
     }
 }
 
-/// Puts values in the place of registers. False where there was none to put.
+/// Replaces registers by their values, and returns whether there was one to replace.
 fn put(program: &mut Program, values: &[Option<u64>]) -> bool {
     let mut changed = false;
     let mut replace = |operand: &mut Operand| {
@@ -189,7 +191,7 @@ mod tests {
         Block { phis, ops, end }
     }
 
-    /// A parameter is stored in a variable, and whether an index is loaded depends on it.
+    /// A parameter is stored in a variable, and a branch on it decides whether an index is loaded.
     #[test]
     fn a_branch_on_a_parameter_in_a_variable_goes_one_way() {
         let store = Op::Compute {

@@ -1,4 +1,4 @@
-//! Makes one flat program of a kernel: functions are inlined, and what is known of the dispatch is put in.
+//! Lowers a kernel to one flat program: functions are inlined, and what is known of the dispatch is filled in.
 
 mod arithmetic;
 mod composites;
@@ -19,55 +19,55 @@ use gapscope_spirv::numbers::op;
 use gapscope_spirv::{LocalSize, Module};
 use values::Value;
 
-/// Operations of a program, its functions inlined.
+/// The most operations of a program with its functions inlined.
 const OPS_AT_MOST: usize = 1_000_000;
 const BLOCKS_AT_MOST: usize = 20_000;
 const REGISTERS_AT_MOST: u32 = 1 << 20;
 const CALL_DEPTH_AT_MOST: usize = 24;
-/// Scalars of a value, and of a variable, that are followed one by one.
+/// The most scalars of a value or variable that are followed one by one.
 const SCALARS_AT_MOST: u32 = 1024;
 
 /// What is known of a dispatch.
 #[derive(Debug)]
 pub(crate) struct Environment<'a> {
-    /// The entry point.
+    /// Name of the entry point.
     pub entry: &'a str,
-    /// Specialisation constants: number and bits.
+    /// Specialisation constants by number, as bits.
     pub constants: &'a [(u32, u64)],
     pub push_constants: &'a [u8],
     pub groups: [u32; 3],
     pub buffers: &'a [BoundBuffer],
-    /// Where the device has one size for all.
+    /// The size of subgroups, if the device has only one.
     pub subgroup_size: Option<u32>,
 }
 
-/// A descriptor's buffer.
+/// The buffer of a descriptor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct BoundBuffer {
     pub set: u32,
     pub binding: u32,
     pub element: u32,
     pub bytes: u64,
-    /// All of it, where it is known.
+    /// The contents of the whole buffer, if they are known.
     pub content: Option<Arc<[u8]>>,
 }
 
-/// A kernel, made flat.
+/// A kernel as a flat program.
 #[derive(Debug)]
 pub(crate) struct Lowered {
     pub program: Program,
-    /// Invocations of a workgroup, by axis.
+    /// Invocations of a workgroup by axis.
     pub local_size: [u32; 3],
 }
 
-/// The kernel needs more than is followed.
+/// The kernel exceeds a limit.
 #[derive(Debug)]
 struct TooLarge;
 
-/// Makes a program of a kernel.
+/// Lowers a kernel for a dispatch.
 ///
 /// # Errors
-/// Why it cannot be followed at all.
+/// The kernel cannot be followed at all.
 pub(crate) fn lower(module: &Module, environment: &Environment) -> Result<Lowered, Reason> {
     let entry = module
         .entry_point(environment.entry)
@@ -111,7 +111,7 @@ struct Lowering<'a> {
     program: Program,
     globals: HashMap<u32, Typed>,
     frame: Frame,
-    /// The block that instructions go to; none where they are never reached.
+    /// The block that instructions go to; none: they are never reached.
     current: Option<BlockId>,
     ops: usize,
     depth: usize,
@@ -128,7 +128,7 @@ struct Typed {
 #[derive(Debug, Default)]
 struct Frame {
     values: HashMap<u32, Typed>,
-    /// Of each label: the block that it begins, and the one that its branch leaves.
+    /// The block that each label begins, and the block that its branch leaves.
     begins: HashMap<u32, BlockId>,
     leaves: HashMap<u32, BlockId>,
     label: u32,
@@ -136,7 +136,7 @@ struct Frame {
     returns: Vec<(BlockId, Option<u32>)>,
 }
 
-/// A phi whose sources are looked up when the function has been read.
+/// A phi whose sources are looked up at the end of the function.
 #[derive(Debug)]
 struct PendingPhi {
     block: BlockId,
@@ -178,7 +178,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Does an operation now, if all is known, or in the program.
+    /// Computes an operation now if all operands are known, else emits it.
     fn compute(&mut self, code: Code, bits: u8, operands: [Operand; 3]) -> Operand {
         use Operand::{Known, Unknown};
         let [a, b, c] = operands;
@@ -219,7 +219,7 @@ impl<'a> Lowering<'a> {
         Operand::Register(result)
     }
 
-    /// Evaluates constants in their order, those of the pipeline in place of the defaults.
+    /// Evaluates constants in their order, with the values of the pipeline instead of the defaults.
     fn constants(&mut self) {
         let module = self.module;
         for instruction in &module.constants {

@@ -1,6 +1,7 @@
 //! Runs what is left of a kernel for all invocations of a dispatch, 64 at a time, and marks what they reach.
 //!
-//! Invocations that take different ways are run one way after the other: of the blocks in which some wait, always the first.
+//! Invocations that branch differently are run one after the other: of the blocks in which some wait, the first is
+//! always next.
 
 mod executable;
 mod marks;
@@ -19,19 +20,19 @@ pub(crate) use trail::Sites;
 const LANES: usize = 64;
 type Lanes = [u64; LANES];
 
-/// The invocations of a dispatch.
+/// The workgroups and invocations of a dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
     /// The first workgroup.
     pub base: [u32; 3],
-    /// Workgroups, by axis.
+    /// Number of workgroups by axis.
     pub groups: [u32; 3],
-    /// Invocations of a workgroup, by axis.
+    /// Number of invocations of a workgroup by axis.
     pub local: [u32; 3],
 }
 
 impl Grid {
-    /// None: more than 64 bits count.
+    /// Returns the number of all invocations; none: 64 bits cannot hold it.
     fn invocations(self) -> Option<u64> {
         let sizes = self.groups.into_iter().chain(self.local);
         sizes.map(u64::from).try_fold(1, u64::checked_mul)
@@ -68,18 +69,18 @@ impl Grid {
     }
 }
 
-/// What a run may take.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {
     /// Operations of single invocations.
     pub steps: u64,
-    /// Bytes that marks take.
+    /// Bytes that marks may take.
     pub mark_bytes: u64,
     pub threads: usize,
 }
 
-/// Runs a kernel for all invocations; `buffers` has of each buffer its size and the bytes of a mark. Gives also the steps that it took; it fails
-/// where it takes more than is allowed.
+/// Runs a kernel for all invocations, and returns the marks and the number of steps. `buffers` has the size of each
+/// buffer and the bytes of a mark. It is an error if the run takes more than is allowed.
 pub(crate) fn run(
     executable: &Executable,
     grid: Grid,
@@ -138,7 +139,7 @@ pub(crate) fn run(
 /// Invocations that a thread takes at once.
 const SHARE: u64 = 64 * LANES as u64;
 
-/// Runs a kernel as [`run`] does, on this thread alone, and gives also what single invocations reach.
+/// Runs a kernel as [`run`] does, but on this thread alone, and returns also what single invocations reach.
 pub(crate) fn follow(
     executable: &Executable,
     grid: Grid,
@@ -210,16 +211,16 @@ impl Shared<'_> {
 struct Machine<'a> {
     shared: &'a Shared<'a>,
     registers: Vec<Lanes>,
-    /// Of each block, which invocations wait in it.
+    /// The lanes that wait in each block.
     waiting: Vec<u64>,
-    /// Blocks in which some wait, 64 in a word.
+    /// The blocks in which lanes wait, a bit for each.
     occupied: Vec<u64>,
     marks: Vec<Marks>,
-    /// The number of the first of the invocations.
+    /// The number of the first invocation.
     first: u64,
     steps: u64,
     tangle: Vec<Lanes>,
-    /// What single invocations reach, where that is asked for.
+    /// What single invocations reach, if that is asked for.
     sites: Option<Sites>,
     /// The number of the invocation in lane 0.
     base: u64,
@@ -246,7 +247,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Adds what was done to what all threads did.
+    /// Adds the steps of this thread to those of all threads.
     fn account(&mut self) -> Result<(), Reason> {
         let steps = std::mem::take(&mut self.steps);
         let before = self.shared.steps.fetch_add(steps, Ordering::Relaxed);
@@ -378,7 +379,7 @@ impl<'a> Machine<'a> {
             return;
         };
         if rows.is_some() {
-            // All of a subgroup together: of no single invocation.
+            // All invocations of a subgroup reach the matrix together, and no single one does.
             sites.overflow = true;
             return;
         }
@@ -455,7 +456,7 @@ impl<'a> Machine<'a> {
                     None => marks.mark(offsets, self.first, active, *bytes, *direction),
                     Some((rows, stride)) => {
                         let strides = &self.registers[*stride as usize];
-                        // All of a subgroup give the same place: what was just marked is not marked again.
+                        // All invocations of a subgroup give the same address, which is marked once.
                         let mut last = None;
                         for lane in lanes(active) {
                             let place = (offsets[lane], strides[lane]);
@@ -475,10 +476,10 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Steps after which a thread looks whether there are too many.
+/// Steps after which a thread checks whether all threads took too many.
 const CHECKED_EVERY: u64 = 1 << 22;
 
-/// The numbers of the bits that are set.
+/// Returns the numbers of the bits that are set.
 fn lanes(mut active: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let lane = active.trailing_zeros() as usize;

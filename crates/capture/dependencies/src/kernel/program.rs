@@ -1,22 +1,22 @@
-//! A kernel as one flat control-flow graph of operations on registers, its functions inlined and its constants known.
+//! A kernel as a flat control-flow graph of operations on registers, with functions inlined and constants known.
 
 use std::sync::Arc;
 
 use super::code::Code;
 use super::reason::Cause;
 
-/// A number of a register: each invocation has its own.
+/// The number of a register. Each invocation has its own registers.
 pub(crate) type Register = u32;
-/// A number of a block.
+/// The number of a block.
 pub(crate) type BlockId = u32;
 
-/// What an operation works on.
+/// An operand of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operand {
-    /// The same in every invocation.
+    /// A value that is the same in all invocations.
     Known(u64),
     Register(Register),
-    /// Not known, because of this.
+    /// A value that is not known, for this reason.
     Unknown(Cause),
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Op {
         index: Operand,
         value: Operand,
     },
-    /// Reads content that is known.
+    /// Reads known content.
     Look {
         result: Register,
         content: usize,
@@ -51,27 +51,28 @@ pub(crate) enum Op {
         bytes: u8,
     },
     Access(Access),
-    /// Something that cannot be followed.
+    /// An access that cannot be followed.
     Escape(Escape),
 }
 
 /// A read or write of a buffer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Access {
-    /// Which of the buffers bound.
+    /// Index of the bound buffer.
     pub buffer: usize,
-    /// From where the buffer is bound.
+    /// Offset from the first bound byte.
     pub offset: Operand,
     /// Bytes of a scalar.
     pub scalar_bytes: u32,
-    /// How many scalars.
+    /// Number of scalars.
     pub scalars: u32,
     pub direction: Direction,
-    /// Rows of a matrix that all invocations of a subgroup reach together: their number, and the bytes from one to the next.
+    /// Rows of a matrix that all invocations of a subgroup reach together: their number, and the bytes from one to
+    /// the next.
     pub rows: Option<(u32, Operand)>,
 }
 
-/// Which way bytes go.
+/// Whether bytes are read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,
@@ -89,24 +90,24 @@ impl Direction {
     }
 }
 
-/// Something that cannot be followed.
+/// An access that cannot be followed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Escape {
-    /// Into which of the buffers bound; none: into any memory.
+    /// Index of the bound buffer; none: any memory may be reached.
     pub buffer: Option<usize>,
     pub reads: bool,
     pub writes: bool,
     pub cause: Cause,
 }
 
-/// A value that depends on how a block was reached.
+/// A value that depends on the block from which another was reached.
 #[derive(Debug, Clone)]
 pub(crate) struct Phi {
     pub result: Register,
     pub sources: Vec<(BlockId, Operand)>,
 }
 
-/// How a block ends.
+/// The end of a block.
 #[derive(Debug, Clone)]
 pub(crate) enum End {
     Stop,
@@ -144,7 +145,7 @@ impl End {
         }
     }
 
-    /// What it depends on, where it has several targets.
+    /// Returns the operand that selects among several targets.
     pub fn selector(&self) -> Option<Operand> {
         match self {
             End::Stop | End::Jump(_) => None,
@@ -166,7 +167,7 @@ pub(crate) struct Block {
     pub end: End,
 }
 
-/// What an invocation knows of itself.
+/// A built-in input of an invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Input {
     /// `GlobalInvocationId`, by axis.
@@ -183,18 +184,18 @@ pub(crate) enum Input {
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     pub blocks: Vec<Block>,
-    /// Blocks in the order in which their code stands: what is inside of a loop before what is after it.
+    /// Blocks in the order of their code: those in a loop come before those after it.
     pub order: Vec<BlockId>,
     pub registers: u32,
     pub inputs: Vec<(Input, Register)>,
-    /// Variables: the first register of each, and how many.
+    /// Variables by their first register, with the number of registers.
     pub variables: Vec<(Register, u32)>,
-    /// Content that is known, for [`Op::Look`].
+    /// Known contents, for [`Op::Look`].
     pub contents: Vec<Arc<[u8]>>,
 }
 
 impl Program {
-    /// Of each block: whether some way leads to it.
+    /// Returns which blocks some way leads to.
     pub fn reached(&self) -> Vec<bool> {
         let mut reached = vec![false; self.blocks.len()];
         let mut stack = vec![0];

@@ -1,8 +1,8 @@
-//! Why something is not known.
+//! Says why bytes that a kernel reaches are not known exactly.
 
 use std::fmt;
 
-/// What a value depends on that is not known.
+/// What an unknown value depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Cause {
     LoadedData,
@@ -16,7 +16,7 @@ pub(crate) enum Cause {
     NoDescriptor,
     Layout,
     Undefined,
-    /// An instruction, by its number.
+    /// An instruction that is not followed, by its opcode.
     Instruction(u16),
 }
 
@@ -44,23 +44,23 @@ impl fmt::Display for Cause {
 /// Why a set of bytes is only a bound.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// Where it reads or writes depends on something.
+    /// The address depends on something unknown.
     Place(String),
-    /// Whether it reads or writes depends on something.
+    /// Something unknown decides whether it is reached.
     Condition(String),
     /// A pointer to it goes where it cannot be followed.
     Escape(String),
-    /// It reaches beyond what is bound.
+    /// The kernel reaches beyond the bytes that are bound.
     Outside,
-    /// It reaches numbers where none of their size lies.
+    /// Numbers are reached at offsets that are no multiples of their size.
     Uneven,
-    /// Following it takes more than this.
+    /// Following the kernel takes more than a limit.
     Limit(&'static str),
-    /// Following it takes more than so many operations of invocations.
+    /// Following the kernel takes more operations of invocations than this.
     Steps(u64),
     /// The kernel cannot be read.
     Kernel(&'static str),
-    /// It is known by its binding only.
+    /// Only the bytes that are bound are known.
     Binding,
 }
 

@@ -1,7 +1,8 @@
-//! What of a program addresses depend on, and what of it cannot be known.
+//! Keeps of a program what addresses depend on, and finds out which addresses cannot be known.
 //!
-//! A value is unknown if it depends on one, or on which way a branch went that depends on one. A read or write is followed if its address
-//! and all branches on the way to it are known. Only what these need is kept: a branch that decides nothing else is left out.
+//! A value is unknown if it depends on an unknown one, or on a branch that does. A read or write is followed if its
+//! address and all branches on the way to it are known. Only what these need is kept: a branch that decides nothing
+//! else is left out.
 
 mod needs;
 
@@ -11,16 +12,16 @@ use super::program::{BlockId, Direction, Op, Operand, Program, Register};
 use super::reason::{Cause, Reason};
 use needs::Needs;
 
-/// Times that unknown values are passed on through a program: loops inside of each other take a few.
+/// The most rounds in which unknown values are passed on through a program. Nested loops take a few.
 const ROUNDS_AT_MOST: usize = 64;
 
-/// What remains of a program.
+/// The part of a program that is kept, and what is known without running it.
 #[derive(Debug)]
 pub(crate) struct Slice {
     pub executable: Executable,
-    /// Of each buffer bound.
+    /// How each bound buffer is reached.
     pub buffers: Vec<Reach>,
-    /// It reaches memory that is no buffer of the dispatch, or may: reads, writes, and why.
+    /// Whether other memory than the dispatch's buffers may be read, and whether it may be written, and why.
     pub beyond: Option<(bool, bool, Reason)>,
 }
 
@@ -34,14 +35,14 @@ pub(crate) struct Reach {
     /// Why its reads are only bounded.
     pub read_bound: Option<Reason>,
     pub write_bound: Option<Reason>,
-    /// Bytes of the least scalar that is read or written; 0: none.
+    /// Size of the smallest scalar that is read or written; 0: none is.
     pub scalar_bytes: u32,
 }
 
-/// Keeps what is needed of a program that uses so many buffers.
+/// Slices a program that uses so many buffers.
 ///
 /// # Errors
-/// It takes too long.
+/// Slicing takes too long.
 pub(crate) fn slice(program: &Program, buffers: usize) -> Result<Slice, Reason> {
     let flow = Flow::of(program).ok_or(Reason::Limit("4,000,000 branches inside of others"))?;
     let unknown = Unknown::of(program, &flow)?;
@@ -53,7 +54,7 @@ pub(crate) fn slice(program: &Program, buffers: usize) -> Result<Slice, Reason> 
         let numbered = block.ops.iter().enumerate();
         numbered.map(move |(index, op)| (id as BlockId, index as u32, op))
     });
-    // What is only bounded needs nothing: it is found first.
+    // Accesses that are only bounded need nothing, so that they are found first.
     for (block, _, op) in ops.clone() {
         match op {
             Op::Access(access) => {
@@ -130,10 +131,10 @@ impl Reach {
     }
 }
 
-/// What is not known, with its cause.
+/// The values that are not known, with their causes.
 struct Unknown {
     registers: Vec<Option<Cause>>,
-    /// Whether a block runs.
+    /// Why it is not known whether a block runs.
     blocks: Vec<Option<Cause>>,
     changed: bool,
 }
@@ -170,7 +171,7 @@ impl Unknown {
         Err(Reason::Limit("64 rounds through its loops"))
     }
 
-    /// Why an operand is not known.
+    /// Returns why an operand is not known.
     fn of_operand(&self, operand: Operand) -> Option<Cause> {
         match operand {
             Operand::Known(_) => None,

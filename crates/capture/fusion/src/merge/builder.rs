@@ -1,4 +1,4 @@
-//! Puts modules together.
+//! Builds a merged module from several.
 
 mod push_constants;
 
@@ -15,23 +15,23 @@ use super::{ENTRY, Plan, memory};
 use crate::module::{Kernel, storage_class};
 use crate::refusal::Refusal;
 
-/// A module that grows by one kernel after the other.
+/// A merged module, to which one kernel after the other is added.
 pub struct Builder<'a> {
     plan: &'a Plan,
     pub module: Module,
     next: Word,
     version: Word,
-    /// Types that may be there only once.
+    /// Types and the like that may be declared only once.
     types: HashMap<(Op, Vec<Operand>), Word>,
     imports: HashMap<Vec<Operand>, Word>,
     built_ins: HashMap<BuiltIn, (Word, Word)>,
     entries: Vec<Word>,
     named: HashSet<Word>,
-    /// Push-constant blocks are put together.
+    /// The push-constant blocks of several kernels become one.
     joins_push_constants: bool,
-    /// Of each kernel that has one: its block's type, and the place of its chains.
+    /// The blocks of push constants that are joined.
     blocks: Vec<JoinedBlock>,
-    /// The variable in which the value of each intermediate goes on, and its type.
+    /// For each intermediate the variable that forwards its value, and its type.
     pub values: HashMap<usize, (Word, Word)>,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Builder<'a> {
         self.next - 1
     }
 
-    /// A type that may be there only once.
+    /// Returns the id of a type that may be declared only once, and declares it if needed.
     pub fn type_of(&mut self, op: Op, operands: Vec<Operand>) -> Word {
         let key = (op, operands);
         if let Some(id) = self.types.get(&key) {
@@ -209,7 +209,7 @@ impl<'a> Builder<'a> {
                 self.module.debug_names.push(renumbered);
             }
         }
-        // Lines of sources that are not kept say nothing.
+        // Lines refer to sources that are not kept.
         let is_line = |of: &Instruction| matches!(of.class.opcode, Op::Line | Op::NoLine);
         let mut functions = kernel.module.functions.clone();
         for function in &mut functions {
@@ -249,7 +249,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What a pointer type points to.
+    /// Returns the pointee of a pointer type.
     pub fn pointee(&self, pointer: Word) -> Option<Word> {
         let of = (self.module.types_global_values.iter())
             .find(|of| of.result_id == Some(pointer) && of.class.opcode == Op::TypePointer)?;
@@ -264,7 +264,8 @@ impl<'a> Builder<'a> {
         gone: &HashSet<Word>,
     ) -> Result<(), Refusal> {
         let slots = &self.plan.slots[number];
-        // Structures of variables that share their memory: what cannot be written through one may be written through the other.
+        // Structures of variables that share their memory: a variable that is not writable may share it with one that
+        // is.
         let mut shared = HashSet::new();
         for (variable, place) in &kernel.bound {
             let slot = slots.get(place).ok_or(Refusal::DescriptorArray)?;
@@ -316,7 +317,7 @@ impl<'a> Builder<'a> {
                     {
                         continue;
                     }
-                    // It becomes a member of another block.
+                    // The block becomes a member of another block.
                     Decoration::Block if joined.contains(&ids[&target]) => continue,
                     _ => {}
                 }
@@ -326,7 +327,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The entry point, and the module.
+    /// Adds the entry point, and returns the module.
     pub fn finish(mut self) -> Module {
         self.join_push_constants();
         let void = self.type_of(Op::TypeVoid, Vec::new());
@@ -356,7 +357,7 @@ impl<'a> Builder<'a> {
                 instructions,
             }],
         });
-        // Since SPIR-V 1.4 the interface has all variables.
+        // Since SPIR-V 1.4 the interface lists all variables.
         let names_all = self.version >= 0x0001_0400;
         let interface = self.module.types_global_values.iter().filter(|of| {
             storage_class(of).is_some_and(|class| names_all || class == StorageClass::Input)
@@ -417,7 +418,7 @@ fn same_modes(a: &[Instruction], b: &[Instruction]) -> bool {
     a.len() == b.len() && a.iter().chain(b).all(plain) && a.iter().zip(b).all(equal)
 }
 
-/// Types of which there may be only one of a kind.
+/// Returns whether a type may be declared only once.
 fn is_unique(op: Op) -> bool {
     matches!(
         op,

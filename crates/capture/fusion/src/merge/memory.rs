@@ -1,4 +1,4 @@
-//! Loads and stores of intermediates: volatile where they go through memory, else replaced.
+//! Rewrites loads and stores of intermediates: volatile if they go through memory, else replaced by a variable.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::builder::{Builder, instruction};
 use crate::module::Kernel;
 use crate::refusal::Refusal;
 
-/// Rewrites the functions of a kernel, which have their new numbers already.
+/// Rewrites the functions of a kernel, whose ids are those of the merged module.
 pub fn rewrite(
     builder: &mut Builder<'_>,
     number: usize,
@@ -55,13 +55,14 @@ pub fn rewrite(
     Ok(())
 }
 
-/// Pointers into intermediates.
+/// Finds the pointers into intermediates.
 fn reached(
     function: &Function,
     intermediates: &HashMap<Word, usize>,
 ) -> Result<HashMap<Word, usize>, Refusal> {
     let mut reached = intermediates.clone();
-    // A pointer is made before it is used, also where blocks are in another order than they run: twice is enough for that.
+    // A pointer is defined before it is used, but blocks may stand in another order than they run. Two passes are
+    // enough for that.
     for _ in 0..2 {
         for of in function.all_inst_iter() {
             let from = of.operands.first().and_then(Operand::id_ref_any);
@@ -144,7 +145,7 @@ fn store(
     })
 }
 
-/// What is stored is in memory, and what is loaded is from there.
+/// Makes a load or store volatile, so that stores reach memory and loads read it.
 fn make_volatile(of: &mut Instruction, at: usize) {
     match of.operands.get_mut(at) {
         Some(Operand::MemoryAccess(access)) => *access |= MemoryAccess::VOLATILE,
@@ -154,7 +155,7 @@ fn make_volatile(of: &mut Instruction, at: usize) {
     }
 }
 
-/// Types of values.
+/// Returns the types of values.
 fn value_types(builder: &Builder<'_>, functions: &[Function]) -> HashMap<Word, Word> {
     let global = builder.module.types_global_values.iter();
     let local = functions.iter().flat_map(Function::all_inst_iter);

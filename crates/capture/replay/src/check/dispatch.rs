@@ -1,4 +1,4 @@
-//! What a dispatch needs.
+//! Checks a dispatch against the device.
 
 use gapscope_capture::model::{Binding, Dispatch, Groups};
 
@@ -6,7 +6,7 @@ use super::Asked;
 use super::kernel::{STORAGE, UNIFORM, is_buffer};
 
 impl Asked<'_> {
-    /// Asks for one dispatch.
+    /// Checks one dispatch.
     pub(super) fn dispatch(&mut self, number: u64, dispatch: &Dispatch) {
         let capture = self.capture;
         let name = capture.pipelines[&dispatch.pipeline].name.as_str();
@@ -60,7 +60,7 @@ impl Asked<'_> {
                 limits.max_uniform_buffer_range,
                 limits.min_uniform_buffer_offset_alignment,
             ),
-            // A pipeline that uses it is refused already.
+            // A pipeline that uses such a descriptor is refused already.
             _ => return,
         };
         let Some(range) = binding.range else {
@@ -86,7 +86,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Descriptors that the shader uses, and that the capture does not have.
+    /// Refuses descriptors that the shader uses and the capture does not have.
     fn missing(&mut self, number: u64, dispatch: &Dispatch) {
         let capture = self.capture;
         let Some(shader) = self.fitting.shaders.get(&dispatch.pipeline) else {

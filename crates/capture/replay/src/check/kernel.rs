@@ -1,4 +1,4 @@
-//! What a pipeline needs.
+//! Checks a pipeline against the device.
 
 use gapscope_capture::model::{LayoutBinding, Pipeline, PipelineId};
 use gapscope_spirv::Specialisation;
@@ -14,15 +14,15 @@ pub const VARYING_SUBGROUP_SIZE: u32 = 1;
 pub const FULL_SUBGROUPS: u32 = 2;
 /// `StorageInputOutput16`
 const INPUT_OUTPUT_16: u32 = 4436;
-/// Execution modes: `SubgroupUniformControlFlowKHR`, `MaximallyReconvergesKHR`.
+/// The execution modes `SubgroupUniformControlFlowKHR` and `MaximallyReconvergesKHR`.
 const UNIFORM_CONTROL_FLOW: u32 = 4421;
 const MAXIMALLY_RECONVERGES: u32 = 6023;
 
 impl Asked<'_> {
-    /// Asks for one pipeline.
+    /// Checks one pipeline.
     ///
     /// # Errors
-    /// Its module is missing or damaged.
+    /// The content of its module is missing or damaged.
     pub(super) fn kernel(&mut self, id: PipelineId) -> Result<(), Error> {
         let capture = self.capture;
         let pipeline = &capture.pipelines[&id];
@@ -40,7 +40,8 @@ impl Asked<'_> {
             }
         };
         if !self.adapter.features.has("storageInputOutput16") {
-            // What computes has no inputs and outputs of that kind, and compilers declare it all the same.
+            // A compute shader has no inputs and outputs of that kind, but compilers declare the capability all the
+            // same.
             shader.undeclare(INPUT_OUTPUT_16);
         }
         self.capabilities(kernel, &shader);
@@ -192,7 +193,7 @@ impl Asked<'_> {
             {
                 self.enable(name);
             }
-            // With flexible dimensions the device's list has multiples of them, which is not followed here.
+            // With flexible dimensions, multiples of the device's shapes are valid too, which is not checked here.
             let is_flexible = on[0] && asked[0];
             if !self.adapter.properties.serves(matrix) && !is_flexible {
                 let crate::shader::Matrix { rows, columns, .. } = matrix;
@@ -364,16 +365,16 @@ impl Asked<'_> {
 
 /// `VkDescriptorType` of storage buffers, without and with a dynamic offset.
 pub const STORAGE: [u32; 2] = [7, 9];
-/// Of uniform buffers.
+/// `VkDescriptorType` of uniform buffers, without and with a dynamic offset.
 pub const UNIFORM: [u32; 2] = [6, 8];
 
-/// It is a buffer, of a size that descriptors of buffers have.
+/// Returns whether a binding is of buffers whose descriptors have a known size.
 pub fn is_buffer(binding: &LayoutBinding) -> bool {
     let kind = binding.descriptor_type;
     STORAGE.contains(&kind) || UNIFORM.contains(&kind)
 }
 
-/// The bytes of push constants of a layout, in whole words.
+/// Returns the size of a layout's push constants, in whole words.
 pub fn push_constant_bytes(layout: &gapscope_capture::model::PipelineLayout) -> u32 {
     let ends = layout
         .push_constants

@@ -1,4 +1,4 @@
-//! The manifest of a replay's trace.
+//! Makes the manifest of a replay's trace.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,15 +13,15 @@ use crate::clock::host_now_ns;
 use crate::replay::Schedule;
 use crate::session::{Observed, Session};
 
-/// What only the one who runs the replay knows.
+/// The facts of a replay that the session does not have.
 #[derive(Debug, Clone, Copy)]
 pub struct Told {
     pub schedule: Schedule,
-    /// Timed runs.
+    /// Number of timed runs.
     pub runs: u32,
 }
 
-/// `untimed` are the rows of dispatches and of transfers without times.
+/// Makes the manifest. `untimed` are the numbers of dispatches and of transfers without times.
 pub fn of(
     session: &mut Session<'_>,
     observed: &[Observed],
@@ -67,7 +67,7 @@ pub fn of(
     Manifest {
         gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
         command: arguments.clone(),
-        // It gets here when all has run.
+        // The trace is written only after everything has run.
         exit: Some(Exit::Code(0)),
         sampling_mode: match told.schedule {
             Schedule::Serialised => SamplingMode::DispatchSerialised,

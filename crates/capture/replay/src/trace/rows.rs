@@ -1,4 +1,4 @@
-//! The rows of a replay's trace.
+//! Makes the rows of a replay's trace.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::session::{Observed, Session};
 const PROCESS: ProcessId = ProcessId(0);
 const QUEUE: QueueId = QueueId(0);
 
-/// What a dispatch binds: set, binding, element, buffer, offset, size and whether it can only be read.
+/// The bindings of a dispatch: set, binding, element, buffer, offset, size, and whether the shader can only read.
 type Bound = Vec<(u32, u32, u32, u32, u64, u64, bool)>;
 
 pub struct Rows {
@@ -25,16 +25,16 @@ pub struct Rows {
     bindings: HashMap<Bound, BindingSetId>,
     next_submission: u64,
     next_buffer: u64,
-    /// More than one run: each has a label.
+    /// Number of runs. If there are several, each has a label.
     runs: u32,
-    /// Rows of dispatches and of transfers without times.
+    /// Numbers of dispatches and of transfers without times.
     pub untimed: [u64; 2],
 }
 
-/// Labels that are open.
+/// A label that is open.
 struct Open {
     label: LabelId,
-    /// Times of the work inside.
+    /// Bounds of the times of the work inside.
     start_ns: Option<i64>,
     end_ns: Option<i64>,
 }
@@ -67,13 +67,13 @@ impl Rows {
         rows
     }
 
-    /// Rows of one submission.
+    /// Adds the rows of one submission.
     pub fn observed(&mut self, session: &mut Session<'_>, of: &Observed) {
         let submission = SubmissionId(self.next_submission);
         self.next_submission += 1;
         let around = (self.runs > 1).then(|| self.labels.named(None, &format!("run {}", of.run)));
         let mut command_buffers = 0;
-        // The program is borrowed while the clock learns nothing more.
+        // The program is moved out, as the clock of the session is borrowed mutably.
         let program = std::mem::replace(
             &mut session.program,
             crate::program::Program {

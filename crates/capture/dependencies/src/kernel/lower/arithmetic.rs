@@ -1,4 +1,4 @@
-//! Instructions that make values of values.
+//! Lowers instructions that compute values.
 
 use super::values::Value;
 use super::{Lowering, Typed};
@@ -11,7 +11,7 @@ use gapscope_spirv::numbers::{glsl, op};
 const NONE: Operand = Operand::Known(0);
 
 impl Lowering<'_> {
-    /// The result of an instruction, by what follows its type and result; none: it is not one of these.
+    /// Evaluates an instruction from the operands behind its type and result; none: it is not one of these.
     pub(super) fn evaluate(&mut self, op: u16, type_id: u32, operands: &[u32]) -> Option<Value> {
         Some(match (op, operands) {
             (op::UNDEF, _) => self.zero(type_id),
@@ -105,7 +105,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// `GLSL.std.450`
+    /// Evaluates an instruction of `GLSL.std.450`.
     fn extended(&mut self, number: u32, type_id: u32, arguments: &[u32]) -> Option<Value> {
         let code = match number {
             glsl::S_ABS => Code::SAbs,
@@ -143,7 +143,7 @@ impl Lowering<'_> {
         Some(Value::Scalars(self.map(code, of, arguments)?.into()))
     }
 
-    /// An operation on each scalar of its arguments, of the bits of `of`.
+    /// Applies an operation to each scalar of the arguments, with the bits of the type `of`.
     fn map(&mut self, code: Code, of: u32, arguments: &[u32]) -> Option<Vec<Operand>> {
         let bits = self.module.bits(of)?;
         let value = self.each(of, arguments, |this, scalars| {
@@ -153,7 +153,7 @@ impl Lowering<'_> {
         Some(value.scalars(self.scalars(of)?))
     }
 
-    /// Does something with each scalar of arguments that have as many as `type_id`.
+    /// Applies a function to each scalar of the arguments, which have as many as `type_id`.
     fn each(
         &mut self,
         type_id: u32,
@@ -250,7 +250,7 @@ impl Lowering<'_> {
         Value::Scalars(result.into())
     }
 
-    /// `(1 << count) - 1`, of an operand with a value up to 64.
+    /// Computes `(1 << count) - 1`, where the operand may be up to 64.
     fn low_bits(&mut self, count: Operand) -> Operand {
         let power = self.compute(Code::Shl, 64, [Operand::Known(1), count, NONE]);
         self.compute(Code::Sub, 64, [power, Operand::Known(1), NONE])
@@ -302,7 +302,7 @@ impl Lowering<'_> {
     }
 }
 
-/// An operation on two values, and whether they change places.
+/// Returns the operation of an instruction on two values, and whether they change places.
 fn binary(op: u16) -> Option<(Code, bool)> {
     let code = match op {
         op::I_ADD => Code::Add,

@@ -1,4 +1,4 @@
-//! Values with parts.
+//! Lowers instructions on values with parts.
 
 use super::values::Value;
 use super::{Lowering, Typed};
@@ -8,7 +8,7 @@ use crate::kernel::reason::Cause;
 use gapscope_spirv::Type;
 
 impl Lowering<'_> {
-    /// A composite of its parts, which may be composites themselves.
+    /// Makes a composite of parts, which may be composites themselves.
     pub(super) fn construct(&mut self, type_id: u32, parts: &[u32]) -> Value {
         let Some(count) = self.scalars(type_id) else {
             return Value::Unknown(Cause::LargeVariable);
@@ -27,7 +27,7 @@ impl Lowering<'_> {
         Value::Scalars(scalars.into())
     }
 
-    /// Where a part is among the scalars of a type, and its own type.
+    /// Returns the index of a part among the scalars of a type, and the type of the part.
     fn part(&self, mut type_id: u32, path: &[u32]) -> Option<(u32, u32)> {
         let mut at = 0_u32;
         for index in path {
@@ -94,7 +94,7 @@ impl Lowering<'_> {
         Value::Scalars(chosen.collect())
     }
 
-    /// The component of a vector that is chosen at run time.
+    /// Reads a component of a vector that is chosen at run time.
     pub(super) fn extract_dynamic(&mut self, vector: u32, index: u32) -> Value {
         let typed = self.typed(vector);
         let count = self.scalars(typed.type_id).unwrap_or(0).min(16);

@@ -1,4 +1,4 @@
-//! Functions, blocks and the ways between them.
+//! Lowers functions, blocks and branches.
 
 use super::values::{Pointer, Value};
 use super::{
@@ -12,7 +12,7 @@ use gapscope_spirv::numbers::op;
 use gapscope_spirv::{StoredInstruction, Type};
 
 impl Lowering<'_> {
-    /// Inlines a function, from `entry` on. It leaves through the frame's returns.
+    /// Inlines a function from the block `entry` on. Its returns are collected in the frame.
     pub(super) fn function(
         &mut self,
         id: u32,
@@ -46,7 +46,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Begins a block: the function's first is `entry`.
+    /// Begins the block of a label. The first one of a function is `entry`.
     fn label(
         &mut self,
         instruction: &StoredInstruction,
@@ -72,7 +72,7 @@ impl Lowering<'_> {
         self.current = Some(block);
     }
 
-    /// The block that a label begins.
+    /// Returns the block that a label begins.
     fn target(&mut self, label: u32) -> Result<BlockId, TooLarge> {
         if let Some(block) = self.frame.begins.get(&label) {
             return Ok(*block);
@@ -172,7 +172,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// What a call gives, in the block after it.
+    /// Returns the value of a call in the block after it.
     fn returned(&mut self, type_id: u32, inner: &Frame, after: BlockId) -> Value {
         let value_of = |id: &Option<u32>| {
             let typed = id.and_then(|id| inner.values.get(&id).or(self.globals.get(&id)));

@@ -1,4 +1,4 @@
-//! What each instruction of a function becomes.
+//! Lowers the instructions of a function.
 
 use super::values::{Base, Pointer, Value};
 use super::{Lowering, TooLarge, Typed};
@@ -132,7 +132,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Why the result of an instruction is not known. What calculates with data that is not known gives the same.
+    /// Returns why the result of an instruction is not known. An operation on unknown values is unknown for their
+    /// reason.
     fn cause_of(&self, op: u16, operands: &[u32]) -> Cause {
         let own = cause(op);
         let unknown = |id: &u32| match self.typed(*id).value {
@@ -157,13 +158,14 @@ impl Lowering<'_> {
         self.frame.values.contains_key(&id) || self.globals.contains_key(&id)
     }
 
-    /// An instruction that is not known may do anything through the pointers that it has. That a literal may be taken for one does no harm.
+    /// Assumes that an instruction that is not followed does anything through its pointers. A literal that is taken
+    /// for one does no harm.
     fn unfollowed(&mut self, op: u16, operands: &[u32]) {
         if is_image(op) {
             return self.escape(None, true, true, Cause::Image);
         }
         for (at, id) in operands.iter().enumerate() {
-            // The number of an extended instruction, such as 4 for FAbs, is often that of a pointer, too.
+            // The number of an extended instruction, such as 4 for FAbs, often equals the id of a pointer.
             if (op, at) == (op::EXT_INST, 3) {
                 continue;
             }
@@ -187,7 +189,7 @@ fn is_image(op: u16) -> bool {
     op == op::IMAGE_TEXEL_POINTER || matches!(op, 86..=106 | 305..=320 if op != op::NO_LINE)
 }
 
-/// Why the result of an instruction is not known.
+/// Returns why the result of an instruction that is not followed is not known.
 fn cause(op: u16) -> Cause {
     match op {
         // Conversions; negation and arithmetic; products; classification; comparisons.

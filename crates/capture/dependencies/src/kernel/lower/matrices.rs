@@ -1,4 +1,4 @@
-//! Matrices that the invocations of a subgroup read and write together.
+//! Lowers reads and writes of cooperative matrices, which the invocations of a subgroup make together.
 
 use super::Lowering;
 use super::values::{Base, Pointer};
@@ -9,7 +9,7 @@ use gapscope_spirv::Type;
 const NONE: Operand = Operand::Known(0);
 
 impl Lowering<'_> {
-    /// A matrix that a subgroup reads or writes together: `OpCooperativeMatrixLoadKHR` and `…StoreKHR`.
+    /// Lowers `OpCooperativeMatrixLoadKHR` or `OpCooperativeMatrixStoreKHR`.
     pub(super) fn matrix(
         &mut self,
         pointer: u32,

@@ -1,4 +1,4 @@
-//! Pointers, and what is read and written through them.
+//! Lowers pointers, and reads and writes through them.
 
 use super::values::{Base, Pointer, Value};
 use super::{Lowering, Typed};
@@ -8,11 +8,11 @@ use crate::kernel::reason::Cause;
 use gapscope_spirv::{MatrixLayout, Piece, Type};
 
 const NONE: Operand = Operand::Known(0);
-/// Pieces of a value that is read or written at once.
+/// The most pieces of a value that is read or written at once.
 const PIECES_AT_MOST: usize = 256;
 
 impl Lowering<'_> {
-    /// A variable of the invocation.
+    /// Allocates a variable of the invocation.
     pub(super) fn local(&mut self, type_id: u32, initializer: Option<u32>) -> Base {
         let Some(count) = self.scalars(type_id) else {
             return Base::Opaque(Cause::LargeVariable);
@@ -45,7 +45,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// With its buffer, where its descriptor is chosen.
+    /// Resolves a pointer to a chosen descriptor to its buffer.
     pub(super) fn settled(&self, pointer: Pointer) -> Pointer {
         let is_array = matches!(
             self.module.types.get(&pointer.type_id),
@@ -71,7 +71,7 @@ impl Lowering<'_> {
         Pointer { base, ..pointer }
     }
 
-    /// `OpAccessChain` and its like.
+    /// Follows `OpAccessChain` and the like.
     pub(super) fn chain(&mut self, pointer: Pointer, indices: &[u32]) -> Pointer {
         let mut pointer = pointer;
         for id in indices {
@@ -148,7 +148,7 @@ impl Lowering<'_> {
                 let Some(stride) = stride else {
                     return unknown(pointer);
                 };
-                // Only columns of a matrix whose rows are together keep its layout.
+                // Only the columns of a row-major matrix keep its layout.
                 let matrix = match found {
                     Type::Vector { .. } => None,
                     _ => pointer.matrix,
@@ -164,7 +164,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Bytes from one part of what a pointer points to, to the next.
+    /// Returns the bytes from one part of the pointee to the next.
     fn stride(&self, pointer: &Pointer, of: &Type) -> Option<u32> {
         let module = self.module;
         match of {
@@ -206,7 +206,7 @@ impl Lowering<'_> {
         self.compute(code, bits, [offset, index, Operand::Known(stride.into())])
     }
 
-    /// `OpPtrAccessChain`: the first index is of what the pointer itself is an element of.
+    /// Follows `OpPtrAccessChain`, whose first index selects among elements of which the pointer points to one.
     pub(super) fn element(&mut self, id: u32, element: u32) -> Pointer {
         let typed = self.typed(id);
         let pointer = self.pointer(id);
@@ -308,7 +308,7 @@ impl Lowering<'_> {
         Value::registers(results, count)
     }
 
-    /// Reads content that is known.
+    /// Reads known content.
     fn look(&mut self, content: usize, offset: Operand, pieces: &[Piece]) -> Value {
         let mut scalars = Vec::new();
         for piece in pieces {
@@ -347,7 +347,7 @@ impl Lowering<'_> {
             (pointer.matrix, module.types.get(&pointer.type_id))
             && layout.row_major
         {
-            // A column of a matrix that lies by rows.
+            // The vector is a column of a row-major matrix.
             let scalar_bytes = module.scalar_bytes(*component)?;
             let piece = |index: u32| Piece {
                 offset: u64::from(index) * u64::from(layout.stride),
@@ -360,7 +360,7 @@ impl Lowering<'_> {
         module.pieces(pointer.type_id, pointer.matrix, PIECES_AT_MOST, &length)
     }
 
-    /// Notes that a value is read or written, and gives its pieces.
+    /// Emits a read or write of a value, and returns its pieces.
     pub(super) fn access(
         &mut self,
         buffer: usize,

@@ -1,4 +1,4 @@
-//! Values of a kernel while it is made flat.
+//! The values of a kernel while it is lowered.
 
 use std::rc::Rc;
 
@@ -16,31 +16,31 @@ pub(super) enum Value {
     Unknown(Cause),
 }
 
-/// A pointer: a place, and how far from its beginning.
+/// A pointer: a base, and an offset from its beginning.
 #[derive(Debug, Clone)]
 pub(super) struct Pointer {
     pub base: Base,
-    /// In bytes for buffers and content, else in scalars.
+    /// The offset in bytes for buffers and content, else in scalars.
     pub offset: Operand,
-    /// What it points to; 0: not known.
+    /// The type that the pointer points to; 0: not known.
     pub type_id: u32,
     pub matrix: Option<MatrixLayout>,
 }
 
-/// What a pointer points into.
+/// The memory that a pointer points into.
 #[derive(Debug, Clone)]
 pub(super) enum Base {
-    /// One of the buffers bound.
+    /// A bound buffer.
     Buffer(usize),
-    /// Descriptors, of which none is chosen yet.
+    /// An array of descriptors, of which none is chosen yet.
     Descriptors { set: u32, binding: u32 },
-    /// Bytes that are known: push constants.
+    /// Known bytes: push constants.
     Content(usize),
     /// A variable of the invocation, in registers.
     Local { first: Register, count: u32 },
     /// Values that do not change.
     Fixed(Rc<[Operand]>),
-    /// Memory that is not followed, and is no buffer.
+    /// Memory that is no buffer and is not followed.
     Opaque(Cause),
     /// Any memory.
     Lost(Cause),
@@ -70,7 +70,7 @@ impl Value {
         Value::Scalars((first..first + count).map(Operand::Register).collect())
     }
 
-    /// Its scalars, of which there must be so many.
+    /// Returns the scalars of a value, which must be so many.
     pub fn scalars(&self, count: u32) -> Vec<Operand> {
         match self {
             Value::Scalars(scalars) if scalars.len() == count as usize => scalars.to_vec(),
@@ -94,7 +94,7 @@ impl Lowering<'_> {
         self.frame.values.insert(id, Typed { type_id, value });
     }
 
-    /// A scalar.
+    /// Returns the value of a scalar.
     pub(super) fn scalar(&self, id: u32) -> Operand {
         self.typed(id).value.scalars(1)[0]
     }
@@ -103,13 +103,13 @@ impl Lowering<'_> {
         self.module.bits(self.typed(id).type_id)
     }
 
-    /// How many scalars a type has, where that is not too many.
+    /// Returns the number of scalars of a type, unless there are too many.
     pub(super) fn scalars(&self, type_id: u32) -> Option<u32> {
         let length = |id| self.length(id);
         self.module.scalars(type_id, SCALARS_AT_MOST, &length)
     }
 
-    /// The length of an array, by its id.
+    /// Returns the length of an array from the id of its constant.
     pub(super) fn length(&self, id: u32) -> Option<u32> {
         match self.scalar(id) {
             Operand::Known(length) => u32::try_from(length).ok(),

@@ -1,4 +1,4 @@
-//! Variables outside of functions: buffers, push constants, and what an invocation knows of itself.
+//! Gives places to variables outside of functions: buffers, push constants and built-in inputs.
 
 use super::Lowering;
 use super::Typed;

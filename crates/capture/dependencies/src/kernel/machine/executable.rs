@@ -1,4 +1,4 @@
-//! What of a kernel is run.
+//! The part of a kernel that is run.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 use crate::kernel::code::Code;
 use crate::kernel::program::{Direction, Input};
 
-/// What is left of a kernel. Block 0 is its entry.
+/// The part of a kernel that addresses depend on. Block 0 is its entry.
 #[derive(Debug, Default)]
 pub(crate) struct Executable {
     pub blocks: Vec<Block>,
     pub instructions: Vec<Instruction>,
     pub registers: usize,
     pub inputs: Vec<(Input, u32)>,
-    /// Registers that are 0 at first.
+    /// Registers that begin as 0.
     pub variables: Vec<u32>,
-    /// Registers that always have a value.
+    /// Registers that always have the same value.
     pub known: Vec<(u64, u32)>,
     pub contents: Vec<Arc<[u8]>>,
 }
 
 impl Executable {
-    /// True when something depends on content that is known.
+    /// Returns whether something depends on known content.
     pub fn looks(&self) -> bool {
         let mut all = self.instructions.iter();
         all.any(|instruction| matches!(instruction, Instruction::Look { .. }))
@@ -86,12 +86,12 @@ pub(crate) enum End {
     },
 }
 
-/// The way to a block, and the registers that it copies: to, from.
+/// An edge to a block, with the registers that it copies: to, from.
 #[derive(Debug)]
 pub(crate) struct Edge {
     pub to: u32,
     pub copies: Vec<(u32, u32)>,
-    /// Some copy reads what another one writes.
+    /// A copy reads a register that another copy writes.
     pub tangled: bool,
 }
 

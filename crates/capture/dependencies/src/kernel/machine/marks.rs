@@ -1,32 +1,32 @@
-//! Which parts of a buffer were reached, a bit for each scalar.
+//! Marks the parts of a buffer that invocations reach, with a bit for each scalar.
 
 use crate::bytes::ByteSet;
 use crate::kernel::program::Direction;
 
-/// Marks of a page.
+/// Number of marks in a page.
 const PAGE: u64 = 1 << 15;
 const WORDS: usize = (PAGE / 64) as usize;
 type Page = Option<Box<[u64; WORDS]>>;
 
-/// What was reached of a buffer.
+/// The parts of a buffer that were reached.
 #[derive(Debug)]
 pub(crate) struct Marks {
-    /// The size of the buffer.
+    /// Size of the buffer.
     bytes: u64,
     /// Log2 of the bytes that a mark stands for.
     scale: u32,
     pub read: Bits,
     pub written: Bits,
-    /// Something was reached beyond its end: read, written.
+    /// Whether something beyond the buffer's end was read, and whether it was written.
     pub outside: (bool, bool),
-    /// Something was reached that does not begin where a mark does.
+    /// A number was reached that does not begin where a mark does.
     pub uneven: bool,
-    /// Which invocation reaches what: a sum over all reads, and over all writes. Equal sums are of equal maps.
+    /// Sums over all reads and over all writes of which invocation reaches what. Equal maps have equal sums.
     pub read_map: u128,
     pub written_map: u128,
 }
 
-/// Bits, in pages.
+/// A set of bits, in pages.
 #[derive(Debug, Default)]
 pub(crate) struct Bits {
     pages: Vec<Page>,
@@ -34,7 +34,7 @@ pub(crate) struct Bits {
 }
 
 impl Marks {
-    /// Of a buffer of so many bytes, whose scalars have so many.
+    /// Makes marks for a buffer of so many bytes, whose scalars have so many.
     pub fn new(bytes: u64, scalar_bytes: u32) -> Marks {
         Marks {
             bytes,
@@ -48,7 +48,7 @@ impl Marks {
         }
     }
 
-    /// Marks so many bytes from each of the active offsets on; `first` is the number of the first invocation.
+    /// Marks so many bytes from the offset of each active lane on. `first` is the number of the first invocation.
     pub fn mark(
         &mut self,
         offsets: &[u64],
@@ -105,7 +105,7 @@ impl Marks {
         }
     }
 
-    /// Takes in what another thread marked.
+    /// Adds the marks of another thread.
     pub fn join(&mut self, other: Marks) {
         self.read.join(other.read);
         self.written.join(other.written);
@@ -116,21 +116,21 @@ impl Marks {
         self.written_map = self.written_map.wrapping_add(other.written_map);
     }
 
-    /// What the marks themselves take.
+    /// Returns the memory that the marks themselves take.
     pub fn memory_bytes(&self) -> u64 {
         let pages = self.read.allocated + self.written.allocated;
         let tables = self.read.pages.len() + self.written.pages.len();
         pages * PAGE / 8 + tables as u64 * 8
     }
 
-    /// What was read, and what was written; none: more than `most` ranges.
+    /// Returns the bytes that were read and those that were written; none: more than `most` ranges.
     pub fn sets(&self, most: usize) -> (Option<ByteSet>, Option<ByteSet>) {
         let set = |bits: &Bits| bits.ranges(self.scale, self.bytes, most);
         (set(&self.read), set(&self.written))
     }
 }
 
-/// A number for an invocation that reaches bytes: two finalizers of SplitMix64 with different constants.
+/// Hashes an invocation with the bytes that it reaches, by two finalizers of SplitMix64 with different constants.
 fn mixed(invocation: u64, begin: u64, bytes: u32) -> u128 {
     let half = |seed: u64| {
         let both = invocation.wrapping_mul(seed).rotate_left(31) ^ begin.wrapping_add(seed);

@@ -1,21 +1,21 @@
-//! Which invocation reaches what, as runs of invocations that go on in equal steps.
+//! Collects which invocation reaches what, as runs of invocations whose offsets grow in equal steps.
 
 use std::collections::HashMap;
 
 use crate::kernel::program::Direction;
 use crate::trail::Run;
 
-/// Runs that are kept.
+/// The most runs that are kept.
 const RUNS_AT_MOST: usize = 1 << 20;
-/// The same in words.
+/// The limit as the reason names it.
 pub(crate) const RUNS: &str = "1,048,576 runs of equal steps";
 
-/// What is reached, by the place in the code that reaches it.
+/// The runs of each place in the code that reaches a buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
     pub found: HashMap<usize, Site>,
     runs: usize,
-    /// There are too many runs, or what cannot be one.
+    /// There are too many runs, or an access that cannot be part of one.
     pub overflow: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Site {
 }
 
 impl Sites {
-    /// An invocation reaches bytes from an offset on.
+    /// Adds an invocation that reaches bytes from an offset on.
     pub fn add(
         &mut self,
         site: usize,

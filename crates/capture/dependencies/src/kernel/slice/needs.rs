@@ -1,4 +1,4 @@
-//! What of a program is needed, and the program that is left.
+//! Finds what of a program is needed, and builds the program that is left.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use crate::kernel::flow::Flow;
 use crate::kernel::machine::{self, Edge, Executable, Instruction};
 use crate::kernel::program::{BlockId, End, Op, Operand, Program, Register};
 
-/// Where a register is written.
+/// The place where a register is written.
 #[derive(Debug, Clone, Copy)]
 enum Writer {
     Op(BlockId, u32),
     Phi(BlockId, u32),
 }
 
-/// What is needed.
+/// The operations and blocks that are needed.
 pub(super) struct Needs<'a> {
     program: &'a Program,
     flow: &'a Flow,
@@ -21,7 +21,7 @@ pub(super) struct Needs<'a> {
     ops: Vec<Vec<bool>>,
     phis: Vec<Vec<bool>>,
     branches: Vec<bool>,
-    /// Blocks whose branches before them are looked at already.
+    /// Blocks whose deciding branches have been handled.
     decided: Vec<bool>,
     registers: Vec<bool>,
     waiting: Vec<Register>,
@@ -67,7 +67,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// An operation is needed.
+    /// Adds an operation.
     pub fn op(&mut self, block: BlockId, index: u32) {
         let of = &mut self.ops[block as usize][index as usize];
         if std::mem::replace(of, true) {
@@ -115,7 +115,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// The branches that decide whether a block runs are needed.
+    /// Adds the branches that decide whether a block runs.
     fn block(&mut self, block: BlockId) {
         let mut stack = vec![block];
         while let Some(block) = stack.pop() {
@@ -138,7 +138,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// Finds everything that what is needed needs.
+    /// Adds everything that the needed operations need.
     pub fn all(&mut self) {
         while let Some(register) = self.waiting.pop() {
             for writer in std::mem::take(&mut self.writers[register as usize]) {
@@ -163,7 +163,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// The program that is left; none: it is not one.
+    /// Builds the program that is left; none: it is inconsistent.
     pub fn executable(&self) -> Option<Executable> {
         let program = self.program;
         let mut numbers = HashMap::new();
@@ -188,7 +188,7 @@ impl<'a> Needs<'a> {
             contents: program.contents.clone(),
             ..Executable::default()
         };
-        // The registers of a variable lie together, as its operations want them.
+        // The registers of a variable lie together, as operations on it require.
         for (first, count) in &program.variables {
             let all = *first..first + count;
             if all
@@ -261,7 +261,7 @@ impl<'a> Needs<'a> {
     }
 }
 
-/// Registers of the program that is left.
+/// The registers of the program that is left.
 struct Left {
     registers: HashMap<Register, u32>,
     known: HashMap<u64, u32>,

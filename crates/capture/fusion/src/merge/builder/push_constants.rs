@@ -1,4 +1,4 @@
-//! One block of push constants of several.
+//! Joins several blocks of push constants.
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Decoration, Op, StorageClass};
@@ -6,7 +6,7 @@ use rspirv::spirv::{Decoration, Op, StorageClass};
 use super::{Builder, instruction};
 
 impl Builder<'_> {
-    /// The push constants of kernels, one after the other.
+    /// Joins the push constants of the kernels, one after the other.
     pub(super) fn join_push_constants(&mut self) {
         let blocks = std::mem::take(&mut self.blocks);
         if blocks.is_empty() {
