@@ -29,7 +29,7 @@ pub struct Measured {
 }
 
 fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
-    let choice = arguments.device.as_deref().map(DeviceChoice::of);
+    let choice = arguments.device.as_deref().map(DeviceChoice::from_text);
     let found = gapscope_device_peaks::measure(choice.as_ref(), arguments.quick, &|what| {
         page::say(&format!("gapscope: measuring {what}\n"));
     });

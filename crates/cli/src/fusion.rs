@@ -26,7 +26,7 @@ pub fn run(
     remarks: &[String],
 ) -> Result<ExitCode, Failure> {
     let options = FuseOptions {
-        device: arguments.device.as_deref().map(DeviceChoice::of),
+        device: arguments.device.as_deref().map(DeviceChoice::from_text),
         robust: arguments.robust,
         repeat: arguments.runs(),
     };

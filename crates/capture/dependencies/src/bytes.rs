@@ -10,17 +10,17 @@ pub struct ByteSet {
 
 impl ByteSet {
     /// Makes the set of all bytes of a range.
-    pub fn of(range: Range<u64>) -> ByteSet {
-        ByteSet::of_unsorted(vec![range])
+    pub fn from_range(range: Range<u64>) -> ByteSet {
+        ByteSet::from_unsorted(vec![range])
     }
 
     /// Makes a set from ranges that are sorted and do not touch.
-    pub(crate) fn of_sorted(ranges: Vec<Range<u64>>) -> ByteSet {
+    pub(crate) fn from_sorted(ranges: Vec<Range<u64>>) -> ByteSet {
         ByteSet { ranges }
     }
 
     /// Makes a set from any ranges.
-    pub fn of_unsorted(mut ranges: Vec<Range<u64>>) -> ByteSet {
+    pub fn from_unsorted(mut ranges: Vec<Range<u64>>) -> ByteSet {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_unstable_by_key(|range| range.start);
         let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn ranges_that_touch_are_one() {
-        let set = ByteSet::of_unsorted(vec![8..12, 0..4, 4..8, 20..20, 16..24, 18..20]);
+        let set = ByteSet::from_unsorted(vec![8..12, 0..4, 4..8, 20..20, 16..24, 18..20]);
         assert_eq!(set.ranges(), [0..12, 16..24]);
         assert_eq!(set.bytes(), 20);
         let within: Vec<_> = set.within(10..17).collect();

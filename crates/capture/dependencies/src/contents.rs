@@ -9,18 +9,18 @@ use gapscope_capture::model::{Content, MemoryId};
 use gapscope_capture::{Capture, Hash};
 
 /// The most chunks that are kept after they were read.
-const CHUNKS_AT_MOST: usize = 256;
+const MAX_CHUNKS: usize = 256;
 
 /// The known contents of memory.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// Known ranges of each allocation, by their first bytes.
-    known: HashMap<MemoryId, BTreeMap<u64, Known>>,
+    /// KnownRange ranges of each allocation, by their first bytes.
+    known: HashMap<MemoryId, BTreeMap<u64, KnownRange>>,
     chunks: HashMap<Hash, Option<Arc<[u8]>>>,
 }
 
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownRange {
     end: u64,
     source: Source,
     /// Offset of the range's first byte in the source.
@@ -60,7 +60,7 @@ impl Contents {
     /// Copies bytes. Bytes that are not known are not known at their new place either.
     pub fn copy(&mut self, from: (MemoryId, u64), to: (MemoryId, u64), bytes: u64) {
         let end = from.1 + bytes;
-        let pieces: Vec<(u64, Known)> = match self.known.get(&from.0) {
+        let pieces: Vec<(u64, KnownRange)> = match self.known.get(&from.0) {
             Some(known) => within(known, from.1..end)
                 .map(|(at, known)| (at, known.clone()))
                 .collect(),
@@ -84,18 +84,18 @@ impl Contents {
         if range.is_empty() {
             return;
         }
-        let touched: Vec<(u64, Known)> = within(known, range.clone())
+        let touched: Vec<(u64, KnownRange)> = within(known, range.clone())
             .map(|(begin, known)| (begin, known.clone()))
             .collect();
         for (begin, old) in touched {
             known.remove(&begin);
             if begin < range.start {
                 let end = range.start;
-                known.insert(begin, Known { end, ..old.clone() });
+                known.insert(begin, KnownRange { end, ..old.clone() });
             }
             if range.end < old.end {
                 let at = old.at + (range.end - begin);
-                known.insert(range.end, Known { at, ..old });
+                known.insert(range.end, KnownRange { at, ..old });
             }
         }
     }
@@ -110,7 +110,7 @@ impl Contents {
             return;
         }
         self.forget(memory, range.clone());
-        let known = Known {
+        let known = KnownRange {
             end: range.end,
             source,
             at,
@@ -163,7 +163,7 @@ fn chunk(
     capture: &Capture,
     hash: Hash,
 ) -> Option<Arc<[u8]>> {
-    if chunks.len() >= CHUNKS_AT_MOST {
+    if chunks.len() >= MAX_CHUNKS {
         chunks.clear();
     }
     let read = || capture.chunk(hash).ok().map(Arc::from);
@@ -171,7 +171,10 @@ fn chunk(
 }
 
 /// Returns the known ranges that overlap a range, by their first bytes.
-fn within(known: &BTreeMap<u64, Known>, range: Range<u64>) -> impl Iterator<Item = (u64, &Known)> {
+fn within(
+    known: &BTreeMap<u64, KnownRange>,
+    range: Range<u64>,
+) -> impl Iterator<Item = (u64, &KnownRange)> {
     let before = known.range(..=range.start).next_back();
     let first = before.map_or(range.start, |(begin, _)| *begin);
     (known.range(first..range.end.max(first)))

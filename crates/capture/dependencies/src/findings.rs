@@ -9,7 +9,7 @@ use gapscope_capture::model::CommandsId;
 
 use crate::bytes::ByteSet;
 use crate::footprint::Limits;
-use crate::graph::{Edge, Graph, Node, Part};
+use crate::graph::{Edge, EdgePart, Graph, Node};
 use crate::order::{Barriers, Batches, Order};
 use crate::traffic::Bandwidth;
 use crate::window::{Barrier, Window};
@@ -83,18 +83,18 @@ impl Need {
 
 impl Dependencies {
     /// Finds the dependencies of a capture. `progress` is told how many commands are done.
-    pub fn of_capture(
+    pub fn from_capture(
         capture: &Capture,
         limits: Limits,
         progress: &mut dyn FnMut(usize),
     ) -> Dependencies {
-        let window = Window::of(capture, limits, progress);
+        let window = Window::new(capture, limits, progress);
         let Window {
             nodes,
             barriers,
             batches,
         } = window;
-        let graph = Graph::of(nodes);
+        let graph = Graph::new(nodes);
         let mut unknown = unknown(&graph);
         let mut finder = Finder {
             batches: Batches::new(&batches),
@@ -131,7 +131,7 @@ impl Dependencies {
 
     /// Finds the dependencies of nodes whose barriers are not known, for this reason.
     pub fn without_barriers(nodes: Vec<Node>, reason: &str) -> Dependencies {
-        let graph = Graph::of(nodes);
+        let graph = Graph::new(nodes);
         Dependencies {
             orders: vec![Order::Unknown; graph.edges.len()],
             graph,
@@ -172,7 +172,7 @@ struct Finder<'a> {
 }
 
 /// Takes every part of an edge.
-fn every(_: &Part) -> bool {
+fn every(_: &EdgePart) -> bool {
     true
 }
 
@@ -203,7 +203,7 @@ impl Finder<'_> {
     /// Returns whether an edge is of exact bytes that something other than atomic operations reaches, and its ends
     /// are not ordered.
     fn is_hazard(&mut self, edge: &Edge) -> bool {
-        let certain = |part: &Part| part.exact && !part.atomic;
+        let certain = |part: &EdgePart| part.exact && !part.atomic;
         let queue = self.ends(edge).0.queue;
         self.covers.cover(queue, edge, &certain, &|_| true) == Some(false)
     }
@@ -325,7 +325,7 @@ impl Finder<'_> {
             return Some(());
         }
         let loose: HashMap<u64, ByteSet> = (loose.into_iter())
-            .map(|(memory, ranges)| (memory, ByteSet::of_unsorted(ranges)))
+            .map(|(memory, ranges)| (memory, ByteSet::from_unsorted(ranges)))
             .collect();
         let nodes = &self.graph.nodes;
         for (number, node) in nodes.iter().enumerate() {
@@ -334,7 +334,7 @@ impl Finder<'_> {
                     continue;
                 };
                 let reached = access.set.shifted(access.offset);
-                let part = Part {
+                let part = EdgePart {
                     memory: access.memory,
                     ranges: reached.flat_map(|range| set.within(range)).collect(),
                     from: access.scope,

@@ -11,7 +11,7 @@ use crate::contents::Contents;
 use crate::kernel::fold::fold;
 use crate::kernel::lower::{BoundBuffer, Environment, Lowered, lower};
 pub use crate::kernel::machine::Grid;
-use crate::kernel::machine::{self, Allowance, Marks};
+use crate::kernel::machine::{self, Marks, RunLimits};
 use crate::kernel::program::Direction;
 pub use crate::kernel::reason::Reason;
 use crate::kernel::slice::{Reach, Slice, slice};
@@ -180,7 +180,7 @@ impl<'c> Evaluator<'c> {
     fn follow(&mut self, key: &Key, bindings: &[Binding]) -> Result<Trail, Reason> {
         let (sliced, grid) = self.sliced(key)?;
         let sizes = sizes(&sliced, &key.buffers);
-        let allowance = Allowance {
+        let allowance = RunLimits {
             steps: self.limits.steps,
             mark_bytes: 256 << 20,
             threads: 1,
@@ -318,7 +318,7 @@ impl<'c> Evaluator<'c> {
         buffers: &[BoundBuffer],
     ) -> Result<Vec<Marks>, Reason> {
         let sizes = sizes(sliced, buffers);
-        let allowance = Allowance {
+        let allowance = RunLimits {
             steps: self.limits.steps.min(self.steps_left),
             mark_bytes: 256 << 20,
             threads: self.limits.threads,
@@ -449,7 +449,7 @@ fn footprint(
                 map,
             },
             (bound, _) => Extent {
-                set: Arc::new(ByteSet::of(0..bytes)),
+                set: Arc::new(ByteSet::from_range(0..bytes)),
                 bound,
                 map: None,
             },

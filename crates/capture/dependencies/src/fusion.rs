@@ -199,7 +199,7 @@ impl Finder<'_> {
                 }
             }
         }
-        let overwritten = ByteSet::of_unsorted(overwritten);
+        let overwritten = ByteSet::from_unsorted(overwritten);
         (write.set.shifted(write.offset)).all(|range| {
             let covered: u64 = overwritten
                 .within(range.clone())

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use crate::bytes::ByteSet;
 use crate::footprint::Grid;
 use crate::scope::Scope;
-use segments::{Mark, Segments};
+use segments::{AccessRef, Segments};
 
 /// The most edges of a graph.
-const EDGES_AT_MOST: usize = 1_000_000;
+const MAX_EDGES: usize = 1_000_000;
 /// The most pieces of memory that are examined.
-const LOOKS_AT_MOST: u64 = 200_000_000;
+const MAX_LOOKS: u64 = 200_000_000;
 /// The most ranges that a part of an edge keeps.
-const RANGES_AT_MOST: usize = 64;
+const MAX_RANGES: usize = 64;
 
 /// The kind of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -148,12 +148,12 @@ pub struct Edge {
     pub exact: bool,
     /// Buffers of the bytes, as the later node names them.
     pub buffers: Vec<Arc<str>>,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<EdgePart>,
 }
 
 /// The bytes of an edge that both nodes reach in one way.
 #[derive(Debug, Clone)]
-pub(crate) struct Part {
+pub(crate) struct EdgePart {
     pub memory: u64,
     pub ranges: Vec<Range<u64>>,
     pub from: Scope,
@@ -164,9 +164,9 @@ pub(crate) struct Part {
     pub atomic: bool,
 }
 
-impl Part {
+impl EdgePart {
     fn add(&mut self, range: Range<u64>) {
-        let is_full = self.ranges.len() >= RANGES_AT_MOST;
+        let is_full = self.ranges.len() >= MAX_RANGES;
         match self.ranges.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,
             // All further ranges are merged with the last one. Only a barrier for all memory or for a large part
@@ -193,18 +193,18 @@ pub struct Graph {
 
 impl Graph {
     /// Finds the edges between nodes.
-    pub fn of(nodes: Vec<Node>) -> Graph {
+    pub fn new(nodes: Vec<Node>) -> Graph {
         let mut graph = Graph::default();
         let mut memories: HashMap<u64, Segments> = HashMap::new();
         let mut looks = 0;
         for (number, node) in nodes.iter().enumerate() {
-            let mut found = Found::new(&nodes, number);
+            let mut found = EdgesToNode::new(&nodes, number);
             for writes in [false, true] {
                 for (index, access) in node.accesses.iter().enumerate() {
                     if access.writes() != writes {
                         continue;
                     }
-                    let mark = Mark {
+                    let mark = AccessRef {
                         node: number as u32,
                         access: index as u32,
                     };
@@ -217,7 +217,7 @@ impl Graph {
                 }
             }
             graph.edges.extend(found.edges());
-            if graph.edges.len() > EDGES_AT_MOST || looks > LOOKS_AT_MOST {
+            if graph.edges.len() > MAX_EDGES || looks > MAX_LOOKS {
                 graph.cut_at = Some(number + 1);
                 break;
             }
@@ -228,23 +228,23 @@ impl Graph {
 }
 
 /// The edges to a node.
-struct Found<'a> {
+struct EdgesToNode<'a> {
     nodes: &'a [Node],
     to: usize,
     edges: HashMap<(u32, EdgeKind), Edge>,
 }
 
-impl Found<'_> {
-    fn new(nodes: &[Node], to: usize) -> Found<'_> {
-        Found {
+impl EdgesToNode<'_> {
+    fn new(nodes: &[Node], to: usize) -> EdgesToNode<'_> {
+        EdgesToNode {
             nodes,
             to,
             edges: HashMap::new(),
         }
     }
 
-    fn add(&mut self, on: Mark, by: Mark, range: Range<u64>, kind: EdgeKind) {
-        let of = |mark: Mark| &self.nodes[mark.node as usize].accesses[mark.access as usize];
+    fn add(&mut self, on: AccessRef, by: AccessRef, range: Range<u64>, kind: EdgeKind) {
+        let of = |mark: AccessRef| &self.nodes[mark.node as usize].accesses[mark.access as usize];
         let (from, to) = (of(on), of(by));
         let exact = from.bound.is_none() && to.bound.is_none();
         let atomic = from.atomic && to.atomic;
@@ -262,13 +262,13 @@ impl Found<'_> {
         if !edge.buffers.contains(&to.buffer) {
             edge.buffers.push(to.buffer.clone());
         }
-        let same = |part: &&mut Part| {
+        let same = |part: &&mut EdgePart| {
             (part.memory, part.from, part.to) == (to.memory, from.scope, to.scope)
                 && (part.exact, part.atomic) == (exact, atomic)
         };
         match edge.parts.iter_mut().find(same) {
             Some(part) => part.add(range),
-            None => edge.parts.push(Part {
+            None => edge.parts.push(EdgePart {
                 memory: to.memory,
                 ranges: vec![range],
                 from: from.scope,

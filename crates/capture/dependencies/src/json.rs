@@ -12,7 +12,7 @@ use crate::graph::{Access, Edge, Node, NodeKind};
 use crate::traffic::Bandwidth;
 
 /// The most ranges of a set of bytes that are written.
-const RANGES_AT_MOST: usize = 64;
+const MAX_RANGES: usize = 64;
 
 /// The JSON of a window's dependencies.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -324,7 +324,7 @@ fn json_node<'a>(id: usize, node: &'a Node, bandwidth: Option<&Bandwidth>) -> Js
 }
 
 fn json_access(access: &Access) -> JsonAccess<'_> {
-    let ranges = access.set.shifted(access.offset).take(RANGES_AT_MOST);
+    let ranges = access.set.shifted(access.offset).take(MAX_RANGES);
     JsonAccess {
         buffer: &access.buffer,
         set: access.binding.map(|(set, _, _)| set),

@@ -1,6 +1,6 @@
 //! Finds which bytes each dispatch of a capture reads and writes, and which commands depend on which.
 //!
-//! [`Dependencies::of_capture`] evaluates the address arithmetic of each kernel with the constants of each dispatch.
+//! [`Dependencies::from_capture`] evaluates the address arithmetic of each kernel with the constants of each dispatch.
 //! The bytes that a dispatch reads and writes are exact wherever no address depends on unknown data. Otherwise they
 //! are all bytes that are bound, and [`Extent::bound`] says why. From these sets follow the edges between commands
 //! ([`Graph`]), which of the edges barriers and semaphores order ([`Order`]), hazards, and barriers that nothing

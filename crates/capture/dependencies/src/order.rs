@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::graph::{Edge, EdgeKind, Node, Part};
+use crate::graph::{Edge, EdgeKind, EdgePart, Node};
 use crate::scope::{Scope, Scopes, Stages};
-use crate::window::{Barrier, OfBatch};
+use crate::window::{Barrier, WindowBatch};
 
 /// The most barriers that are examined for all edges together.
-const LOOKS_AT_MOST: u64 = 100_000_000;
+const MAX_LOOKS: u64 = 100_000_000;
 
 /// What orders the ends of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,7 +67,7 @@ impl<'a> Barriers<'a> {
             by_queue,
             in_part,
             scopes,
-            looks_left: LOOKS_AT_MOST,
+            looks_left: MAX_LOOKS,
         }
     }
 
@@ -90,7 +90,7 @@ impl<'a> Barriers<'a> {
         &mut self,
         queue: u32,
         edge: &Edge,
-        parts: &dyn Fn(&Part) -> bool,
+        parts: &dyn Fn(&EdgePart) -> bool,
         takes: &dyn Fn(usize) -> bool,
     ) -> Option<bool> {
         let between: Vec<usize> = (self.between(queue, edge.from, edge.to).iter())
@@ -104,7 +104,7 @@ impl<'a> Barriers<'a> {
                 _ => self.pieces(part, &between),
             };
             for piece in pieces {
-                let mut way = Way::default();
+                let mut way = Reached::default();
                 let mut is_covered = false;
                 for number in &between {
                     self.look()?;
@@ -141,7 +141,7 @@ impl<'a> Barriers<'a> {
                 self.look()?;
                 let one = Edge {
                     buffers: Vec::new(),
-                    parts: vec![Part { ranges, ..*part }],
+                    parts: vec![EdgePart { ranges, ..*part }],
                     ..*edge
                 };
                 let is_covered = self.cover(queue, &one, &|_| true, &|_| true)?;
@@ -158,7 +158,7 @@ impl<'a> Barriers<'a> {
         &mut self,
         queue: u32,
         (from, to): (usize, usize),
-        part: &Part,
+        part: &EdgePart,
     ) -> Option<Vec<usize>> {
         let all = self.all;
         let in_part = self.in_part.get(&(queue, part.memory));
@@ -172,17 +172,17 @@ impl<'a> Barriers<'a> {
             .flat_map(|piece| Scope::ALL.map(|to| (piece, to)))
         {
             // No barrier of the queue carries it further than this.
-            let end = Way {
+            let end = Reached {
                 stages: most.before(),
                 available: is_available,
                 visible: is_available && most.makes_visible(to_scope),
             };
-            let part = Part {
+            let part = EdgePart {
                 to: to_scope,
                 ranges: Vec::new(),
                 ..*part
             };
-            let mut way = Way::default();
+            let mut way = Reached::default();
             for number in self.between(queue, from, to) {
                 looks += 1;
                 let before = way;
@@ -211,7 +211,7 @@ impl<'a> Barriers<'a> {
     /// Resets the count, unless there were too many steps.
     pub fn renew(&mut self) {
         if !self.is_spent() {
-            self.looks_left = LOOKS_AT_MOST;
+            self.looks_left = MAX_LOOKS;
         }
     }
 
@@ -221,7 +221,7 @@ impl<'a> Barriers<'a> {
     }
 
     /// Splits the ranges of a part where the range of a barrier begins or ends in them.
-    fn pieces(&self, part: &Part, between: &[usize]) -> Vec<Range<u64>> {
+    fn pieces(&self, part: &EdgePart, between: &[usize]) -> Vec<Range<u64>> {
         let mut cuts = Vec::new();
         for number in between {
             for (_, range) in &self.all[*number].parts {
@@ -250,15 +250,15 @@ impl<'a> Barriers<'a> {
 
 /// How far barriers have carried the end of the first command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Way {
+struct Reached {
     /// Stages that wait for it.
     stages: Stages,
     available: bool,
     visible: bool,
 }
 
-impl Way {
-    fn pass(&mut self, barrier: &Barrier, part: &Part, piece: &Range<u64>) {
+impl Reached {
+    fn pass(&mut self, barrier: &Barrier, part: &EdgePart, piece: &Range<u64>) {
         let before = *self;
         for (scopes, range) in &barrier.parts {
             if !scopes.is_after(part.from) && !scopes.follows(before.stages) {
@@ -288,7 +288,7 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    pub fn new(batches: &[OfBatch]) -> Batches {
+    pub fn new(batches: &[WindowBatch]) -> Batches {
         let mut before: Vec<HashMap<u32, usize>> = Vec::new();
         let mut last: HashMap<u32, usize> = HashMap::new();
         let mut signals: HashMap<u32, Vec<(Option<u64>, usize)>> = HashMap::new();
@@ -324,7 +324,7 @@ impl Batches {
                     .push((*value, number));
             }
         }
-        let common = |of: &dyn Fn(&OfBatch) -> Stages| {
+        let common = |of: &dyn Fn(&WindowBatch) -> Stages| {
             batches
                 .iter()
                 .map(of)
@@ -339,7 +339,8 @@ impl Batches {
 
     /// Returns whether semaphores alone order the ends of an edge, without a barrier that goes on from them.
     pub fn suffice(&self, edge: &Edge) -> bool {
-        let of = |part: &Part| self.signalled.contain(part.from) && self.waiting.contain(part.to);
+        let of =
+            |part: &EdgePart| self.signalled.contain(part.from) && self.waiting.contain(part.to);
         edge.parts.iter().all(of)
     }
 

@@ -96,7 +96,7 @@ pub(crate) struct Scopes {
 }
 
 impl Scopes {
-    pub fn of(dependency: &Dependency) -> Scopes {
+    pub fn new(dependency: &Dependency) -> Scopes {
         Scopes {
             after_stages: first(dependency.after_stages),
             after_access: dependency.after_access,

@@ -57,7 +57,7 @@ impl Node {
                 let ranges = by_memory.entry(access.memory).or_default();
                 ranges.extend(access.set.shifted(access.offset));
             }
-            let sets = by_memory.into_values().map(ByteSet::of_unsorted);
+            let sets = by_memory.into_values().map(ByteSet::from_unsorted);
             sets.map(|set| set.bytes()).fold(0, u64::saturating_add)
         };
         (sum(false), sum(true))
@@ -75,7 +75,7 @@ mod tests {
         Access {
             memory: 0,
             offset: 0,
-            set: Arc::new(ByteSet::of(range)),
+            set: Arc::new(ByteSet::from_range(range)),
             scope,
             bound: bound.map(str::to_owned),
             atomic: false,

@@ -67,7 +67,7 @@ pub struct Trail {
 
 /// Takes the index of a dispatch among [`Capture::executed`], and what its invocations reach or why that is not
 /// known.
-pub type Found<'f> = dyn FnMut(usize, &Dispatch, Result<Arc<Trail>, Reason>) + 'f;
+pub type TrailSink<'f> = dyn FnMut(usize, &Dispatch, Result<Arc<Trail>, Reason>) + 'f;
 
 /// Follows each invocation of the dispatches of a capture that `wanted` selects by their index among
 /// [`Capture::executed`]. A kernel with the same constants, buffers and workgroups is followed once.
@@ -75,7 +75,7 @@ pub fn trails(
     capture: &Capture,
     limits: Limits,
     wanted: &dyn Fn(usize) -> bool,
-    found: &mut Found<'_>,
+    found: &mut TrailSink<'_>,
 ) {
     Window::follow(capture, limits, wanted, found);
 }

@@ -14,14 +14,14 @@ use crate::contents::Contents;
 use crate::footprint::{Evaluator, Footprint, Limits, bound, is_uniform};
 use crate::graph::{Access, Node, NodeKind};
 use crate::scope::{Scope, Scopes, Stages};
-use crate::trail::Found;
+use crate::trail::TrailSink;
 
 /// The commands of a capture.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     pub nodes: Vec<Node>,
     pub barriers: Vec<Barrier>,
-    pub batches: Vec<OfBatch>,
+    pub batches: Vec<WindowBatch>,
 }
 
 /// A barrier with its position.
@@ -44,7 +44,7 @@ pub(crate) type BarrierPart = (Scopes, Option<(u64, Range<u64>)>);
 
 /// A batch: its queue and its semaphores.
 #[derive(Debug)]
-pub(crate) struct OfBatch {
+pub(crate) struct WindowBatch {
     pub queue: u32,
     pub waits: Vec<(u32, Option<u64>)>,
     pub signals: Vec<(u32, Option<u64>)>,
@@ -56,7 +56,7 @@ pub(crate) struct OfBatch {
 
 impl Window {
     /// Reads a capture. `progress` is told how many commands are done.
-    pub fn of(capture: &Capture, limits: Limits, progress: &mut dyn FnMut(usize)) -> Window {
+    pub fn new(capture: &Capture, limits: Limits, progress: &mut dyn FnMut(usize)) -> Window {
         Window::read(capture, limits, progress, None)
     }
 
@@ -65,7 +65,7 @@ impl Window {
         capture: &Capture,
         limits: Limits,
         wanted: &dyn Fn(usize) -> bool,
-        found: &mut Found<'_>,
+        found: &mut TrailSink<'_>,
     ) {
         Window::read(capture, limits, &mut |_| (), Some((wanted, found)));
     }
@@ -109,7 +109,7 @@ struct Reader<'a, 'f> {
 }
 
 /// Selects the dispatches to follow, and takes what their invocations reach.
-type Trails<'a, 'f> = (&'a dyn Fn(usize) -> bool, &'a mut Found<'f>);
+type Trails<'a, 'f> = (&'a dyn Fn(usize) -> bool, &'a mut TrailSink<'f>);
 
 impl Reader<'_, '_> {
     fn submission(&mut self, submission: &Submission) {
@@ -124,7 +124,7 @@ impl Reader<'_, '_> {
             let each = uses.iter().map(|of| (of.semaphore.0, of.value));
             each.collect()
         };
-        self.window.batches.push(OfBatch {
+        self.window.batches.push(WindowBatch {
             queue: submission.queue.0,
             waits: uses(&batch.waits),
             signals: uses(&batch.signals),
@@ -187,11 +187,11 @@ impl Reader<'_, '_> {
     }
 
     fn parts(&self, barrier: &model::Barrier) -> Vec<BarrierPart> {
-        let memory = barrier.memory.iter().map(|of| (Scopes::of(of), None));
+        let memory = barrier.memory.iter().map(|of| (Scopes::new(of), None));
         let buffers = barrier.buffers.iter().map(|(of, range)| {
             let (memory, at) = self.capture.place(*range);
             (
-                Scopes::of(of),
+                Scopes::new(of),
                 Some((memory.0.into(), at..at + range.bytes)),
             )
         });
@@ -221,7 +221,7 @@ impl Reader<'_, '_> {
     }
 
     fn whole(&self, range: BufferRange, scope: Scope) -> Access {
-        self.access(range, scope, Arc::new(ByteSet::of(0..range.bytes)))
+        self.access(range, scope, Arc::new(ByteSet::from_range(0..range.bytes)))
     }
 
     fn dispatch(&mut self, node: &mut Node, dispatch: &Dispatch) {
@@ -306,7 +306,7 @@ impl Reader<'_, '_> {
                 let from = side(region);
                 from..from + region.bytes
             });
-            (range, Arc::new(ByteSet::of_unsorted(ranges.collect())))
+            (range, Arc::new(ByteSet::from_unsorted(ranges.collect())))
         };
         let (from, read) = of(copy.from, &|region| region.from);
         let (to, written) = of(copy.to, &|region| region.to);

@@ -53,7 +53,7 @@ pub struct Refused {
 
 /// The chains of a capture, and the dispatches that do not join one.
 #[derive(Debug, Default)]
-pub struct Found<'a> {
+pub struct Chains<'a> {
     /// Chains in the order of the window.
     pub chains: Vec<Chain<'a>>,
     /// Refusals in the order of the window.
@@ -72,9 +72,9 @@ struct Candidate<'a> {
 }
 
 /// Examines all dispatches of a capture.
-pub fn find<'a>(capture: &'a Capture, limits: Limits) -> Found<'a> {
+pub fn find<'a>(capture: &'a Capture, limits: Limits) -> Chains<'a> {
     let dispatches = dispatches(capture);
-    let mut found = Found::default();
+    let mut found = Chains::default();
     let mut pairs: Vec<(usize, Option<Refusal>)> = Vec::new();
     let mut wanted = BTreeSet::new();
     for second in 1..dispatches.len() {
@@ -137,7 +137,7 @@ pub fn find<'a>(capture: &'a Capture, limits: Limits) -> Found<'a> {
 }
 
 /// Results of proofs, so that equal dispatches are proved once.
-struct Proved<'a> {
+struct ProofCache<'a> {
     members: Vec<Member<'a>>,
     result: Result<Vec<Region>, Refusal>,
 }
@@ -153,7 +153,7 @@ fn ends_with(chain: &Chain<'_>, of: &Candidate<'_>) -> bool {
 fn join<'a>(
     capture: &Capture,
     open: &mut Option<Chain<'a>>,
-    proved: &mut Vec<Proved<'a>>,
+    proved: &mut Vec<ProofCache<'a>>,
     a: &Candidate<'a>,
     b: &Candidate<'a>,
     member: &dyn Fn(&Candidate<'a>) -> Result<Member<'a>, Refusal>,
@@ -169,7 +169,7 @@ fn join<'a>(
         let text = format!("{:?} and {:?}", first.local_size, last.local_size);
         return Err(Refusal::LocalSize(text));
     }
-    let same = |of: &Proved<'a>| {
+    let same = |of: &ProofCache<'a>| {
         of.members.len() == members.len()
             && (of.members.iter().zip(&members)).all(|(known, member)| {
                 known.dispatch == member.dispatch && Arc::ptr_eq(&known.trail, &member.trail)
@@ -180,7 +180,7 @@ fn join<'a>(
         None => {
             let reached: Vec<_> = members.iter().map(|of| (of.dispatch, &*of.trail)).collect();
             let result = prove(capture, &reached);
-            proved.push(Proved {
+            proved.push(ProofCache {
                 members: members.clone(),
                 result: result.clone(),
             });

@@ -18,7 +18,7 @@ pub struct Draft<'a> {
 }
 
 /// A kernel to add. Its descriptors are in set 0.
-pub struct Added<'a> {
+pub struct NewKernel<'a> {
     /// Name of the kernel.
     pub name: String,
     /// Words of SPIR-V with the entry point `main`.
@@ -96,7 +96,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a kernel.
-    pub fn kernel(&mut self, of: &Added<'_>) -> Result<PipelineId, DraftError> {
+    pub fn kernel(&mut self, of: &NewKernel<'_>) -> Result<PipelineId, DraftError> {
         let number = self.number();
         let bytes: Vec<u8> = of
             .words

@@ -9,7 +9,7 @@ use gapscope_replay::{DeviceChoice, Options, Replay, outputs, replay};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::chain::{Chain, Found, Refused, find};
+use crate::chain::{Chain, Chains, Refused, find};
 use crate::difference::Difference;
 use crate::draft::DraftError;
 use crate::measure::Probe;
@@ -133,7 +133,7 @@ pub fn fuse(
     let nodes = match found.chains.is_empty() {
         true => Vec::new(),
         false => {
-            Dependencies::of_capture(capture, Limits::default(), &mut |_| ())
+            Dependencies::from_capture(capture, Limits::default(), &mut |_| ())
                 .graph
                 .nodes
         }
@@ -302,7 +302,7 @@ pub fn node_of(capture: &Capture, executed: usize) -> usize {
 
 fn describe(
     capture: &Capture,
-    found: &Found<'_>,
+    found: &Chains<'_>,
     chain: &Chain<'_>,
     nodes: &[Node],
 ) -> ChainReport {

@@ -7,7 +7,7 @@
 //!
 //! # Internals
 //! `module` reads a kernel, `proof` checks what invocations reach, `chain` finds chains, `merge` builds one module
-//! from several, `life` finds stores that no command reads, `draft` writes captures, and `rewrite` puts merged
+//! from several, `liveness` finds stores that no command reads, `draft` writes captures, and `rewrite` puts merged
 //! dispatches into one.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -16,7 +16,7 @@ mod chain;
 mod difference;
 mod draft;
 mod fusion;
-mod life;
+mod liveness;
 mod measure;
 mod merge;
 mod module;
@@ -25,7 +25,7 @@ mod proof;
 mod refusal;
 mod rewrite;
 
-pub use chain::{Chain, Found, Member, Refused, find};
+pub use chain::{Chain, Chains, Member, Refused, find};
 pub use difference::Difference;
 pub use draft::DraftError;
 pub use fusion::{ChainReport, FormReport, FuseError, FuseOptions, Fusion, fuse};

@@ -14,7 +14,7 @@ use rspirv::spirv::{
 };
 
 use crate::chain::Chain;
-use crate::draft::{Added, Draft};
+use crate::draft::{Draft, NewKernel};
 use crate::fusion::FuseError;
 use crate::merge::ENTRY;
 use crate::rewrite::Merged;
@@ -28,7 +28,7 @@ pub struct Probe<'a> {
 }
 
 /// A small capture to time.
-pub struct Prepared {
+pub struct PreparedCapture {
     capture: Capture,
     folder: PathBuf,
     count: u32,
@@ -37,7 +37,7 @@ pub struct Prepared {
     pub least_ns: Option<f64>,
 }
 
-impl Drop for Prepared {
+impl Drop for PreparedCapture {
     fn drop(&mut self) {
         // The folder may be as large as the capture itself. If it cannot be removed here, it is removed with the
         // folder that it is in.
@@ -59,7 +59,7 @@ impl Probe<'_> {
         count: u32,
         barrier: Dependency,
         command: impl FnOnce(&mut Draft<'_>) -> Result<Command, FuseError>,
-    ) -> Result<Option<Prepared>, FuseError> {
+    ) -> Result<Option<PreparedCapture>, FuseError> {
         self.made += 1;
         let folder = self.folder.join(format!("measured-{}", self.made));
         let mut draft = Draft::new(self.capture, &folder)?;
@@ -77,7 +77,7 @@ impl Probe<'_> {
             return Ok(None);
         };
         draft.submit(submission.queue, each.collect())?;
-        Ok(Some(Prepared {
+        Ok(Some(PreparedCapture {
             capture: draft.end(&folder)?,
             folder,
             count,
@@ -86,7 +86,7 @@ impl Probe<'_> {
     }
 
     /// Runs everything prepared in turn, so that all of it meets the same conditions of the machine.
-    pub fn run(&self, all: &mut [Prepared]) -> Result<(), FuseError> {
+    pub fn run(&self, all: &mut [PreparedCapture]) -> Result<(), FuseError> {
         let options = Options {
             device: self.device.cloned(),
             repeat: RUNS,
@@ -150,7 +150,7 @@ impl Probe<'_> {
     }
 
     /// Prepares copies between two buffers of so many bytes.
-    pub fn bandwidth(&mut self, bytes: u64) -> Result<Option<Prepared>, FuseError> {
+    pub fn bandwidth(&mut self, bytes: u64) -> Result<Option<PreparedCapture>, FuseError> {
         self.prepare(None, count(bytes), AFTER_TRANSFER, |draft| {
             let (from, to) = (draft.buffer(bytes)?, draft.buffer(bytes)?);
             let region = CopyRegion {
@@ -167,11 +167,11 @@ impl Probe<'_> {
     }
 
     /// Prepares a kernel that does nothing, with the workgroups of a chain.
-    pub fn launch(&mut self, chain: &Chain<'_>) -> Result<Option<Prepared>, FuseError> {
+    pub fn launch(&mut self, chain: &Chain<'_>) -> Result<Option<PreparedCapture>, FuseError> {
         let first = &chain.members[0];
         let words = nothing(first.trail.local_size);
         self.prepare(None, 16, self.between(chain), |draft| {
-            let pipeline = draft.kernel(&Added {
+            let pipeline = draft.kernel(&NewKernel {
                 name: "nothing".to_owned(),
                 words: &words,
                 descriptors: &[],
@@ -192,13 +192,13 @@ impl Probe<'_> {
         &mut self,
         chain: &Chain<'_>,
         bytes: u64,
-    ) -> Result<Option<Prepared>, FuseError> {
+    ) -> Result<Option<PreparedCapture>, FuseError> {
         let first = &chain.members[0];
         let barrier = self.between(chain);
         let words = copy::kernel(first.trail.local_size, (bytes / 4) as u32);
         self.prepare(None, count(2 * bytes), barrier, |draft| {
             let buffers = [draft.buffer(bytes)?, draft.buffer(bytes)?];
-            let pipeline = draft.kernel(&Added {
+            let pipeline = draft.kernel(&NewKernel {
                 name: "copy".to_owned(),
                 words: &words,
                 descriptors: &[STORAGE, STORAGE],
@@ -232,7 +232,7 @@ impl Probe<'_> {
         &mut self,
         chain: &Chain<'_>,
         number: usize,
-    ) -> Result<Option<Prepared>, FuseError> {
+    ) -> Result<Option<PreparedCapture>, FuseError> {
         let member = &chain.members[number];
         let count = count(bound(member.dispatch));
         let command = Command::Dispatch(member.dispatch.clone());
@@ -245,7 +245,7 @@ impl Probe<'_> {
         &mut self,
         chain: &Chain<'_>,
         merged: &Merged,
-    ) -> Result<Option<Prepared>, FuseError> {
+    ) -> Result<Option<PreparedCapture>, FuseError> {
         let like = &self.capture.pipelines[&chain.members[0].dispatch.pipeline];
         let kinds = merged.dispatch.bindings.iter().map(|of| of.descriptor_type);
         let kinds: Vec<u32> = kinds.collect();
@@ -254,7 +254,7 @@ impl Probe<'_> {
             count(bound(&merged.dispatch)),
             self.between(chain),
             |draft| {
-                let pipeline = draft.kernel(&Added {
+                let pipeline = draft.kernel(&NewKernel {
                     name: "merged".to_owned(),
                     words: &merged.words,
                     descriptors: &kinds,

@@ -18,7 +18,7 @@ pub const ENTRY: &str = "main";
 
 /// How kernels are merged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Plan {
+pub struct MergePlan {
     /// Invocations of a workgroup.
     pub local_size: [u32; 3],
     /// For each kernel the places of its bindings in set 0, by set and binding.
@@ -52,7 +52,7 @@ pub struct Intermediate {
 }
 
 /// Merges kernels.
-pub fn merge(kernels: &[Kernel], plan: &Plan) -> Result<Vec<Word>, Refusal> {
+pub fn merge(kernels: &[Kernel], plan: &MergePlan) -> Result<Vec<Word>, Refusal> {
     let mut builder = Builder::new(kernels, plan)?;
     for (number, kernel) in kernels.iter().enumerate() {
         builder.add(number, kernel)?;

@@ -10,7 +10,7 @@ use gapscope_device_peaks::{Bandwidth, Copier};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::chain::{Chain, Found};
+use crate::chain::{Chain, Chains};
 use crate::fusion::{FuseError, node_of};
 use crate::measure::Probe;
 use crate::rewrite::{Form, merged};
@@ -46,7 +46,7 @@ const MEMORY_SHARE: f64 = 1.0 / 3.0;
 /// Measures and predicts the costs of a chain; none: the queue has no timestamps.
 pub fn predict(
     probe: &mut Probe<'_>,
-    found: &Found<'_>,
+    found: &Chains<'_>,
     chain: &Chain<'_>,
     nodes: &[Node],
     bandwidth: &mut Vec<Bandwidth>,
@@ -101,7 +101,7 @@ pub fn predict(
     let sum: u64 = members_bytes.iter().sum();
     let merged_bytes = sum.saturating_sub(merged.bytes_not_stored + merged.bytes_not_loaded);
     let copy = (*copy_ns, 2 * size);
-    let costs = Costs::of(
+    let costs = Costs::new(
         *launch_ns,
         copy,
         members_ns.to_vec(),
@@ -116,7 +116,7 @@ pub fn predict(
 
 impl Costs {
     /// Computes the costs from the measured times.
-    fn of(
+    fn new(
         launch_ns: f64,
         (copy_ns, copy_bytes): (f64, u64),
         members_ns: Vec<f64>,
@@ -160,7 +160,7 @@ mod tests {
 
     fn predicted(members: &[f64], bytes: &[u64], merged: u64) -> f64 {
         // A launch takes 10 ns, and each byte 1 ns.
-        Costs::of(10.0, (110.0, 100), members.to_vec(), bytes.to_vec(), merged).predicted_ns
+        Costs::new(10.0, (110.0, 100), members.to_vec(), bytes.to_vec(), merged).predicted_ns
     }
 
     #[test]

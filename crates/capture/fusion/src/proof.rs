@@ -13,7 +13,7 @@ use gapscope_dependencies::{ByteSet, Run, Trail};
 
 use crate::refusal::Refusal;
 
-const ELEMENTS_AT_MOST: u64 = 1 << 28;
+const MAX_ELEMENTS: u64 = 1 << 28;
 
 /// Memory that a kernel of a chain writes and another one reaches.
 #[derive(Debug, Clone)]
@@ -148,7 +148,7 @@ fn scan(group: &[Reach<'_>], members: &[(&Dispatch, &Trail)]) -> Result<Region, 
     let scale = scale.min().unwrap_or(0).min(4);
     let elements = (end - start).div_ceil(1 << scale);
     let invocations = members[0].1.invocations;
-    if elements > ELEMENTS_AT_MOST || invocations > ELEMENTS_AT_MOST {
+    if elements > MAX_ELEMENTS || invocations > MAX_ELEMENTS {
         return Err(Refusal::Limit("268,435,456 elements"));
     }
     let sizes: Vec<u32> = runs().map(|(_, _, run)| run.bytes).collect();
@@ -222,7 +222,7 @@ fn scan(group: &[Reach<'_>], members: &[(&Dispatch, &Trail)]) -> Result<Region, 
                 }
             }
         }
-        stores[kernel] = ByteSet::of_unsorted(ranges);
+        stores[kernel] = ByteSet::from_unsorted(ranges);
     }
     let last = stored
         .iter()

@@ -9,10 +9,10 @@ use gapscope_capture::{Capture, Step};
 use gapscope_dependencies::Node;
 use serde::Serialize;
 
-use crate::chain::{Chain, Found};
-use crate::draft::{Added, Draft, DraftError};
-use crate::life::{self, Bytes};
-use crate::merge::{Intermediate, Plan, Slot, merge};
+use crate::chain::{Chain, Chains};
+use crate::draft::{Draft, DraftError, NewKernel};
+use crate::liveness::{self, Bytes};
+use crate::merge::{Intermediate, MergePlan, Slot, merge};
 use crate::refusal::Refusal;
 
 /// How chains are merged.
@@ -57,7 +57,7 @@ const PUSH_CONSTANTS: u32 = 128;
 /// Merges a chain. `nodes` are the commands of its capture.
 pub fn merged(
     capture: &Capture,
-    found: &Found<'_>,
+    found: &Chains<'_>,
     chain: &Chain<'_>,
     form: Form,
     nodes: &[Node],
@@ -133,7 +133,7 @@ pub fn merged(
         // The last kernel stores the result of the chain, which the host may read.
         let is_result = last_writer + 1 == chain.members.len();
         let is_dead =
-            forwarded && !is_result && life::is_dead(nodes, capture, last, region, last_writer);
+            forwarded && !is_result && liveness::is_dead(nodes, capture, last, region, last_writer);
         let stored = (0..chain.members.len()).map(|kernel| {
             let reads_itself = kernel == region.writer && region.loads[kernel];
             let is_needed = match kernel == last_writer {
@@ -156,7 +156,7 @@ pub fn merged(
                 .stores
                 .iter()
                 .flat_map(|set| set.ranges().iter().cloned());
-            not_written.push((region.memory, Bytes::of(ranges.collect())));
+            not_written.push((region.memory, Bytes::new(ranges.collect())));
         }
         Intermediate {
             writer: region.writer,
@@ -164,7 +164,7 @@ pub fn merged(
         }
     });
     let intermediates = intermediates.collect();
-    let plan = Plan {
+    let plan = MergePlan {
         local_size: chain.members[0].trail.local_size,
         slots,
         push_constants: offsets,
@@ -227,7 +227,7 @@ fn push_constants(chain: &Chain<'_>) -> Result<(Vec<u8>, Vec<u32>), Refusal> {
 }
 
 /// A merged dispatch that replaces a chain.
-struct Replaced {
+struct Replacement {
     /// Index of the chain's last member.
     last: usize,
     dispatch: Dispatch,
@@ -237,7 +237,7 @@ struct Replaced {
 /// Writes a capture in which chains are merged, into a folder that does not exist.
 pub fn rewrite(
     capture: &Capture,
-    found: &Found<'_>,
+    found: &Chains<'_>,
     form: Form,
     nodes: &[Node],
     folder: &Path,
@@ -246,7 +246,7 @@ pub fn rewrite(
     let mut pipelines: HashMap<(Vec<u32>, Vec<u32>), PipelineId> = HashMap::new();
     let mut refused = Vec::new();
     // The replacements, by the index of a chain's first member.
-    let mut replaced: BTreeMap<usize, Replaced> = BTreeMap::new();
+    let mut replaced: BTreeMap<usize, Replacement> = BTreeMap::new();
     for chain in &found.chains {
         let mut result = merged(capture, found, chain, form, nodes);
         refused.push(result.as_ref().err().cloned());
@@ -268,7 +268,7 @@ pub fn rewrite(
                     .members
                     .iter()
                     .map(|of| capture.pipelines[&of.dispatch.pipeline].name.as_str());
-                let id = draft.kernel(&Added {
+                let id = draft.kernel(&NewKernel {
                     name: names.collect::<Vec<_>>().join("+"),
                     words: &merged.words,
                     descriptors: &kinds,
@@ -285,7 +285,7 @@ pub fn rewrite(
         };
         let members = &chain.members;
         let last = members[members.len() - 1].executed;
-        let chain = Replaced {
+        let chain = Replacement {
             last,
             dispatch,
             not_written: merged.not_written,
@@ -321,7 +321,7 @@ pub fn rewrite(
                             let is_node =
                                 !matches!(command, Command::Barrier(_) | Command::Label(_));
                             if is_node {
-                                life::written(&nodes[node], &mut undefined);
+                                liveness::written(&nodes[node], &mut undefined);
                                 node += 1;
                             }
                             let ended = replaced.values().filter(|chain| chain.last == place);
@@ -347,7 +347,7 @@ pub fn rewrite(
 fn replace(
     commands: &[Command],
     range: &Range<usize>,
-    replaced: &BTreeMap<usize, Replaced>,
+    replaced: &BTreeMap<usize, Replacement>,
 ) -> Vec<Command> {
     let mut changed: Vec<Command> = Vec::new();
     let mut at = 0;

@@ -42,12 +42,12 @@ pub struct Properties {
     pub subgroup_size: u32,
     pub subgroup_operations: vk::SubgroupFeatureFlags,
     pub subgroups_in_compute: bool,
-    pub least_subgroup_size: u32,
-    pub most_subgroup_size: u32,
+    pub min_subgroup_size: u32,
+    pub max_subgroup_size: u32,
     pub required_size_in_compute: bool,
-    pub most_subgroups: u32,
-    pub most_allocation_bytes: u64,
-    pub most_buffer_bytes: u64,
+    pub max_subgroups: u32,
+    pub max_allocation_bytes: u64,
+    pub max_buffer_bytes: u64,
     /// Pairs of capability and width in bits of the float controls that the device has.
     pub float_controls: BTreeSet<(u32, u32)>,
     /// Shapes of cooperative matrices.
@@ -79,7 +79,7 @@ pub enum DeviceChoice {
 
 impl DeviceChoice {
     /// Reads a number, or a part of a name, as a user typed it.
-    pub fn of(text: &str) -> DeviceChoice {
+    pub fn from_text(text: &str) -> DeviceChoice {
         match text.parse() {
             Ok(number) => DeviceChoice::Number(number),
             Err(_) => DeviceChoice::Name(text.to_owned()),
@@ -90,13 +90,13 @@ impl DeviceChoice {
 thread_local! {
     /// The instance that replays of one thread share. The loader unloads drivers with the last instance, and NVIDIA's
     /// (580.159) was not found again after several times.
-    static OF_THREAD: OnceCell<Rc<Instance>> = const { OnceCell::new() };
+    static INSTANCE: OnceCell<Rc<Instance>> = const { OnceCell::new() };
 }
 
 impl Instance {
     /// Returns the instance of this thread, and makes it if there is none.
-    pub fn of_thread() -> Result<Rc<Instance>, Error> {
-        OF_THREAD.with(|kept| {
+    pub fn for_thread() -> Result<Rc<Instance>, Error> {
+        INSTANCE.with(|kept| {
             if let Some(instance) = kept.get() {
                 return Ok(Rc::clone(instance));
             }
@@ -112,7 +112,7 @@ impl Instance {
             unsafe { ash::Entry::load() }.map_err(|error| Error::NoLoader(error.to_string()))?;
         // SAFETY: no layer is named.
         let extensions = unsafe { entry.enumerate_instance_extension_properties(None) }
-            .map_err(Error::of("list instance extensions"))?;
+            .map_err(Error::from_call("list instance extensions"))?;
         let has = |name: &CStr| {
             extensions
                 .iter()
@@ -153,8 +153,8 @@ impl Instance {
         captured: &str,
     ) -> Result<Adapter, Error> {
         // SAFETY: the instance lives.
-        let all =
-            unsafe { self.raw.enumerate_physical_devices() }.map_err(Error::of("list devices"))?;
+        let all = unsafe { self.raw.enumerate_physical_devices() }
+            .map_err(Error::from_call("list devices"))?;
         let named: Vec<_> = all
             .iter()
             .map(|physical| (*physical, self.name(*physical)))
@@ -204,7 +204,7 @@ impl Instance {
                 ": {name} has Vulkan {major}.{minor}"
             )));
         }
-        Adapter::of(self, *physical)
+        Adapter::new(self, *physical)
     }
 
     fn name(&self, physical: vk::PhysicalDevice) -> String {
@@ -222,7 +222,7 @@ impl Drop for Instance {
 }
 
 impl Adapter {
-    fn of(instance: &Rc<Instance>, physical: vk::PhysicalDevice) -> Result<Adapter, Error> {
+    fn new(instance: &Rc<Instance>, physical: vk::PhysicalDevice) -> Result<Adapter, Error> {
         let raw = &instance.raw;
         let extensions = extensions_of(raw, physical)?;
         let mut features = Features::none(&extensions);
@@ -236,7 +236,11 @@ impl Adapter {
             // SAFETY: the device has the extension.
             let shapes =
                 unsafe { functions.get_physical_device_cooperative_matrix_properties(physical) };
-            properties.matrices = shapes.unwrap_or_default().iter().map(Shape::of).collect();
+            properties.matrices = shapes
+                .unwrap_or_default()
+                .iter()
+                .map(Shape::from_properties)
+                .collect();
         }
         Ok(Adapter {
             calibrates: calibrates(instance, physical, &extensions),
@@ -280,7 +284,7 @@ pub fn extensions_of(
 ) -> Result<BTreeSet<String>, Error> {
     // SAFETY: the device is of this instance, as the caller promises.
     let extensions = unsafe { raw.enumerate_device_extension_properties(physical) }
-        .map_err(Error::of("list device extensions"))?;
+        .map_err(Error::from_call("list device extensions"))?;
     let names = extensions
         .iter()
         .filter_map(|extension| extension.extension_name_as_c_str().ok());
@@ -328,13 +332,13 @@ impl Properties {
 
 impl Shape {
     /// Returns `m`, `n` and `k` if a subgroup multiplies inputs of this type and adds them up in that one.
-    pub fn of_types(&self, input: i32, sum: i32) -> Option<[u32; 3]> {
+    pub fn for_types(&self, input: i32, sum: i32) -> Option<[u32; 3]> {
         let fits = [self.a, self.b, self.c, self.result] == [input, input, sum, sum];
         let by_subgroup = self.scope == vk::ScopeKHR::SUBGROUP.as_raw();
         (fits && by_subgroup).then_some([self.m, self.n, self.k])
     }
 
-    fn of(of: &vk::CooperativeMatrixPropertiesKHR<'_>) -> Shape {
+    fn from_properties(of: &vk::CooperativeMatrixPropertiesKHR<'_>) -> Shape {
         Shape {
             m: of.m_size,
             n: of.n_size,
@@ -390,12 +394,12 @@ fn properties(raw: &ash::Instance, physical: vk::PhysicalDevice) -> Properties {
         subgroup_size: of_1_1.subgroup_size,
         subgroup_operations: of_1_1.subgroup_supported_operations,
         subgroups_in_compute: of_1_1.subgroup_supported_stages.contains(compute),
-        least_subgroup_size: of_1_3.min_subgroup_size,
-        most_subgroup_size: of_1_3.max_subgroup_size,
+        min_subgroup_size: of_1_3.min_subgroup_size,
+        max_subgroup_size: of_1_3.max_subgroup_size,
         required_size_in_compute: of_1_3.required_subgroup_size_stages.contains(compute),
-        most_subgroups: of_1_3.max_compute_workgroup_subgroups,
-        most_allocation_bytes: of_1_1.max_memory_allocation_size,
-        most_buffer_bytes: of_1_3.max_buffer_size,
+        max_subgroups: of_1_3.max_compute_workgroup_subgroups,
+        max_allocation_bytes: of_1_1.max_memory_allocation_size,
+        max_buffer_bytes: of_1_3.max_buffer_size,
         float_controls: served.map(|(number, width, _)| (*number, *width)).collect(),
         matrices: Vec::new(),
     }

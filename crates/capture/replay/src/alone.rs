@@ -6,19 +6,19 @@ use gapscope_capture::model::{Command, Dispatch};
 use crate::comparison::written;
 use crate::error::Error;
 use crate::program::{Extent, Program};
-use crate::recording::{Recording, Timed};
-use crate::regions::Place;
+use crate::recording::{Recording, TimestampScope};
+use crate::regions::RegionOffset;
 use crate::replay::{Options, Replay};
-use crate::session::{Manner, Session, observe};
+use crate::session::{RecordingOptions, Session, observe};
 
 /// Runs everything before a dispatch once, and then the dispatch repeatedly, each time on the memory that it found
 /// first.
 pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Replay, Error> {
     let dispatch = find(capture, number)?;
     let mut session = before(capture, number, options)?;
-    let ranges: Vec<(Place, u64)> = written(&Command::Dispatch(dispatch.clone()))
+    let ranges: Vec<(RegionOffset, u64)> = written(&Command::Dispatch(dispatch.clone()))
         .into_iter()
-        .filter_map(|range| Some((session.regions.of_range(capture, range)?, range.bytes)))
+        .filter_map(|range| Some((session.regions.buffer_place(capture, range)?, range.bytes)))
         .collect();
     let mut found = Vec::new();
     for (place, bytes) in &ranges {
@@ -28,16 +28,18 @@ pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Repla
     let all = ash::vk::PipelineStageFlags2::ALL_COMMANDS;
     session.gpu.full_barrier(recording.commands);
     recording.stamp(0, all);
-    let manner = Manner {
+    let recording_options = RecordingOptions {
         serialised: false,
-        timed: Timed::Submissions,
+        timed: TimestampScope::Submissions,
     };
     let command = Command::Dispatch(dispatch.clone());
-    session.stage(manner).work(recording.commands, &command);
+    session
+        .stage(recording_options)
+        .work(recording.commands, &command);
     recording.stamp(1, all);
     session.gpu.full_barrier(recording.commands);
     session.gpu.end(recording.commands)?;
-    let mut result = Replay::of(&session, options);
+    let mut result = Replay::new(&session, options);
     result.dispatch_count = 1;
     result.submission_count = 1;
     result.captured_ns = None;
@@ -68,9 +70,9 @@ pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Repla
 fn before<'a>(capture: &'a Capture, number: u64, options: &Options) -> Result<Session<'a>, Error> {
     let extent = Extent::Before(number);
     let mut session = Session::open(capture, extent, options.device.as_ref(), options.robust)?;
-    let recordings = session.record(Manner {
+    let recordings = session.record(RecordingOptions {
         serialised: false,
-        timed: Timed::Submissions,
+        timed: TimestampScope::Submissions,
     })?;
     session.run(0, &recordings, &mut Vec::new(), &mut 0)?;
     Ok(session)
@@ -78,7 +80,7 @@ fn before<'a>(capture: &'a Capture, number: u64, options: &Options) -> Result<Se
 
 /// Returns the dispatch of a number.
 pub fn find(capture: &Capture, number: u64) -> Result<&Dispatch, Error> {
-    let whole = Program::of(capture, Extent::Whole);
+    let whole = Program::new(capture, Extent::Whole);
     let count = whole.dispatches;
     let found = whole.dispatched().find(|(known, _)| *known == number);
     found

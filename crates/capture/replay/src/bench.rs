@@ -73,7 +73,7 @@ impl Bench {
         captured: &str,
         max_bytes: u64,
     ) -> Result<Bench, Error> {
-        let instance = Instance::of_thread()?;
+        let instance = Instance::for_thread()?;
         let adapter = instance.adapter(choice, captured)?;
         let mut features = BTreeSet::from(["synchronization2"]);
         if MATRICES.iter().all(|name| adapter.features.has(name)) {
@@ -97,7 +97,7 @@ impl Bench {
             .filter(|heap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL));
         let local_bytes = local.map(|heap| heap.size).max().unwrap_or(0);
         let mut bench = Bench {
-            clock: DeviceClock::of(&gpu),
+            clock: DeviceClock::new(&gpu),
             software: properties.device_type == vk::PhysicalDeviceType::CPU,
             local_bytes,
             bytes: 0,
@@ -117,7 +117,7 @@ impl Bench {
     fn make(&mut self, max_bytes: u64) -> Result<(), Error> {
         let limits = &self.gpu.properties.limits;
         let bytes = (u64::from(limits.max_storage_buffer_range))
-            .min(self.gpu.properties.most_allocation_bytes)
+            .min(self.gpu.properties.max_allocation_bytes)
             .min(self.local_bytes / 8)
             .min(max_bytes);
         // The size is a power of two, so that any shape of a dispatch divides it.
@@ -142,14 +142,14 @@ impl Bench {
         // SAFETY: the structures are complete, and what they name is of this device.
         unsafe {
             self.layout = (raw.create_pipeline_layout(&info, None))
-                .map_err(Error::of("make a pipeline layout"))?;
+                .map_err(Error::from_call("make a pipeline layout"))?;
             self.pool = (raw.create_descriptor_pool(&pool, None))
-                .map_err(Error::of("make a descriptor pool"))?;
+                .map_err(Error::from_call("make a descriptor pool"))?;
             let info = vk::DescriptorSetAllocateInfo::default()
                 .descriptor_pool(self.pool)
                 .set_layouts(&layouts);
             let sets = raw.allocate_descriptor_sets(&info);
-            self.set = sets.map_err(Error::of("make a descriptor set"))?[0];
+            self.set = sets.map_err(Error::from_call("make a descriptor set"))?[0];
         }
         for (binding, (buffer, _)) in (0..).zip(&self.buffers) {
             let whole = [vk::DescriptorBufferInfo::default()
@@ -193,7 +193,7 @@ impl Bench {
         }
         // SAFETY: the memory is new and large enough.
         unsafe { self.gpu.raw.bind_buffer_memory(made, memory, 0) }
-            .map_err(Error::of("bind memory"))
+            .map_err(Error::from_call("bind memory"))
     }
 
     /// Returns the device's name.
@@ -241,7 +241,7 @@ impl Bench {
         // The driver lists multiplications that saturate once more.
         let listed = self.gpu.properties.matrices.iter();
         let shapes: BTreeSet<[u32; 3]> = listed
-            .filter_map(|shape| shape.of_types(input.as_raw(), sum.as_raw()))
+            .filter_map(|shape| shape.for_types(input.as_raw(), sum.as_raw()))
             .collect();
         shapes.into_iter().collect()
     }
@@ -266,7 +266,7 @@ impl Bench {
         let info = vk::ShaderModuleCreateInfo::default().code(words);
         // SAFETY: the module is ours and valid.
         let module = unsafe { raw.create_shader_module(&info, None) }
-            .map_err(Error::of("make a shader module"))?;
+            .map_err(Error::from_call("make a shader module"))?;
         let stage = vk::PipelineShaderStageCreateInfo::default()
             .stage(vk::ShaderStageFlags::COMPUTE)
             .module(module)
@@ -280,7 +280,7 @@ impl Bench {
             raw.destroy_shader_module(module, None);
             made
         };
-        let made = made.map_err(|(_, result)| Error::of("make a pipeline")(result))?;
+        let made = made.map_err(|(_, result)| Error::from_call("make a pipeline")(result))?;
         self.pipelines.extend(made);
         Ok(Kernel(self.pipelines.len() - 1))
     }
@@ -347,7 +347,9 @@ impl Timed<'_> {
         self.bench.gpu.run(self.recording.commands, "measure")?;
         let ticks = self.recording.ticks()?;
         let &[Some(start), Some(end)] = ticks.as_slice() else {
-            return Err(Error::Asked("the device wrote no timestamps".to_owned()));
+            return Err(Error::Unsupported(
+                "the device wrote no timestamps".to_owned(),
+            ));
         };
         let ns = self.bench.clock.between_ns((start, end));
         Ok(ns as f64 / f64::from(self.count))

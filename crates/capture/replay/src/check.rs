@@ -15,11 +15,11 @@ use crate::regions::Regions;
 use crate::shader::Shader;
 
 /// The most reasons that are listed.
-const MOST_UNFIT: usize = 100;
+const MAX_UNFIT: usize = 100;
 
 /// The features, extensions and shaders of a capture that fits a device.
 #[derive(Debug, Default)]
-pub struct Fitting {
+pub struct DeviceNeeds {
     /// Features to enable.
     pub features: BTreeSet<&'static str>,
     /// Extensions to enable, beside those of the features.
@@ -40,11 +40,11 @@ pub fn check(
     regions: &Regions,
     adapter: &Adapter,
     robust: bool,
-) -> Result<Fitting, Error> {
-    let mut asked = Asked {
+) -> Result<DeviceNeeds, Error> {
+    let mut asked = DeviceCheck {
         capture,
         adapter,
-        fitting: Fitting::default(),
+        needs: DeviceNeeds::default(),
         unfit: BTreeSet::new(),
     };
     asked.memory(regions);
@@ -55,7 +55,7 @@ pub fn check(
         asked.kernel(id)?;
     }
     for (number, dispatch) in program.dispatched() {
-        if asked.unfit.len() > MOST_UNFIT {
+        if asked.unfit.len() > MAX_UNFIT {
             break;
         }
         asked.dispatch(number, dispatch);
@@ -66,19 +66,19 @@ pub fn check(
         }
     }
     if asked.unfit.is_empty() {
-        return Ok(asked.fitting);
+        return Ok(asked.needs);
     }
     Err(Error::Unfit(asked.unfit.into_iter().collect()))
 }
 
-struct Asked<'a> {
+struct DeviceCheck<'a> {
     capture: &'a Capture,
     adapter: &'a Adapter,
-    fitting: Fitting,
+    needs: DeviceNeeds,
     unfit: BTreeSet<Unfit>,
 }
 
-impl Asked<'_> {
+impl DeviceCheck<'_> {
     fn refuse(&mut self, kernel: Option<&str>, reason: impl Into<String>) {
         self.unfit.insert(Unfit {
             kernel: kernel.map(str::to_owned),
@@ -102,8 +102,8 @@ impl Asked<'_> {
             name if name.starts_with("cooperativeMatrix") => &["cooperativeMatrix"],
             _ => &[],
         };
-        self.fitting.features.insert(name);
-        self.fitting.features.extend(also);
+        self.needs.features.insert(name);
+        self.needs.features.extend(also);
     }
 
     /// Enables features that the program had enabled, that no capability requires, and that change what kernels do.
@@ -126,7 +126,7 @@ impl Asked<'_> {
             if self.adapter.features.has(name) {
                 self.enable(name);
             } else if was_on {
-                self.fitting.notes.push(format!(
+                self.needs.notes.push(format!(
                     "The program had {name}, which this device lacks: results may differ."
                 ));
             }
@@ -136,8 +136,8 @@ impl Asked<'_> {
     fn memory(&mut self, regions: &Regions) {
         let properties = &self.adapter.properties;
         let most = properties
-            .most_buffer_bytes
-            .min(properties.most_allocation_bytes);
+            .max_buffer_bytes
+            .min(properties.max_allocation_bytes);
         let largest = regions.all().iter().map(|region| region.bytes).max();
         if let Some(largest) = largest.filter(|largest| *largest > most) {
             self.refuse(

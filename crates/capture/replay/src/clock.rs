@@ -4,7 +4,7 @@ use ash::vk;
 use gapscope_model::clock::{Brackets, ClockPair, PairedClock, Ticks};
 
 use crate::gpu::Gpu;
-use crate::session::Observed;
+use crate::session::Observation;
 
 /// Returns the time of the host's monotonic clock in nanoseconds.
 pub fn host_now_ns() -> u64 {
@@ -20,11 +20,11 @@ pub struct DeviceClock {
     mask: u64,
     /// The first tick that was seen. Other ticks are counted from it.
     first: Option<u64>,
-    map: Map,
+    map: ClockMap,
 }
 
 #[derive(Debug)]
-enum Map {
+enum ClockMap {
     /// Samples of both clocks at once, where the device can read them.
     Paired(PairedClock),
     /// Bounds from runs, whose work lies between their submission and the moment when the host sees its end.
@@ -33,7 +33,7 @@ enum Map {
 
 /// The quality of the map from ticks to the host clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fit {
+pub struct ClockFit {
     pub calibrated: bool,
     pub error_ns: Option<i64>,
     pub samples: u32,
@@ -42,7 +42,7 @@ pub struct Fit {
 
 impl DeviceClock {
     /// Makes the clock of a device, with a first sample if the device can read both clocks.
-    pub fn of(gpu: &Gpu) -> DeviceClock {
+    pub fn new(gpu: &Gpu) -> DeviceClock {
         let period_ns = f64::from(gpu.properties.limits.timestamp_period);
         let mut paired = PairedClock::default();
         paired.set_nanoseconds_per_tick(period_ns);
@@ -51,11 +51,11 @@ impl DeviceClock {
             period_ns,
             mask: u64::MAX.checked_shr(64 - bits).unwrap_or(0),
             first: None,
-            map: Map::Bracketed(Brackets::new(period_ns)),
+            map: ClockMap::Bracketed(Brackets::new(period_ns)),
         };
         if let Some(pair) = sample(gpu) {
             clock.first = Some(pair.gpu_ticks);
-            clock.map = Map::Paired(paired);
+            clock.map = ClockMap::Paired(paired);
             clock.add(pair);
         }
         clock
@@ -72,11 +72,11 @@ impl DeviceClock {
     }
 
     /// Adds what a run tells of the clock.
-    pub fn learn(&mut self, gpu: &Gpu, observed: &Observed) {
+    pub fn learn(&mut self, gpu: &Gpu, observed: &Observation) {
         let Some((start, end)) = observed.pair(observed.whole) else {
             return;
         };
-        if let Map::Paired(_) = self.map {
+        if let ClockMap::Paired(_) = self.map {
             if let Some(pair) = sample(gpu) {
                 self.add(pair);
             }
@@ -84,7 +84,7 @@ impl DeviceClock {
         }
         self.first.get_or_insert(start);
         let (start, end) = (Ticks(self.unwrapped(start)), Ticks(self.unwrapped(end)));
-        if let Map::Bracketed(brackets) = &mut self.map {
+        if let ClockMap::Bracketed(brackets) = &mut self.map {
             brackets.add(
                 start,
                 end,
@@ -98,11 +98,11 @@ impl DeviceClock {
     pub fn host_ns(&mut self, ticks: u64) -> Option<i64> {
         let unwrapped = self.unwrapped(ticks);
         match &mut self.map {
-            Map::Paired(clock) => {
+            ClockMap::Paired(clock) => {
                 let ticks = u64::try_from(unwrapped.checked_add(BASE)?).ok()?;
                 i64::try_from(clock.convert(ticks).ok()?.ns).ok()
             }
-            Map::Bracketed(brackets) => {
+            ClockMap::Bracketed(brackets) => {
                 let offset = brackets.offset(Ticks(unwrapped))?;
                 let device_ns = (unwrapped as f64 * self.period_ns).round() as i64;
                 Some(device_ns.saturating_add(offset.offset_ns))
@@ -111,16 +111,16 @@ impl DeviceClock {
     }
 
     /// Returns the quality of the map, at `ticks` if it depends on the time.
-    pub fn fit(&mut self, ticks: Option<u64>) -> Fit {
+    pub fn fit(&mut self, ticks: Option<u64>) -> ClockFit {
         let unwrapped = ticks.map(|ticks| self.unwrapped(ticks));
         match &mut self.map {
-            Map::Paired(clock) => Fit {
+            ClockMap::Paired(clock) => ClockFit {
                 calibrated: true,
                 error_ns: clock.error_ns().map(signed),
                 samples: clock.pairs().len() as u32,
                 drift_ppm: None,
             },
-            Map::Bracketed(brackets) => Fit {
+            ClockMap::Bracketed(brackets) => ClockFit {
                 calibrated: false,
                 error_ns: unwrapped
                     .and_then(|ticks| brackets.offset(Ticks(ticks)))
@@ -133,7 +133,7 @@ impl DeviceClock {
 
     fn add(&mut self, pair: ClockPair) {
         let unwrapped = self.unwrapped(pair.gpu_ticks).checked_add(BASE);
-        if let (Map::Paired(clock), Some(Ok(gpu_ticks))) =
+        if let (ClockMap::Paired(clock), Some(Ok(gpu_ticks))) =
             (&mut self.map, unwrapped.map(u64::try_from))
         {
             clock.add(ClockPair { gpu_ticks, ..pair });

@@ -6,9 +6,9 @@ use gapscope_capture::Capture;
 
 use crate::error::Error;
 use crate::program::Extent;
-use crate::recording::Timed;
+use crate::recording::TimestampScope;
 use crate::replay::{Options, Replay, median};
-use crate::session::{Manner, Session};
+use crate::session::{RecordingOptions, Session};
 
 /// Times of the dispatches and transfers of a window, one after the other.
 #[derive(Debug, Clone)]
@@ -43,9 +43,9 @@ pub fn command_times(capture: &Capture, options: &Options) -> Result<CommandTime
         options.robust,
     )?;
     session.tolerance = options.tolerance;
-    let recordings = session.record(Manner {
+    let recordings = session.record(RecordingOptions {
         serialised: true,
-        timed: Timed::Dispatches,
+        timed: TimestampScope::Dispatches,
     })?;
     let mut runs_ns: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
     let (mut outputs_compared, mut outputs_different) = (0, 0);
@@ -74,7 +74,7 @@ pub fn command_times(capture: &Capture, options: &Options) -> Result<CommandTime
         }
     }
     drop(recordings);
-    let ran = Replay::of(&session, options);
+    let ran = Replay::new(&session, options);
     let medians = runs_ns.into_iter().filter_map(|(command, mut ns)| {
         ns.sort_unstable();
         Some((command, median(&ns)?))

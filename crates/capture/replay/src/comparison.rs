@@ -10,12 +10,12 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::program::{Program, ProgramStep};
-use crate::regions::{Place, Regions};
+use crate::regions::{RegionOffset, Regions};
 use crate::shader::Shader;
 use crate::values::{Differing, Element};
 
 /// The most writers that are named for one difference: the last ones matter.
-const MOST_WRITERS: usize = 8;
+const MAX_WRITERS: usize = 8;
 
 /// A piece of an outcome: at most [`gapscope_capture::CHUNK_BYTES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +123,7 @@ fn overlaps(piece: &Piece, memory: MemoryId, offset: u64, bytes: u64) -> bool {
 
 /// The pieces that differ from the program's.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Found {
+pub struct Comparison {
     /// Pieces that differ, each with the first element that does, if the capture has the bytes.
     pub different: Vec<(Piece, Option<Differing>)>,
     /// Number of pieces that differ only within the tolerance.
@@ -131,7 +131,7 @@ pub struct Found {
 }
 
 /// Compares bytes that are not equal.
-pub struct Judge<'a> {
+pub struct Comparer<'a> {
     pub capture: &'a Capture,
     pub program: &'a Program<'a>,
     pub shaders: &'a BTreeMap<PipelineId, Shader>,
@@ -144,17 +144,17 @@ pub fn compare(
     memory: &mut Memory,
     regions: &Regions,
     pieces: &[Piece],
-    judge: &Judge<'_>,
-) -> Result<Found, Error> {
+    judge: &Comparer<'_>,
+) -> Result<Comparison, Error> {
     let placed: Vec<_> = pieces
         .iter()
         .filter_map(|piece| Some((piece, regions.place(piece.memory, piece.offset)?)))
         .collect();
-    let places: Vec<(Place, u64)> = placed
+    let places: Vec<(RegionOffset, u64)> = placed
         .iter()
         .map(|(piece, place)| (*place, piece.bytes))
         .collect();
-    let mut found = Found::default();
+    let mut found = Comparison::default();
     memory.download(&places, |index, bytes| {
         let piece = placed[index].0;
         if Hash::of(bytes) == piece.hash {
@@ -173,7 +173,7 @@ enum Verdict {
     Differs(Option<Differing>),
 }
 
-impl Judge<'_> {
+impl Comparer<'_> {
     fn differing(&self, piece: &Piece, replayed: &[u8]) -> Verdict {
         // If the capture has the bytes, values can be compared.
         let captured = match self.capture.chunk_bytes(piece.hash) {
@@ -305,7 +305,7 @@ fn writers(capture: &Capture, program: &Program<'_>, piece: &Piece) -> Vec<Write
             found = of_this;
         }
     }
-    let first = found.len().saturating_sub(MOST_WRITERS);
+    let first = found.len().saturating_sub(MAX_WRITERS);
     found.split_off(first)
 }
 

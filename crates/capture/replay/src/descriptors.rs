@@ -12,24 +12,24 @@ use crate::gpu::Gpu;
 use crate::memory::Memory;
 use crate::pipelines::{Pipelines, bindings};
 use crate::program::Program;
-use crate::regions::{Place, Regions};
+use crate::regions::{RegionOffset, Regions};
 
 /// A layout with the buffers that are bound.
-type Key = (SetLayoutId, Vec<Bound>);
+type SetKey = (SetLayoutId, Vec<BoundDescriptor>);
 
 /// Binding, element, and the place and size of the buffer; none: a null descriptor.
-type Bound = (u32, u32, Option<(Place, u64)>);
+type BoundDescriptor = (u32, u32, Option<(RegionOffset, u64)>);
 
 /// The descriptor sets of a program's dispatches.
 pub struct Descriptors {
     gpu: Rc<Gpu>,
     pool: vk::DescriptorPool,
-    sets: HashMap<Key, vk::DescriptorSet>,
+    sets: HashMap<SetKey, vk::DescriptorSet>,
 }
 
 impl Descriptors {
     /// Makes and fills the sets.
-    pub fn of(
+    pub fn new(
         gpu: &Rc<Gpu>,
         capture: &Capture,
         program: &Program<'_>,
@@ -70,7 +70,7 @@ impl Descriptors {
             .pool_sizes(&sizes);
         // SAFETY: the structure is complete.
         made.pool = unsafe { gpu.raw.create_descriptor_pool(&info, None) }
-            .map_err(Error::of("make a descriptor pool"))?;
+            .map_err(Error::from_call("make a descriptor pool"))?;
         for ((layout, bound), set) in &mut made.sets {
             let layouts = [pipelines.set_layout(*layout)];
             let info = vk::DescriptorSetAllocateInfo::default()
@@ -78,7 +78,7 @@ impl Descriptors {
                 .set_layouts(&layouts);
             // SAFETY: pool and layout are of this device.
             let sets = unsafe { gpu.raw.allocate_descriptor_sets(&info) }
-                .map_err(Error::of("make a descriptor set"))?;
+                .map_err(Error::from_call("make a descriptor set"))?;
             *set = sets[0];
             write(gpu, capture, memory, *layout, bound, *set);
         }
@@ -110,7 +110,7 @@ impl Drop for Descriptors {
 }
 
 /// Returns the layout and buffers of each set of a dispatch.
-fn keys(capture: &Capture, regions: &Regions, dispatch: &Dispatch) -> Vec<(u32, Key)> {
+fn keys(capture: &Capture, regions: &Regions, dispatch: &Dispatch) -> Vec<(u32, SetKey)> {
     let layout = &capture.pipeline_layouts[&capture.pipelines[&dispatch.pipeline].layout];
     let numbered = (0..).zip(&layout.sets);
     let sets = numbered.filter_map(|(number, set)| Some((number, (*set)?)));
@@ -122,7 +122,7 @@ fn keys(capture: &Capture, regions: &Regions, dispatch: &Dispatch) -> Vec<(u32, 
         let bound: Vec<_> = of_set
             .map(|binding| {
                 let range = binding.range.and_then(|range| {
-                    let place = regions.of_range(capture, range)?;
+                    let place = regions.buffer_place(capture, range)?;
                     Some((place, range.bytes))
                 });
                 (binding.binding, binding.element, range)
@@ -138,7 +138,7 @@ fn write(
     capture: &Capture,
     memory: &Memory,
     layout: SetLayoutId,
-    bound: &[Bound],
+    bound: &[BoundDescriptor],
     set: vk::DescriptorSet,
 ) {
     let kinds = bindings(capture, layout);

@@ -31,10 +31,11 @@ pub struct Device {
 /// # Errors
 /// There is no loader, or no driver that the loader can use.
 pub fn devices() -> Result<Vec<Device>, Error> {
-    let instance = Instance::of_thread()?;
+    let instance = Instance::for_thread()?;
     let raw = &instance.raw;
     // SAFETY: the instance lives, and the devices are of it, here and below.
-    let all = unsafe { raw.enumerate_physical_devices() }.map_err(Error::of("list devices"))?;
+    let all =
+        unsafe { raw.enumerate_physical_devices() }.map_err(Error::from_call("list devices"))?;
     all.into_iter()
         .map(|physical| {
             let extensions = extensions_of(raw, physical)?;

@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::program::Extent;
-use crate::recording::Timed;
-use crate::regions::Place;
+use crate::recording::TimestampScope;
+use crate::regions::RegionOffset;
 use crate::replay::Options;
-use crate::session::{Manner, Session};
+use crate::session::{RecordingOptions, Session};
 use crate::values::{Element, npy_head};
 
 /// Bytes that are read and written at once.
@@ -68,18 +68,18 @@ pub fn dump(
     let element = element.or(declared).unwrap_or(Element::U8);
     let is_npy = to.extension().is_some_and(|extension| extension == "npy");
     if is_npy && !buffer.bytes.is_multiple_of(element.bytes()) {
-        return Err(Error::Asked(format!(
+        return Err(Error::Unsupported(format!(
             "buffer {} has {} bytes, which are no whole elements of {}: say --type u8",
             buffer.id,
             buffer.bytes,
             element.name()
         )));
     }
-    let manner = Manner {
+    let recording_options = RecordingOptions {
         serialised: false,
-        timed: Timed::Submissions,
+        timed: TimestampScope::Submissions,
     };
-    let recordings = session.record(manner)?;
+    let recordings = session.record(recording_options)?;
     session.run(0, &recordings, &mut Vec::new(), &mut 0)?;
     drop(recordings);
     if is_npy {
@@ -96,7 +96,7 @@ pub fn dump(
         let mut done = 0;
         while done < bytes {
             let now = (bytes - done).min(STEP_BYTES);
-            let place = Place {
+            let place = RegionOffset {
                 offset: place.offset + done,
                 ..place
             };
@@ -135,7 +135,7 @@ fn find<'a>(capture: &'a Capture, text: &str) -> Result<&'a Buffer, Error> {
         .ok_or_else(|| Error::NoSuchBuffer(text.to_owned()))?;
     match named.next() {
         None => Ok(first),
-        Some(second) => Err(Error::Asked(format!(
+        Some(second) => Err(Error::Unsupported(format!(
             "several buffers are called `{text}`: say {} or {}, their numbers",
             first.id, second.id
         ))),

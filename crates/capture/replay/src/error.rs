@@ -72,7 +72,7 @@ pub enum Error {
     Trace(#[from] gapscope_trace::Error),
     /// The options ask for something that cannot be done with this capture.
     #[error("{0}")]
-    Asked(String),
+    Unsupported(String),
 }
 
 /// Why a kernel cannot or must not run on a device.
@@ -86,7 +86,7 @@ pub struct Unfit {
 
 impl Error {
     /// Returns a function that makes an error from the result of a call.
-    pub(crate) fn of(call: &'static str) -> impl Fn(vk::Result) -> Error {
+    pub(crate) fn from_call(call: &'static str) -> impl Fn(vk::Result) -> Error {
         move |result| match result {
             vk::Result::ERROR_DEVICE_LOST => Error::DeviceLost(call),
             result => Error::Vulkan { call, result },
@@ -95,18 +95,18 @@ impl Error {
 }
 
 /// The sentence names no more reasons. The JSON has all of them.
-const MOST_SENTENCES: usize = 8;
+const MAX_SENTENCES: usize = 8;
 
 fn sentences(all: &[Unfit]) -> String {
     let each = all
         .iter()
-        .take(MOST_SENTENCES)
+        .take(MAX_SENTENCES)
         .map(|unfit| match &unfit.kernel {
             Some(kernel) => format!("kernel {kernel}: {}", unfit.reason),
             None => unfit.reason.clone(),
         });
     let mut text = each.collect::<Vec<_>>().join("; ");
-    if let Some(more) = all.len().checked_sub(MOST_SENTENCES + 1) {
+    if let Some(more) = all.len().checked_sub(MAX_SENTENCES + 1) {
         text.push_str(&format!("; and {} more", more + 1));
     }
     text

@@ -9,9 +9,9 @@ use serde::Serialize;
 use crate::comparison::{self, Difference};
 use crate::error::Error;
 use crate::program::Extent;
-use crate::recording::Timed;
-use crate::replay::{MOST_DIFFERENCES, Options, Replay, Runner, Schedule, device_ns, median};
-use crate::session::{Manner, Session};
+use crate::recording::TimestampScope;
+use crate::replay::{MAX_DIFFERENCES, Options, Replay, Runner, Schedule, device_ns, median};
+use crate::session::{RecordingOptions, Session};
 
 /// Runs with all barriers and with fewer.
 #[derive(Debug, Clone, Serialize)]
@@ -102,13 +102,13 @@ pub fn replay_without(
         options.robust,
     )?;
     session.tolerance = options.tolerance;
-    let manner = Manner {
+    let recording_options = RecordingOptions {
         serialised: false,
-        timed: Timed::Submissions,
+        timed: TimestampScope::Submissions,
     };
-    let all = Runner::of(&session, options.schedule, manner)?;
+    let all = Runner::new(&session, options.schedule, recording_options)?;
     session.left_out.clone_from(left_out);
-    let fewer = Runner::of(&session, options.schedule, manner)?;
+    let fewer = Runner::new(&session, options.schedule, recording_options)?;
     let mut forms = [
         (all, BarrierRuns::default()),
         (fewer, BarrierRuns::default()),
@@ -124,7 +124,7 @@ pub fn replay_without(
             let others = found.within + found.different.len() as u64;
             of.outputs_within += found.within;
             of.outputs_equal += of.outputs_compared - before - others;
-            let room = MOST_DIFFERENCES.saturating_sub(of.differences.len());
+            let room = MAX_DIFFERENCES.saturating_sub(of.differences.len());
             let described = (found.different.iter().take(room))
                 .map(|one| comparison::describe(capture, &session.program, one));
             of.differences.extend(described);
@@ -137,7 +137,7 @@ pub fn replay_without(
         of.summarise();
         of
     });
-    let ran = Replay::of(&session, options);
+    let ran = Replay::new(&session, options);
     let barriers = capture.executed().enumerate();
     let barriers = barriers.filter(|(_, command)| matches!(command, Command::Barrier(_)));
     let (mut barrier_count, mut left_out_count) = (0, 0);

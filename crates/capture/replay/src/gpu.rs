@@ -68,7 +68,7 @@ impl Gpu {
         let instance = &adapter.instance;
         // SAFETY: all that the structure points to is alive; the chain has only structures that the device knows.
         let raw = unsafe { instance.raw.create_device(adapter.physical, &info, None) }
-            .map_err(Error::of("make a device"))?;
+            .map_err(Error::from_call("make a device"))?;
         // If a later call fails, the device is destroyed.
         let closed = |error| {
             // SAFETY: nothing of the device is in use.
@@ -78,10 +78,10 @@ impl Gpu {
         let pool = vk::CommandPoolCreateInfo::default().queue_family_index(family);
         // SAFETY: the device has this family.
         let pool = unsafe { raw.create_command_pool(&pool, None) }
-            .map_err(|result| closed(Error::of("make a command pool")(result)))?;
+            .map_err(|result| closed(Error::from_call("make a command pool")(result)))?;
         // SAFETY: the device lives.
         let fence = unsafe { raw.create_fence(&vk::FenceCreateInfo::default(), None) }
-            .map_err(|result| closed(Error::of("make a fence")(result)))?;
+            .map_err(|result| closed(Error::from_call("make a fence")(result)))?;
         let family_properties = adapter.families[family as usize];
         Ok(Rc::new(Gpu {
             // SAFETY: the device was made with one queue of this family.
@@ -109,18 +109,19 @@ impl Gpu {
             .command_buffer_count(1);
         // SAFETY: the pool is of this device, and this thread alone uses it.
         let buffers = unsafe { self.raw.allocate_command_buffers(&info) }
-            .map_err(Error::of("make a command buffer"))?;
+            .map_err(Error::from_call("make a command buffer"))?;
         let begin = vk::CommandBufferBeginInfo::default().flags(flags);
         // SAFETY: the command buffer is new.
         unsafe { self.raw.begin_command_buffer(buffers[0], &begin) }
-            .map_err(Error::of("begin a command buffer"))?;
+            .map_err(Error::from_call("begin a command buffer"))?;
         Ok(buffers[0])
     }
 
     /// Ends a command buffer.
     pub fn end(&self, buffer: vk::CommandBuffer) -> Result<(), Error> {
         // SAFETY: the command buffer is being recorded.
-        unsafe { self.raw.end_command_buffer(buffer) }.map_err(Error::of("end a command buffer"))
+        unsafe { self.raw.end_command_buffer(buffer) }
+            .map_err(Error::from_call("end a command buffer"))
     }
 
     /// Runs a command buffer and waits for it.
@@ -134,7 +135,8 @@ impl Gpu {
         let buffers = [buffer];
         let info = vk::SubmitInfo::default().command_buffers(&buffers);
         // SAFETY: the command buffer has been recorded, and the fence is not in use.
-        unsafe { self.raw.queue_submit(self.queue, &[info], self.fence) }.map_err(Error::of(what))
+        unsafe { self.raw.queue_submit(self.queue, &[info], self.fence) }
+            .map_err(Error::from_call(what))
     }
 
     /// Waits for the command buffer that was submitted.
@@ -143,10 +145,10 @@ impl Gpu {
         unsafe {
             self.raw
                 .wait_for_fences(&[self.fence], true, u64::MAX)
-                .map_err(Error::of(what))?;
+                .map_err(Error::from_call(what))?;
             self.raw
                 .reset_fences(&[self.fence])
-                .map_err(Error::of(what))
+                .map_err(Error::from_call(what))
         }
     }
 

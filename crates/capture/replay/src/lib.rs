@@ -44,7 +44,7 @@ mod registry;
 mod replay;
 mod session;
 mod shader;
-mod tight;
+mod single_submission;
 mod trace;
 mod values;
 

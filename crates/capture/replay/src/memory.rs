@@ -7,7 +7,7 @@ use gapscope_capture::Capture;
 
 use crate::error::Error;
 use crate::gpu::Gpu;
-use crate::regions::{Place, Region, Regions};
+use crate::regions::{Region, RegionOffset, Regions};
 
 /// The size of staging memory: large enough that a copy takes long beside its fixed cost.
 const STAGING_BYTES: u64 = 32 << 20;
@@ -27,7 +27,7 @@ pub struct Memory {
 
 impl Memory {
     /// Allocates the regions. Their bytes are undefined until [`Self::clear`].
-    pub fn of(gpu: &Rc<Gpu>, capture: &Capture, regions: &Regions) -> Result<Memory, Error> {
+    pub fn new(gpu: &Rc<Gpu>, capture: &Capture, regions: &Regions) -> Result<Memory, Error> {
         let mut memory = Memory {
             gpu: Rc::clone(gpu),
             buffers: Vec::new(),
@@ -67,7 +67,7 @@ impl Memory {
     /// Writes bytes to their places.
     pub fn upload(
         &mut self,
-        pieces: impl IntoIterator<Item = Result<(Place, Vec<u8>), Error>>,
+        pieces: impl IntoIterator<Item = Result<(RegionOffset, Vec<u8>), Error>>,
     ) -> Result<(), Error> {
         let mut copies = Vec::new();
         let mut used = 0;
@@ -96,7 +96,7 @@ impl Memory {
     /// Reads pieces of at most [`STAGING_BYTES`] each, and hands them over in order.
     pub fn download(
         &mut self,
-        pieces: &[(Place, u64)],
+        pieces: &[(RegionOffset, u64)],
         mut take: impl FnMut(usize, &[u8]),
     ) -> Result<(), Error> {
         let mut rest = pieces;
@@ -123,13 +123,13 @@ impl Memory {
     }
 
     /// Reads a range of a region.
-    pub fn read(&mut self, place: Place, bytes: u64) -> Result<Vec<u8>, Error> {
+    pub fn read(&mut self, place: RegionOffset, bytes: u64) -> Result<Vec<u8>, Error> {
         let mut pieces = Vec::new();
         let mut at = 0;
         while at < bytes {
             let size = (bytes - at).min(STAGING_BYTES);
             let offset = place.offset + at;
-            pieces.push((Place { offset, ..place }, size));
+            pieces.push((RegionOffset { offset, ..place }, size));
             at += size;
         }
         let mut all = Vec::new();
@@ -143,7 +143,7 @@ impl Memory {
         commands: vk::CommandBuffer,
         staging: &Staging,
         from: u64,
-        place: Place,
+        place: RegionOffset,
         size: u64,
     ) {
         self.check(place, size);
@@ -161,7 +161,7 @@ impl Memory {
         }
     }
 
-    fn send(&self, copies: &[(u64, Place, u64)]) -> Result<(), Error> {
+    fn send(&self, copies: &[(u64, RegionOffset, u64)]) -> Result<(), Error> {
         if copies.is_empty() {
             return Ok(());
         }
@@ -173,7 +173,7 @@ impl Memory {
         })
     }
 
-    fn receive(&self, pieces: &[(Place, u64)]) -> Result<(), Error> {
+    fn receive(&self, pieces: &[(RegionOffset, u64)]) -> Result<(), Error> {
         self.gpu.once("read memory", |commands| {
             self.gpu.full_barrier(commands);
             let mut at = 0;
@@ -193,7 +193,7 @@ impl Memory {
     }
 
     /// Panics if a range is not inside its region, as such a mistake must not reach the driver.
-    fn check(&self, place: Place, size: u64) {
+    fn check(&self, place: RegionOffset, size: u64) {
         let end = place.offset.checked_add(size);
         assert!(
             end.is_some_and(|end| end <= self.sizes[place.region]) && size > 0,
@@ -227,7 +227,7 @@ impl Memory {
     /// Binds buffers to as few allocations as possible.
     fn bind(&mut self, mut unbound: Vec<Unbound>) -> Result<(), Error> {
         unbound.sort_by_key(|buffer| buffer.memory_type);
-        let most = BLOCK_BYTES.min(self.gpu.properties.most_allocation_bytes);
+        let most = BLOCK_BYTES.min(self.gpu.properties.max_allocation_bytes);
         let mut rest = unbound.as_slice();
         while let Some(first) = rest.first() {
             let mut offsets = Vec::new();
@@ -252,7 +252,7 @@ impl Memory {
                         .raw
                         .bind_buffer_memory(buffer.buffer, block, offset)
                 }
-                .map_err(Error::of("bind memory"))?;
+                .map_err(Error::from_call("bind memory"))?;
             }
             rest = later;
         }
@@ -319,7 +319,7 @@ impl Staging {
         unsafe {
             gpu.raw
                 .bind_buffer_memory(buffer, staging.memory, 0)
-                .map_err(Error::of("bind memory"))?;
+                .map_err(Error::from_call("bind memory"))?;
             let mapped = gpu
                 .raw
                 .map_memory(
@@ -328,7 +328,7 @@ impl Staging {
                     vk::WHOLE_SIZE,
                     vk::MemoryMapFlags::empty(),
                 )
-                .map_err(Error::of("map memory"))?;
+                .map_err(Error::from_call("map memory"))?;
             staging.mapped = mapped.cast();
         }
         Ok(staging)
@@ -405,7 +405,7 @@ fn out_of_memory(result: vk::Result, bytes: u64) -> Error {
         vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_HOST_MEMORY => {
             Error::Memory { bytes }
         }
-        result => Error::of("make memory")(result),
+        result => Error::from_call("make memory")(result),
     }
 }
 

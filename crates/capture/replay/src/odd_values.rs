@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::comparison::is_writable;
 use crate::error::Error;
 use crate::program::{Extent, Program, ProgramStep};
-use crate::recording::{Recording, Timed};
+use crate::recording::{Recording, TimestampScope};
 use crate::replay::Options;
-use crate::session::{Manner, Session, upload};
+use crate::session::{RecordingOptions, Session, upload};
 use crate::values::Element;
 
 /// The result of a search.
@@ -64,7 +64,7 @@ pub fn find_odd_value(
     options: &Options,
 ) -> Result<Search, Error> {
     if let Some(element) = element.filter(|element| !element.is_float()) {
-        return Err(Error::Asked(format!(
+        return Err(Error::Unsupported(format!(
             "a {} is never NaN: say --type f16, f32 or f64",
             element.name()
         )));
@@ -77,7 +77,7 @@ pub fn find_odd_value(
     )?;
     let program = std::mem::replace(
         &mut session.program,
-        Program::of(capture, Extent::Before(0)),
+        Program::new(capture, Extent::Before(0)),
     );
     session.memory.clear()?;
     let mut search = Search::default();
@@ -179,7 +179,7 @@ fn look(
     let Some(range) = binding.range else {
         return Ok((0, None, String::new()));
     };
-    let Some(place) = session.regions.of_range(session.capture, range) else {
+    let Some(place) = session.regions.buffer_place(session.capture, range) else {
         return Ok((0, None, String::new()));
     };
     let bytes = session.memory.read(place, range.bytes)?;
@@ -197,11 +197,13 @@ fn once(session: &Session<'_>, command: &Command) -> Result<(), Error> {
         return Ok(());
     }
     let recording = Recording::begin(&session.gpu, 0)?;
-    let manner = Manner {
+    let recording_options = RecordingOptions {
         serialised: false,
-        timed: Timed::Submissions,
+        timed: TimestampScope::Submissions,
     };
-    session.stage(manner).work(recording.commands, command);
+    session
+        .stage(recording_options)
+        .work(recording.commands, command);
     session.gpu.full_barrier(recording.commands);
     session.gpu.end(recording.commands)?;
     session.gpu.run(recording.commands, "running commands")

@@ -6,8 +6,8 @@ use gapscope_capture::model::MemoryId;
 use crate::adapter::DeviceChoice;
 use crate::error::Error;
 use crate::program::Extent;
-use crate::recording::Timed;
-use crate::session::{Manner, Session};
+use crate::recording::TimestampScope;
+use crate::session::{RecordingOptions, Session};
 
 /// Runs a capture once, and returns the bytes of ranges of its memory, each given as allocation, first byte and size.
 /// Bytes that nothing touches are 0.
@@ -21,11 +21,11 @@ pub fn outputs(
     ranges: &[(MemoryId, u64, u64)],
 ) -> Result<Vec<Vec<u8>>, Error> {
     let mut session = Session::open(capture, Extent::Whole, device, robust)?;
-    let manner = Manner {
+    let recording_options = RecordingOptions {
         serialised: false,
-        timed: Timed::Submissions,
+        timed: TimestampScope::Submissions,
     };
-    let recordings = session.record(manner)?;
+    let recordings = session.record(recording_options)?;
     session.run(0, &recordings, &mut Vec::new(), &mut 0)?;
     drop(recordings);
     let mut all = Vec::new();

@@ -36,7 +36,7 @@ pub struct Layout {
 
 impl Pipelines {
     /// Makes the pipelines of the shaders. `with_base` has those with dispatches that do not begin at the origin.
-    pub fn of(
+    pub fn new(
         gpu: &Rc<Gpu>,
         capture: &Capture,
         shaders: &BTreeMap<PipelineId, Shader>,
@@ -98,7 +98,7 @@ impl Pipelines {
             .push_constant_ranges(ranges);
         // SAFETY: the layouts are of this device; the limits were checked.
         let raw = unsafe { self.gpu.raw.create_pipeline_layout(&info, None) }
-            .map_err(Error::of("make a pipeline layout"))?;
+            .map_err(Error::from_call("make a pipeline layout"))?;
         let made = Layout {
             raw,
             push_constant_bytes: bytes,
@@ -118,7 +118,7 @@ impl Pipelines {
         let module = vk::ShaderModuleCreateInfo::default().code(&shader.words);
         // SAFETY: the words are valid in structure, and the device has all that they declare.
         let module = unsafe { raw.create_shader_module(&module, None) }
-            .map_err(Error::of("make a shader module"))?;
+            .map_err(Error::from_call("make a shader module"))?;
         let mut data = Vec::new();
         let mut entries = Vec::new();
         for constant in &pipeline.constants {
@@ -183,7 +183,7 @@ impl Pipelines {
             unsafe { raw.create_compute_pipelines(vk::PipelineCache::null(), &[info], None) };
         // SAFETY: a pipeline no longer needs its module.
         unsafe { raw.destroy_shader_module(module, None) };
-        let made = made.map_err(|(_, result)| Error::of("make a pipeline")(result))?;
+        let made = made.map_err(|(_, result)| Error::from_call("make a pipeline")(result))?;
         Ok(made[0])
     }
 }
@@ -239,5 +239,5 @@ pub fn set_layout<'a>(
     let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
     // SAFETY: the structure is complete, and the limits were checked.
     unsafe { gpu.raw.create_descriptor_set_layout(&info, None) }
-        .map_err(Error::of("make a layout of descriptors"))
+        .map_err(Error::from_call("make a layout of descriptors"))
 }

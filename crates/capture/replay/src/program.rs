@@ -29,34 +29,34 @@ pub struct Program<'a> {
 #[derive(Debug)]
 pub enum ProgramStep<'a> {
     Content(&'a Content),
-    Submission(Submitted<'a>),
+    Submission(ProgramSubmission<'a>),
     Outcome(&'a Outcome),
 }
 
 /// A submission, or the first part of one.
 #[derive(Debug)]
-pub struct Submitted<'a> {
+pub struct ProgramSubmission<'a> {
     /// Number of the submission in the capture, from 0.
     pub index: usize,
     pub submission: &'a Submission,
-    pub buffers: Vec<Buffered<'a>>,
+    pub buffers: Vec<ProgramBuffer<'a>>,
 }
 
 /// A command buffer of a submission.
 #[derive(Debug)]
-pub struct Buffered<'a> {
+pub struct ProgramBuffer<'a> {
     /// It is the first of its batch, and the batch waits for a semaphore.
     pub waits: bool,
     pub commands: &'a [Command],
     /// Number of its first dispatch.
     pub first_dispatch: u64,
-    /// Place of its first command among [`Capture::executed`].
+    /// RegionOffset of its first command among [`Capture::executed`].
     pub first_command: usize,
 }
 
 impl<'a> Program<'a> {
     /// Selects a part of a capture.
-    pub fn of(capture: &'a Capture, extent: Extent) -> Program<'a> {
+    pub fn new(capture: &'a Capture, extent: Extent) -> Program<'a> {
         let mut program = Program {
             steps: Vec::new(),
             dispatches: 0,
@@ -80,7 +80,7 @@ impl<'a> Program<'a> {
     }
 
     /// Returns the submissions.
-    pub fn submissions(&self) -> impl Iterator<Item = &Submitted<'a>> {
+    pub fn submissions(&self) -> impl Iterator<Item = &ProgramSubmission<'a>> {
         self.steps.iter().filter_map(|step| match step {
             ProgramStep::Submission(submitted) => Some(submitted),
             _ => None,
@@ -111,7 +111,7 @@ impl<'a> Program<'a> {
                 let first_command = self.commands;
                 self.commands += all.len();
                 let end = self.end(all, extent);
-                buffers.push(Buffered {
+                buffers.push(ProgramBuffer {
                     waits,
                     commands: &all[..end.unwrap_or(all.len())],
                     first_dispatch,
@@ -124,7 +124,7 @@ impl<'a> Program<'a> {
                 }
             }
         }
-        self.steps.push(ProgramStep::Submission(Submitted {
+        self.steps.push(ProgramStep::Submission(ProgramSubmission {
             index,
             submission,
             buffers,
@@ -150,7 +150,7 @@ impl<'a> Program<'a> {
     }
 }
 
-impl<'a> Submitted<'a> {
+impl<'a> ProgramSubmission<'a> {
     /// Returns the dispatches of the submission with their numbers.
     pub fn dispatches(&self) -> impl Iterator<Item = (u64, &'a Dispatch)> + use<'a> {
         let buffers: Vec<_> = self

@@ -13,15 +13,15 @@ use crate::error::Error;
 use crate::gpu::Gpu;
 use crate::memory::Memory;
 use crate::pipelines::Pipelines;
-use crate::program::Submitted;
+use crate::program::ProgramSubmission;
 use crate::regions::Regions;
 
 /// The most queries in one pool.
-const MOST_QUERIES: u32 = 1 << 20;
+const MAX_QUERIES: u32 = 1 << 20;
 
 /// The work that gets timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Timed {
+pub enum TimestampScope {
     /// Each submission as a whole.
     Submissions,
     /// Each submission, and each of its command buffers, dispatches and transfers.
@@ -29,7 +29,7 @@ pub enum Timed {
 }
 
 /// Everything that commands are recorded from.
-pub struct Stage<'a> {
+pub struct CommandSource<'a> {
     pub gpu: &'a Rc<Gpu>,
     pub capture: &'a Capture,
     pub regions: &'a Regions,
@@ -40,7 +40,7 @@ pub struct Stage<'a> {
     pub left_out: &'a BTreeSet<usize>,
     /// A barrier follows each dispatch and transfer.
     pub serialised: bool,
-    pub timed: Timed,
+    pub timed: TimestampScope,
 }
 
 /// A command buffer that can be submitted repeatedly.
@@ -52,14 +52,12 @@ pub struct Recording {
 }
 
 /// A pair of timestamps by its number: the queries `2 * pair` and `2 * pair + 1`.
-pub type Pair = u32;
+pub type TimestampPair = u32;
 
 impl Recording {
     /// Begins a recording with room for this many pairs of timestamps.
     pub fn begin(gpu: &Rc<Gpu>, pairs: usize) -> Result<Recording, Error> {
-        let wanted = (pairs as u64)
-            .saturating_mul(2)
-            .min(u64::from(MOST_QUERIES)) as u32;
+        let wanted = (pairs as u64).saturating_mul(2).min(u64::from(MAX_QUERIES)) as u32;
         let mut recording = Recording {
             gpu: Rc::clone(gpu),
             commands: gpu.begin(vk::CommandBufferUsageFlags::empty())?,
@@ -72,7 +70,7 @@ impl Recording {
                 .query_count(wanted);
             // SAFETY: the structure is complete.
             recording.pool = unsafe { gpu.raw.create_query_pool(&info, None) }
-                .map_err(Error::of("make a query pool"))?;
+                .map_err(Error::from_call("make a query pool"))?;
             recording.queries = wanted;
             // SAFETY: the command buffer is being recorded; the pool has this many queries.
             unsafe {
@@ -110,7 +108,7 @@ impl Recording {
         };
         match read {
             Ok(()) | Err(vk::Result::NOT_READY) => {}
-            Err(result) => return Err(Error::of("read timestamps")(result)),
+            Err(result) => return Err(Error::from_call("read timestamps")(result)),
         }
         let known = raw
             .iter()
@@ -132,24 +130,24 @@ impl Drop for Recording {
 
 /// The pairs of timestamps of a submission.
 #[derive(Debug, Clone, Default)]
-pub struct Marks {
+pub struct SubmissionTimestamps {
     /// The pair around the whole submission.
-    pub whole: Pair,
+    pub whole: TimestampPair,
     /// The pairs of each command buffer.
-    pub buffers: Vec<BufferMarks>,
+    pub buffers: Vec<BufferTimestamps>,
     /// The next pair that is free.
-    pub next: Pair,
+    pub next: TimestampPair,
 }
 
 /// The pair around a command buffer, and those of its dispatches and transfers by their positions.
-pub type BufferMarks = (Option<Pair>, Vec<(usize, Pair)>);
+pub type BufferTimestamps = (Option<TimestampPair>, Vec<(usize, TimestampPair)>);
 
 /// Returns the number of pairs that a submission needs.
-pub fn pairs(submitted: &Submitted<'_>, timed: Timed) -> usize {
+pub fn pairs(submitted: &ProgramSubmission<'_>, timed: TimestampScope) -> usize {
     let of_buffer = |commands: &[Command]| 1 + commands.iter().filter(|c| is_work(c)).count();
     match timed {
-        Timed::Submissions => 1,
-        Timed::Dispatches => {
+        TimestampScope::Submissions => 1,
+        TimestampScope::Dispatches => {
             1 + submitted
                 .buffers
                 .iter()
@@ -167,10 +165,15 @@ pub fn is_work(command: &Command) -> bool {
     }
 }
 
-impl Stage<'_> {
+impl CommandSource<'_> {
     /// Records a submission, with pairs of timestamps from `first` on.
-    pub fn submission(&self, to: &Recording, submitted: &Submitted<'_>, first: Pair) -> Marks {
-        let mut marks = Marks {
+    pub fn submission(
+        &self,
+        to: &Recording,
+        submitted: &ProgramSubmission<'_>,
+        first: TimestampPair,
+    ) -> SubmissionTimestamps {
+        let mut marks = SubmissionTimestamps {
             whole: first,
             buffers: Vec::new(),
             next: first + 1,
@@ -181,7 +184,7 @@ impl Stage<'_> {
             if buffer.waits {
                 self.gpu.full_barrier(to.commands);
             }
-            let each = self.timed == Timed::Dispatches;
+            let each = self.timed == TimestampScope::Dispatches;
             let of_buffer = each.then(|| marks.take());
             if let Some(pair) = of_buffer {
                 to.stamp(2 * pair, vk::PipelineStageFlags2::TOP_OF_PIPE);
@@ -240,10 +243,10 @@ impl Stage<'_> {
                     };
                     let from = self
                         .regions
-                        .of_range(self.capture, range(copy.from, region.from));
+                        .buffer_place(self.capture, range(copy.from, region.from));
                     let to = self
                         .regions
-                        .of_range(self.capture, range(copy.to, region.to));
+                        .buffer_place(self.capture, range(copy.to, region.to));
                     let (Some(from), Some(to)) = (from, to) else {
                         continue;
                     };
@@ -257,7 +260,7 @@ impl Stage<'_> {
                 }
             }
             Command::Fill(fill) => {
-                let place = self.regions.of_range(self.capture, fill.range);
+                let place = self.regions.buffer_place(self.capture, fill.range);
                 if let Some(place) = place.filter(|_| fill.range.bytes > 0) {
                     let buffer = self.memory.raw(place.region);
                     // SAFETY: as above; offset and size are whole words.
@@ -278,7 +281,7 @@ impl Stage<'_> {
                     offset: update.offset,
                     bytes: update.data.len() as u64,
                 };
-                let place = self.regions.of_range(self.capture, range);
+                let place = self.regions.buffer_place(self.capture, range);
                 if let Some(place) = place.filter(|_| !update.data.is_empty()) {
                     let buffer = self.memory.raw(place.region);
                     // SAFETY: as above; there are at most 65,536 bytes.
@@ -320,7 +323,7 @@ impl Stage<'_> {
                     raw.cmd_dispatch_base(commands, a, b, c, x, y, z);
                 }
                 Groups::Indirect(range) => {
-                    if let Some(place) = self.regions.of_range(self.capture, range) {
+                    if let Some(place) = self.regions.buffer_place(self.capture, range) {
                         let buffer = self.memory.raw(place.region);
                         raw.cmd_dispatch_indirect(commands, buffer, place.offset);
                     }
@@ -384,8 +387,8 @@ impl Stage<'_> {
     }
 }
 
-impl Marks {
-    fn take(&mut self) -> Pair {
+impl SubmissionTimestamps {
+    fn take(&mut self) -> TimestampPair {
         self.next += 1;
         self.next - 1
     }

@@ -20,7 +20,7 @@ pub struct Region {
 
 /// A byte of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct RegionOffset {
     /// Number of the region.
     pub region: usize,
     /// Offset in the region.
@@ -37,7 +37,7 @@ pub struct Regions {
 
 impl Regions {
     /// Finds the regions that content, outcomes, bindings and transfers touch.
-    pub fn of(capture: &Capture) -> Regions {
+    pub fn new(capture: &Capture) -> Regions {
         let mut touched = Touched::default();
         for step in &capture.steps {
             match step {
@@ -76,7 +76,7 @@ impl Regions {
     }
 
     /// Returns the place of a byte of an allocation. Every byte that the capture touches has one.
-    pub fn place(&self, memory: MemoryId, offset: u64) -> Option<Place> {
+    pub fn place(&self, memory: MemoryId, offset: u64) -> Option<RegionOffset> {
         let numbers = self.of_memory.get(&memory)?.clone();
         let regions = &self.all[numbers.clone()];
         let index = regions
@@ -84,21 +84,26 @@ impl Regions {
             .checked_sub(1)?;
         let region = regions[index];
         let within = offset - region.start;
-        (within < region.bytes).then_some(Place {
+        (within < region.bytes).then_some(RegionOffset {
             region: numbers.start + index,
             offset: within,
         })
     }
 
     /// Returns the place where a range of a buffer begins.
-    pub fn of_range(&self, capture: &Capture, range: BufferRange) -> Option<Place> {
+    pub fn buffer_place(&self, capture: &Capture, range: BufferRange) -> Option<RegionOffset> {
         let (memory, offset) = capture.place(range);
         self.place(memory, offset)
     }
 
     /// Splits a range of an allocation into the parts that are in regions: each with its offset in the range, its
     /// place and its size.
-    pub fn parts(&self, memory: MemoryId, offset: u64, bytes: u64) -> Vec<(u64, Place, u64)> {
+    pub fn parts(
+        &self,
+        memory: MemoryId,
+        offset: u64,
+        bytes: u64,
+    ) -> Vec<(u64, RegionOffset, u64)> {
         let Some(numbers) = self.of_memory.get(&memory) else {
             return Vec::new();
         };
@@ -107,7 +112,7 @@ impl Regions {
             let region = self.all[number];
             let from = offset.max(region.start);
             let to = end.min(region.start.saturating_add(region.bytes));
-            let place = Place {
+            let place = RegionOffset {
                 region: number,
                 offset: from.checked_sub(region.start)?,
             };
@@ -220,7 +225,7 @@ mod tests {
     #[test]
     fn a_place_keeps_its_alignment_and_is_only_where_something_is() {
         let regions = regions(&[(10, 1), (1 << 20, 100)]);
-        let place = |region, offset| Some(Place { region, offset });
+        let place = |region, offset| Some(RegionOffset { region, offset });
         assert_eq!(regions.place(MEMORY, 65_535), place(0, 65_535));
         assert_eq!(regions.place(MEMORY, 65_536), None);
         assert_eq!(regions.place(MEMORY, (1 << 20) + 48), place(1, 48));
@@ -231,7 +236,7 @@ mod tests {
     fn a_range_over_a_hole_has_two_parts() {
         let regions = regions(&[(0, 1), (131_072, 1)]);
         let parts = regions.parts(MEMORY, 65_530, 65_550);
-        let at = |region, offset| Place { region, offset };
+        let at = |region, offset| RegionOffset { region, offset };
         assert_eq!(parts, [(0, at(0, 65_530), 6), (65_542, at(1, 0), 8)]);
     }
 

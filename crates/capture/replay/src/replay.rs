@@ -8,16 +8,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::adapter::DeviceChoice;
-use crate::comparison::{self, Difference, Found};
+use crate::comparison::{self, Comparison, Difference};
 use crate::error::Error;
 use crate::program::Extent;
-use crate::recording::{Marks, Recording, Timed};
-use crate::session::{Manner, Observed, Session};
-use crate::tight::Tight;
+use crate::recording::{Recording, SubmissionTimestamps, TimestampScope};
+use crate::session::{Observation, RecordingOptions, Session};
+use crate::single_submission::SingleSubmission;
 use crate::trace;
 
 /// The most differences that are described. All are counted.
-pub const MOST_DIFFERENCES: usize = 100;
+pub const MAX_DIFFERENCES: usize = 100;
 
 /// Options of a replay.
 #[derive(Debug, Clone, Default)]
@@ -132,17 +132,17 @@ pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
     )?;
     session.tolerance = options.tolerance;
     let each = options.trace.is_some() || options.schedule == Schedule::Serialised;
-    let manner = Manner {
+    let recording_options = RecordingOptions {
         serialised: options.schedule == Schedule::Serialised,
         timed: if each {
-            Timed::Dispatches
+            TimestampScope::Dispatches
         } else {
-            Timed::Submissions
+            TimestampScope::Submissions
         },
     };
-    let mut result = Replay::of(&session, options);
+    let mut result = Replay::new(&session, options);
     let runs = options.warm_up.saturating_add(options.repeat.max(1));
-    let runner = Runner::of(&session, options.schedule, manner)?;
+    let runner = Runner::new(&session, options.schedule, recording_options)?;
     let mut observed = Vec::new();
     let mut different = Vec::new();
     for run in 0..runs {
@@ -150,7 +150,9 @@ pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
         let mut of_run = Vec::new();
         let compared = &mut result.outputs_compared;
         let found = runner.run(&mut session, timed.unwrap_or(0), &mut of_run, compared)?;
-        if let (Runner::Tight(tight), [one], Some(_)) = (&runner, of_run.as_slice(), timed) {
+        if let (Runner::SingleSubmission(tight), [one], Some(_)) =
+            (&runner, of_run.as_slice(), timed)
+        {
             result.host_writes_ns = tight.writes_ns(&session, one);
         }
         result.outputs_within += found.within;
@@ -163,36 +165,40 @@ pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
     drop(runner);
     let others = different.len() as u64 + result.outputs_within;
     result.outputs_equal = result.outputs_compared - others;
-    result.differences = (different.iter().take(MOST_DIFFERENCES))
+    result.differences = (different.iter().take(MAX_DIFFERENCES))
         .map(|found| comparison::describe(capture, &session.program, found))
         .collect();
     result.summarise();
     if let Some(writer) = writer {
-        let told = trace::Told {
+        let facts = trace::RunFacts {
             schedule: options.schedule,
             runs: options.repeat.max(1),
         };
-        trace::write(writer, &mut session, &observed, &told)?;
+        trace::write(writer, &mut session, &observed, &facts)?;
     }
     Ok(result)
 }
 
 /// A recorded program.
 pub enum Runner<'a> {
-    Apart(Vec<(Recording, Marks)>),
-    Tight(Tight<'a>),
+    Apart(Vec<(Recording, SubmissionTimestamps)>),
+    SingleSubmission(SingleSubmission<'a>),
 }
 
 impl<'a> Runner<'a> {
     /// Records a program, without the barriers that the session leaves out.
-    pub fn of(
+    pub fn new(
         session: &Session<'a>,
         schedule: Schedule,
-        manner: Manner,
+        recording_options: RecordingOptions,
     ) -> Result<Runner<'a>, Error> {
         Ok(match schedule {
-            Schedule::Tight => Runner::Tight(Tight::of(session, manner)?),
-            Schedule::AsCaptured | Schedule::Serialised => Runner::Apart(session.record(manner)?),
+            Schedule::Tight => {
+                Runner::SingleSubmission(SingleSubmission::new(session, recording_options)?)
+            }
+            Schedule::AsCaptured | Schedule::Serialised => {
+                Runner::Apart(session.record(recording_options)?)
+            }
         })
     }
 
@@ -201,11 +207,11 @@ impl<'a> Runner<'a> {
         &self,
         session: &mut Session<'a>,
         run: u32,
-        observed: &mut Vec<Observed>,
+        observed: &mut Vec<Observation>,
         compared: &mut u64,
-    ) -> Result<Found, Error> {
+    ) -> Result<Comparison, Error> {
         match self {
-            Runner::Tight(tight) => {
+            Runner::SingleSubmission(tight) => {
                 let (one, found) = tight.run(session, run, compared)?;
                 observed.push(one);
                 Ok(found)
@@ -216,7 +222,7 @@ impl<'a> Runner<'a> {
 }
 
 /// Returns the sum of the device times of a run's submissions.
-pub fn device_ns(session: &Session<'_>, observed: &[Observed]) -> Option<u64> {
+pub fn device_ns(session: &Session<'_>, observed: &[Observation]) -> Option<u64> {
     let each = observed
         .iter()
         .map(|of| Some(session.clock.between_ns(of.pair(of.whole)?)));
@@ -225,7 +231,7 @@ pub fn device_ns(session: &Session<'_>, observed: &[Observed]) -> Option<u64> {
 
 impl Replay {
     /// Makes a result of a session in which nothing has run.
-    pub(crate) fn of(session: &Session<'_>, options: &Options) -> Replay {
+    pub(crate) fn new(session: &Session<'_>, options: &Options) -> Replay {
         let properties = &session.gpu.properties;
         let header = &session.capture.header;
         let device = &header.device;

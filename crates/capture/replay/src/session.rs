@@ -9,15 +9,15 @@ use gapscope_capture::model::{Content, PipelineId};
 use crate::adapter::{DeviceChoice, Instance};
 use crate::check;
 use crate::clock::DeviceClock;
-use crate::comparison::{self, Found, Judge, Piece};
+use crate::comparison::{self, Comparer, Comparison, Piece};
 use crate::descriptors::Descriptors;
 use crate::error::Error;
 use crate::gpu::Gpu;
 use crate::memory::Memory;
 use crate::pipelines::Pipelines;
 use crate::program::{Extent, Program, ProgramStep};
-use crate::recording::{Marks, Recording, Stage, Timed, pairs};
-use crate::regions::{Place, Regions};
+use crate::recording::{CommandSource, Recording, SubmissionTimestamps, TimestampScope, pairs};
+use crate::regions::{RegionOffset, Regions};
 use crate::shader::Shader;
 
 /// A capture with all that its replay needs. Fields are dropped in order, and those that are made from the device
@@ -34,7 +34,7 @@ pub struct Session<'a> {
     /// Notes for readers.
     pub notes: Vec<String>,
     pub shaders: BTreeMap<PipelineId, Shader>,
-    /// The tolerance of values: see [`Judge`].
+    /// The tolerance of values: see [`Comparer`].
     pub tolerance: Option<f64>,
     /// Barriers that are left out, by their places among [`Capture::executed`].
     pub left_out: BTreeSet<usize>,
@@ -42,20 +42,20 @@ pub struct Session<'a> {
 
 /// How a program is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Manner {
+pub struct RecordingOptions {
     /// A barrier follows each command.
     pub serialised: bool,
     /// The work that gets timestamps.
-    pub timed: Timed,
+    pub timed: TimestampScope,
 }
 
 /// The observation of one run of work that was submitted at once.
 #[derive(Debug, Clone)]
-pub struct Observed {
+pub struct Observation {
     /// Number of the timed run, from 0.
     pub run: u32,
     /// Numbers of the program's submissions, with their pairs of timestamps.
-    pub parts: Vec<(usize, Marks)>,
+    pub parts: Vec<(usize, SubmissionTimestamps)>,
     /// The pair of timestamps around everything.
     pub whole: u32,
     /// Ticks by query.
@@ -79,24 +79,24 @@ impl<'a> Session<'a> {
         choice: Option<&DeviceChoice>,
         robust: bool,
     ) -> Result<Session<'a>, Error> {
-        let program = Program::of(capture, extent);
-        let regions = Regions::of(capture);
-        let instance = Instance::of_thread()?;
+        let program = Program::new(capture, extent);
+        let regions = Regions::new(capture);
+        let instance = Instance::for_thread()?;
         let adapter = instance.adapter(choice, &capture.header.device.name)?;
         // All of the capture is checked, also parts that do not run now.
-        let whole = Program::of(capture, Extent::Whole);
-        let fitting = check::check(capture, &whole, &regions, &adapter, robust)?;
+        let whole = Program::new(capture, Extent::Whole);
+        let needs = check::check(capture, &whole, &regions, &adapter, robust)?;
         let first = capture.submissions().next();
         let flags = first.map(|submission| capture.queues[&submission.queue].flags);
-        let gpu = Gpu::open(&adapter, flags, &fitting.features, &fitting.extensions)?;
-        let memory = Memory::of(&gpu, capture, &regions)?;
+        let gpu = Gpu::open(&adapter, flags, &needs.features, &needs.extensions)?;
+        let memory = Memory::new(&gpu, capture, &regions)?;
         let with_base: BTreeSet<PipelineId> = (whole.dispatched())
             .filter(|(_, dispatch)| dispatch.base != [0; 3])
             .map(|(_, dispatch)| dispatch.pipeline)
             .collect();
-        let pipelines = Pipelines::of(&gpu, capture, &fitting.shaders, &with_base)?;
-        let descriptors = Descriptors::of(&gpu, capture, &whole, &regions, &memory, &pipelines)?;
-        let clock = DeviceClock::of(&gpu);
+        let pipelines = Pipelines::new(&gpu, capture, &needs.shaders, &with_base)?;
+        let descriptors = Descriptors::new(&gpu, capture, &whole, &regions, &memory, &pipelines)?;
+        let clock = DeviceClock::new(&gpu);
         Ok(Session {
             capture,
             program,
@@ -106,16 +106,16 @@ impl<'a> Session<'a> {
             memory,
             clock,
             gpu,
-            notes: fitting.notes,
-            shaders: fitting.shaders,
+            notes: needs.notes,
+            shaders: needs.shaders,
             tolerance: None,
             left_out: BTreeSet::new(),
         })
     }
 
     /// Returns everything that commands are recorded from.
-    pub fn stage(&self, manner: Manner) -> Stage<'_> {
-        Stage {
+    pub fn stage(&self, recording_options: RecordingOptions) -> CommandSource<'_> {
+        CommandSource {
             gpu: &self.gpu,
             capture: self.capture,
             regions: &self.regions,
@@ -123,16 +123,19 @@ impl<'a> Session<'a> {
             pipelines: &self.pipelines,
             descriptors: &self.descriptors,
             left_out: &self.left_out,
-            serialised: manner.serialised,
-            timed: manner.timed,
+            serialised: recording_options.serialised,
+            timed: recording_options.timed,
         }
     }
 
     /// Records each submission.
-    pub fn record(&self, manner: Manner) -> Result<Vec<(Recording, Marks)>, Error> {
-        let stage = self.stage(manner);
+    pub fn record(
+        &self,
+        recording_options: RecordingOptions,
+    ) -> Result<Vec<(Recording, SubmissionTimestamps)>, Error> {
+        let stage = self.stage(recording_options);
         let recorded = self.program.submissions().map(|submitted| {
-            let recording = Recording::begin(&self.gpu, pairs(submitted, manner.timed))?;
+            let recording = Recording::begin(&self.gpu, pairs(submitted, recording_options.timed))?;
             let marks = stage.submission(&recording, submitted, 0);
             // The next submission may read what this one wrote, and the host may copy it.
             self.gpu.full_barrier(recording.commands);
@@ -146,16 +149,16 @@ impl<'a> Session<'a> {
     pub fn run(
         &mut self,
         run: u32,
-        recordings: &[(Recording, Marks)],
-        observed: &mut Vec<Observed>,
+        recordings: &[(Recording, SubmissionTimestamps)],
+        observed: &mut Vec<Observation>,
         compared: &mut u64,
-    ) -> Result<Found, Error> {
+    ) -> Result<Comparison, Error> {
         self.memory.clear()?;
         let mut recordings = recordings.iter().enumerate();
         let mut after = None;
         let mut content: Vec<&Content> = Vec::new();
         let mut pieces: Vec<Piece> = Vec::new();
-        let mut found = Found::default();
+        let mut found = Comparison::default();
         let steps = self.program.steps.iter();
         for step in steps.map(Some).chain([None]) {
             if !matches!(step, Some(ProgramStep::Outcome(_))) && !pieces.is_empty() {
@@ -198,7 +201,7 @@ impl<'a> Session<'a> {
 
 impl<'a> Session<'a> {
     /// Compares pieces of what memory holds now.
-    pub fn compare(&mut self, pieces: &[Piece]) -> Result<Found, Error> {
+    pub fn compare(&mut self, pieces: &[Piece]) -> Result<Comparison, Error> {
         let judge = judge(self.capture, &self.program, &self.shaders, self.tolerance);
         comparison::compare(&mut self.memory, &self.regions, pieces, &judge)
     }
@@ -209,8 +212,8 @@ fn judge<'a>(
     program: &'a Program<'a>,
     shaders: &'a BTreeMap<PipelineId, Shader>,
     tolerance: Option<f64>,
-) -> Judge<'a> {
-    Judge {
+) -> Comparer<'a> {
+    Comparer {
         capture,
         program,
         shaders,
@@ -224,15 +227,15 @@ pub fn observe(
     clock: &mut DeviceClock,
     run: u32,
     recording: &Recording,
-    parts: Vec<(usize, Marks)>,
+    parts: Vec<(usize, SubmissionTimestamps)>,
     whole: u32,
-) -> Result<Observed, Error> {
+) -> Result<Observation, Error> {
     let called_ns = crate::clock::host_now_ns();
     gpu.submit(recording.commands, "running commands")?;
     let returned_ns = crate::clock::host_now_ns();
     gpu.wait("running commands")?;
     let seen_ns = crate::clock::host_now_ns();
-    let observed = Observed {
+    let observed = Observation {
         run,
         parts,
         whole,
@@ -267,7 +270,7 @@ pub fn chunks<'a>(
     capture: &'a Capture,
     regions: &'a Regions,
     content: &'a Content,
-) -> impl Iterator<Item = Result<(Place, Vec<u8>), Error>> + use<'a> {
+) -> impl Iterator<Item = Result<(RegionOffset, Vec<u8>), Error>> + use<'a> {
     let mut at = content.offset;
     content.chunks.iter().filter_map(move |hash| {
         let place = regions.place(content.memory, at);
@@ -280,7 +283,7 @@ pub fn chunks<'a>(
     })
 }
 
-impl Observed {
+impl Observation {
     /// Returns the ticks of a pair.
     pub fn pair(&self, pair: u32) -> Option<(u64, u64)> {
         let of = |query: u32| self.ticks.get(query as usize).copied().flatten();

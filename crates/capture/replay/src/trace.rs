@@ -8,9 +8,9 @@ use std::path::Path;
 use gapscope_trace::TraceWriter;
 
 use crate::error::Error;
-use crate::session::{Observed, Session};
+use crate::session::{Observation, Session};
 
-pub use manifest::Told;
+pub use manifest::RunFacts;
 
 /// Creates the folder of a trace before anything runs, so that an existing one is said at once.
 pub fn begin(folder: &Path) -> Result<TraceWriter, Error> {
@@ -21,10 +21,10 @@ pub fn begin(folder: &Path) -> Result<TraceWriter, Error> {
 pub fn write(
     mut writer: TraceWriter,
     session: &mut Session<'_>,
-    observed: &[Observed],
-    told: &Told,
+    observed: &[Observation],
+    facts: &RunFacts,
 ) -> Result<(), Error> {
-    let mut rows = rows::Rows::of(session, told.runs);
+    let mut rows = rows::Rows::new(session, facts.runs);
     for of in observed {
         rows.observed(session, of);
         std::mem::swap(writer.tables_mut(), &mut rows.tables);
@@ -39,6 +39,6 @@ pub fn write(
         let code = session.capture.chunk(hash).map_err(Error::Content)?;
         writer.add_source(&hash.to_string(), "spv", &code)?;
     }
-    let manifest = manifest::of(session, observed, told, rows.untimed);
+    let manifest = manifest::build(session, observed, facts, rows.untimed);
     Ok(writer.finish(&manifest)?)
 }

@@ -20,7 +20,7 @@ pub struct Differing {
 
 impl Element {
     /// Returns the type of this name.
-    pub fn of(name: &str) -> Option<Element> {
+    pub fn from_name(name: &str) -> Option<Element> {
         Element::ALL
             .into_iter()
             .find(|element| element.name() == name)

@@ -150,7 +150,7 @@ fn buffer_at(text: &str) -> Result<(String, u64), String> {
 }
 
 fn element(text: &str) -> Result<Element, String> {
-    Element::of(text).ok_or_else(|| {
+    Element::from_name(text).ok_or_else(|| {
         let names = Element::ALL.map(Element::name);
         format!("write one of {}", names.join(", "))
     })

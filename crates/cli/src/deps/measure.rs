@@ -21,7 +21,7 @@ pub fn add(
     remarks: &mut Vec<String>,
 ) -> Result<(), Failure> {
     let options = Options {
-        device: arguments.device.as_deref().map(DeviceChoice::of),
+        device: arguments.device.as_deref().map(DeviceChoice::from_text),
         repeat: arguments.repeat.unwrap_or(RUNS),
         warm_up: 1,
         ..Options::default()

@@ -211,7 +211,7 @@ impl<'a> Work<'a> {
         Access {
             memory,
             offset,
-            set: Arc::new(ByteSet::of(range)),
+            set: Arc::new(ByteSet::from_range(range)),
             scope,
             bound: Some(reason.to_owned()),
             atomic: false,

@@ -7,7 +7,7 @@ use super::EdgeKind;
 
 /// An access of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct AccessRef {
     pub node: u32,
     pub access: u32,
 }
@@ -21,9 +21,9 @@ pub(super) struct Segments {
 #[derive(Debug, Clone, Default)]
 struct Piece {
     end: u64,
-    writer: Option<Mark>,
+    writer: Option<AccessRef>,
     /// Reads since the last write.
-    readers: Vec<Mark>,
+    readers: Vec<AccessRef>,
 }
 
 impl Segments {
@@ -32,9 +32,9 @@ impl Segments {
     pub fn reach(
         &mut self,
         range: Range<u64>,
-        by: Mark,
+        by: AccessRef,
         writes: bool,
-        depends: &mut dyn FnMut(Mark, Range<u64>, EdgeKind),
+        depends: &mut dyn FnMut(AccessRef, Range<u64>, EdgeKind),
     ) -> u64 {
         let mut looks = 1;
         self.cut(range.start);

@@ -3,7 +3,7 @@
 use super::program::{BlockId, Program};
 
 /// The most pairs of blocks and branches that are kept.
-const PAIRS_AT_MOST: usize = 4_000_000;
+const MAX_PAIRS: usize = 4_000_000;
 
 /// The control flow of a program.
 #[derive(Debug)]
@@ -17,11 +17,11 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// Analyses a program; none: its branches are nested too deeply.
-    pub fn of(program: &Program) -> Option<Flow> {
+    pub fn new(program: &Program) -> Option<Flow> {
         let count = program.blocks.len();
         let targets: Vec<Vec<BlockId>> = program.blocks.iter().map(|b| b.end.targets()).collect();
         let reached = program.reached();
-        let after = Ends::of(&targets, &reached).dominators();
+        let after = Ends::new(&targets, &reached).dominators();
         let mut deciders = vec![Vec::new(); count];
         let mut pairs = 0;
         for (block, targets) in targets.iter().enumerate() {
@@ -39,7 +39,7 @@ impl Flow {
                         of.push(block);
                         pairs += 1;
                     }
-                    if pairs > PAIRS_AT_MOST {
+                    if pairs > MAX_PAIRS {
                         return None;
                     }
                     at = after[here as usize];
@@ -65,7 +65,7 @@ struct Ends {
 }
 
 impl Ends {
-    fn of(targets: &[Vec<BlockId>], reached: &[bool]) -> Ends {
+    fn new(targets: &[Vec<BlockId>], reached: &[bool]) -> Ends {
         let count = targets.len();
         let end = count;
         let mut sources = vec![Vec::new(); count + 1];

@@ -8,11 +8,11 @@ use super::code::{Code, Single, operate, word};
 use super::program::{Block, End, Op, Operand, Program, Register};
 
 /// The most rounds. Each may make more values known, but few programs need more than two.
-const ROUNDS_AT_MOST: usize = 8;
+const MAX_ROUNDS: usize = 8;
 
 /// Replaces registers by known values until none is left to replace.
 pub(crate) fn fold(program: &mut Program) {
-    for _ in 0..ROUNDS_AT_MOST {
+    for _ in 0..MAX_ROUNDS {
         let reached = program.reached();
         let values = values(program, &reached);
         if !put(program, &values) {

@@ -20,12 +20,12 @@ use gapscope_spirv::{LocalSize, Module};
 use values::Value;
 
 /// The most operations of a program with its functions inlined.
-const OPS_AT_MOST: usize = 1_000_000;
-const BLOCKS_AT_MOST: usize = 20_000;
-const REGISTERS_AT_MOST: u32 = 1 << 20;
-const CALL_DEPTH_AT_MOST: usize = 24;
+const MAX_OPS: usize = 1_000_000;
+const MAX_BLOCKS: usize = 20_000;
+const MAX_REGISTERS: u32 = 1 << 20;
+const MAX_CALL_DEPTH: usize = 24;
 /// The most scalars of a value or variable that are followed one by one.
-const SCALARS_AT_MOST: u32 = 1024;
+const MAX_SCALARS: u32 = 1024;
 
 /// What is known of a dispatch.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ pub(crate) fn lower(module: &Module, environment: &Environment) -> Result<Lowere
     lowering
         .function(entry.function, &[], body)
         .map_err(too_large)?;
-    if lowering.program.registers > REGISTERS_AT_MOST {
+    if lowering.program.registers > MAX_REGISTERS {
         return Err(Reason::Limit("1,000,000 registers"));
     }
     Ok(Lowered {
@@ -147,7 +147,7 @@ struct PendingPhi {
 
 impl<'a> Lowering<'a> {
     fn new_block(&mut self) -> Result<BlockId, TooLarge> {
-        if self.program.blocks.len() == BLOCKS_AT_MOST {
+        if self.program.blocks.len() == MAX_BLOCKS {
             return Err(TooLarge);
         }
         self.program.blocks.push(Block {

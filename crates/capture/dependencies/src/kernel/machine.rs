@@ -71,7 +71,7 @@ impl Grid {
 
 /// The limits of a run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Allowance {
+pub(crate) struct RunLimits {
     /// Operations of single invocations.
     pub steps: u64,
     /// Bytes that marks may take.
@@ -85,7 +85,7 @@ pub(crate) fn run(
     executable: &Executable,
     grid: Grid,
     buffers: &[(u64, u32)],
-    allowance: Allowance,
+    allowance: RunLimits,
 ) -> (Result<Vec<Marks>, Reason>, u64) {
     let marks = || -> Vec<Marks> {
         let of = buffers
@@ -144,7 +144,7 @@ pub(crate) fn follow(
     executable: &Executable,
     grid: Grid,
     buffers: &[(u64, u32)],
-    allowance: Allowance,
+    allowance: RunLimits,
 ) -> Result<(Vec<Marks>, Sites), Reason> {
     let invocations = grid.invocations().filter(|count| *count <= allowance.steps);
     let invocations = invocations.ok_or(Reason::Steps(allowance.steps))?;
@@ -185,7 +185,7 @@ struct Shared<'a> {
     invocations: u64,
     next: AtomicU64,
     steps: AtomicU64,
-    allowance: Allowance,
+    allowance: RunLimits,
 }
 
 impl Shared<'_> {

@@ -13,7 +13,7 @@ use super::reason::{Cause, Reason};
 use needs::Needs;
 
 /// The most rounds in which unknown values are passed on through a program. Nested loops take a few.
-const ROUNDS_AT_MOST: usize = 64;
+const MAX_ROUNDS: usize = 64;
 
 /// The part of a program that is kept, and what is known without running it.
 #[derive(Debug)]
@@ -44,8 +44,8 @@ pub(crate) struct Reach {
 /// # Errors
 /// Slicing takes too long.
 pub(crate) fn slice(program: &Program, buffers: usize) -> Result<Slice, Reason> {
-    let flow = Flow::of(program).ok_or(Reason::Limit("4,000,000 branches inside of others"))?;
-    let unknown = Unknown::of(program, &flow)?;
+    let flow = Flow::new(program).ok_or(Reason::Limit("4,000,000 branches inside of others"))?;
+    let unknown = UnknownValues::find(program, &flow)?;
     let mut needs = Needs::new(program, &flow);
     let mut reaches = vec![Reach::default(); buffers];
     let mut beyond: Option<(bool, bool, Reason)> = None;
@@ -132,16 +132,16 @@ impl Reach {
 }
 
 /// The values that are not known, with their causes.
-struct Unknown {
+struct UnknownValues {
     registers: Vec<Option<Cause>>,
     /// Why it is not known whether a block runs.
     blocks: Vec<Option<Cause>>,
     changed: bool,
 }
 
-impl Unknown {
-    fn of(program: &Program, flow: &Flow) -> Result<Unknown, Reason> {
-        let mut unknown = Unknown {
+impl UnknownValues {
+    fn find(program: &Program, flow: &Flow) -> Result<UnknownValues, Reason> {
+        let mut unknown = UnknownValues {
             registers: vec![None; program.registers as usize],
             blocks: vec![None; program.blocks.len()],
             changed: true,
@@ -156,7 +156,7 @@ impl Unknown {
                 }
             }
         }
-        for _ in 0..ROUNDS_AT_MOST {
+        for _ in 0..MAX_ROUNDS {
             if !std::mem::take(&mut unknown.changed) {
                 return Ok(unknown);
             }

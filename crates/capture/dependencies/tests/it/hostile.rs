@@ -35,7 +35,7 @@ fn look(spirv: &[u8], groups: [u32; 3]) -> Dependencies {
         ..Limits::default()
     };
     let begin = Instant::now();
-    let found = Dependencies::of_capture(&capture, limits, &mut |_| {});
+    let found = Dependencies::from_capture(&capture, limits, &mut |_| {});
     assert!(begin.elapsed() < Duration::from_secs(20));
     found
 }

@@ -78,7 +78,7 @@ fn reasons(spirv: &[u8]) -> Vec<String> {
         steps: 2_000_000,
         ..Limits::default()
     };
-    let found = Dependencies::of_capture(&capture, limits, &mut |_| {});
+    let found = Dependencies::from_capture(&capture, limits, &mut |_| {});
     let node = &found.graph.nodes[0];
     let mut reasons: Vec<String> = (node.accesses.iter())
         .filter_map(|access| access.bound.clone())

@@ -236,7 +236,7 @@ impl Program {
 
     pub fn dependencies(self) -> Dependencies {
         let (capture, _folder) = self.finish();
-        Dependencies::of_capture(&capture, Limits::default(), &mut |_| {})
+        Dependencies::from_capture(&capture, Limits::default(), &mut |_| {})
     }
 }
 

@@ -11,13 +11,13 @@ use rspirv::spirv::{
     StorageClass, Word,
 };
 
-use super::{ENTRY, Plan, memory};
+use super::{ENTRY, MergePlan, memory};
 use crate::module::{Kernel, storage_class};
 use crate::refusal::Refusal;
 
 /// A merged module, to which one kernel after the other is added.
 pub struct Builder<'a> {
-    plan: &'a Plan,
+    plan: &'a MergePlan,
     pub module: Module,
     next: Word,
     version: Word,
@@ -44,7 +44,7 @@ struct JoinedBlock {
 }
 
 impl<'a> Builder<'a> {
-    pub fn new(kernels: &[Kernel], plan: &'a Plan) -> Result<Builder<'a>, Refusal> {
+    pub fn new(kernels: &[Kernel], plan: &'a MergePlan) -> Result<Builder<'a>, Refusal> {
         let mut module = Module::new();
         for kernel in kernels {
             let of = &kernel.module;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rspirv::dr::{Function, Instruction, Operand};
 use rspirv::spirv::{MemoryAccess, Op, StorageClass, Word};
 
-use super::Plan;
+use super::MergePlan;
 use super::builder::{Builder, instruction};
 use crate::module::Kernel;
 use crate::refusal::Refusal;
@@ -15,7 +15,7 @@ pub fn rewrite(
     builder: &mut Builder<'_>,
     number: usize,
     kernel: &Kernel,
-    plan: &Plan,
+    plan: &MergePlan,
     ids: &HashMap<Word, Word>,
     functions: &mut [Function],
 ) -> Result<(), Refusal> {
@@ -94,7 +94,7 @@ fn reached(
 fn load(
     builder: &mut Builder<'_>,
     number: usize,
-    plan: &Plan,
+    plan: &MergePlan,
     which: usize,
     mut of: Instruction,
 ) -> Result<Instruction, Refusal> {
@@ -114,7 +114,7 @@ fn load(
 fn store(
     builder: &mut Builder<'_>,
     number: usize,
-    plan: &Plan,
+    plan: &MergePlan,
     which: usize,
     mut of: Instruction,
     value_type: Word,

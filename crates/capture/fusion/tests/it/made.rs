@@ -6,7 +6,7 @@ use std::process::{Command as Process, Stdio};
 use gapscope_capture::model::*;
 use gapscope_capture::{Capture, Writer};
 use gapscope_dependencies::{Dependencies, Limits};
-use gapscope_fusion::{Form, Found, find, merged, rewrite};
+use gapscope_fusion::{Chains, Form, find, merged, rewrite};
 use gapscope_replay::{Error, outputs};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
@@ -353,7 +353,7 @@ pub fn check_merged(capture: &Capture) -> Vec<usize> {
         .iter()
         .map(|chain| chain.members.len())
         .collect();
-    let nodes = Dependencies::of_capture(capture, Limits::default(), &mut |_| ())
+    let nodes = Dependencies::from_capture(capture, Limits::default(), &mut |_| ())
         .graph
         .nodes;
     for (form, chain) in [Form::Stored, Form::Forwarded]
@@ -388,7 +388,7 @@ pub fn check_merged(capture: &Capture) -> Vec<usize> {
 }
 
 /// Why the only pair of a capture stays apart.
-pub fn refusal(found: &Found<'_>) -> String {
+pub fn refusal(found: &Chains<'_>) -> String {
     assert!(found.chains.is_empty(), "{:?}", found.chains);
     let [refused] = &found.refused[..] else {
         panic!("{:?}", found.refused)

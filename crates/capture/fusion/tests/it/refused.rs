@@ -316,7 +316,7 @@ fn not_merged(made: Made, commands: Vec<Command>) -> String {
     let [chain] = &found.chains[..] else {
         panic!("{:?}", found.refused)
     };
-    let nodes = Dependencies::of_capture(&capture, Limits::default(), &mut |_| ())
+    let nodes = Dependencies::from_capture(&capture, Limits::default(), &mut |_| ())
         .graph
         .nodes;
     let merged = merged(&capture, &found, chain, Form::Stored, &nodes);

@@ -2,10 +2,10 @@
 
 use gapscope_capture::model::{Binding, Dispatch, Groups};
 
-use super::Asked;
+use super::DeviceCheck;
 use super::kernel::{STORAGE, UNIFORM, is_buffer};
 
-impl Asked<'_> {
+impl DeviceCheck<'_> {
     /// Checks one dispatch.
     pub(super) fn dispatch(&mut self, number: u64, dispatch: &Dispatch) {
         let capture = self.capture;
@@ -89,7 +89,7 @@ impl Asked<'_> {
     /// Refuses descriptors that the shader uses and the capture does not have.
     fn missing(&mut self, number: u64, dispatch: &Dispatch) {
         let capture = self.capture;
-        let Some(shader) = self.fitting.shaders.get(&dispatch.pipeline) else {
+        let Some(shader) = self.needs.shaders.get(&dispatch.pipeline) else {
             return;
         };
         let name = capture.pipelines[&dispatch.pipeline].name.as_str();

@@ -3,7 +3,7 @@
 use gapscope_capture::model::{LayoutBinding, Pipeline, PipelineId};
 use gapscope_spirv::Specialisation;
 
-use super::Asked;
+use super::DeviceCheck;
 use crate::error::Error;
 use crate::registry::{CAPABILITIES, EXTENSIONS, Need};
 use crate::shader::Shader;
@@ -18,7 +18,7 @@ const INPUT_OUTPUT_16: u32 = 4436;
 const UNIFORM_CONTROL_FLOW: u32 = 4421;
 const MAXIMALLY_RECONVERGES: u32 = 6023;
 
-impl Asked<'_> {
+impl DeviceCheck<'_> {
     /// Checks one pipeline.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Asked<'_> {
         if pipeline.robustness.is_some() {
             self.need_feature(kernel, "pipelineRobustness");
         }
-        self.fitting.shaders.insert(id, shader);
+        self.needs.shaders.insert(id, shader);
         Ok(())
     }
 
@@ -102,7 +102,7 @@ impl Asked<'_> {
                 match need {
                     Need::Feature(name) => self.enable(name),
                     Need::Extension(name) => {
-                        self.fitting.extensions.insert(name.to_owned());
+                        self.needs.extensions.insert(name.to_owned());
                     }
                     Need::Core | Need::Subgroup(_) | Need::FloatControl => {}
                 }
@@ -142,7 +142,7 @@ impl Asked<'_> {
             match EXTENSIONS.iter().find(|(known, _)| known == name) {
                 Some((_, None)) => {}
                 Some((_, Some(extension))) if self.adapter.extensions.contains(*extension) => {
-                    self.fitting.extensions.insert((*extension).to_owned());
+                    self.needs.extensions.insert((*extension).to_owned());
                 }
                 Some((_, Some(extension))) => {
                     self.refuse(
@@ -245,16 +245,13 @@ impl Asked<'_> {
     fn subgroups(&mut self, pipeline: &Pipeline, shader: &Shader) {
         let kernel = Some(pipeline.name.as_str());
         let properties = &self.adapter.properties;
-        let (least, most) = (
-            properties.least_subgroup_size,
-            properties.most_subgroup_size,
-        );
+        let (least, most) = (properties.min_subgroup_size, properties.max_subgroup_size);
         if let Some(size) = pipeline.required_subgroup_size {
             let fits = size.is_power_of_two() && (least..=most).contains(&size);
             let threads = shader
                 .local_size
                 .map(|size| size.iter().map(|n| u64::from(*n)).product::<u64>());
-            let most_threads = u64::from(size) * u64::from(properties.most_subgroups);
+            let most_threads = u64::from(size) * u64::from(properties.max_subgroups);
             if !fits || !properties.required_size_in_compute {
                 self.refuse(
                     kernel,
@@ -273,7 +270,7 @@ impl Asked<'_> {
         let here = self.adapter.properties.subgroup_size;
         let there = self.capture.header.device.subgroup_size;
         if pipeline.required_subgroup_size.is_none() && shader.knows_subgroups && here != there {
-            self.fitting.notes.push(format!(
+            self.needs.notes.push(format!(
                 "Kernel {} uses subgroups, which had {there} threads and have {here} here: its results may differ.",
                 pipeline.name
             ));
@@ -311,8 +308,8 @@ impl Asked<'_> {
             sets.flat_map(|set| &capture.set_layouts[set].bindings)
         };
         let count = |types: [u32; 2]| {
-            let of_types = bindings().filter(|binding| types.contains(&binding.descriptor_type));
-            of_types
+            let for_types = bindings().filter(|binding| types.contains(&binding.descriptor_type));
+            for_types
                 .map(|binding| u64::from(binding.count))
                 .sum::<u64>()
         };

@@ -11,21 +11,21 @@ use gapscope_trace::{Ledger, LossKind};
 
 use crate::clock::host_now_ns;
 use crate::replay::Schedule;
-use crate::session::{Observed, Session};
+use crate::session::{Observation, Session};
 
 /// The facts of a replay that the session does not have.
 #[derive(Debug, Clone, Copy)]
-pub struct Told {
+pub struct RunFacts {
     pub schedule: Schedule,
     /// Number of timed runs.
     pub runs: u32,
 }
 
 /// Makes the manifest. `untimed` are the numbers of dispatches and of transfers without times.
-pub fn of(
+pub fn build(
     session: &mut Session<'_>,
-    observed: &[Observed],
-    told: &Told,
+    observed: &[Observation],
+    facts: &RunFacts,
     untimed: [u64; 2],
 ) -> Manifest {
     let mut losses = Ledger::default();
@@ -69,7 +69,7 @@ pub fn of(
         command: arguments.clone(),
         // The trace is written only after everything has run.
         exit: Some(Exit::Code(0)),
-        sampling_mode: match told.schedule {
+        sampling_mode: match facts.schedule {
             Schedule::Serialised => SamplingMode::DispatchSerialised,
             Schedule::AsCaptured | Schedule::Tight => SamplingMode::Dispatch,
         },
@@ -128,19 +128,19 @@ pub fn of(
             ..Queue::default()
         }],
         losses: losses.losses(),
-        notes: notes(session, told),
+        notes: notes(session, facts),
         ..Manifest::default()
     }
 }
 
-fn notes(session: &Session<'_>, told: &Told) -> Vec<String> {
+fn notes(session: &Session<'_>, facts: &RunFacts) -> Vec<String> {
     let header = &session.capture.header;
     let command = header.command.join(" ");
     let mut notes = vec![format!(
         "This is a replay of work that was captured from `{command}` on {}.",
         header.device.name
     )];
-    if told.schedule != Schedule::Tight {
+    if facts.schedule != Schedule::Tight {
         notes.push(
             "Between submissions the replay gives memory its content and compares it: gaps there are the replay's, not the program's."
                 .to_owned(),

@@ -9,20 +9,20 @@ use gapscope_trace::build::Labels;
 use gapscope_trace::ids::*;
 use gapscope_trace::tables::{self as table, Table};
 
-use crate::program::Buffered;
-use crate::recording::{BufferMarks, Pair};
-use crate::session::{Observed, Session};
+use crate::program::ProgramBuffer;
+use crate::recording::{BufferTimestamps, TimestampPair};
+use crate::session::{Observation, Session};
 
 const PROCESS: ProcessId = ProcessId(0);
 const QUEUE: QueueId = QueueId(0);
 
 /// The bindings of a dispatch: set, binding, element, buffer, offset, size, and whether the shader can only read.
-type Bound = Vec<(u32, u32, u32, u32, u64, u64, bool)>;
+type BoundBuffers = Vec<(u32, u32, u32, u32, u64, u64, bool)>;
 
 pub struct Rows {
     pub tables: Tables,
     labels: Labels,
-    bindings: HashMap<Bound, BindingSetId>,
+    bindings: HashMap<BoundBuffers, BindingSetId>,
     next_submission: u64,
     next_buffer: u64,
     /// Number of runs. If there are several, each has a label.
@@ -32,7 +32,7 @@ pub struct Rows {
 }
 
 /// A label that is open.
-struct Open {
+struct OpenLabel {
     label: LabelId,
     /// Bounds of the times of the work inside.
     start_ns: Option<i64>,
@@ -40,7 +40,7 @@ struct Open {
 }
 
 impl Rows {
-    pub fn of(session: &Session<'_>, runs: u32) -> Rows {
+    pub fn new(session: &Session<'_>, runs: u32) -> Rows {
         let mut rows = Rows {
             tables: Tables::default(),
             labels: Labels::default(),
@@ -68,7 +68,7 @@ impl Rows {
     }
 
     /// Adds the rows of one submission.
-    pub fn observed(&mut self, session: &mut Session<'_>, of: &Observed) {
+    pub fn observed(&mut self, session: &mut Session<'_>, of: &Observation) {
         let submission = SubmissionId(self.next_submission);
         self.next_submission += 1;
         let around = (self.runs > 1).then(|| self.labels.named(None, &format!("run {}", of.run)));
@@ -132,23 +132,24 @@ impl Rows {
     fn buffer(
         &mut self,
         session: &mut Session<'_>,
-        of: &Observed,
+        of: &Observation,
         submission: SubmissionId,
-        buffer: &Buffered<'_>,
-        (pair, work): &BufferMarks,
+        buffer: &ProgramBuffer<'_>,
+        (pair, work): &BufferTimestamps,
         around: Option<LabelId>,
     ) {
         let id = CommandBufferId(self.next_buffer);
         self.next_buffer += 1;
-        let times = |session: &mut Session<'_>, pair: Pair| -> (Option<i64>, Option<i64>) {
-            let Some(ticks) = of.pair(pair) else {
-                return (None, None);
+        let times =
+            |session: &mut Session<'_>, pair: TimestampPair| -> (Option<i64>, Option<i64>) {
+                let Some(ticks) = of.pair(pair) else {
+                    return (None, None);
+                };
+                let duration = signed(session.clock.between_ns(ticks));
+                (session.clock.host_ns(ticks.0), Some(duration))
             };
-            let duration = signed(session.clock.between_ns(ticks));
-            (session.clock.host_ns(ticks.0), Some(duration))
-        };
         let mut work = work.iter().peekable();
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenLabel> = Vec::new();
         let mut top_level = Vec::new();
         let (mut position, mut dispatches, mut transfers) = (0, 0, 0);
         for (index, command) in buffer.commands.iter().enumerate() {
@@ -169,7 +170,7 @@ impl Rows {
                     if open.is_empty() {
                         top_level.push(label);
                     }
-                    open.push(Open {
+                    open.push(OpenLabel {
                         label,
                         start_ns: None,
                         end_ns: None,
@@ -306,7 +307,7 @@ impl Rows {
         });
     }
 
-    fn marker(&mut self, command_buffer: CommandBufferId, of: Open) {
+    fn marker(&mut self, command_buffer: CommandBufferId, of: OpenLabel) {
         self.tables.markers.push(table::Marker {
             process: PROCESS,
             scope: table::MarkerScope::CommandBuffer,
@@ -327,7 +328,7 @@ impl Rows {
 
     fn bindings(&mut self, dispatch: &Dispatch) -> Option<BindingSetId> {
         let storage = crate::check::kernel::STORAGE;
-        let bound: Bound = (dispatch.bindings.iter())
+        let bound: BoundBuffers = (dispatch.bindings.iter())
             .filter_map(|binding| {
                 let range = binding.range?;
                 let is_read = binding.read_only || !storage.contains(&binding.descriptor_type);

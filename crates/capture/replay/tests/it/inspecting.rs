@@ -56,7 +56,7 @@ fn the_first_dispatch_that_wrote_an_infinity_is_named() {
     );
     // As integers nothing is odd, and that is said.
     let wrong = find_odd_value(&capture, Some(Element::I32), &Options::default());
-    assert!(matches!(wrong, Err(Error::Asked(_))), "{wrong:?}");
+    assert!(matches!(wrong, Err(Error::Unsupported(_))), "{wrong:?}");
 }
 
 #[test]

@@ -204,7 +204,7 @@ fn content_that_was_changed_is_said() {
 fn a_device_that_is_not_there_is_said() {
     let (_folder, _, capture) = Made::new().end();
     let options = Options {
-        device: Some(DeviceChoice::of("no such device")),
+        device: Some(DeviceChoice::from_text("no such device")),
         ..Options::default()
     };
     match run(&capture, &options) {

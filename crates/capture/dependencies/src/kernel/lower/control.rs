@@ -1,10 +1,7 @@
 //! Lowers functions, blocks and branches.
 
 use super::values::{Pointer, Value};
-use super::{
-    CALL_DEPTH_AT_MOST, Frame, Lowering, OPS_AT_MOST, PendingPhi, REGISTERS_AT_MOST, TooLarge,
-    Typed,
-};
+use super::{Frame, Lowering, MAX_CALL_DEPTH, MAX_OPS, MAX_REGISTERS, PendingPhi, TooLarge, Typed};
 use crate::kernel::code::mask;
 use crate::kernel::program::{BlockId, End, Operand, Phi};
 use crate::kernel::reason::Cause;
@@ -32,7 +29,7 @@ impl Lowering<'_> {
         }
         let mut entry = Some(entry);
         for instruction in &function.body {
-            if self.ops > OPS_AT_MOST || self.program.registers > REGISTERS_AT_MOST {
+            if self.ops > MAX_OPS || self.program.registers > MAX_REGISTERS {
                 return Err(TooLarge);
             }
             if instruction.op == op::LABEL {
@@ -148,7 +145,7 @@ impl Lowering<'_> {
         let [type_id, id, function, arguments @ ..] = operands else {
             return Ok(());
         };
-        if self.depth == CALL_DEPTH_AT_MOST {
+        if self.depth == MAX_CALL_DEPTH {
             return Err(TooLarge);
         }
         let arguments: Vec<Typed> = arguments.iter().map(|id| self.typed(*id)).collect();

@@ -9,7 +9,7 @@ use gapscope_spirv::{MatrixLayout, Piece, Type};
 
 const NONE: Operand = Operand::Known(0);
 /// The most pieces of a value that is read or written at once.
-const PIECES_AT_MOST: usize = 256;
+const MAX_PIECES: usize = 256;
 
 impl Lowering<'_> {
     /// Allocates a variable of the invocation.
@@ -357,7 +357,7 @@ impl Lowering<'_> {
             return Some((0..*count).map(piece).collect());
         }
         let length = |id| self.length(id);
-        module.pieces(pointer.type_id, pointer.matrix, PIECES_AT_MOST, &length)
+        module.pieces(pointer.type_id, pointer.matrix, MAX_PIECES, &length)
     }
 
     /// Emits a read or write of a value, and returns its pieces.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Lowering, SCALARS_AT_MOST, Typed};
+use super::{Lowering, MAX_SCALARS, Typed};
 use crate::kernel::program::{Operand, Register};
 use crate::kernel::reason::Cause;
 use gapscope_spirv::MatrixLayout;
@@ -106,7 +106,7 @@ impl Lowering<'_> {
     /// Returns the number of scalars of a type, unless there are too many.
     pub(super) fn scalars(&self, type_id: u32) -> Option<u32> {
         let length = |id| self.length(id);
-        self.module.scalars(type_id, SCALARS_AT_MOST, &length)
+        self.module.scalars(type_id, MAX_SCALARS, &length)
     }
 
     /// Returns the length of an array from the id of its constant.

@@ -240,6 +240,6 @@ impl Bits {
             }
         }
         let end = self.pages.len() as u64 * PAGE;
-        close(&mut open, end).then(|| ByteSet::of_sorted(ranges))
+        close(&mut open, end).then(|| ByteSet::from_sorted(ranges))
     }
 }

@@ -6,7 +6,7 @@ use crate::kernel::program::Direction;
 use crate::trail::Run;
 
 /// The most runs that are kept.
-const RUNS_AT_MOST: usize = 1 << 20;
+const MAX_RUNS: usize = 1 << 20;
 /// The limit as the reason names it.
 pub(crate) const RUNS: &str = "1,048,576 runs of equal steps";
 
@@ -58,7 +58,7 @@ impl Sites {
             }
         }
         self.runs += 1;
-        self.overflow = self.runs > RUNS_AT_MOST;
+        self.overflow = self.runs > MAX_RUNS;
         site.runs.push(Run {
             first: invocation,
             count: 1,

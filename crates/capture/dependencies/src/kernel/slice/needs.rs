@@ -179,7 +179,7 @@ impl<'a> Needs<'a> {
                 is_new
             })
             .collect();
-        let mut left = Left {
+        let mut left = KeptRegisters {
             registers: HashMap::new(),
             known: HashMap::new(),
             count: 0,
@@ -212,7 +212,7 @@ impl<'a> Needs<'a> {
             for (op, _) in (block.ops.iter().zip(&self.ops[id as usize])).filter(|(_, is)| **is) {
                 executable.instructions.push(left.instruction(op)?);
             }
-            let edge = |left: &mut Left, to: &BlockId| {
+            let edge = |left: &mut KeptRegisters, to: &BlockId| {
                 let mut copies = Vec::new();
                 let target = &program.blocks[*to as usize];
                 for (phi, needed) in target.phis.iter().zip(&self.phis[*to as usize]) {
@@ -262,13 +262,13 @@ impl<'a> Needs<'a> {
 }
 
 /// The registers of the program that is left.
-struct Left {
+struct KeptRegisters {
     registers: HashMap<Register, u32>,
     known: HashMap<u64, u32>,
     count: u32,
 }
 
-impl Left {
+impl KeptRegisters {
     fn register(&mut self, register: Register) -> u32 {
         *self.registers.entry(register).or_insert_with(|| {
             self.count += 1;

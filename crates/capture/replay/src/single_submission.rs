@@ -8,38 +8,44 @@ use crate::comparison;
 use crate::error::Error;
 use crate::memory::Staging;
 use crate::program::ProgramStep;
-use crate::recording::{Marks, Pair, Recording, pairs};
+use crate::recording::{Recording, SubmissionTimestamps, TimestampPair, pairs};
 use crate::regions::ranges;
-use crate::session::{Manner, Observed, Session, chunks, observe, upload};
+use crate::session::{Observation, RecordingOptions, Session, chunks, observe, upload};
 
 /// A program as one submission.
-pub struct Tight<'a> {
+pub struct SingleSubmission<'a> {
     /// What memory holds when it begins.
     first: Vec<&'a Content>,
     recording: Recording,
-    parts: Vec<(usize, Marks)>,
+    parts: Vec<(usize, SubmissionTimestamps)>,
     /// Around copies in place of the host's writes.
-    writes: Vec<Pair>,
+    writes: Vec<TimestampPair>,
     /// The bytes of those writes. It goes after the recording that copies from it.
     _staging: Option<Staging>,
     pieces: Vec<comparison::Piece>,
 }
 
 /// The pair around everything.
-const WHOLE: Pair = 0;
+const WHOLE: TimestampPair = 0;
 
-impl<'a> Tight<'a> {
+impl<'a> SingleSubmission<'a> {
     /// Records it.
-    pub fn of(session: &Session<'a>, manner: Manner) -> Result<Tight<'a>, Error> {
-        let plan = Plan::of(session);
+    pub fn new(
+        session: &Session<'a>,
+        recording_options: RecordingOptions,
+    ) -> Result<SingleSubmission<'a>, Error> {
+        let plan = ContentPlan::new(session);
         let staging = match plan.bytes {
             0 => None,
             bytes => Some(Staging::new(&session.gpu, bytes)?),
         };
         let submitted: Vec<_> = session.program.submissions().collect();
-        let of_work: usize = submitted.iter().map(|one| pairs(one, manner.timed)).sum();
+        let of_work: usize = submitted
+            .iter()
+            .map(|one| pairs(one, recording_options.timed))
+            .sum();
         let recording = Recording::begin(&session.gpu, 1 + submitted.len() + of_work)?;
-        let mut tight = Tight {
+        let mut tight = SingleSubmission {
             first: plan.first,
             recording,
             parts: Vec::new(),
@@ -52,7 +58,7 @@ impl<'a> Tight<'a> {
         let mut at = 0;
         let mut next = WHOLE + 1;
         tight.recording.stamp(2 * WHOLE, all);
-        let stage = session.stage(manner);
+        let stage = session.stage(recording_options);
         for (number, one) in submitted.iter().enumerate() {
             if let (Some(contents), Some(staging)) = (plan.between.get(&number), &mut staging) {
                 tight.recording.stamp(2 * next, all);
@@ -94,7 +100,7 @@ impl<'a> Tight<'a> {
         session: &mut Session<'a>,
         run: u32,
         compared: &mut u64,
-    ) -> Result<(Observed, comparison::Found), Error> {
+    ) -> Result<(Observation, comparison::Comparison), Error> {
         session.memory.clear()?;
         upload(
             session.capture,
@@ -110,7 +116,7 @@ impl<'a> Tight<'a> {
     }
 
     /// How long the copies in place of the host's writes took.
-    pub fn writes_ns(&self, session: &Session<'_>, observed: &Observed) -> Option<u64> {
+    pub fn writes_ns(&self, session: &Session<'_>, observed: &Observation) -> Option<u64> {
         let each = self
             .writes
             .iter()
@@ -120,7 +126,7 @@ impl<'a> Tight<'a> {
 }
 
 /// Which contents are there at the beginning, and which come in between.
-struct Plan<'a> {
+struct ContentPlan<'a> {
     first: Vec<&'a Content>,
     /// By the number of the submission that they come before.
     between: BTreeMap<usize, Vec<&'a Content>>,
@@ -128,14 +134,14 @@ struct Plan<'a> {
     bytes: u64,
 }
 
-impl<'a> Plan<'a> {
-    fn of(session: &Session<'a>) -> Plan<'a> {
-        let mut plan = Plan {
+impl<'a> ContentPlan<'a> {
+    fn new(session: &Session<'a>) -> ContentPlan<'a> {
+        let mut plan = ContentPlan {
             first: Vec::new(),
             between: BTreeMap::new(),
             bytes: 0,
         };
-        let mut touched = Touched::default();
+        let mut touched = TouchedRanges::default();
         let mut number = 0;
         for step in &session.program.steps {
             match step {
@@ -172,9 +178,9 @@ impl<'a> Plan<'a> {
 
 /// Ranges that earlier submissions read or write, none touching another.
 #[derive(Debug, Default)]
-struct Touched(BTreeMap<MemoryId, BTreeMap<u64, u64>>);
+struct TouchedRanges(BTreeMap<MemoryId, BTreeMap<u64, u64>>);
 
-impl Touched {
+impl TouchedRanges {
     fn add(&mut self, memory: MemoryId, offset: u64, bytes: u64) {
         let of = self.0.entry(memory).or_default();
         let (mut start, mut end) = (offset, offset.saturating_add(bytes));
@@ -205,7 +211,7 @@ mod tests {
     #[test]
     fn what_touches_becomes_one_range() {
         let memory = MemoryId(0);
-        let mut touched = Touched::default();
+        let mut touched = TouchedRanges::default();
         for (offset, bytes) in [(100, 10), (200, 10), (110, 90), (0, 5), (50, 1)] {
             touched.add(memory, offset, bytes);
         }

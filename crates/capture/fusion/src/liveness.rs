@@ -15,7 +15,7 @@ pub struct Bytes(Vec<Range<u64>>);
 
 impl Bytes {
     /// Makes a set from any ranges.
-    pub fn of(mut ranges: Vec<Range<u64>>) -> Bytes {
+    pub fn new(mut ranges: Vec<Range<u64>>) -> Bytes {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_unstable_by_key(|range| range.start);
         let mut merged: Vec<Range<u64>> = Vec::new();
@@ -31,7 +31,7 @@ impl Bytes {
     /// Adds other bytes.
     pub fn add(&mut self, more: &Bytes) {
         let all = std::mem::take(&mut self.0);
-        *self = Bytes::of(all.into_iter().chain(more.0.iter().cloned()).collect());
+        *self = Bytes::new(all.into_iter().chain(more.0.iter().cloned()).collect());
     }
 
     fn remove(&mut self, gone: &Range<u64>) {
@@ -68,7 +68,7 @@ pub fn is_dead(
     let first = before
         .filter(|of| !matches!(of, Command::Barrier(_) | Command::Label(_)))
         .count();
-    let mut left = Bytes::of(region.stores[writer].ranges().to_vec());
+    let mut left = Bytes::new(region.stores[writer].ranges().to_vec());
     for node in &nodes[first.min(nodes.len())..] {
         if node.beyond.is_some() {
             return false;
