@@ -13,8 +13,23 @@ use crate::bytes::ByteSet;
 use crate::contents::Contents;
 use crate::footprint::{Evaluator, Footprint, Limits, bound, is_uniform};
 use crate::graph::{Access, Node, NodeKind};
+use crate::kernel::reason::Reason;
 use crate::scope::{Scope, Scopes, Stages};
-use crate::trail::TrailSink;
+use crate::trail::Trail;
+
+/// Takes the index of a dispatch among [`Capture::executed`], and what its invocations reach or why that is not known.
+pub type TrailSink<'f> = dyn FnMut(usize, &Dispatch, Result<Arc<Trail>, Reason>) + 'f;
+
+/// Follows each invocation of the dispatches of a capture that `wanted` selects by their index among
+/// [`Capture::executed`]. A kernel with the same constants, buffers and workgroups is followed once.
+pub fn trails(
+    capture: &Capture,
+    limits: Limits,
+    wanted: &dyn Fn(usize) -> bool,
+    found: &mut TrailSink<'_>,
+) {
+    Window::read(capture, limits, &mut |_| (), Some((wanted, found)));
+}
 
 /// The commands of a capture.
 #[derive(Debug, Default)]
@@ -58,16 +73,6 @@ impl Window {
     /// Reads a capture. `progress` is told how many commands are done.
     pub fn new(capture: &Capture, limits: Limits, progress: &mut dyn FnMut(usize)) -> Window {
         Window::read(capture, limits, progress, None)
-    }
-
-    /// Reads a capture, and hands over what the invocations of some of its dispatches reach.
-    pub fn follow(
-        capture: &Capture,
-        limits: Limits,
-        wanted: &dyn Fn(usize) -> bool,
-        found: &mut TrailSink<'_>,
-    ) {
-        Window::read(capture, limits, &mut |_| (), Some((wanted, found)));
     }
 
     fn read(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use crate::content::Hash;
-use crate::files::ContentFile;
+use crate::content_file::ContentFile;
 use crate::model::*;
 
 /// A capture. Whatever one of its records names is in the capture, and in bounds.

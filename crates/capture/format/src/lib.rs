@@ -19,6 +19,7 @@
 mod capture;
 mod check;
 mod content;
+mod content_file;
 mod files;
 mod hex;
 mod invalid;

@@ -2,7 +2,7 @@
 
 use gapscope_capture::Capture;
 use gapscope_capture::Step;
-use gapscope_capture::model::{Command, MemoryId};
+use gapscope_capture::model::MemoryId;
 use gapscope_dependencies::{Dependencies, Limits, Node};
 use gapscope_device_peaks::{Bandwidth, copy_bandwidth};
 use gapscope_replay::{DeviceChoice, Options, Replay, outputs, replay};
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::chain::{Chain, Chains, Refused, find};
 use crate::difference::Difference;
-use crate::draft::DraftError;
+use crate::error::FuseError;
 use crate::measure::Probe;
 use crate::predict::{Costs, predict};
 use crate::refusal::Refusal;
@@ -26,24 +26,6 @@ pub struct FuseOptions {
     pub robust: bool,
     /// Number of rounds, in each of which every form runs once.
     pub repeat: u32,
-}
-
-/// Why fusion has no result.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FuseError {
-    /// The capture cannot be run.
-    #[error(transparent)]
-    Replay(#[from] gapscope_replay::Error),
-    /// The bandwidth of the device cannot be measured.
-    #[error(transparent)]
-    Bandwidth(#[from] gapscope_device_peaks::Error),
-    /// A changed capture cannot be made.
-    #[error(transparent)]
-    Draft(#[from] DraftError),
-    /// There is no folder for changed captures.
-    #[error("cannot make a folder for changed captures: {0}")]
-    Io(#[from] std::io::Error),
 }
 
 /// The results of fusion.
@@ -290,14 +272,6 @@ fn predicted(captured: &FormReport, chains: &[ChainReport]) -> Option<u64> {
     // If the parts alone took longer than the whole, the machine was slower then, so that only their share counts.
     let scale = (captured / apart.max(1.0)).min(1.0);
     Some((captured - (apart - together) * scale).max(0.0) as u64)
-}
-
-/// Returns the number of a command among those that are nodes of the graph.
-pub fn node_of(capture: &Capture, executed: usize) -> usize {
-    let before = capture.executed().take(executed);
-    before
-        .filter(|of| !matches!(of, Command::Barrier(_) | Command::Label(_)))
-        .count()
 }
 
 fn describe(

@@ -15,6 +15,7 @@
 mod chain;
 mod difference;
 mod draft;
+mod error;
 mod fusion;
 mod liveness;
 mod measure;
@@ -28,7 +29,8 @@ mod rewrite;
 pub use chain::{Chain, Chains, Member, Refused, find};
 pub use difference::Difference;
 pub use draft::DraftError;
-pub use fusion::{ChainReport, FormReport, FuseError, FuseOptions, Fusion, fuse};
+pub use error::FuseError;
+pub use fusion::{ChainReport, FormReport, FuseOptions, Fusion, fuse};
 pub use merge::ENTRY;
 pub use predict::Costs;
 pub use proof::Region;

@@ -15,7 +15,7 @@ use rspirv::spirv::{
 
 use crate::chain::Chain;
 use crate::draft::{Draft, NewKernel};
-use crate::fusion::FuseError;
+use crate::error::FuseError;
 use crate::merge::ENTRY;
 use crate::rewrite::Merged;
 

@@ -2,7 +2,6 @@
 //! other.
 
 mod builder;
-mod memory;
 
 use std::collections::BTreeMap;
 

@@ -5,10 +5,11 @@ use gapscope_capture::model::{Command, Dispatch};
 
 use crate::comparison::written;
 use crate::error::Error;
+use crate::options::Options;
 use crate::program::{Extent, Program};
 use crate::recording::{Recording, TimestampScope};
 use crate::regions::RegionOffset;
-use crate::replay::{Options, Replay};
+use crate::result::Replay;
 use crate::session::{RecordingOptions, Session, observe};
 
 /// Runs everything before a dispatch once, and then the dispatch repeatedly, each time on the memory that it found

@@ -4,7 +4,6 @@ use ash::vk;
 use gapscope_model::clock::{Brackets, ClockPair, PairedClock, Ticks};
 
 use crate::gpu::Gpu;
-use crate::session::Observation;
 
 /// Returns the time of the host's monotonic clock in nanoseconds.
 pub fn host_now_ns() -> u64 {
@@ -71,11 +70,8 @@ impl DeviceClock {
         (ticks as f64 * self.period_ns).round() as u64
     }
 
-    /// Adds what a run tells of the clock.
-    pub fn learn(&mut self, gpu: &Gpu, observed: &Observation) {
-        let Some((start, end)) = observed.pair(observed.whole) else {
-            return;
-        };
+    /// Adds what a run tells of the clock: its ticks, and the host times of its submission and of its seen end.
+    pub fn learn(&mut self, gpu: &Gpu, (start, end): (u64, u64), host_ns: (u64, u64)) {
         if let ClockMap::Paired(_) = self.map {
             if let Some(pair) = sample(gpu) {
                 self.add(pair);
@@ -85,12 +81,7 @@ impl DeviceClock {
         self.first.get_or_insert(start);
         let (start, end) = (Ticks(self.unwrapped(start)), Ticks(self.unwrapped(end)));
         if let ClockMap::Bracketed(brackets) = &mut self.map {
-            brackets.add(
-                start,
-                end,
-                signed(observed.called_ns),
-                signed(observed.seen_ns),
-            );
+            brackets.add(start, end, signed(host_ns.0), signed(host_ns.1));
         }
     }
 

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use gapscope_capture::Capture;
 
 use crate::error::Error;
+use crate::options::Options;
 use crate::program::Extent;
 use crate::recording::TimestampScope;
-use crate::replay::{Options, Replay, median};
+use crate::result::{Replay, median};
 use crate::session::{RecordingOptions, Session};
 
 /// Times of the dispatches and transfers of a window, one after the other.

@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Error;
+use crate::options::Options;
 use crate::program::Extent;
 use crate::recording::TimestampScope;
 use crate::regions::RegionOffset;
-use crate::replay::Options;
 use crate::session::{RecordingOptions, Session};
 use crate::values::{Element, npy_head};
 

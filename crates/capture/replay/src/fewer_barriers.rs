@@ -8,9 +8,11 @@ use serde::Serialize;
 
 use crate::comparison::{self, Difference};
 use crate::error::Error;
+use crate::options::{Options, Schedule};
 use crate::program::Extent;
 use crate::recording::TimestampScope;
-use crate::replay::{MAX_DIFFERENCES, Options, Replay, Runner, Schedule, device_ns, median};
+use crate::replay::{MAX_DIFFERENCES, Runner, device_ns};
+use crate::result::{Replay, median};
 use crate::session::{RecordingOptions, Session};
 
 /// Runs with all barriers and with fewer.

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::comparison::is_writable;
 use crate::error::Error;
+use crate::options::Options;
 use crate::program::{Extent, Program, ProgramStep};
 use crate::recording::{Recording, TimestampScope};
-use crate::replay::Options;
 use crate::session::{RecordingOptions, Session, upload};
 use crate::values::Element;
 

@@ -244,7 +244,9 @@ pub fn observe(
         returned_ns,
         seen_ns,
     };
-    clock.learn(gpu, &observed);
+    if let Some(ticks) = observed.pair(observed.whole) {
+        clock.learn(gpu, ticks, (observed.called_ns, observed.seen_ns));
+    }
     Ok(observed)
 }
 

@@ -14,6 +14,7 @@ use super::program::Input;
 use super::reason::Reason;
 pub(crate) use executable::{Block, Edge, End, Executable, Instruction};
 pub(crate) use marks::Marks;
+pub use trail::Run;
 pub(crate) use trail::Sites;
 
 /// Invocations that run together.

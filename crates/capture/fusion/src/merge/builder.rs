@@ -1,5 +1,6 @@
 //! Builds a merged module from several.
 
+mod memory;
 mod push_constants;
 
 use std::collections::{HashMap, HashSet};
@@ -11,7 +12,7 @@ use rspirv::spirv::{
     StorageClass, Word,
 };
 
-use super::{ENTRY, MergePlan, memory};
+use super::{ENTRY, MergePlan};
 use crate::module::{Kernel, storage_class};
 use crate::refusal::Refusal;
 

@@ -10,7 +10,7 @@ use gapscope_trace::manifest::{
 use gapscope_trace::{Ledger, LossKind};
 
 use crate::clock::host_now_ns;
-use crate::replay::Schedule;
+use crate::options::Schedule;
 use crate::session::{Observation, Session};
 
 /// The facts of a replay that the session does not have.

@@ -3,12 +3,36 @@
 use std::collections::HashMap;
 
 use crate::kernel::program::Direction;
-use crate::trail::Run;
 
 /// The most runs that are kept.
 const MAX_RUNS: usize = 1 << 20;
 /// The limit as the reason names it.
 pub(crate) const RUNS: &str = "1,048,576 runs of equal steps";
+
+/// Consecutive invocations, in the order of workgroups and of invocations in them, whose offsets grow in equal steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Number of the first invocation.
+    pub first: u64,
+    /// Number of invocations.
+    pub count: u64,
+    /// Offset of the first invocation, from the first bound byte.
+    pub offset: u64,
+    /// Bytes from one offset to the next, modulo 2⁶⁴.
+    pub step: u64,
+    /// Bytes that each invocation reaches at once.
+    pub bytes: u32,
+}
+
+impl Run {
+    /// Returns each invocation with its offset.
+    pub fn each(self) -> impl Iterator<Item = (u64, u64)> {
+        (0..self.count).map(move |at| {
+            let offset = self.offset.wrapping_add(self.step.wrapping_mul(at));
+            (self.first + at, offset)
+        })
+    }
+}
 
 /// The runs of each place in the code that reaches a buffer.
 #[derive(Debug, Default)]

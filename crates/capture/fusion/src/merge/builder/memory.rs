@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use rspirv::dr::{Function, Instruction, Operand};
 use rspirv::spirv::{MemoryAccess, Op, StorageClass, Word};
 
-use super::MergePlan;
-use super::builder::{Builder, instruction};
+use super::{Builder, instruction};
+use crate::merge::MergePlan;
 use crate::module::Kernel;
 use crate::refusal::Refusal;
 
