@@ -11,7 +11,7 @@ use crate::bytes::ByteSet;
 use crate::footprint::Limits;
 use crate::graph::{Edge, EdgePart, Graph, Node};
 use crate::order::{Barriers, Batches, Order};
-use crate::traffic::Bandwidth;
+use crate::traffic::{Bandwidth, UnknownBandwidth};
 use crate::window::{Barrier, Window};
 
 /// The dependencies of a window of work.
@@ -30,7 +30,7 @@ pub struct Dependencies {
     /// Why hazards and barriers are not known; none: they are known.
     pub unknown: Option<String>,
     /// How fast the device moves bytes, or why that is not known. Nothing here measures it.
-    pub bandwidth: Result<Bandwidth, String>,
+    pub bandwidth: Result<Bandwidth, UnknownBandwidth>,
 }
 
 /// A barrier, and whether something needs it.
@@ -125,7 +125,7 @@ impl Dependencies {
             possible_hazards,
             barriers,
             unknown,
-            bandwidth: Err(NOT_MEASURED.to_owned()),
+            bandwidth: Err(UnknownBandwidth::NotMeasured),
         }
     }
 
@@ -139,7 +139,7 @@ impl Dependencies {
             possible_hazards: Vec::new(),
             barriers: Vec::new(),
             unknown: Some(reason.to_owned()),
-            bandwidth: Err(NOT_MEASURED.to_owned()),
+            bandwidth: Err(UnknownBandwidth::NotMeasured),
         }
     }
 }
@@ -158,7 +158,6 @@ fn unknown(graph: &Graph) -> Option<String> {
     })
 }
 
-const NOT_MEASURED: &str = "the device's bandwidth has not been measured";
 /// The reason where barriers are too many.
 const MANY_BARRIERS: &str = "there are too many barriers to look at";
 const IN_PART: &str = "a dependency inside of a submission may rely on it, though by Vulkan's rules it does not order it";

@@ -1,5 +1,6 @@
 //! Dependencies as JSON and DOT. Keys are stable. What is not known is null, and `unknown` says what and why.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -172,7 +173,7 @@ struct Unknown<'a> {
     /// A key of this object.
     what: &'static str,
     /// Why it is not known.
-    reason: &'a str,
+    reason: Cow<'a, str>,
 }
 
 impl Dependencies {
@@ -197,17 +198,19 @@ impl Dependencies {
         let mut unknown = Vec::new();
         if let Some(reason) = &self.unknown {
             for what in ["hazards", "needless_barriers"] {
+                let reason = reason.into();
                 unknown.push(Unknown { what, reason });
             }
         }
         if self.graph.cut_at.is_some() {
-            let reason = "there are too many dependencies to look at";
             for what in ["edges", "critical_path"] {
+                let reason = "there are too many dependencies to look at".into();
                 unknown.push(Unknown { what, reason });
             }
         }
         if let Err(reason) = &self.bandwidth {
             for what in ["bandwidth", "least_time_ns", "bandwidth_share"] {
+                let reason = reason.to_string().into();
                 unknown.push(Unknown { what, reason });
             }
         }

@@ -38,6 +38,6 @@ pub use kernel::machine::Run;
 pub use order::Order;
 pub use path::CriticalPath;
 pub use scope::Scope;
-pub use traffic::Bandwidth;
+pub use traffic::{Bandwidth, UnknownBandwidth};
 pub use trail::{BindingTrail, Trail};
 pub use window::trails;

@@ -18,6 +18,20 @@ pub struct Bandwidth {
     pub source: String,
 }
 
+/// Why the bandwidth of a device is not known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownBandwidth {
+    /// Nobody asked to measure it.
+    #[error("the device's bandwidth has not been measured")]
+    NotMeasured,
+    /// Without timestamps it cannot be measured.
+    #[error("the device's queue has no timestamps")]
+    NoTimestamps,
+    /// Measuring failed, for this reason.
+    #[error("the device's bandwidth cannot be measured: {0}")]
+    Failed(String),
+}
+
 impl Bandwidth {
     /// Returns the nanoseconds that so many bytes take.
     pub fn time_ns(&self, bytes: u64) -> f64 {

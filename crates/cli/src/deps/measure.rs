@@ -6,7 +6,7 @@ use crate::progress;
 use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
 use gapscope_capture::model::Command;
-use gapscope_dependencies::{Bandwidth, Dependencies};
+use gapscope_dependencies::{Bandwidth, Dependencies, UnknownBandwidth};
 use gapscope_device_peaks::{Copier, copy_bandwidth};
 use gapscope_replay::{DeviceChoice, Options};
 
@@ -52,10 +52,8 @@ pub fn add(
                 times.driver
             ),
         }),
-        Ok(None) => Err("the device's queue has no timestamps".to_owned()),
-        Err(error) => Err(format!(
-            "the device's bandwidth cannot be measured: {error}"
-        )),
+        Ok(None) => Err(UnknownBandwidth::NoTimestamps),
+        Err(error) => Err(UnknownBandwidth::Failed(error.to_string())),
     };
     if times.outputs_different > 0 {
         remarks.push(format!(

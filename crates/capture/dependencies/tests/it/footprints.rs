@@ -1,4 +1,4 @@
-//! What kernels read and write, against what they are seen to do.
+//! Checks the bytes that kernels are found to read and write.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::program::{Bound, Program, compile, dispatch, words};
 use gapscope_dependencies::Node;
 use proptest::prelude::*;
 
-/// Runs a kernel on buffers of so many words, and says what its dispatch reaches.
+/// Returns what a dispatch of a kernel reaches, on buffers of so many words.
 fn node(wgsl: &str, buffers: &[u64], groups: [u32; 3]) -> Node {
     let sizes: Vec<u64> = buffers.iter().map(|words| words * 4).collect();
     let mut program = Program::new(&sizes);
@@ -151,14 +151,14 @@ fn what_is_loaded_decides_whether() {
     assert_eq!(words(&masked, 0, false), range(0..64));
     let reason = words(&masked, 1, true).unwrap_err();
     assert!(reason.starts_with("whether"), "{reason}");
-    // Data that only decides what is written does not matter.
+    // Data that only decides the written value does not matter.
     let relu = node(
         &two("var v = x[id.x]; if (v < 0.0) { v = 0.0; } y[id.x] = v;"),
         &[64, 64],
         [1, 1, 1],
     );
     assert!(relu.is_exact());
-    // What is not reached after a return that depends on data.
+    // Code after a return that depends on data may not be reached.
     let early = node(
         &two("if (x[id.x] > 0.0) { return; } y[id.x] = 1.0;"),
         &[64, 64],
@@ -183,7 +183,7 @@ fn functions_and_variables() {
             y[place(id.x, &table)] = x[id.x].b[2].y;
         }";
     let node = node(wgsl, &[16 * 16, 64], [1, 1, 1]);
-    // A pair has 64 bytes: 8, 8 unused, 3 times 16.
+    // A pair has 64 bytes: 8 used, 8 unused, and 3 times 16.
     let read = (0..16).map(|i| i * 16 + 4 + 2 * 4 + 1).collect();
     assert_eq!(words(&node, 0, false), Ok(read));
     let place = |i: u64| match i % 4 {
@@ -235,7 +235,7 @@ fn uniform_buffers_whose_content_is_known() {
     }
 }
 
-/// The capture has the indices, and nothing of the window writes them.
+/// The capture has the indices, and no command of the window writes them.
 #[test]
 fn a_scatter_by_indices_that_are_known() {
     let wgsl = "
@@ -255,7 +255,7 @@ fn a_scatter_by_indices_that_are_known() {
     });
     let commands = vec![
         dispatch(kernel, [1, 1, 1], &[], &bound),
-        // From here on the indices are what a kernel wrote.
+        // From here on a kernel has written the indices.
         dispatch(kernel, [1, 1, 1], &[], &swapped),
         dispatch(kernel, [1, 1, 1], &[], &bound),
     ];
@@ -266,7 +266,8 @@ fn a_scatter_by_indices_that_are_known() {
     assert!(words(&found.graph.nodes[2], 1, true).is_err());
 }
 
-/// As ggml finds the place of an element: workgroups of 512 in x, y and z, and divisions by multiplication with what push constants hold.
+/// ggml computes the index of an element from workgroups of 512 in x, y and z, and divides by multiplying with push
+/// constants.
 #[test]
 fn an_index_as_that_of_ggml() {
     let wgsl = format!(
@@ -290,7 +291,7 @@ fn an_index_as_that_of_ggml() {
             y[i] = x[i2 * p.s2 + i1 * p.s1 + i0 * p.s0];
         }}"
     );
-    // n / d = (high(n, m) + n) >> l, as in “Division by Invariant Integers using Multiplication”.
+    // n / d = (high(n, m) + n) >> l, after “Division by Invariant Integers using Multiplication”.
     let divisor = |d: u64| {
         let l = u64::from(d.next_power_of_two().trailing_zeros());
         let m = ((1 << 32) * ((1 << l) - d)) / d + 1;
@@ -328,7 +329,7 @@ fn an_index_as_that_of_ggml() {
     assert_eq!(words(node, 1, true), range(0..count));
 }
 
-/// Makes the constant 77777 of a module a specialisation constant.
+/// Turns the constant 77777 of a module into a specialisation constant.
 fn specialisable(mut spirv: Vec<u8>, id: u32) -> Vec<u8> {
     let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let mut at = 20;
@@ -380,7 +381,7 @@ fn atomic_operations_read_and_write() {
     assert!(node.accesses.iter().all(|access| access.atomic));
 }
 
-/// An index: a sum of parts, each a quotient's remainder times a factor.
+/// An index as a sum of parts, each of which is a quotient's remainder times a factor.
 #[derive(Debug, Clone)]
 struct Index {
     parts: Vec<(usize, u32, u32, u32)>,

@@ -1,4 +1,5 @@
-//! All needless barriers are left out together: what was ordered is still ordered, by rules that are written down once more here.
+//! Leaves out all needless barriers together, and checks that all that was ordered still is, by an independent set of
+//! rules.
 
 use proptest::prelude::*;
 
@@ -112,7 +113,7 @@ fn dependencies(steps: &[Step]) -> gapscope_dependencies::Dependencies {
     program.dependencies()
 }
 
-/// What a step reads and writes.
+/// Returns the places that a step reads and those that it writes.
 fn reach(step: &Step) -> (Vec<Place>, Vec<Place>) {
     match step {
         Step::Copy(from, to) => (vec![*from], vec![*to]),
@@ -121,9 +122,10 @@ fn reach(step: &Step) -> (Vec<Place>, Vec<Place>) {
     }
 }
 
-/// Whether barriers between two steps order the later one's use of a place after the earlier one's.
+/// Returns whether the barriers between two steps order the later one's use of a place after the earlier one's.
 fn follows(between: &[Step], place: Place, first_wrote: bool) -> bool {
-    // Both run in the copy stage. Of the first: the stages that wait for it, and whether what it wrote is available, and visible.
+    // Both steps run in the copy stage. The state is the stages that wait for the first step, and whether its writes
+    // are available, and visible.
     let (mut waiting, mut available, mut visible) = (0, !first_wrote, !first_wrote);
     for step in between {
         let Step::Barrier {
@@ -150,7 +152,8 @@ fn follows(between: &[Step], place: Place, first_wrote: bool) -> bool {
     waiting & COPY != 0 && visible
 }
 
-/// Of all pairs that reach a place that one of them writes: which barriers order, one after the other too. `waited` are ordered besides.
+/// Returns the pairs of steps that reach a place that one of them writes, and which steps barriers order, also
+/// through others. The pairs of `waited` are ordered as well.
 fn ordered(steps: &[Step], waited: &[(usize, usize)]) -> (Vec<(usize, usize)>, Vec<Vec<bool>>) {
     let count = steps.len();
     let mut pairs = Vec::new();
@@ -191,7 +194,7 @@ proptest! {
     #[test]
     fn what_was_ordered_still_is(steps in prop::collection::vec(step(), 2..24)) {
         let found = dependencies(&steps);
-        // Places among the steps of those that are needless.
+        // The indices of needless barriers among the steps.
         let mut executed = 0;
         let mut needless = Vec::new();
         for (number, step) in steps.iter().enumerate() {
@@ -206,10 +209,10 @@ proptest! {
         }
         let mut left = steps.clone();
         for number in &needless {
-            // One that orders nothing, so that places stay.
+            // A barrier that orders nothing keeps the indices.
             left[*number] = Step::Barrier { after: 0, available: false, before: 0, visible: false, only: None };
         }
-        // What is not ordered between submissions is so by the host, or the program would not be right.
+        // The host must order what barriers do not between submissions, if the program is correct.
         let (pairs, barriers_alone) = ordered(&steps, &[]);
         let submission = |at: usize| steps[..at].iter().filter(|of| matches!(of, Step::Submit)).count();
         let is_by_host = |(from, to): &(usize, usize)| {

@@ -1,4 +1,4 @@
-//! Captures made by hand, and what is found in them.
+//! Finds the dependencies of captures that tests write.
 
 mod footprints;
 mod hostile;

@@ -1,4 +1,4 @@
-//! Modules of real programs: how many can be followed.
+//! Counts how many modules of real programs can be evaluated.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn modules_of_a_folder() {
     }
 }
 
-/// Why something of a module is not exact.
+/// Returns the reasons why bytes of a module are not exact.
 fn reasons(spirv: &[u8]) -> Vec<String> {
     const BYTES: u64 = 1 << 30;
     let uniform = uniform_bindings(spirv);
@@ -89,7 +89,7 @@ fn reasons(spirv: &[u8]) -> Vec<String> {
     reasons
 }
 
-/// The bindings of variables in the storage class of uniform buffers whose type is no storage buffer.
+/// Returns the bindings of variables in the storage class of uniform buffers.
 fn uniform_bindings(spirv: &[u8]) -> Vec<u32> {
     let words: Vec<u32> = (spirv.as_chunks::<4>().0.iter())
         .map(|w| u32::from_le_bytes(*w))

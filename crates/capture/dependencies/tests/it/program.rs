@@ -1,4 +1,4 @@
-//! A program's window of work, written as a capture.
+//! Writes a window of work as a capture.
 
 use gapscope_capture::model::*;
 use gapscope_capture::{Capture, Writer};
@@ -10,7 +10,7 @@ const UNIFORM: u32 = 6;
 /// `VK_DESCRIPTOR_TYPE_STORAGE_BUFFER`
 const STORAGE: u32 = 7;
 
-/// Compiles WGSL, as wgpu does but without the checks that it adds.
+/// Compiles WGSL as wgpu does, but without the bounds checks that wgpu adds.
 pub fn compile(wgsl: &str) -> Vec<u8> {
     use naga::valid::{Capabilities, ValidationFlags, Validator};
     let module = naga::front::wgsl::parse_str(wgsl).expect("the kernel parses");
@@ -25,7 +25,7 @@ pub fn compile(wgsl: &str) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// What is bound to a kernel: the buffer's number, and the range in it.
+/// A bound buffer, by its number, and the range in it.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
     pub buffer: u32,
@@ -47,7 +47,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// With buffers of so many bytes, each of its own memory and number, from 0.
+    /// Begins a capture with buffers of so many bytes. Each has its own allocation, and they are numbered from 0.
     pub fn new(buffers: &[u64]) -> Program {
         let folder = TempDir::new().expect("a folder");
         let device = Device {
@@ -113,7 +113,7 @@ impl Program {
         self.writer.record(record).expect("written");
     }
 
-    /// All of a buffer.
+    /// Returns the binding of a whole buffer.
     pub fn whole(&self, buffer: u32) -> Bound {
         Bound {
             buffer,
@@ -124,13 +124,13 @@ impl Program {
         }
     }
 
-    /// What a buffer holds at first.
+    /// Sets the initial contents of a buffer.
     pub fn content(&mut self, buffer: u32, bytes: &[u8]) {
         let cause = ContentCause::FirstUse;
         (self.writer.content(MemoryId(buffer), 0, bytes, cause)).expect("written");
     }
 
-    /// A kernel, bound to buffers at bindings 0, 1, … of set 0.
+    /// Adds a kernel with buffers at the bindings 0, 1, … of set 0.
     pub fn kernel(
         &mut self,
         spirv: &[u8],
@@ -188,7 +188,7 @@ impl Program {
         PipelineId(id)
     }
 
-    /// Hands commands over, in one submission of a queue.
+    /// Adds a submission of commands to a queue.
     pub fn submit(&mut self, queue: u32, commands: Vec<Command>) {
         self.submit_with(queue, commands, &[], &[]);
     }
@@ -240,7 +240,7 @@ impl Program {
     }
 }
 
-/// A dispatch of so many workgroups.
+/// Returns a dispatch of so many workgroups.
 pub fn dispatch(
     pipeline: PipelineId,
     groups: [u32; 3],
@@ -270,7 +270,7 @@ pub fn dispatch(
     })
 }
 
-/// A barrier for all memory, from what kernels write to what they read and write.
+/// Returns a barrier of all memory from kernels' writes to kernels' reads and writes.
 pub fn barrier() -> Command {
     memory_barrier(0x800, 0x40, 0x800, 0x60)
 }
@@ -293,7 +293,7 @@ pub fn memory_barrier(
     })
 }
 
-/// Words that the first dispatch reads, or writes, of a binding; an error says why they are only bounded.
+/// Returns the words of a binding that the first dispatch reads or writes. The error says why they are only bounded.
 pub fn words(node: &Node, binding: u32, writes: bool) -> Result<Vec<u64>, String> {
     let access = (node.accesses.iter())
         .find(|access| access.binding == Some((0, binding, 0)) && access.writes() == writes);

@@ -1,10 +1,10 @@
-//! Hazards, barriers and paths of windows.
+//! Finds hazards, needless barriers and critical paths of windows.
 
 use crate::program::{Bound, Program, barrier, compile, dispatch, memory_barrier};
 use gapscope_capture::model::{
     Barrier, BufferId, BufferRange, Command, Copy, CopyRegion, Dependency, Fill, PipelineId,
 };
-use gapscope_dependencies::{Dependencies, EdgeKind, Need, Order, Refusal};
+use gapscope_dependencies::{Dependencies, EdgeKind, Limits, Need, Order, Refusal};
 
 const COMPUTE: u64 = 0x800;
 const TRANSFER: u64 = 0x1000;
@@ -20,7 +20,7 @@ const COPY: &str = "
     @group(0) @binding(1) var<storage, read_write> y: array<f32>;
     @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) { y[id.x] = x[id.x] + 1.0; }";
 
-/// Buffers of 64 words, and a kernel that goes from one to the other.
+/// Buffers of 64 words, and a kernel that copies one to another.
 struct Copies {
     program: Program,
     kernel: PipelineId,
@@ -115,7 +115,7 @@ fn copy(from: u32, to: u32) -> Command {
     })
 }
 
-/// Runs commands in one submission.
+/// Returns the dependencies of commands in one submission.
 fn in_one(commands: impl FnOnce(&Copies) -> Vec<Command>) -> Dependencies {
     let mut copies = Copies::new();
     let commands = commands(&copies);
@@ -125,7 +125,7 @@ fn in_one(commands: impl FnOnce(&Copies) -> Vec<Command>) -> Dependencies {
 
 #[test]
 fn a_barrier_with_the_wrong_scopes_orders_nothing() {
-    // What the kernel wrote, made available to copies.
+    // The barrier makes the kernel's writes available to copies.
     let right = memory_barrier(COMPUTE, SHADER_WRITE, TRANSFER, TRANSFER_READ);
     let wrong = [
         memory_barrier(TRANSFER, TRANSFER_WRITE, TRANSFER, TRANSFER_READ),
@@ -214,7 +214,7 @@ fn submissions_without_a_barrier_are_unknown_and_semaphores_order() {
         .submit_with(1, vec![second.clone()], &[7], &[]);
     assert_eq!(copies.program.dependencies().orders, [Order::Semaphore]);
 
-    // A barrier of the later submission orders what was handed over before it on the same queue.
+    // A barrier of the later submission orders everything that was submitted before on the same queue.
     let mut copies = Copies::new();
     copies.program.submit(0, vec![first]);
     copies.program.submit(0, vec![barrier(), second]);
@@ -288,25 +288,26 @@ fn a_dispatch_that_is_only_bounded_is_no_certain_hazard() {
     assert_eq!(found.possible_hazards, [0]);
 }
 
-/// What a stopwatch says; the bound is far off, for machines that do more at the same time.
 #[test]
-fn a_million_invocations_take_about_a_second() {
+fn a_million_invocations_take_a_few_steps_each() {
     let mut program = Program::new(&[4 << 20, 4 << 20]);
     let bound = [program.whole(0), program.whole(1)];
     let wgsl = COPY.replace("{ y", "{ if (id.x >= arrayLength(&y)) { return; } y");
     let kernel = program.kernel(&compile(&wgsl), &bound, &[], 0);
     program.submit(0, vec![dispatch(kernel, [16384, 1, 1], &[], &bound)]);
-    let begin = std::time::Instant::now();
-    let found = program.dependencies();
-    println!("{:?}", begin.elapsed());
-    assert!(begin.elapsed() < std::time::Duration::from_secs(20));
+    let (capture, _folder) = program.finish();
+    let limits = Limits {
+        steps: 16 << 20,
+        ..Limits::default()
+    };
+    let found = Dependencies::from_capture(&capture, limits, &mut |_| {});
     assert!(found.graph.nodes[0].is_exact());
     assert_eq!(found.graph.nodes[0].bytes(), (4 << 20, 4 << 20));
 }
 
 #[test]
 fn elementwise_chains_could_be_one() {
-    // What 1 holds is overwritten after 2 was made of it; what 2 holds may be a result.
+    // Buffer 1 is overwritten after 2 was computed from it; buffer 2 may be a result.
     let found = in_one(|copies| {
         vec![
             copies.between(0, 1),
@@ -360,7 +361,8 @@ fn dispatches_that_cannot_be_one_say_why() {
 
 #[test]
 fn what_comes_between_keeps_dispatches_apart() {
-    // 1 is made of 0, 2 of 1, and 3 of 1 and 2: the first and the last cannot be one, since the second is between.
+    // Buffer 1 is computed from 0, 2 from 1, and 3 from 1 and 2: the first and the last cannot be merged, since the
+    // second stands between them.
     let sum = "
         @group(0) @binding(0) var<storage, read> x: array<f32>;
         @group(0) @binding(1) var<storage, read> y: array<f32>;
@@ -391,10 +393,11 @@ fn compute() -> Command {
     memory_barrier(COMPUTE, SHADER_WRITE, COMPUTE, SHADER_READ)
 }
 
-/// A barrier that other dependencies do not need, and that one of which it is not known what orders it may.
+/// No other dependency needs the barrier, but one whose order is not known may rely on it.
 #[test]
 fn what_a_dependency_of_unknown_order_may_rely_on_is_unknown() {
-    // The copy of the second submission reads what the first wrote: no barrier makes that visible to copies, yet one waits for it.
+    // The copy of the second submission reads what the first wrote. No barrier makes that visible to copies, but one
+    // waits for it.
     let mut copies = Copies::new();
     let first = vec![copies.between(0, 1)];
     let second = vec![copies.between(2, 3), compute(), copies.between(4, 5)];
@@ -421,7 +424,7 @@ fn what_a_dependency_of_unknown_order_may_rely_on_is_unknown() {
 
 #[test]
 fn what_covers_a_part_of_a_dependency_is_needed() {
-    // Half of what is written is made visible: the rest is a hazard, and without the barrier all of it would be.
+    // Half of the written bytes are made visible. The other half is a hazard, and without the barrier all would be.
     let half = Command::Barrier(Barrier {
         flags: 0,
         memory: Vec::new(),
@@ -442,7 +445,7 @@ fn what_covers_a_part_of_a_dependency_is_needed() {
     let found = in_one(|copies| vec![copies.between(0, 1), half.clone(), copies.between(1, 2)]);
     assert_eq!(found.hazards, [0]);
     assert_eq!(needs(&found), [Need::Needed]);
-    // So between submissions.
+    // The same holds between submissions.
     let mut copies = Copies::new();
     copies.program.submit(0, vec![copies.between(0, 1)]);
     let second = vec![copies.between(3, 4), half, copies.between(1, 2)];
@@ -460,7 +463,7 @@ fn what_orders_a_hazard_in_part_is_not_called_needless() {
 
 #[test]
 fn what_goes_on_from_a_semaphore_is_not_called_needless() {
-    // The semaphore is waited for by transfers alone; the barrier hands that on.
+    // Only transfers wait for the semaphore, and the barrier carries that on.
     let of = |stages: u64| {
         let mut copies = Copies::new();
         let carry = memory_barrier(TRANSFER, TRANSFER_WRITE, COMPUTE, SHADER_READ);
@@ -476,7 +479,7 @@ fn what_goes_on_from_a_semaphore_is_not_called_needless() {
     assert_eq!(of(TRANSFER), [Need::Unknown]);
 }
 
-/// One hazard does not make a long window too much to look at.
+/// A hazard does not make a long window too expensive to judge.
 #[test]
 fn a_long_window_with_a_hazard_is_judged() {
     const DISPATCHES: usize = 20_000;
@@ -486,7 +489,7 @@ fn a_long_window_with_a_hazard_is_judged() {
             commands.push(barrier());
             commands.push(copies.between(number % 2 + 1, 2 - number % 2));
         }
-        // On the side, of memory that is not in the hazard.
+        // These reach memory outside of the hazard.
         commands.extend([copies.between(3, 4), compute(), copies.between(3, 5)]);
         commands
     });

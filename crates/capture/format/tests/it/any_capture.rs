@@ -1,4 +1,4 @@
-//! Captures with anything in them that the format allows.
+//! Generates captures with anything that the format allows.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::example;
 
-/// What is written, in order.
+/// A part of a capture to write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Written {
     Record(Record),
@@ -36,7 +36,7 @@ pub fn write(folder: &Path, all: &[Written]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Any capture, as what is written.
+/// Generates a capture as the parts to write.
 pub fn any() -> impl Strategy<Value = Vec<Written>> {
     prop::collection::vec(any_number(), 0..400).prop_map(|numbers| {
         let mut draw = Draw {
@@ -66,7 +66,7 @@ fn any_u64() -> impl Strategy<Value = u64> {
     prop::num::u64::ANY
 }
 
-/// Makes choices by numbers: when there are none left, all are 0.
+/// Makes choices from a list of numbers. Once none is left, every choice is 0.
 #[derive(Default)]
 struct Draw {
     numbers: std::vec::IntoIter<u64>,
@@ -105,12 +105,12 @@ impl Draw {
         (0..count).map(byte).collect()
     }
 
-    /// One of so many objects, if there is one.
+    /// Chooses one of so many objects, if there are any.
     fn one_of(&mut self, count: usize) -> Option<u32> {
         (count > 0).then(|| self.below(count as u64) as u32)
     }
 
-    /// A range of so many bytes.
+    /// Chooses a range in so many bytes.
     fn part(&mut self, of: u64) -> (u64, u64) {
         let offset = match of {
             u64::MAX => self.number(),

@@ -25,7 +25,7 @@ fn files() -> Files {
     }
 }
 
-/// A folder for thousands of files one after the other, in memory where the system has such a place.
+/// Creates a folder for thousands of files, in memory if the system has such a place.
 fn in_memory() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let made = match memory.is_dir() {
@@ -43,7 +43,7 @@ fn read(folder: &Path, records: &[u8], content: &[u8]) -> Option<(Capture, Optio
     Some((capture, problem))
 }
 
-/// All that a capture says, but for the bytes of content.
+/// Returns everything that a capture has but the bytes of content.
 fn meaning(capture: &Capture) -> impl PartialEq + std::fmt::Debug + use<> {
     (
         capture.header.clone(),
@@ -138,7 +138,7 @@ fn a_changed_byte_of_the_content_is_found() {
         let (capture, problem) = read(folder.path(), &records, &changed).expect("it opens");
         assert_eq!(problem, None);
         let found = bytes(&capture);
-        // Which bytes do not matter to zstd is not ours to say.
+        // Some bytes may not matter to zstd.
         let same = found.iter().zip(&right).filter(|(a, b)| a == b).count();
         let lost = found.iter().filter(|piece| piece.is_none()).count();
         assert_eq!(same + lost, right.len(), "byte {at}");
@@ -150,7 +150,7 @@ fn a_lost_line_is_found() {
     let Files { records, content } = files();
     let folder = in_memory();
     let lines: Vec<&[u8]> = records.split_inclusive(|byte| *byte == b'\n').collect();
-    // The last one is the check itself.
+    // The last line is the check itself.
     for lost in 1..lines.len() - 1 {
         let mut left = lines.clone();
         let line = left.remove(lost);
@@ -168,7 +168,7 @@ fn a_capture_that_is_still_written_opens() {
     let mut writer = gapscope_capture::Writer::create(&folder, example::header()).expect("made");
     assert_eq!(open(&folder).end, None);
     let hash = writer.chunk(&content).expect("written");
-    // Not yet in the file of records, which is behind.
+    // The file of records does not have it yet.
     assert_eq!(open(&folder).chunk_bytes(hash), None);
     drop(writer);
     let capture = open(&folder);

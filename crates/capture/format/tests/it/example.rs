@@ -12,7 +12,7 @@ use gapscope_capture::{FORMAT, Writer};
 use crate::kernel;
 
 pub const COUNT: usize = 64;
-/// Where the buffers begin in their allocation.
+/// Offsets of the buffers in their allocation.
 const X: u64 = 0;
 const Y: u64 = 256;
 const Z: u64 = 512;
@@ -66,7 +66,7 @@ fn whole(buffer: u32) -> BufferRange {
     }
 }
 
-/// All writes before, for all that follows.
+/// Returns a dependency of all later accesses on all earlier writes.
 fn everything() -> Dependency {
     Dependency {
         after_stages: 0x1_0000,
@@ -265,7 +265,7 @@ fn second_submission(writer: &mut Writer) -> Result<()> {
     writer.outcome(MemoryId(0), Y, &floats(|i| (i as f32 + 1.0) * 0.5))
 }
 
-/// Writes it into a folder, which must not exist.
+/// Writes the example into a folder, which must not exist.
 pub fn write(folder: &Path) {
     let written = || {
         let mut writer = Writer::create(folder, header())?;

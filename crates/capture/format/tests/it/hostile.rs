@@ -1,4 +1,4 @@
-//! Captures that say what cannot be.
+//! Captures of strangers, with records that cannot be true.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use gapscope_capture::{CONTENT, Capture, Hash, Problem, RECORDS, ReadError};
 use crate::example;
 use crate::round_trip::walk;
 
-/// Eight bytes, as a frame of zstd; `frame` writes the same.
+/// Eight bytes of content, which `frame` compresses.
 const PIECE: &[u8] = b"gapscope";
 
 fn frame() -> Vec<u8> {
@@ -26,7 +26,7 @@ fn files(folder: &Path, records: &[u8]) {
     fs::write(folder.join(CONTENT), frame()).expect("it can be written");
 }
 
-/// What is wrong with a capture of these records behind a header.
+/// Opens a capture with these records behind a header, and returns its problem.
 fn problem(records: &[u8]) -> Option<Problem> {
     let folder = tempfile::tempdir().expect("a folder");
     let all = [header().as_bytes(), b"\n", records].concat();
@@ -36,7 +36,7 @@ fn problem(records: &[u8]) -> Option<Problem> {
     problem
 }
 
-/// What is not right of the last line, behind the objects that it names.
+/// Returns why a line is invalid that follows the objects it names.
 fn reason(line: &str) -> String {
     let hash = Hash::of(PIECE);
     let stored = frame().len();
@@ -156,7 +156,7 @@ reasons! {
     two_records_in_a_line: r#"{"check":"00000000000000000000000000000000"}{"end":{}}"# => "trailing characters (column 45)",
 }
 
-/// The dispatch of the example with one thing changed.
+/// Returns the problem of the example with a part of its dispatch changed.
 fn dispatch(from: &str, to: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().join("a.gapcapture");
@@ -355,7 +355,7 @@ fn files_that_are_no_capture() {
     let refused = |text: &str| refused(|folder| files(folder, text.as_bytes()));
     let not = "FOLDER/capture.jsonl is not a capture:";
     assert_eq!(refused(""), format!("{not} it is empty"));
-    // Nothing of a file that is none is told.
+    // The error tells nothing about a file that is not a capture.
     let other = "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n";
     let no_header = format!("{not} its first line does not describe one");
     assert_eq!(refused(other), no_header);
@@ -395,7 +395,7 @@ fn a_piece_that_is_not_what_it_says() {
         capture.chunk(hash).map_err(|error| error.to_string())
     };
     assert_eq!(chunk(hash, 8), Ok(PIECE.to_vec()));
-    // More room than bytes: whoever places it would rely on 9.
+    // The record claims nine bytes, which a reader would rely on.
     let changed = Err(format!("content {hash} has been changed"));
     assert_eq!(chunk(hash, 9), changed);
     let short = Err(format!("content {hash} cannot be decompressed"));

@@ -1,4 +1,5 @@
-//! The kernel of the example: `if (i < n) to[i] = from[i] * factor`, with a workgroup size that is a specialisation constant.
+//! Builds the kernel of the example: `if (i < n) to[i] = from[i] * factor`, with a workgroup size that is a
+//! specialisation constant.
 
 use rspirv::binary::Assemble;
 use rspirv::dr::{Builder, Operand};
@@ -7,7 +8,7 @@ use rspirv::spirv::{
     SelectionControl, StorageClass,
 };
 
-/// Its SPIR-V, for Vulkan 1.0.
+/// Returns the kernel's SPIR-V for Vulkan 1.0.
 pub fn scale() -> Vec<u8> {
     let mut b = Builder::new();
     b.set_version(1, 0);
@@ -86,7 +87,7 @@ pub fn scale() -> Vec<u8> {
     };
     let main = body(&mut b).expect("the instructions follow each other");
     b.entry_point(ExecutionModel::GLCompute, main, "main", [invocation]);
-    // Overruled by the constant that is decorated as the workgroup's size.
+    // The constant that is decorated as the workgroup's size overrides this.
     b.execution_mode(main, rspirv::spirv::ExecutionMode::LocalSize, [1, 1, 1]);
     let words = b.module().assemble();
     words.iter().flat_map(|word| word.to_le_bytes()).collect()

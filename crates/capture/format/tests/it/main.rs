@@ -1,4 +1,4 @@
-//! Captures as they are written, read, cut and damaged, and the page that describes them.
+//! Tests captures that are written, read, cut and damaged, and the page that describes them.
 
 mod any_capture;
 mod damage;

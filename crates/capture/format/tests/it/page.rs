@@ -1,4 +1,4 @@
-//! The page that describes the format, and the kept capture of this version.
+//! Compares the page that describes the format with the kept capture of this version.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,7 +26,7 @@ fn records(folder: &Path) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Which kind of record a line is: the one name of its object.
+/// Returns the kind of a line's record: the only key of its object.
 fn kind(line: &str) -> String {
     let value: Value = serde_json::from_str(line).expect("it is JSON");
     let fields = value.as_object().expect("it is an object");
@@ -74,7 +74,7 @@ fn the_page_shows_lines_of_the_kept_capture() {
     }
 }
 
-/// The fields of a value and of what is in it; keys of enumerations are fields as well.
+/// Collects the fields of a value and of its parts; keys of enumerations count as fields.
 fn fields(value: &Value, into: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
@@ -88,7 +88,7 @@ fn fields(value: &Value, into: &mut BTreeSet<String>) {
     }
 }
 
-/// Records with every field that a record can have, those that are mostly left out above all.
+/// Returns records with all fields, also those that are mostly left out.
 fn whole_records() -> Vec<Record> {
     let range = BufferRange {
         buffer: BufferId(0),
@@ -162,12 +162,12 @@ fn whole_records() -> Vec<Record> {
     ]
 }
 
-/// The names in the first column of the tables, and in the headings, from the records on.
+/// Returns the names in headings and in the first column of tables, from the section of records on.
 fn described(page: &str) -> BTreeSet<String> {
     let records = page.find("## The records").expect("there is the part");
     let names = page[records..].lines().filter_map(|line| {
         let cell = line.strip_prefix("| `").or(line.strip_prefix("### `"))?;
-        // `{"indirect": …}` is a value, and not a field.
+        // `{"indirect": …}` is a value and not a field.
         let cell = cell.split(" |").next().unwrap_or(cell);
         Some(cell.split(['`', ',', ' ']).filter(|name| !name.is_empty()))
     });
@@ -190,7 +190,8 @@ fn the_page_describes_every_field_and_no_other() {
     assert_eq!(described(&page.expect("the page is there")), found);
 }
 
-/// The records of a capture without what the compressor decides, and so without the hashes of lines.
+/// Returns the records of a capture without the sizes of frames, which the compressor decides, and without checks,
+/// which hash them.
 fn without_frames(folder: &Path) -> Vec<Record> {
     (records(folder).iter())
         .map(|line| serde_json::from_str(line).expect("a record"))
@@ -206,7 +207,7 @@ fn without_frames(folder: &Path) -> Vec<Record> {
         .collect()
 }
 
-/// Version 1 opens for ever: what was kept is what the example says.
+/// The kept capture of version 1 opens, and equals the example.
 #[test]
 fn a_capture_of_version_1_opens() {
     let kept = open(&fixture());
@@ -223,7 +224,7 @@ fn a_capture_of_version_1_opens() {
     }
 }
 
-/// The pieces that records name.
+/// Returns the pieces that records name.
 fn pieces(capture: &Capture) -> Vec<Hash> {
     let contents = capture.steps.iter().filter_map(|step| match step {
         Step::Content(content) => Some(content.chunks.iter()),

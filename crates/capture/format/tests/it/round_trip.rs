@@ -1,4 +1,4 @@
-//! What is written is what is read.
+//! Captures that are read equal those that were written.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,14 +10,14 @@ use proptest::prelude::*;
 use crate::any_capture::{self, Written};
 use crate::example;
 
-/// Reads a capture in which nothing is wrong.
+/// Opens a capture without a problem.
 pub fn open(folder: &Path) -> Capture {
     let (capture, problem) = Capture::open(folder).expect("it opens");
     assert_eq!(problem, None);
     capture
 }
 
-/// Walks everything that a capture gives, which must be there and inside of its bounds.
+/// Follows every id and range of a capture, which must be there and in bounds.
 pub fn walk(capture: &Capture) {
     let inside = |memory: MemoryId, offset: u64, bytes: u64| {
         let end = offset.checked_add(bytes);
@@ -67,7 +67,7 @@ pub fn walk(capture: &Capture) {
     }
 }
 
-/// The bytes of content, those of a damaged piece as zeros.
+/// Returns the bytes of a content. Those of damaged pieces are zeros.
 pub fn content_bytes(capture: &Capture, content: &Content) -> Vec<u8> {
     let piece = |hash: &Hash| {
         let expected = capture.chunk_bytes(*hash).expect("it is here") as usize;
@@ -160,7 +160,7 @@ proptest! {
 
 #[test]
 fn any_capture_has_dispatches_and_content() {
-    // The property above says nothing of what is never made.
+    // The property above says nothing about records that are never generated.
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let (mut dispatches, mut contents) = (0, 0);
     for _ in 0..200 {

@@ -1,4 +1,4 @@
-//! Chains that are merged.
+//! Merges chains, and checks their results.
 
 use naga::proc::BoundsCheckPolicy;
 

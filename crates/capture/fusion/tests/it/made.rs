@@ -1,4 +1,4 @@
-//! Captures of kernels that are written as WGSL, and their chains merged and run.
+//! Makes captures of kernels in WGSL, and merges and runs their chains.
 
 use std::io::Write;
 use std::process::{Command as Process, Stdio};
@@ -6,15 +6,15 @@ use std::process::{Command as Process, Stdio};
 use gapscope_capture::model::*;
 use gapscope_capture::{Capture, Writer};
 use gapscope_dependencies::{Dependencies, Limits};
-use gapscope_fusion::{Chains, Form, find, merged, rewrite};
+use gapscope_fusion::{Chains, ENTRY, Form, find, merged, rewrite};
 use gapscope_replay::{Error, outputs};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 const STORAGE: u32 = 7;
 const MEMORY: MemoryId = MemoryId(0);
-/// Where buffers begin, one after the other.
+/// Bytes from one buffer to the next.
 const APART: u64 = 64 << 10;
-/// Numbers in a buffer; not a multiple of a workgroup's invocations.
+/// Numbers in a buffer, which are not a multiple of a workgroup's invocations.
 pub const COUNT: u32 = 1000;
 
 /// A capture that is being made, with 16 buffers.
@@ -22,11 +22,12 @@ pub struct Made {
     folder: tempfile::TempDir,
     writer: Writer,
     next: u32,
-    /// Of each binding of kernels that are made from here on.
+    /// The descriptor type of each binding of kernels that are made from here on.
     pub descriptors: u32,
 }
 
-/// A kernel that is an expression of `a` and, at the same place, `b`: binding 0 and, if it is used, 1; the last is written.
+/// Returns a kernel that computes an expression of `a` and `b` at the same index. They are the bindings 0 and, if it
+/// is used, 1; the last binding is written.
 pub fn elementwise(expression: &str) -> String {
     let two = expression.contains("b[i]");
     let second = match two {
@@ -107,7 +108,7 @@ impl Made {
         self.writer.record(&record).unwrap();
     }
 
-    /// A kernel, its number of buffers, and its bytes of push constants.
+    /// Adds a kernel with so many buffers and bytes of push constants.
     pub fn kernel(&mut self, wgsl: &str, buffers: u32, push_constants: u32) -> PipelineId {
         self.checked_kernel(
             wgsl,
@@ -117,7 +118,7 @@ impl Made {
         )
     }
 
-    /// The same, with places outside of buffers kept inside, or not.
+    /// Adds a kernel whose accesses are kept inside buffers, or not.
     pub fn checked_kernel(
         &mut self,
         wgsl: &str,
@@ -128,7 +129,7 @@ impl Made {
         self.kernel_of(&compile(wgsl, policy), buffers, push_constants, |_| {})
     }
 
-    /// A kernel from WGSL whose SPIR-V is changed.
+    /// Adds a kernel from WGSL whose SPIR-V is changed.
     pub fn edited_kernel(
         &mut self,
         wgsl: &str,
@@ -144,7 +145,7 @@ impl Made {
         self.kernel_of(&code, 2, 0, |_| {})
     }
 
-    /// A kernel from SPIR-V, with its pipeline changed.
+    /// Adds a kernel from SPIR-V whose pipeline is changed.
     pub fn kernel_of(
         &mut self,
         code: &[u8],
@@ -202,7 +203,7 @@ impl Made {
         PipelineId(number)
     }
 
-    /// Runs commands from numbers in all buffers on, with barriers between the commands, and gives the capture.
+    /// Ends the capture with a submission of commands and barriers between them. All buffers hold numbers before it.
     pub fn run(mut self, commands: Vec<Command>) -> (tempfile::TempDir, Capture) {
         let numbers = |buffer: u32| {
             let each = (0..COUNT).map(move |i| 0.25 + (i * 7 + buffer * 131) as f32 % 97.0 / 61.0);
@@ -261,12 +262,12 @@ pub fn compile(wgsl: &str, policy: naga::proc::BoundsCheckPolicy) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A dispatch of whole buffers, by number.
+/// Returns a dispatch that binds whole buffers by number.
 pub fn dispatch(pipeline: PipelineId, buffers: &[u32]) -> Command {
     dispatch_of(pipeline, buffers, &[], COUNT.div_ceil(64))
 }
 
-/// The same, with push constants and a number of workgroups.
+/// Returns a dispatch with push constants and a number of workgroups.
 pub fn dispatch_of(pipeline: PipelineId, buffers: &[u32], push: &[f32], groups: u32) -> Command {
     let last = buffers.len() - 1;
     let bindings = buffers.iter().enumerate().map(|(binding, buffer)| Binding {
@@ -303,8 +304,12 @@ fn barrier() -> Command {
     })
 }
 
-/// SPIR-V that is not valid is told by `spirv-val`, where there is one.
+/// Checks the structure of SPIR-V, and has `spirv-val` check the rest if it is installed.
 fn check(words: &[u32]) {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let module = gapscope_spirv::Module::read(&bytes).unwrap();
+    module.check().unwrap();
+    module.entry_point(ENTRY).unwrap();
     let mut command = Process::new("spirv-val");
     command
         .args(["--target-env", "vulkan1.1", "-"])
@@ -314,16 +319,16 @@ fn check(words: &[u32]) {
         .stderr(Stdio::piped())
         .spawn()
     else {
+        eprintln!("not checked by spirv-val, which is not installed");
         return;
     };
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     running.stdin.take().unwrap().write_all(&bytes).unwrap();
     let output = running.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
 }
 
-/// What a device makes of a capture: all buffers as bits; none where there is no device and none is demanded.
+/// Runs a capture, and returns the bits of all buffers; none if there is no device, unless one is required.
 pub fn memory(capture: &Capture) -> Option<Vec<u32>> {
     let ranges: Vec<_> = (0..16)
         .map(|buffer| (MEMORY, buffer * APART, u64::from(COUNT) * 4))
@@ -387,7 +392,7 @@ pub fn check_merged(capture: &Capture) -> Vec<usize> {
     lengths
 }
 
-/// Why the only pair of a capture stays apart.
+/// Returns why the only pair of a capture is not merged.
 pub fn refusal(found: &Chains<'_>) -> String {
     assert!(found.chains.is_empty(), "{:?}", found.chains);
     let [refused] = &found.refused[..] else {

@@ -1,4 +1,4 @@
-//! Random chains.
+//! Merges random chains.
 
 use proptest::prelude::*;
 
@@ -27,7 +27,7 @@ proptest! {
         let mut last = 0;
         for (expression, other, to) in steps {
             let text = EXPRESSIONS[expression];
-            // In place needs one binding that is written; here there are two.
+            // A kernel in place has only one binding that is written; here there are two.
             let to = 5 + (to + u32::from(to + 5 == last)) % 6;
             let second = if other + 5 == to { other } else { other + 5 };
             let buffers = match text.contains("b[i]") {

@@ -1,4 +1,4 @@
-//! Neighbours that are no chain, each with its reason.
+//! Checks the reasons why neighbours do not form a chain.
 
 use gapscope_capture::model::{BufferId, BufferRange, Command, Fill, Groups, Pipeline};
 use gapscope_dependencies::{Dependencies, Limits};
@@ -20,7 +20,7 @@ fn reason(made: Made, commands: Vec<Command>) -> String {
     refusal(&find(&capture, Limits::default()))
 }
 
-/// A kernel with code of its own, after the declarations of `more`.
+/// Returns a kernel with this code, after the declarations in `more`.
 fn kernel(more: &str, code: &str) -> String {
     format!(
         "{more}
@@ -136,7 +136,7 @@ fn kernels_that_share_nothing_are_no_pair() {
     assert!(found.chains.is_empty() && found.refused.is_empty());
 }
 
-/// What is said of a plain kernel and one whose SPIR-V is changed.
+/// Returns why a plain kernel and one with changed SPIR-V do not form a chain.
 fn why_edited(edit: impl FnOnce(&mut Module)) -> String {
     let mut made = Made::new();
     let one = made.kernel(&elementwise("a[i] + 1.0"), 2, 0);
@@ -144,7 +144,7 @@ fn why_edited(edit: impl FnOnce(&mut Module)) -> String {
     reason(made, vec![dispatch(one, &[0, 1]), dispatch(two, &[1, 2])])
 }
 
-/// An instruction at the end of the kernel's first block, before it leaves that.
+/// Adds an instruction before the end of the kernel's first block.
 fn add(module: &mut Module, instruction: Instruction) {
     let entry = module.entry_points[0].operands[1].unwrap_id_ref();
     let mut functions = module.functions.iter_mut();
@@ -309,7 +309,7 @@ fn a_fill_between_them() {
     assert_eq!(said, "a fill stands between them");
 }
 
-/// Why a chain that was found cannot be merged.
+/// Returns why a chain cannot be merged.
 fn not_merged(made: Made, commands: Vec<Command>) -> String {
     let (_folder, capture) = made.run(commands);
     let found = find(&capture, Limits::default());

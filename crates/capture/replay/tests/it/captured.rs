@@ -1,4 +1,4 @@
-//! Makes captures: WGSL becomes SPIR-V, and what memory must hold is computed here.
+//! Makes captures from kernels in WGSL and outcomes that the tests compute.
 
 use std::path::{Path, PathBuf};
 
@@ -83,7 +83,7 @@ impl Made {
         self.next
     }
 
-    /// A buffer at a place in the memory.
+    /// Adds a buffer at an offset in the memory.
     pub fn buffer(&mut self, name: &str, offset: u64, bytes: u64) -> BufferId {
         let id = BufferId(self.number());
         self.record(Record::Buffer(Buffer {
@@ -98,7 +98,7 @@ impl Made {
         id
     }
 
-    /// A kernel from WGSL with storage buffers 0 to `buffers` in group 0, and so many bytes of push constants.
+    /// Adds a kernel from WGSL, with storage buffers 0 to `buffers` in group 0 and so many bytes of push constants.
     pub fn kernel(
         &mut self,
         wgsl: &str,
@@ -181,19 +181,19 @@ impl Made {
         PipelineId(number)
     }
 
-    /// Words at a place in the memory, as they are before the next submission.
+    /// Adds words that memory holds at an offset before the next submission.
     pub fn content(&mut self, offset: u64, words: &[u32], cause: ContentCause) {
         self.writer
             .content(MEMORY, offset, &bytes(words), cause)
             .unwrap();
     }
 
-    /// Words that memory must hold after the last submission.
+    /// Adds words that memory must hold at an offset after the last submission.
     pub fn outcome(&mut self, offset: u64, words: &[u32]) {
         self.writer.outcome(MEMORY, offset, &bytes(words)).unwrap();
     }
 
-    /// Submits commands.
+    /// Adds a submission of commands.
     pub fn submit(&mut self, commands: Vec<Command>) {
         let id = CommandsId(self.number());
         self.record(Record::Commands(Commands { id, commands }));
@@ -213,7 +213,7 @@ impl Made {
         }));
     }
 
-    /// Ends the capture, and opens it.
+    /// Ends the capture and opens it.
     pub fn end(mut self) -> (tempfile::TempDir, PathBuf, Capture) {
         self.record(Record::End(End {
             reason: EndReason::Complete,
@@ -231,7 +231,7 @@ pub fn open(path: &Path) -> Capture {
     capture
 }
 
-/// A dispatch of these buffers, whole.
+/// Returns a dispatch that binds these whole buffers.
 pub fn dispatch(
     pipeline: PipelineId,
     groups: u32,
@@ -265,7 +265,7 @@ pub fn bindings(buffers: &[(BufferId, u64)]) -> Vec<Binding> {
         .collect()
 }
 
-/// What a kernel wrote is seen by the next.
+/// Returns a barrier that makes the writes of a kernel visible to the next one.
 pub fn barrier() -> Command {
     Command::Barrier(Barrier {
         flags: 0,
@@ -283,7 +283,7 @@ pub fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// All waits for all.
+/// Returns a barrier between all commands.
 pub fn everything() -> Command {
     Command::Barrier(Barrier {
         flags: 0,

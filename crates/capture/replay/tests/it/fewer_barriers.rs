@@ -1,4 +1,4 @@
-//! Windows without barriers that nothing needs.
+//! Runs windows without barriers that nothing needs.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,8 @@ const COPY: &str = "
 @compute @workgroup_size(64)
 fn copy(@builtin(global_invocation_id) id: vec3u) { target_[id.x] = source[id.x] + 1; }";
 
-/// From buffer 0 to 1 and from 2 to 3, with a barrier in between that neither needs, and from 1 to 2, with one that it does. Twice.
+/// Makes a window of two equal submissions: from buffer 0 to 1 and from 2 to 3, with a barrier between them that
+/// neither needs, then from 1 to 2 behind a barrier that it needs.
 fn window(planted: u32) -> (tempfile::TempDir, std::path::PathBuf, Capture) {
     let mut made = Made::new();
     let copy = made.kernel(COPY, "copy", 2, 0);
@@ -31,7 +32,7 @@ fn window(planted: u32) -> (tempfile::TempDir, std::path::PathBuf, Capture) {
     for last in [2, 3 + planted] {
         made.submit(vec![of(0, 1), barrier(), of(2, 3), barrier(), of(1, 2)]);
         made.outcome(4096 * 3, &[last; 64]);
-        // What the second submission finds again, as the host left it.
+        // The host writes the same again before the second submission.
         made.content(4096, &[1; 64], ContentCause::HostWrite);
     }
     made.end()
@@ -60,7 +61,7 @@ fn both_forms_run_as_often_and_give_the_same() {
             warm_up: 1,
             ..Options::default()
         };
-        // The first barrier of each submission; 0 is a dispatch, and stays.
+        // The first barrier of each submission is left out; place 0 is a dispatch, which stays.
         let Some(ran) = run(&capture, &[0, 1, 6], &options) else {
             return;
         };
@@ -69,7 +70,7 @@ fn both_forms_run_as_often_and_give_the_same() {
         assert_eq!((ran.dispatch_count, ran.submission_count), (6, 2));
         for of in [&ran.all, &ran.fewer] {
             assert_eq!(of.runs_ns.len(), 3);
-            // In one submission only what it leaves at its end is compared.
+            // In a single submission only the contents at its end are compared.
             let outcomes = if schedule == Schedule::Tight { 1 } else { 2 };
             assert_eq!(of.outputs_compared, 4 * outcomes);
             assert_eq!(of.outputs_equal, of.outputs_compared);

@@ -1,4 +1,4 @@
-//! What a replay shows of single dispatches.
+//! Inspects single dispatches in replays.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::*;
@@ -7,7 +7,7 @@ use gapscope_replay::{Element, Error, Options, dump, find_odd_value};
 use crate::captured::*;
 use crate::running::run;
 
-/// Divides by a number, which makes infinities of nothing but 0.
+/// A kernel that divides by a number; only 0 makes infinities.
 const DIVIDE: &str = "
 struct Parameters { by: f32 }
 var<immediate> parameters: Parameters;
@@ -15,7 +15,7 @@ var<immediate> parameters: Parameters;
 @compute @workgroup_size(64)
 fn divide(@builtin(global_invocation_id) id: vec3u) { data[id.x] = data[id.x] / parameters.by; }";
 
-/// Divides by 2, by 0 and by 4.
+/// Makes a capture that divides by 2, by 0 and by 4.
 fn divisions() -> (tempfile::TempDir, Capture) {
     let mut made = Made::new();
     let divide = made.kernel(DIVIDE, "divide", 1, 4);
@@ -54,7 +54,7 @@ fn the_first_dispatch_that_wrote_an_infinity_is_named() {
         (search.found, search.dispatches, search.ranges),
         (None, 1, 1)
     );
-    // As integers nothing is odd, and that is said.
+    // Integers are never NaN or infinite, which is an error to ask for.
     let wrong = find_odd_value(&capture, Some(Element::I32), &Options::default());
     assert!(matches!(wrong, Err(Error::Unsupported(_))), "{wrong:?}");
 }

@@ -1,4 +1,4 @@
-//! Captures written by hand, run on the software GPU.
+//! Runs captures that tests write, on the software GPU.
 
 mod captured;
 mod fewer_barriers;

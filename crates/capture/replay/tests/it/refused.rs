@@ -1,4 +1,4 @@
-//! Captures that must not run, or not here.
+//! Captures that must not run, or not on this device.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::*;
@@ -12,7 +12,7 @@ const KERNEL: &str = "
 @compute @workgroup_size(64)
 fn fill(@builtin(global_invocation_id) id: vec3u) { data[id.x] = id.x + 7u; }";
 
-/// What is said of a capture with this kernel, which must not run.
+/// Returns the reason why a capture with a changed kernel is refused.
 #[track_caller]
 fn refusal(change: impl FnOnce(&mut Vec<u8>)) -> Option<String> {
     let mut made = Made::new();
@@ -33,7 +33,7 @@ fn said(capture: &Capture) -> Option<String> {
     }
 }
 
-/// The words of a module with one more instruction behind the header.
+/// Inserts an instruction behind the header of a module.
 fn insert(code: &mut Vec<u8>, instruction: &[u32]) {
     let head = (instruction.len() as u32) << 16 | instruction[0];
     let words = [&[head], &instruction[1..]].concat();
@@ -153,7 +153,7 @@ fn more_than_the_device_allows_is_named() {
     }
 }
 
-/// A hostile capture: sizes that no device has.
+/// A hostile capture may have sizes that no device has.
 #[test]
 fn memory_that_nobody_has_is_refused() {
     let mut made = Made::new();
@@ -214,7 +214,7 @@ fn a_device_that_is_not_there_is_said() {
     }
 }
 
-/// The words of a module where a number is made an address in its first function.
+/// Changes a module so that its first function turns a number into an address.
 fn follow_address(code: &mut Vec<u8>) {
     let mut words: Vec<u32> = (code.as_chunks::<4>().0.iter())
         .map(|word| u32::from_le_bytes(*word))

@@ -1,4 +1,4 @@
-//! Captures that run, and give what the program had.
+//! Runs captures whose outputs equal the program's.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::*;
@@ -16,7 +16,7 @@ fn add(@builtin(global_invocation_id) id: vec3u) {
 }";
 const WORDS: u32 = 256;
 
-/// Runs a capture on the software GPU, or whatever there is; none where there is no Vulkan and none is demanded.
+/// Runs a capture on the first device; none if there is no device, unless one is required.
 pub fn run(capture: &Capture, options: &Options) -> Option<Result<Replay, Error>> {
     let result = replay(capture, options);
     if let Err(Error::NoLoader(_) | Error::NoDevice(_)) = result {
@@ -28,7 +28,7 @@ pub fn run(capture: &Capture, options: &Options) -> Option<Result<Replay, Error>
     Some(result)
 }
 
-/// A kernel that adds 1 and then 10 to numbers, with the outcome of that or, planted, another.
+/// Makes a capture of a kernel that adds 1 and then 10 to numbers. With `planted` its outcome is wrong.
 fn two_dispatches(planted: bool) -> (tempfile::TempDir, std::path::PathBuf, Capture) {
     let mut made = Made::new();
     let add = made.kernel(ADD, "add", 1, 4);
@@ -124,7 +124,7 @@ fn memory_is_restored_before_each_run() {
 
 const SCHEDULES: [Schedule; 3] = [Schedule::AsCaptured, Schedule::Serialised, Schedule::Tight];
 
-/// Runs a capture in every way, and expects of all that it is equal, with so many outputs.
+/// Runs a capture in every schedule, and expects so many outputs, all of them equal.
 #[track_caller]
 fn equal(capture: &Capture, apart: u64, tight: u64) {
     for schedule in SCHEDULES {
@@ -151,14 +151,14 @@ fn what_the_host_writes_in_between_is_there() {
     let mut made = Made::new();
     let add = made.kernel(ADD, "add", 1, 4);
     let size = u64::from(WORDS) * 4;
-    // Across a boundary of pieces.
+    // The range crosses a boundary of pieces.
     let at = 65_536 - 512;
     let buffer = made.buffer("numbers", at, size);
     let one = || vec![dispatch(add, WORDS / 64, &[(buffer, size)], &[1])];
     made.content(at, &vec![100; WORDS as usize], ContentCause::FirstUse);
     made.submit(one());
     made.outcome(at, &vec![101; WORDS as usize]);
-    // The first half is written anew, the second goes on.
+    // The host overwrites the first half, and the second half keeps the kernel's values.
     let half = WORDS as usize / 2;
     made.content(at, &vec![7; half], ContentCause::HostWrite);
     made.submit(one());
@@ -231,7 +231,7 @@ fn the_device_may_say_how_many_workgroups() {
         push_constants: bytes(&[3]),
         bindings: bindings(&[(numbers, size)]),
     })]);
-    // Two of four workgroups; what never had content is zero.
+    // Two of four workgroups run; memory that never had content is zero.
     made.outcome(0, &[vec![3; 128], vec![0; 128]].concat());
     let (_folder, _, capture) = made.end();
     equal(&capture, 1, 1);
@@ -265,7 +265,7 @@ enable f16;
 fn double(@builtin(global_invocation_id) id: vec3u) { data[id.x] = data[id.x] * 2.0h + 1.0h; }";
     let double = made.kernel(wgsl, "double", 1, 0);
     let halves = made.buffer("halves", 0, 512);
-    // 1.0 and 3.0, two halves in a word.
+    // A word holds the two halves 1.0 and 3.0.
     made.content(0, &[0x3c00_3c00; 128], ContentCause::FirstUse);
     made.submit(vec![dispatch(double, 4, &[(halves, 512)], &[])]);
     made.outcome(0, &[0x4200_4200; 128]);
@@ -273,7 +273,7 @@ fn double(@builtin(global_invocation_id) id: vec3u) { data[id.x] = data[id.x] * 
     equal(&capture, 1, 1);
 }
 
-/// Flags of layouts and dynamic offsets, resolved by the capture, are of no matter.
+/// The capture has resolved push descriptors and dynamic offsets, so that a replay does without them.
 #[test]
 fn layouts_for_push_descriptors_and_dynamic_offsets_become_plain_ones() {
     let mut made = Made::new();
@@ -286,7 +286,7 @@ fn layouts_for_push_descriptors_and_dynamic_offsets_become_plain_ones() {
     let dynamic = 9;
     made.record(Record::SetLayout(SetLayout {
         id: SetLayoutId(50),
-        // Push descriptors, and an image that no kernel uses.
+        // The layout has push descriptors, and an image that no kernel uses.
         flags: 1,
         bindings: [(0, dynamic), (1, 3)]
             .map(|(binding, descriptor_type)| LayoutBinding {
@@ -340,7 +340,7 @@ fn layouts_for_push_descriptors_and_dynamic_offsets_become_plain_ones() {
     equal(&capture, 1, 1);
 }
 
-/// Of a command buffer that is submitted twice, each submission counts.
+/// A command buffer that is submitted twice runs twice.
 #[test]
 fn a_command_buffer_runs_as_often_as_it_was_submitted() {
     let mut made = Made::new();
@@ -365,7 +365,7 @@ fn a_command_buffer_runs_as_often_as_it_was_submitted() {
     };
     let result = result.unwrap();
     assert_eq!((result.dispatch_count, result.submission_count), (2, 2));
-    // The command buffer has no more than the dispatch, so that both submissions are whole.
+    // The command buffer has only the dispatch, so that both submissions are complete.
     assert!(
         result.outputs_compared >= 1 && result.is_equal(),
         "{result:?}"

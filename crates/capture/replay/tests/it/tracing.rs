@@ -1,4 +1,4 @@
-//! A replay's trace is like any recording's.
+//! Checks the traces that replays write.
 
 use gapscope_capture::model::*;
 use gapscope_replay::{Options, Schedule};
@@ -59,7 +59,7 @@ fn all_that_ran_has_its_row_and_its_time() {
             .iter()
             .chain(&tables.transfers.duration_ns);
         assert!(times.clone().all(|time| time.is_some()));
-        // Device times are between the call and the sight of the end, but for the clock's error.
+        // Device times lie between the call and the moment when the end was seen, within the error of the clock.
         let error = trace.manifest.devices[0]
             .clock
             .error_ns
