@@ -136,34 +136,26 @@ impl Bench<'_> {
         measurement.take(
             "Write bandwidth by a kernel",
             by_kernel("bench_write", (bytes / group_bytes) as u32),
-            |measurement, samples| {
-                measurement.write(bytes, samples, "a kernel");
-            },
+            |figures, samples| figures.write(bytes, samples, "a kernel"),
         );
         // SAFETY: it has so many bytes.
         let filled = self.repeat(2, &mut || unsafe { context.fill(to.address, bytes) });
         measurement.take(
             "Write bandwidth by cuMemsetD32Async",
             filled,
-            |measurement, samples| {
-                measurement.write(bytes, samples, "cuMemsetD32Async");
-            },
+            |figures, samples| figures.write(bytes, samples, "cuMemsetD32Async"),
         );
         progress("read bandwidth");
         measurement.take(
             "Read bandwidth",
             by_kernel("bench_read", grid),
-            |measurement, samples| {
-                measurement.read(bytes, samples, "a kernel");
-            },
+            |figures, samples| figures.read(bytes, samples, "a kernel"),
         );
         progress("copy bandwidth");
         measurement.take(
             "Copy bandwidth by a kernel",
             by_kernel("bench_copy", grid),
-            |measurement, samples| {
-                measurement.copy(bytes, samples, "a kernel");
-            },
+            |figures, samples| figures.copy(bytes, samples, "a kernel"),
         );
         // SAFETY: both have so many bytes.
         let copied = self.repeat(2, &mut || unsafe {
@@ -172,9 +164,7 @@ impl Bench<'_> {
         measurement.take(
             "Copy bandwidth by cuMemcpyDtoDAsync",
             copied,
-            |measurement, samples| {
-                measurement.copy(bytes, samples, "cuMemcpyDtoDAsync");
-            },
+            |figures, samples| figures.copy(bytes, samples, "cuMemcpyDtoDAsync"),
         );
         Ok(())
     }
@@ -216,9 +206,7 @@ impl Bench<'_> {
         measurement.take(
             "The rate of multiply-adds",
             self.multiply_adds(),
-            |measurement, samples| {
-                measurement.multiply_adds(each * invocations, samples, "a kernel");
-            },
+            |figures, samples| figures.multiply_adds(each * invocations, samples, "a kernel"),
         );
         progress("launch interval");
         measurement.take(
@@ -264,8 +252,8 @@ impl Bench<'_> {
             let flops = 2 * cublas::SIZE * words;
             let by = format!("{} of {} rows and columns", cublas.name, cublas::SIZE);
             let what = format!("The rate of matrix units for {}", inputs_type.name);
-            measurement.take(&what, samples, |measurement, samples| {
-                measurement.matrix(inputs_type.name, flops, samples, &by);
+            measurement.take(&what, samples, |figures, samples| {
+                figures.matrix(inputs_type.name, flops, samples, &by)
             });
         }
         Ok(())

@@ -7,7 +7,7 @@ use crate::numbers::{
 };
 use crate::words::{Header, Instruction, Instructions, Literal};
 
-/// What a module says of itself; what it does not say is empty.
+/// The description of a module. Facts that the module does not state are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Description {
     /// Compute entry points.
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
             ) => self.use_freely(std::slice::from_ref(pointer)),
             // A function may use a pointer that it is given in any way.
             (op::FUNCTION_CALL, [_, _, _, arguments @ ..]) => self.use_freely(arguments),
-            // What the result points to is followed for one of the two sources.
+            // The result is followed for one of the two sources.
             (op::SELECT, [_, id, _, a, b]) => {
                 self.derive(*id, *a);
                 self.use_freely(std::slice::from_ref(b));

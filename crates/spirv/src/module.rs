@@ -282,7 +282,7 @@ fn named_pointers(op: u16, operands: &[u32]) -> &[u32] {
         (op::STORE | op::ATOMIC_STORE, [pointer, ..]) => std::slice::from_ref(pointer),
         (op::COPY_MEMORY | op::COPY_MEMORY_SIZED, [_, _, ..]) => &operands[..2],
         (op::SELECT | op::PHI, [_, _, sources @ ..]) => sources,
-        // Of extensions any operand may be one.
+        // Any operand of an extension may be a pointer.
         (400.., operands) => operands,
         _ => &[],
     }

@@ -1,190 +1,68 @@
 //! The numbers of SPIR-V that gapscope's readers tell apart, under the specification's names.
 
-/// Opcodes.
-#[allow(missing_docs)] // They are the specification's names.
-pub mod op {
-    pub const NOP: u16 = 0;
-    pub const UNDEF: u16 = 1;
-    pub const SOURCE: u16 = 3;
-    pub const STRING: u16 = 7;
-    pub const LINE: u16 = 8;
-    pub const EXTENSION: u16 = 10;
-    pub const EXT_INST_IMPORT: u16 = 11;
-    pub const EXT_INST: u16 = 12;
-    pub const ENTRY_POINT: u16 = 15;
-    pub const EXECUTION_MODE: u16 = 16;
-    pub const CAPABILITY: u16 = 17;
-    pub const TYPE_VOID: u16 = 19;
-    pub const TYPE_BOOL: u16 = 20;
-    pub const TYPE_INT: u16 = 21;
-    pub const TYPE_FLOAT: u16 = 22;
-    pub const TYPE_VECTOR: u16 = 23;
-    pub const TYPE_MATRIX: u16 = 24;
-    pub const TYPE_ARRAY: u16 = 28;
-    pub const TYPE_RUNTIME_ARRAY: u16 = 29;
-    pub const TYPE_STRUCT: u16 = 30;
-    pub const TYPE_POINTER: u16 = 32;
-    pub const TYPE_FORWARD_POINTER: u16 = 39;
-    pub const CONSTANT_TRUE: u16 = 41;
-    pub const CONSTANT_FALSE: u16 = 42;
-    pub const CONSTANT: u16 = 43;
-    pub const CONSTANT_COMPOSITE: u16 = 44;
-    pub const CONSTANT_NULL: u16 = 46;
-    pub const SPEC_CONSTANT_TRUE: u16 = 48;
-    pub const SPEC_CONSTANT_FALSE: u16 = 49;
-    pub const SPEC_CONSTANT: u16 = 50;
-    pub const SPEC_CONSTANT_COMPOSITE: u16 = 51;
-    pub const SPEC_CONSTANT_OP: u16 = 52;
-    pub const FUNCTION: u16 = 54;
-    pub const FUNCTION_PARAMETER: u16 = 55;
-    pub const FUNCTION_END: u16 = 56;
-    pub const FUNCTION_CALL: u16 = 57;
-    pub const VARIABLE: u16 = 59;
-    pub const IMAGE_TEXEL_POINTER: u16 = 60;
-    pub const LOAD: u16 = 61;
-    pub const STORE: u16 = 62;
-    pub const COPY_MEMORY: u16 = 63;
-    pub const COPY_MEMORY_SIZED: u16 = 64;
-    pub const ACCESS_CHAIN: u16 = 65;
-    pub const IN_BOUNDS_ACCESS_CHAIN: u16 = 66;
-    pub const PTR_ACCESS_CHAIN: u16 = 67;
-    pub const ARRAY_LENGTH: u16 = 68;
-    pub const IN_BOUNDS_PTR_ACCESS_CHAIN: u16 = 70;
-    pub const DECORATE: u16 = 71;
-    pub const MEMBER_DECORATE: u16 = 72;
-    pub const DECORATION_GROUP: u16 = 73;
-    pub const GROUP_DECORATE: u16 = 74;
-    pub const GROUP_MEMBER_DECORATE: u16 = 75;
-    pub const VECTOR_EXTRACT_DYNAMIC: u16 = 77;
-    pub const VECTOR_INSERT_DYNAMIC: u16 = 78;
-    pub const VECTOR_SHUFFLE: u16 = 79;
-    pub const COMPOSITE_CONSTRUCT: u16 = 80;
-    pub const COMPOSITE_EXTRACT: u16 = 81;
-    pub const COMPOSITE_INSERT: u16 = 82;
-    pub const COPY_OBJECT: u16 = 83;
-    pub const U_CONVERT: u16 = 113;
-    pub const S_CONVERT: u16 = 114;
-    pub const CONVERT_U_TO_PTR: u16 = 120;
-    pub const BITCAST: u16 = 124;
-    pub const S_NEGATE: u16 = 126;
-    pub const I_ADD: u16 = 128;
-    pub const I_SUB: u16 = 130;
-    pub const I_MUL: u16 = 132;
-    pub const U_DIV: u16 = 134;
-    pub const S_DIV: u16 = 135;
-    pub const U_MOD: u16 = 137;
-    pub const S_REM: u16 = 138;
-    pub const S_MOD: u16 = 139;
-    pub const I_ADD_CARRY: u16 = 149;
-    pub const I_SUB_BORROW: u16 = 150;
-    pub const U_MUL_EXTENDED: u16 = 151;
-    pub const S_MUL_EXTENDED: u16 = 152;
-    pub const ANY: u16 = 154;
-    pub const ALL: u16 = 155;
-    pub const LOGICAL_EQUAL: u16 = 164;
-    pub const LOGICAL_NOT_EQUAL: u16 = 165;
-    pub const LOGICAL_OR: u16 = 166;
-    pub const LOGICAL_AND: u16 = 167;
-    pub const LOGICAL_NOT: u16 = 168;
-    pub const SELECT: u16 = 169;
-    pub const I_EQUAL: u16 = 170;
-    pub const I_NOT_EQUAL: u16 = 171;
-    pub const U_GREATER_THAN: u16 = 172;
-    pub const S_GREATER_THAN: u16 = 173;
-    pub const U_GREATER_THAN_EQUAL: u16 = 174;
-    pub const S_GREATER_THAN_EQUAL: u16 = 175;
-    pub const U_LESS_THAN: u16 = 176;
-    pub const S_LESS_THAN: u16 = 177;
-    pub const U_LESS_THAN_EQUAL: u16 = 178;
-    pub const S_LESS_THAN_EQUAL: u16 = 179;
-    pub const SHIFT_RIGHT_LOGICAL: u16 = 194;
-    pub const SHIFT_RIGHT_ARITHMETIC: u16 = 195;
-    pub const SHIFT_LEFT_LOGICAL: u16 = 196;
-    pub const BITWISE_OR: u16 = 197;
-    pub const BITWISE_XOR: u16 = 198;
-    pub const BITWISE_AND: u16 = 199;
-    pub const NOT: u16 = 200;
-    pub const BIT_FIELD_INSERT: u16 = 201;
-    pub const BIT_FIELD_S_EXTRACT: u16 = 202;
-    pub const BIT_FIELD_U_EXTRACT: u16 = 203;
-    pub const BIT_REVERSE: u16 = 204;
-    pub const BIT_COUNT: u16 = 205;
-    pub const CONTROL_BARRIER: u16 = 224;
-    pub const MEMORY_BARRIER: u16 = 225;
-    pub const ATOMIC_LOAD: u16 = 227;
-    pub const ATOMIC_STORE: u16 = 228;
-    pub const ATOMIC_EXCHANGE: u16 = 229;
-    pub const ATOMIC_XOR: u16 = 242;
-    pub const PHI: u16 = 245;
-    pub const LOOP_MERGE: u16 = 246;
-    pub const SELECTION_MERGE: u16 = 247;
-    pub const LABEL: u16 = 248;
-    pub const BRANCH: u16 = 249;
-    pub const BRANCH_CONDITIONAL: u16 = 250;
-    pub const SWITCH: u16 = 251;
-    pub const RETURN: u16 = 253;
-    pub const RETURN_VALUE: u16 = 254;
-    pub const UNREACHABLE: u16 = 255;
-    pub const NO_LINE: u16 = 317;
-    pub const MODULE_PROCESSED: u16 = 330;
-    pub const EXECUTION_MODE_ID: u16 = 331;
-    pub const DECORATE_ID: u16 = 332;
-    pub const COPY_LOGICAL: u16 = 400;
-    pub const TERMINATE_INVOCATION: u16 = 4416;
-    pub const UNTYPED_VARIABLE_KHR: u16 = 4418;
-    pub const TYPE_COOPERATIVE_MATRIX_KHR: u16 = 4456;
-    pub const COOPERATIVE_MATRIX_LOAD_KHR: u16 = 4457;
-    pub const COOPERATIVE_MATRIX_STORE_KHR: u16 = 4458;
-    pub const TYPE_VECTOR_ID_EXT: u16 = 5288;
-    pub const TYPE_COOPERATIVE_MATRIX_NV: u16 = 5358;
-    pub const COOPERATIVE_MATRIX_LOAD_NV: u16 = 5359;
-    pub const COOPERATIVE_MATRIX_STORE_NV: u16 = 5360;
-    pub const ATOMIC_F_MIN_EXT: u16 = 5614;
-    pub const ATOMIC_F_MAX_EXT: u16 = 5615;
-    pub const DECORATE_STRING: u16 = 5632;
-    pub const MEMBER_DECORATE_STRING: u16 = 5633;
-    pub const ATOMIC_F_ADD_EXT: u16 = 6035;
+/// Declares a module of constants.
+macro_rules! numbers {
+    ($(#[$doc:meta])* pub mod $module:ident: $type:ty; $($name:ident = $value:literal,)*) => {
+        $(#[$doc])*
+        #[allow(missing_docs)]
+        pub mod $module {
+            $(pub const $name: $type = $value;)*
+        }
+    };
 }
 
-/// Instructions of `GLSL.std.450`.
-#[allow(missing_docs)]
-pub mod glsl {
-    pub const S_ABS: u32 = 5;
-    pub const S_SIGN: u32 = 7;
-    pub const U_MIN: u32 = 38;
-    pub const S_MIN: u32 = 39;
-    pub const U_MAX: u32 = 41;
-    pub const S_MAX: u32 = 42;
-    pub const U_CLAMP: u32 = 44;
-    pub const S_CLAMP: u32 = 45;
-    pub const FIND_I_LSB: u32 = 73;
-    pub const FIND_S_MSB: u32 = 74;
-    pub const FIND_U_MSB: u32 = 75;
+numbers! {
+    /// Opcodes.
+    pub mod op: u16;
+    NOP = 0, UNDEF = 1, SOURCE = 3, STRING = 7, LINE = 8, EXTENSION = 10, EXT_INST_IMPORT = 11, EXT_INST = 12,
+    ENTRY_POINT = 15, EXECUTION_MODE = 16, CAPABILITY = 17, TYPE_VOID = 19, TYPE_BOOL = 20, TYPE_INT = 21,
+    TYPE_FLOAT = 22, TYPE_VECTOR = 23, TYPE_MATRIX = 24, TYPE_ARRAY = 28, TYPE_RUNTIME_ARRAY = 29, TYPE_STRUCT = 30,
+    TYPE_POINTER = 32, TYPE_FORWARD_POINTER = 39, CONSTANT_TRUE = 41, CONSTANT_FALSE = 42, CONSTANT = 43,
+    CONSTANT_COMPOSITE = 44, CONSTANT_NULL = 46, SPEC_CONSTANT_TRUE = 48, SPEC_CONSTANT_FALSE = 49,
+    SPEC_CONSTANT = 50, SPEC_CONSTANT_COMPOSITE = 51, SPEC_CONSTANT_OP = 52, FUNCTION = 54, FUNCTION_PARAMETER = 55,
+    FUNCTION_END = 56, FUNCTION_CALL = 57, VARIABLE = 59, IMAGE_TEXEL_POINTER = 60, LOAD = 61, STORE = 62,
+    COPY_MEMORY = 63, COPY_MEMORY_SIZED = 64, ACCESS_CHAIN = 65, IN_BOUNDS_ACCESS_CHAIN = 66, PTR_ACCESS_CHAIN = 67,
+    ARRAY_LENGTH = 68, IN_BOUNDS_PTR_ACCESS_CHAIN = 70, DECORATE = 71, MEMBER_DECORATE = 72, DECORATION_GROUP = 73,
+    GROUP_DECORATE = 74, GROUP_MEMBER_DECORATE = 75, VECTOR_EXTRACT_DYNAMIC = 77, VECTOR_INSERT_DYNAMIC = 78,
+    VECTOR_SHUFFLE = 79, COMPOSITE_CONSTRUCT = 80, COMPOSITE_EXTRACT = 81, COMPOSITE_INSERT = 82, COPY_OBJECT = 83,
+    U_CONVERT = 113, S_CONVERT = 114, CONVERT_U_TO_PTR = 120, BITCAST = 124, S_NEGATE = 126, I_ADD = 128,
+    I_SUB = 130, I_MUL = 132, U_DIV = 134, S_DIV = 135, U_MOD = 137, S_REM = 138, S_MOD = 139, I_ADD_CARRY = 149,
+    I_SUB_BORROW = 150, U_MUL_EXTENDED = 151, S_MUL_EXTENDED = 152, ANY = 154, ALL = 155, LOGICAL_EQUAL = 164,
+    LOGICAL_NOT_EQUAL = 165, LOGICAL_OR = 166, LOGICAL_AND = 167, LOGICAL_NOT = 168, SELECT = 169, I_EQUAL = 170,
+    I_NOT_EQUAL = 171, U_GREATER_THAN = 172, S_GREATER_THAN = 173, U_GREATER_THAN_EQUAL = 174,
+    S_GREATER_THAN_EQUAL = 175, U_LESS_THAN = 176, S_LESS_THAN = 177, U_LESS_THAN_EQUAL = 178,
+    S_LESS_THAN_EQUAL = 179, SHIFT_RIGHT_LOGICAL = 194, SHIFT_RIGHT_ARITHMETIC = 195, SHIFT_LEFT_LOGICAL = 196,
+    BITWISE_OR = 197, BITWISE_XOR = 198, BITWISE_AND = 199, NOT = 200, BIT_FIELD_INSERT = 201,
+    BIT_FIELD_S_EXTRACT = 202, BIT_FIELD_U_EXTRACT = 203, BIT_REVERSE = 204, BIT_COUNT = 205, CONTROL_BARRIER = 224,
+    MEMORY_BARRIER = 225, ATOMIC_LOAD = 227, ATOMIC_STORE = 228, ATOMIC_EXCHANGE = 229, ATOMIC_XOR = 242, PHI = 245,
+    LOOP_MERGE = 246, SELECTION_MERGE = 247, LABEL = 248, BRANCH = 249, BRANCH_CONDITIONAL = 250, SWITCH = 251,
+    RETURN = 253, RETURN_VALUE = 254, UNREACHABLE = 255, NO_LINE = 317, MODULE_PROCESSED = 330,
+    EXECUTION_MODE_ID = 331, DECORATE_ID = 332, COPY_LOGICAL = 400, TERMINATE_INVOCATION = 4416,
+    UNTYPED_VARIABLE_KHR = 4418, TYPE_COOPERATIVE_MATRIX_KHR = 4456, COOPERATIVE_MATRIX_LOAD_KHR = 4457,
+    COOPERATIVE_MATRIX_STORE_KHR = 4458, TYPE_VECTOR_ID_EXT = 5288, TYPE_COOPERATIVE_MATRIX_NV = 5358,
+    COOPERATIVE_MATRIX_LOAD_NV = 5359, COOPERATIVE_MATRIX_STORE_NV = 5360, ATOMIC_F_MIN_EXT = 5614,
+    ATOMIC_F_MAX_EXT = 5615, DECORATE_STRING = 5632, MEMBER_DECORATE_STRING = 5633, ATOMIC_F_ADD_EXT = 6035,
 }
 
-/// Storage classes.
-#[allow(missing_docs)]
-pub mod storage_class {
-    pub const INPUT: u32 = 1;
-    pub const UNIFORM: u32 = 2;
-    pub const WORKGROUP: u32 = 4;
-    pub const PRIVATE: u32 = 6;
-    pub const PUSH_CONSTANT: u32 = 9;
-    pub const STORAGE_BUFFER: u32 = 12;
-    pub const PHYSICAL_STORAGE_BUFFER: u32 = 5349;
+numbers! {
+    /// Instructions of `GLSL.std.450`.
+    pub mod glsl: u32;
+    S_ABS = 5, S_SIGN = 7, U_MIN = 38, S_MIN = 39, U_MAX = 41, S_MAX = 42, U_CLAMP = 44, S_CLAMP = 45,
+    FIND_I_LSB = 73, FIND_S_MSB = 74, FIND_U_MSB = 75,
 }
 
-/// Decorations.
-#[allow(missing_docs)]
-pub mod decoration {
-    pub const SPEC_ID: u32 = 1;
-    pub const ROW_MAJOR: u32 = 4;
-    pub const ARRAY_STRIDE: u32 = 6;
-    pub const MATRIX_STRIDE: u32 = 7;
-    pub const BUILT_IN: u32 = 11;
-    pub const BINDING: u32 = 33;
-    pub const DESCRIPTOR_SET: u32 = 34;
-    pub const OFFSET: u32 = 35;
+numbers! {
+    /// Storage classes.
+    pub mod storage_class: u32;
+    INPUT = 1, UNIFORM = 2, WORKGROUP = 4, PRIVATE = 6, PUSH_CONSTANT = 9, STORAGE_BUFFER = 12,
+    PHYSICAL_STORAGE_BUFFER = 5349,
+}
+
+numbers! {
+    /// Decorations.
+    pub mod decoration: u32;
+    SPEC_ID = 1, ROW_MAJOR = 4, ARRAY_STRIDE = 6, MATRIX_STRIDE = 7, BUILT_IN = 11, BINDING = 33,
+    DESCRIPTOR_SET = 34, OFFSET = 35,
 }
 
 /// The execution model of compute shaders.

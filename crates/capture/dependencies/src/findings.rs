@@ -19,7 +19,7 @@ use crate::window::{Barrier, Window};
 pub struct Dependencies {
     /// Commands, and the edges between them.
     pub graph: Graph,
-    /// What orders the ends of each edge.
+    /// The order of each edge's ends.
     pub orders: Vec<Order>,
     /// Indices of edges whose ends are not ordered although they must be. Their bytes are exact.
     pub hazards: Vec<usize>,
@@ -52,7 +52,7 @@ pub struct BarrierUse {
     pub reason: Option<String>,
 }
 
-/// Whether something needs a barrier.
+/// The need for a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     /// A dependency needs the barrier, and no other one covers it.

@@ -90,7 +90,7 @@ pub struct BindingFootprint {
 pub struct Footprint {
     /// The bytes behind each descriptor that has a buffer, in order.
     pub bindings: Vec<BindingFootprint>,
-    /// Whether other memory may be read, whether it may be written, and why; none: no other memory is reached.
+    /// Access to other memory: whether it may be read, whether it may be written, and why; none: there is none.
     pub beyond: Option<(bool, bool, Reason)>,
     /// Workgroups and invocations, if they are known.
     pub grid: Option<Grid>,

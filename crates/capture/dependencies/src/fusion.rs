@@ -24,7 +24,7 @@ pub struct Fusion {
     pub saving: Result<Saving, Refusal>,
 }
 
-/// What merging two dispatches saves.
+/// The saving of merging two dispatches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saving {
     /// Bytes that are no longer moved.

@@ -10,7 +10,7 @@ use crate::window::{Barrier, WindowBatch};
 /// The most barriers that are examined for all edges together.
 const MAX_LOOKS: u64 = 100_000_000;
 
-/// What orders the ends of an edge.
+/// The order of the ends of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Barriers between them.
@@ -248,7 +248,7 @@ impl<'a> Barriers<'a> {
     }
 }
 
-/// How far barriers have carried the end of the first command.
+/// The scopes that barriers have carried the end of the first command to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Reached {
     /// Stages that wait for it.

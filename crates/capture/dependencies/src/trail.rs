@@ -3,7 +3,7 @@
 use crate::kernel::machine::Run;
 use crate::kernel::reason::Reason;
 
-/// What single invocations reach through a descriptor.
+/// The bytes that single invocations reach through a descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BindingTrail {
     /// Number of the set.
@@ -22,14 +22,14 @@ pub struct BindingTrail {
     pub unknown: Option<Reason>,
 }
 
-/// What single invocations of a dispatch reach.
+/// The bytes that single invocations of a dispatch reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trail {
     /// Invocations of a workgroup.
     pub local_size: [u32; 3],
     /// Number of invocations in all workgroups.
     pub invocations: u64,
-    /// What is reached through each descriptor that has a buffer, in order.
+    /// The bytes behind each descriptor that has a buffer, in order.
     pub bindings: Vec<BindingTrail>,
     /// Why other memory may be reached; none: it is not.
     pub beyond: Option<Reason>,

@@ -30,7 +30,7 @@ pub struct Capture {
     pub commands: BTreeMap<CommandsId, Vec<Command>>,
     /// Content, submissions and outcomes in order.
     pub steps: Vec<Step>,
-    /// How the window ended; none: the capture was cut off.
+    /// The end of the window; none: the capture was cut off.
     pub end: Option<End>,
     pub(crate) content: ContentFile,
     pub(crate) chunks: HashMap<Hash, Chunk>,

@@ -1,4 +1,4 @@
-//! What `gapscope capture` asks the layer in the program for, and what the layer answers.
+//! Requests of `gapscope capture` to the layer in the program, and its answers.
 
 use std::fmt;
 use std::io::Write;
@@ -55,7 +55,7 @@ impl fmt::Display for Window {
     }
 }
 
-/// What a process that was asked to capture tells the command: a line of the file that [`Request::notices`] reads.
+/// A notice of a process that was asked to capture: a line of the file that [`Request::notices`] reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {

@@ -37,7 +37,7 @@ pub enum DraftError {
     /// Reading or writing failed.
     #[error("cannot write the changed capture: {0}")]
     Io(#[from] io::Error),
-    /// What was written cannot be read.
+    /// The written capture cannot be read.
     #[error("cannot read the changed capture: {0}")]
     Read(#[from] ReadError),
     /// The written capture is invalid.

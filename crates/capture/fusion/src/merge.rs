@@ -15,7 +15,7 @@ use builder::Builder;
 /// Name of a merged module's entry point.
 pub const ENTRY: &str = "main";
 
-/// How kernels are merged.
+/// The plan for merging kernels.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MergePlan {
     /// Invocations of a workgroup.

@@ -15,7 +15,7 @@ use crate::liveness::{self, Bytes};
 use crate::merge::{Intermediate, MergePlan, Slot, merge};
 use crate::refusal::Refusal;
 
-/// How chains are merged.
+/// The way in which chains are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {

@@ -40,7 +40,7 @@ pub struct Session<'a> {
     pub left_out: BTreeSet<usize>,
 }
 
-/// How a program is recorded.
+/// Options of recording a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordingOptions {
     /// A barrier follows each command.

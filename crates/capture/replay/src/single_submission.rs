@@ -1,4 +1,4 @@
-//! All work in one submission: the time that the device needs when the host costs nothing.
+//! Runs all work of a program in one submission, to time the device without the host.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +12,24 @@ use crate::recording::{Recording, SubmissionTimestamps, TimestampPair, pairs};
 use crate::regions::ranges;
 use crate::session::{Observation, RecordingOptions, Session, chunks, observe, upload};
 
-/// A program as one submission.
+/// A program that is recorded as one submission.
 pub struct SingleSubmission<'a> {
-    /// What memory holds when it begins.
+    /// Contents that memory has before the submission.
     first: Vec<&'a Content>,
     recording: Recording,
     parts: Vec<(usize, SubmissionTimestamps)>,
-    /// Around copies in place of the host's writes.
+    /// Timestamps around the copies that stand for the host's writes.
     writes: Vec<TimestampPair>,
-    /// The bytes of those writes. It goes after the recording that copies from it.
+    /// The bytes of those writes. It is dropped after the recording that copies from it.
     _staging: Option<Staging>,
     pieces: Vec<comparison::Piece>,
 }
 
-/// The pair around everything.
+/// The pair of timestamps around everything.
 const WHOLE: TimestampPair = 0;
 
 impl<'a> SingleSubmission<'a> {
-    /// Records it.
+    /// Records a program.
     pub fn new(
         session: &Session<'a>,
         recording_options: RecordingOptions,
@@ -76,7 +76,7 @@ impl<'a> SingleSubmission<'a> {
                         );
                         at += size;
                     }
-                    // Contents of one place are in order.
+                    // Contents of the same place must stay in order.
                     session.gpu.full_barrier(tight.recording.commands);
                 }
                 tight.recording.stamp(2 * next + 1, all);
@@ -94,7 +94,7 @@ impl<'a> SingleSubmission<'a> {
         Ok(tight)
     }
 
-    /// Runs it once; gives what was observed and what differs.
+    /// Runs the program once, and returns its times and the pieces that differ.
     pub fn run(
         &self,
         session: &mut Session<'a>,
@@ -115,7 +115,7 @@ impl<'a> SingleSubmission<'a> {
         Ok((observed, found))
     }
 
-    /// How long the copies in place of the host's writes took.
+    /// Returns the time of the copies that stand for the host's writes.
     pub fn writes_ns(&self, session: &Session<'_>, observed: &Observation) -> Option<u64> {
         let each = self
             .writes
@@ -125,12 +125,12 @@ impl<'a> SingleSubmission<'a> {
     }
 }
 
-/// Which contents are there at the beginning, and which come in between.
+/// The contents that memory has before the submission, and those that are copied within it.
 struct ContentPlan<'a> {
     first: Vec<&'a Content>,
-    /// By the number of the submission that they come before.
+    /// Contents by the number of the program's submission that they precede.
     between: BTreeMap<usize, Vec<&'a Content>>,
-    /// The size of those.
+    /// The size of these contents.
     bytes: u64,
 }
 
@@ -154,7 +154,7 @@ impl<'a> ContentPlan<'a> {
                     if touched.overlaps(content.memory, content.offset, bytes) {
                         plan.between.entry(number).or_default().push(content);
                         plan.bytes = plan.bytes.saturating_add(bytes);
-                        // What comes later and is there too must not come before it.
+                        // Later contents of the same place must not overtake these.
                         touched.add(content.memory, content.offset, bytes);
                     } else {
                         plan.first.push(content);
@@ -176,7 +176,7 @@ impl<'a> ContentPlan<'a> {
     }
 }
 
-/// Ranges that earlier submissions read or write, none touching another.
+/// Ranges that earlier submissions read or write, of which none touches another.
 #[derive(Debug, Default)]
 struct TouchedRanges(BTreeMap<MemoryId, BTreeMap<u64, u64>>);
 

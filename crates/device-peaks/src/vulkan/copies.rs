@@ -12,7 +12,7 @@ use crate::samples::{Effort, repeat};
 /// The size of buffers that no cache holds, and that every device binds as storage buffers (`maxStorageBufferRange`).
 const LARGE_BYTES: u64 = 128 << 20;
 
-/// How fast a buffer is copied to another one.
+/// The bandwidth of copies from one buffer to another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Bandwidth {
     /// The size of each of the two buffers.

@@ -27,7 +27,7 @@ const MAX_CALL_DEPTH: usize = 24;
 /// The most scalars of a value or variable that are followed one by one.
 const MAX_SCALARS: u32 = 1024;
 
-/// What is known of a dispatch.
+/// The known facts of a dispatch.
 #[derive(Debug)]
 pub(crate) struct Environment<'a> {
     /// Name of the entry point.

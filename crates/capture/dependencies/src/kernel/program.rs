@@ -72,7 +72,7 @@ pub(crate) struct Access {
     pub rows: Option<(u32, Operand)>,
 }
 
-/// Whether bytes are read or written.
+/// The direction of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What an unknown value depends on.
+/// The reason why a value is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Cause {
     LoadedData,

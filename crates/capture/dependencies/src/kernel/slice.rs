@@ -19,13 +19,13 @@ const MAX_ROUNDS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Slice {
     pub executable: Executable,
-    /// How each bound buffer is reached.
+    /// The accesses to each bound buffer.
     pub buffers: Vec<Reach>,
-    /// Whether other memory than the dispatch's buffers may be read, and whether it may be written, and why.
+    /// Access to other memory than the dispatch's buffers: whether it may be read, whether it may be written, and why.
     pub beyond: Option<(bool, bool, Reason)>,
 }
 
-/// How a buffer is reached.
+/// The accesses to a buffer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reach {
     pub reads: bool,

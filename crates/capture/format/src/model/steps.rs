@@ -84,7 +84,7 @@ pub struct Outcome {
     pub hashes: Vec<Hash>,
 }
 
-/// How the window ended.
+/// The end of the window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// Why the window ended.

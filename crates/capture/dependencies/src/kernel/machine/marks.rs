@@ -17,7 +17,7 @@ pub(crate) struct Marks {
     scale: u32,
     pub read: Bits,
     pub written: Bits,
-    /// Whether something beyond the buffer's end was read, and whether it was written.
+    /// Whether bytes beyond the buffer's end were read, and whether they were written.
     pub outside: (bool, bool),
     /// A number was reached that does not begin where a mark does.
     pub uneven: bool,
