@@ -51,6 +51,28 @@ impl ByteSet {
         self.ranges.is_empty()
     }
 
+    /// Adds other bytes.
+    pub fn add(&mut self, more: &ByteSet) {
+        let mut all = std::mem::take(&mut self.ranges);
+        all.extend_from_slice(&more.ranges);
+        *self = ByteSet::from_unsorted(all);
+    }
+
+    /// Removes the bytes of a range.
+    pub fn remove(&mut self, gone: &Range<u64>) {
+        let parts = self.ranges.drain(..).flat_map(|of| {
+            let before = of.start..of.end.min(gone.start);
+            let after = of.start.max(gone.end)..of.end;
+            [before, after]
+        });
+        self.ranges = parts.filter(|part| !part.is_empty()).collect();
+    }
+
+    /// Returns whether a byte is in a range.
+    pub fn overlaps(&self, range: &Range<u64>) -> bool {
+        self.within(range.clone()).next().is_some()
+    }
+
     /// Returns the ranges moved by an offset.
     pub fn shifted(&self, by: u64) -> impl Iterator<Item = Range<u64>> + '_ {
         (self.ranges.iter())

@@ -5,7 +5,7 @@ use gapscope_capture::Step;
 use gapscope_capture::model::MemoryId;
 use gapscope_dependencies::{Dependencies, Limits, Node};
 use gapscope_device_peaks::{Bandwidth, copy_bandwidth};
-use gapscope_replay::{DeviceChoice, Options, Replay, outputs, replay};
+use gapscope_replay::{DeviceChoice, Options, Replay, median, outputs, replay};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -238,13 +238,7 @@ impl FormReport {
         sorted.sort_unstable();
         self.least_ns = sorted.first().copied();
         self.most_ns = sorted.last().copied();
-        let middle = sorted.len() / 2;
-        self.median_ns = match sorted.len() % 2 {
-            1 => sorted.get(middle).copied(),
-            _ => middle
-                .checked_sub(1)
-                .map(|below| sorted[below].midpoint(sorted[middle])),
-        };
+        self.median_ns = median(&sorted);
     }
 }
 

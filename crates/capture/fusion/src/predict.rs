@@ -5,8 +5,6 @@
 //! bytes at that speed waits for them, and the rest of its time adds to them. One that takes much longer hides them
 //! behind its arithmetic, and merging saves only its launch.
 
-use gapscope_capture::Capture;
-use gapscope_capture::model::Command;
 use gapscope_dependencies::Node;
 use gapscope_device_peaks::{Bandwidth, Copier};
 use schemars::JsonSchema;
@@ -14,6 +12,7 @@ use serde::Serialize;
 
 use crate::chain::{Chain, Chains};
 use crate::error::FuseError;
+use crate::liveness::node_of;
 use crate::measure::Probe;
 use crate::rewrite::{Form, merged};
 
@@ -114,14 +113,6 @@ pub fn predict(
         merged_ns: Some(*merged_ns),
         ..costs
     }))
-}
-
-/// Returns the number of a command among those that are nodes of the graph.
-fn node_of(capture: &Capture, executed: usize) -> usize {
-    let before = capture.executed().take(executed);
-    before
-        .filter(|of| !matches!(of, Command::Barrier(_) | Command::Label(_)))
-        .count()
 }
 
 impl Costs {

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use gapscope_capture::model::*;
 use gapscope_capture::{Capture, Step};
-use gapscope_dependencies::Node;
+use gapscope_dependencies::{ByteSet, Node};
 use serde::Serialize;
 
 use crate::chain::{Chain, Chains};
 use crate::draft::{Draft, DraftError, NewKernel};
-use crate::liveness::{self, Bytes};
+use crate::liveness;
 use crate::merge::{Intermediate, MergePlan, Slot, merge};
 use crate::refusal::Refusal;
 
@@ -37,7 +37,7 @@ pub struct Merged {
     /// Bytes that are no longer loaded.
     pub bytes_not_loaded: u64,
     /// Memory that differs from the program's until it is written again.
-    pub not_written: Vec<(MemoryId, Bytes)>,
+    pub not_written: Vec<(MemoryId, ByteSet)>,
 }
 
 /// A capture in which chains are merged.
@@ -156,7 +156,7 @@ pub fn merged(
                 .stores
                 .iter()
                 .flat_map(|set| set.ranges().iter().cloned());
-            not_written.push((region.memory, Bytes::new(ranges.collect())));
+            not_written.push((region.memory, ByteSet::from_unsorted(ranges.collect())));
         }
         Intermediate {
             writer: region.writer,
@@ -231,7 +231,7 @@ struct Replacement {
     /// Index of the chain's last member.
     last: usize,
     dispatch: Dispatch,
-    not_written: Vec<(MemoryId, Bytes)>,
+    not_written: Vec<(MemoryId, ByteSet)>,
 }
 
 /// Writes a capture in which chains are merged, into a folder that does not exist.
@@ -295,7 +295,7 @@ pub fn rewrite(
     let mut executed = 0;
     let mut node = 0;
     let mut outputs_left_out = 0;
-    let mut undefined: HashMap<MemoryId, Bytes> = HashMap::new();
+    let mut undefined: HashMap<MemoryId, ByteSet> = HashMap::new();
     for step in &capture.steps {
         match step {
             Step::Content(content) => draft.content(content)?,

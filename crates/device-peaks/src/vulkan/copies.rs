@@ -94,3 +94,29 @@ pub(super) fn works(bench: &mut Bench) -> Result<[(Copier, BenchWork); 2], Error
 pub(super) fn count(bench: &Bench) -> u32 {
     if bench.is_software() { 2 } else { 4 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_copies_at_a_plausible_rate() {
+        use gapscope_replay::Error::{NoDevice, NoLoader};
+        match copy_bandwidth(None, "") {
+            Err(Error::Vulkan(NoLoader(_) | NoDevice(_))) => {
+                let required = std::env::var_os("GAPSCOPE_REQUIRE_GPU").is_some_and(|of| of == "1");
+                assert!(!required, "there is no Vulkan device");
+                eprintln!("skipped: there is no Vulkan device");
+            }
+            bandwidth => {
+                let bandwidth = bandwidth.unwrap().unwrap();
+                // Between 0.1 GB/s and 100 TB/s.
+                assert!(
+                    (1e8..1e14).contains(&bandwidth.bytes_per_s),
+                    "{bandwidth:?}"
+                );
+                assert!(bandwidth.buffer_bytes.is_power_of_two());
+            }
+        }
+    }
+}
