@@ -12,7 +12,7 @@
 //! - [`request`]: what the layer is asked to capture.
 //! - [`Writer`]: writes a capture while the program runs; the layer in the program uses it.
 //! - [`Capture::open`]: reads a capture of any origin, and checks that whatever a record names is there and in
-//! bounds.
+//!   bounds.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
