@@ -7,7 +7,7 @@ use crate::comparison::written;
 use crate::error::Error;
 use crate::options::Options;
 use crate::program::{Extent, Program};
-use crate::recording::{Recording, TimestampScope};
+use crate::recording::{CommandRecording, TimestampScope};
 use crate::regions::RegionOffset;
 use crate::result::Replay;
 use crate::session::{RecordingOptions, Session, observe};
@@ -25,7 +25,7 @@ pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Repla
     for (place, bytes) in &ranges {
         found.push((*place, session.memory.read(*place, *bytes)?));
     }
-    let recording = Recording::begin(&session.gpu, 1)?;
+    let recording = CommandRecording::begin(&session.gpu, 1)?;
     let all = ash::vk::PipelineStageFlags2::ALL_COMMANDS;
     session.gpu.full_barrier(recording.commands);
     recording.stamp(0, all);

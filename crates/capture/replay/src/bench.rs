@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::gpu::Gpu;
 use crate::memory::{allocate, buffer, region_type};
 use crate::pipelines::set_layout;
-use crate::recording::Recording;
+use crate::recording::CommandRecording;
 
 /// Number of bindings of every kernel: storage buffers 0 and 1.
 const BINDINGS: u32 = 2;
@@ -291,7 +291,7 @@ impl Bench {
     /// # Errors
     /// The driver refuses the work, or the device was lost.
     pub fn record(&self, work: BenchWork, count: u32) -> Result<Timed<'_>, Error> {
-        let recording = Recording::begin(&self.gpu, 1)?;
+        let recording = CommandRecording::begin(&self.gpu, 1)?;
         let all = vk::PipelineStageFlags2::ALL_COMMANDS;
         self.add(recording.commands, work);
         recording.stamp(0, all);
@@ -334,7 +334,7 @@ impl Bench {
 /// Recorded work that can be run and timed repeatedly.
 pub struct Timed<'a> {
     bench: &'a Bench,
-    recording: Recording,
+    recording: CommandRecording,
     count: u32,
 }
 

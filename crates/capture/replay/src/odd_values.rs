@@ -9,7 +9,7 @@ use crate::comparison::is_writable;
 use crate::error::Error;
 use crate::options::Options;
 use crate::program::{Extent, Program, ProgramStep};
-use crate::recording::{Recording, TimestampScope};
+use crate::recording::{CommandRecording, TimestampScope};
 use crate::session::{RecordingOptions, Session, upload};
 use crate::values::Element;
 
@@ -196,7 +196,7 @@ fn once(session: &Session<'_>, command: &Command) -> Result<(), Error> {
     if !crate::recording::is_work(command) {
         return Ok(());
     }
-    let recording = Recording::begin(&session.gpu, 0)?;
+    let recording = CommandRecording::begin(&session.gpu, 0)?;
     let recording_options = RecordingOptions {
         serialised: false,
         timed: TimestampScope::Submissions,

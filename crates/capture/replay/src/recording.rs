@@ -44,7 +44,7 @@ pub struct CommandSource<'a> {
 }
 
 /// A command buffer that can be submitted repeatedly.
-pub struct Recording {
+pub struct CommandRecording {
     gpu: Rc<Gpu>,
     pub commands: vk::CommandBuffer,
     pool: vk::QueryPool,
@@ -54,11 +54,11 @@ pub struct Recording {
 /// A pair of timestamps by its number: the queries `2 * pair` and `2 * pair + 1`.
 pub type TimestampPair = u32;
 
-impl Recording {
+impl CommandRecording {
     /// Begins a recording with room for this many pairs of timestamps.
-    pub fn begin(gpu: &Rc<Gpu>, pairs: usize) -> Result<Recording, Error> {
+    pub fn begin(gpu: &Rc<Gpu>, pairs: usize) -> Result<CommandRecording, Error> {
         let wanted = (pairs as u64).saturating_mul(2).min(u64::from(MAX_QUERIES)) as u32;
-        let mut recording = Recording {
+        let mut recording = CommandRecording {
             gpu: Rc::clone(gpu),
             commands: gpu.begin(vk::CommandBufferUsageFlags::empty())?,
             pool: vk::QueryPool::null(),
@@ -117,7 +117,7 @@ impl Recording {
     }
 }
 
-impl Drop for Recording {
+impl Drop for CommandRecording {
     fn drop(&mut self) {
         // SAFETY: both are of this device, and nothing runs.
         unsafe {
@@ -169,7 +169,7 @@ impl CommandSource<'_> {
     /// Records a submission, with pairs of timestamps from `first` on.
     pub fn submission(
         &self,
-        to: &Recording,
+        to: &CommandRecording,
         submitted: &ProgramSubmission<'_>,
         first: TimestampPair,
     ) -> SubmissionTimestamps {
@@ -333,7 +333,7 @@ impl CommandSource<'_> {
     }
 
     /// Records a barrier or a label.
-    fn mark(&self, to: &Recording, command: &Command, open_labels: &mut u32) {
+    fn mark(&self, to: &CommandRecording, command: &Command, open_labels: &mut u32) {
         match command {
             // A serialised recording has a full barrier already.
             Command::Barrier(_) if self.serialised => {}

@@ -5,7 +5,7 @@ use gapscope_capture::Capture;
 use crate::comparison::{self, Comparison};
 use crate::error::Error;
 use crate::options::{Options, Schedule};
-use crate::recording::{Recording, SubmissionTimestamps, TimestampScope};
+use crate::recording::{CommandRecording, SubmissionTimestamps, TimestampScope};
 use crate::result::Replay;
 use crate::session::{Observation, RecordingOptions, Session};
 use crate::single_submission::SingleSubmission;
@@ -81,7 +81,7 @@ pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
 
 /// A recorded program.
 pub enum Runner<'a> {
-    Apart(Vec<(Recording, SubmissionTimestamps)>),
+    Apart(Vec<(CommandRecording, SubmissionTimestamps)>),
     SingleSubmission(SingleSubmission<'a>),
 }
 

@@ -16,7 +16,9 @@ use crate::gpu::Gpu;
 use crate::memory::Memory;
 use crate::pipelines::Pipelines;
 use crate::program::{Extent, Program, ProgramStep};
-use crate::recording::{CommandSource, Recording, SubmissionTimestamps, TimestampScope, pairs};
+use crate::recording::{
+    CommandRecording, CommandSource, SubmissionTimestamps, TimestampScope, pairs,
+};
 use crate::regions::{RegionOffset, Regions};
 use crate::shader::Shader;
 
@@ -132,10 +134,11 @@ impl<'a> Session<'a> {
     pub fn record(
         &self,
         recording_options: RecordingOptions,
-    ) -> Result<Vec<(Recording, SubmissionTimestamps)>, Error> {
+    ) -> Result<Vec<(CommandRecording, SubmissionTimestamps)>, Error> {
         let stage = self.stage(recording_options);
         let recorded = self.program.submissions().map(|submitted| {
-            let recording = Recording::begin(&self.gpu, pairs(submitted, recording_options.timed))?;
+            let recording =
+                CommandRecording::begin(&self.gpu, pairs(submitted, recording_options.timed))?;
             let marks = stage.submission(&recording, submitted, 0);
             // The next submission may read what this one wrote, and the host may copy it.
             self.gpu.full_barrier(recording.commands);
@@ -149,7 +152,7 @@ impl<'a> Session<'a> {
     pub fn run(
         &mut self,
         run: u32,
-        recordings: &[(Recording, SubmissionTimestamps)],
+        recordings: &[(CommandRecording, SubmissionTimestamps)],
         observed: &mut Vec<Observation>,
         compared: &mut u64,
     ) -> Result<Comparison, Error> {
@@ -226,7 +229,7 @@ pub fn observe(
     gpu: &Gpu,
     clock: &mut DeviceClock,
     run: u32,
-    recording: &Recording,
+    recording: &CommandRecording,
     parts: Vec<(usize, SubmissionTimestamps)>,
     whole: u32,
 ) -> Result<Observation, Error> {

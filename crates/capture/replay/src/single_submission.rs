@@ -8,7 +8,7 @@ use crate::comparison;
 use crate::error::Error;
 use crate::memory::Staging;
 use crate::program::ProgramStep;
-use crate::recording::{Recording, SubmissionTimestamps, TimestampPair, pairs};
+use crate::recording::{CommandRecording, SubmissionTimestamps, TimestampPair, pairs};
 use crate::regions::ranges;
 use crate::session::{Observation, RecordingOptions, Session, chunks, observe, upload};
 
@@ -16,7 +16,7 @@ use crate::session::{Observation, RecordingOptions, Session, chunks, observe, up
 pub struct SingleSubmission<'a> {
     /// Contents that memory has before the submission.
     first: Vec<&'a Content>,
-    recording: Recording,
+    recording: CommandRecording,
     parts: Vec<(usize, SubmissionTimestamps)>,
     /// Timestamps around the copies that stand for the host's writes.
     writes: Vec<TimestampPair>,
@@ -44,7 +44,7 @@ impl<'a> SingleSubmission<'a> {
             .iter()
             .map(|one| pairs(one, recording_options.timed))
             .sum();
-        let recording = Recording::begin(&session.gpu, 1 + submitted.len() + of_work)?;
+        let recording = CommandRecording::begin(&session.gpu, 1 + submitted.len() + of_work)?;
         let mut tight = SingleSubmission {
             first: plan.first,
             recording,
