@@ -70,7 +70,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-cuda",
     "gapscope-cupti",
     "gapscope-replay",
-    "gapscope-limits",
+    "gapscope-device-peaks",
     "gapscope-sdk",
     "doubled",
     "fake-vulkan-driver",

@@ -3,7 +3,7 @@
 use crate::args::{Bench, BenchDevice, BenchTask};
 use crate::failure::Failure;
 use crate::{exit, page};
-use gapscope_limits::Choice;
+use gapscope_replay::DeviceChoice;
 use gapscope_report::document::{Block, Document, Text};
 use gapscope_trace::measured::{Kept, Store};
 use schemars::JsonSchema;
@@ -30,14 +30,14 @@ pub struct Measured {
 }
 
 fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
-    let choice = arguments.device.as_deref().map(Choice::of);
-    let found = gapscope_limits::measure(choice.as_ref(), arguments.quick, &|what| {
+    let choice = arguments.device.as_deref().map(DeviceChoice::from_text);
+    let found = gapscope_device_peaks::measure(choice.as_ref(), arguments.quick, &|what| {
         page::note(format!("measuring {what}"));
     });
     if found.devices.is_empty() && found.failed.is_empty() {
         return Err(match &arguments.device {
-            Some(asked) if !found.there.is_empty() => {
-                let there = found.there.iter().enumerate();
+            Some(asked) if !found.listed.is_empty() => {
+                let there = found.listed.iter().enumerate();
                 let there: Vec<String> = there.map(|(n, name)| format!("{n}: {name}")).collect();
                 failure!("no device is `{asked}`; there are {}", there.join(", "))
             }

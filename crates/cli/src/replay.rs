@@ -63,7 +63,7 @@ pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
 
 pub fn options(arguments: &args::Replay) -> Options {
     Options {
-        device: arguments.device.as_deref().map(DeviceChoice::of),
+        device: arguments.device.as_deref().map(DeviceChoice::from_text),
         schedule: match (arguments.serialised, arguments.tight) {
             (true, _) => Schedule::Serialised,
             (false, true) => Schedule::Tight,

@@ -65,6 +65,7 @@ struct Wait {
 #[derive(Debug, Serialize, Deserialize)]
 struct OpenWait {
     since_ns: i64,
+    /// A submission that follows.
     submission: SubmissionId,
     place: StreamPlace,
     occurrence: EventOccurrence,
@@ -194,6 +195,7 @@ impl EventWaits {
             let Some(open) = self.open.pop_front() else {
                 break;
             };
+            let submission = self.following(&open, bounds);
             let mut awaited = Vec::new();
             let wait = Wait {
                 correlation: open.place.correlation,
@@ -202,10 +204,25 @@ impl EventWaits {
             self.awaited(open.place.queue, wait, 0, bounds, &mut awaited);
             for waits_for in awaited {
                 unknown += u64::from(waits_for.is_none());
-                rows::dependency(tables, open.submission, waits_for, None);
+                rows::dependency(tables, submission, waits_for, None);
             }
         }
         unknown
+    }
+
+    /// Returns the first submission behind a wait: one that was put on the stream before that which is known to follow may have come
+    /// later.
+    fn following(&self, open: &OpenWait, bounds: &Bounds) -> SubmissionId {
+        let StreamPlace { queue, correlation } = open.place;
+        let Some(known) = self.submissions.get(&queue) else {
+            return open.submission;
+        };
+        let at = known.partition_point(|other| other.correlation <= correlation);
+        let may_be_forgotten = at == 0 && known.len() >= bounds.submissions;
+        match known.get(at).filter(|_| !may_be_forgotten) {
+            Some(first) => first.submission,
+            None => open.submission,
+        }
     }
 
     /// Finds what a wait is for that was put, in the end, before work on the queue `home`: submissions, or `None` for what is not
@@ -334,6 +351,17 @@ mod tests {
         streams.submit(1, 14, 101);
         streams.submit(1, 10, 100);
         assert_eq!(streams.rows(), [(201, Some(100))]);
+    }
+
+    #[test]
+    fn a_wait_is_of_the_first_submission_behind_it_whichever_comes_first() {
+        let mut streams = Streams::default();
+        streams.submit(1, 10, 100);
+        streams.record(event(5, 1), place(1, 11));
+        streams.wait(place(2, 12), event(5, 1));
+        streams.submit(2, 14, 201);
+        streams.submit(2, 13, 200);
+        assert_eq!(streams.rows(), [(200, Some(100))]);
     }
 
     #[test]

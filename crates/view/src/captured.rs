@@ -71,7 +71,7 @@ impl Captured {
     fn found(&self) -> Option<&Dependencies> {
         let find = || {
             catch_unwind(AssertUnwindSafe(|| {
-                Dependencies::of_capture(&self.capture, Limits::default(), &mut |_| {})
+                Dependencies::from_capture(&self.capture, Limits::default(), &mut |_| {})
             }))
         };
         self.found.get_or_init(|| find().ok()).as_ref()

@@ -254,7 +254,7 @@ impl Work<'_> {
         Access {
             memory,
             offset,
-            set: Arc::new(ByteSet::of(range)),
+            set: Arc::new(ByteSet::from_range(range)),
             scope,
             bound: Some(reason.to_owned()),
             atomic: false,

@@ -118,7 +118,7 @@ fn dependencies(capture: &Capture) {
         ranges: 1 << 12,
         threads: 1,
     };
-    let found = Dependencies::of_capture(capture, limits, &mut |_| {});
+    let found = Dependencies::from_capture(capture, limits, &mut |_| {});
     let nodes = found.graph.nodes.len();
     assert!(nodes <= capture.executed().count());
     for edge in &found.graph.edges {

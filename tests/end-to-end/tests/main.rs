@@ -7,7 +7,7 @@
 mod baseline;
 mod bench_device;
 mod capture;
-#[path = "../../../crates/replay/tests/it/captured.rs"]
+#[path = "../../../crates/capture/replay/tests/it/captured.rs"]
 mod captured;
 mod captured_programs;
 mod captures;

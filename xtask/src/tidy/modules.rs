@@ -1,5 +1,6 @@
 //! In one crate, modules use each other in one direction: state below, what composes it above. Modules that use each
-//! other in a circle can only be read and changed together. The same holds for its folders.
+//! other in a circle can only be read and changed together; only a module and its parents may do so. The same holds for
+//! its folders.
 
 mod paths;
 
@@ -11,10 +12,16 @@ use paths::UsedPath;
 
 /// The crates for which this holds.
 const LAYERED: &[&str] = &[
-    "gapscope-cuda",
     "fake-vulkan-driver",
+    "gapscope-capture",
+    "gapscope-cuda",
     "gapscope-cupti",
+    "gapscope-dependencies",
+    "gapscope-device-peaks",
+    "gapscope-fusion",
     "gapscope-metal",
+    "gapscope-replay",
+    "gapscope-spirv",
     "gapscope-spool",
     "gapscope-stacks",
     "gapscope-vulkan",
@@ -122,7 +129,7 @@ fn uses(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>
             {
                 module.clone_from(home);
             }
-            if module != **from {
+            if module != **from && !from.starts_with(&module) {
                 used.insert(module);
             }
         }
@@ -226,12 +233,12 @@ mod tests {
     }
 
     #[test]
-    fn a_submodule_that_uses_its_user_closes_a_circle() {
+    fn a_submodule_may_use_its_parent() {
         let found = circle_of(&[
             ("a.rs", "mod part; use part::put; pub struct State;"),
             ("a/part.rs", "use super::State; pub fn put(state: State) {}"),
         ]);
-        assert_eq!(found.unwrap(), ["a", "a::part", "a"]);
+        assert_eq!(found, None);
     }
 
     #[test]

@@ -151,7 +151,7 @@ fn buffer_at(text: &str) -> Result<(String, u64)> {
 }
 
 fn element(text: &str) -> Result<Element> {
-    Element::of(text).with_context(|| {
+    Element::from_name(text).with_context(|| {
         format!(
             "write one of {}",
             Element::ALL.map(Element::name).join(", ")

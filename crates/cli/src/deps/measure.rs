@@ -6,8 +6,8 @@ use crate::progress;
 use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
 use gapscope_capture::model::Command;
-use gapscope_dependencies::{Bandwidth, Dependencies};
-use gapscope_fuse::Copier;
+use gapscope_dependencies::{Bandwidth, Dependencies, UnknownBandwidth};
+use gapscope_device_peaks::{Copier, copy_bandwidth};
 use gapscope_replay::{DeviceChoice, Options};
 
 /// The number of timed runs when none is given.
@@ -22,7 +22,7 @@ pub fn add(
     remarks: &mut Vec<String>,
 ) -> Result<(), Failure> {
     let options = Options {
-        device: arguments.device.as_deref().map(DeviceChoice::of),
+        device: arguments.device.as_deref().map(DeviceChoice::from_text),
         repeat: arguments.repeat.unwrap_or(DEFAULT_RUNS),
         warm_up: 1,
         ..Options::default()
@@ -37,7 +37,7 @@ pub fn add(
         node.duration_ns = times.median_ns.get(&place).copied();
     }
     let measured = progress::while_running("measuring the device's bandwidth", || {
-        gapscope_fuse::bandwidth(capture, options.device.as_ref())
+        copy_bandwidth(options.device.as_ref(), &capture.header.device.name)
     });
     found.bandwidth = match measured {
         Ok(Some(of)) => Ok(Bandwidth {
@@ -53,10 +53,8 @@ pub fn add(
                 times.driver
             ),
         }),
-        Ok(None) => Err("the device's queue has no timestamps".to_owned()),
-        Err(error) => Err(format!(
-            "the device's bandwidth cannot be measured: {error}"
-        )),
+        Ok(None) => Err(UnknownBandwidth::NoTimestamps),
+        Err(error) => Err(UnknownBandwidth::Failed(error.to_string())),
     };
     if times.outputs_different > 0 {
         remarks.push(format!(

@@ -217,7 +217,7 @@ impl<'a> TraceWork<'a> {
         Access {
             memory,
             offset,
-            set: Arc::new(ByteSet::of(range)),
+            set: Arc::new(ByteSet::from_range(range)),
             scope,
             bound: Some(reason.to_owned()),
             atomic: false,

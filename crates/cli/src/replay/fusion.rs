@@ -7,7 +7,8 @@ use crate::failure::Failure;
 use crate::page;
 use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
-use gapscope_fuse::{ChainReport, Copier, Difference, FormReport, FuseOptions, Fusion, fuse};
+use gapscope_device_peaks::Copier;
+use gapscope_fusion::{ChainReport, Difference, FormReport, FuseOptions, Fusion, fuse};
 use gapscope_replay::DeviceChoice;
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Text};
@@ -24,7 +25,7 @@ pub fn run(
     remarks: &[String],
 ) -> Result<ExitCode, Failure> {
     let options = FuseOptions {
-        device: arguments.device.as_deref().map(DeviceChoice::of),
+        device: arguments.device.as_deref().map(DeviceChoice::from_text),
         robust: arguments.robust,
         repeat: arguments.runs(),
     };

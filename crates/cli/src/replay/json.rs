@@ -1,6 +1,6 @@
 //! The JSON that `gapscope replay --json` prints.
 
-use gapscope_fuse::Fusion;
+use gapscope_fusion::Fusion;
 use gapscope_replay::{Dumped, Replay, Search, Unfit};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -33,7 +33,7 @@ pub fn run(
 ) -> Result<ExitCode, Failure> {
     let count = capture.executed().count();
     let found = progress::while_counting("commands", count, |done| {
-        Dependencies::of_capture(capture, Limits::default(), &mut |at| done.set(at))
+        Dependencies::from_capture(capture, Limits::default(), &mut |at| done.set(at))
     });
     let needless = found.barriers.iter().filter(|of| of.need == Need::Needless);
     let left_out: BTreeSet<usize> = needless.map(|of| of.executed).collect();

@@ -15,6 +15,9 @@
 //! | `profiled cC` | the launch was profiled |
 //! | `sudden` | the process was gone before all records came |
 
+// Two crates share this file, and neither uses all of it.
+#![allow(dead_code)]
+
 use gapscope_model::cuda::FunctionClass;
 use gapscope_model::{Ledger, Loss, MemoryPlace, OverheadKind, Span, TransferKind};
 use gapscope_timeline_builder::*;

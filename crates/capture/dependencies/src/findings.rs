@@ -1,0 +1,387 @@
+//! Derives findings from the dependencies of a capture: hazards, barriers that nothing needs, and the critical path.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+
+use gapscope_capture::Capture;
+use gapscope_capture::model::CommandsId;
+
+use crate::bytes::ByteSet;
+use crate::footprint::Limits;
+use crate::graph::{Edge, EdgePart, Graph, Node};
+use crate::order::{Barriers, Batches, Order};
+use crate::traffic::{Bandwidth, UnknownBandwidth};
+use crate::window::{Barrier, Window};
+
+/// The dependencies of a window of work.
+#[derive(Debug)]
+pub struct Dependencies {
+    /// Commands, and the edges between them.
+    pub graph: Graph,
+    /// The order of each edge's ends.
+    pub orders: Vec<Order>,
+    /// Indices of edges whose ends are not ordered although they must be. Their bytes are exact.
+    pub hazards: Vec<usize>,
+    /// Indices of edges whose ends are not ordered, and that may not exist, as their bytes are only bounded.
+    pub possible_hazards: Vec<usize>,
+    /// Barriers in the order of submission.
+    pub barriers: Vec<BarrierUse>,
+    /// Why hazards and barriers are not known; none: they are known.
+    pub unknown: Option<String>,
+    /// How fast the device moves bytes, or why that is not known. Nothing here measures it.
+    pub bandwidth: Result<Bandwidth, UnknownBandwidth>,
+}
+
+/// A barrier, and whether something needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BarrierUse {
+    /// Number of nodes before the barrier.
+    pub position: usize,
+    /// Number of the submission, from 0.
+    pub submission: usize,
+    /// The commands that have the barrier.
+    pub commands: CommandsId,
+    /// Index of the barrier in these commands.
+    pub index: usize,
+    /// Index of the barrier among [`Capture::executed`].
+    pub executed: usize,
+    /// Whether something needs the barrier.
+    pub need: Need,
+    /// Why that is not known, of [`Need::Unknown`].
+    pub reason: Option<String>,
+}
+
+/// The need for a barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// A dependency needs the barrier, and no other one covers it.
+    Needed,
+    /// Without this barrier and all other needless ones, every dependency of the window is covered as before.
+    Needless,
+    /// Not known, as the barrier orders nothing of the window before or after it in its submission, but may order
+    /// other work.
+    Outside,
+    /// Not known, as the barrier is for the host.
+    Host,
+    /// Not known, for the reason in [`BarrierUse::reason`].
+    Unknown,
+}
+
+impl Need {
+    /// Returns the value's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Need::Needed => "needed",
+            Need::Needless => "needless",
+            Need::Outside => "outside",
+            Need::Host => "host",
+            Need::Unknown => "unknown",
+        }
+    }
+}
+
+impl Dependencies {
+    /// Finds the dependencies of a capture. `progress` is told how many commands are done.
+    pub fn from_capture(
+        capture: &Capture,
+        limits: Limits,
+        progress: &mut dyn FnMut(usize),
+    ) -> Dependencies {
+        let window = Window::new(capture, limits, progress);
+        let Window {
+            nodes,
+            barriers,
+            batches,
+        } = window;
+        let graph = Graph::new(nodes);
+        let mut unknown = unknown(&graph);
+        let mut finder = Finder {
+            batches: Batches::new(&batches),
+            covers: Barriers::new(&barriers),
+            graph: &graph,
+        };
+        let orders: Vec<Order> = graph.edges.iter().map(|e| finder.order(e)).collect();
+        let mut hazards = Vec::new();
+        let mut possible_hazards = Vec::new();
+        for (number, edge) in graph.edges.iter().enumerate() {
+            if orders[number] != Order::Nothing {
+                continue;
+            }
+            match finder.is_hazard(edge) {
+                true => hazards.push(number),
+                false if edge.parts.iter().any(|p| !p.atomic) => possible_hazards.push(number),
+                false => {}
+            }
+        }
+        if unknown.is_none() && finder.covers.is_spent() {
+            unknown = Some(MANY_BARRIERS.to_owned());
+        }
+        let barriers = finder.needs(&barriers, &orders, unknown.as_deref());
+        Dependencies {
+            graph,
+            orders,
+            hazards,
+            possible_hazards,
+            barriers,
+            unknown,
+            bandwidth: Err(UnknownBandwidth::NotMeasured),
+        }
+    }
+
+    /// Finds the dependencies of nodes whose barriers are not known, for this reason.
+    pub fn without_barriers(nodes: Vec<Node>, reason: &str) -> Dependencies {
+        let graph = Graph::new(nodes);
+        Dependencies {
+            orders: vec![Order::Unknown; graph.edges.len()],
+            graph,
+            hazards: Vec::new(),
+            possible_hazards: Vec::new(),
+            barriers: Vec::new(),
+            unknown: Some(reason.to_owned()),
+            bandwidth: Err(UnknownBandwidth::NotMeasured),
+        }
+    }
+}
+
+/// Returns why barriers cannot be judged.
+fn unknown(graph: &Graph) -> Option<String> {
+    if graph.cut_at.is_some() {
+        return Some("there are too many dependencies to look at".to_owned());
+    }
+    graph.nodes.iter().find_map(|node| {
+        let reason = node.beyond.as_ref()?;
+        Some(format!(
+            "{} reaches memory that is not known: {reason}",
+            node.name
+        ))
+    })
+}
+
+/// The reason where barriers are too many.
+const MANY_BARRIERS: &str = "there are too many barriers to look at";
+const IN_PART: &str = "a dependency inside of a submission may rely on it, though by Vulkan's rules it does not order it";
+const MAYBE_WAITED: &str = "a dependency between submissions may rely on it: what orders that is not known, for the host may have waited or not";
+const BEYOND_SEMAPHORES: &str = "a dependency between batches may rely on it: the stages of semaphores are not all that it needs";
+
+struct Finder<'a> {
+    graph: &'a Graph,
+    covers: Barriers<'a>,
+    batches: Batches,
+}
+
+/// Takes every part of an edge.
+fn every(_: &EdgePart) -> bool {
+    true
+}
+
+impl Finder<'_> {
+    fn ends(&self, edge: &Edge) -> (&Node, &Node) {
+        (&self.graph.nodes[edge.from], &self.graph.nodes[edge.to])
+    }
+
+    fn order(&mut self, edge: &Edge) -> Order {
+        let (from, to) = self.ends(edge);
+        if self.batches.order(from, to) {
+            return Order::Semaphore;
+        }
+        let same_submission = from.submission == to.submission;
+        if from.queue == to.queue {
+            match self.covers.cover(from.queue, edge, &every, &|_| true) {
+                Some(true) => return Order::Barrier,
+                Some(false) => {}
+                None => return Order::Unknown,
+            }
+        }
+        match same_submission {
+            true => Order::Nothing,
+            false => Order::Unknown,
+        }
+    }
+
+    /// Returns whether an edge is of exact bytes that something other than atomic operations reaches, and its ends
+    /// are not ordered.
+    fn is_hazard(&mut self, edge: &Edge) -> bool {
+        let certain = |part: &EdgePart| part.exact && !part.atomic;
+        let queue = self.ends(edge).0.queue;
+        self.covers.cover(queue, edge, &certain, &|_| true) == Some(false)
+    }
+
+    /// Finds a set of barriers that covers every edge, or piece of one, that all barriers cover. The shortest edges
+    /// come first.
+    fn needs(
+        &mut self,
+        barriers: &[Barrier],
+        orders: &[Order],
+        unknown: Option<&str>,
+    ) -> Vec<BarrierUse> {
+        let mut needed = vec![false; barriers.len()];
+        let mut reasons: Vec<Option<&str>> = vec![None; barriers.len()];
+        let unknown = match unknown {
+            Some(reason) => Some(reason),
+            None if self.judge(orders, &mut needed, &mut reasons).is_none() => Some(MANY_BARRIERS),
+            None => None,
+        };
+        let nodes = &self.graph.nodes;
+        let uses = barriers.iter().enumerate().map(|(number, barrier)| {
+            let inside = |node: Option<&Node>| {
+                node.is_some_and(|node| {
+                    node.submission == barrier.submission && node.queue == barrier.queue
+                })
+            };
+            let before = barrier.position.checked_sub(1);
+            let has_both = inside(before.and_then(|before| nodes.get(before)))
+                && inside(nodes.get(barrier.position));
+            let (need, reason) = match () {
+                () if unknown.is_some() => (Need::Unknown, unknown),
+                () if needed[number] => (Need::Needed, None),
+                () if barrier.parts.iter().any(|(scopes, _)| scopes.is_for_host()) => {
+                    (Need::Host, None)
+                }
+                () if !has_both => (Need::Outside, None),
+                () if reasons[number].is_some() => (Need::Unknown, reasons[number]),
+                () => (Need::Needless, None),
+            };
+            BarrierUse {
+                position: barrier.position,
+                submission: barrier.submission,
+                commands: barrier.commands,
+                index: barrier.index,
+                executed: barrier.executed,
+                need,
+                reason: reason.map(str::to_owned),
+            }
+        });
+        uses.collect()
+    }
+
+    /// Marks needed barriers, and notes why it is not known of others; none: the search takes too long.
+    fn judge(
+        &mut self,
+        orders: &[Order],
+        needed: &mut [bool],
+        reasons: &mut [Option<&'static str>],
+    ) -> Option<()> {
+        self.covers.renew();
+        let graph = self.graph;
+        // Bytes of edges that are not ordered or may not exist. Other edges do not follow from those.
+        let mut loose: HashMap<u64, Vec<Range<u64>>> = HashMap::new();
+        let mut covered: Vec<Cow<'_, Edge>> = Vec::new();
+        for (edge, order) in graph.edges.iter().zip(orders) {
+            match order {
+                Order::Barrier => covered.push(Cow::Borrowed(edge)),
+                Order::Semaphore if self.batches.suffice(edge) => {}
+                Order::Semaphore => self.around(edge, BEYOND_SEMAPHORES, reasons),
+                Order::Nothing | Order::Unknown => {
+                    let (from, to) = self.ends(edge);
+                    let queue = from.queue;
+                    let reason = match from.submission == to.submission {
+                        true => IN_PART,
+                        false => MAYBE_WAITED,
+                    };
+                    if queue != to.queue {
+                        self.around(edge, reason, reasons);
+                        continue;
+                    }
+                    // The pieces that are covered must stay so.
+                    for (piece, is_covered) in self.covers.split(queue, edge)? {
+                        match is_covered {
+                            true => covered.push(Cow::Owned(piece)),
+                            false => {
+                                for part in &piece.parts {
+                                    let ends = (piece.from, piece.to);
+                                    for number in self.covers.leading(queue, ends, part)? {
+                                        reasons[number] = Some(reason);
+                                    }
+                                    if *order == Order::Nothing || !part.exact {
+                                        let ranges = loose.entry(part.memory).or_default();
+                                        ranges.extend(part.ranges.iter().cloned());
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        self.beyond(loose, reasons)?;
+        covered.sort_by_key(|edge| edge.to - edge.from);
+        for edge in &covered {
+            self.keep(edge, needed)?;
+        }
+        Some(())
+    }
+
+    /// Handles bytes on which a later access may depend beyond its edges: on the write before the last one, if the
+    /// last one may not exist. Of barriers that could order that, it is not known that they are needless. None: the
+    /// search takes too long.
+    fn beyond(
+        &mut self,
+        loose: HashMap<u64, Vec<Range<u64>>>,
+        reasons: &mut [Option<&'static str>],
+    ) -> Option<()> {
+        if loose.is_empty() {
+            return Some(());
+        }
+        let loose: HashMap<u64, ByteSet> = (loose.into_iter())
+            .map(|(memory, ranges)| (memory, ByteSet::from_unsorted(ranges)))
+            .collect();
+        let nodes = &self.graph.nodes;
+        for (number, node) in nodes.iter().enumerate() {
+            for access in &node.accesses {
+                let Some(set) = loose.get(&access.memory) else {
+                    continue;
+                };
+                let reached = access.set.shifted(access.offset);
+                let part = EdgePart {
+                    memory: access.memory,
+                    ranges: reached.flat_map(|range| set.within(range)).collect(),
+                    from: access.scope,
+                    to: access.scope,
+                    exact: false,
+                    atomic: false,
+                };
+                if part.ranges.is_empty() {
+                    continue;
+                }
+                let ends = (number, nodes.len());
+                for barrier in self.covers.leading(node.queue, ends, &part)? {
+                    reasons[barrier] = reasons[barrier].or(Some(IN_PART));
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Notes that it is not known whether the barriers between the ends of an edge, on either queue, are needed.
+    fn around(&self, edge: &Edge, reason: &'static str, reasons: &mut [Option<&'static str>]) {
+        let (from, to) = self.ends(edge);
+        for queue in [from.queue, to.queue] {
+            for number in self.covers.between(queue, edge.from, edge.to) {
+                reasons[*number] = Some(reason);
+            }
+        }
+    }
+
+    /// Marks barriers as needed until an edge is covered; none: the search takes too long.
+    fn keep(&mut self, edge: &Edge, needed: &mut [bool]) -> Option<()> {
+        let queue = self.ends(edge).0.queue;
+        if self.covers.cover(queue, edge, &every, &|n| needed[n])? {
+            return Some(());
+        }
+        let between = self.covers.between(queue, edge.from, edge.to).to_vec();
+        for one in between.iter().rev().filter(|one| !needed[**one]) {
+            if self
+                .covers
+                .cover(queue, edge, &every, &|n| needed[n] || n == *one)?
+            {
+                needed[*one] = true;
+                return Some(());
+            }
+        }
+        for one in between {
+            needed[one] = true;
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,475 @@
+//! Finds the bytes that a dispatch reads and writes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gapscope_capture::Capture;
+use gapscope_capture::model::{Binding, Constant, Dispatch, ModuleId, Pipeline, PipelineId};
+
+use crate::bytes::ByteSet;
+use crate::contents::Contents;
+use crate::kernel::fold::fold;
+use crate::kernel::lower::{BoundBuffer, Environment, Lowered, lower};
+pub use crate::kernel::machine::Grid;
+use crate::kernel::machine::{self, Marks, RunLimits};
+use crate::kernel::program::Direction;
+pub use crate::kernel::reason::Reason;
+use crate::kernel::slice::{Reach, Slice, slice};
+use crate::trail::{BindingTrail, Trail};
+use gapscope_spirv::Module;
+
+/// Limits of the effort.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Operations of single invocations for one dispatch.
+    pub steps: u64,
+    /// Operations of single invocations for all dispatches of a capture.
+    pub steps_of_all: u64,
+    /// Ranges of a set of bytes.
+    pub ranges: usize,
+    /// Number of threads to use.
+    pub threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            steps: 2_000_000_000,
+            steps_of_all: 100_000_000_000,
+            ranges: 1 << 16,
+            threads: std::thread::available_parallelism().map_or(1, Into::into),
+        }
+    }
+}
+
+/// Bytes of a buffer that a dispatch reaches, exactly or at most.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extent {
+    /// The bytes, from the first bound one on.
+    pub set: Arc<ByteSet>,
+    /// Why some of these bytes may not be reached, while no others are; none: the bytes are exact.
+    pub bound: Option<Reason>,
+    /// A hash of which invocation reaches what. Equal maps have equal hashes. None: not known.
+    pub map: Option<u128>,
+}
+
+impl Extent {
+    fn none() -> Extent {
+        Extent {
+            set: Arc::default(),
+            bound: None,
+            map: None,
+        }
+    }
+
+    /// Returns whether nothing is reached.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty()
+    }
+}
+
+/// The bytes that are reached through a descriptor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BindingFootprint {
+    /// Number of the set.
+    pub set: u32,
+    /// Number of the binding.
+    pub binding: u32,
+    /// Index among the descriptors of the binding.
+    pub element: u32,
+    /// The bytes that are read.
+    pub reads: Extent,
+    /// The bytes that are written.
+    pub writes: Extent,
+    /// Only atomic operations reach the bytes.
+    pub atomic: bool,
+}
+
+/// The bytes that a dispatch reads and writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Footprint {
+    /// The bytes behind each descriptor that has a buffer, in order.
+    pub bindings: Vec<BindingFootprint>,
+    /// Access to other memory: whether it may be read, whether it may be written, and why; none: there is none.
+    pub beyond: Option<(bool, bool, Reason)>,
+    /// Workgroups and invocations, if they are known.
+    pub grid: Option<Grid>,
+}
+
+impl Footprint {
+    /// Returns whether all bytes are exact.
+    pub fn is_exact(&self) -> bool {
+        let exact = |extent: &Extent| extent.bound.is_none();
+        self.beyond.is_none()
+            && (self.bindings.iter()).all(|of| exact(&of.reads) && exact(&of.writes))
+    }
+}
+
+/// Finds the footprints of a capture's dispatches. Equal dispatches are evaluated once.
+pub(crate) struct Evaluator<'c> {
+    capture: &'c Capture,
+    limits: Limits,
+    modules: HashMap<ModuleId, Option<Arc<Module>>>,
+    found: HashMap<Key, Arc<Footprint>>,
+    followed: HashMap<Key, Result<Arc<Trail>, Reason>>,
+    steps_left: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    pipeline: PipelineId,
+    base: [u32; 3],
+    groups: [u32; 3],
+    push_constants: Vec<u8>,
+    buffers: Vec<BoundBuffer>,
+}
+
+impl<'c> Evaluator<'c> {
+    pub fn new(capture: &'c Capture, limits: Limits) -> Evaluator<'c> {
+        Evaluator {
+            capture,
+            limits,
+            modules: HashMap::new(),
+            found: HashMap::new(),
+            followed: HashMap::new(),
+            steps_left: limits.steps_of_all,
+        }
+    }
+
+    /// Returns the footprint of a dispatch. `groups` are its workgroups, if they are known.
+    pub fn footprint(
+        &mut self,
+        dispatch: &Dispatch,
+        groups: Option<[u32; 3]>,
+        contents: &mut Contents,
+    ) -> Arc<Footprint> {
+        let bindings = bound(dispatch);
+        let Some(groups) = groups else {
+            let reason = Reason::Kernel("how many workgroups it has is not known");
+            return Arc::new(all(&bindings, &reason));
+        };
+        let key = self.key(dispatch, groups, &bindings, contents);
+        if let Some(found) = self.found.get(&key) {
+            return found.clone();
+        }
+        let found = self.evaluate(&key, &bindings);
+        let found = Arc::new(found.unwrap_or_else(|reason| all(&bindings, &reason)));
+        self.found.insert(key, found.clone());
+        found
+    }
+
+    /// Returns what each invocation of a dispatch reaches.
+    pub fn trail(
+        &mut self,
+        dispatch: &Dispatch,
+        groups: Option<[u32; 3]>,
+        contents: &mut Contents,
+    ) -> Result<Arc<Trail>, Reason> {
+        let unknown = Reason::Kernel("how many workgroups it has is not known");
+        let groups = groups.ok_or(unknown)?;
+        let bindings = bound(dispatch);
+        let key = self.key(dispatch, groups, &bindings, contents);
+        if let Some(found) = self.followed.get(&key) {
+            return found.clone();
+        }
+        let found = self.follow(&key, &bindings).map(Arc::new);
+        self.followed.insert(key, found.clone());
+        found
+    }
+
+    fn follow(&mut self, key: &Key, bindings: &[Binding]) -> Result<Trail, Reason> {
+        let (sliced, grid) = self.sliced(key)?;
+        let sizes = sizes(&sliced, &key.buffers);
+        let allowance = RunLimits {
+            steps: self.limits.steps,
+            mark_bytes: 256 << 20,
+            threads: 1,
+        };
+        let (marks, sites) = machine::follow(&sliced.executable, grid, &sizes, allowance)?;
+        let each = bindings.iter().enumerate().map(|(index, binding)| {
+            let reach = &sliced.buffers[index];
+            let outside = marks[index].outside.0 || marks[index].outside.1;
+            let bound = reach.read_bound.clone().filter(|_| reach.reads);
+            let unknown = bound.or(reach.write_bound.clone().filter(|_| reach.writes));
+            let runs = |of: fn(Direction) -> bool| {
+                let sites = sites.found.values();
+                let sites =
+                    sites.filter(|site| site.buffer as usize == index && of(site.direction));
+                sites.flat_map(|site| site.runs.iter().copied()).collect()
+            };
+            BindingTrail {
+                set: binding.set,
+                binding: binding.binding,
+                element: binding.element,
+                reads: runs(Direction::reads),
+                writes: runs(Direction::writes),
+                atomic: (sites.found.values()).any(|site| {
+                    site.buffer as usize == index && site.direction == Direction::Atomic
+                }),
+                unknown: unknown.or(outside.then_some(Reason::Outside)),
+            }
+        });
+        let sizes = grid.groups.into_iter().chain(grid.local);
+        Ok(Trail {
+            local_size: grid.local,
+            invocations: sizes.map(u64::from).product(),
+            bindings: each.collect(),
+            beyond: sliced.beyond.as_ref().map(|(_, _, reason)| reason.clone()),
+        })
+    }
+
+    fn key(
+        &self,
+        dispatch: &Dispatch,
+        groups: [u32; 3],
+        bindings: &[Binding],
+        contents: &mut Contents,
+    ) -> Key {
+        let capture = self.capture;
+        let buffers = bindings.iter().map(|binding| {
+            let content = (binding.range)
+                .filter(|_| is_uniform(binding) || is_unchanged(capture, binding, bindings))
+                .filter(|range| range.bytes <= CONTENT_BYTES)
+                .and_then(|range| {
+                    let (memory, at) = capture.place(range);
+                    contents.get(capture, memory, at..at + range.bytes)
+                });
+            BoundBuffer {
+                set: binding.set,
+                binding: binding.binding,
+                element: binding.element,
+                bytes: binding.range.map_or(0, |range| range.bytes),
+                content: content.map(Arc::from),
+            }
+        });
+        Key {
+            pipeline: dispatch.pipeline,
+            base: dispatch.base,
+            groups,
+            push_constants: dispatch.push_constants.clone(),
+            buffers: buffers.collect(),
+        }
+    }
+
+    fn evaluate(&mut self, key: &Key, bindings: &[Binding]) -> Result<Footprint, Reason> {
+        let (mut sliced, grid) = self.sliced(key)?;
+        let marks = self.run(&sliced, grid, &key.buffers);
+        let marks = match marks {
+            // An invocation read beyond a buffer whose contents are known. The value may be any, and addresses may
+            // depend on it.
+            Ok(marks) if sliced.executable.looks() && is_beyond_content(&key.buffers, &marks) => {
+                for reach in &mut sliced.buffers {
+                    reach.bound(true, true, &Reason::Outside);
+                }
+                None
+            }
+            Ok(marks) => Some(marks),
+            Err(reason) => {
+                for reach in &mut sliced.buffers {
+                    reach.bound(true, true, &reason);
+                }
+                None
+            }
+        };
+        let footprints = bindings.iter().enumerate().map(|(index, binding)| {
+            let marks = marks.as_ref().map(|marks| &marks[index]);
+            footprint(binding, &sliced.buffers[index], marks, self.limits.ranges)
+        });
+        Ok(Footprint {
+            bindings: footprints.collect(),
+            beyond: sliced.beyond,
+            grid: Some(grid),
+        })
+    }
+
+    /// Returns the part of a kernel that addresses depend on.
+    fn sliced(&mut self, key: &Key) -> Result<(Slice, Grid), Reason> {
+        let capture = self.capture;
+        let pipeline = &capture.pipelines[&key.pipeline];
+        let module = self.module(pipeline.module);
+        let module = module.ok_or(Reason::Kernel("the kernel's SPIR-V cannot be read"))?;
+        let constants: Vec<(u32, u64)> = pipeline.constants.iter().map(constant).collect();
+        let environment = Environment {
+            entry: &pipeline.entry,
+            constants: &constants,
+            push_constants: &key.push_constants,
+            groups: key.groups,
+            buffers: &key.buffers,
+            subgroup_size: subgroup_size(capture, pipeline, &module),
+        };
+        let Lowered {
+            mut program,
+            local_size,
+        } = lower(&module, &environment)?;
+        fold(&mut program);
+        let sliced = slice(&program, key.buffers.len())?;
+        let grid = Grid {
+            base: key.base,
+            groups: key.groups,
+            local: local_size,
+        };
+        Ok((sliced, grid))
+    }
+
+    fn run(
+        &mut self,
+        sliced: &Slice,
+        grid: Grid,
+        buffers: &[BoundBuffer],
+    ) -> Result<Vec<Marks>, Reason> {
+        let sizes = sizes(sliced, buffers);
+        let allowance = RunLimits {
+            steps: self.limits.steps.min(self.steps_left),
+            mark_bytes: 256 << 20,
+            threads: self.limits.threads,
+        };
+        let (marks, steps) = machine::run(&sliced.executable, grid, &sizes, allowance);
+        self.steps_left = self.steps_left.saturating_sub(steps);
+        marks
+    }
+
+    fn module(&mut self, id: ModuleId) -> Option<Arc<Module>> {
+        let capture = self.capture;
+        let read = || {
+            let code = capture.chunk(capture.modules[&id].code).ok()?;
+            Module::read(&code).ok().map(Arc::new)
+        };
+        self.modules.entry(id).or_insert_with(read).clone()
+    }
+}
+
+fn is_beyond_content(buffers: &[BoundBuffer], marks: &[Marks]) -> bool {
+    let mut both = buffers.iter().zip(marks);
+    both.any(|(buffer, marks)| buffer.content.is_some() && marks.outside.0)
+}
+
+/// Larger buffers hold data rather than indices.
+const CONTENT_BYTES: u64 = 256 << 10;
+
+/// Returns whether a binding is a storage buffer that is only read, and that no other binding of the dispatch writes.
+fn is_unchanged(capture: &Capture, binding: &Binding, all: &[Binding]) -> bool {
+    let place = |binding: &Binding| {
+        let range = binding.range?;
+        let (memory, at) = capture.place(range);
+        Some((memory, at..at + range.bytes))
+    };
+    let Some((memory, range)) = place(binding) else {
+        return false;
+    };
+    let is_written = |other: &Binding| {
+        !other.read_only
+            && !is_uniform(other)
+            && place(other).is_some_and(|(other_memory, other)| {
+                other_memory == memory && other.start < range.end && range.start < other.end
+            })
+    };
+    binding.read_only && !all.iter().any(is_written)
+}
+
+/// Returns for each buffer its size and the bytes of a mark.
+fn sizes(sliced: &Slice, buffers: &[BoundBuffer]) -> Vec<(u64, u32)> {
+    let each = buffers.iter().zip(&sliced.buffers);
+    each.map(|(buffer, reach)| (buffer.bytes, reach.scalar_bytes))
+        .collect()
+}
+
+/// Returns the descriptors of a dispatch that have a buffer.
+pub(crate) fn bound(dispatch: &Dispatch) -> Vec<Binding> {
+    let bindings = dispatch.bindings.iter();
+    bindings
+        .filter(|binding| binding.range.is_some())
+        .copied()
+        .collect()
+}
+
+/// Returns whether a binding is a uniform buffer, with a dynamic offset or without.
+pub(crate) fn is_uniform(binding: &Binding) -> bool {
+    matches!(binding.descriptor_type, 6 | 8)
+}
+
+fn constant(constant: &Constant) -> (u32, u64) {
+    let mut bytes = [0; 8];
+    bytes[..constant.value.len()].copy_from_slice(&constant.value);
+    (constant.id, u64::from_le_bytes(bytes))
+}
+
+/// Returns the size of subgroups as a kernel sees it, if all have the same.
+fn subgroup_size(capture: &Capture, pipeline: &Pipeline, module: &Module) -> Option<u32> {
+    const ALLOW_VARYING: u32 = 1;
+    match pipeline.required_subgroup_size {
+        Some(size) => Some(size),
+        // Since SPIR-V 1.6 a device may choose the size without being allowed to.
+        None if pipeline.stage_flags & ALLOW_VARYING != 0 => None,
+        None if module.version() >= 0x1_0600 => None,
+        None => Some(capture.header.device.subgroup_size).filter(|size| *size > 0),
+    }
+}
+
+/// Returns the footprint of a dispatch that may reach all that is bound.
+fn all(bindings: &[Binding], reason: &Reason) -> Footprint {
+    let reach = |binding: &Binding| Reach {
+        reads: true,
+        writes: !binding.read_only && !is_uniform(binding),
+        plain: true,
+        read_bound: Some(reason.clone()),
+        write_bound: Some(reason.clone()),
+        scalar_bytes: 4,
+    };
+    let footprints = bindings
+        .iter()
+        .map(|binding| footprint(binding, &reach(binding), None, 0));
+    Footprint {
+        bindings: footprints.collect(),
+        beyond: None,
+        grid: None,
+    }
+}
+
+fn footprint(
+    binding: &Binding,
+    reach: &Reach,
+    marks: Option<&Marks>,
+    ranges: usize,
+) -> BindingFootprint {
+    let bytes = binding.range.map_or(0, |range| range.bytes);
+    let (read, written) = marks.map_or((None, None), |marks| marks.sets(ranges));
+    let extent = |reached: bool, bound: &Option<Reason>, set: Option<ByteSet>, outside, map| {
+        let bound = match (bound, &set) {
+            _ if !reached => return Extent::none(),
+            (Some(reason), _) => Some(reason.clone()),
+            _ if outside => Some(Reason::Outside),
+            (None, None) => Some(Reason::Limit("the ranges that are kept")),
+            (None, Some(_)) if marks.is_some_and(|marks| marks.uneven) => Some(Reason::Uneven),
+            (None, Some(_)) => None,
+        };
+        match (bound, set) {
+            (None, Some(set)) => Extent {
+                set: Arc::new(set),
+                bound: None,
+                map,
+            },
+            (bound, _) => Extent {
+                set: Arc::new(ByteSet::from_range(0..bytes)),
+                bound,
+                map: None,
+            },
+        }
+    };
+    let outside = marks.map_or((false, false), |marks| marks.outside);
+    let maps = marks.map(|marks| (marks.read_map, marks.written_map));
+    let (read_map, written_map) = maps.unzip();
+    BindingFootprint {
+        set: binding.set,
+        binding: binding.binding,
+        element: binding.element,
+        reads: extent(reach.reads, &reach.read_bound, read, outside.0, read_map),
+        writes: extent(
+            reach.writes,
+            &reach.write_bound,
+            written,
+            outside.1,
+            written_map,
+        ),
+        atomic: !reach.plain,
+    }
+}

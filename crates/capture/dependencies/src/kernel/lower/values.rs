@@ -1,0 +1,126 @@
+//! The values of a kernel while it is lowered.
+
+use std::rc::Rc;
+
+use super::{Lowering, MAX_SCALARS, Typed};
+use crate::kernel::program::{Operand, Register};
+use crate::kernel::reason::Cause;
+use gapscope_spirv::MatrixLayout;
+
+/// A value.
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    /// A scalar, or the scalars of a composite one after the other.
+    Scalars(Rc<[Operand]>),
+    Pointer(Pointer),
+    Unknown(Cause),
+}
+
+/// A pointer: a base, and an offset from its beginning.
+#[derive(Debug, Clone)]
+pub(super) struct Pointer {
+    pub base: Base,
+    /// The offset in bytes for buffers and content, else in scalars.
+    pub offset: Operand,
+    /// The type that the pointer points to; 0: not known.
+    pub type_id: u32,
+    pub matrix: Option<MatrixLayout>,
+}
+
+/// The memory that a pointer points into.
+#[derive(Debug, Clone)]
+pub(super) enum Base {
+    /// A bound buffer.
+    Buffer(usize),
+    /// An array of descriptors, of which none is chosen yet.
+    Descriptors { set: u32, binding: u32 },
+    /// Known bytes: push constants.
+    Content(usize),
+    /// A variable of the invocation, in registers.
+    Local { first: Register, count: u32 },
+    /// Values that do not change.
+    Fixed(Rc<[Operand]>),
+    /// Memory that is no buffer and is not followed.
+    Opaque(Cause),
+    /// Any memory.
+    Lost(Cause),
+}
+
+impl Pointer {
+    pub fn lost(cause: Cause) -> Pointer {
+        Pointer {
+            base: Base::Lost(cause),
+            offset: Operand::Known(0),
+            type_id: 0,
+            matrix: None,
+        }
+    }
+}
+
+impl Value {
+    pub fn known(value: u64) -> Value {
+        Value::Scalars(Rc::new([Operand::Known(value)]))
+    }
+
+    pub fn one(operand: Operand) -> Value {
+        Value::Scalars(Rc::new([operand]))
+    }
+
+    pub fn registers(first: Register, count: u32) -> Value {
+        Value::Scalars((first..first + count).map(Operand::Register).collect())
+    }
+
+    /// Returns the scalars of a value, which must be so many.
+    pub fn scalars(&self, count: u32) -> Vec<Operand> {
+        match self {
+            Value::Scalars(scalars) if scalars.len() == count as usize => scalars.to_vec(),
+            Value::Scalars(_) => vec![Operand::Unknown(Cause::Undefined); count as usize],
+            Value::Pointer(_) => vec![Operand::Unknown(Cause::Pointer); count as usize],
+            Value::Unknown(cause) => vec![Operand::Unknown(*cause); count as usize],
+        }
+    }
+}
+
+impl Lowering<'_> {
+    pub(super) fn typed(&self, id: u32) -> Typed {
+        let found = self.frame.values.get(&id).or_else(|| self.globals.get(&id));
+        found.cloned().unwrap_or(Typed {
+            type_id: 0,
+            value: Value::Unknown(Cause::Undefined),
+        })
+    }
+
+    pub(super) fn define(&mut self, id: u32, type_id: u32, value: Value) {
+        self.frame.values.insert(id, Typed { type_id, value });
+    }
+
+    /// Returns the value of a scalar.
+    pub(super) fn scalar(&self, id: u32) -> Operand {
+        self.typed(id).value.scalars(1)[0]
+    }
+
+    pub(super) fn bits_of(&self, id: u32) -> Option<u8> {
+        self.module.bits(self.typed(id).type_id)
+    }
+
+    /// Returns the number of scalars of a type, unless there are too many.
+    pub(super) fn scalars(&self, type_id: u32) -> Option<u32> {
+        let length = |id| self.length(id);
+        self.module.scalars(type_id, MAX_SCALARS, &length)
+    }
+
+    /// Returns the length of an array from the id of its constant.
+    pub(super) fn length(&self, id: u32) -> Option<u32> {
+        match self.scalar(id) {
+            Operand::Known(length) => u32::try_from(length).ok(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn zero(&self, type_id: u32) -> Value {
+        match self.scalars(type_id) {
+            Some(count) => Value::Scalars(vec![Operand::Known(0); count as usize].into()),
+            None => Value::Unknown(Cause::LargeVariable),
+        }
+    }
+}

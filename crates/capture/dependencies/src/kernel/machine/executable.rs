@@ -1,0 +1,107 @@
+//! The part of a kernel that is run.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::kernel::code::Code;
+use crate::kernel::program::{Direction, Input};
+
+/// The part of a kernel that addresses depend on. Block 0 is its entry.
+#[derive(Debug, Default)]
+pub(crate) struct Executable {
+    pub blocks: Vec<Block>,
+    pub instructions: Vec<Instruction>,
+    pub registers: usize,
+    pub inputs: Vec<(Input, u32)>,
+    /// Registers that begin as 0.
+    pub variables: Vec<u32>,
+    /// Registers that always have the same value.
+    pub known: Vec<(u64, u32)>,
+    pub contents: Vec<Arc<[u8]>>,
+}
+
+impl Executable {
+    /// Returns whether something depends on known content.
+    pub fn looks(&self) -> bool {
+        let mut all = self.instructions.iter();
+        all.any(|instruction| matches!(instruction, Instruction::Look { .. }))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub instructions: Range<usize>,
+    pub end: End,
+}
+
+/// An operation on registers.
+#[derive(Debug, Clone)]
+pub(crate) enum Instruction {
+    Compute {
+        code: Code,
+        bits: u8,
+        operands: [u32; 3],
+        result: u32,
+    },
+    Pick {
+        first: u32,
+        count: u32,
+        index: u32,
+        result: u32,
+    },
+    Put {
+        first: u32,
+        count: u32,
+        index: u32,
+        value: u32,
+    },
+    Look {
+        content: usize,
+        offset: u32,
+        bytes: u8,
+        result: u32,
+    },
+    Access {
+        buffer: u32,
+        offset: u32,
+        bytes: u32,
+        direction: Direction,
+        rows: Option<(u32, u32)>,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) enum End {
+    Stop,
+    Jump(Edge),
+    Branch {
+        condition: u32,
+        then: Edge,
+        otherwise: Edge,
+    },
+    Switch {
+        selector: u32,
+        default: Edge,
+        cases: Vec<(u64, Edge)>,
+    },
+}
+
+/// An edge to a block, with the registers that it copies: to, from.
+#[derive(Debug)]
+pub(crate) struct Edge {
+    pub to: u32,
+    pub copies: Vec<(u32, u32)>,
+    /// A copy reads a register that another copy writes.
+    pub tangled: bool,
+}
+
+impl Edge {
+    pub fn new(to: u32, copies: Vec<(u32, u32)>) -> Edge {
+        let tangled = (copies.iter()).any(|(_, from)| copies.iter().any(|(to, _)| to == from));
+        Edge {
+            to,
+            copies,
+            tangled,
+        }
+    }
+}

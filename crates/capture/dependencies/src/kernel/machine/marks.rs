@@ -1,0 +1,245 @@
+//! Marks the parts of a buffer that invocations reach, with a bit for each scalar.
+
+use crate::bytes::ByteSet;
+use crate::kernel::program::Direction;
+
+/// Number of marks in a page.
+const PAGE: u64 = 1 << 15;
+const WORDS: usize = (PAGE / 64) as usize;
+type Page = Option<Box<[u64; WORDS]>>;
+
+/// The parts of a buffer that were reached.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    /// Size of the buffer.
+    bytes: u64,
+    /// Log2 of the bytes that a mark stands for.
+    scale: u32,
+    pub read: Bits,
+    pub written: Bits,
+    /// Whether bytes beyond the buffer's end were read, and whether they were written.
+    pub outside: (bool, bool),
+    /// A number was reached that does not begin where a mark does.
+    pub uneven: bool,
+    /// Sums over all reads and over all writes of which invocation reaches what. Equal maps have equal sums.
+    pub read_map: u128,
+    pub written_map: u128,
+}
+
+/// A set of bits, in pages.
+#[derive(Debug, Default)]
+pub(crate) struct Bits {
+    pages: Vec<Page>,
+    allocated: u64,
+}
+
+impl Marks {
+    /// Makes marks for a buffer of so many bytes, whose scalars have so many.
+    pub fn new(bytes: u64, scalar_bytes: u32) -> Marks {
+        Marks {
+            bytes,
+            scale: scalar_bytes.max(1).trailing_zeros(),
+            read: Bits::default(),
+            written: Bits::default(),
+            outside: (false, false),
+            uneven: false,
+            read_map: 0,
+            written_map: 0,
+        }
+    }
+
+    /// Marks so many bytes from the offset of each active lane on. `first` is the number of the first invocation.
+    pub fn mark(
+        &mut self,
+        offsets: &[u64],
+        first: u64,
+        active: u64,
+        bytes: u32,
+        direction: Direction,
+    ) {
+        let mut run: Option<(u64, u64)> = None;
+        let mut map = 0_u128;
+        for (lane, begin) in offsets.iter().enumerate() {
+            if active >> lane & 1 == 0 {
+                continue;
+            }
+            let end = match begin.checked_add(bytes.into()) {
+                Some(end) if end <= self.bytes => end,
+                _ => {
+                    self.outside.0 |= direction.reads();
+                    self.outside.1 |= direction.writes();
+                    continue;
+                }
+            };
+            map = map.wrapping_add(mixed(first + lane as u64, *begin, bytes));
+            run = Some(match run {
+                Some((from, to)) if to == *begin => (from, end),
+                Some((from, to)) if from <= *begin && end <= to => (from, to),
+                Some((from, to)) => {
+                    self.set(from, to, direction);
+                    (*begin, end)
+                }
+                None => (*begin, end),
+            });
+        }
+        if let Some((from, to)) = run {
+            self.set(from, to, direction);
+        }
+        if direction.reads() {
+            self.read_map = self.read_map.wrapping_add(map);
+        }
+        if direction.writes() {
+            self.written_map = self.written_map.wrapping_add(map);
+        }
+    }
+
+    fn set(&mut self, from: u64, to: u64, direction: Direction) {
+        let rest = (1 << self.scale) - 1;
+        self.uneven |= (from | to) & rest != 0;
+        let (from, to) = (from >> self.scale, (to + rest) >> self.scale);
+        if direction.reads() {
+            self.read.set(from, to);
+        }
+        if direction.writes() {
+            self.written.set(from, to);
+        }
+    }
+
+    /// Adds the marks of another thread.
+    pub fn join(&mut self, other: Marks) {
+        self.read.join(other.read);
+        self.written.join(other.written);
+        self.outside.0 |= other.outside.0;
+        self.outside.1 |= other.outside.1;
+        self.uneven |= other.uneven;
+        self.read_map = self.read_map.wrapping_add(other.read_map);
+        self.written_map = self.written_map.wrapping_add(other.written_map);
+    }
+
+    /// Returns the memory that the marks themselves take.
+    pub fn memory_bytes(&self) -> u64 {
+        let pages = self.read.allocated + self.written.allocated;
+        let tables = self.read.pages.len() + self.written.pages.len();
+        pages * PAGE / 8 + tables as u64 * 8
+    }
+
+    /// Returns the bytes that were read and those that were written; none: more than `most` ranges.
+    pub fn sets(&self, most: usize) -> (Option<ByteSet>, Option<ByteSet>) {
+        let set = |bits: &Bits| bits.ranges(self.scale, self.bytes, most);
+        (set(&self.read), set(&self.written))
+    }
+}
+
+/// Hashes an invocation with the bytes that it reaches, by two finalizers of SplitMix64 with different constants.
+fn mixed(invocation: u64, begin: u64, bytes: u32) -> u128 {
+    let half = |seed: u64| {
+        let both = invocation.wrapping_mul(seed).rotate_left(31) ^ begin.wrapping_add(seed);
+        let mut word = both.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(bytes);
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ word >> 31
+    };
+    let (low, high) = (half(0xd6e8_feb8_6659_fd93), half(0xa076_1d64_78bd_642f));
+    u128::from(low) | u128::from(high) << 64
+}
+
+impl Bits {
+    fn set(&mut self, from: u64, to: u64) {
+        let mut at = from;
+        while at < to {
+            let page = (at / PAGE) as usize;
+            let end = to.min((at / PAGE + 1) * PAGE);
+            if self.pages.len() <= page {
+                self.pages.resize(page + 1, None);
+            }
+            let words = match &mut self.pages[page] {
+                Some(words) => words,
+                missing => {
+                    self.allocated += 1;
+                    missing.insert(Box::new([0; WORDS]))
+                }
+            };
+            let (first, last) = (at % PAGE, (end - 1) % PAGE);
+            let (low, high) = ((first / 64) as usize, (last / 64) as usize);
+            let from_first = u64::MAX << (first % 64);
+            let to_last = u64::MAX >> (63 - last % 64);
+            if low == high {
+                words[low] |= from_first & to_last;
+            } else {
+                words[low] |= from_first;
+                words[low + 1..high].fill(u64::MAX);
+                words[high] |= to_last;
+            }
+            at = end;
+        }
+    }
+
+    fn join(&mut self, other: Bits) {
+        if self.pages.len() < other.pages.len() {
+            self.pages.resize(other.pages.len(), None);
+        }
+        for (page, other) in self.pages.iter_mut().zip(other.pages) {
+            match (page, other) {
+                (_, None) => {}
+                (Some(words), Some(other)) => {
+                    words.iter_mut().zip(*other).for_each(|(a, b)| *a |= b);
+                }
+                (missing, other) => {
+                    self.allocated += 1;
+                    *missing = other;
+                }
+            }
+        }
+    }
+
+    fn ranges(&self, scale: u32, bytes: u64, most: usize) -> Option<ByteSet> {
+        let mut ranges = Vec::new();
+        let mut open: Option<u64> = None;
+        let mut close = |open: &mut Option<u64>, at: u64| {
+            if let Some(from) = open.take() {
+                ranges.push(from << scale..(at << scale).min(bytes));
+            }
+            ranges.len() <= most
+        };
+        for (number, page) in self.pages.iter().enumerate() {
+            let begin = number as u64 * PAGE;
+            let Some(words) = page else {
+                if !close(&mut open, begin) {
+                    return None;
+                }
+                continue;
+            };
+            for (index, word) in words.iter().enumerate() {
+                let begin = begin + index as u64 * 64;
+                match *word {
+                    u64::MAX => {
+                        open.get_or_insert(begin);
+                    }
+                    0 => {
+                        if !close(&mut open, begin) {
+                            return None;
+                        }
+                    }
+                    word => {
+                        let mut at = 0;
+                        while at < 64 {
+                            let rest = word >> at;
+                            let is_set = rest & 1 == 1;
+                            if is_set {
+                                open.get_or_insert(begin + at);
+                                at += u64::from(rest.trailing_ones());
+                            } else {
+                                if !close(&mut open, begin + at) {
+                                    return None;
+                                }
+                                at += u64::from(rest.trailing_zeros()).max(1);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let end = self.pages.len() as u64 * PAGE;
+        close(&mut open, end).then(|| ByteSet::from_sorted(ranges))
+    }
+}

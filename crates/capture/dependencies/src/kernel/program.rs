@@ -1,0 +1,209 @@
+//! A kernel as a flat control-flow graph of operations on registers, with functions inlined and constants known.
+
+use std::sync::Arc;
+
+use super::code::Code;
+use super::reason::Cause;
+
+/// The number of a register. Each invocation has its own registers.
+pub(crate) type Register = u32;
+/// The number of a block.
+pub(crate) type BlockId = u32;
+
+/// An operand of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operand {
+    /// A value that is the same in all invocations.
+    Known(u64),
+    Register(Register),
+    /// A value that is not known, for this reason.
+    Unknown(Cause),
+}
+
+/// An operation.
+#[derive(Debug, Clone)]
+pub(crate) enum Op {
+    Compute {
+        code: Code,
+        bits: u8,
+        result: Register,
+        operands: [Operand; 3],
+    },
+    /// Reads one of `count` registers from `first` on.
+    Pick {
+        result: Register,
+        first: Register,
+        count: u32,
+        index: Operand,
+    },
+    /// Writes one of `count` registers from `first` on.
+    Put {
+        first: Register,
+        count: u32,
+        index: Operand,
+        value: Operand,
+    },
+    /// Reads known content.
+    Look {
+        result: Register,
+        content: usize,
+        offset: Operand,
+        bytes: u8,
+    },
+    Access(Access),
+    /// An access that cannot be followed.
+    Escape(Escape),
+}
+
+/// A read or write of a buffer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Access {
+    /// Index of the bound buffer.
+    pub buffer: usize,
+    /// Offset from the first bound byte.
+    pub offset: Operand,
+    /// Bytes of a scalar.
+    pub scalar_bytes: u32,
+    /// Number of scalars.
+    pub scalars: u32,
+    pub direction: Direction,
+    /// Rows of a matrix that all invocations of a subgroup reach together: their number, and the bytes from one to
+    /// the next.
+    pub rows: Option<(u32, Operand)>,
+}
+
+/// The direction of an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+    Atomic,
+}
+
+impl Direction {
+    pub fn reads(self) -> bool {
+        self != Direction::Write
+    }
+
+    pub fn writes(self) -> bool {
+        self != Direction::Read
+    }
+}
+
+/// An access that cannot be followed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Escape {
+    /// Index of the bound buffer; none: any memory may be reached.
+    pub buffer: Option<usize>,
+    pub reads: bool,
+    pub writes: bool,
+    pub cause: Cause,
+}
+
+/// A value that depends on the block from which another was reached.
+#[derive(Debug, Clone)]
+pub(crate) struct Phi {
+    pub result: Register,
+    pub sources: Vec<(BlockId, Operand)>,
+}
+
+/// The end of a block.
+#[derive(Debug, Clone)]
+pub(crate) enum End {
+    Stop,
+    Jump(BlockId),
+    Branch {
+        condition: Operand,
+        then: BlockId,
+        otherwise: BlockId,
+    },
+    Switch {
+        selector: Operand,
+        default: BlockId,
+        cases: Vec<(u64, BlockId)>,
+    },
+}
+
+impl End {
+    pub fn targets(&self) -> Vec<BlockId> {
+        match self {
+            End::Stop => Vec::new(),
+            End::Jump(to) => vec![*to],
+            End::Branch {
+                then, otherwise, ..
+            } if then == otherwise => vec![*then],
+            End::Branch {
+                then, otherwise, ..
+            } => vec![*then, *otherwise],
+            End::Switch { default, cases, .. } => {
+                let mut targets: Vec<BlockId> = cases.iter().map(|(_, to)| *to).collect();
+                targets.push(*default);
+                targets.sort_unstable();
+                targets.dedup();
+                targets
+            }
+        }
+    }
+
+    /// Returns the operand that selects among several targets.
+    pub fn selector(&self) -> Option<Operand> {
+        match self {
+            End::Stop | End::Jump(_) => None,
+            End::Branch {
+                condition: on,
+                then,
+                otherwise,
+            } => (then != otherwise).then_some(*on),
+            End::Switch { selector, .. } => (self.targets().len() > 1).then_some(*selector),
+        }
+    }
+}
+
+/// A block.
+#[derive(Debug, Clone)]
+pub(crate) struct Block {
+    pub phis: Vec<Phi>,
+    pub ops: Vec<Op>,
+    pub end: End,
+}
+
+/// A built-in input of an invocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Input {
+    /// `GlobalInvocationId`, by axis.
+    Global(u8),
+    /// `LocalInvocationId`, by axis.
+    Local(u8),
+    /// `WorkgroupId`, by axis.
+    Group(u8),
+    /// `LocalInvocationIndex`
+    LocalIndex,
+}
+
+/// A kernel. Block 0 is its entry.
+#[derive(Debug, Default)]
+pub(crate) struct Program {
+    pub blocks: Vec<Block>,
+    /// Blocks in the order of their code: those in a loop come before those after it.
+    pub order: Vec<BlockId>,
+    pub registers: u32,
+    pub inputs: Vec<(Input, Register)>,
+    /// Variables by their first register, with the number of registers.
+    pub variables: Vec<(Register, u32)>,
+    /// Known contents, for [`Op::Look`].
+    pub contents: Vec<Arc<[u8]>>,
+}
+
+impl Program {
+    /// Returns which blocks some way leads to.
+    pub fn reached(&self) -> Vec<bool> {
+        let mut reached = vec![false; self.blocks.len()];
+        let mut stack = vec![0];
+        while let Some(block) = stack.pop() {
+            if !std::mem::replace(&mut reached[block as usize], true) {
+                stack.extend(self.blocks[block as usize].end.targets());
+            }
+        }
+        reached
+    }
+}

@@ -1,0 +1,81 @@
+//! Says why bytes that a kernel reaches are not known exactly.
+
+use std::fmt;
+
+/// The reason why a value is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Cause {
+    LoadedData,
+    SharedMemory,
+    FloatingPoint,
+    Subgroup,
+    Image,
+    LargeVariable,
+    Pointer,
+    DeviceAddress,
+    NoDescriptor,
+    Layout,
+    Undefined,
+    /// An instruction that is not followed, by its opcode.
+    Instruction(u16),
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cause::LoadedData => "data that the kernel loads",
+            Cause::SharedMemory => "shared memory",
+            Cause::FloatingPoint => "floating-point arithmetic",
+            Cause::Subgroup => "how the device forms subgroups",
+            Cause::Image => "an image",
+            Cause::LargeVariable => "a variable that is too large to follow",
+            Cause::Pointer => "a pointer that cannot be followed",
+            Cause::DeviceAddress => "a device address",
+            Cause::NoDescriptor => "a descriptor that the capture does not have",
+            Cause::Layout => "a type whose layout cannot be followed",
+            Cause::Undefined => "a value that is not defined",
+            Cause::Instruction(op) => {
+                return write!(f, "SPIR-V instruction {op}, which is not followed");
+            }
+        })
+    }
+}
+
+/// Why a set of bytes is only a bound.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The address depends on something unknown.
+    Place(String),
+    /// Something unknown decides whether it is reached.
+    Condition(String),
+    /// A pointer to it goes where it cannot be followed.
+    Escape(String),
+    /// The kernel reaches beyond the bytes that are bound.
+    Outside,
+    /// Numbers are reached at offsets that are no multiples of their size.
+    Uneven,
+    /// Following the kernel takes more than a limit.
+    Limit(&'static str),
+    /// Following the kernel takes more operations of invocations than this.
+    Steps(u64),
+    /// The kernel cannot be read.
+    Kernel(&'static str),
+    /// Only the bytes that are bound are known.
+    Binding,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Place(cause) => write!(f, "where depends on {cause}"),
+            Reason::Condition(cause) => write!(f, "whether depends on {cause}"),
+            Reason::Escape(cause) => write!(f, "it is reached through {cause}"),
+            Reason::Outside => f.write_str("the kernel reaches beyond what is bound"),
+            Reason::Uneven => f.write_str("numbers in it overlap"),
+            Reason::Steps(steps) => write!(f, "following it takes more than {steps} steps"),
+            Reason::Limit(what) => write!(f, "following it takes more than {what}"),
+            Reason::Kernel(what) => f.write_str(what),
+            Reason::Binding => f.write_str("only what is bound is known"),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Keeps of a program what addresses depend on, and finds out which addresses cannot be known.
+//!
+//! A value is unknown if it depends on an unknown one, or on a branch that does. A read or write is followed if its
+//! address and all branches on the way to it are known. Only what these need is kept: a branch that decides nothing
+//! else is left out.
+
+mod needs;
+
+use super::flow::Flow;
+use super::machine::Executable;
+use super::program::{BlockId, Direction, Op, Operand, Program, Register};
+use super::reason::{Cause, Reason};
+use needs::Needs;
+
+/// The most rounds in which unknown values are passed on through a program. Nested loops take a few.
+const MAX_ROUNDS: usize = 64;
+
+/// The part of a program that is kept, and what is known without running it.
+#[derive(Debug)]
+pub(crate) struct Slice {
+    pub executable: Executable,
+    /// The accesses to each bound buffer.
+    pub buffers: Vec<Reach>,
+    /// Access to other memory than the dispatch's buffers: whether it may be read, whether it may be written, and why.
+    pub beyond: Option<(bool, bool, Reason)>,
+}
+
+/// The accesses to a buffer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reach {
+    pub reads: bool,
+    pub writes: bool,
+    /// Something other than an atomic operation reaches it.
+    pub plain: bool,
+    /// Why its reads are only bounded.
+    pub read_bound: Option<Reason>,
+    pub write_bound: Option<Reason>,
+    /// Size of the smallest scalar that is read or written; 0: none is.
+    pub scalar_bytes: u32,
+}
+
+/// Slices a program that uses so many buffers.
+///
+/// # Errors
+/// Slicing takes too long.
+pub(crate) fn slice(program: &Program, buffers: usize) -> Result<Slice, Reason> {
+    let flow = Flow::new(program).ok_or(Reason::Limit("4,000,000 branches inside of others"))?;
+    let unknown = UnknownValues::find(program, &flow)?;
+    let mut needs = Needs::new(program, &flow);
+    let mut reaches = vec![Reach::default(); buffers];
+    let mut beyond: Option<(bool, bool, Reason)> = None;
+    let blocks = (program.blocks.iter().enumerate()).filter(|(id, _)| flow.reached[*id]);
+    let ops = blocks.flat_map(|(id, block)| {
+        let numbered = block.ops.iter().enumerate();
+        numbered.map(move |(index, op)| (id as BlockId, index as u32, op))
+    });
+    // Accesses that are only bounded need nothing, so that they are found first.
+    for (block, _, op) in ops.clone() {
+        match op {
+            Op::Access(access) => {
+                let reach = &mut reaches[access.buffer];
+                let direction = access.direction;
+                reach.reads |= direction.reads();
+                reach.writes |= direction.writes();
+                reach.plain |= direction != Direction::Atomic;
+                reach.scalar_bytes = match reach.scalar_bytes {
+                    0 => access.scalar_bytes,
+                    bytes => bytes.min(access.scalar_bytes),
+                };
+                let rows = access.rows.map_or(Operand::Known(0), |(_, stride)| stride);
+                let condition = unknown.blocks[block as usize];
+                let place = unknown
+                    .of_operand(access.offset)
+                    .or(unknown.of_operand(rows));
+                let reason = condition
+                    .map(|cause| Reason::Condition(cause.to_string()))
+                    .or(place.map(|cause| Reason::Place(cause.to_string())));
+                if let Some(reason) = reason {
+                    reach.bound(direction.reads(), direction.writes(), &reason);
+                }
+            }
+            Op::Escape(escape) => {
+                let reason = Reason::Escape(escape.cause.to_string());
+                match escape.buffer {
+                    Some(buffer) => {
+                        let reach = &mut reaches[buffer];
+                        reach.reads |= escape.reads;
+                        reach.writes |= escape.writes;
+                        reach.plain = true;
+                        reach.bound(escape.reads, escape.writes, &reason);
+                    }
+                    None => {
+                        let (reads, writes, _) = beyond.get_or_insert((false, false, reason));
+                        *reads |= escape.reads;
+                        *writes |= escape.writes;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    for (block, index, op) in ops {
+        if let Op::Access(access) = op {
+            let reach = &reaches[access.buffer];
+            let read = access.direction.reads() && reach.read_bound.is_none();
+            let write = access.direction.writes() && reach.write_bound.is_none();
+            if read || write {
+                needs.op(block, index);
+            }
+        }
+    }
+    needs.all();
+    let executable = needs
+        .executable()
+        .ok_or(Reason::Kernel("its control flow cannot be followed"))?;
+    Ok(Slice {
+        executable,
+        buffers: reaches,
+        beyond,
+    })
+}
+
+impl Reach {
+    pub fn bound(&mut self, reads: bool, writes: bool, reason: &Reason) {
+        if reads {
+            self.read_bound.get_or_insert_with(|| reason.clone());
+        }
+        if writes {
+            self.write_bound.get_or_insert_with(|| reason.clone());
+        }
+    }
+}
+
+/// The values that are not known, with their causes.
+struct UnknownValues {
+    registers: Vec<Option<Cause>>,
+    /// Why it is not known whether a block runs.
+    blocks: Vec<Option<Cause>>,
+    changed: bool,
+}
+
+impl UnknownValues {
+    fn find(program: &Program, flow: &Flow) -> Result<UnknownValues, Reason> {
+        let mut unknown = UnknownValues {
+            registers: vec![None; program.registers as usize],
+            blocks: vec![None; program.blocks.len()],
+            changed: true,
+        };
+        let selectors: Vec<Option<Operand>> =
+            (program.blocks.iter().map(|block| block.end.selector())).collect();
+        let mut sources = vec![Vec::new(); program.blocks.len()];
+        for (id, block) in program.blocks.iter().enumerate() {
+            if flow.reached[id] {
+                for to in block.end.targets() {
+                    sources[to as usize].push(id as BlockId);
+                }
+            }
+        }
+        for _ in 0..MAX_ROUNDS {
+            if !std::mem::take(&mut unknown.changed) {
+                return Ok(unknown);
+            }
+            for id in &program.order {
+                let id = *id as usize;
+                if flow.reached[id] {
+                    unknown.decide(id, flow, &selectors);
+                    unknown.pass(program, id, flow, &selectors, &sources[id]);
+                }
+            }
+        }
+        Err(Reason::Limit("64 rounds through its loops"))
+    }
+
+    /// Returns why an operand is not known.
+    fn of_operand(&self, operand: Operand) -> Option<Cause> {
+        match operand {
+            Operand::Known(_) => None,
+            Operand::Register(register) => self.registers[register as usize],
+            Operand::Unknown(cause) => Some(cause),
+        }
+    }
+
+    fn set(&mut self, register: Register, cause: Option<Cause>) {
+        let of = &mut self.registers[register as usize];
+        if of.is_none() && cause.is_some() {
+            *of = cause;
+            self.changed = true;
+        }
+    }
+
+    fn decide(&mut self, id: usize, flow: &Flow, selectors: &[Option<Operand>]) {
+        if self.blocks[id].is_some() {
+            return;
+        }
+        let cause = flow.deciders[id].iter().find_map(|decider| {
+            let selector = selectors[*decider as usize];
+            self.blocks[*decider as usize].or(selector.and_then(|s| self.of_operand(s)))
+        });
+        if cause.is_some() {
+            self.blocks[id] = cause;
+            self.changed = true;
+        }
+    }
+
+    fn pass(
+        &mut self,
+        program: &Program,
+        id: usize,
+        flow: &Flow,
+        selectors: &[Option<Operand>],
+        from: &[BlockId],
+    ) {
+        let here = self.blocks[id];
+        let block = &program.blocks[id];
+        for phi in &block.phis {
+            let sources = || {
+                let reached = |(from, _): &&(BlockId, Operand)| flow.reached[*from as usize];
+                phi.sources.iter().filter(reached)
+            };
+            let first = sources().next().map(|(_, operand)| *operand);
+            let same = sources().all(|(_, operand)| Some(*operand) == first);
+            let complete =
+                (from.iter()).all(|block| phi.sources.iter().any(|(from, _)| from == block));
+            let mut cause = here.or(sources().find_map(|(_, operand)| self.of_operand(*operand)));
+            if !complete {
+                cause = Some(Cause::Undefined);
+            }
+            if !same {
+                cause = cause.or(from.iter().find_map(|from| {
+                    let selector = selectors[*from as usize];
+                    self.blocks[*from as usize].or(selector.and_then(|s| self.of_operand(s)))
+                }));
+            }
+            self.set(phi.result, cause);
+        }
+        for op in &block.ops {
+            match op {
+                Op::Compute {
+                    result, operands, ..
+                } => {
+                    let of = operands
+                        .iter()
+                        .find_map(|operand| self.of_operand(*operand));
+                    self.set(*result, here.or(of));
+                }
+                Op::Pick {
+                    result,
+                    first,
+                    count,
+                    index,
+                } => {
+                    let of = self.of_operand(*index).or((*first..first + count)
+                        .find_map(|register| self.registers[register as usize]));
+                    self.set(*result, here.or(of));
+                }
+                Op::Put {
+                    first,
+                    count,
+                    index,
+                    value,
+                } => {
+                    let of = self.of_operand(*index).or(self.of_operand(*value));
+                    for register in *first..first + count {
+                        self.set(register, here.or(of));
+                    }
+                }
+                Op::Look { result, offset, .. } => {
+                    let of = self.of_operand(*offset);
+                    self.set(*result, here.or(of));
+                }
+                Op::Access(_) | Op::Escape(_) => {}
+            }
+        }
+    }
+}

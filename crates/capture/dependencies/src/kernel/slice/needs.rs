@@ -1,0 +1,349 @@
+//! Finds what of a program is needed, and builds the program that is left.
+
+use std::collections::HashMap;
+
+use crate::kernel::flow::Flow;
+use crate::kernel::machine::{self, Edge, Executable, Instruction};
+use crate::kernel::program::{BlockId, End, Op, Operand, Program, Register};
+
+/// The place where a register is written.
+#[derive(Debug, Clone, Copy)]
+enum Writer {
+    Op(BlockId, u32),
+    Phi(BlockId, u32),
+}
+
+/// The operations and blocks that are needed.
+pub(super) struct Needs<'a> {
+    program: &'a Program,
+    flow: &'a Flow,
+    writers: Vec<Vec<Writer>>,
+    ops: Vec<Vec<bool>>,
+    phis: Vec<Vec<bool>>,
+    branches: Vec<bool>,
+    /// Blocks whose deciding branches have been handled.
+    decided: Vec<bool>,
+    registers: Vec<bool>,
+    waiting: Vec<Register>,
+}
+
+impl<'a> Needs<'a> {
+    pub fn new(program: &'a Program, flow: &'a Flow) -> Needs<'a> {
+        let mut writers = vec![Vec::new(); program.registers as usize];
+        for (id, block) in program.blocks.iter().enumerate() {
+            if !flow.reached[id] {
+                continue;
+            }
+            let id = id as BlockId;
+            for (index, phi) in block.phis.iter().enumerate() {
+                writers[phi.result as usize].push(Writer::Phi(id, index as u32));
+            }
+            for (index, op) in block.ops.iter().enumerate() {
+                let writer = Writer::Op(id, index as u32);
+                match op {
+                    Op::Compute { result, .. }
+                    | Op::Pick { result, .. }
+                    | Op::Look { result, .. } => writers[*result as usize].push(writer),
+                    Op::Put { first, count, .. } => {
+                        for register in *first..first + count {
+                            writers[register as usize].push(writer);
+                        }
+                    }
+                    Op::Access(_) | Op::Escape(_) => {}
+                }
+            }
+        }
+        let count = program.blocks.len();
+        Needs {
+            program,
+            flow,
+            writers,
+            ops: (program.blocks.iter().map(|b| vec![false; b.ops.len()])).collect(),
+            phis: (program.blocks.iter().map(|b| vec![false; b.phis.len()])).collect(),
+            branches: vec![false; count],
+            decided: vec![false; count],
+            registers: vec![false; program.registers as usize],
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Adds an operation.
+    pub fn op(&mut self, block: BlockId, index: u32) {
+        let of = &mut self.ops[block as usize][index as usize];
+        if std::mem::replace(of, true) {
+            return;
+        }
+        self.block(block);
+        let program = self.program;
+        match &program.blocks[block as usize].ops[index as usize] {
+            Op::Compute { operands, .. } => operands.iter().for_each(|o| self.operand(*o)),
+            Op::Pick {
+                first,
+                count,
+                index,
+                ..
+            } => {
+                self.operand(*index);
+                (*first..first + count).for_each(|r| self.operand(Operand::Register(r)));
+            }
+            Op::Put {
+                first,
+                count,
+                index,
+                value,
+            } => {
+                self.operand(*index);
+                self.operand(*value);
+                (*first..first + count).for_each(|r| self.operand(Operand::Register(r)));
+            }
+            Op::Look { offset, .. } => self.operand(*offset),
+            Op::Access(access) => {
+                self.operand(access.offset);
+                if let Some((_, stride)) = access.rows {
+                    self.operand(stride);
+                }
+            }
+            Op::Escape(_) => {}
+        }
+    }
+
+    fn operand(&mut self, operand: Operand) {
+        if let Operand::Register(register) = operand
+            && !std::mem::replace(&mut self.registers[register as usize], true)
+        {
+            self.waiting.push(register);
+        }
+    }
+
+    /// Adds the branches that decide whether a block runs.
+    fn block(&mut self, block: BlockId) {
+        let mut stack = vec![block];
+        while let Some(block) = stack.pop() {
+            if std::mem::replace(&mut self.decided[block as usize], true) {
+                continue;
+            }
+            let flow = self.flow;
+            for decider in &flow.deciders[block as usize] {
+                self.branch(*decider);
+                stack.push(*decider);
+            }
+        }
+    }
+
+    fn branch(&mut self, block: BlockId) {
+        if !std::mem::replace(&mut self.branches[block as usize], true)
+            && let Some(selector) = self.program.blocks[block as usize].end.selector()
+        {
+            self.operand(selector);
+        }
+    }
+
+    /// Adds everything that the needed operations need.
+    pub fn all(&mut self) {
+        while let Some(register) = self.waiting.pop() {
+            for writer in std::mem::take(&mut self.writers[register as usize]) {
+                match writer {
+                    Writer::Op(block, index) => self.op(block, index),
+                    Writer::Phi(block, index) => self.phi(block, index),
+                }
+            }
+        }
+    }
+
+    fn phi(&mut self, block: BlockId, index: u32) {
+        self.phis[block as usize][index as usize] = true;
+        self.block(block);
+        let program = self.program;
+        for (from, operand) in &program.blocks[block as usize].phis[index as usize].sources {
+            if self.flow.reached[*from as usize] {
+                self.operand(*operand);
+                self.block(*from);
+                self.branch(*from);
+            }
+        }
+    }
+
+    /// Builds the program that is left; none: it is inconsistent.
+    pub fn executable(&self) -> Option<Executable> {
+        let program = self.program;
+        let mut numbers = HashMap::new();
+        let order: Vec<BlockId> = (program.order.iter().copied())
+            .filter(|id| self.flow.reached[*id as usize])
+            .filter(|id| {
+                let next = numbers.len() as u32;
+                let mut is_new = false;
+                numbers.entry(*id).or_insert_with(|| {
+                    is_new = true;
+                    next
+                });
+                is_new
+            })
+            .collect();
+        let mut left = KeptRegisters {
+            registers: HashMap::new(),
+            known: HashMap::new(),
+            count: 0,
+        };
+        let mut executable = Executable {
+            contents: program.contents.clone(),
+            ..Executable::default()
+        };
+        // The registers of a variable lie together, as operations on it require.
+        for (first, count) in &program.variables {
+            let all = *first..first + count;
+            if all
+                .clone()
+                .any(|register| self.registers[register as usize])
+            {
+                for register in all {
+                    executable.variables.push(left.register(register));
+                }
+            }
+        }
+        for (input, register) in &program.inputs {
+            if self.registers[*register as usize] {
+                let register = left.register(*register);
+                executable.inputs.push((*input, register));
+            }
+        }
+        for id in order {
+            let block = &program.blocks[id as usize];
+            let begin = executable.instructions.len();
+            for (op, _) in (block.ops.iter().zip(&self.ops[id as usize])).filter(|(_, is)| **is) {
+                executable.instructions.push(left.instruction(op)?);
+            }
+            let edge = |left: &mut KeptRegisters, to: &BlockId| {
+                let mut copies = Vec::new();
+                let target = &program.blocks[*to as usize];
+                for (phi, needed) in target.phis.iter().zip(&self.phis[*to as usize]) {
+                    if *needed {
+                        let source = phi.sources.iter().find(|(from, _)| *from == id);
+                        let result = left.register(phi.result);
+                        copies.push((result, left.operand(source?.1)?));
+                    }
+                }
+                Some(Edge::new(*numbers.get(to)?, copies))
+            };
+            let end = match &block.end {
+                End::Stop => machine::End::Stop,
+                End::Jump(to) => machine::End::Jump(edge(&mut left, to)?),
+                _ if !self.branches[id as usize] => match self.flow.after[id as usize] {
+                    Some(after) => machine::End::Jump(edge(&mut left, &after)?),
+                    None => machine::End::Stop,
+                },
+                End::Branch {
+                    condition,
+                    then,
+                    otherwise,
+                } => machine::End::Branch {
+                    condition: left.operand(*condition)?,
+                    then: edge(&mut left, then)?,
+                    otherwise: edge(&mut left, otherwise)?,
+                },
+                End::Switch {
+                    selector,
+                    default,
+                    cases,
+                } => machine::End::Switch {
+                    selector: left.operand(*selector)?,
+                    default: edge(&mut left, default)?,
+                    cases: (cases.iter())
+                        .map(|(value, to)| Some((*value, edge(&mut left, to)?)))
+                        .collect::<Option<_>>()?,
+                },
+            };
+            let instructions = begin..executable.instructions.len();
+            executable.blocks.push(machine::Block { instructions, end });
+        }
+        executable.known = left.known.into_iter().collect();
+        executable.registers = left.count as usize;
+        Some(executable)
+    }
+}
+
+/// The registers of the program that is left.
+struct KeptRegisters {
+    registers: HashMap<Register, u32>,
+    known: HashMap<u64, u32>,
+    count: u32,
+}
+
+impl KeptRegisters {
+    fn register(&mut self, register: Register) -> u32 {
+        *self.registers.entry(register).or_insert_with(|| {
+            self.count += 1;
+            self.count - 1
+        })
+    }
+
+    fn operand(&mut self, operand: Operand) -> Option<u32> {
+        match operand {
+            Operand::Register(register) => Some(self.register(register)),
+            Operand::Known(value) => Some(*self.known.entry(value).or_insert_with(|| {
+                self.count += 1;
+                self.count - 1
+            })),
+            Operand::Unknown(_) => None,
+        }
+    }
+
+    fn instruction(&mut self, op: &Op) -> Option<Instruction> {
+        Some(match op {
+            Op::Compute {
+                code,
+                bits,
+                result,
+                operands: [a, b, c],
+            } => Instruction::Compute {
+                code: *code,
+                bits: *bits,
+                operands: [self.operand(*a)?, self.operand(*b)?, self.operand(*c)?],
+                result: self.register(*result),
+            },
+            Op::Pick {
+                result,
+                first,
+                count,
+                index,
+            } => Instruction::Pick {
+                first: self.register(*first),
+                count: *count,
+                index: self.operand(*index)?,
+                result: self.register(*result),
+            },
+            Op::Put {
+                first,
+                count,
+                index,
+                value,
+            } => Instruction::Put {
+                first: self.register(*first),
+                count: *count,
+                index: self.operand(*index)?,
+                value: self.operand(*value)?,
+            },
+            Op::Look {
+                result,
+                content,
+                offset,
+                bytes,
+            } => Instruction::Look {
+                content: *content,
+                offset: self.operand(*offset)?,
+                bytes: *bytes,
+                result: self.register(*result),
+            },
+            Op::Access(access) => Instruction::Access {
+                buffer: access.buffer as u32,
+                offset: self.operand(access.offset)?,
+                bytes: access.scalar_bytes * access.scalars,
+                direction: access.direction,
+                rows: match access.rows {
+                    Some((rows, stride)) => Some((rows, self.operand(stride)?)),
+                    None => None,
+                },
+            },
+            Op::Escape(_) => return None,
+        })
+    }
+}

@@ -1,0 +1,353 @@
+//! Splits the commands of a capture into nodes, barriers and batches.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use gapscope_capture::model::{
+    Batch, Binding, BufferId, BufferRange, Command, CommandsId, Copy, Dispatch, Fill, Groups,
+    Label, Submission, Update,
+};
+use gapscope_capture::{Capture, Step, model};
+
+use crate::bytes::ByteSet;
+use crate::contents::Contents;
+use crate::footprint::{Evaluator, Footprint, Limits, bound, is_uniform};
+use crate::graph::{Access, Node, NodeKind};
+use crate::kernel::reason::Reason;
+use crate::scope::{Scope, Scopes, Stages};
+use crate::trail::Trail;
+
+/// Takes the index of a dispatch among [`Capture::executed`], and what its invocations reach or why that is not known.
+pub type TrailSink<'f> = dyn FnMut(usize, &Dispatch, Result<Arc<Trail>, Reason>) + 'f;
+
+/// Follows each invocation of the dispatches of a capture that `wanted` selects by their index among
+/// [`Capture::executed`]. A kernel with the same constants, buffers and workgroups is followed once.
+pub fn trails(
+    capture: &Capture,
+    limits: Limits,
+    wanted: &dyn Fn(usize) -> bool,
+    found: &mut TrailSink<'_>,
+) {
+    Window::read(capture, limits, &mut |_| (), Some((wanted, found)));
+}
+
+/// The commands of a capture.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    pub nodes: Vec<Node>,
+    pub barriers: Vec<Barrier>,
+    pub batches: Vec<WindowBatch>,
+}
+
+/// A barrier with its position.
+#[derive(Debug)]
+pub(crate) struct Barrier {
+    /// Number of nodes before the barrier, of all queues.
+    pub position: usize,
+    pub submission: usize,
+    pub queue: u32,
+    /// The commands that have the barrier, and its index in them.
+    pub commands: CommandsId,
+    pub index: usize,
+    /// Index of the barrier among all executed commands.
+    pub executed: usize,
+    pub parts: Vec<BarrierPart>,
+}
+
+/// The scopes of a part of a barrier, and the range of an allocation that it is for; none: all memory.
+pub(crate) type BarrierPart = (Scopes, Option<(u64, Range<u64>)>);
+
+/// A batch: its queue and its semaphores.
+#[derive(Debug)]
+pub(crate) struct WindowBatch {
+    pub queue: u32,
+    pub waits: Vec<(u32, Option<u64>)>,
+    pub signals: Vec<(u32, Option<u64>)>,
+    /// Stages that all its waits hold back.
+    pub waiting: Stages,
+    /// Stages that all its signals come after.
+    pub signalled: Stages,
+}
+
+impl Window {
+    /// Reads a capture. `progress` is told how many commands are done.
+    pub fn new(capture: &Capture, limits: Limits, progress: &mut dyn FnMut(usize)) -> Window {
+        Window::read(capture, limits, progress, None)
+    }
+
+    fn read(
+        capture: &Capture,
+        limits: Limits,
+        progress: &mut dyn FnMut(usize),
+        trails: Option<Trails<'_, '_>>,
+    ) -> Window {
+        let mut reader = Reader {
+            capture,
+            evaluator: Evaluator::new(capture, limits),
+            contents: Contents::default(),
+            window: Window::default(),
+            executed: 0,
+            submission: 0,
+            progress,
+            trails,
+        };
+        for step in &capture.steps {
+            match step {
+                Step::Content(content) => reader.contents.set(capture, content),
+                Step::Submission(submission) => reader.submission(submission),
+                Step::Outcome(_) => {}
+            }
+        }
+        reader.window
+    }
+}
+
+struct Reader<'a, 'f> {
+    capture: &'a Capture,
+    evaluator: Evaluator<'a>,
+    contents: Contents,
+    window: Window,
+    executed: usize,
+    submission: usize,
+    progress: &'a mut dyn FnMut(usize),
+    trails: Option<Trails<'a, 'f>>,
+}
+
+/// Selects the dispatches to follow, and takes what their invocations reach.
+type Trails<'a, 'f> = (&'a dyn Fn(usize) -> bool, &'a mut TrailSink<'f>);
+
+impl Reader<'_, '_> {
+    fn submission(&mut self, submission: &Submission) {
+        for batch in &submission.batches {
+            self.batch(submission, batch);
+        }
+        self.submission += 1;
+    }
+
+    fn batch(&mut self, submission: &Submission, batch: &Batch) {
+        let uses = |uses: &[model::SemaphoreUse]| {
+            let each = uses.iter().map(|of| (of.semaphore.0, of.value));
+            each.collect()
+        };
+        self.window.batches.push(WindowBatch {
+            queue: submission.queue.0,
+            waits: uses(&batch.waits),
+            signals: uses(&batch.signals),
+            waiting: Stages::waiting(batch.waits.iter().map(|of| of.stages)),
+            signalled: Stages::signalled(batch.signals.iter().map(|of| of.stages)),
+        });
+        for id in &batch.commands {
+            let mut labels = Vec::new();
+            let capture = self.capture;
+            for (index, command) in capture.commands[id].iter().enumerate() {
+                self.command(submission.queue.0, (*id, index), command, &mut labels);
+                self.executed += 1;
+                (self.progress)(self.executed);
+            }
+        }
+    }
+
+    fn command(
+        &mut self,
+        queue: u32,
+        (commands, index): (CommandsId, usize),
+        command: &Command,
+        labels: &mut Vec<String>,
+    ) {
+        let mut node = Node {
+            labels: labels.clone(),
+            submission: self.submission,
+            batch: self.window.batches.len() - 1,
+            queue,
+            ..Node::default()
+        };
+        match command {
+            Command::Dispatch(dispatch) => self.dispatch(&mut node, dispatch),
+            Command::Copy(copy) => self.copy(&mut node, copy),
+            Command::Fill(fill) => self.fill(&mut node, fill),
+            Command::Update(update) => self.update(&mut node, update),
+            Command::Barrier(barrier) => {
+                let parts = self.parts(barrier);
+                self.window.barriers.push(Barrier {
+                    position: self.window.nodes.len(),
+                    submission: self.submission,
+                    queue,
+                    commands,
+                    index,
+                    executed: self.executed,
+                    parts,
+                });
+                return;
+            }
+            Command::Label(label) => {
+                match label {
+                    Label::Begin(text) => labels.push(text.clone()),
+                    Label::End => drop(labels.pop()),
+                    Label::Instant(_) => {}
+                }
+                return;
+            }
+        }
+        self.window.nodes.push(node);
+    }
+
+    fn parts(&self, barrier: &model::Barrier) -> Vec<BarrierPart> {
+        let memory = barrier.memory.iter().map(|of| (Scopes::new(of), None));
+        let buffers = barrier.buffers.iter().map(|(of, range)| {
+            let (memory, at) = self.capture.place(*range);
+            (
+                Scopes::new(of),
+                Some((memory.0.into(), at..at + range.bytes)),
+            )
+        });
+        memory.chain(buffers).collect()
+    }
+
+    fn buffer_name(&self, id: BufferId) -> Arc<str> {
+        match &self.capture.buffers[&id].name {
+            Some(name) => name.as_str().into(),
+            None => format!("buffer {id}").into(),
+        }
+    }
+
+    fn access(&self, range: BufferRange, scope: Scope, set: Arc<ByteSet>) -> Access {
+        let (memory, offset) = self.capture.place(range);
+        Access {
+            memory: memory.0.into(),
+            offset,
+            set,
+            scope,
+            bound: None,
+            atomic: false,
+            map: None,
+            buffer: self.buffer_name(range.buffer),
+            binding: None,
+        }
+    }
+
+    fn whole(&self, range: BufferRange, scope: Scope) -> Access {
+        self.access(range, scope, Arc::new(ByteSet::from_range(0..range.bytes)))
+    }
+
+    fn dispatch(&mut self, node: &mut Node, dispatch: &Dispatch) {
+        let capture = self.capture;
+        node.kind = Some(NodeKind::Dispatch);
+        node.name = capture.pipelines[&dispatch.pipeline].name.clone();
+        let groups = match dispatch.groups {
+            Groups::Direct(groups) => Some(groups),
+            Groups::Indirect(range) => {
+                node.accesses.push(self.whole(range, Scope::IndirectRead));
+                self.indirect(range)
+            }
+        };
+        if let Some((wanted, found)) = &mut self.trails
+            && wanted(self.executed)
+        {
+            let trail = self.evaluator.trail(dispatch, groups, &mut self.contents);
+            found(self.executed, dispatch, trail);
+        }
+        let footprint = self
+            .evaluator
+            .footprint(dispatch, groups, &mut self.contents);
+        let bindings = bound(dispatch);
+        for (binding, of) in bindings.iter().zip(&footprint.bindings) {
+            let Some(range) = binding.range else { continue };
+            let read = match is_uniform(binding) {
+                true => Scope::UniformRead,
+                false => Scope::StorageRead,
+            };
+            for (extent, scope) in [(&of.reads, read), (&of.writes, Scope::StorageWrite)] {
+                if !extent.is_empty() {
+                    node.accesses.push(Access {
+                        bound: extent.bound.as_ref().map(ToString::to_string),
+                        atomic: of.atomic,
+                        map: extent.map,
+                        binding: Some((of.set, of.binding, of.element)),
+                        ..self.access(range, scope, extent.set.clone())
+                    });
+                }
+            }
+        }
+        node.grid = footprint.grid;
+        node.beyond = (footprint.beyond.as_ref()).map(|(_, _, reason)| reason.to_string());
+        self.overwritten(&bindings, &footprint);
+    }
+
+    fn indirect(&mut self, range: BufferRange) -> Option<[u32; 3]> {
+        let (memory, at) = self.capture.place(range);
+        let bytes = self
+            .contents
+            .get(self.capture, memory, at..at + range.bytes)?;
+        let (words, _) = bytes.as_chunks::<4>();
+        let [x, y, z] = words else { return None };
+        Some([x, y, z].map(|word| u32::from_le_bytes(*word)))
+    }
+
+    /// Forgets the contents that a dispatch may overwrite.
+    fn overwritten(&mut self, bindings: &[Binding], footprint: &Footprint) {
+        if matches!(footprint.beyond, Some((_, true, _))) {
+            self.contents.forget_all();
+        }
+        for (binding, of) in bindings.iter().zip(&footprint.bindings) {
+            let Some(range) = binding.range else { continue };
+            let (memory, at) = self.capture.place(range);
+            for written in of.writes.set.shifted(at) {
+                self.contents.forget(memory, written);
+            }
+        }
+    }
+
+    fn copy(&mut self, node: &mut Node, copy: &Copy) {
+        node.kind = Some(NodeKind::Copy);
+        node.name = "copy".to_owned();
+        let of = |buffer: BufferId, side: &dyn Fn(&model::CopyRegion) -> u64| {
+            let bytes = self.capture.buffers[&buffer].bytes;
+            let range = BufferRange {
+                buffer,
+                offset: 0,
+                bytes,
+            };
+            let ranges = copy.regions.iter().map(|region| {
+                let from = side(region);
+                from..from + region.bytes
+            });
+            (range, Arc::new(ByteSet::from_unsorted(ranges.collect())))
+        };
+        let (from, read) = of(copy.from, &|region| region.from);
+        let (to, written) = of(copy.to, &|region| region.to);
+        let (from, to) = (
+            self.access(from, Scope::CopyRead, read),
+            self.access(to, Scope::CopyWrite, written),
+        );
+        node.accesses = vec![from, to];
+        let source = &self.capture.buffers[&copy.from];
+        let target = &self.capture.buffers[&copy.to];
+        for region in &copy.regions {
+            let from = (source.memory, source.offset + region.from);
+            let to = (target.memory, target.offset + region.to);
+            self.contents.copy(from, to, region.bytes);
+        }
+    }
+
+    fn fill(&mut self, node: &mut Node, fill: &Fill) {
+        node.kind = Some(NodeKind::Fill);
+        node.name = "fill".to_owned();
+        node.accesses = vec![self.whole(fill.range, Scope::ClearWrite)];
+        let (memory, at) = self.capture.place(fill.range);
+        self.contents
+            .fill(memory, at..at + fill.range.bytes, fill.value);
+    }
+
+    fn update(&mut self, node: &mut Node, update: &Update) {
+        node.kind = Some(NodeKind::Update);
+        node.name = "update".to_owned();
+        let range = BufferRange {
+            buffer: update.buffer,
+            offset: update.offset,
+            bytes: update.data.len() as u64,
+        };
+        node.accesses = vec![self.whole(range, Scope::ClearWrite)];
+        let (memory, at) = self.capture.place(range);
+        self.contents.write(memory, at, &update.data);
+    }
+}

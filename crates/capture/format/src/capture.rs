@@ -1,0 +1,124 @@
+//! A capture in memory, and questions about it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+use crate::content::Hash;
+use crate::content_file::ContentFile;
+use crate::model::*;
+
+/// A capture. Whatever one of its records names is in the capture, and in bounds.
+#[derive(Debug)]
+pub struct Capture {
+    /// The program, the device and the window.
+    pub header: Header,
+    /// Allocations.
+    pub memories: BTreeMap<MemoryId, Memory>,
+    /// Buffers.
+    pub buffers: BTreeMap<BufferId, Buffer>,
+    /// Shaders.
+    pub modules: BTreeMap<ModuleId, Module>,
+    /// Layouts of descriptor sets.
+    pub set_layouts: BTreeMap<SetLayoutId, SetLayout>,
+    /// Pipeline layouts.
+    pub pipeline_layouts: BTreeMap<PipelineLayoutId, PipelineLayout>,
+    /// Compute pipelines.
+    pub pipelines: BTreeMap<PipelineId, Pipeline>,
+    /// Queues.
+    pub queues: BTreeMap<QueueId, Queue>,
+    /// The commands of command buffers.
+    pub commands: BTreeMap<CommandsId, Vec<Command>>,
+    /// Content, submissions and outcomes in order.
+    pub steps: Vec<Step>,
+    /// The end of the window; none: the capture was cut off.
+    pub end: Option<End>,
+    pub(crate) content: ContentFile,
+    pub(crate) chunks: HashMap<Hash, Chunk>,
+    /// Descriptor type and count of each binding of the layouts.
+    pub(crate) slots: HashMap<(SetLayoutId, u32), (u32, u32)>,
+    /// Number of commands that [`Capture::executed`] returns.
+    pub(crate) executed: u64,
+}
+
+/// A step of a window.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Memory is given bytes.
+    Content(Content),
+    /// Work is handed to a queue.
+    Submission(Submission),
+    /// Memory must hold bytes with these hashes.
+    Outcome(Outcome),
+}
+
+impl Capture {
+    pub(crate) fn new(header: Header, content: ContentFile) -> Capture {
+        Capture {
+            header,
+            memories: BTreeMap::new(),
+            buffers: BTreeMap::new(),
+            modules: BTreeMap::new(),
+            set_layouts: BTreeMap::new(),
+            pipeline_layouts: BTreeMap::new(),
+            pipelines: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            commands: BTreeMap::new(),
+            steps: Vec::new(),
+            end: None,
+            content,
+            chunks: HashMap::new(),
+            slots: HashMap::new(),
+            executed: 0,
+        }
+    }
+
+    /// Reads a piece of content, which has [`Capture::chunk_bytes`] bytes.
+    ///
+    /// # Errors
+    /// The piece is not in the file, or does not have this hash.
+    pub fn chunk(&self, hash: Hash) -> io::Result<Vec<u8>> {
+        let damaged = |what: &str| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("content {hash} {what}"))
+        };
+        let chunk = (self.chunks.get(&hash)).ok_or_else(|| damaged("is missing"))?;
+        let frame = (self.content.read(chunk)).map_err(|_| damaged("is cut off"))?;
+        let bytes = zstd::bulk::decompress(&frame, chunk.bytes as usize)
+            .map_err(|_| damaged("cannot be decompressed"))?;
+        // The size was relied on where the piece has its place.
+        if bytes.len() != chunk.bytes as usize || Hash::of(&bytes) != hash {
+            return Err(damaged("has been changed"));
+        }
+        Ok(bytes)
+    }
+
+    /// Returns the size of a piece.
+    pub fn chunk_bytes(&self, hash: Hash) -> Option<u32> {
+        self.chunks.get(&hash).map(|chunk| chunk.bytes)
+    }
+
+    /// Returns the allocation and the offset in it at which a range of a buffer lies.
+    ///
+    /// # Panics
+    /// The range is not from a record of this capture, and its buffer is not here.
+    pub fn place(&self, range: BufferRange) -> (MemoryId, u64) {
+        let buffer = &self.buffers[&range.buffer];
+        (buffer.memory, buffer.offset + range.offset)
+    }
+
+    /// Returns the submissions.
+    pub fn submissions(&self) -> impl Iterator<Item = &Submission> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Submission(submission) => Some(submission),
+            _ => None,
+        })
+    }
+
+    /// Returns all commands in the order of submission; those of a command buffer that was submitted twice come
+    /// twice.
+    pub fn executed(&self) -> impl Iterator<Item = &Command> {
+        self.submissions()
+            .flat_map(|submission| &submission.batches)
+            .flat_map(|batch| &batch.commands)
+            .flat_map(|id| &self.commands[id])
+    }
+}

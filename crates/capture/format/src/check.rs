@@ -1,0 +1,345 @@
+//! Adds records to a capture, and refuses invalid ones.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+
+use crate::Capture;
+use crate::capture::Step;
+use crate::content::{CHUNK_BYTES, Hash, MAX_CHUNK_BYTES, ZSTD_RATIO, piece_count};
+use crate::invalid::{Fault, Slot};
+use crate::model::*;
+
+/// No device has more push constants.
+const MAX_PUSH_CONSTANT_BYTES: u64 = 64 << 10;
+/// `vkCmdUpdateBuffer` takes no more bytes.
+const MAX_UPDATE_BYTES: u64 = 64 << 10;
+const SPIRV_HEADER_BYTES: u32 = 4 * gapscope_spirv::HEADER_WORDS as u32;
+/// No window runs more commands. Without a bound, a line of a few kilobytes could run a long command buffer a
+/// thousand times.
+const MAX_EXECUTED: u64 = 1 << 27;
+/// `VkDescriptorType` of uniform and storage buffers, with and without dynamic offsets.
+const BUFFER_DESCRIPTORS: std::ops::RangeInclusive<u32> = 6..=9;
+
+impl Capture {
+    /// Adds a record if all that it names is here. An invalid record changes nothing.
+    pub(crate) fn add(&mut self, record: Record) -> Result<(), Fault> {
+        if self.end.is_some() {
+            return Err(Fault::AfterEnd);
+        }
+        match record {
+            Record::Capture(_) => return Err(Fault::SecondHeader),
+            Record::Chunk(chunk) => self.add_chunk(chunk)?,
+            Record::Memory(memory) => new(&mut self.memories, memory.id, memory)?,
+            Record::Buffer(buffer) => {
+                let memory = known(&self.memories, buffer.memory, "memory")?;
+                inside(buffer.offset, buffer.bytes, memory.bytes)?;
+                new(&mut self.buffers, buffer.id, buffer)?;
+            }
+            Record::Module(module) => {
+                let bytes = self.has(module.code)?;
+                if bytes < SPIRV_HEADER_BYTES || !bytes.is_multiple_of(4) {
+                    return Err(Fault::Spirv(bytes));
+                }
+                new(&mut self.modules, module.id, module)?;
+            }
+            Record::SetLayout(layout) => self.add_set_layout(layout)?,
+            Record::PipelineLayout(layout) => {
+                for set in layout.sets.iter().flatten() {
+                    known(&self.set_layouts, *set, "set layout")?;
+                }
+                for range in &layout.push_constants {
+                    inside(
+                        range.offset.into(),
+                        range.bytes.into(),
+                        MAX_PUSH_CONSTANT_BYTES,
+                    )?;
+                    words(range.offset.into(), range.bytes.into())?;
+                }
+                new(&mut self.pipeline_layouts, layout.id, layout)?;
+            }
+            Record::Pipeline(pipeline) => {
+                self.check_pipeline(&pipeline)?;
+                new(&mut self.pipelines, pipeline.id, pipeline)?;
+            }
+            Record::Queue(queue) => new(&mut self.queues, queue.id, queue)?,
+            Record::Content(content) => {
+                self.check_content(&content)?;
+                self.steps.push(Step::Content(content));
+            }
+            Record::Outcome(outcome) => {
+                self.check_outcome(&outcome)?;
+                self.steps.push(Step::Outcome(outcome));
+            }
+            Record::Commands(Commands { id, commands }) => {
+                for (index, command) in commands.iter().enumerate() {
+                    self.check(command).map_err(|fault| {
+                        let fault = Box::new(fault);
+                        Fault::Command { index, fault }
+                    })?;
+                }
+                new(&mut self.commands, id, commands)?;
+            }
+            Record::Submission(submission) => {
+                self.executed = self.check_submission(&submission)?;
+                self.steps.push(Step::Submission(submission));
+            }
+            Record::End(end) => self.end = Some(end),
+            // A check is about the file, and adds nothing to the capture.
+            Record::Check(_) => {}
+        }
+        Ok(())
+    }
+
+    fn add_chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
+        let Chunk { hash, bytes, .. } = chunk;
+        let most = u64::from(chunk.stored).saturating_mul(ZSTD_RATIO);
+        if bytes > MAX_CHUNK_BYTES || u64::from(bytes) > most {
+            let stored = chunk.stored;
+            return Err(Fault::Ratio {
+                hash,
+                bytes,
+                stored,
+            });
+        }
+        if self.chunks.contains_key(&hash) {
+            return Err(Fault::SecondContent(hash));
+        }
+        self.content.take(&chunk)?;
+        self.chunks.insert(hash, chunk);
+        Ok(())
+    }
+
+    fn add_set_layout(&mut self, layout: SetLayout) -> Result<(), Fault> {
+        // Bindings are checked first, so that an invalid layout leaves nothing behind.
+        let id = layout.id;
+        if self.set_layouts.contains_key(&id) {
+            return Err(Fault::TakenId(id.to_string()));
+        }
+        let mut slots = std::collections::HashMap::with_capacity(layout.bindings.len());
+        for slot in &layout.bindings {
+            let key = (id, slot.binding);
+            if (slots.insert(key, (slot.descriptor_type, slot.count))).is_some() {
+                return Err(Fault::SecondBinding(slot.binding));
+            }
+        }
+        self.slots.extend(slots);
+        new(&mut self.set_layouts, id, layout)
+    }
+
+    fn check_pipeline(&self, pipeline: &Pipeline) -> Result<(), Fault> {
+        known(&self.pipeline_layouts, pipeline.layout, "pipeline layout")?;
+        known(&self.modules, pipeline.module, "module")?;
+        text(&pipeline.entry)?;
+        let mut ids = std::collections::HashSet::with_capacity(pipeline.constants.len());
+        for Constant { id, value } in &pipeline.constants {
+            if ![1, 2, 4, 8].contains(&value.len()) {
+                return Err(Fault::ConstantBytes {
+                    id: *id,
+                    bytes: value.len(),
+                });
+            }
+            if !ids.insert(*id) {
+                return Err(Fault::SecondConstant(*id));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_content(&self, content: &Content) -> Result<(), Fault> {
+        let memory = known(&self.memories, content.memory, "memory")?;
+        if content.chunks.is_empty() {
+            return Err(Fault::NoPieces);
+        }
+        let mut at = content.offset;
+        for (index, hash) in content.chunks.iter().enumerate() {
+            let bytes = u64::from(self.has(*hash)?);
+            inside(at, bytes, memory.bytes)?;
+            let room = CHUNK_BYTES - at % CHUNK_BYTES;
+            let is_last = index + 1 == content.chunks.len();
+            if bytes == 0 || bytes > room || (bytes < room && !is_last) {
+                return Err(Fault::PieceBytes { index, bytes, room });
+            }
+            at += bytes;
+        }
+        Ok(())
+    }
+
+    fn check_outcome(&self, outcome: &Outcome) -> Result<(), Fault> {
+        let memory = known(&self.memories, outcome.memory, "memory")?;
+        inside(outcome.offset, outcome.bytes, memory.bytes)?;
+        let expected = piece_count(outcome.offset, outcome.bytes);
+        let found = outcome.hashes.len();
+        if expected != found as u64 {
+            return Err(Fault::HashCount { found, expected });
+        }
+        if found == 0 {
+            return Err(Fault::NoPieces);
+        }
+        Ok(())
+    }
+
+    /// Checks a submission, and returns the number of commands that have run after it.
+    fn check_submission(&self, submission: &Submission) -> Result<u64, Fault> {
+        known(&self.queues, submission.queue, "queue")?;
+        let mut executed = self.executed;
+        for id in submission.batches.iter().flat_map(|batch| &batch.commands) {
+            executed += known(&self.commands, *id, "commands")?.len() as u64;
+        }
+        if executed > MAX_EXECUTED {
+            return Err(Fault::TooManyCommands {
+                found: executed,
+                max: MAX_EXECUTED,
+            });
+        }
+        Ok(executed)
+    }
+
+    fn check(&self, command: &Command) -> Result<(), Fault> {
+        match command {
+            Command::Dispatch(dispatch) => self.check_dispatch(dispatch)?,
+            Command::Copy(copy) => {
+                known(&self.buffers, copy.from, "buffer")?;
+                known(&self.buffers, copy.to, "buffer")?;
+                for CopyRegion { from, to, bytes } in copy.regions.iter().copied() {
+                    let range = |buffer, offset| BufferRange {
+                        buffer,
+                        offset,
+                        bytes,
+                    };
+                    self.range(range(copy.from, from))?;
+                    self.range(range(copy.to, to))?;
+                }
+            }
+            Command::Fill(fill) => {
+                self.range(fill.range)?;
+                words(fill.range.offset, fill.range.bytes)?;
+            }
+            Command::Update(update) => {
+                let bytes = update.data.len() as u64;
+                self.range(BufferRange {
+                    buffer: update.buffer,
+                    offset: update.offset,
+                    bytes,
+                })?;
+                words(update.offset, bytes)?;
+                if bytes > MAX_UPDATE_BYTES {
+                    let max = MAX_UPDATE_BYTES;
+                    return Err(Fault::UpdateBytes { bytes, max });
+                }
+            }
+            Command::Barrier(barrier) => {
+                for (_, range) in &barrier.buffers {
+                    self.range(*range)?;
+                }
+            }
+            Command::Label(Label::Begin(name) | Label::Instant(name)) => text(name)?,
+            Command::Label(Label::End) => {}
+        }
+        Ok(())
+    }
+
+    fn check_dispatch(&self, dispatch: &Dispatch) -> Result<(), Fault> {
+        let pipeline = known(&self.pipelines, dispatch.pipeline, "pipeline")?;
+        let layout = known(&self.pipeline_layouts, pipeline.layout, "pipeline layout")?;
+        let ends = (layout.push_constants.iter()).map(|range| range.offset + range.bytes);
+        let expected = ends.max().unwrap_or(0);
+        let found = dispatch.push_constants.len();
+        if found != expected as usize {
+            return Err(Fault::PushConstants { found, expected });
+        }
+        if let Groups::Indirect(range) = dispatch.groups {
+            self.range(range)?;
+            words(range.offset, range.bytes)?;
+            if range.bytes != 12 {
+                return Err(Fault::IndirectBytes(range.bytes));
+            }
+        }
+        let mut last = None;
+        for binding in &dispatch.bindings {
+            let Binding {
+                set,
+                binding: number,
+                element,
+                descriptor_type: found,
+                ..
+            } = *binding;
+            let slot = Slot {
+                set,
+                binding: number,
+                element,
+            };
+            let place = (set, number, element);
+            if last.replace(place) >= Some(place) {
+                return Err(Fault::DescriptorOrder(slot));
+            }
+            let set = layout.sets.get(set as usize).copied().flatten();
+            match set.and_then(|set| self.slots.get(&(set, number))) {
+                Some((expected, count)) if found == *expected && element < *count => {}
+                _ => return Err(Fault::NoDescriptor(slot)),
+            }
+            if !BUFFER_DESCRIPTORS.contains(&found) {
+                return Err(Fault::DescriptorType { found, slot });
+            }
+            if let Some(range) = binding.range {
+                self.range(range)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn range(&self, range: BufferRange) -> Result<(), Fault> {
+        let buffer = known(&self.buffers, range.buffer, "buffer")?;
+        inside(range.offset, range.bytes, buffer.bytes)
+    }
+
+    /// Returns the size of a piece that is here.
+    fn has(&self, hash: Hash) -> Result<u32, Fault> {
+        self.chunk_bytes(hash).ok_or(Fault::NoContent(hash))
+    }
+}
+
+fn known<'a, I: Ord + fmt::Display, T>(
+    map: &'a BTreeMap<I, T>,
+    id: I,
+    kind: &'static str,
+) -> Result<&'a T, Fault> {
+    map.get(&id).ok_or_else(|| Fault::UnknownId {
+        kind,
+        id: id.to_string(),
+    })
+}
+
+/// Adds an object, unless its number is taken: earlier records were checked against the first one.
+fn new<I: Ord + fmt::Display, T>(map: &mut BTreeMap<I, T>, id: I, object: T) -> Result<(), Fault> {
+    match map.entry(id) {
+        Entry::Vacant(entry) => {
+            entry.insert(object);
+            Ok(())
+        }
+        Entry::Occupied(entry) => Err(Fault::TakenId(entry.key().to_string())),
+    }
+}
+
+fn inside(offset: u64, bytes: u64, of: u64) -> Result<(), Fault> {
+    match offset.checked_add(bytes) {
+        Some(end) if end <= of => Ok(()),
+        _ => Err(Fault::Outside { offset, bytes, of }),
+    }
+}
+
+fn words(offset: u64, bytes: u64) -> Result<(), Fault> {
+    if offset.is_multiple_of(4) && bytes.is_multiple_of(4) {
+        Ok(())
+    } else {
+        Err(Fault::PartialWords { offset, bytes })
+    }
+}
+
+/// Checks that a text holds no zero byte, at which Vulkan would end it.
+fn text(text: &str) -> Result<(), Fault> {
+    match text.contains('\0') {
+        false => Ok(()),
+        true => Err(Fault::ZeroByte),
+    }
+}

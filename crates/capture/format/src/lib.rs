@@ -1,0 +1,43 @@
+//! Captures: windows of a program's GPU work that can be run again.
+//!
+//! A capture is a folder `NAME.gapcapture/` with two files: `capture.jsonl` has a [`Record`] a line, and
+//! `content.bin` the bytes of shaders and memory, in pieces of which equal ones are kept once, under their hash. Both
+//! files only grow, and content is written before the record that names it, so that a capture that was cut off is
+//! valid as far as it goes. `docs/capture-format.md` describes the files for other programs.
+//!
+//! Records say what the window *means* rather than what was called: a dispatch has its pipeline, its bindings and its
+//! push constants as they were when it was submitted.
+//!
+//! - [`model`]: the records.
+//! - [`request`]: what the layer is asked to capture.
+//! - [`Writer`]: writes a capture while the program runs; the layer in the program uses it.
+//! - [`Capture::open`]: reads a capture of any origin, and checks that whatever a record names is there and in
+//!   bounds.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod capture;
+mod check;
+mod content;
+mod content_file;
+mod files;
+mod hex;
+mod invalid;
+pub mod model;
+pub mod request;
+mod writer;
+
+pub use capture::{Capture, Step};
+pub use content::{CHUNK_BYTES, Hash, pieces};
+pub use files::{Problem, ReadError};
+pub use invalid::InvalidRecord;
+pub use model::Record;
+pub use writer::Writer;
+
+/// The version of the format that this code writes. It reads this version and all earlier ones.
+pub const FORMAT: u32 = 1;
+
+/// Name of the file of records in the capture's folder.
+pub const RECORDS: &str = "capture.jsonl";
+/// Name of the file of content in the capture's folder.
+pub const CONTENT: &str = "content.bin";

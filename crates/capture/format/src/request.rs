@@ -1,0 +1,179 @@
+//! Requests of `gapscope capture` to the layer in the program, and its answers.
+
+use std::fmt;
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Name of the environment variable that holds a [`Request`] as JSON.
+pub const VARIABLE: &str = "GAPSCOPE_CAPTURE_REQUEST";
+
+/// A request to capture a window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// The absolute path of the capture's folder, which does not exist yet.
+    pub output: PathBuf,
+    /// The window to capture.
+    pub window: Window,
+    /// Keep the bytes that the window wrote, and not only their hashes.
+    #[serde(default)]
+    pub keep_outputs: bool,
+    /// A folder in which command and layer exchange files. It outlives the program.
+    pub exchange: PathBuf,
+}
+
+/// The part of the program's work to capture.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Window {
+    /// All work.
+    All,
+    /// A range of calls that hand work to a queue, counted from 0.
+    Submissions(Range<u64>),
+    /// The submissions that contain a range of dispatches, counted from 0.
+    Dispatches(Range<u64>),
+    /// The first consecutive submissions under a label that contains this text.
+    Label(String),
+    /// The windows that the program begins and ends by the SDK.
+    Program,
+    /// The work from one signal to the next.
+    Signal,
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Window::All => f.write_str("all"),
+            Window::Submissions(range) => write!(f, "submissions {}..{}", range.start, range.end),
+            Window::Dispatches(range) => write!(f, "dispatches {}..{}", range.start, range.end),
+            Window::Label(text) => write!(f, "label {text}"),
+            Window::Program => f.write_str("start_capture"),
+            Window::Signal => f.write_str("signal"),
+        }
+    }
+}
+
+/// A notice of a process that was asked to capture: a line of the file that [`Request::notices`] reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notice {
+    /// The process has a device.
+    Device,
+    /// The process is writing a capture to this folder.
+    Begun(PathBuf),
+    /// The process could not begin a capture, for this reason.
+    NotBegun(String),
+    /// A capture broke off. The reason is told here as well, since the capture's end may not fit on its disk.
+    BrokenOff {
+        /// The capture's folder.
+        capture: PathBuf,
+        /// Why the capture broke off.
+        reason: String,
+    },
+    /// The process ended or destroyed its device. Dispatches are counted only if the window is one of dispatches.
+    Ended {
+        /// Number of calls that handed work to a queue.
+        submissions: u64,
+        /// Number of dispatches in them.
+        dispatches: u64,
+    },
+}
+
+impl Request {
+    /// Reads the request to this process, if there is one.
+    pub fn of_environment() -> Option<Request> {
+        serde_json::from_str(&std::env::var(VARIABLE).ok()?).ok()
+    }
+
+    /// Returns the value for [`VARIABLE`].
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Returns the path of a file of eight bytes that counts signals, in this machine's byte order.
+    pub fn signals(&self) -> PathBuf {
+        self.exchange.join("signals")
+    }
+
+    fn notices_file(&self) -> PathBuf {
+        self.exchange.join("notices")
+    }
+
+    /// Tells the command something. If that fails, nothing is told.
+    pub fn notify(&self, notice: &Notice) {
+        let file = (std::fs::File::options().append(true).create(true)).open(self.notices_file());
+        if let (Ok(mut file), Ok(mut line)) = (file, serde_json::to_vec(notice)) {
+            line.push(b'\n');
+            // The line is written at once, so that lines of several processes do not mix.
+            let _ = file.write_all(&line);
+        }
+    }
+
+    /// Reads what processes have told.
+    pub fn notices(&self) -> Vec<Notice> {
+        let text = std::fs::read_to_string(self.notices_file()).unwrap_or_default();
+        (text.lines())
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+
+    /// Returns the path of the capture with this number, from 1, where the program gave none: the output, then
+    /// `OUT-2`, and so on.
+    pub fn output_of(&self, number: u32) -> PathBuf {
+        numbered(&self.output, number)
+    }
+}
+
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    if number <= 1 {
+        return path.to_owned();
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path
+        .extension()
+        .map(|e| format!(".{}", e.to_string_lossy()));
+    path.with_file_name(format!("{stem}-{number}{}", extension.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_survives_its_text() {
+        let request = Request {
+            output: "/tmp/a.gapcapture".into(),
+            window: Window::Dispatches(3..5),
+            keep_outputs: true,
+            exchange: "/tmp/x".into(),
+        };
+        assert_eq!(
+            serde_json::from_str::<Request>(&request.to_text()).unwrap(),
+            request
+        );
+        assert_eq!(request.window.to_string(), "dispatches 3..5");
+        assert_eq!(request.output_of(1), Path::new("/tmp/a.gapcapture"));
+        assert_eq!(request.output_of(2), Path::new("/tmp/a-2.gapcapture"));
+    }
+
+    #[test]
+    fn what_a_process_says_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let request = Request {
+            output: "/tmp/a.gapcapture".into(),
+            window: Window::All,
+            keep_outputs: false,
+            exchange: folder.path().to_owned(),
+        };
+        assert_eq!(request.notices(), []);
+        request.notify(&Notice::Device);
+        let ended = Notice::Ended {
+            submissions: 2,
+            dispatches: 0,
+        };
+        request.notify(&ended);
+        assert_eq!(request.notices(), [Notice::Device, ended]);
+    }
+}

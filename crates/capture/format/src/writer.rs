@@ -1,0 +1,148 @@
+//! Writes a capture while the program runs.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::content::{Hash, MAX_CHUNK_BYTES, RunningHash, pieces};
+use crate::model::{Chunk, Content, ContentCause, MemoryId, Outcome, Record};
+use crate::{CONTENT, RECORDS};
+
+/// A capture that is being written. If it is dropped without an end, it counts as cut off.
+#[derive(Debug)]
+pub struct Writer {
+    records: BufWriter<File>,
+    hash: RunningHash,
+    content: File,
+    /// The size of `content.bin`.
+    at: u64,
+    kept: HashSet<Hash>,
+}
+
+impl Writer {
+    /// Creates the folder, which must not exist, and writes the first record.
+    ///
+    /// # Errors
+    /// The folder exists or cannot be created, or its files cannot be written.
+    pub fn create(folder: &Path, header: crate::model::Header) -> io::Result<Writer> {
+        fs::create_dir(folder)?;
+        let create = |name| File::create_new(folder.join(name));
+        let mut writer = Writer {
+            records: BufWriter::new(create(RECORDS)?),
+            hash: RunningHash::default(),
+            content: create(CONTENT)?,
+            at: 0,
+            kept: HashSet::new(),
+        };
+        writer.record(&Record::Capture(header))?;
+        Ok(writer)
+    }
+
+    /// Writes a record, and a check where one belongs. Content that the record names must have been written before.
+    ///
+    /// # Errors
+    /// The record cannot be written, for example because the disk is full.
+    pub fn record(&mut self, record: &Record) -> io::Result<()> {
+        if matches!(record, Record::Submission(_)) {
+            self.check()?;
+        }
+        self.line(record)?;
+        match record {
+            Record::End(_) => self.check()?,
+            Record::Capture(_) | Record::Submission(_) => {}
+            _ => return Ok(()),
+        }
+        // It may take long until the next record comes.
+        self.records.flush()
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        self.line(&Record::Check(self.hash.so_far()))
+    }
+
+    fn line(&mut self, record: &Record) -> io::Result<()> {
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        self.hash.add(&line);
+        self.records.write_all(&line)
+    }
+
+    /// Writes a piece of content, unless an equal one was written, and returns its hash.
+    ///
+    /// # Errors
+    /// The piece cannot be written, or is larger than 64 MiB, which no reader takes.
+    pub fn chunk(&mut self, bytes: &[u8]) -> io::Result<Hash> {
+        let hash = Hash::of(bytes);
+        if self.kept.contains(&hash) {
+            return Ok(hash);
+        }
+        if bytes.len() > MAX_CHUNK_BYTES as usize {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        // Weights hardly shrink at any level, and zeros shrink at every one.
+        let frame = zstd::bulk::compress(bytes, 1)?;
+        let chunk = Chunk {
+            hash,
+            at: self.at,
+            stored: frame.len() as u32,
+            bytes: bytes.len() as u32,
+        };
+        // The offset is given, so that a frame that was written in part is overwritten.
+        self.content.write_all_at(&frame, self.at)?;
+        self.at += u64::from(chunk.stored);
+        self.record(&Record::Chunk(chunk))?;
+        self.kept.insert(hash);
+        Ok(hash)
+    }
+
+    /// Writes the bytes of an allocation that begin at `offset`. Without bytes nothing is written.
+    ///
+    /// # Errors
+    /// The bytes cannot be written.
+    pub fn content(
+        &mut self,
+        memory: MemoryId,
+        offset: u64,
+        bytes: &[u8],
+        cause: ContentCause,
+    ) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut chunks = Vec::new();
+        for piece in of(bytes, offset) {
+            chunks.push(self.chunk(piece)?);
+        }
+        self.record(&Record::Content(Content {
+            memory,
+            offset,
+            chunks,
+            cause,
+        }))
+    }
+
+    /// Writes the hashes of the bytes of an allocation that begin at `offset`. Without bytes nothing is written.
+    ///
+    /// # Errors
+    /// The hashes cannot be written.
+    pub fn outcome(&mut self, memory: MemoryId, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let hashes = of(bytes, offset).map(Hash::of).collect();
+        self.record(&Record::Outcome(Outcome {
+            memory,
+            offset,
+            bytes: bytes.len() as u64,
+            hashes,
+        }))
+    }
+}
+
+/// Splits bytes that begin at `offset` in their allocation.
+fn of(bytes: &[u8], offset: u64) -> impl Iterator<Item = &[u8]> {
+    pieces(offset, bytes.len() as u64)
+        .map(move |(at, size)| &bytes[(at - offset) as usize..][..size as usize])
+}

@@ -1,0 +1,10 @@
+//! Tests captures that are written, read, cut and damaged, and the page that describes them.
+
+mod any_capture;
+mod damage;
+mod example;
+mod hostile;
+mod kernel;
+mod page;
+
+mod round_trip;

@@ -1,0 +1,279 @@
+//! Writes a capture that is made from another one.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use gapscope_capture::model::*;
+use gapscope_capture::{CHUNK_BYTES, Capture, Hash, ReadError, Writer};
+
+use crate::merge::ENTRY;
+
+/// A capture that is being written, with the objects of another one.
+pub struct Draft<'a> {
+    source: &'a Capture,
+    writer: Writer,
+    next: u32,
+    written: BTreeMap<CommandsId, ()>,
+}
+
+/// A kernel to add. Its descriptors are in set 0.
+pub struct NewKernel<'a> {
+    /// Name of the kernel.
+    pub name: String,
+    /// Words of SPIR-V with the entry point `main`.
+    pub words: &'a [u32],
+    /// `VkDescriptorType` of each binding.
+    pub descriptors: &'a [u32],
+    /// Bytes of push constants.
+    pub push_constants: u32,
+    /// A pipeline whose flags the new one takes.
+    pub like: Option<&'a Pipeline>,
+}
+
+/// Why a capture cannot be made from another one.
+#[derive(Debug, thiserror::Error)]
+pub enum DraftError {
+    /// Reading or writing failed.
+    #[error("cannot write the changed capture: {0}")]
+    Io(#[from] io::Error),
+    /// The written capture cannot be read.
+    #[error("cannot read the changed capture: {0}")]
+    Read(#[from] ReadError),
+    /// The written capture is invalid.
+    #[error("the changed capture is not right: {0}")]
+    Wrong(String),
+}
+
+impl<'a> Draft<'a> {
+    /// Begins a capture with all objects of another one, in a folder that does not exist.
+    pub fn new(source: &'a Capture, folder: &Path) -> Result<Draft<'a>, DraftError> {
+        let mut writer = Writer::create(folder, source.header.clone())?;
+        let mut record = |of: Record| writer.record(&of);
+        for of in source.memories.values() {
+            record(Record::Memory(of.clone()))?;
+        }
+        for of in source.buffers.values() {
+            record(Record::Buffer(of.clone()))?;
+        }
+        for of in source.modules.values() {
+            writer.chunk(&source.chunk(of.code)?)?;
+            writer.record(&Record::Module(of.clone()))?;
+        }
+        let mut record = |of: Record| writer.record(&of);
+        for of in source.set_layouts.values() {
+            record(Record::SetLayout(of.clone()))?;
+        }
+        for of in source.pipeline_layouts.values() {
+            record(Record::PipelineLayout(of.clone()))?;
+        }
+        for of in source.pipelines.values() {
+            record(Record::Pipeline(of.clone()))?;
+        }
+        for of in source.queues.values() {
+            record(Record::Queue(of.clone()))?;
+        }
+        let last = [
+            source.memories.keys().map(|id| id.0).max(),
+            source.buffers.keys().map(|id| id.0).max(),
+            source.modules.keys().map(|id| id.0).max(),
+            source.set_layouts.keys().map(|id| id.0).max(),
+            source.pipeline_layouts.keys().map(|id| id.0).max(),
+            source.pipelines.keys().map(|id| id.0).max(),
+            source.commands.keys().map(|id| id.0).max(),
+        ];
+        Ok(Draft {
+            source,
+            writer,
+            next: last.into_iter().flatten().max().unwrap_or(0),
+            written: BTreeMap::new(),
+        })
+    }
+
+    fn number(&mut self) -> u32 {
+        self.next = self.next.saturating_add(1);
+        self.next
+    }
+
+    /// Adds a kernel.
+    pub fn kernel(&mut self, of: &NewKernel<'_>) -> Result<PipelineId, DraftError> {
+        let number = self.number();
+        let bytes: Vec<u8> = of
+            .words
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        let code = self.writer.chunk(&bytes)?;
+        self.writer.record(&Record::Module(Module {
+            id: ModuleId(number),
+            code,
+        }))?;
+        let bindings = (0..)
+            .zip(of.descriptors)
+            .map(|(binding, kind)| LayoutBinding {
+                binding,
+                descriptor_type: *kind,
+                count: 1,
+                stages: COMPUTE_STAGE,
+                flags: 0,
+            });
+        self.writer.record(&Record::SetLayout(SetLayout {
+            id: SetLayoutId(number),
+            flags: 0,
+            bindings: bindings.collect(),
+        }))?;
+        let range = PushConstantRange {
+            stages: COMPUTE_STAGE,
+            offset: 0,
+            bytes: of.push_constants,
+        };
+        self.writer.record(&Record::PipelineLayout(PipelineLayout {
+            id: PipelineLayoutId(number),
+            flags: 0,
+            sets: vec![Some(SetLayoutId(number))],
+            push_constants: Some(range)
+                .filter(|range| range.bytes > 0)
+                .into_iter()
+                .collect(),
+        }))?;
+        let id = PipelineId(number);
+        self.writer.record(&Record::Pipeline(Pipeline {
+            id,
+            name: of.name.clone(),
+            layout: PipelineLayoutId(number),
+            module: ModuleId(number),
+            entry: ENTRY.to_owned(),
+            flags: of.like.map_or(0, |like| like.flags),
+            stage_flags: of.like.map_or(0, |like| like.stage_flags),
+            constants: Vec::new(),
+            required_subgroup_size: of.like.and_then(|like| like.required_subgroup_size),
+            robustness: of.like.and_then(|like| like.robustness),
+        }))?;
+        Ok(id)
+    }
+
+    /// Adds an allocation with one buffer in it.
+    pub fn buffer(&mut self, bytes: u64) -> Result<BufferId, DraftError> {
+        let number = self.number();
+        self.writer.record(&Record::Memory(Memory {
+            id: MemoryId(number),
+            bytes,
+            properties: 1,
+        }))?;
+        let id = BufferId(number);
+        self.writer.record(&Record::Buffer(Buffer {
+            id,
+            name: None,
+            bytes,
+            usage: 0x23,
+            flags: 0,
+            memory: MemoryId(number),
+            offset: 0,
+        }))?;
+        Ok(id)
+    }
+
+    /// Adds a content of the other capture.
+    pub fn content(&mut self, of: &Content) -> Result<(), DraftError> {
+        for hash in &of.chunks {
+            self.writer.chunk(&self.source.chunk(*hash)?)?;
+        }
+        self.writer.record(&Record::Content(of.clone()))?;
+        Ok(())
+    }
+
+    /// Adds commands of the other capture.
+    pub fn same_commands(&mut self, id: CommandsId) -> Result<CommandsId, DraftError> {
+        if self.written.insert(id, ()).is_none() {
+            let commands = self.source.commands[&id].clone();
+            self.writer
+                .record(&Record::Commands(Commands { id, commands }))?;
+        }
+        Ok(id)
+    }
+
+    /// Adds new commands.
+    pub fn commands(&mut self, commands: Vec<Command>) -> Result<CommandsId, DraftError> {
+        let id = CommandsId(self.number());
+        self.writer
+            .record(&Record::Commands(Commands { id, commands }))?;
+        Ok(id)
+    }
+
+    /// Adds a submission.
+    pub fn submission(&mut self, of: Submission) -> Result<(), DraftError> {
+        self.writer.record(&Record::Submission(of))?;
+        Ok(())
+    }
+
+    /// Adds a submission of these commands alone, to a queue of the other capture.
+    pub fn submit(&mut self, queue: QueueId, commands: Vec<Command>) -> Result<(), DraftError> {
+        let id = self.commands(commands)?;
+        self.submission(Submission {
+            queue,
+            called_ns: 0,
+            device_ns: None,
+            batches: vec![Batch {
+                waits: Vec::new(),
+                commands: vec![id],
+                signals: Vec::new(),
+            }],
+        })
+    }
+
+    /// Adds an outcome without the pieces that `keeps` refuses, which is given offset and size of each. Returns the
+    /// number of pieces that were left out.
+    pub fn outcome(
+        &mut self,
+        of: &Outcome,
+        keeps: &dyn Fn(u64, u64) -> bool,
+    ) -> Result<u64, DraftError> {
+        let mut left_out = 0;
+        let mut open: Option<Outcome> = None;
+        let mut at = of.offset;
+        let end = of.offset + of.bytes;
+        for hash in &of.hashes {
+            let bytes = ((at / CHUNK_BYTES + 1) * CHUNK_BYTES).min(end) - at;
+            if keeps(at, bytes) {
+                let open = open.get_or_insert_with(|| Outcome {
+                    memory: of.memory,
+                    offset: at,
+                    bytes: 0,
+                    hashes: Vec::<Hash>::new(),
+                });
+                open.bytes += bytes;
+                open.hashes.push(*hash);
+            } else {
+                left_out += 1;
+                self.write_outcome(open.take())?;
+            }
+            at += bytes;
+        }
+        self.write_outcome(open)?;
+        Ok(left_out)
+    }
+
+    fn write_outcome(&mut self, of: Option<Outcome>) -> Result<(), DraftError> {
+        match of {
+            Some(of) => Ok(self.writer.record(&Record::Outcome(of))?),
+            None => Ok(()),
+        }
+    }
+
+    /// Finishes the capture and opens it.
+    pub fn end(mut self, folder: &Path) -> Result<Capture, DraftError> {
+        let end = self.source.end.clone().unwrap_or(End {
+            reason: EndReason::Complete,
+            after_ns: 0,
+        });
+        self.writer.record(&Record::End(end))?;
+        drop(self.writer);
+        match Capture::open(folder)? {
+            (capture, None) => Ok(capture),
+            (_, Some(problem)) => Err(DraftError::Wrong(problem.to_string())),
+        }
+    }
+}
+
+/// `VK_SHADER_STAGE_COMPUTE_BIT`
+const COMPUTE_STAGE: u32 = 0x20;

@@ -1,0 +1,370 @@
+//! Checks the reasons why neighbours do not form a chain.
+
+use gapscope_capture::model::{BufferId, BufferRange, Command, Fill, Groups, Pipeline};
+use gapscope_dependencies::{Dependencies, Limits};
+use gapscope_fusion::{Form, find, merged};
+use naga::proc::BoundsCheckPolicy::Unchecked;
+use rspirv::dr::{Instruction, Module, Operand};
+use rspirv::spirv::{ExecutionMode, MemoryModel, Op, StorageClass};
+
+use crate::made::*;
+
+fn why(first: &str, second: &str) -> String {
+    let mut made = Made::new();
+    let (one, two) = (made.kernel(first, 2, 0), made.kernel(second, 2, 0));
+    reason(made, vec![dispatch(one, &[0, 1]), dispatch(two, &[1, 2])])
+}
+
+fn reason(made: Made, commands: Vec<Command>) -> String {
+    let (_folder, capture) = made.run(commands);
+    refusal(&find(&capture, Limits::default()))
+}
+
+/// Returns a kernel with this code, after the declarations in `more`.
+fn kernel(more: &str, code: &str) -> String {
+    format!(
+        "{more}
+        @group(0) @binding(0) var<storage, read> a: array<f32>;
+        @group(0) @binding(1) var<storage, read_write> c: array<f32>;
+        @compute @workgroup_size(64)
+        fn k(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) l: u32) {{
+            let i = min(id.x, {COUNT}u - 1u);
+            {code}
+        }}"
+    )
+}
+
+#[test]
+fn another_invocation_reads_what_one_wrote() {
+    let copy = elementwise("a[i] + 1.0");
+    let said = why(&copy, &elementwise("a[999u - i]"));
+    assert_eq!(
+        said,
+        "another index map: byte 69532 of memory 0 is reached by invocation 999 and by invocation 0"
+    );
+    let said = why(&copy, &elementwise("a[(i + 1u) % 1000u]"));
+    assert!(said.starts_with("another index map"), "{said}");
+    let said = why(&copy, &elementwise("a[i] + a[0]"));
+    assert!(said.starts_with("another index map"), "{said}");
+}
+
+#[test]
+fn where_it_reads_depends_on_data() {
+    let said = why(
+        &elementwise("a[i] * 100.0"),
+        &elementwise("a[u32(a[i]) % 1000u]"),
+    );
+    assert!(
+        said.contains("where depends on data that the kernel loads"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_barrier_or_shared_memory() {
+    let shared = kernel(
+        "var<workgroup> w: array<f32, 64>;",
+        "w[l] = a[i]; workgroupBarrier(); c[i] = w[63u - l];",
+    );
+    let said = why(&shared, &elementwise("a[i]"));
+    assert!(said.contains("control barrier"), "{said}");
+    let private = kernel(
+        "var<workgroup> w: f32;",
+        "if l == 0u { w = 1.0; } c[i] = a[i];",
+    );
+    let said = why(&elementwise("a[i]"), &private);
+    assert!(
+        said.contains("shared memory") || said.contains("barrier"),
+        "{said}"
+    );
+}
+
+#[test]
+fn atomic_operations() {
+    let counts = "@group(0) @binding(0) var<storage, read> a: array<f32>;
+        @group(0) @binding(1) var<storage, read_write> c: array<atomic<u32>>;
+        @compute @workgroup_size(64)
+        fn k(@builtin(global_invocation_id) id: vec3u) { atomicAdd(&c[id.x % 4u], u32(a[id.x % 1000u])); }";
+    assert_eq!(
+        why(counts, &elementwise("a[i]")),
+        "a kernel uses atomic operations"
+    );
+}
+
+#[test]
+fn other_workgroups() {
+    let mut made = Made::new();
+    let of = made.kernel(&elementwise("a[i]"), 2, 0);
+    let said = reason(
+        made,
+        vec![dispatch(of, &[0, 1]), dispatch_of(of, &[1, 2], &[], 17)],
+    );
+    assert_eq!(
+        said,
+        "their workgroups are not the same: [16, 1, 1] and [17, 1, 1]"
+    );
+}
+
+#[test]
+fn other_local_sizes() {
+    let other = elementwise("a[i]").replace("@workgroup_size(64)", "@workgroup_size(32)");
+    let said = why(&elementwise("a[i]"), &other);
+    assert_eq!(
+        said,
+        "their local sizes are not the same: [64, 1, 1] and [32, 1, 1]"
+    );
+}
+
+#[test]
+fn the_second_writes_what_another_invocation_of_the_first_reads() {
+    let mut made = Made::new();
+    let turned = made.kernel(&elementwise("a[999u - i] * 2.0"), 2, 0);
+    let sum = made.kernel(&elementwise("a[i] + 1.0"), 2, 0);
+    let said = reason(
+        made,
+        vec![dispatch(turned, &[0, 1]), dispatch(sum, &[1, 0])],
+    );
+    assert!(said.starts_with("another index map"), "{said}");
+}
+
+#[test]
+fn kernels_that_share_nothing_are_no_pair() {
+    let mut made = Made::new();
+    let of = made.kernel(&elementwise("a[i]"), 2, 0);
+    let (_folder, capture) = made.run(vec![dispatch(of, &[0, 1]), dispatch(of, &[2, 3])]);
+    let found = find(&capture, Limits::default());
+    assert!(found.chains.is_empty() && found.refused.is_empty());
+}
+
+/// Returns why a plain kernel and one with changed SPIR-V do not form a chain.
+fn why_edited(edit: impl FnOnce(&mut Module)) -> String {
+    let mut made = Made::new();
+    let one = made.kernel(&elementwise("a[i] + 1.0"), 2, 0);
+    let two = made.edited_kernel(&elementwise("a[i] * 2.0"), edit);
+    reason(made, vec![dispatch(one, &[0, 1]), dispatch(two, &[1, 2])])
+}
+
+/// Adds an instruction before the end of the kernel's first block.
+fn add(module: &mut Module, instruction: Instruction) {
+    let entry = module.entry_points[0].operands[1].unwrap_id_ref();
+    let mut functions = module.functions.iter_mut();
+    let function = functions.find(|of| of.def_id() == Some(entry)).unwrap();
+    function.blocks[0].instructions.insert(0, instruction);
+}
+
+#[test]
+fn a_memory_barrier() {
+    let said = why_edited(|module| {
+        let mut constants = module.types_global_values.iter();
+        let constant = constants.find(|of| of.class.opcode == Op::Constant);
+        let id = constant.unwrap().result_id.unwrap();
+        let operands = vec![Operand::IdScope(id), Operand::IdMemorySemantics(id)];
+        add(
+            module,
+            Instruction::new(Op::MemoryBarrier, None, None, operands),
+        );
+    });
+    assert_eq!(said, "a kernel has a memory barrier");
+}
+
+#[test]
+fn subgroup_operations() {
+    let said = why_edited(|module| {
+        let mut types = module.types_global_values.iter();
+        let boolean = types.find(|of| of.class.opcode == Op::TypeBool).unwrap();
+        let (kind, scope) = (boolean.result_id, boolean.result_id.unwrap());
+        let bound = module.header.as_ref().unwrap().bound;
+        module.header.as_mut().unwrap().bound += 1;
+        let operands = vec![Operand::IdScope(scope)];
+        let elect = Instruction::new(Op::GroupNonUniformElect, kind, Some(bound), operands);
+        add(module, elect);
+    });
+    assert_eq!(said, "a kernel uses subgroup operations");
+}
+
+#[test]
+fn images() {
+    let draws = kernel(
+        "@group(0) @binding(2) var image: texture_storage_2d<rgba8unorm, write>;",
+        "c[i] = a[i]; textureStore(image, vec2u(i, 0u), vec4f(a[i]));",
+    );
+    assert_eq!(why(&elementwise("a[i]"), &draws), "a kernel uses images");
+}
+
+#[test]
+fn device_addresses() {
+    let said = why_edited(|module| {
+        let mut types = module.types_global_values.iter();
+        let pointer = types.find(|of| of.class.opcode == Op::TypePointer).unwrap();
+        let operands = vec![
+            Operand::IdRef(pointer.result_id.unwrap()),
+            Operand::StorageClass(StorageClass::PhysicalStorageBuffer),
+        ];
+        let forward = Instruction::new(Op::TypeForwardPointer, None, None, operands);
+        module.types_global_values.insert(0, forward);
+    });
+    assert_eq!(said, "a kernel uses device addresses");
+}
+
+#[test]
+fn spirv_that_cannot_be_read() {
+    let mut made = Made::new();
+    let code = compile(&elementwise("a[i]"), Unchecked);
+    let one = made.kernel(&elementwise("a[i]"), 2, 0);
+    let two = made.kernel_of(&code[..code.len() - 8], 2, 0, |_| {});
+    let said = reason(made, vec![dispatch(one, &[0, 1]), dispatch(two, &[1, 2])]);
+    assert!(said.starts_with("its SPIR-V cannot be read: "), "{said}");
+}
+
+#[test]
+fn the_device_reads_how_many_workgroups_there_are() {
+    let mut made = Made::new();
+    let of = made.kernel(&elementwise("a[i]"), 2, 0);
+    let mut indirect = dispatch(of, &[1, 2]);
+    let Command::Dispatch(dispatched) = &mut indirect else {
+        unreachable!("a dispatch")
+    };
+    dispatched.groups = Groups::Indirect(BufferRange {
+        buffer: BufferId(9),
+        offset: 0,
+        bytes: 12,
+    });
+    assert_eq!(
+        reason(made, vec![dispatch(of, &[0, 1]), indirect]),
+        "how many workgroups it has is read by the device"
+    );
+}
+
+#[test]
+fn another_first_workgroup() {
+    let mut made = Made::new();
+    let of = made.kernel(&elementwise("a[i]"), 2, 0);
+    let mut second = dispatch(of, &[1, 2]);
+    if let Command::Dispatch(dispatched) = &mut second {
+        dispatched.base[0] = 1;
+    }
+    assert_eq!(
+        reason(made, vec![dispatch(of, &[0, 1]), second]),
+        "their workgroups are not the same: another first one"
+    );
+}
+
+#[test]
+fn an_array_of_descriptors() {
+    let mut made = Made::new();
+    made.descriptors = 2;
+    let of = made.kernel(&elementwise("a[i]"), 2, 0);
+    let mut second = dispatch(of, &[1, 2]);
+    if let Command::Dispatch(dispatched) = &mut second {
+        let mut another = dispatched.bindings[1];
+        another.element = 1;
+        dispatched.bindings.push(another);
+    }
+    assert_eq!(
+        reason(made, vec![dispatch(of, &[0, 1]), second]),
+        "a kernel has an array of descriptors"
+    );
+}
+
+#[test]
+fn pipelines_that_were_made_in_another_way() {
+    type Change = fn(&mut Pipeline);
+    let changes: [(&str, Change); 2] = [
+        ("flags", |of| of.stage_flags = 2),
+        ("sizes of subgroups", |of| {
+            of.required_subgroup_size = Some(8)
+        }),
+    ];
+    for (what, change) in changes {
+        let mut made = Made::new();
+        let code = compile(&elementwise("a[i]"), Unchecked);
+        let (one, two) = (
+            made.kernel_of(&code, 2, 0, |_| {}),
+            made.kernel_of(&code, 2, 0, change),
+        );
+        let said = reason(made, vec![dispatch(one, &[0, 1]), dispatch(two, &[1, 2])]);
+        assert_eq!(
+            said,
+            format!("their pipelines were made with different {what}")
+        );
+    }
+}
+
+#[test]
+fn a_fill_between_them() {
+    let mut made = Made::new();
+    let of = made.kernel(&elementwise("a[i]"), 2, 0);
+    let fill = Command::Fill(Fill {
+        range: BufferRange {
+            buffer: BufferId(9),
+            offset: 0,
+            bytes: 64,
+        },
+        value: 0,
+    });
+    let said = reason(
+        made,
+        vec![dispatch(of, &[0, 1]), fill, dispatch(of, &[1, 2])],
+    );
+    assert_eq!(said, "a fill stands between them");
+}
+
+/// Returns why a chain cannot be merged.
+fn not_merged(made: Made, commands: Vec<Command>) -> String {
+    let (_folder, capture) = made.run(commands);
+    let found = find(&capture, Limits::default());
+    let [chain] = &found.chains[..] else {
+        panic!("{:?}", found.refused)
+    };
+    let nodes = Dependencies::from_capture(&capture, Limits::default(), &mut |_| ())
+        .graph
+        .nodes;
+    let merged = merged(&capture, &found, chain, Form::Stored, &nodes);
+    match merged {
+        Ok(_) => panic!("it is merged"),
+        Err(refusal) => refusal.to_string(),
+    }
+}
+
+#[test]
+fn modules_that_do_not_fit_together() {
+    type Edit = fn(&mut Module);
+    let edits: [(&str, Edit); 2] = [
+        ("memory models", |module| {
+            let of = module.memory_model.as_mut().unwrap();
+            of.operands[1] = Operand::MemoryModel(MemoryModel::Vulkan);
+        }),
+        ("execution modes", |module| {
+            let entry = module.entry_points[0].operands[1].clone();
+            let mode = Operand::ExecutionMode(ExecutionMode::ContractionOff);
+            let operands = vec![entry, mode];
+            let of = Instruction::new(Op::ExecutionMode, None, None, operands);
+            module.execution_modes.push(of);
+        }),
+    ];
+    for (what, edit) in edits {
+        let mut made = Made::new();
+        let one = made.kernel(&elementwise("a[i] + 1.0"), 2, 0);
+        let two = made.edited_kernel(&elementwise("a[i] * 2.0"), edit);
+        let said = not_merged(made, vec![dispatch(one, &[0, 1]), dispatch(two, &[1, 2])]);
+        assert_eq!(said, format!("their modules have different {what}"));
+    }
+}
+
+#[test]
+fn more_push_constants_than_are_sure() {
+    let mut made = Made::new();
+    let pushed = format!(
+        "struct P {{ s: array<vec4f, 5> }}
+        var<immediate> p: P;
+        {}",
+        elementwise("a[i] * p.s[4].x")
+    );
+    let of = made.kernel(&pushed, 2, 80);
+    let groups = COUNT.div_ceil(64);
+    let commands = [[0, 1], [1, 2]].map(|buffers| dispatch_of(of, &buffers, &[1.0; 20], groups));
+    assert_eq!(
+        not_merged(made, commands.to_vec()),
+        "their push constants have 160 bytes together, and 128 are sure"
+    );
+}

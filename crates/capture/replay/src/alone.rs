@@ -1,0 +1,93 @@
+//! Runs one dispatch alone, again and again, to time it.
+
+use gapscope_capture::Capture;
+use gapscope_capture::model::{Command, Dispatch};
+
+use crate::comparison::written;
+use crate::error::Error;
+use crate::options::Options;
+use crate::program::{Extent, Program};
+use crate::recording::{CommandRecording, TimestampScope};
+use crate::regions::RegionOffset;
+use crate::result::Replay;
+use crate::session::{RecordingOptions, Session, observe};
+
+/// Runs everything before a dispatch once, and then the dispatch repeatedly, each time on the memory that it found
+/// first.
+pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Replay, Error> {
+    let dispatch = find(capture, number)?;
+    let mut session = before(capture, number, options)?;
+    let ranges: Vec<(RegionOffset, u64)> = written(&Command::Dispatch(dispatch.clone()))
+        .into_iter()
+        .filter_map(|range| Some((session.regions.buffer_place(capture, range)?, range.bytes)))
+        .collect();
+    let mut found = Vec::new();
+    for (place, bytes) in &ranges {
+        found.push((*place, session.memory.read(*place, *bytes)?));
+    }
+    let recording = CommandRecording::begin(&session.gpu, 1)?;
+    let all = ash::vk::PipelineStageFlags2::ALL_COMMANDS;
+    session.gpu.full_barrier(recording.commands);
+    recording.stamp(0, all);
+    let recording_options = RecordingOptions {
+        serialised: false,
+        timed: TimestampScope::Submissions,
+    };
+    let command = Command::Dispatch(dispatch.clone());
+    session
+        .stage(recording_options)
+        .work(recording.commands, &command);
+    recording.stamp(1, all);
+    session.gpu.full_barrier(recording.commands);
+    session.gpu.end(recording.commands)?;
+    let mut result = Replay::new(&session, options);
+    result.dispatch_count = 1;
+    result.submission_count = 1;
+    result.captured_ns = None;
+    let kernel = &capture.pipelines[&dispatch.pipeline].name;
+    result.notes.push(format!(
+        "Only dispatch {number} ({kernel}) was timed, after what comes before it; nothing was compared."
+    ));
+    for run in 0..options.warm_up.saturating_add(options.repeat.max(1)) {
+        let restored = found
+            .iter()
+            .map(|(place, bytes)| Ok((*place, bytes.clone())));
+        session.memory.upload(restored)?;
+        let (gpu, clock) = (&session.gpu, &mut session.clock);
+        let observed = observe(gpu, clock, run, &recording, Vec::new(), 0)?;
+        if run >= options.warm_up {
+            let pair = observed.pair(0);
+            result
+                .runs_ns
+                .push(pair.map(|pair| session.clock.between_ns(pair)));
+        }
+    }
+    drop(recording);
+    result.summarise();
+    Ok(result)
+}
+
+/// Opens a session and runs everything before a dispatch.
+fn before<'a>(capture: &'a Capture, number: u64, options: &Options) -> Result<Session<'a>, Error> {
+    let extent = Extent::Before(number);
+    let mut session = Session::open(capture, extent, options.device.as_ref(), options.robust)?;
+    let recordings = session.record(RecordingOptions {
+        serialised: false,
+        timed: TimestampScope::Submissions,
+    })?;
+    session.run(0, &recordings, &mut Vec::new(), &mut 0)?;
+    Ok(session)
+}
+
+/// Returns the dispatch of a number.
+pub fn find(capture: &Capture, number: u64) -> Result<&Dispatch, Error> {
+    let whole = Program::new(capture, Extent::Whole);
+    let count = whole.dispatches;
+    let found = whole.dispatched().find(|(known, _)| *known == number);
+    found
+        .map(|(_, dispatch)| dispatch)
+        .ok_or(Error::NoSuchDispatch {
+            asked: number,
+            count,
+        })
+}

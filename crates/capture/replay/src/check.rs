@@ -1,0 +1,185 @@
+//! Checks whether a device serves a capture, before anything runs.
+
+mod dispatch;
+pub mod kernel;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gapscope_capture::Capture;
+use gapscope_capture::model::{Command, PipelineId};
+
+use crate::adapter::Adapter;
+use crate::error::{Error, Unfit};
+use crate::program::Program;
+use crate::regions::Regions;
+use crate::shader::Shader;
+
+/// The most reasons that are listed.
+const MAX_UNFIT: usize = 100;
+
+/// The features, extensions and shaders of a capture that fits a device.
+#[derive(Debug, Default)]
+pub struct DeviceNeeds {
+    /// Features to enable.
+    pub features: BTreeSet<&'static str>,
+    /// Extensions to enable, beside those of the features.
+    pub extensions: BTreeSet<String>,
+    /// Shaders of the pipelines that run.
+    pub shaders: BTreeMap<PipelineId, Shader>,
+    /// Why results may differ on this device.
+    pub notes: Vec<String>,
+}
+
+/// Checks each pipeline and each dispatch of a capture.
+///
+/// # Errors
+/// The device lacks something, which is listed by kernel; or content is damaged.
+pub fn check(
+    capture: &Capture,
+    program: &Program<'_>,
+    regions: &Regions,
+    adapter: &Adapter,
+    robust: bool,
+) -> Result<DeviceNeeds, Error> {
+    let mut asked = DeviceCheck {
+        capture,
+        adapter,
+        needs: DeviceNeeds::default(),
+        unfit: BTreeSet::new(),
+    };
+    asked.memory(regions);
+    asked.need_feature(None, "synchronization2");
+    asked.as_captured(robust);
+    let pipelines: BTreeSet<PipelineId> = program.dispatched().map(|(_, d)| d.pipeline).collect();
+    for id in pipelines {
+        asked.kernel(id)?;
+    }
+    for (number, dispatch) in program.dispatched() {
+        if asked.unfit.len() > MAX_UNFIT {
+            break;
+        }
+        asked.dispatch(number, dispatch);
+    }
+    for submitted in program.submissions() {
+        for command in submitted.buffers.iter().flat_map(|buffer| buffer.commands) {
+            asked.transfer(command);
+        }
+    }
+    if asked.unfit.is_empty() {
+        return Ok(asked.needs);
+    }
+    Err(Error::Unfit(asked.unfit.into_iter().collect()))
+}
+
+struct DeviceCheck<'a> {
+    capture: &'a Capture,
+    adapter: &'a Adapter,
+    needs: DeviceNeeds,
+    unfit: BTreeSet<Unfit>,
+}
+
+impl DeviceCheck<'_> {
+    fn refuse(&mut self, kernel: Option<&str>, reason: impl Into<String>) {
+        self.unfit.insert(Unfit {
+            kernel: kernel.map(str::to_owned),
+            reason: reason.into(),
+        });
+    }
+
+    /// Requires a feature and enables it.
+    fn need_feature(&mut self, kernel: Option<&str>, name: &'static str) {
+        match self.adapter.features.has(name) {
+            true => self.enable(name),
+            false => self.refuse(kernel, format!("the device lacks the feature {name}")),
+        }
+    }
+
+    /// Enables a feature, and those that it needs.
+    fn enable(&mut self, name: &'static str) {
+        let also: &[&'static str] = match name {
+            "variablePointers" => &["variablePointersStorageBuffer"],
+            "robustBufferAccess2" => &["robustBufferAccess"],
+            name if name.starts_with("cooperativeMatrix") => &["cooperativeMatrix"],
+            _ => &[],
+        };
+        self.needs.features.insert(name);
+        self.needs.features.extend(also);
+    }
+
+    /// Enables features that the program had enabled, that no capability requires, and that change what kernels do.
+    fn as_captured(&mut self, robust: bool) {
+        const QUIET: [&str; 6] = [
+            "robustBufferAccess",
+            "robustBufferAccess2",
+            "scalarBlockLayout",
+            "uniformBufferStandardLayout",
+            "shaderSubgroupExtendedTypes",
+            "shaderDemoteToHelperInvocation",
+        ];
+        let captured = &self.capture.header.device.features;
+        for name in QUIET {
+            let was_on = captured.iter().any(|feature| feature == name);
+            let is_asked_for = robust && name.starts_with("robust");
+            if !was_on && !is_asked_for {
+                continue;
+            }
+            if self.adapter.features.has(name) {
+                self.enable(name);
+            } else if was_on {
+                self.needs.notes.push(format!(
+                    "The program had {name}, which this device lacks: results may differ."
+                ));
+            }
+        }
+    }
+
+    fn memory(&mut self, regions: &Regions) {
+        let properties = &self.adapter.properties;
+        let most = properties
+            .max_buffer_bytes
+            .min(properties.max_allocation_bytes);
+        let largest = regions.all().iter().map(|region| region.bytes).max();
+        if let Some(largest) = largest.filter(|largest| *largest > most) {
+            self.refuse(
+                None,
+                format!(
+                    "the capture touches {largest} bytes in one piece, and the device allows {most}"
+                ),
+            );
+        }
+        let memory = &self.adapter.memory;
+        let heaps = &memory.memory_heaps[..memory.memory_heap_count as usize];
+        let all = heaps
+            .iter()
+            .fold(0_u64, |sum, heap| sum.saturating_add(heap.size));
+        if regions.bytes() > all {
+            let bytes = regions.bytes();
+            self.refuse(
+                None,
+                format!("the capture touches {bytes} bytes, and the device's memory has {all}"),
+            );
+        }
+    }
+
+    fn transfer(&mut self, command: &Command) {
+        let (what, range) = match command {
+            Command::Fill(fill) => ("a fill", fill.range),
+            Command::Update(update) => (
+                "an update",
+                gapscope_capture::model::BufferRange {
+                    buffer: update.buffer,
+                    offset: update.offset,
+                    bytes: update.data.len() as u64,
+                },
+            ),
+            _ => return,
+        };
+        let (_, offset) = self.capture.place(range);
+        if !offset.is_multiple_of(4) {
+            self.refuse(
+                None,
+                format!("{what} begins at byte {offset} of its memory, not at a word"),
+            );
+        }
+    }
+}

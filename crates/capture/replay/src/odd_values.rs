@@ -1,0 +1,210 @@
+//! Finds the first dispatch that writes a NaN or an infinity.
+
+use gapscope_capture::Capture;
+use gapscope_capture::model::{Binding, Command, Dispatch};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::comparison::is_writable;
+use crate::error::Error;
+use crate::options::Options;
+use crate::program::{Extent, Program, ProgramStep};
+use crate::recording::{CommandRecording, TimestampScope};
+use crate::session::{RecordingOptions, Session, upload};
+use crate::values::Element;
+
+/// The result of a search.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct Search {
+    /// The first value that is NaN or infinite.
+    pub found: Option<OddValue>,
+    /// Number of dispatches that ran.
+    pub dispatches: u64,
+    /// Number of ranges that were examined.
+    pub ranges: u64,
+    /// Number of ranges that were not, as their kernels do not declare them as arrays of floating-point numbers.
+    pub unexamined: u64,
+    /// Number of ranges that had such a value before a dispatch wrote to them.
+    pub before: u64,
+}
+
+/// A NaN or an infinity that a dispatch wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct OddValue {
+    /// Number of the dispatch.
+    pub dispatch: u64,
+    /// Name of its kernel.
+    pub kernel: String,
+    /// Number of the set.
+    pub set: u32,
+    /// Number of the binding.
+    pub binding: u32,
+    /// Number of the buffer.
+    pub buffer: u32,
+    /// The buffer's name in the program.
+    pub name: Option<String>,
+    /// Offset of the first such value in the buffer, in bytes.
+    pub offset: u64,
+    /// The type of the elements.
+    pub element: Element,
+    /// The value.
+    pub value: String,
+    /// Number of such values in the range.
+    pub count: u64,
+}
+
+/// Runs a capture dispatch by dispatch until one writes a NaN or an infinity into a range that had none. Elements
+/// have the type `element`, or without it the type that the kernels declare.
+///
+/// # Errors
+/// The capture cannot be run.
+pub fn find_odd_value(
+    capture: &Capture,
+    element: Option<Element>,
+    options: &Options,
+) -> Result<Search, Error> {
+    if let Some(element) = element.filter(|element| !element.is_float()) {
+        return Err(Error::Unsupported(format!(
+            "a {} is never NaN: say --type f16, f32 or f64",
+            element.name()
+        )));
+    }
+    let mut session = Session::open(
+        capture,
+        options.extent,
+        options.device.as_ref(),
+        options.robust,
+    )?;
+    let program = std::mem::replace(
+        &mut session.program,
+        Program::new(capture, Extent::Before(0)),
+    );
+    session.memory.clear()?;
+    let mut search = Search::default();
+    for step in &program.steps {
+        match step {
+            ProgramStep::Content(content) => {
+                upload(capture, &session.regions, &mut session.memory, &[content])?;
+            }
+            ProgramStep::Submission(submitted) => {
+                for buffer in &submitted.buffers {
+                    let mut number = buffer.first_dispatch;
+                    for command in buffer.commands {
+                        let Command::Dispatch(dispatch) = command else {
+                            once(&session, command)?;
+                            continue;
+                        };
+                        search.dispatches += 1;
+                        if search.dispatch(&mut session, number, dispatch, element)? {
+                            return Ok(search);
+                        }
+                        number += 1;
+                    }
+                }
+            }
+            ProgramStep::Outcome(_) => {}
+        }
+    }
+    Ok(search)
+}
+
+impl Search {
+    /// Runs one dispatch and examines what it wrote. Returns whether such a value was found.
+    fn dispatch(
+        &mut self,
+        session: &mut Session<'_>,
+        number: u64,
+        dispatch: &Dispatch,
+        forced: Option<Element>,
+    ) -> Result<bool, Error> {
+        let mut looked_at = Vec::new();
+        for binding in dispatch
+            .bindings
+            .iter()
+            .filter(|binding| is_writable(binding))
+        {
+            let Some(element) = forced.or_else(|| declared(session, dispatch, binding)) else {
+                self.unexamined += 1;
+                continue;
+            };
+            if !element.is_float() {
+                continue;
+            }
+            self.ranges += 1;
+            let (before, _, _) = look(session, binding, element)?;
+            self.before += u64::from(before > 0);
+            if before == 0 {
+                looked_at.push((binding, element));
+            }
+        }
+        once(session, &Command::Dispatch(dispatch.clone()))?;
+        for (binding, element) in looked_at {
+            let (count, first, value) = look(session, binding, element)?;
+            let (Some(first), Some(range)) = (first, binding.range) else {
+                continue;
+            };
+            let pipeline = &session.capture.pipelines[&dispatch.pipeline];
+            self.found = Some(OddValue {
+                dispatch: number,
+                kernel: pipeline.name.clone(),
+                set: binding.set,
+                binding: binding.binding,
+                buffer: range.buffer.0,
+                name: session.capture.buffers[&range.buffer].name.clone(),
+                offset: range.offset + first * element.bytes(),
+                element,
+                value,
+                count,
+            });
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}
+
+/// Returns the type of elements that a kernel declares for a binding.
+fn declared(session: &Session<'_>, dispatch: &Dispatch, binding: &Binding) -> Option<Element> {
+    let mut slots = session.shaders.get(&dispatch.pipeline)?.slots.iter();
+    slots
+        .find(|slot| (slot.set, slot.binding) == (binding.set, binding.binding))?
+        .element
+}
+
+/// Returns the number of such values in a range, and index and text of the first.
+fn look(
+    session: &mut Session<'_>,
+    binding: &Binding,
+    element: Element,
+) -> Result<(u64, Option<u64>, String), Error> {
+    let Some(range) = binding.range else {
+        return Ok((0, None, String::new()));
+    };
+    let Some(place) = session.regions.buffer_place(session.capture, range) else {
+        return Ok((0, None, String::new()));
+    };
+    let bytes = session.memory.read(place, range.bytes)?;
+    let (count, first) = element.odd(&bytes);
+    let value = first.map(|first| {
+        let size = element.bytes() as usize;
+        element.text(&bytes[first as usize * size..][..size])
+    });
+    Ok((count, first, value.unwrap_or_default()))
+}
+
+/// Runs one command by itself.
+fn once(session: &Session<'_>, command: &Command) -> Result<(), Error> {
+    if !crate::recording::is_work(command) {
+        return Ok(());
+    }
+    let recording = CommandRecording::begin(&session.gpu, 0)?;
+    let recording_options = RecordingOptions {
+        serialised: false,
+        timed: TimestampScope::Submissions,
+    };
+    session
+        .stage(recording_options)
+        .work(recording.commands, command);
+    session.gpu.full_barrier(recording.commands);
+    session.gpu.end(recording.commands)?;
+    session.gpu.run(recording.commands, "running commands")
+}

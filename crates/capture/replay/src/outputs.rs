@@ -1,0 +1,41 @@
+//! Reads memory after a run.
+
+use gapscope_capture::Capture;
+use gapscope_capture::model::MemoryId;
+
+use crate::adapter::DeviceChoice;
+use crate::error::Error;
+use crate::program::Extent;
+use crate::recording::TimestampScope;
+use crate::session::{RecordingOptions, Session};
+
+/// Runs a capture once, and returns the bytes of ranges of its memory, each given as allocation, first byte and size.
+/// Bytes that nothing touches are 0.
+///
+/// # Errors
+/// The capture cannot be run.
+pub fn outputs(
+    capture: &Capture,
+    device: Option<&DeviceChoice>,
+    robust: bool,
+    ranges: &[(MemoryId, u64, u64)],
+) -> Result<Vec<Vec<u8>>, Error> {
+    let mut session = Session::open(capture, Extent::Whole, device, robust)?;
+    let recording_options = RecordingOptions {
+        serialised: false,
+        timed: TimestampScope::Submissions,
+    };
+    let recordings = session.record(recording_options)?;
+    session.run(0, &recordings, &mut Vec::new(), &mut 0)?;
+    drop(recordings);
+    let mut all = Vec::new();
+    for (memory, offset, bytes) in ranges {
+        let mut held = vec![0; *bytes as usize];
+        for (at, place, size) in session.regions.parts(*memory, *offset, *bytes) {
+            let read = session.memory.read(place, size)?;
+            held[at as usize..][..read.len()].copy_from_slice(&read);
+        }
+        all.push(held);
+    }
+    Ok(all)
+}

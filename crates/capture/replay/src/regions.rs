@@ -1,0 +1,248 @@
+//! Finds the parts of the program's memory that a capture touches. Only those exist in a replay.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use gapscope_capture::model::{BufferRange, Command, Groups, MemoryId};
+use gapscope_capture::{CHUNK_BYTES, Capture, Step};
+
+/// A stretch of an allocation that the capture touches. Its bounds are multiples of [`CHUNK_BYTES`], so that offsets
+/// keep their alignment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Region {
+    /// The allocation.
+    pub memory: MemoryId,
+    /// The first byte in the allocation.
+    pub start: u64,
+    /// Size of the region.
+    pub bytes: u64,
+}
+
+/// A byte of a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RegionOffset {
+    /// Number of the region.
+    pub region: usize,
+    /// Offset in the region.
+    pub offset: u64,
+}
+
+/// The regions of a capture.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Regions {
+    all: Vec<Region>,
+    /// Numbers of an allocation's regions in order.
+    of_memory: BTreeMap<MemoryId, Range<usize>>,
+}
+
+impl Regions {
+    /// Finds the regions that content, outcomes, bindings and transfers touch.
+    pub fn new(capture: &Capture) -> Regions {
+        let mut touched = Touched::default();
+        for step in &capture.steps {
+            match step {
+                Step::Content(content) => {
+                    let bytes = content
+                        .chunks
+                        .iter()
+                        .filter_map(|hash| capture.chunk_bytes(*hash));
+                    let bytes = bytes.map(u64::from).sum();
+                    touched.add(content.memory, content.offset, bytes);
+                }
+                Step::Outcome(outcome) => {
+                    touched.add(outcome.memory, outcome.offset, outcome.bytes)
+                }
+                Step::Submission(_) => {}
+            }
+        }
+        for command in capture.commands.values().flatten() {
+            for range in ranges(command) {
+                let (memory, offset) = capture.place(range);
+                touched.add(memory, offset, range.bytes);
+            }
+        }
+        touched.regions()
+    }
+
+    /// Returns the regions in the order of their numbers.
+    pub fn all(&self) -> &[Region] {
+        &self.all
+    }
+
+    /// Returns the total size of the regions.
+    pub fn bytes(&self) -> u64 {
+        let sizes = self.all.iter().map(|region| region.bytes);
+        sizes.fold(0, u64::saturating_add)
+    }
+
+    /// Returns the place of a byte of an allocation. Every byte that the capture touches has one.
+    pub fn place(&self, memory: MemoryId, offset: u64) -> Option<RegionOffset> {
+        let numbers = self.of_memory.get(&memory)?.clone();
+        let regions = &self.all[numbers.clone()];
+        let index = regions
+            .partition_point(|region| region.start <= offset)
+            .checked_sub(1)?;
+        let region = regions[index];
+        let within = offset - region.start;
+        (within < region.bytes).then_some(RegionOffset {
+            region: numbers.start + index,
+            offset: within,
+        })
+    }
+
+    /// Returns the place where a range of a buffer begins.
+    pub fn buffer_place(&self, capture: &Capture, range: BufferRange) -> Option<RegionOffset> {
+        let (memory, offset) = capture.place(range);
+        self.place(memory, offset)
+    }
+
+    /// Splits a range of an allocation into the parts that are in regions: each with its offset in the range, its
+    /// place and its size.
+    pub fn parts(
+        &self,
+        memory: MemoryId,
+        offset: u64,
+        bytes: u64,
+    ) -> Vec<(u64, RegionOffset, u64)> {
+        let Some(numbers) = self.of_memory.get(&memory) else {
+            return Vec::new();
+        };
+        let end = offset.saturating_add(bytes);
+        let parts = numbers.clone().filter_map(|number| {
+            let region = self.all[number];
+            let from = offset.max(region.start);
+            let to = end.min(region.start.saturating_add(region.bytes));
+            let place = RegionOffset {
+                region: number,
+                offset: from.checked_sub(region.start)?,
+            };
+            (from < to).then(|| (from - offset, place, to - from))
+        });
+        parts.collect()
+    }
+}
+
+/// Returns the ranges that a command reads or writes.
+pub fn ranges(command: &Command) -> Vec<BufferRange> {
+    match command {
+        Command::Dispatch(dispatch) => {
+            let indirect = match dispatch.groups {
+                Groups::Indirect(range) => Some(range),
+                Groups::Direct(_) => None,
+            };
+            let bound = dispatch.bindings.iter().filter_map(|binding| binding.range);
+            indirect.into_iter().chain(bound).collect()
+        }
+        Command::Copy(copy) => {
+            let of_region = |region: &gapscope_capture::model::CopyRegion| {
+                [(copy.from, region.from), (copy.to, region.to)].map(|(buffer, offset)| {
+                    BufferRange {
+                        buffer,
+                        offset,
+                        bytes: region.bytes,
+                    }
+                })
+            };
+            copy.regions.iter().flat_map(of_region).collect()
+        }
+        Command::Fill(fill) => vec![fill.range],
+        Command::Update(update) => vec![BufferRange {
+            buffer: update.buffer,
+            offset: update.offset,
+            bytes: update.data.len() as u64,
+        }],
+        Command::Barrier(_) | Command::Label(_) => Vec::new(),
+    }
+}
+
+#[derive(Debug, Default)]
+struct Touched(BTreeMap<MemoryId, Vec<Range<u64>>>);
+
+impl Touched {
+    fn add(&mut self, memory: MemoryId, offset: u64, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let start = offset / CHUNK_BYTES * CHUNK_BYTES;
+        let end = offset
+            .saturating_add(bytes)
+            .div_ceil(CHUNK_BYTES)
+            .saturating_mul(CHUNK_BYTES);
+        self.0.entry(memory).or_default().push(start..end);
+    }
+
+    fn regions(self) -> Regions {
+        let mut regions = Regions::default();
+        for (memory, mut ranges) in self.0 {
+            ranges.sort_by_key(|range| range.start);
+            let first = regions.all.len();
+            let mut end = None;
+            for range in ranges {
+                match (end, regions.all.last_mut()) {
+                    (Some(end_of_last), Some(last)) if range.start <= end_of_last => {
+                        let until = range.end.max(end_of_last);
+                        last.bytes = until - last.start;
+                        end = Some(until);
+                    }
+                    _ => {
+                        regions.all.push(Region {
+                            memory,
+                            start: range.start,
+                            bytes: range.end - range.start,
+                        });
+                        end = Some(range.end);
+                    }
+                }
+            }
+            regions.of_memory.insert(memory, first..regions.all.len());
+        }
+        regions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMORY: MemoryId = MemoryId(3);
+
+    fn regions(ranges: &[(u64, u64)]) -> Regions {
+        let mut touched = Touched::default();
+        for (offset, bytes) in ranges {
+            touched.add(MEMORY, *offset, *bytes);
+        }
+        touched.regions()
+    }
+
+    #[test]
+    fn what_overlaps_or_touches_is_one_region() {
+        let regions = regions(&[(200_000, 10), (0, 70_000), (100_000, 40_000), (1 << 30, 0)]);
+        let extents: Vec<_> = regions.all().iter().map(|r| (r.start, r.bytes)).collect();
+        assert_eq!(extents, [(0, 4 << 16)]);
+        assert_eq!(regions.bytes(), 4 << 16);
+    }
+
+    #[test]
+    fn a_place_keeps_its_alignment_and_is_only_where_something_is() {
+        let regions = regions(&[(10, 1), (1 << 20, 100)]);
+        let place = |region, offset| Some(RegionOffset { region, offset });
+        assert_eq!(regions.place(MEMORY, 65_535), place(0, 65_535));
+        assert_eq!(regions.place(MEMORY, 65_536), None);
+        assert_eq!(regions.place(MEMORY, (1 << 20) + 48), place(1, 48));
+        assert_eq!(regions.place(MemoryId(4), 0), None);
+    }
+
+    #[test]
+    fn a_range_over_a_hole_has_two_parts() {
+        let regions = regions(&[(0, 1), (131_072, 1)]);
+        let parts = regions.parts(MEMORY, 65_530, 65_550);
+        let at = |region, offset| RegionOffset { region, offset };
+        assert_eq!(parts, [(0, at(0, 65_530), 6), (65_542, at(1, 0), 8)]);
+    }
+
+    #[test]
+    fn a_range_at_the_end_of_all_numbers_does_not_overflow() {
+        let regions = regions(&[(u64::MAX - 10, 10)]);
+        assert!(regions.place(MEMORY, u64::MAX - 5).is_some() || regions.bytes() > 0);
+    }
+}

@@ -1,0 +1,297 @@
+//! Prepares a capture on a device, and runs its submissions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use gapscope_capture::Capture;
+use gapscope_capture::model::{Content, PipelineId};
+
+use crate::adapter::{DeviceChoice, Instance};
+use crate::check;
+use crate::clock::DeviceClock;
+use crate::comparison::{self, Comparer, Comparison, Piece};
+use crate::descriptors::Descriptors;
+use crate::error::Error;
+use crate::gpu::Gpu;
+use crate::memory::Memory;
+use crate::pipelines::Pipelines;
+use crate::program::{Extent, Program, ProgramStep};
+use crate::recording::{
+    CommandRecording, CommandSource, SubmissionTimestamps, TimestampScope, pairs,
+};
+use crate::regions::{RegionOffset, Regions};
+use crate::shader::Shader;
+
+/// A capture with all that its replay needs. Fields are dropped in order, and those that are made from the device
+/// come before it.
+pub struct Session<'a> {
+    pub capture: &'a Capture,
+    pub program: Program<'a>,
+    pub regions: Regions,
+    pub descriptors: Descriptors,
+    pub pipelines: Pipelines,
+    pub memory: Memory,
+    pub gpu: Rc<Gpu>,
+    pub clock: DeviceClock,
+    /// Notes for readers.
+    pub notes: Vec<String>,
+    pub shaders: BTreeMap<PipelineId, Shader>,
+    /// The tolerance of values: see [`Comparer`].
+    pub tolerance: Option<f64>,
+    /// Barriers that are left out, by their places among [`Capture::executed`].
+    pub left_out: BTreeSet<usize>,
+}
+
+/// Options of recording a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordingOptions {
+    /// A barrier follows each command.
+    pub serialised: bool,
+    /// The work that gets timestamps.
+    pub timed: TimestampScope,
+}
+
+/// The observation of one run of work that was submitted at once.
+#[derive(Debug, Clone)]
+pub struct Observation {
+    /// Number of the timed run, from 0.
+    pub run: u32,
+    /// Numbers of the program's submissions, with their pairs of timestamps.
+    pub parts: Vec<(usize, SubmissionTimestamps)>,
+    /// The pair of timestamps around everything.
+    pub whole: u32,
+    /// Ticks by query.
+    pub ticks: Vec<Option<u64>>,
+    /// Monotonic time when the host called.
+    pub called_ns: u64,
+    /// Monotonic time when the call returned.
+    pub returned_ns: u64,
+    /// Monotonic time when the host saw the work finished.
+    pub seen_ns: u64,
+}
+
+impl<'a> Session<'a> {
+    /// Checks that the device serves the capture, and makes all that the program needs.
+    ///
+    /// # Errors
+    /// There is no such device, it lacks something, or a driver refuses.
+    pub fn open(
+        capture: &'a Capture,
+        extent: Extent,
+        choice: Option<&DeviceChoice>,
+        robust: bool,
+    ) -> Result<Session<'a>, Error> {
+        let program = Program::new(capture, extent);
+        let regions = Regions::new(capture);
+        let instance = Instance::for_thread()?;
+        let adapter = instance.adapter(choice, &capture.header.device.name)?;
+        // All of the capture is checked, also parts that do not run now.
+        let whole = Program::new(capture, Extent::Whole);
+        let needs = check::check(capture, &whole, &regions, &adapter, robust)?;
+        let first = capture.submissions().next();
+        let flags = first.map(|submission| capture.queues[&submission.queue].flags);
+        let gpu = Gpu::open(&adapter, flags, &needs.features, &needs.extensions)?;
+        let memory = Memory::new(&gpu, capture, &regions)?;
+        let with_base: BTreeSet<PipelineId> = (whole.dispatched())
+            .filter(|(_, dispatch)| dispatch.base != [0; 3])
+            .map(|(_, dispatch)| dispatch.pipeline)
+            .collect();
+        let pipelines = Pipelines::new(&gpu, capture, &needs.shaders, &with_base)?;
+        let descriptors = Descriptors::new(&gpu, capture, &whole, &regions, &memory, &pipelines)?;
+        let clock = DeviceClock::new(&gpu);
+        Ok(Session {
+            capture,
+            program,
+            regions,
+            descriptors,
+            pipelines,
+            memory,
+            clock,
+            gpu,
+            notes: needs.notes,
+            shaders: needs.shaders,
+            tolerance: None,
+            left_out: BTreeSet::new(),
+        })
+    }
+
+    /// Returns everything that commands are recorded from.
+    pub fn stage(&self, recording_options: RecordingOptions) -> CommandSource<'_> {
+        CommandSource {
+            gpu: &self.gpu,
+            capture: self.capture,
+            regions: &self.regions,
+            memory: &self.memory,
+            pipelines: &self.pipelines,
+            descriptors: &self.descriptors,
+            left_out: &self.left_out,
+            serialised: recording_options.serialised,
+            timed: recording_options.timed,
+        }
+    }
+
+    /// Records each submission.
+    pub fn record(
+        &self,
+        recording_options: RecordingOptions,
+    ) -> Result<Vec<(CommandRecording, SubmissionTimestamps)>, Error> {
+        let stage = self.stage(recording_options);
+        let recorded = self.program.submissions().map(|submitted| {
+            let recording =
+                CommandRecording::begin(&self.gpu, pairs(submitted, recording_options.timed))?;
+            let marks = stage.submission(&recording, submitted, 0);
+            // The next submission may read what this one wrote, and the host may copy it.
+            self.gpu.full_barrier(recording.commands);
+            self.gpu.end(recording.commands)?;
+            Ok((recording, marks))
+        });
+        recorded.collect()
+    }
+
+    /// Clears memory and runs the steps once, and returns the pieces that differ from the program's.
+    pub fn run(
+        &mut self,
+        run: u32,
+        recordings: &[(CommandRecording, SubmissionTimestamps)],
+        observed: &mut Vec<Observation>,
+        compared: &mut u64,
+    ) -> Result<Comparison, Error> {
+        self.memory.clear()?;
+        let mut recordings = recordings.iter().enumerate();
+        let mut after = None;
+        let mut content: Vec<&Content> = Vec::new();
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut found = Comparison::default();
+        let steps = self.program.steps.iter();
+        for step in steps.map(Some).chain([None]) {
+            if !matches!(step, Some(ProgramStep::Outcome(_))) && !pieces.is_empty() {
+                *compared += pieces.len() as u64;
+                let judge = judge(self.capture, &self.program, &self.shaders, self.tolerance);
+                let more = comparison::compare(&mut self.memory, &self.regions, &pieces, &judge)?;
+                found.different.extend(more.different);
+                found.within += more.within;
+                pieces.clear();
+            }
+            match step {
+                Some(ProgramStep::Content(step)) => content.push(step),
+                Some(ProgramStep::Outcome(outcome)) => {
+                    pieces.extend(comparison::pieces(outcome, after))
+                }
+                Some(ProgramStep::Submission(submitted)) => {
+                    upload(self.capture, &self.regions, &mut self.memory, &content)?;
+                    content.clear();
+                    after = Some(submitted.index);
+                    let Some((number, (recording, marks))) = recordings.next() else {
+                        break;
+                    };
+                    let parts = vec![(number, marks.clone())];
+                    let whole = marks.whole;
+                    observed.push(observe(
+                        &self.gpu,
+                        &mut self.clock,
+                        run,
+                        recording,
+                        parts,
+                        whole,
+                    )?);
+                }
+                None => {}
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Compares pieces of what memory holds now.
+    pub fn compare(&mut self, pieces: &[Piece]) -> Result<Comparison, Error> {
+        let judge = judge(self.capture, &self.program, &self.shaders, self.tolerance);
+        comparison::compare(&mut self.memory, &self.regions, pieces, &judge)
+    }
+}
+
+fn judge<'a>(
+    capture: &'a Capture,
+    program: &'a Program<'a>,
+    shaders: &'a BTreeMap<PipelineId, Shader>,
+    tolerance: Option<f64>,
+) -> Comparer<'a> {
+    Comparer {
+        capture,
+        program,
+        shaders,
+        tolerance,
+    }
+}
+
+/// Submits commands, waits for them, and returns their times.
+pub fn observe(
+    gpu: &Gpu,
+    clock: &mut DeviceClock,
+    run: u32,
+    recording: &CommandRecording,
+    parts: Vec<(usize, SubmissionTimestamps)>,
+    whole: u32,
+) -> Result<Observation, Error> {
+    let called_ns = crate::clock::host_now_ns();
+    gpu.submit(recording.commands, "running commands")?;
+    let returned_ns = crate::clock::host_now_ns();
+    gpu.wait("running commands")?;
+    let seen_ns = crate::clock::host_now_ns();
+    let observed = Observation {
+        run,
+        parts,
+        whole,
+        ticks: recording.ticks()?,
+        called_ns,
+        returned_ns,
+        seen_ns,
+    };
+    if let Some(ticks) = observed.pair(observed.whole) {
+        clock.learn(gpu, ticks, (observed.called_ns, observed.seen_ns));
+    }
+    Ok(observed)
+}
+
+/// Writes contents to memory.
+pub fn upload(
+    capture: &Capture,
+    regions: &Regions,
+    memory: &mut Memory,
+    contents: &[&Content],
+) -> Result<(), Error> {
+    if contents.is_empty() {
+        return Ok(());
+    }
+    memory.upload(
+        contents
+            .iter()
+            .flat_map(|content| chunks(capture, regions, content)),
+    )
+}
+
+/// Returns the chunks of a content with their places.
+pub fn chunks<'a>(
+    capture: &'a Capture,
+    regions: &'a Regions,
+    content: &'a Content,
+) -> impl Iterator<Item = Result<(RegionOffset, Vec<u8>), Error>> + use<'a> {
+    let mut at = content.offset;
+    content.chunks.iter().filter_map(move |hash| {
+        let place = regions.place(content.memory, at);
+        let bytes = match capture.chunk(*hash) {
+            Ok(bytes) => bytes,
+            Err(error) => return Some(Err(Error::Content(error))),
+        };
+        at += bytes.len() as u64;
+        Some(Ok((place?, bytes)))
+    })
+}
+
+impl Observation {
+    /// Returns the ticks of a pair.
+    pub fn pair(&self, pair: u32) -> Option<(u64, u64)> {
+        let of = |query: u32| self.ticks.get(query as usize).copied().flatten();
+        Some((of(2 * pair)?, of(2 * pair + 1)?))
+    }
+}

@@ -1,0 +1,44 @@
+//! Writes a replay as a trace.
+
+mod manifest;
+mod rows;
+
+use std::path::Path;
+
+use gapscope_trace::TraceWriter;
+
+use crate::error::Error;
+use crate::session::{Observation, Session};
+
+pub use manifest::RunFacts;
+
+/// Creates the folder of a trace before anything runs, so that an existing one is said at once.
+pub fn begin(folder: &Path) -> Result<TraceWriter, Error> {
+    Ok(TraceWriter::create(folder)?)
+}
+
+/// Writes the observed runs.
+pub fn write(
+    mut writer: TraceWriter,
+    session: &mut Session<'_>,
+    observed: &[Observation],
+    facts: &RunFacts,
+) -> Result<(), Error> {
+    let mut rows = rows::Rows::new(session, facts.runs);
+    for of in observed {
+        rows.observed(session, of);
+        std::mem::swap(writer.tables_mut(), &mut rows.tables);
+        writer.flush_full()?;
+        std::mem::swap(writer.tables_mut(), &mut rows.tables);
+    }
+    rows.finish(session);
+    *writer.tables_mut() = std::mem::take(&mut rows.tables);
+    for id in session.shaders.keys() {
+        let module = session.capture.pipelines[id].module;
+        let hash = session.capture.modules[&module].code;
+        let code = session.capture.chunk(hash).map_err(Error::Content)?;
+        writer.add_source(&hash.to_string(), "spv", &code)?;
+    }
+    let manifest = manifest::build(session, observed, facts, rows.untimed);
+    Ok(writer.finish(&manifest)?)
+}

@@ -1,0 +1,355 @@
+//! Wraps the functions of CUDA's driver that measuring needs.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::ptr;
+use std::time::Instant;
+
+use libloading::Library;
+
+use crate::error::Error;
+
+const LIBRARY: &str = "libcuda.so.1";
+const SUCCESS: c_int = 0;
+/// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`
+const MULTIPROCESSORS: c_int = 16;
+/// Room for a device's name; the driver cuts longer ones.
+const NAME_BYTES: usize = 256;
+
+/// Declares the functions of the driver, with their names in the library.
+macro_rules! functions {
+    ($($field:ident $name:literal ($($argument:ty),*);)*) => {
+        #[derive(Clone, Copy)]
+        struct Functions {
+            $($field: unsafe extern "C" fn($($argument),*) -> c_int,)*
+        }
+
+        impl Functions {
+            fn load(library: &Library) -> Result<Functions, libloading::Error> {
+                Ok(Functions {
+                    // SAFETY: the functions of these names in CUDA's driver have these types.
+                    $($field: unsafe { *library.get($name.as_bytes())? },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    init "cuInit" (c_uint);
+    version "cuDriverGetVersion" (*mut c_int);
+    count "cuDeviceGetCount" (*mut c_int);
+    device "cuDeviceGet" (*mut c_int, c_int);
+    name "cuDeviceGetName" (*mut c_char, c_int, c_int);
+    uuid "cuDeviceGetUuid_v2" (*mut [u8; 16], c_int);
+    attribute "cuDeviceGetAttribute" (*mut c_int, c_int, c_int);
+    context "cuCtxCreate_v2" (*mut *mut c_void, c_uint, c_int);
+    destroy_context "cuCtxDestroy_v2" (*mut c_void);
+    stream "cuStreamCreate" (*mut *mut c_void, c_uint);
+    memory "cuMemGetInfo_v2" (*mut usize, *mut usize);
+    allocate "cuMemAlloc_v2" (*mut u64, usize);
+    free "cuMemFree_v2" (u64);
+    load "cuModuleLoadDataEx" (*mut *mut c_void, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
+    kernel "cuModuleGetFunction" (*mut *mut c_void, *mut c_void, *const c_char);
+    launch "cuLaunchKernel" (
+        *mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, *mut c_void, *mut *mut c_void, *mut *mut c_void
+    );
+    copy "cuMemcpyDtoDAsync_v2" (u64, u64, usize, *mut c_void);
+    fill "cuMemsetD32Async" (u64, c_uint, usize, *mut c_void);
+    event "cuEventCreate" (*mut *mut c_void, c_uint);
+    record "cuEventRecord" (*mut c_void, *mut c_void);
+    wait "cuEventSynchronize" (*mut c_void);
+    finish "cuStreamSynchronize" (*mut c_void);
+    elapsed "cuEventElapsedTime" (*mut f32, *mut c_void, *mut c_void);
+}
+
+/// The driver, initialised. Its library stays loaded.
+#[derive(Clone, Copy)]
+pub struct Driver(Functions);
+
+/// Turns the answer of CUDA or cuBLAS into a result.
+pub fn check(call: &'static str, code: c_int) -> Result<(), Error> {
+    match code {
+        SUCCESS => Ok(()),
+        code => Err(Error::Call { call, code }),
+    }
+}
+
+impl Driver {
+    /// Loads the driver.
+    ///
+    /// # Errors
+    /// There is no driver, or it has no device.
+    pub fn open() -> Result<Driver, Error> {
+        // SAFETY: the library is NVIDIA's, whose initialisers every CUDA program runs.
+        let library = unsafe { Library::new(LIBRARY) }?;
+        let functions = Functions::load(&library)?;
+        std::mem::forget(library);
+        // SAFETY: it may be called at any time.
+        check("cuInit", unsafe { (functions.init)(0) })?;
+        Ok(Driver(functions))
+    }
+
+    /// Returns the newest CUDA that the driver supports, as 1000 × major + 10 × minor.
+    pub fn version(self) -> Option<u32> {
+        let mut version = 0;
+        // SAFETY: it stores a number.
+        let code = unsafe { (self.0.version)(&mut version) };
+        u32::try_from(version).ok().filter(|_| code == SUCCESS)
+    }
+
+    /// Returns the number of devices.
+    pub fn count(self) -> Result<c_int, Error> {
+        let mut count = 0;
+        // SAFETY: it stores a number.
+        check("cuDeviceGetCount", unsafe { (self.0.count)(&mut count) })?;
+        Ok(count)
+    }
+
+    /// Returns the device of a number.
+    pub fn device(self, number: c_int) -> Result<Device, Error> {
+        let mut handle = 0;
+        let mut name = [0u8; NAME_BYTES];
+        let mut uuid = [0u8; 16];
+        // SAFETY: the calls store a number, a text that ends in a zero byte, and sixteen bytes, in our variables.
+        unsafe {
+            check("cuDeviceGet", (self.0.device)(&mut handle, number))?;
+            let place = name.as_mut_ptr().cast();
+            check(
+                "cuDeviceGetName",
+                (self.0.name)(place, NAME_BYTES as c_int, handle),
+            )?;
+            check("cuDeviceGetUuid", (self.0.uuid)(&mut uuid, handle))?;
+        }
+        let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
+        Ok(Device {
+            handle,
+            name: name.to_string_lossy().into_owned(),
+            uuid: uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
+        })
+    }
+}
+
+/// A CUDA device.
+pub struct Device {
+    handle: c_int,
+    pub name: String,
+    /// The UUID as hexadecimal.
+    pub uuid: String,
+}
+
+/// A context on a device, with one stream, until it is dropped. It is current on this thread.
+pub struct Context {
+    driver: Functions,
+    context: *mut c_void,
+    pub stream: *mut c_void,
+    events: [*mut c_void; 2],
+    pub multiprocessors: u32,
+}
+
+/// A kernel of a loaded module.
+#[derive(Clone, Copy)]
+pub struct Kernel(*mut c_void);
+
+/// Memory of the device, until it is dropped.
+pub struct Memory<'a> {
+    context: &'a Context,
+    pub address: u64,
+}
+
+impl Context {
+    /// Makes a context on a device.
+    pub fn new(driver: Driver, device: &Device) -> Result<Context, Error> {
+        let functions = driver.0;
+        let mut made = Context {
+            driver: functions,
+            context: ptr::null_mut(),
+            stream: ptr::null_mut(),
+            events: [ptr::null_mut(); 2],
+            multiprocessors: 0,
+        };
+        /// `CU_STREAM_NON_BLOCKING`
+        const NON_BLOCKING: c_uint = 1;
+        let mut count = 0;
+        // SAFETY: the calls store handles and a number in our variables; the context is current after it was made.
+        unsafe {
+            check(
+                "cuCtxCreate",
+                (functions.context)(&mut made.context, 0, device.handle),
+            )?;
+            check(
+                "cuStreamCreate",
+                (functions.stream)(&mut made.stream, NON_BLOCKING),
+            )?;
+            for event in &mut made.events {
+                check("cuEventCreate", (functions.event)(event, 0))?;
+            }
+            let code = (functions.attribute)(&mut count, MULTIPROCESSORS, device.handle);
+            check("cuDeviceGetAttribute", code)?;
+        }
+        made.multiprocessors = u32::try_from(count).unwrap_or(0).max(1);
+        Ok(made)
+    }
+
+    /// Returns the bytes of the device's memory that are free.
+    pub fn free_bytes(&self) -> Result<u64, Error> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: it stores two numbers.
+        check("cuMemGetInfo", unsafe {
+            (self.driver.memory)(&mut free, &mut total)
+        })?;
+        Ok(free as u64)
+    }
+
+    /// Allocates memory on the device.
+    pub fn allocate(&self, bytes: u64) -> Result<Memory<'_>, Error> {
+        let mut address = 0;
+        // SAFETY: it stores an address.
+        check("cuMemAlloc", unsafe {
+            (self.driver.allocate)(&mut address, bytes as usize)
+        })?;
+        Ok(Memory {
+            context: self,
+            address,
+        })
+    }
+
+    /// Loads a module of PTX and returns its kernel of this name.
+    pub fn kernel(&self, ptx: &CStr, name: &str) -> Result<Kernel, Error> {
+        let (mut module, mut kernel) = (ptr::null_mut(), ptr::null_mut());
+        let name = CString::new(name)?;
+        // `CU_JIT_ERROR_LOG_BUFFER` and `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`, whose value is in the place of a pointer.
+        let mut log = [0u8; 1024];
+        let mut options: [c_int; 2] = [5, 6];
+        let mut values = [
+            log.as_mut_ptr().cast(),
+            ptr::without_provenance_mut(log.len() - 1),
+        ];
+        // SAFETY: both texts end in a zero byte; handles are stored in our variables, and the log has room for the text.
+        unsafe {
+            let code = (self.driver.load)(
+                &mut module,
+                ptx.as_ptr().cast(),
+                2,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            );
+            if code != SUCCESS {
+                let log = CStr::from_bytes_until_nul(&log).unwrap_or_default();
+                return Err(match log.to_string_lossy().lines().next() {
+                    Some(line) => Error::Module {
+                        code,
+                        line: line.to_owned(),
+                    },
+                    None => Error::Call {
+                        call: "cuModuleLoadDataEx",
+                        code,
+                    },
+                });
+            }
+            let code = (self.driver.kernel)(&mut kernel, module, name.as_ptr());
+            check("cuModuleGetFunction", code)?;
+        }
+        Ok(Kernel(kernel))
+    }
+
+    /// Launches a kernel on so many workgroups.
+    ///
+    /// # Safety
+    /// The parameters are those of the kernel: eight bytes each, of which it may read four. The memory that they address lives until
+    /// [`Self::time`] has returned.
+    pub unsafe fn launch(
+        &self,
+        kernel: Kernel,
+        [groups, threads]: [u32; 2],
+        parameters: &mut [u64],
+    ) -> Result<(), Error> {
+        let places = parameters.iter_mut().map(|one| ptr::from_mut(one).cast());
+        let mut places: Vec<*mut c_void> = places.collect();
+        let (places, none) = (places.as_mut_ptr(), ptr::null_mut());
+        let stream = self.stream;
+        // SAFETY: as the caller promises; the driver has copied the parameters when it returns.
+        let code = unsafe {
+            (self.driver.launch)(
+                kernel.0, groups, 1, 1, threads, 1, 1, 0, stream, places, none,
+            )
+        };
+        check("cuLaunchKernel", code)
+    }
+
+    /// Copies memory of the device to other memory of it.
+    ///
+    /// # Safety
+    /// Both have so many bytes and live until [`Self::time`] has returned.
+    pub unsafe fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), Error> {
+        // SAFETY: as the caller promises.
+        let code = unsafe { (self.driver.copy)(to, from, bytes as usize, self.stream) };
+        check("cuMemcpyDtoDAsync", code)
+    }
+
+    /// Fills memory of the device with words of 32 bits.
+    ///
+    /// # Safety
+    /// The memory has so many bytes, which are a multiple of four, and lives until [`Self::time`] has returned.
+    pub unsafe fn fill(&self, to: u64, bytes: u64) -> Result<(), Error> {
+        const ONE: c_uint = 0x3f80_0000;
+        // SAFETY: as the caller promises.
+        let code = unsafe { (self.driver.fill)(to, ONE, bytes as usize / 4, self.stream) };
+        check("cuMemsetD32Async", code)
+    }
+
+    /// Returns the nanoseconds from a call until its work has been waited for, by the host clock.
+    pub fn await_one(&self, once: &mut dyn FnMut() -> Result<(), Error>) -> Result<f64, Error> {
+        let started = Instant::now();
+        once()?;
+        // SAFETY: the stream is of this context.
+        check("cuStreamSynchronize", unsafe {
+            (self.driver.finish)(self.stream)
+        })?;
+        Ok(started.elapsed().as_nanos() as f64)
+    }
+
+    /// Returns the nanoseconds that each of so many calls of `each` takes on the device, by its events. One more call goes before
+    /// them, so that the device does not wait for the first.
+    pub fn time(
+        &self,
+        count: u32,
+        each: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<f64, Error> {
+        let [start, end] = self.events;
+        each()?;
+        // SAFETY: events and stream are of this context, here and below.
+        check("cuEventRecord", unsafe {
+            (self.driver.record)(start, self.stream)
+        })?;
+        for _ in 0..count {
+            each()?;
+        }
+        let mut ms = 0.0;
+        // SAFETY: as above; it stores a number.
+        unsafe {
+            check("cuEventRecord", (self.driver.record)(end, self.stream))?;
+            check("cuEventSynchronize", (self.driver.wait)(end))?;
+            check(
+                "cuEventElapsedTime",
+                (self.driver.elapsed)(&mut ms, start, end),
+            )?;
+        }
+        Ok(f64::from(ms) * 1e6 / f64::from(count))
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if !self.context.is_null() {
+            // SAFETY: nothing of the context is in use; the driver frees what was made in it.
+            unsafe { (self.driver.destroy_context)(self.context) };
+        }
+    }
+}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated in this context, and the stream has been waited for.
+        unsafe { (self.context.driver.free)(self.address) };
+    }
+}

@@ -1,0 +1,149 @@
+//! Collects the figures of a device, and the notes on those that are missing.
+
+use std::time::SystemTime;
+
+use gapscope_model::Api;
+use gapscope_trace::manifest::MeasuredLimits;
+use gapscope_trace::measured::Kept;
+
+use crate::error::Error;
+use crate::samples::Samples;
+
+/// The devices of an interface by name, each with its figures or why it could not be measured.
+pub type Measured = Vec<(String, Result<Measurement, Error>)>;
+/// A function that is told what is measured next.
+pub type Progress<'a> = &'a dyn Fn(&str);
+
+/// Quartiles that are further apart than this share of the median mean that something else was at work.
+const MAX_STEADY_SPREAD: f64 = 0.05;
+/// The figure that the host clock times, which is never so steady.
+const LATENCY: &str = "launch_latency_ns";
+
+/// The figures of a device that is being measured.
+pub struct Measurement {
+    kept: Kept,
+    pub notes: Vec<String>,
+}
+
+impl Measurement {
+    pub fn new(api: Api, name: &str, uuid: &str, driver: String) -> Measurement {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Measurement {
+            kept: Kept {
+                name: name.to_owned(),
+                uuid: uuid.to_owned(),
+                api,
+                limits: MeasuredLimits {
+                    measured_unix_s: now.ok().map(|since| since.as_secs()),
+                    driver,
+                    ..MeasuredLimits::default()
+                },
+                ..Kept::default()
+            },
+            notes: Vec::new(),
+        }
+    }
+
+    /// Takes a figure, or notes why it is unknown. Other figures stay as they are.
+    pub fn take<T>(
+        &mut self,
+        what: &str,
+        found: Result<T, impl std::fmt::Display>,
+        take: impl FnOnce(&mut Measurement, T),
+    ) {
+        match found {
+            Ok(found) => take(self, found),
+            Err(error) => self.notes.push(format!("{what} is unknown: {error}.")),
+        }
+    }
+
+    /// Returns whether no figure was taken.
+    pub fn is_empty(&self) -> bool {
+        self.kept.source.is_empty()
+    }
+
+    /// Takes the time of a copy of so many bytes, each read and written. The fastest of several copies counts.
+    pub fn copy(&mut self, bytes: u64, samples: Samples, by: &str) {
+        let rate = per_second(2 * bytes, samples);
+        if keep_faster(&mut self.kept.limits.copy_bytes_per_s, rate) {
+            self.state("copy_bytes_per_s", samples, by);
+        }
+    }
+
+    /// Takes the time to read so many bytes.
+    pub fn read(&mut self, bytes: u64, samples: Samples, by: &str) {
+        self.kept.limits.read_bytes_per_s = Some(per_second(bytes, samples));
+        self.state("read_bytes_per_s", samples, by);
+    }
+
+    /// Takes the time to write so many bytes. The fastest of several writes counts.
+    pub fn write(&mut self, bytes: u64, samples: Samples, by: &str) {
+        let rate = per_second(bytes, samples);
+        if keep_faster(&mut self.kept.limits.write_bytes_per_s, rate) {
+            self.state("write_bytes_per_s", samples, by);
+        }
+    }
+
+    /// Takes the time of so many multiply-adds, each of two operations.
+    pub fn multiply_adds(&mut self, count: u64, samples: Samples, by: &str) {
+        self.kept.limits.fma_f32_flops = Some(per_second(2 * count, samples));
+        self.state("fma_f32_flops", samples, by);
+    }
+
+    /// Takes the time of products of matrices. The fastest of several counts.
+    pub fn matrix(&mut self, inputs: &str, flops: u64, samples: Samples, by: &str) {
+        let rate = per_second(flops, samples);
+        let rates = &mut self.kept.limits.matrix_flops;
+        if rates.get(inputs).is_none_or(|known| *known < rate) {
+            rates.insert(inputs.to_owned(), rate);
+            self.state(&format!("matrix_flops.{inputs}"), samples, by);
+        }
+    }
+
+    /// Takes the time from one launch to the next.
+    pub fn launches(&mut self, samples: Samples, by: &str) {
+        self.kept.limits.launch_interval_ns = Some(samples.median_ns.round() as u64);
+        self.state("launch_interval_ns", samples, by);
+    }
+
+    /// Takes the time from a launch until it has been waited for.
+    pub fn awaited(&mut self, samples: Samples, by: &str) {
+        self.kept.limits.launch_latency_ns = Some(samples.median_ns.round() as u64);
+        self.state(LATENCY, samples, by);
+    }
+
+    fn state(&mut self, figure: &str, samples: Samples, by: &str) {
+        self.kept.spread.insert(figure.to_owned(), samples.spread);
+        self.kept.source.insert(figure.to_owned(), by.to_owned());
+    }
+
+    /// Returns the figures with the notes.
+    pub fn finish(mut self) -> Kept {
+        let unsteady: Vec<&str> = (self.kept.spread.iter())
+            .filter(|(figure, spread)| **spread > MAX_STEADY_SPREAD && *figure != LATENCY)
+            .map(|(figure, _)| figure.as_str())
+            .collect();
+        if !unsteady.is_empty() {
+            self.notes.push(format!(
+                "Repetitions differ by more than {:.0} % ({}): another program may be using the device, or its clocks change; measure again when it is quiet.",
+                100.0 * MAX_STEADY_SPREAD,
+                unsteady.join(", ")
+            ));
+        }
+        self.kept.notes = self.notes;
+        self.kept
+    }
+}
+
+/// Keeps the greater rate, and returns whether that is the new one.
+fn keep_faster(known: &mut Option<u64>, rate: u64) -> bool {
+    let faster = known.is_none_or(|known| known < rate);
+    if faster {
+        *known = Some(rate);
+    }
+    faster
+}
+
+fn per_second(count: u64, samples: Samples) -> u64 {
+    (count as f64 * 1e9 / samples.median_ns).round() as u64
+}

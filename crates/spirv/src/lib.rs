@@ -1,0 +1,27 @@
+//! Reads SPIR-V modules of any origin (SPIR-V specification 1.6, section 2.3 for the layout and 3.52 for the instructions).
+//!
+//! [`Instructions`] walks over words and allocates nothing. [`Description`] is one such walk that the hooks make: it says what
+//! a module tells of itself and what its code does to descriptors. [`Module`] keeps types, constants, decorations, entry points
+//! and functions, and [`Constants`] evaluates its integer constants. Whatever the words are, reading them ends and does not panic.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod constants;
+mod description;
+mod error;
+mod layout;
+mod module;
+pub mod numbers;
+mod types;
+mod words;
+
+pub use constants::{Constants, Specialisation};
+pub use description::{BoundVariable, Description, EntryPointSize};
+pub use error::ReadError;
+pub use layout::{MatrixLayout, Piece};
+pub use module::{
+    Decorations, EntryPoint, Function, LocalSize, MemberDecorations, Module, StoredInstruction,
+    Variable,
+};
+pub use types::Type;
+pub use words::{HEADER_WORDS, Header, Instruction, Instructions, Literal};

@@ -1,0 +1,190 @@
+//! Reads the instructions of a module into its tables.
+
+use super::{EntryPoint, Function, Module, StoredInstruction, Variable};
+use crate::error::ReadError;
+use crate::numbers::{GL_COMPUTE, WORKGROUP_SIZE, decoration, op};
+use crate::types::Type;
+use crate::words::{Instruction, Instructions, Literal};
+
+/// More instructions are refused. The largest kernel of llama.cpp has some 50,000.
+const MAX_INSTRUCTIONS: usize = 2_000_000;
+
+/// The state of reading a module.
+pub(super) struct Reader {
+    pub module: Module,
+    /// All ids are below this.
+    pub bound: u32,
+    /// The function whose end has not come yet, and its id.
+    pub function: Option<(u32, Function)>,
+}
+
+impl Reader {
+    /// Reads all instructions.
+    pub fn read(&mut self, words: &[u32]) -> Result<(), ReadError> {
+        for (count, instruction) in Instructions::new(words).enumerate() {
+            let instruction = instruction?;
+            if count == MAX_INSTRUCTIONS {
+                return Err(ReadError::TooLong(MAX_INSTRUCTIONS));
+            }
+            let is_valid = self.is_valid(instruction);
+            self.take(instruction);
+            if !is_valid && self.module.fault.is_none() {
+                let Instruction { at, op, .. } = instruction;
+                self.module.fault = Some(ReadError::Instruction { at, op });
+            }
+        }
+        if self.function.is_some() && self.module.fault.is_none() {
+            self.module.fault = Some(ReadError::OpenFunction);
+        }
+        Ok(())
+    }
+
+    fn is_valid(&self, Instruction { op, operands, .. }: Instruction<'_>) -> bool {
+        let is_id = |id: &u32| (1..self.bound).contains(id);
+        let is_inside = self.function.is_some();
+        match (op, operands) {
+            (op::CAPABILITY, operands) => operands.len() == 1,
+            (op::EXTENSION, text) => Literal::read(text).is_valid,
+            (op::ENTRY_POINT, [GL_COMPUTE, function, text @ ..]) => {
+                is_id(function) && Literal::read(text).is_valid
+            }
+            (op::DECORATE, [id, _, ..]) => is_id(id),
+            (op::MEMBER_DECORATE, [id, _, decoration::OFFSET, _]) => is_id(id),
+            (op, [id, ..]) if defines_type(op) => is_id(id),
+            (op, [result_type, id, ..]) if defines_constant(op) => {
+                is_id(result_type) && (is_inside || is_id(id))
+            }
+            (op::VARIABLE, [result_type, id, _, ..]) => {
+                is_inside || is_id(result_type) && is_id(id)
+            }
+            (op::FUNCTION, [_, id, _, _]) => !is_inside && is_id(id),
+            (op::FUNCTION_END, []) => is_inside,
+            // With other operands these are invalid.
+            (op::DECORATE | op::VARIABLE | op::FUNCTION | op::FUNCTION_END, _) => false,
+            _ => true,
+        }
+    }
+
+    fn take(&mut self, instruction: Instruction<'_>) {
+        let stored = StoredInstruction {
+            op: instruction.op,
+            operand_count: instruction.operands.len() as u16,
+            at: instruction.at,
+        };
+        if let Some((_, function)) = &mut self.function {
+            match (stored.op, instruction.operands) {
+                // OpSourceContinued to OpLine
+                (2..=op::LINE | op::NO_LINE | op::MODULE_PROCESSED, _) => {}
+                (op::FUNCTION_PARAMETER, [type_id, id]) => {
+                    function.parameters.push((*id, *type_id))
+                }
+                (op::FUNCTION_END, _) => self.module.functions.extend(self.function.take()),
+                _ => function.body.push(stored),
+            }
+            return;
+        }
+        let module = &mut self.module;
+        match (instruction.op, instruction.operands) {
+            (op::CAPABILITY, [capability]) => {
+                module.capabilities.insert(*capability);
+            }
+            (op::EXTENSION, text) => {
+                module.extensions.insert(Literal::read(text).text);
+            }
+            (op::EXT_INST_IMPORT, [id, name @ ..])
+                if Literal::read(name).text == "GLSL.std.450" =>
+            {
+                module.glsl = Some(*id);
+            }
+            (op::ENTRY_POINT, [GL_COMPUTE, function, text @ ..]) => {
+                let Literal { text, rest, .. } = Literal::read(text);
+                module.entry_points.push(EntryPoint {
+                    name: text,
+                    function: *function,
+                    interface: rest.to_vec(),
+                    modes: Vec::new(),
+                });
+            }
+            (op::EXECUTION_MODE | op::EXECUTION_MODE_ID, [function, mode, values @ ..]) => {
+                let entries = module.entry_points.iter_mut();
+                for entry in entries.filter(|entry| entry.function == *function) {
+                    entry.modes.push((*mode, values.to_vec()));
+                }
+            }
+            (op::DECORATE, [id, decoration, values @ ..]) => {
+                module.decorate(*id, *decoration, values.first().copied());
+            }
+            (op::MEMBER_DECORATE, [id, member, decoration, values @ ..]) => {
+                module.decorate_member((*id, *member), *decoration, values.first().copied());
+            }
+            (op::FUNCTION, [_, id, ..]) => self.function = Some((*id, Function::default())),
+            (op::VARIABLE, [type_id, id, class, rest @ ..]) => {
+                let variable = Variable {
+                    type_id: *type_id,
+                    class: *class,
+                    initializer: rest.first().copied(),
+                };
+                module.variables.insert(*id, variable);
+            }
+            (op, [id, operands @ ..]) if defines_type(op) => {
+                let is_defined = |id| module.types.contains_key(&id);
+                if let Some(found) = Type::read(op, operands, is_defined) {
+                    // The first definition counts, so that no array or vector contains itself.
+                    module.types.entry(*id).or_insert(found);
+                }
+            }
+            (op, _) if defines_constant(op) => module.constants.push(stored),
+            _ => {}
+        }
+    }
+}
+
+impl Module {
+    fn decorate(&mut self, id: u32, decoration: u32, value: Option<u32>) {
+        let known = self.decorations.entry(id).or_default();
+        match decoration {
+            decoration::SPEC_ID => known.spec_id = value,
+            decoration::ARRAY_STRIDE => known.array_stride = value,
+            decoration::BUILT_IN => {
+                known.built_in = value;
+                if value == Some(WORKGROUP_SIZE) {
+                    self.workgroup_size = Some(id);
+                }
+            }
+            decoration::BINDING => known.binding = value,
+            decoration::DESCRIPTOR_SET => known.set = value,
+            _ => {}
+        }
+    }
+
+    fn decorate_member(&mut self, member: (u32, u32), decoration: u32, value: Option<u32>) {
+        let known = self.members.entry(member).or_default();
+        match decoration {
+            decoration::ROW_MAJOR => known.row_major = true,
+            decoration::MATRIX_STRIDE => known.matrix_stride = value,
+            decoration::BUILT_IN => known.built_in = value,
+            decoration::OFFSET => known.offset = value,
+            _ => {}
+        }
+    }
+}
+
+fn defines_type(op: u16) -> bool {
+    matches!(
+        op,
+        op::TYPE_VOID
+            ..=op::TYPE_FORWARD_POINTER
+                | op::TYPE_COOPERATIVE_MATRIX_KHR
+                | op::TYPE_VECTOR_ID_EXT
+                | op::TYPE_COOPERATIVE_MATRIX_NV
+    )
+}
+
+fn defines_constant(op: u16) -> bool {
+    matches!(
+        op,
+        op::UNDEF
+            | op::CONSTANT_TRUE..=op::CONSTANT_NULL
+            | op::SPEC_CONSTANT_TRUE..=op::SPEC_CONSTANT_OP
+    )
+}
