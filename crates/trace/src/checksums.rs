@@ -1,8 +1,9 @@
-//! Checksums of a table's file: a CRC-32 of each block of its columns and one of its footer, which the footer holds. What was
-//! changed since it was written is told and not taken for a measurement.
+//! Writes and verifies the checksums of a table's file: a CRC-32 of each block of its columns and one of its footer.
+//! All of them are in the footer. Bytes that were changed after they were written are an error and never a
+//! measurement.
 //!
-//! Parquet has checksums of its own, of pages, but neither of their headers nor of the footer. Blocks are small, so that rows
-//! before a damaged one can be read.
+//! Parquet has its own checksums of pages, but none of page headers or of the footer. Blocks are small, so that rows
+//! before a damaged block can still be read.
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
@@ -17,25 +18,26 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What is said of bytes that are not those that were written.
+/// The reason given for bytes that differ from those that were written.
 pub(crate) const ALTERED: &str = "it was changed or damaged after it was written";
 
-/// Begins `created_by` of files that are written here. Other tools that write a table again keep what they do not know of its footer.
+/// The beginning of `created_by` in files that are written here. A tool that rewrites a table may keep unknown footer
+/// values, such as ours.
 pub(crate) const WRITER: &str = "gapscope ";
 
-/// The key of the checksums among the footer's values. The value begins with [`SIGNATURE`]; eight digits of each block follow, of
-/// all columns in the order of the footer.
+/// The key of the checksums among the footer's values. The value begins with [`SIGNATURE`]; eight digits for each
+/// block follow, of all columns in the order of the footer.
 const KEY: &str = "gapscope.crc32";
 
-/// Stands in front of the footer's own checksum, of which it is computed with [`UNSIGNED`] in its place.
+/// Stands in front of the footer's own checksum, which is computed with [`UNSIGNED`] in its place.
 const SIGNATURE: &str = "footer=";
 const UNSIGNED: &str = "00000000";
 
-/// The most bytes of a file without checksums that are read at once, where it is not said how many are needed.
+/// The most bytes that are read at once from a file without checksums when the length is open.
 const AT_ONCE: u64 = 1 << 13;
 
-/// Bytes of a block of a column; the last one is shorter. Of long columns checksums take a thousandth, and short ones have
-/// several blocks too.
+/// Returns the size of a column's blocks in bytes; the last block is shorter. Checksums take a thousandth of a long
+/// column, and a short column still has several blocks.
 fn block_bytes(column: &Range<u64>) -> u64 {
     let sixteenth = (column.end - column.start) / 16;
     sixteenth.next_power_of_two().clamp(1 << 9, 1 << 13)
@@ -82,7 +84,7 @@ pub(crate) fn sign(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The end of a Parquet file: the length of its footer and a mark.
+/// Length of the end of a Parquet file: the length of its footer, and a magic number.
 const TAIL: u64 = 8;
 
 fn footer_bytes(file: &File) -> io::Result<u64> {
@@ -92,7 +94,7 @@ fn footer_bytes(file: &File) -> io::Result<u64> {
     Ok(u32::from_le_bytes(length).into())
 }
 
-/// The bytes of a footer. `None` where the file has none of the length that it says.
+/// Returns the bytes of a footer; `None` where the file is shorter than the length that it gives.
 pub(crate) fn footer_of(file: &File) -> Option<Vec<u8>> {
     let bytes = footer_bytes(file).ok()?;
     let start = file.metadata().ok()?.len().checked_sub(TAIL + bytes)?;
@@ -101,7 +103,7 @@ pub(crate) fn footer_of(file: &File) -> Option<Vec<u8>> {
     Some(footer)
 }
 
-/// Where the checksum of a footer is in it.
+/// Returns the position of the footer's checksum in the footer.
 fn signature(footer: &[u8]) -> Option<Range<usize>> {
     let found = (0..footer.len()).rev();
     let begins = |at: &usize| footer[*at..].starts_with(SIGNATURE.as_bytes());
@@ -114,7 +116,7 @@ fn digits(sum: u32) -> String {
     format!("{sum:08x}")
 }
 
-/// Where the columns are, in the order of the footer.
+/// Returns the byte ranges of the columns in the order of the footer.
 fn columns(metadata: &ParquetMetaData) -> impl Iterator<Item = Range<u64>> {
     let groups = metadata.row_groups().iter();
     groups.flat_map(|group| group.columns()).map(|column| {
@@ -129,7 +131,7 @@ fn blocks(column: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     starts.map(move |start| start..column.end.min(start + bytes))
 }
 
-/// What stands in front of the checksum of a manifest, of which it is computed without its last member.
+/// Stands in front of the checksum of a manifest, which is computed without this last member.
 const OF_MANIFEST: &str = ",\n  \"crc32\": \"";
 
 /// Adds a checksum to a manifest in JSON.
@@ -142,7 +144,7 @@ pub(crate) fn signed_manifest(mut json: Vec<u8>) -> Vec<u8> {
     json
 }
 
-/// True of a manifest that has a checksum and another content than it had when it was written.
+/// Returns true for a manifest whose content does not match its checksum.
 pub(crate) fn is_altered_manifest(json: &[u8]) -> bool {
     let begins = |at: &usize| json[*at..].starts_with(OF_MANIFEST.as_bytes());
     let Some(at) = (0..json.len()).rev().find(begins) else {
@@ -154,7 +156,7 @@ pub(crate) fn is_altered_manifest(json: &[u8]) -> bool {
 /// The checksums of a file's columns.
 #[derive(Debug, Default)]
 pub(crate) struct Checksums {
-    /// By their places in the file.
+    /// Sorted by position in the file.
     columns: Vec<Column>,
     blocks: Vec<u32>,
 }
@@ -167,10 +169,10 @@ struct Column {
 }
 
 impl Checksums {
-    /// Those of a file; `None` where it has none, because another tool or an earlier gapscope wrote it.
+    /// Reads the checksums of a file; `None` where it has none, because another tool or an earlier gapscope wrote it.
     ///
     /// # Errors
-    /// The footer is not as it was written. The error is half a sentence.
+    /// The footer differs from the one that was written.
     pub fn of(
         file: &File,
         metadata: &ParquetMetaData,
@@ -216,7 +218,7 @@ impl Checksums {
         whole().map(Some).ok_or_else(|| ALTERED.to_owned())
     }
 
-    /// The blocks in which `wanted` lies, how long each is, and the checksums of them.
+    /// Returns the byte range of the blocks that cover `wanted`, the size of a block, and the blocks' checksums.
     fn around(&self, wanted: &Range<u64>) -> Option<(Range<u64>, u64, &[u32])> {
         let after = self
             .columns
@@ -231,33 +233,33 @@ impl Checksums {
         Some((place, bytes, self.blocks.get(sums)?))
     }
 
-    /// Where the block ends that byte `at` is in.
+    /// Returns the end of the block that byte `at` is in.
     fn end_of_block(&self, at: u64) -> Option<u64> {
         Some(self.around(&(at..at + 1))?.0.end)
     }
 }
 
-/// A page that shall not be read.
+/// A page that must not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
-    /// Where its header begins in the file.
+    /// Position of the page's header in the file.
     pub at: u64,
-    /// Why: half a sentence.
+    /// Why, as a clause.
     pub reason: String,
 }
 
-/// A table's file, of which nothing is read that is not as it was written.
+/// A table's file that returns only bytes that match their checksums.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedFile {
     file: Arc<File>,
     bytes: u64,
     checksums: Option<Arc<Checksums>>,
-    /// Pages that are not read, in their order.
+    /// Sorted by position.
     refused: Arc<[Refused]>,
 }
 
 impl CheckedFile {
-    /// The same without some pages: who comes to one of them is told why.
+    /// Returns the same file without some pages: reading one of them fails with its reason.
     pub fn refusing(self, mut pages: Vec<Refused>) -> CheckedFile {
         pages.sort_by_key(|page| page.at);
         CheckedFile {
@@ -327,11 +329,11 @@ impl ChunkReader for CheckedFile {
     }
 }
 
-/// Reads on from a place of the file.
+/// Reads forward from a position in the file.
 pub(crate) struct CheckedRead {
     of: CheckedFile,
     at: u64,
-    /// What was read of the file and not yet given.
+    /// Bytes that were read from the file and not yet handed out.
     read: Bytes,
 }
 

@@ -1,16 +1,16 @@
-//! Lengths of texts in Parquet's delta encodings, which claim how many they are and tell long texts in few bytes. The Parquet
-//! library makes room for all of a page's at once.
+//! Adds up the lengths of texts in Parquet's delta encodings. The Parquet library allocates for all texts of a page
+//! at once, and a few bytes can claim many long texts.
 
-/// What the lengths at the start of some bytes come to.
+/// The sum of a run of encoded lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lengths {
-    /// Their sum.
+    /// Sum of the lengths.
     pub sum: u64,
-    /// Where the bytes after them begin.
+    /// Position of the first byte after the encoded lengths.
     pub end: usize,
 }
 
-/// Adds up lengths, of which there are `most` at most. `None`: there are more, or they are damaged.
+/// Adds up encoded lengths; `None` where there are more than `most`, or they are damaged.
 pub(crate) fn lengths(bytes: &[u8], most: u32) -> Option<Lengths> {
     let mut reader = Reader { bytes, at: 0 };
     let block = usize::try_from(reader.number()?).ok()?;
@@ -49,7 +49,7 @@ pub(crate) fn lengths(bytes: &[u8], most: u32) -> Option<Lengths> {
     })
 }
 
-/// The number of `width` bits, 32 at most, that begins at a bit.
+/// Returns the number of `width` bits, 32 at most, that begins at bit `begin`.
 fn bits(bytes: &[u8], begin: usize, width: usize) -> u32 {
     let from = begin / 8;
     let some = bytes.get(from..).unwrap_or_default();

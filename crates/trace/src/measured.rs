@@ -1,5 +1,5 @@
-//! What devices were measured to do, kept in the user's folder from one recording to the next: a file of JSON for each device and
-//! version of its driver.
+//! Keeps the measured peaks of devices in the user's folder between recordings: one JSON file for each device and
+//! driver version.
 
 use crate::manifest::{self, DeviceLimits, Manifest, MeasuredLimits};
 use gapscope_model::Api;
@@ -12,39 +12,39 @@ use std::path::{Path, PathBuf};
 
 /// Files that are larger were not written by gapscope.
 const MOST_BYTES: u64 = 1 << 20;
-/// Letters of the driver that are in the name of a file.
+/// The most letters of the driver in a file name.
 const MOST_LETTERS: usize = 100;
 
-/// A device with what it was measured to do.
+/// A device with its measured peaks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Kept {
-    /// Its name.
+    /// Name of the device.
     pub name: String,
-    /// Distinguishes physical devices, as hexadecimal; that of traces.
+    /// Identifies the physical device, as hexadecimal, like the UUID in traces.
     pub uuid: String,
     /// The interface that was measured: `cuda` or `vulkan`.
     #[schemars(with = "String")]
     pub api: Api,
-    /// The figures.
+    /// The measured peaks.
     #[serde(flatten)]
     pub limits: MeasuredLimits,
-    /// How far repetitions of a figure differ: the distance of the quartiles of their times, as a share of the median; by the figure's key,
-    /// `matrix_flops.bf16` for one of several.
+    /// Spread of the repetitions of each figure: the distance of the quartiles of their times as a share of the
+    /// median. The key is that of the figure, such as `matrix_flops.bf16` for one of several.
     pub spread: BTreeMap<String, f64>,
-    /// What was timed for a figure, by the same keys.
+    /// The operation that was timed for each figure, by the same keys.
     pub source: BTreeMap<String, String>,
-    /// What is unknown, and what speaks against the figures, as sentences.
+    /// Caveats about the figures, as sentences.
     pub notes: Vec<String>,
 }
 
-/// The folder of kept files.
+/// The folder of the measurements.
 #[derive(Debug, Clone)]
 pub struct Store {
     folder: PathBuf,
 }
 
-/// What is kept in a folder.
+/// The measurements in a folder.
 #[derive(Debug, Default)]
 pub struct Listed {
     /// The devices, with their files.
@@ -54,7 +54,8 @@ pub struct Listed {
 }
 
 impl Store {
-    /// That of the user: `gapscope/devices` in `$XDG_DATA_HOME`, else in `~/.local/share`. Absent where there is neither variable.
+    /// Returns the user's store: `gapscope/devices` in `$XDG_DATA_HOME`, else in `~/.local/share`; `None` without
+    /// either variable.
     pub fn of_user() -> Option<Store> {
         let set = |name| std::env::var_os(name).map(PathBuf::from);
         let data = set("XDG_DATA_HOME").filter(|folder| folder.is_absolute());
@@ -63,22 +64,22 @@ impl Store {
         Some(Store::new(&data.join("gapscope/devices")))
     }
 
-    /// In a folder, which may not exist yet.
+    /// Returns the store in a folder, which may not exist yet.
     pub fn new(folder: &Path) -> Store {
         Store {
             folder: folder.to_owned(),
         }
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Keeps a device in place of what was measured before with this driver; whole or not at all. Gives its file.
+    /// Writes a measurement atomically and replaces an earlier one of the same driver. Returns its file.
     ///
     /// # Errors
-    /// It cannot be written, or the device has no UUID.
+    /// The file cannot be written, or the device has no UUID.
     pub fn keep(&self, kept: &Kept) -> io::Result<PathBuf> {
         let file = file_name(kept)
             .ok_or_else(|| io::Error::other(format!("{} has no UUID to keep it by", kept.name)))?;
@@ -93,7 +94,7 @@ impl Store {
         written.map(|()| path)
     }
 
-    /// All that is kept, by file. A folder that is not there has none.
+    /// Lists all measurements, sorted by file. A missing folder has none.
     pub fn list(&self) -> Listed {
         let mut listed = Listed::default();
         let entries = match fs::read_dir(&self.folder) {
@@ -124,8 +125,8 @@ impl Store {
         listed
     }
 
-    /// Gives the devices of a manifest what is kept of them, and notes where that is of another driver or cannot be read. Nothing
-    /// changes where nothing is kept.
+    /// Adds the stored measurements to the devices of a manifest, and a note where one cannot be read or is of
+    /// another driver.
     pub fn add_to(&self, manifest: &mut Manifest) {
         if manifest.devices.is_empty() {
             return;
@@ -152,7 +153,7 @@ impl Store {
                 ));
             }
         }
-        // A device is there once for each process that used it.
+        // A manifest lists a device once for each process that used it.
         for note in notes {
             if !manifest.notes.contains(&note) {
                 manifest.notes.push(note);
@@ -182,7 +183,7 @@ fn read(path: &Path) -> Result<Kept, String> {
     }
 }
 
-/// Absent for a device without a UUID.
+/// Returns the file name of a measurement; `None` for a device without a UUID.
 fn file_name(kept: &Kept) -> Option<String> {
     let is_uuid = !kept.uuid.is_empty()
         && kept.uuid.len() <= MOST_LETTERS
@@ -294,7 +295,7 @@ mod tests {
             assert!(manifest.devices[0].limits.is_some(), "{text}");
             assert_eq!(manifest.notes.len(), 1, "{text}");
         }
-        // Under the name of another device.
+        // The file is renamed to that of another device.
         fs::rename(path, folder.path().join("cuda-0a1b-z.json")).unwrap();
         let listed = store.list();
         assert_eq!((listed.kept.len(), listed.damaged.len()), (0, 1));

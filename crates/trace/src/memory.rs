@@ -1,8 +1,9 @@
-//! How much memory this process may take while it reads traces. It is asked where columns are decoded, so that a trace that
-//! is too large ends in a sentence and not by the system. Nobody asks while what was read is analysed, drawn or exported.
+//! Limits the memory of this process while it reads traces. The limit is checked where columns are decoded, so that a
+//! trace that is too large ends in an error message instead of being killed by the system. Nothing is checked while a
+//! trace is analysed, drawn or exported.
 //!
-//! What a process holds is known on Linux only. Elsewhere there is no such check ([`CHECKED`]), and of the limit remains that
-//! no page of a table is unpacked that is longer.
+//! Only Linux says how much memory a process holds. Elsewhere nothing is checked ([`CHECKED`]), and the limit only
+//! bounds the size of an unpacked page.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +12,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The environment variable that sets the limit for the commands.
 pub const VARIABLE: &str = "GAPSCOPE_MEMORY_LIMIT";
 
-/// Whether this system says what a process holds, so that [`is_exceeded`] can be true.
+/// True where the system says how much memory a process holds, so that [`is_exceeded`] can be true.
 pub const CHECKED: bool = cfg!(target_os = "linux");
 
-/// The limit that was set; 0 before.
+/// The limit in bytes; 0 until it is set.
 static LIMIT: AtomicU64 = AtomicU64::new(0);
 
-/// The limit in bytes: the one that was set, else three quarters of what the machine or the control group of this process has.
+/// Returns the limit in bytes: the one that was set, else three quarters of the memory of the machine or of this
+/// process' control group.
 pub fn limit() -> u64 {
     match LIMIT.load(Ordering::Relaxed) {
         0 => {
@@ -34,10 +36,11 @@ pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes.max(1), Ordering::Relaxed);
 }
 
-/// Sets the limit to what [`VARIABLE`] says, where it is there. Gives a sentence where the system cannot keep to it.
+/// Sets the limit to the value of [`VARIABLE`], where there is one. Returns a warning where the system cannot enforce
+/// it.
 ///
 /// # Errors
-/// It is not a size. The error is a sentence.
+/// The value is not a size.
 pub fn take_variable() -> Result<Option<String>, String> {
     let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -58,12 +61,12 @@ fn unchecked(checked: bool) -> Option<String> {
     })
 }
 
-/// True when this process holds more than the limit; never where that is not [`CHECKED`].
+/// Returns true when this process holds more than the limit; never where that is not [`CHECKED`].
 pub fn is_exceeded() -> bool {
     held().is_some_and(|held| held > limit())
 }
 
-/// A size as people read it: "1.5 GiB".
+/// Formats a size for people: "1.5 GiB".
 pub fn size_text(bytes: u64) -> String {
     match bytes >> 20 {
         0 => format!("{} KiB", bytes >> 10),
@@ -72,7 +75,7 @@ pub fn size_text(bytes: u64) -> String {
     }
 }
 
-/// A number of bytes, which `K`, `M`, `G` or `T` multiply by powers of 1024.
+/// Parses a number of bytes, which `K`, `M`, `G` or `T` multiply by powers of 1024.
 fn size(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_uppercase();
     let text = text
@@ -87,7 +90,7 @@ fn size(text: &str) -> Option<u64> {
     (bytes >= 1.0 && bytes < u64::MAX as f64).then_some(bytes as u64)
 }
 
-/// What this process holds itself, without files that are mapped. `None` where that is not [`CHECKED`].
+/// Returns the anonymous memory of this process in bytes; `None` where that is not [`CHECKED`].
 fn held() -> Option<u64> {
     if !CHECKED {
         return None;
@@ -102,11 +105,11 @@ fn of_machine() -> u64 {
     let groups = fs::read_to_string("/proc/self/cgroup").ok();
     let group = groups.and_then(|text| of_groups(&text, Path::new("/sys/fs/cgroup")));
     let least = machine.into_iter().chain(group).min();
-    // Where the system does not say, other limits of it are met first.
+    // On a system that does not say, its own limits apply first.
     least.map_or(u64::MAX, |bytes| bytes / 4 * 3)
 }
 
-/// The least limit of the control groups that `listed` names, and of those around them, in `root`.
+/// Returns the least memory limit of the control groups that `listed` names, and of their ancestors, below `root`.
 fn of_groups(listed: &str, root: &Path) -> Option<u64> {
     let limits = listed.lines().filter_map(|line| {
         let (_, line) = line.split_once(':')?;
@@ -126,7 +129,7 @@ fn of_groups(listed: &str, root: &Path) -> Option<u64> {
     limits.min()
 }
 
-/// What a line of the kernel's says, in bytes.
+/// Returns the value of a `NAME: N kB` line, in bytes.
 fn kib_of(text: &str, name: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = value.trim().strip_suffix(" kB")?.parse().ok()?;

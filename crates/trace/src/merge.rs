@@ -1,4 +1,4 @@
-//! Merging the parts of a table into its file.
+//! Merges the parts of a table into its file.
 
 use crate::Error;
 use crate::checksums::{ALTERED, CheckedFile, sign};
@@ -16,19 +16,20 @@ use parquet::file::writer::SerializedFileWriter;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The most rows that are decoded to be encoded together: a long recording has many small parts, and memory is bounded.
+/// The most rows that are decoded before they are encoded together. A long recording has many small parts, and memory
+/// is bounded.
 const PENDING_ROWS: usize = 1 << 17;
 
-/// Row groups from this size on are copied as they are: decoding them again would cost time and save little.
+/// Row groups from this size on are copied as they are: encoding them again would take time and save little.
 const LARGE_ROWS: i64 = 1 << 14;
 
-/// Makes the file of table `T` in `folder` of `parts`, which stay. An earlier file is replaced.
+/// Writes the file of table `T` in `folder` from `parts`, which stay. An earlier file is replaced.
 pub(crate) fn merge<T: Table>(folder: &Path, parts: &[PathBuf]) -> Result<(), Error> {
     let path = folder.join(format!("{}.parquet", T::NAME));
     let new = new_name(&path);
     let _ = fs::remove_file(&new);
     let merged = match parts {
-        // A second name for the same bytes needs no time and no space. Some file systems have none.
+        // A hard link takes no time and no space. Some file systems have none.
         [only] if fs::hard_link(only, &new).is_ok() => Ok(()),
         parts => Merge::<T>::begin(&new).and_then(|merge| merge.run(parts)),
     };
@@ -85,7 +86,7 @@ impl<T: Table> Merge<T> {
         })?;
         let file = table.file().map_err(Error::read(part))?;
         let metadata = table.metadata();
-        // An earlier gapscope, whose recording is recovered with this one, may have had other columns.
+        // A recording of an earlier gapscope that this one recovers may have had other columns.
         let same_columns =
             metadata.parquet_schema().columns() == self.writer.schema_descr().columns();
         let groups = metadata.metadata().row_groups();

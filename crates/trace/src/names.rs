@@ -1,4 +1,4 @@
-//! The user's names for kernels: `--names FILE`.
+//! Reads the user's names for kernels (`--names FILE`).
 //!
 //! One name a line, for the kernels whose SPIR-V hash begins with the given hexadecimal digits, optionally only for
 //! one specialisation:
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Fewer digits would fit too many kernels by chance.
+/// Fewer digits would match too many kernels by chance.
 const LEAST_DIGITS: usize = 4;
 const MOST_DIGITS: usize = 32;
 
@@ -46,10 +46,10 @@ pub enum NamesError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A line is not understood.
+    /// A line cannot be parsed.
     #[error("{path}, line {line}: {reason}")]
     Line {
         /// The file.
@@ -65,7 +65,7 @@ impl Names {
     /// Reads a names file.
     ///
     /// # Errors
-    /// The file cannot be read, or a line of it is not understood.
+    /// The file cannot be read, or one of its lines cannot be parsed.
     pub fn read(path: &Path) -> Result<Names, NamesError> {
         let text = std::fs::read_to_string(path).map_err(|source| NamesError::Io {
             path: path.to_owned(),
@@ -78,7 +78,7 @@ impl Names {
         })
     }
 
-    /// Reads the text of a names file. The error is the line, from 1, and what is wrong with it.
+    /// Parses the text of a names file.
     pub fn parse(text: &str) -> Result<Names, (usize, String)> {
         let mut names: Vec<Name> = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -99,7 +99,8 @@ impl Names {
         Ok(Names { names })
     }
 
-    /// How many names there are, and how many of them name none of these kernels, given as hash and specialisation.
+    /// Returns the number of names, and how many of them match none of these kernels, given as hash and
+    /// specialisation.
     pub fn unused<'a>(&self, kernels: impl Iterator<Item = (&'a str, &'a str)>) -> (usize, usize) {
         let mut used = vec![false; self.names.len()];
         for (hash, specialisation) in kernels {
@@ -110,7 +111,7 @@ impl Names {
         (used.len(), used.iter().filter(|used| !**used).count())
     }
 
-    /// Names kernels that have been recorded under other names. Their whole names in the code are of no more use then.
+    /// Renames the kernels of a trace, and clears the full names of those that it renames.
     pub(crate) fn apply(&self, kernels: &mut Kernels) {
         for row in 0..kernels.name.len() {
             let text = |column: &TextColumn<Option<Arc<str>>>| column.get(row).cloned().flatten();
@@ -130,7 +131,7 @@ impl Names {
         }
     }
 
-    /// The name of a kernel: `hash` as hexadecimal, `specialisation` empty when there is none.
+    /// Returns the name of a kernel: `hash` as hexadecimal, `specialisation` empty when there is none.
     pub fn get(&self, hash: &str, specialisation: &str) -> Option<&str> {
         let at = self.index(hash, specialisation)?;
         Some(&self.names[at].name)

@@ -1,5 +1,5 @@
-//! Whether the pages of a column can be what their headers claim. The Parquet library makes room for what a header claims
-//! before it decompresses the page, and a claim may be 2 GiB.
+//! Checks the claims of page headers before the Parquet library sees them. It allocates what a header claims before
+//! it decompresses the page, and a claim may be 2 GiB.
 
 use crate::checksums::{CheckedFile, Refused};
 use crate::delta::lengths;
@@ -14,16 +14,17 @@ use parquet::schema::types::ColumnDescriptor;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-/// Bytes that are read of a file for a header. Most have 30; those with long texts as statistics have more.
+/// Bytes that are first read for a header. Most headers have 30; those with long texts as statistics have more.
 const HEADER_BYTES: u64 = 1 << 9;
 /// No header is longer.
 const MOST_HEADER_BYTES: u64 = 1 << 20;
 
-/// What frames and headers of codecs may add, and rounding.
+/// Room for frames and headers of codecs, and for rounding.
 const SLACK_BYTES: u64 = 64;
 
-/// Walks the headers of a column's pages in a row group up to the first that claims what cannot be. Where it has fewer
-/// values than the footer says, its first page is refused: which are missing cannot be told.
+/// Walks the headers of a column's pages in a row group and returns the first page with an impossible claim. Where
+/// the column has fewer values than the footer says, its first page is refused, because nothing tells which values
+/// are missing.
 pub(crate) fn first_refused(file: &CheckedFile, column: &ColumnChunkMetaData) -> Option<Refused> {
     let (start, bytes) = column.byte_range();
     let end = start.saturating_add(bytes);
@@ -66,12 +67,12 @@ pub(crate) fn first_refused(file: &CheckedFile, column: &ColumnChunkMetaData) ->
     }
 }
 
-/// Encodings with lengths of texts in front of them; the second one with lengths of what each has in common with the one
-/// before, too.
+/// Encodings that store lengths of texts; the second one also stores the length of the prefix that each text shares
+/// with the one before.
 const LENGTHS: [u32; 2] = [6, 7];
 
-/// Decompresses the pages of a column to see that the lengths of its texts are not more than its values, and that the texts
-/// are not longer than memory. Few tools write such pages, so that it does not matter that this is done twice.
+/// Decompresses the pages of a column to check that its texts have no more lengths than values, and fit into memory.
+/// Few tools write such pages, so decompressing them twice does not matter.
 fn with_lengths(
     file: &CheckedFile,
     column: &ColumnChunkMetaData,
@@ -86,12 +87,12 @@ fn with_lengths(
         if !LENGTHS.contains(&header.encoding) {
             continue;
         }
-        // What cannot be decompressed is said by who reads it.
+        // The reader reports pages that cannot be decompressed.
         let page = page.ok()?;
         let Some(sum) = text_bytes(&page, header, column.column_descr()) else {
             return refused("the lengths of its texts are damaged".to_owned());
         };
-        // The library keeps two numbers of four bytes for each text.
+        // The library keeps two four-byte numbers for each text.
         bytes = bytes.saturating_add(sum.saturating_add(u64::from(header.values) * 8));
         if bytes > memory::limit() {
             let bytes = size_text(bytes);
@@ -104,7 +105,7 @@ fn with_lengths(
     None
 }
 
-/// Bytes of the texts of a page. `None` where their lengths are damaged.
+/// Returns the bytes of a page's texts; `None` where their lengths are damaged.
 fn text_bytes(page: &Page, header: &PageHeader, column: &ColumnDescriptor) -> Option<u64> {
     let bytes = page.buffer();
     (column.max_rep_level() == 0).then_some(())?;
@@ -151,7 +152,7 @@ fn header(file: &CheckedFile, at: u64, end: u64) -> io::Result<PageHeader> {
     }
 }
 
-/// Why a page cannot be what its header claims, in a column that is `unpacked` bytes in all.
+/// Returns why a page cannot match its header, in a column of `unpacked` bytes in total.
 fn implausible(page: &PageHeader, unpacked: u64, compression: Compression) -> Option<String> {
     let (claimed, bytes) = (u64::from(page.unpacked_bytes), u64::from(page.bytes));
     let claims = format!("a page claims {}", size_text(claimed));
@@ -162,7 +163,7 @@ fn implausible(page: &PageHeader, unpacked: u64, compression: Compression) -> Op
         let from = size_text(bytes);
         return Some(format!("{claims}, more than its {from} can become"));
     }
-    // Each value of a dictionary has a byte at least.
+    // Each value of a dictionary takes at least one byte.
     if page.kind == PageKind::Dictionary && u64::from(page.values) > claimed {
         return Some("a dictionary claims more values than it has bytes".to_owned());
     }
@@ -175,7 +176,7 @@ fn implausible(page: &PageHeader, unpacked: u64, compression: Compression) -> Op
     })
 }
 
-/// The most bytes that a codec can make of so many.
+/// Returns the most bytes that a codec can decompress `bytes` bytes to.
 fn most_unpacked(bytes: u64, compression: Compression) -> u64 {
     let made = match compression {
         Compression::UNCOMPRESSED => return bytes,

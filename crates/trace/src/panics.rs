@@ -1,4 +1,4 @@
-//! Panics of libraries that read what a stranger may have written.
+//! Catches panics of libraries that parse untrusted input.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -6,15 +6,15 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
-    /// True while this thread is inside of [`guarded`].
+    /// True while this thread is inside [`guarded`].
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a call into a library that may panic when it meets damaged input, such as Parquet's. Nothing of that reaches the
-/// terminal in a process that asked for [`quiet`].
+/// Calls a library that may panic on damaged input, such as Parquet's, and turns a panic into an error. The panic
+/// prints nothing in a process that called [`quiet`].
 ///
 /// # Errors
-/// That of the call, or what it panicked with.
+/// The error of the call, or the message of its panic.
 pub fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let outside = GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(call));
@@ -22,8 +22,8 @@ pub fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String>
     result.unwrap_or_else(|panic| Err(message(&*panic)))
 }
 
-/// Lets the panics that [`guarded`] catches print nothing; all others go on to the hook that is there. For programs: a
-/// library leaves the hook of the program that it is in alone.
+/// Silences the panics that [`guarded`] catches; all others go to the hook that was there. Meant for programs: a
+/// library leaves its program's hook alone.
 pub fn quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// What reached the hook that was there before ours.
+    /// Messages that reached the earlier hook.
     static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
     #[test]

@@ -1,8 +1,8 @@
-//! The traces of a distributed program's ranks, in the folders `rank=N` of its recording.
+//! Finds the traces of a distributed program's ranks, in the folders `rank=N` of its recording.
 
 use std::path::{Path, PathBuf};
 
-/// Traces of ranks in a folder: its subfolders `rank=N`, by number. Empty for a trace of processes without ranks.
+/// Returns the subfolders `rank=N` that hold traces, by number; none for a trace of processes without ranks.
 pub fn rank_folders(folder: &Path) -> Vec<(u32, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<(u32, PathBuf)> = entries

@@ -1,4 +1,4 @@
-//! Opening a trace.
+//! Opens traces and reads selected columns into memory.
 
 mod foreign;
 pub(crate) mod load;
@@ -21,11 +21,11 @@ pub use crate::versions::{has_table, is_optional};
 pub use pieces::DispatchPieces;
 pub use tail::Tail;
 
-/// The file of the manifest.
+/// File name of the manifest.
 pub(crate) const MANIFEST: &str = "trace.json";
 
-/// What of a trace to read: the columns that are wanted. Those that are not stay empty, so that a report that needs a
-/// few columns of ten million dispatches takes a fraction of the time and memory.
+/// The columns of a trace that are to be read. All others stay empty, so that a report that needs a few columns of
+/// ten million dispatches takes a fraction of the time and memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     tables: BTreeMap<&'static str, BTreeSet<&'static str>>,
@@ -34,7 +34,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// All tables with all columns.
+    /// Selects all columns of all tables.
     pub fn all() -> Selection {
         let mut selection = Selection::default();
         macro_rules! add {
@@ -44,33 +44,34 @@ impl Selection {
         selection
     }
 
-    /// Only the manifest.
+    /// Selects the manifest alone.
     pub fn manifest() -> Selection {
         Selection::default()
     }
 
-    /// What ids of other tables lead to, and nothing else: with it, and a table, the table's ids are looked into.
+    /// Selects the ids that other tables refer to, and nothing else. Ids of a table that is added to this selection
+    /// are checked.
     pub fn referred_to() -> Selection {
         references::referred_to()
     }
 
-    /// Whether a table is one that ids of others lead to.
+    /// Returns true for a table whose ids other tables refer to.
     pub fn is_referred_to(table: &str) -> bool {
         Selection::referred_to().has_table(table)
     }
 
-    /// Also table `T`, whole.
+    /// Adds all columns of table `T`.
     pub fn with<T: Table>(self) -> Selection {
         self.columns::<T>(T::COLUMNS)
     }
 
-    /// Not table `T`: it will be empty.
+    /// Removes table `T`.
     pub fn without<T: Table>(mut self) -> Selection {
         self.tables.remove(T::NAME);
         self
     }
 
-    /// Also these columns of table `T`.
+    /// Adds these columns of table `T`.
     ///
     /// # Panics
     /// `T` has no such column.
@@ -84,14 +85,14 @@ impl Selection {
         self
     }
 
-    /// Whether ids lead anywhere is not looked into, which takes a pass over every column of ids: no
-    /// [`Diagnostic::UnknownId`] is given.
+    /// Skips the check whether ids lead anywhere, which takes a pass over every column of ids: there will be no
+    /// [`Diagnostic::UnknownId`].
     pub fn unchecked(mut self) -> Selection {
         self.unchecked = true;
         self
     }
 
-    /// Kernels have the names that these are, where there are any; the columns of the table that this takes are selected too.
+    /// Renames kernels with `names`, where there are any, and selects the columns that this needs.
     pub fn named(self, names: Option<&Arc<Names>>) -> Selection {
         let Some(names) = names else {
             return self;
@@ -143,7 +144,7 @@ fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
         path: path.clone(),
         reason: e.to_string(),
     };
-    // First the version alone: a later one may have changed everything else.
+    // The version comes first: a later one may have changed everything else.
     let version: Version = serde_json::from_slice(&bytes).map_err(damaged)?;
     match version.format_version {
         None => Err(Error::Foreign {
@@ -167,7 +168,7 @@ struct Version {
     format_version: Option<u64>,
 }
 
-/// Reads the trace `folder`, as far as it goes: what is damaged or missing is in the diagnostics.
+/// Reads the trace `folder` as far as possible. The diagnostics say what is damaged or missing.
 ///
 /// # Errors
 /// `folder` is not a trace, or a later gapscope's, or its manifest is damaged, or reading takes more memory than
@@ -193,7 +194,7 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
             }
         }
     };
-    // Until the manifest says otherwise the parts are the trace, whatever tables were merged already.
+    // Until the manifest is complete, the parts are the trace, even if some tables were merged already.
     let from_parts = !manifest.complete && folder.join(part::FOLDER).is_dir();
     if !manifest.complete {
         diagnostics.push(Diagnostic::Unfinished);
@@ -232,7 +233,7 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
     Ok((trace, diagnostics))
 }
 
-/// The tables of which rows or columns are missing, with how much of them there is.
+/// Returns the tables of which rows or columns are missing.
 fn unread(diagnostics: &[Diagnostic], tables: &Tables) -> Vec<UnreadTable> {
     let mut rows = HashMap::new();
     macro_rules! count {
@@ -256,7 +257,7 @@ fn has_tables(folder: &Path) -> bool {
         .any(|table| table_path(folder, table).exists())
 }
 
-/// The closed parts of each table, in order.
+/// Returns the closed parts of each table, in order.
 pub(crate) fn find_parts(folder: &Path) -> Result<HashMap<String, Vec<PathBuf>>, Error> {
     let folder = folder.join(part::FOLDER);
     let mut numbered = Vec::new();

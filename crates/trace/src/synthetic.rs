@@ -1,8 +1,8 @@
-//! Large traces made up by rule, for benchmarks and for tests of sizes: no program was recorded.
+//! Generates large traces by rule, for benchmarks and for tests of sizes, without recording a program.
 //!
-//! Each queue is fed by a thread of its own, which prepares, submits and now and then waits. A command buffer runs some
-//! layers of kernels, one after the other; some dispatches begin before the one before has ended. The same
-//! [`Synthetic`] gives the same trace on every machine.
+//! Each queue is fed by its own thread, which prepares, submits and sometimes waits. A command buffer runs kernels of
+//! some modules, one after the other; some dispatches begin before the previous one has ended. The same [`Synthetic`]
+//! generates the same trace on every machine.
 
 mod catalogue;
 mod fleet;
@@ -19,20 +19,20 @@ use stream::Stream;
 pub use fleet::Fleet;
 pub use repeated::{Repeated, Spread};
 
-/// What to make up.
+/// The parameters of a generated trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Synthetic {
-    /// Dispatches, exactly.
+    /// Number of dispatches.
     pub dispatches: u64,
-    /// Queues, shared out evenly among the devices; at least 1.
+    /// Number of queues, shared out evenly among the devices; at least 1.
     pub queues: u32,
-    /// GPUs; at least 1.
+    /// Number of GPUs; at least 1.
     pub devices: u32,
-    /// Kernels; at least 1.
+    /// Number of kernels; at least 1.
     pub kernels: u32,
-    /// Layers with a label each, around labels of their own; at least 1.
+    /// Modules of the model, each with a label around the labels of its parts; at least 1.
     pub layers: u32,
-    /// Another seed is another trace.
+    /// The seed: another one gives another trace.
     pub seed: u64,
 }
 
@@ -50,7 +50,7 @@ impl Default for Synthetic {
 }
 
 impl Synthetic {
-    /// The trace in memory.
+    /// Generates the trace in memory.
     pub fn trace(&self) -> Trace {
         let mut tables = Tables::default();
         let mut stream = Stream::new(self);

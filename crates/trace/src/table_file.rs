@@ -1,5 +1,4 @@
-//! The Parquet file of one table: opened, checked and projected in this one place, for the reader, for merging parts
-//! and for SQL.
+//! Opens, checks and projects the Parquet file of one table, for the reader, for merging parts and for SQL.
 
 use crate::checksums::{ALTERED, CheckedFile, Checksums, Refused, footer_of};
 use crate::panics::guarded;
@@ -26,16 +25,16 @@ pub struct TableFile {
     path: PathBuf,
     table: &'static str,
     metadata: ArrowReaderMetadata,
-    /// The types in which columns are wanted.
+    /// The wanted types of the columns.
     wanted: Arc<Schema>,
     rows: usize,
     checksums: Option<Arc<Checksums>>,
 }
 
-/// The most rows that a table can have: they are kept as numbers of 32 bits.
+/// The most rows that a table can have: row numbers have 32 bits.
 pub const MOST_ROWS: usize = lookup::NONE as usize - 1;
 
-/// Bytes of decoded columns after which the memory that they take is looked at.
+/// Decoded bytes after which the memory limit is checked.
 const LOOK_BYTES: usize = 4 << 20;
 
 /// Why columns cannot be read further.
@@ -43,22 +42,22 @@ const LOOK_BYTES: usize = 4 << 20;
 pub enum ReadError {
     /// The file is damaged, for this reason.
     Damaged(String),
-    /// This process has taken more memory than it may ([`memory::limit`]).
+    /// This process holds more memory than allowed ([`memory::limit`]).
     Memory,
 }
 
 /// Why a file cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenError {
-    /// There is none.
+    /// There is no such file.
     Missing,
-    /// It is damaged, or may not be read.
+    /// The file is damaged, or may not be read.
     Unreadable(String),
 }
 
 impl TableFile {
-    /// Reads the footer of `path`, the file of `table`, whose columns are wanted as `wanted` says: texts are given in
-    /// its type for them. Columns that it does not have cannot be read.
+    /// Reads the footer of `path`, the file of `table`. Texts are returned in the type that `wanted` gives them;
+    /// columns that are not in `wanted` cannot be read.
     ///
     /// # Errors
     /// There is no such file, or its footer is damaged.
@@ -83,32 +82,32 @@ impl TableFile {
         })
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What its footer says.
+    /// Returns the metadata of the footer.
     pub fn metadata(&self) -> &ArrowReaderMetadata {
         &self.metadata
     }
 
-    /// The file, of which nothing is read that is not as it was written.
+    /// Opens the file for verified reading.
     pub(crate) fn file(&self) -> io::Result<CheckedFile> {
         CheckedFile::open(&self.path, self.checksums.clone())
     }
 
-    /// Rows in all.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of row groups.
+    /// Returns the number of row groups.
     pub fn row_groups(&self) -> usize {
         self.metadata.metadata().num_row_groups()
     }
 
-    /// Rows of a row group.
+    /// Returns the rows of a row group.
     ///
     /// # Panics
     /// There is no such row group.
@@ -117,7 +116,7 @@ impl TableFile {
         usize::try_from(rows).unwrap_or(0)
     }
 
-    /// True when it holds a column, or what an earlier version of the format had in its place.
+    /// Returns true when the file holds a column, or its predecessor from an earlier version of the format.
     pub fn has(&self, column: &str) -> bool {
         self.origin(column).is_some()
     }
@@ -135,14 +134,13 @@ impl TableFile {
         })
     }
 
-    /// The type in which the file holds the values of a column, where that is not the wanted one and they cannot be read
-    /// as those of it.
+    /// Returns the type in which the file holds a column, where its values cannot be converted to the wanted type.
     pub fn foreign_type(&self, column: &str) -> Option<DataType> {
         let wanted = self.wanted.field_with_name(column).ok()?.data_type();
         let held = self.metadata.schema();
         let found = match self.origin(column)? {
             Origin::Column(field) => vec![field],
-            // Columns of version 1 were of the type of those that are made of them.
+            // The source columns of version 1 had the type of the column that is computed from them.
             Origin::Computed(computed) => {
                 let from = computed.from.iter();
                 from.filter_map(|name| Some(held.fields().find(name)?.1.clone()))
@@ -155,8 +153,8 @@ impl TableFile {
             .cloned()
     }
 
-    /// What the footer says of a column in a row group, as an array of one value. `None` where it says nothing of the
-    /// values as they are given.
+    /// Returns a statistic of the footer about a column in a row group, as an array of one value; `None` where the
+    /// footer has none that is valid for the converted values.
     pub fn statistic(
         &self,
         column: &str,
@@ -198,10 +196,10 @@ impl TableFile {
         .ok()
     }
 
-    /// Reads columns, those of them that the file has, batch by batch: of one row group or of all.
+    /// Reads those columns that the file has, batch by batch, of one row group or of all.
     ///
     /// # Errors
-    /// The file cannot be read any more, or its footer is wrong after all.
+    /// The file can no longer be read, or its footer turns out to be wrong.
     pub fn read(
         &self,
         columns: &[&str],
@@ -262,7 +260,7 @@ impl TableFile {
         })
     }
 
-    /// The pages of some columns that claim what cannot be, of one row group or of all.
+    /// Returns the pages with impossible claims in some columns, of one row group or of all.
     fn refused_pages(
         &self,
         file: &CheckedFile,
@@ -279,18 +277,18 @@ impl TableFile {
     }
 }
 
-/// What a footer says of the values of a column in a row group.
+/// A statistic of a footer about a column in a row group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statistic {
-    /// The least one, or a lower bound.
+    /// The least value, or a lower bound.
     Least,
-    /// The greatest one, or an upper bound.
+    /// The greatest value, or an upper bound.
     Greatest,
-    /// How many rows have none.
+    /// Number of rows without a value.
     Absent,
 }
 
-/// Where the values of a column come from.
+/// The source of a column's values.
 enum Origin {
     /// The file's own column.
     Column(FieldRef),
@@ -305,14 +303,14 @@ struct Given {
     absent_as_0: bool,
 }
 
-/// The batches of some columns of a file.
+/// Batches of some columns of a file.
 pub struct Batches {
     reader: ParquetRecordBatchReader,
     given: Vec<Given>,
     schema: Arc<Schema>,
-    /// Why pages are refused.
+    /// The reasons for refused pages.
     reasons: Vec<String>,
-    /// Decoded since memory was looked at.
+    /// Bytes decoded since the memory limit was last checked.
     unlooked_bytes: usize,
 }
 
@@ -331,14 +329,14 @@ impl Iterator for Batches {
 }
 
 impl Batches {
-    /// Our own reason, in front of which the libraries in between put words, or theirs.
+    /// Strips the words that libraries put around our own reasons.
     fn reason(&self, error: String) -> String {
         let own = self.reasons.iter().map(String::as_str).chain([ALTERED]);
         let own = own.into_iter().find(|own| error.contains(own));
         own.map_or(error.clone(), str::to_owned)
     }
 
-    /// Whoever reads keeps what it is given, or much of it: this is where memory grows.
+    /// Checks the memory limit. Callers keep most of what they read, so this is where memory grows.
     fn look(&mut self, batch: RecordBatch) -> Result<RecordBatch, ReadError> {
         self.unlooked_bytes += batch.get_array_memory_size();
         if self.unlooked_bytes >= LOOK_BYTES {
@@ -392,7 +390,7 @@ fn footer(file: &File, wanted: &Schema) -> Result<Footer, String> {
         ));
     }
     let metadata = Arc::new(metadata);
-    // What the file itself says of its types is of the Arrow that wrote it.
+    // The Arrow types that the file claims are those of its writer.
     let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let found =
         ArrowReaderMetadata::try_new(metadata.clone(), options()).map_err(|e| e.to_string())?;
@@ -416,9 +414,9 @@ fn footer(file: &File, wanted: &Schema) -> Result<Footer, String> {
     Ok((metadata, rows, checksums))
 }
 
-/// True of a file that does not end as Parquet files do, such as one that was not written to its end.
+/// Returns true for a file that does not end like a Parquet file, such as one that was not completely written.
 fn is_cut(mut file: &File) -> bool {
-    // The shortest one has the mark at both ends, and four bytes between.
+    // The shortest file has the magic number at both ends and four bytes between.
     let mut end = [0; 12];
     let read = file
         .seek(SeekFrom::End(-12))
@@ -426,7 +424,7 @@ fn is_cut(mut file: &File) -> bool {
     read.is_err() || !end.ends_with(b"PAR1")
 }
 
-/// Says which compression cannot be read, and what can.
+/// Checks that every compression can be read.
 fn readable(metadata: &ParquetMetaData) -> Result<(), String> {
     let groups = metadata.row_groups().iter();
     let mut used = groups.flat_map(|group| group.columns().iter().map(|c| c.compression()));
@@ -454,7 +452,7 @@ fn is_text(data_type: &DataType) -> bool {
     }
 }
 
-/// All rows; `None` where columns disagree.
+/// Returns the number of rows; `None` where columns disagree.
 fn rows(metadata: &ParquetMetaData) -> Option<usize> {
     metadata.row_groups().iter().try_fold(0usize, |sum, group| {
         let rows = group.num_rows();

@@ -1,4 +1,4 @@
-//! Traces as readable text, for tests and for looking at small traces.
+//! Reads and writes traces as text, for tests and for small traces.
 //!
 //! ```text
 //! # A comment.
@@ -48,11 +48,11 @@ struct Omitted {
 }
 
 enum Omission {
-    /// This value.
+    /// A fixed value.
     Is(&'static str),
     /// The value of another column, if that is given.
     SameAs(&'static str),
-    /// This value, if another column is given.
+    /// A fixed value, if another column is given.
     With(&'static str, &'static str),
 }
 
@@ -79,7 +79,7 @@ const OMITTED: &[Omitted] = &[
     },
 ];
 
-/// The manifest of a text that says nothing of it.
+/// Returns the manifest of a text that has no `manifest` line.
 fn base_manifest() -> Manifest {
     Manifest {
         format_version: FORMAT_VERSION,
@@ -92,7 +92,7 @@ impl Trace {
     /// Reads the [text form](crate::text).
     ///
     /// # Errors
-    /// The first line that cannot be read, and why.
+    /// Returns the first line that cannot be read, and why.
     pub fn from_text(text: &str) -> Result<Trace, TextError> {
         let mut trace = Trace {
             manifest: base_manifest(),
@@ -136,7 +136,7 @@ impl Trace {
         Ok(())
     }
 
-    /// The [text form](crate::text) of this trace. [`Trace::from_text`] reads it back unchanged.
+    /// Writes the [text form](crate::text) of this trace. [`Trace::from_text`] reads it back unchanged.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         let m = &self.manifest;

@@ -1,5 +1,5 @@
-//! Columns of texts. Each distinct text of a column is in memory once, and a row has its number: ten million rows that share a few
-//! texts, or have none, take four bytes each.
+//! Columns of texts. Each distinct text of a column is in memory once, and a row holds its number, so that a row
+//! takes four bytes.
 
 use crate::column::{Column, ColumnValues, Texts, Values, dictionary, each_text, space};
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
@@ -9,13 +9,13 @@ use std::hash::Hash;
 use std::ops::{Index, Range};
 use std::sync::Arc;
 
-/// A text, or one that may be absent.
+/// A text, or an optional one.
 pub trait Text: Clone + Default + Eq + Hash + Send + std::fmt::Debug {
-    /// True when there may be none.
+    /// True when the text may be absent.
     const NULLABLE: bool;
-    /// With a text or, where there may be none, without.
+    /// Converts an optional text; `None` where a required text is absent.
     fn of(text: Option<Arc<str>>) -> Option<Self>;
-    /// Its text.
+    /// Returns the text.
     fn text(&self) -> Option<&str>;
 }
 
@@ -42,17 +42,17 @@ impl Text for Option<Arc<str>> {
 /// The texts of many rows.
 #[derive(Debug, Clone, Default)]
 pub struct TextColumn<T> {
-    /// By row.
+    /// The number of each row's text.
     numbers: Vec<u32>,
     words: Words<T>,
 }
 
-/// Distinct texts by number. Some may be of no row any more.
+/// Distinct texts by number. Some may no longer belong to any row.
 #[derive(Debug, Clone, Default)]
 struct Words<T> {
     distinct: Vec<T>,
     known: FxHashMap<T, u32>,
-    /// The number that was asked for last: rows that follow each other mostly have the same text.
+    /// The number that was looked up last: neighbouring rows mostly have the same text.
     last: u32,
 }
 
@@ -62,7 +62,7 @@ impl<T: Text> Words<T> {
             self.last = match self.known.get(&text) {
                 Some(number) => *number,
                 None => {
-                    // Memory ends long before numbers do.
+                    // Memory is exhausted long before the numbers are.
                     let number = self.distinct.len() as u32;
                     self.distinct.push(text.clone());
                     self.known.insert(text, number);
@@ -75,23 +75,23 @@ impl<T: Text> Words<T> {
 }
 
 impl<T: Text> TextColumn<T> {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// There are no rows.
+    /// Returns true without rows.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// The text of a row; `None`: there is no such row.
+    /// Returns the text of a row; `None` where there is no such row.
     pub fn get(&self, row: usize) -> Option<&T> {
         let number = self.numbers.get(row)?;
         Some(&self.words.distinct[*number as usize])
     }
 
-    /// The texts, row by row.
+    /// Returns the texts, row by row.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator + Clone {
         let numbers = self.numbers.iter();
         numbers.map(|number| &self.words.distinct[*number as usize])
@@ -102,7 +102,7 @@ impl<T: Text> TextColumn<T> {
         self.numbers.push(self.words.number(text));
     }
 
-    /// Gives a row another text.
+    /// Sets the text of a row.
     ///
     /// # Panics
     /// There is no such row.
@@ -117,7 +117,7 @@ impl<T: Text> TextColumn<T> {
     }
 
     fn array(&self) -> ArrayRef {
-        // In the order in which rows have them, without those that no row has.
+        // The texts come in the order of rows, without those that no row has.
         const NONE: i32 = -1;
         let mut written: Vec<Option<i32>> = vec![None; self.words.distinct.len()];
         let mut words = Vec::new();

@@ -1,4 +1,4 @@
-//! Tables of which rows or columns could not be read.
+//! Describes tables of which rows or columns could not be read.
 
 use crate::Diagnostic;
 use schemars::JsonSchema;
@@ -6,25 +6,26 @@ use serde::Serialize;
 use std::fmt;
 use std::path::Path;
 
-/// A table that a trace should have, and of which rows or a column could not be read. What rests on it is not known.
+/// A table that a trace should have, and of which rows or a column could not be read. Findings that rest on it are
+/// unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnreadTable {
     /// The table.
     pub table: &'static str,
-    /// The name of its file.
+    /// Name of the table's file.
     pub file: String,
     /// The column; absent where the whole file cannot be read.
     pub column: Option<&'static str>,
-    /// Why: the end of a sentence.
+    /// Why, as the end of a sentence.
     pub reason: String,
     /// Rows of the table that could be read.
     pub rows_read: u64,
-    /// Rows that are missing; absent where their number is not known, 0 where only values of `column` are missing.
+    /// Rows that are missing; absent where their number is unknown, 0 where only values of `column` are missing.
     pub rows_missing: Option<u64>,
 }
 
 impl UnreadTable {
-    /// What a diagnostic says of a table, of which `rows_read` says how many rows could be read.
+    /// Converts a diagnostic about a table. `rows_read` returns the rows of a table that could be read.
     pub(crate) fn of(
         diagnostic: &Diagnostic,
         rows_read: impl Fn(&str) -> Option<usize>,
@@ -62,7 +63,7 @@ impl UnreadTable {
         })
     }
 
-    /// True where rows are missing, not only values of a column.
+    /// Returns true where rows are missing, as opposed to values of one column.
     pub fn lacks_rows(&self) -> bool {
         self.rows_missing != Some(0)
     }
@@ -73,7 +74,7 @@ fn name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Half a sentence: "dispatches.parquet cannot be read (its end is missing)".
+/// Formats a clause: "dispatches.parquet cannot be read (its end is missing)".
 impl fmt::Display for UnreadTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let UnreadTable {

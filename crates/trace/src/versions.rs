@@ -1,4 +1,4 @@
-//! What earlier versions of the format had in place of columns of this version, and which tables.
+//! Maps columns and tables of this version of the format to those of earlier versions.
 
 use crate::column::{Column, Texts};
 use crate::kinds::SubmissionKind;
@@ -13,7 +13,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use arrow_schema::DataType;
 use std::sync::Arc;
 
-/// True of a table that traces of a version have. Without it, such a table is empty and nothing is missing.
+/// Returns true for a table that traces of a version have. Any other table is empty without anything missing.
 pub fn has_table(format_version: u32, table: &str) -> bool {
     match table {
         Counters::NAME | CounterValues::NAME => format_version > 1,
@@ -22,17 +22,17 @@ pub fn has_table(format_version: u32, table: &str) -> bool {
     }
 }
 
-/// True of a table that only some traces have: without its file it is empty and nothing is missing.
+/// Returns true for a table that only some traces have. Without its file, it is empty and nothing is missing.
 pub fn is_optional(table: &str) -> bool {
     [KernelMetrics::NAME, PcSamples::NAME].contains(&table)
 }
 
-/// True of a column that could not lack values once, so that version 1 wrote 0 for what is not known.
+/// Returns true for a column that was not nullable in version 1, which wrote 0 for an unknown value.
 pub(crate) fn is_absent_as_0(table: &str, column: &str) -> bool {
     column == "thread" && [Submissions::NAME, HostCalls::NAME].contains(&table)
 }
 
-/// The ids, absent where they are 0.
+/// Replaces ids of 0 by absent ones.
 pub(crate) fn without_0(ids: ArrayRef) -> ArrayRef {
     match ids.as_primitive_opt::<UInt32Type>() {
         Some(numbers) if numbers.values().contains(&0) => {
@@ -42,27 +42,27 @@ pub(crate) fn without_0(ids: ArrayRef) -> ArrayRef {
     }
 }
 
-/// What version 1 had in place of a column.
+/// The predecessor of a column in version 1.
 pub(crate) enum Earlier {
-    /// The same under another name.
+    /// The same column under another name.
     Named(&'static str),
-    /// Columns, of which it is computed.
+    /// Columns from which the column is computed.
     Columns(Computed),
 }
 
-/// How a column is computed.
+/// The computation of a column.
 #[derive(Clone, Copy)]
 pub(crate) struct Computed {
-    /// Columns of the same type.
+    /// The source columns, which have the same type.
     pub from: &'static [&'static str],
-    /// Makes it, in the type that is wanted, of a batch of those columns. `None`: they are of other types.
+    /// Computes the column in the wanted type from a batch of the source columns; `None` where they have other types.
     pub make: fn(&RecordBatch, &DataType) -> Option<ArrayRef>,
 }
 
-/// A column that every table of [`earlier`] had in version 1, and has not had since.
+/// A column that every table of [`earlier`] had in version 1, and never since.
 pub(crate) const ONLY_COLUMN: &str = "begin_ns";
 
-/// What version 1 had in place of a column of this version; `None` for one that it had too, or lacked for good.
+/// Returns the predecessor of a column; `None` for a column that version 1 had too, or lacked for good.
 pub(crate) fn earlier(table: &str, column: &str) -> Option<Earlier> {
     if table != Submissions::NAME {
         return None;
@@ -92,7 +92,7 @@ fn duration(batch: &RecordBatch, _: &DataType) -> Option<ArrayRef> {
     Some(Arc::new(durations.collect::<Int64Array>()))
 }
 
-/// Only CUDA's submissions had a function, which says what they submit.
+/// Derives the kind of a submission. Only CUDA's submissions had a function, which tells what they submit.
 fn kind(batch: &RecordBatch, wanted: &DataType) -> Option<ArrayRef> {
     let kind = |function: Option<&str>| match function {
         Some(name) => gapscope_model::cuda::submission_kind(name),

@@ -1,5 +1,5 @@
-//! Columns that other tools wrote again in other types: pandas makes numbers of 64 bits of all, and floats of those that
-//! may be absent. What is the same value is read as it was; nothing is rounded.
+//! Converts columns that other tools rewrote in other types: pandas turns all integers into 64-bit ones, and nullable
+//! ones into floats. Only values that convert exactly are accepted; nothing is rounded.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -10,21 +10,21 @@ use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray, new_null_array};
 use arrow_schema::{DataType, TimeUnit};
 use std::sync::Arc;
 
-/// From here on floats do not tell whole numbers from their neighbours.
+/// The first float at which neighbouring whole numbers can no longer be told apart.
 const EXACT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 
-/// True where values of type `held` can be those of a column of type `wanted`.
+/// Returns true where values of type `held` may be converted to type `wanted`.
 pub(crate) fn is_read_as(held: &DataType, wanted: &DataType) -> bool {
     match (held, wanted) {
         (held, wanted) if held == wanted => true,
-        // All are absent, and a tool that looks at values cannot tell of what type.
+        // All values are absent, so the writer could not tell their type.
         (DataType::Null, _) => true,
         (DataType::Float32, DataType::Float64) => true,
         (held, wanted) => is_number(held) && wanted.is_integer(),
     }
 }
 
-/// True where statistics of a column of type `held` are true of its values as they are read.
+/// Returns true where statistics of a column of type `held` are valid for its converted values.
 pub(crate) fn keeps_statistics(held: &DataType, wanted: &DataType) -> bool {
     held == wanted || held.is_integer() && wanted.is_integer()
 }
@@ -35,10 +35,10 @@ fn is_number(held: &DataType) -> bool {
     held.is_integer() || matches!(held, Float32 | Float64) || is_time
 }
 
-/// The same values in the wanted type.
+/// Converts values to the wanted type.
 ///
 /// # Errors
-/// A value has none in that type. The error is a sentence's end.
+/// A value has no exact equivalent in that type.
 pub(crate) fn read_as(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, String> {
     match wanted {
         held if held == array.data_type() => Ok(array.clone()),
@@ -59,7 +59,7 @@ fn other(array: &ArrayRef, wanted: &DataType) -> String {
     format!("it is of type {} and not {wanted}", array.data_type())
 }
 
-/// A type of whole numbers that columns have.
+/// An integer type of a column.
 trait Whole:
     ArrowPrimitiveType<
     Native: TryFrom<i8>
@@ -93,7 +93,7 @@ fn integers<W: Whole>(array: &ArrayRef) -> Result<ArrayRef, String> {
         }
         DataType::Float32 => {
             let floats = array.as_primitive::<Float32Type>().iter();
-            // Those of 32 bits tell fewer numbers apart.
+            // 32-bit floats tell fewer numbers apart.
             let least = f64::from(f32::EPSILON).recip() * 2.0;
             of_floats::<W>(floats.map(|value| value.map(f64::from)), least)
         }
@@ -113,7 +113,7 @@ where
     Ok(Arc::new(held.try_unary::<_, W, String>(same)?))
 }
 
-/// The whole numbers that floats are; NaN stands for none.
+/// Converts floats to the integers that they equal; NaN stands for an absent value.
 fn of_floats<W: Whole>(
     floats: impl Iterator<Item = Option<f64>>,
     exact: f64,

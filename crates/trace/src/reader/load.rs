@@ -1,4 +1,4 @@
-//! Loading columns from Parquet files, several at once.
+//! Loads columns from Parquet files, several at once.
 
 use crate::column::{ColumnValues, Texts};
 use crate::parallel;
@@ -27,28 +27,28 @@ struct Part {
 struct Column<'a> {
     name: &'static str,
     values: &'a mut dyn ColumnValues,
-    /// How far it could be read, for each file.
+    /// How much of each file was read.
     read: Vec<Read>,
 }
 
-/// How far the column of a file could be read.
+/// How much of a file's column was read.
 struct Read {
-    /// Rows whose values are good, from the file's first.
+    /// Rows with good values, from the file's first row on.
     rows: usize,
-    /// Why there are no more.
+    /// Why reading ended early.
     failed: Option<String>,
 }
 
 /// Why reading ends.
 enum Stop {
-    /// The column has no more good values than so many, for this reason.
+    /// The column has this many good values, and no more for this reason.
     Column(usize, String),
     Memory,
 }
 
 impl<'a> Source<'a> {
-    /// Reads the footers of `paths`, files of `table`. Those without a readable one are left out. Only the columns that
-    /// `selected` says are filled: the others stay empty.
+    /// Reads the footers of `paths`, files of `table`, and leaves out those that are unreadable. Only the columns
+    /// that `selected` accepts are filled; the others stay empty.
     pub fn open<T: Table>(
         paths: Vec<PathBuf>,
         table: &'a mut T,
@@ -121,7 +121,7 @@ impl Part {
                 false => Err(Stop::Column(0, "the file has no such column".to_owned())),
             };
         }
-        // Which of them are missing cannot be told.
+        // Nothing tells which rows are missing.
         let other_number = || {
             Stop::Column(
                 0,
@@ -158,7 +158,7 @@ impl Part {
 /// Fills the columns of all tables.
 ///
 /// # Errors
-/// They take more memory than they may.
+/// They take more memory than allowed.
 pub(super) fn load(
     mut tables: Vec<Source<'_>>,
     diagnostics: &mut Vec<Diagnostic>,
@@ -168,7 +168,7 @@ pub(super) fn load(
         source.columns.iter_mut().map(move |column| (files, column))
     });
     let mut jobs: Vec<_> = columns.collect();
-    // The columns of the longest table first, so that no thread is left with one at last.
+    // The columns of the longest table come first, so that no thread ends with one of them.
     jobs.sort_by_key(|(files, _)| Reverse(rows(files)));
     let stopped = AtomicBool::new(false);
     parallel::each(jobs, |(files, column)| column.load(files, &stopped))
@@ -180,7 +180,7 @@ pub(super) fn load(
     Ok(())
 }
 
-/// Rows of all files of a table, as they say.
+/// Returns the number of rows of all files of a table, according to their footers.
 fn rows(files: &[Part]) -> usize {
     files.iter().map(|part| part.file.rows()).sum()
 }
@@ -190,7 +190,7 @@ impl Column<'_> {
     fn load(&mut self, files: &[Part], stopped: &AtomicBool) -> Result<(), Error> {
         let mut texts = Texts::default();
         for (at, part) in files.iter().enumerate() {
-            // What another column gave back is not for this one.
+            // Memory that another column gave back is not for this one.
             if stopped.load(Ordering::Relaxed) {
                 break;
             }
@@ -213,10 +213,10 @@ impl Column<'_> {
         Ok(())
     }
 
-    /// Cuts the rows of each file, or fills them up with defaults, to as many as are kept.
+    /// Truncates the rows of each file, or fills them up with defaults, to the number in `kept`.
     fn fit(&mut self, kept: &[usize]) {
         let mut end = self.values.rows();
-        // From the last file, so that rows before keep their places.
+        // Going backwards keeps earlier rows at their positions.
         for (read, kept) in self.read.iter().zip(kept).rev() {
             let first = end - read.rows;
             match read.rows > *kept {
@@ -229,7 +229,7 @@ impl Column<'_> {
 }
 
 impl Source<'_> {
-    /// Gives all columns the same rows: those for which there is all that a row needs. Reports what is missing.
+    /// Gives all columns the same rows: those that have everything a row needs. Reports what is missing.
     fn settle(&mut self, diagnostics: &mut Vec<Diagnostic>) {
         let files = self.files.iter().enumerate();
         let kept = files.map(|(at, part)| self.kept(at, part, diagnostics));
@@ -239,7 +239,7 @@ impl Source<'_> {
         }
     }
 
-    /// How many rows there are of the file at `at`.
+    /// Returns the number of rows to keep of the file at `at`.
     fn kept(&self, at: usize, part: &Part, diagnostics: &mut Vec<Diagnostic>) -> usize {
         let (table, path) = (self.table, part.file.path());
         let missing = |column: &Column| part.file.rows() - column.read[at].rows;
@@ -256,7 +256,7 @@ impl Source<'_> {
         }
         let needed = self.columns.iter().filter(|c| !c.values.nullable());
         let Some(first_end) = needed.min_by_key(|column| column.read[at].rows) else {
-            // Nothing that a row needs is wanted: then there are those that any column has.
+            // No column is required, so the longest optional one decides.
             let rows = self.columns.iter().map(|column| column.read[at].rows);
             return rows.max().unwrap_or(0);
         };

@@ -1,4 +1,4 @@
-//! Do the ids in a trace lead anywhere?
+//! Checks that the ids in a trace lead somewhere.
 
 use super::Selection;
 use crate::ids::*;
@@ -8,7 +8,7 @@ use crate::tables::*;
 use crate::{Diagnostic, Trace};
 use gapscope_model::LossKind;
 
-/// What ids lead to; absent where that is not looked into.
+/// The ids that a trace defines; absent where they are not checked.
 pub(super) struct Known {
     processes: Option<IdIndex<ProcessId>>,
     devices: Option<IdIndex<DeviceId>>,
@@ -26,7 +26,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// What the ids of a trace may lead to. Tables that were not selected are not looked into.
+    /// Indexes the ids of a trace. Tables that were not selected are not indexed.
     pub fn of(trace: &Trace, selection: &Selection) -> Known {
         let t = &trace.tables;
         let m = &trace.manifest;
@@ -34,7 +34,7 @@ impl Known {
         fn ids<I: Id>(checked: bool, ids: impl Iterator<Item = I>) -> Option<IdIndex<I>> {
             checked.then(|| IdIndex::new(&ids.collect::<Vec<I>>()))
         }
-        // A trace that says that it lacks submissions is not odd for it.
+        // A trace that admits lost submissions may refer to them.
         let lost = m
             .losses
             .iter()
@@ -59,7 +59,7 @@ impl Known {
         }
     }
 
-    /// For the ids of dispatches.
+    /// Starts checking the ids of dispatches.
     pub fn of_dispatches(&self) -> OfDispatches<'_> {
         OfDispatches {
             known: self,
@@ -68,7 +68,7 @@ impl Known {
     }
 }
 
-/// The columns that [`Known`] is made of.
+/// Selects the columns that [`Known`] indexes.
 pub(super) fn referred_to() -> Selection {
     let id = &["id"];
     Selection::default()
@@ -88,10 +88,10 @@ fn index<T: Table, I: Id>(selection: &Selection, ids: &[I]) -> Option<IdIndex<I>
     (!selection.unchecked && selection.has_table(T::NAME)).then(|| IdIndex::new(ids))
 }
 
-/// Ids that lead nowhere: how many, and the first of them.
+/// The number of unknown ids, and the first of them.
 type Unknown = Option<(usize, u64)>;
 
-/// Ids of dispatches, which come in pieces, that lead nowhere.
+/// The unknown ids of dispatches, which come in pieces.
 pub(super) struct OfDispatches<'a> {
     known: &'a Known,
     /// By column, in the order of [`Self::COLUMNS`].
@@ -108,7 +108,7 @@ impl OfDispatches<'_> {
         "submission",
     ];
 
-    /// Looks into more dispatches.
+    /// Checks more dispatches.
     pub fn look(&mut self, t: &Dispatches) {
         let k = self.known;
         let found = [
@@ -127,7 +127,7 @@ impl OfDispatches<'_> {
         }
     }
 
-    /// What was found.
+    /// Returns the findings.
     pub fn diagnostics(self) -> Vec<Diagnostic> {
         let found = Self::COLUMNS.into_iter().zip(self.found);
         let found = found.filter_map(|(column, found)| diagnostic("dispatches", column, found));
@@ -135,7 +135,7 @@ impl OfDispatches<'_> {
     }
 }
 
-/// Reports ids that the trace does not know.
+/// Reports ids that the trace does not define.
 pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<Diagnostic>) {
     let t = &trace.tables;
     let k = Known::of(trace, selection);
@@ -216,7 +216,7 @@ fn diagnostic(table: &'static str, column: &'static str, found: Unknown) -> Opti
     })
 }
 
-/// A column's value as an id, if it is there.
+/// A column's value as an id, if there is one.
 trait MayBe<I> {
     fn id(self) -> Option<I>;
 }
@@ -239,7 +239,7 @@ fn unknown<I: Id, V: MayBe<I>>(
 ) -> Unknown {
     let known = known.as_ref()?;
     let mut found: Unknown = None;
-    // Neighbours are often the same.
+    // Neighbouring ids are often the same.
     let mut last_known = None;
     for id in ids.into_iter().filter_map(MayBe::id) {
         if last_known == Some(id) {

@@ -1,4 +1,4 @@
-//! The kernels, labels, buffers and bindings of a made-up trace.
+//! Generates the kernels, labels, buffers and bindings of a trace.
 
 use super::Synthetic;
 use super::noise::Noise;
@@ -8,7 +8,7 @@ use crate::build::Labels;
 use crate::ids::*;
 use crate::tables::{Access, Binding, Buffer, Kernel, NameSource, Table};
 
-/// Buffers of each queue.
+/// Number of buffers of each queue.
 pub(super) const BUFFERS: u32 = 64;
 /// Bytes of a buffer.
 pub(super) const BUFFER_BYTES: u64 = 4 << 20;
@@ -29,29 +29,29 @@ const OPERATIONS: [&str; 12] = [
 ];
 const TYPES: [&str; 4] = ["f32", "f16", "q4_k", "q8_0"];
 
-/// What a kernel usually takes and how many workgroups it has.
+/// The typical duration and workgroups of a kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usual {
     pub duration_ns: i64,
     pub groups: u32,
 }
 
-/// The parts of a layer, each with a label inside the layer's.
+/// The parts of a layer, each with a label inside that of the layer.
 pub(super) const PARTS: [&str; 2] = ["attention", "feed-forward"];
 /// The label around all layers.
 pub(super) const FORWARD: LabelId = LabelId(0);
 
-/// The label of a layer, which is counted from 0.
+/// Returns the label of layer `layer`, from 0.
 pub(super) fn layer_label(layer: u32) -> LabelId {
     LabelId(FORWARD.0 + 1 + layer * (1 + PARTS.len() as u32))
 }
 
-/// The buffer, counted from 0, of a queue.
+/// Returns the id of buffer `buffer`, from 0, of a queue.
 pub(super) fn buffer_id(queue: QueueId, buffer: u32) -> BufferId {
     BufferId((queue.0 - 1) * BUFFERS + buffer % BUFFERS + 1)
 }
 
-/// Adds kernels, labels, buffers and bindings; gives what is usual for each kernel.
+/// Adds kernels, labels, buffers and bindings. Returns the typical values of each kernel.
 pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec<Usual> {
     labels(of, tables);
     for queue in of.queues() {
@@ -96,7 +96,7 @@ pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec
     (1..=count).map(kernel).collect()
 }
 
-/// In the order of their ids: see [`layer_label`].
+/// Adds the labels in the order of their ids: see [`layer_label`].
 fn labels(of: &Synthetic, tables: &mut Tables) {
     let mut labels = Labels::default();
     let forward = labels.named(None, "forward");
@@ -109,7 +109,8 @@ fn labels(of: &Synthetic, tables: &mut Tables) {
     labels.push_into(&mut tables.labels);
 }
 
-/// A dispatch reads one buffer of its queue and writes the next: set of bindings N has buffer N first.
+/// Adds buffers and bindings: a dispatch reads one buffer of its queue and writes the next. Binding set N begins with
+/// buffer N.
 fn buffers(of: &Synthetic, queue: QueueId, tables: &mut Tables) {
     for buffer in 0..BUFFERS {
         let id = buffer_id(queue, buffer);

@@ -1,4 +1,4 @@
-//! The rows of a made-up trace, a submission at a time.
+//! Generates the rows of a trace, one submission at a time.
 
 use super::Synthetic;
 use super::catalogue::{
@@ -14,10 +14,10 @@ pub(super) const START_NS: i64 = 1_000_000_000;
 
 /// Dispatches of one part of a layer.
 const IN_PART: u64 = 6;
-/// A thread that is so far ahead of its queue waits for it.
+/// A thread that is this far ahead of its queue waits for it.
 const MOST_AHEAD_NS: i64 = 5_000_000;
 
-/// The thread that feeds a queue.
+/// Returns the thread that feeds a queue.
 pub(super) fn thread_of(queue: QueueId) -> ThreadId {
     ThreadId(4242 + queue.0)
 }
@@ -27,9 +27,9 @@ pub(super) fn thread_of(queue: QueueId) -> ThreadId {
 struct Feed {
     queue: QueueId,
     device: DeviceId,
-    /// Where the thread is.
+    /// The thread's current time.
     host_ns: i64,
-    /// Where the queue's work so far ends.
+    /// The end of the queue's work so far.
     device_ns: i64,
     last_submission: Option<SubmissionId>,
     next_buffer: u32,
@@ -68,7 +68,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Adds what stands before all work.
+    /// Adds the rows that precede all work.
     pub fn begin(&mut self, tables: &mut Tables) {
         self.usual = catalogue::add(self.of, &mut self.noise, tables);
         for feed in &mut self.feeds {
@@ -82,7 +82,7 @@ impl Stream<'_> {
         }
     }
 
-    /// When the last work ended.
+    /// Returns when the last work ended.
     pub fn end_ns(&self) -> i64 {
         let ends = self
             .feeds
@@ -91,12 +91,12 @@ impl Stream<'_> {
         ends.max().unwrap_or(START_NS) + 1_000_000
     }
 
-    /// Adds one submission with its command buffers; false when all dispatches are there.
+    /// Adds one submission with its command buffers. Returns false when all dispatches are there.
     pub fn submit(&mut self, tables: &mut Tables) -> bool {
         if self.left == 0 {
             return false;
         }
-        // The thread that is furthest behind, so that rows come in the order of time, more or less.
+        // The thread that is furthest behind, so that rows come roughly in the order of time.
         let at = (0..self.feeds.len()).min_by_key(|at| self.feeds[*at].host_ns);
         let at = at.expect("there is a queue");
         self.prepare(at, tables);
@@ -140,7 +140,7 @@ impl Stream<'_> {
         true
     }
 
-    /// What a thread does before it submits.
+    /// Adds what a thread does before it submits.
     fn prepare(&mut self, at: usize, tables: &mut Tables) {
         let noise = &mut self.noise;
         let feed = &mut self.feeds[at];
@@ -169,7 +169,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Some submissions wait for the last one of another queue.
+    /// Makes some submissions wait for the last one of another queue.
     fn depend(&mut self, at: usize, submission: SubmissionId, tables: &mut Tables) {
         let other = self.noise.below(self.feeds.len() as u64) as usize;
         if other == at || !self.noise.once_in(8) {
@@ -190,7 +190,7 @@ impl Stream<'_> {
         }
     }
 
-    /// What a thread does after it submitted: it polls, waits, or goes on.
+    /// Adds what a thread does after it submitted: it polls, waits, or goes on.
     fn settle(&mut self, at: usize, tables: &mut Tables) {
         let noise = &mut self.noise;
         let feed = &mut self.feeds[at];
@@ -299,7 +299,7 @@ impl Stream<'_> {
         let usual = self.usual[kernel];
         let duration_ns = usual.duration_ns + noise.between(0, usual.duration_ns / 8);
         let start_ns = match noise.below(16) {
-            // Where nothing is between them, the next may begin before the one before has ended.
+            // Without a barrier between them, a dispatch may begin before the previous one has ended.
             0 if recorded.dispatches > 0 => feed.device_ns - noise.between(0, 1_500),
             _ => {
                 if recorded.position.is_multiple_of(3) {
@@ -365,7 +365,7 @@ impl Stream<'_> {
         feed.device_ns = start_ns + duration_ns;
     }
 
-    /// A label's range in a command buffer, up to now.
+    /// Adds a label's range in a command buffer, up to now.
     fn marker(
         &self,
         at: usize,
@@ -391,7 +391,7 @@ impl Stream<'_> {
     }
 }
 
-/// What is in a command buffer so far.
+/// The contents of a command buffer so far.
 struct Recorded {
     id: CommandBufferId,
     position: u32,
@@ -407,7 +407,7 @@ impl Recorded {
 }
 
 impl Feed {
-    /// A host call from now on; the thread goes on after it.
+    /// Adds a host call that starts now; the thread goes on after it.
     fn call(
         &mut self,
         tables: &mut Tables,

@@ -1,4 +1,4 @@
-//! A line of the text form: a word and `name=value` pairs.
+//! Splits a line of the text form into a word and `name=value` pairs.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -11,7 +11,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// `None` for an empty line and for a comment.
+    /// Parses a line; `None` for an empty line and for a comment.
     pub fn parse(text: &str) -> Result<Option<Line>, String> {
         let mut chars = text.chars().peekable();
         let mut line: Option<Line> = None;
@@ -55,7 +55,7 @@ impl Line {
         }
     }
 
-    /// The value of `name`.
+    /// Returns the value of `name`.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs
             .iter()
@@ -72,7 +72,7 @@ fn take_until(chars: &mut Peekable<Chars<'_>>, end: impl Fn(char) -> bool) -> St
     taken
 }
 
-/// What stands before the closing quote. `None`: there is none, or an escape is unknown.
+/// Returns the text before the closing quote; `None` without a closing quote, or with an unknown escape.
 fn quoted(chars: &mut Peekable<Chars<'_>>) -> Option<String> {
     let mut value = String::new();
     loop {
@@ -96,7 +96,7 @@ fn quoted(chars: &mut Peekable<Chars<'_>>) -> Option<String> {
     }
 }
 
-/// Appends ` name=value`, quoted where that is needed.
+/// Appends ` name=value`, quoted where necessary.
 pub(super) fn write_pair(text: &mut String, name: &str, value: &str) {
     text.push(' ');
     text.push_str(name);

@@ -1,11 +1,11 @@
-//! Values of the text form: times with units, and the parts of the manifest, which are known by their JSON.
+//! Converts values of the text form: times with units, and parts of the manifest by way of their JSON.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// A time as plain nanoseconds; any other column as it is.
+/// Converts a time to plain nanoseconds; returns the values of other columns unchanged.
 pub(super) fn without_unit<'a>(column: &str, text: &'a str) -> Result<Cow<'a, str>, String> {
     if !column.ends_with("_ns") {
         return Ok(Cow::Borrowed(text));
@@ -41,7 +41,7 @@ pub(super) fn without_unit<'a>(column: &str, text: &'a str) -> Result<Cow<'a, st
     Ok(Cow::Owned(format!("{whole}{fraction:0<digits$}")))
 }
 
-/// `base` with the fields set that `pairs` name; a dot reaches into a part, a repeated name appends to a list.
+/// Returns `base` with the fields of `pairs` set. A dot reaches into a part; a repeated name appends to a list.
 pub(super) fn read<P: Serialize + DeserializeOwned>(
     base: &P,
     pairs: &[(String, String)],
@@ -72,7 +72,7 @@ pub(super) fn read<P: Serialize + DeserializeOwned>(
     serde_json::from_value(json).map_err(|e| e.to_string())
 }
 
-/// The fields of `part` that differ from `base`, as [`read`] takes them.
+/// Returns the fields of `part` that differ from `base`, in the form that [`read`] takes.
 pub(super) fn differences<P: Serialize>(base: &P, part: &P) -> Vec<(String, String)> {
     let base = to_json(base);
     let mut pairs = Vec::new();
@@ -101,7 +101,7 @@ fn leaf_text(value: &Value) -> String {
     }
 }
 
-/// All that a text may mean; the type of the field decides.
+/// Returns all readings of a text; the type of the field decides between them.
 fn candidates(text: &str) -> Vec<Value> {
     let number = text
         .parse::<i64>()
@@ -117,7 +117,7 @@ fn candidates(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The field `name`. What is inside an absent field is not known, so any name is found there.
+/// Finds the field `name`. The inside of an absent field is unknown, so any name is found there.
 fn find<'a>(json: &'a Value, name: &str) -> Option<&'a Value> {
     name.split('.').try_fold(json, |json, part| match json {
         Value::Null => Some(json),
@@ -139,7 +139,7 @@ fn with(mut json: Value, name: &str, value: Value) -> Value {
     json
 }
 
-/// All leaves with their dotted names. Lists are leaves.
+/// Returns all leaves with their dotted names. Lists are leaves.
 fn flatten(json: &Value) -> Vec<(String, Value)> {
     let Value::Object(fields) = json else {
         return Vec::new();
