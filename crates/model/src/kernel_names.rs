@@ -1,7 +1,7 @@
-//! Names of kernels: what is behind those that compilers and libraries give.
+//! Turns kernel names of compilers and libraries into readable ones.
 //!
-//! The session demangles them, analyses make them readable, and the hook for CUDA looks in all of them for the kernels that it
-//! shall profile ([`Spellings`]).
+//! The session demangles names, analyses make them readable, and the CUDA hook searches all [`Spellings`] for the
+//! kernels that it is to profile.
 
 mod communication;
 mod cpp;

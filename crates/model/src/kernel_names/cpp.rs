@@ -1,18 +1,18 @@
-//! Names of C++ functions and types as trees of their brackets, whichever demangler wrote them.
+//! Parses names of C++ functions and types into trees of their brackets.
 //!
-//! `at::native::(anonymous namespace)::k<4ul, {lambda(float)#1}>(int)` of GNU's, and
-//! `at::native::<unnamed>::k<(unsigned long)4, [lambda(float) (instance 1)]>(T1)` of Nsight's.
+//! It accepts the output of GNU's demangler, `at::native::(anonymous namespace)::k<4ul, {lambda(float)#1}>(int)`, and
+//! of Nsight's, `at::native::<unnamed>::k<(unsigned long)4, [lambda(float) (instance 1)]>(T1)`.
 
-/// Longer names are not parsed.
+/// The most bytes of a name that is parsed.
 const LONGEST: usize = 1 << 16;
-/// Names that nest deeper are not parsed.
+/// The deepest nesting of a name that is parsed.
 const DEEPEST: usize = 100;
 
-/// A piece of a name.
+/// A token of a name.
 #[derive(Debug, PartialEq)]
 pub(super) struct Token<'a> {
     pub kind: Kind<'a>,
-    /// Blanks stand before it.
+    /// True after blanks.
     pub spaced: bool,
     start: usize,
 }
@@ -25,12 +25,12 @@ pub(super) enum Kind<'a> {
     Scope,
     /// `*`, `&`, `->` and the like.
     Sign(&'a str),
-    /// What is between brackets that begin so, by its commas.
+    /// The comma-separated items between brackets, with the opening bracket.
     Group(char, Vec<Vec<Token<'a>>>),
 }
 
 impl<'a> Token<'a> {
-    /// Where it starts in the name.
+    /// Returns the position in the name.
     pub fn start(&self) -> usize {
         self.start
     }
@@ -51,7 +51,7 @@ struct Open<'a> {
     items: Vec<Vec<Token<'a>>>,
 }
 
-/// The pieces of a name; `None` where its brackets do not match.
+/// Splits a name into tokens; `None` where its brackets do not match.
 pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
     if name.len() > LONGEST {
         return None;
@@ -122,7 +122,7 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
         spaced = false;
     }
     if name.ends_with('…') {
-        // The recorder has cut it: what is open ends there.
+        // The recorder has cut the name, so open brackets end here.
         while let Some(closed) = open.pop() {
             tokens = close(closed, tokens);
         }
@@ -130,9 +130,9 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
     open.is_empty().then_some(tokens)
 }
 
-/// What stood before a bracket, and then what is in it.
+/// Returns the tokens before a bracket, followed by the group that it closes.
 fn close<'a>(mut closed: Open<'a>, last: Vec<Token<'a>>) -> Vec<Token<'a>> {
-    // The first item is what stood before the bracket.
+    // The first item holds the tokens before the bracket.
     let mut tokens = closed.items.remove(0);
     if !(last.is_empty() && closed.items.is_empty()) {
         closed.items.push(last);
@@ -156,7 +156,7 @@ fn closes(open: char, close: char) -> bool {
     )
 }
 
-/// Length of what belongs to the word `operator` before `rest`.
+/// Returns the length of the rest of an operator's name, behind the word `operator`.
 fn operator(rest: &str) -> usize {
     let blanks = rest.len() - rest.trim_start_matches(' ').len();
     let signs = &rest[blanks..];
@@ -174,18 +174,18 @@ fn operator(rest: &str) -> usize {
     }
 }
 
-/// A part of a path: `name<arguments>(parameters)`.
+/// A segment of a path: `name<arguments>(parameters)`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<'t, 'a> {
-    /// `lambda` for one; empty for a namespace without a name.
+    /// `lambda` for a lambda; empty for an unnamed namespace.
     pub name: &'a str,
     /// Template arguments.
     pub arguments: &'t [Vec<Token<'a>>],
-    /// Parameters, if it is written as a function.
+    /// Parameters, for a function.
     pub parameters: Option<&'t [Vec<Token<'a>>]>,
 }
 
-/// The path that tokens end with: that of `void a::b<c>(d)` is `a`, `b<c>(d)`.
+/// Returns the path at the end of tokens: `a`, `b<c>(d)` for `void a::b<c>(d)`.
 pub(super) fn path<'t, 'a>(tokens: &'t [Token<'a>]) -> Vec<Part<'t, 'a>> {
     let mut start = 0;
     for (at, pair) in tokens.windows(2).enumerate() {
@@ -225,7 +225,7 @@ fn part<'t, 'a>(tokens: &'t [Token<'a>]) -> Part<'t, 'a> {
     part
 }
 
-/// The only word of tokens.
+/// Returns the word of tokens that consist of one.
 pub(super) fn word<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     match tokens {
         [token] => token.word(),
@@ -235,12 +235,12 @@ pub(super) fn word<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     }
 }
 
-/// A whole number, whatever its type.
+/// Returns an integer, whatever its type.
 pub(super) fn number(tokens: &[Token]) -> Option<u64> {
     word(tokens)?.trim_end_matches(['u', 'l']).parse().ok()
 }
 
-/// True for the literal `true`.
+/// Returns true for the literal `true`.
 pub(super) fn is_true(tokens: &[Token]) -> bool {
     let is_bool = |token: &Token| matches!(&token.kind, Kind::Group('(', items) if items.len() == 1 && word(&items[0]) == Some("bool"));
     match tokens {
@@ -250,7 +250,7 @@ pub(super) fn is_true(tokens: &[Token]) -> bool {
     }
 }
 
-/// Each text once, in the order of the first.
+/// Removes duplicates and keeps the order.
 pub(super) fn distinct(texts: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for text in texts {

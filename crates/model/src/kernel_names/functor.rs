@@ -1,4 +1,4 @@
-//! What a functor or a lambda of PyTorch does: `CUDAFunctor_add<float>` is `add<float>`.
+//! Names the operation of a PyTorch functor or lambda: `CUDAFunctor_add<float>` becomes `add<float>`.
 
 use super::cpp::{self, Part, Token};
 use super::types;
@@ -20,7 +20,7 @@ impl fmt::Display for Functor {
     }
 }
 
-/// The operation that these tokens name; `None` where they are none that is known.
+/// Returns the operation that these tokens name; `None` for an unknown one.
 pub(super) fn of(tokens: &[Token]) -> Option<Functor> {
     let path = cpp::path(tokens);
     match path.iter().rfind(|part| part.name == "lambda") {
@@ -29,7 +29,7 @@ pub(super) fn of(tokens: &[Token]) -> Option<Functor> {
     }
 }
 
-/// A lambda in a function, which names the operation.
+/// Names a lambda after the function that contains it.
 fn of_lambda(path: &[Part], lambda: &Part) -> Option<Functor> {
     let place = path.iter().position(|part| part.parameters.is_some())?;
     let mut function = path[place];
@@ -104,7 +104,7 @@ fn of_struct(part: &Part) -> Option<Functor> {
     (!operation.is_empty()).then(|| whole(snake(operation)))
 }
 
-/// `BinaryFunctor<A, B, R, Op>`: an operation on types A and B with the result R.
+/// Names `BinaryFunctor<A, B, R, Op>`: an operation on types A and B with the result R.
 fn between(part: &Part, named: impl Fn(String) -> String) -> Option<Functor> {
     let [a, b, result, operation] = part.arguments else {
         return None;
@@ -120,7 +120,7 @@ fn between(part: &Part, named: impl Fn(String) -> String) -> Option<Functor> {
     Some(Functor { name, types })
 }
 
-/// `_cuda_scatter_gather_internal_kernel<is_scatter, T>::operator()<Op>(…)::lambda`.
+/// Names `_cuda_scatter_gather_internal_kernel<is_scatter, T>::operator()<Op>(…)::lambda`.
 fn scatter_gather(of: &Part, operator: &Part) -> Option<Functor> {
     let [scatters, of_type] = of.arguments else {
         return None;
@@ -138,7 +138,7 @@ fn scatter_gather(of: &Part, operator: &Part) -> Option<Functor> {
     })
 }
 
-/// `direct_copy_kernel_cuda` is `copy`, `GeluCUDAKernelImpl` is `gelu`.
+/// Shortens a function's name: `direct_copy_kernel_cuda` becomes `copy`, `GeluCUDAKernelImpl` becomes `gelu`.
 fn of_function(name: &str) -> String {
     if name == "direct_copy_kernel_cuda" {
         return "copy".to_owned();
@@ -168,7 +168,7 @@ fn of_function(name: &str) -> String {
     }
 }
 
-/// `CompareEq` is `compare_eq`; a name that is not in capitals stays.
+/// Converts camel case to snake case: `CompareEq` becomes `compare_eq`.
 pub(super) fn snake(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 4);
     let mut before = '_';

@@ -1,13 +1,13 @@
-//! Kernels that MLX compiles: `Bf4ISinACf4ICosBDf4IExpCEf4OLogD_V_f4_123_contiguous` is a list of operations, each with
-//! the name and type of its result (`B`, 4 bytes of float), whether that is kept (`O`) or not (`I`), what it does (`Sin`)
-//! and its inputs (`A`). Results are named one letter after the other.
+//! Names kernels that MLX compiles. `Bf4ISinACf4ICosBDf4IExpCEf4OLogD_V_f4_123_contiguous` is a list of operations,
+//! each with the name and type of its result (`B`, 4 bytes of float), a flag whether the result is kept (`O`) or not
+//! (`I`), the operation (`Sin`) and its inputs (`A`). Results are named by successive letters.
 
 use super::functor::snake;
 
-/// More operations are not spelled out.
+/// The most operations that are spelled out.
 const MOST: usize = 24;
 
-/// `sin cos exp log (fused f32, contiguous)`.
+/// Returns a name such as `sin cos exp log (fused f32, contiguous)`.
 pub(super) fn name(name: &str) -> Option<String> {
     let (tape, rest) = name.split_once('_')?;
     let inputs = rest.split('_').next()?;
@@ -45,7 +45,7 @@ pub(super) fn name(name: &str) -> Option<String> {
     ))
 }
 
-/// The type at the start of the node of a result, and what follows it.
+/// Parses the start of a result's node; returns its type and the rest.
 fn node(text: &str, result: u64) -> Option<(String, &str)> {
     let text = text.strip_prefix(letters(result).as_str())?;
     let kind = text.chars().next().filter(|c| "biufcV".contains(*c))?;
@@ -65,14 +65,14 @@ fn node(text: &str, result: u64) -> Option<(String, &str)> {
     Some((of_type, if flag { &text[1..] } else { text }))
 }
 
-/// Where the node of a result begins behind the operation that `text` starts with.
+/// Returns where the node of a result begins, behind the operation at the start of `text`.
 fn next_node(text: &str, result: u64) -> Option<usize> {
     let name = letters(result);
     let mut found = text.match_indices(name.as_str());
     found.find_map(|(at, _)| (at > 0 && node(&text[at..], result).is_some()).then_some(at))
 }
 
-/// The name of the first, second, … value: `A`, `B`, …, `Z`, `AA`, …
+/// Returns the name of a value, counted from 1: `A`, `B`, …, `Z`, `AA`, …
 fn letters(mut number: u64) -> String {
     let mut letters = Vec::new();
     while number > 0 {

@@ -1,10 +1,10 @@
-//! Kernels of PyTorch by what they compute: `gelu<bf16> (vec4)`, `sum<float> (reduce 512,1)`.
+//! Names PyTorch's kernels by their operations: `gelu<bf16> (vec4)`, `sum<float> (reduce 512,1)`.
 
 use super::cpp::{self, Part, Token};
 use super::functor::{self, Functor};
 use super::types;
 
-/// The readable name of a kernel of PyTorch.
+/// Returns the readable name of a PyTorch kernel.
 pub(super) fn name(kernel: &Part) -> Option<String> {
     let argument = |at: usize| kernel.arguments.get(at).map(Vec::as_slice);
     let number = |at: usize| argument(at).and_then(cpp::number);
@@ -35,7 +35,7 @@ pub(super) fn name(kernel: &Part) -> Option<String> {
         | "cunn_SoftMaxForwardSmem"
         | "cunn_SoftMaxBackward"
         | "cunn_SoftMaxBackwardSmem" => softmax_of_blocks(kernel),
-        // A third argument says whether it is an RMS norm.
+        // A third argument is true for an RMS norm.
         "vectorized_layer_norm_kernel"
             if !kernel.arguments.iter().any(|item| cpp::is_true(item)) =>
         {
@@ -46,12 +46,12 @@ pub(super) fn name(kernel: &Part) -> Option<String> {
     }
 }
 
-/// `<float>` of a template argument.
+/// Returns a template argument in brackets, such as `<float>`.
 fn of(kernel: &Part, at: usize) -> Option<String> {
     Some(format!("<{}>", types::text(kernel.arguments.get(at)?)))
 }
 
-/// `reduce_kernel<threads, vector, ReduceOp<In, Op, Index, Out, …>>`.
+/// Names `reduce_kernel<threads, vector, ReduceOp<In, Op, Index, Out, …>>`.
 fn reduction(kernel: &Part) -> Option<String> {
     let [threads, vector, operation] = kernel.arguments else {
         return None;
@@ -71,7 +71,7 @@ fn reduction(kernel: &Part) -> Option<String> {
     Some(format!("{name}<{of}> (reduce {threads},{vector})"))
 }
 
-/// `multi_tensor_apply_kernel<Lists, Functor, further arguments…>`.
+/// Names `multi_tensor_apply_kernel<Lists, Functor, further arguments…>`.
 fn multi_tensor(kernel: &Part) -> Option<String> {
     let [_, functor, further @ ..] = kernel.arguments else {
         return None;
@@ -103,7 +103,7 @@ fn multi_tensor(kernel: &Part) -> Option<String> {
     Some(format!("{name}<{of_type}> (multi-tensor)"))
 }
 
-/// `softmax_warp_forward<In, Out, Accumulator, log2 of elements, is log[, is masked]>`.
+/// Names `softmax_warp_forward<In, Out, Accumulator, log2 of elements, is log[, is masked]>`.
 fn softmax_of_warps(kernel: &Part) -> Option<String> {
     let [from, to, _, elements, is_log, masked @ ..] = kernel.arguments else {
         return None;
@@ -124,7 +124,7 @@ fn softmax_of_warps(kernel: &Part) -> Option<String> {
     Some(format!("{name}<{types}> (warp, up to {elements}{masked})"))
 }
 
-/// `cunn_SoftMaxForward<vector, T, Accumulator, Out, Epilogue>`.
+/// Names `cunn_SoftMaxForward<vector, T, Accumulator, Out, Epilogue>`.
 fn softmax_of_blocks(kernel: &Part) -> Option<String> {
     let [vector, from, _, to, epilogue, ..] = kernel.arguments else {
         return None;
@@ -146,7 +146,7 @@ fn softmax_of_blocks(kernel: &Part) -> Option<String> {
     Some(format!("{name}<{types}> ({place}, vec{vector})"))
 }
 
-/// `CatArrayBatchedCopy<T, Index, dimensions, batch, stride>`, with what follows the name in its variants.
+/// Names `CatArrayBatchedCopy<T, Index, dimensions, batch, stride>` and its variants.
 fn concatenation(kernel: &Part, variant: &str) -> Option<String> {
     let [of_type, _, sizes @ ..] = kernel.arguments else {
         return None;

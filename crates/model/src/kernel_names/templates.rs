@@ -1,9 +1,9 @@
-//! Kernels of CUTLASS, FlashAttention and CUB: templates whose arguments say what they do.
+//! Names kernels of CUTLASS, FlashAttention and CUB by their template arguments.
 
 use super::cpp::{self, Part, Token};
 use super::{matrix, types};
 
-/// The readable name of such a kernel.
+/// Returns the readable name of a kernel of these libraries.
 pub(super) fn name(path: &[Part]) -> Option<String> {
     let kernel = path.last()?;
     match kernel.name {
@@ -18,7 +18,7 @@ pub(super) fn name(path: &[Part]) -> Option<String> {
     }
 }
 
-/// `flash_fwd_kernel<Flash_fwd_kernel_traits<head, rows, columns, warps, bool, bool, T, …>, …>`.
+/// Names `flash_fwd_kernel<Flash_fwd_kernel_traits<head, rows, columns, warps, bool, bool, T, …>, …>`.
 fn flash_attention(kernel: &Part) -> Option<String> {
     let path = cpp::path(kernel.arguments.first()?);
     let traits = path.last()?;
@@ -40,7 +40,7 @@ fn is_float(text: &str) -> bool {
     matches!(text, "bf16" | "half" | "float" | "double" | "tf32")
 }
 
-/// What CUTLASS 3 launches.
+/// Names a kernel that CUTLASS 3 launches.
 fn of_device(tokens: &[Token]) -> Option<String> {
     let path = cpp::path(tokens);
     let kernel = path.last()?;
@@ -53,7 +53,7 @@ fn of_device(tokens: &[Token]) -> Option<String> {
             let main = cpp::path(kernel.arguments.first()?);
             let main = main.last()?;
             let mut tiles = main.arguments.iter().filter_map(|item| tile(item));
-            // The first is of the cluster.
+            // The first tile is that of the cluster.
             let sizes = tiles.nth(1)?;
             let [rows, columns, head] = sizes[..] else {
                 return None;
@@ -74,7 +74,7 @@ fn of_device(tokens: &[Token]) -> Option<String> {
     }
 }
 
-/// `GemmUniversal<problem, CollectiveMma<Mainloop<…>, tile, T, …>, …>`.
+/// Names `GemmUniversal<problem, CollectiveMma<Mainloop<…>, tile, T, …>, …>`.
 fn universal(kernel: &Part) -> Option<String> {
     let main = cpp::path(kernel.arguments.get(1)?);
     let main = main.last().filter(|part| part.name == "CollectiveMma")?;
@@ -100,7 +100,7 @@ fn universal(kernel: &Part) -> Option<String> {
     ))
 }
 
-/// The sizes in `cute::tuple<cute::C<128>, cute::C<64>>`.
+/// Returns the sizes in `cute::tuple<cute::C<128>, cute::C<64>>`.
 fn tile(tokens: &[Token]) -> Option<Vec<u64>> {
     let path = cpp::path(tokens);
     let tuple = path.last().filter(|part| part.name == "tuple")?;
@@ -112,7 +112,7 @@ fn tile(tokens: &[Token]) -> Option<Vec<u64>> {
     sizes.collect()
 }
 
-/// A kernel of CUB without the policies that it was tuned with, which repeat its types.
+/// Names a CUB kernel without its tuning policies, which repeat its types.
 fn of_cub(kernel: &Part) -> String {
     let tuned = |item: &&Vec<Token>| {
         let path = cpp::path(item);

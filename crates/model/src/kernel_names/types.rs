@@ -1,9 +1,10 @@
-//! Types and values of C++ as people write them: without namespaces, and by the short names of their numbers.
+//! Formats C++ types and values without namespaces, and with short names of number types.
 
 use super::cpp::{self, Kind, Token};
 use super::functor;
 
-/// A template argument: `at::native::X<c10::BFloat16 const*>` is `X<bf16 const*>`, `(unsigned long)4` is `4`.
+/// Formats a template argument: `at::native::X<c10::BFloat16 const*>` becomes `X<bf16 const*>`, `(unsigned long)4`
+/// becomes `4`.
 pub(super) fn text(tokens: &[Token]) -> String {
     let mut text = String::new();
     write(tokens, &mut text);
@@ -40,7 +41,7 @@ fn write(tokens: &[Token], out: &mut String) {
         out.push_str(&functor.to_string());
         return;
     }
-    // Where the part of a path that is being written began.
+    // Start of the current segment of a path.
     let mut part = out.len();
     let mut before: Option<&Token> = None;
     for (at, token) in tokens.iter().enumerate() {
@@ -92,7 +93,7 @@ fn write(tokens: &[Token], out: &mut String) {
     }
 }
 
-/// PyTorch's `OpaqueType<4>`, which stands for any type of so many bytes, is `4B`.
+/// Formats PyTorch's `OpaqueType<4>`, which stands for any type of that size, as `4B`.
 fn opaque(before: Option<&Token>, items: &[Vec<Token>]) -> Option<String> {
     match (before.map(|token| &token.kind), items) {
         (Some(Kind::Word("OpaqueType")), [bytes]) => Some(format!("{}B", cpp::number(bytes)?)),
@@ -100,7 +101,7 @@ fn opaque(before: Option<&Token>, items: &[Vec<Token>]) -> Option<String> {
     }
 }
 
-/// True for `4` and `-4`.
+/// Returns true for `4` and `-4`.
 fn is_number(tokens: &[Token]) -> bool {
     let digits = |token: &Token| matches!(token.kind, Kind::Word(word) if word.starts_with(|c: char| c.is_ascii_digit()));
     match tokens {
@@ -110,7 +111,7 @@ fn is_number(tokens: &[Token]) -> bool {
     }
 }
 
-/// A value that is written with its type before it.
+/// Formats a value that is written with a cast to its type.
 fn literal(of: &[Token], value: &[Token]) -> Option<String> {
     let last = cpp::word(&value[value.len() - 1..])?;
     let sign = if value.len() == 2 { "-" } else { "" };
@@ -122,7 +123,7 @@ fn literal(of: &[Token], value: &[Token]) -> Option<String> {
     }
 }
 
-/// Types that have shorter names everywhere, and numbers without the letters of their type.
+/// Shortens types that have common short names, and numbers with suffixes.
 fn renamed(word: &str) -> &str {
     match word {
         "BFloat16" | "__nv_bfloat16" | "nv_bfloat16" | "bfloat16_t" => "bf16",
@@ -140,7 +141,7 @@ fn renamed(word: &str) -> &str {
     }
 }
 
-/// llama.cpp's types of tensors, by their numbers in ggml.h.
+/// Returns the name of llama.cpp's tensor types, by their numbers in ggml.h.
 fn ggml_type(number: &str) -> Option<&'static str> {
     Some(match number {
         "0" => "f32",

@@ -1,4 +1,5 @@
-//! `_Py_DebugOffsets`: where an interpreter from 3.13 on says what is where. Which word says what differs by minor version.
+//! Decodes `_Py_DebugOffsets`, in which an interpreter from 3.13 on publishes its offsets. The position of each
+//! offset depends on the minor version.
 
 use super::{
     CodeOffsets, FrameOffsets, Layout, Lock, LockOffsets, STRUCTURE_BYTES, TextOffsets,
@@ -6,12 +7,12 @@ use super::{
 };
 
 const COOKIE: &[u8; 8] = b"xdebugpy";
-/// Of `_PyRuntime` and interpreters, which are large.
+/// The greatest offset in `_PyRuntime` and interpreters, which are large.
 const MOST_OF_INTERPRETER: u64 = 16 << 20;
-/// `PyCompactUnicodeObject` has so many bytes more than `PyASCIIObject`.
+/// The size of `PyCompactUnicodeObject` less that of `PyASCIIObject`.
 const MORE_THAN_ASCII: u64 = 16;
 
-/// The words of the table that are read, by their place.
+/// The positions of the offsets in the table, in words.
 struct Words {
     locked: u64,
     holder: u64,
@@ -34,7 +35,7 @@ struct Words {
     ascii_bytes: u64,
 }
 
-/// These are at one place in all versions.
+/// These positions are the same in all versions.
 const VERSION: u64 = 1;
 const FREE_THREADED: u64 = 2;
 const FIRST_INTERPRETER: u64 = 5;
@@ -128,7 +129,7 @@ pub fn layout(version: Version, table: &[u8]) -> Result<Layout, Unsupported> {
         })
     };
     let large = |place| below(place, MOST_OF_INTERPRETER);
-    // With room for the word that is there.
+    // This leaves room for the word at the offset.
     let small = |place| below(place, STRUCTURE_BYTES as u64 - 8);
     let header = |place| below(place, super::HEADER_BYTES as u64 - 8);
     let ascii_data = header(words.ascii_bytes)?;

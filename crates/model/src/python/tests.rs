@@ -9,7 +9,7 @@ const RELEASES: [u32; 5] = [
     0x030f_02f0,
 ];
 
-/// The table of a 3.13.0, as the interpreter has it.
+/// Returns the table of a 3.13.0 interpreter.
 fn table_of_3_13() -> Vec<u8> {
     let mut words = vec![0_u64; 80];
     words[0] = u64::from_le_bytes(*b"xdebugpy");
@@ -143,7 +143,7 @@ fn what_cannot_be_read_is_said() {
     assert_eq!(refused(0x030d_00f0, &without_cookie), Unsupported::Table);
 }
 
-/// A function with all forms of entries, and what `co_lines()` of that Python says of it.
+/// The table is of a function with all forms of entries, the lines are from that Python's `co_lines()`.
 #[test]
 fn lines_are_those_that_python_names() {
     let of_3_12 = "8000e00809884189058041dc0d1290318b58f2003705148801d8080988519021d81415f103011316f100010e17f1000109178801f46801000e1290218b57f0000209149801d81c1dd610239071a2119211d21023f200011114d80e0f9011f0030128148841f703020914f000020914f06b01370514f07001000c0d8048f9f205001124f703020914f000020914fa";
@@ -178,7 +178,7 @@ fn lines_are_those_that_python_names() {
     assert_eq!(lines.line(194), None, "behind the code");
 }
 
-/// A string as 3.12 has it.
+/// Returns the header of a 3.12 string.
 fn string(kind: u32, is_ascii: bool, characters: u64) -> Vec<u8> {
     let state = kind << 2 | 1 << 5 | u32::from(is_ascii) << 6;
     let bytes = with_word(vec![0; HEADER_BYTES], 16, characters);
@@ -198,7 +198,7 @@ fn strings_of_every_width_are_read() {
     assert_eq!(read(2, false, 2, &wide), (56, "Ω훈".to_owned()));
     let widest = u32::from('𝛼').to_le_bytes();
     assert_eq!(read(4, false, 1, &widest), (56, "𝛼".to_owned()));
-    // Half of a pair, which Python allows.
+    // A lone surrogate, which Python allows.
     assert_eq!(read(2, false, 1, &[0x00, 0xd8]).1, "\u{fffd}");
     for (kind, is_ascii, characters) in [
         (0, false, 1),
@@ -211,7 +211,7 @@ fn strings_of_every_width_are_read() {
 }
 
 proptest! {
-    /// Nothing that the memory of a program may hold makes a reader panic.
+    /// No content of a program's memory makes a reader panic.
     #[test]
     fn any_bytes_can_be_read(
         release in 0_usize..RELEASES.len(),
@@ -236,7 +236,7 @@ proptest! {
         let _ = lines.line(i64::try_from(length).unwrap() - 1);
     }
 
-    /// Tables with small offsets, which get further than those of noise.
+    /// Tables with small offsets get further than those of noise.
     #[test]
     fn any_table_of_small_offsets_can_be_used(
         minor in 13_u32..=15,

@@ -1,18 +1,18 @@
-//! Strings: PEP 393, in its compact form, which names and paths of code always have.
+//! Decodes strings in the compact form of PEP 393, which names and paths of code always have.
 
 use super::{Inconsistent, TextOffsets, at, word};
 
-/// Longer ones are no names and no paths.
+/// The most characters of a name or a path.
 const MOST_CHARACTERS: usize = 16 << 10;
 
-/// Where the characters of a string are.
+/// The location of a string's characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text {
-    /// Their first byte, as an offset in the string.
+    /// Offset of the first character in the string.
     pub offset: u64,
-    /// Their number.
+    /// Number of characters.
     pub characters: usize,
-    /// The bytes of one: 1, 2 or 4.
+    /// Bytes per character: 1, 2 or 4.
     pub width: usize,
 }
 
@@ -40,12 +40,12 @@ pub fn text(offsets: &TextOffsets, header: &[u8]) -> Result<Text, Inconsistent> 
 }
 
 impl Text {
-    /// The length of the characters in bytes: at most 64 KiB.
+    /// Returns the length of the characters in bytes: at most 64 KiB.
     pub fn bytes(&self) -> usize {
         self.characters * self.width
     }
 
-    /// Decodes characters. What is none, such as half of a pair, is replaced; missing ones are left out.
+    /// Decodes characters. Invalid ones, such as lone surrogates, are replaced; missing ones are left out.
     pub fn decode(&self, bytes: &[u8]) -> String {
         let bytes = &bytes[..bytes.len().min(self.bytes())];
         let of = |code: u32| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
