@@ -55,11 +55,11 @@ impl fmt::Display for Version {
 /// Why the stacks of an interpreter cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsupported {
-    /// Its layout is not known.
+    /// The layout of this version is unknown.
     Version(Version),
-    /// Its layout may be another than that of the release.
+    /// The layout of this version may differ from that of the release.
     Unreleased(Version),
-    /// It has no lock, and other objects.
+    /// The interpreter has no lock, and other object headers.
     FreeThreaded,
     /// The interpreter's table of offsets is missing or makes no sense.
     Table,

@@ -24,7 +24,7 @@ const PREFIXES: [&str; 8] = [
 const NAMESPACES: [&str; 3] = ["deep_ep", "mscclpp", "mori"];
 const COMPUTES: [&str; 1] = ["layout"];
 
-/// Parts of the names of kernels, in lower case and without underscores.
+/// Parts of the names of kernels that communicate, in lower case and without underscores.
 const WORDS: [&str; 17] = [
     "allreduce",
     "allgather",

@@ -1,9 +1,9 @@
-//! What hooks write for the session.
+//! The events that hooks write for the session.
 //!
-//! Host times are nanoseconds of the monotonic clock; device times are raw ticks, which the session maps with
+//! Host times are nanoseconds of the monotonic clock. Device times are raw ticks, which the session maps with
 //! [`CommonEvent::ClockSample`]s, unless the device's clock is [`ClockSource::Host`].
 //!
-//! What every API has is a [`CommonEvent`]; the hooks for Vulkan and CUDA have events of their own besides.
+//! Events that every API has are [`CommonEvent`]s; the hooks for Vulkan and CUDA also have events of their own.
 
 mod activity;
 mod command;
@@ -31,19 +31,19 @@ pub use vulkan::{
     Binding, Instance, Outcome, PerformanceCounter, PerformanceUnit, SemaphoreValue, VulkanEvent,
 };
 
-/// No query: the command is not timed.
+/// The query index of a command that is not timed.
 pub const NO_QUERY: u32 = u32::MAX;
-/// A tick that the device has not delivered.
+/// The value of a timestamp that the device has not delivered.
 pub const NO_TICKS: u64 = u64::MAX;
 
 /// A record of the spool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event<'a> {
-    /// Of any API.
+    /// An event of any API.
     Common(CommonEvent<'a>),
-    /// Of the Vulkan layer.
+    /// An event of the Vulkan layer.
     Vulkan(VulkanEvent<'a>),
-    /// Of the CUDA library.
+    /// An event of the CUDA library.
     Cuda(CudaEvent<'a>),
 }
 
@@ -65,17 +65,17 @@ impl<'a> From<CudaEvent<'a>> for Event<'a> {
     }
 }
 
-/// Known times on the host's monotonic clock.
+/// An interval on the host's monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// Start.
+    /// Start of the interval.
     pub start_ns: i64,
-    /// Never negative, unless it was read from damage; of work on the device never 0.
+    /// Duration; never negative unless it comes from damaged bytes, and never 0 for work on the device.
     pub duration_ns: i64,
 }
 
 impl Span {
-    /// From one time to a later one.
+    /// Creates the interval from one time to a later one.
     pub fn between(start_ns: i64, end_ns: i64) -> Span {
         Span {
             start_ns,
@@ -83,7 +83,7 @@ impl Span {
         }
     }
 
-    /// The end.
+    /// Returns the end.
     pub fn end_ns(&self) -> i64 {
         self.start_ns.saturating_add(self.duration_ns)
     }

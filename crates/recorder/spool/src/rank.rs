@@ -1,26 +1,27 @@
-//! Processes that work on one thing together, as `torchrun` and `mpirun` start them.
+//! Finds the rank of a process in a distributed program, as started by `torchrun` or `mpirun`.
 
 use serde::{Deserialize, Serialize};
 
-/// The place of a process among the processes of a distributed program.
+/// The position of a process among the processes of a distributed program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rank {
-    /// Its number, from 0.
+    /// Number of the process, from 0.
     pub rank: u32,
-    /// How many there are, on all machines: at least 2.
+    /// Number of processes on all machines: at least 2.
     pub world_size: u32,
-    /// Its number among those of its machine, where that is known.
+    /// Number of the process on its machine, where it is known.
     pub local_rank: Option<u32>,
 }
 
-/// Variables by which a launcher tells a process its rank, the number of ranks, and its rank on the machine.
+/// The variables in which a launcher passes the rank, the number of ranks, and the rank on the machine.
 struct Variables {
     rank: &'static str,
     world_size: &'static [&'static str],
     local_rank: &'static [&'static str],
 }
 
-/// What launchers set. The first whose rank and number of ranks make sense counts: what a program's own launcher sets comes before what started that.
+/// The variables of known launchers. The first with a plausible rank and size wins: a program's own launcher comes
+/// before the one that started that launcher.
 const VARIABLES: [Variables; 8] = [
     // torchrun, DeepSpeed, Accelerate, Lightning.
     Variables {
@@ -34,7 +35,7 @@ const VARIABLES: [Variables; 8] = [
         world_size: &["HOROVOD_SIZE"],
         local_rank: &["HOROVOD_LOCAL_RANK"],
     },
-    // By convention, for programs that hand them to `jax.distributed.initialize`.
+    // A convention of programs that pass the values to `jax.distributed.initialize`.
     Variables {
         rank: "JAX_PROCESS_ID",
         world_size: &["JAX_NUM_PROCESSES", "JAX_PROCESS_COUNT"],
@@ -51,7 +52,7 @@ const VARIABLES: [Variables; 8] = [
         world_size: &["MV2_COMM_WORLD_SIZE"],
         local_rank: &["MV2_COMM_WORLD_LOCAL_RANK"],
     },
-    // MPICH and Intel MPI by Hydra, Cray's by PALS.
+    // MPICH and Intel MPI with Hydra, Cray's with PALS.
     Variables {
         rank: "PMI_RANK",
         world_size: &["PMI_SIZE"],
@@ -64,14 +65,14 @@ const VARIABLES: [Variables; 8] = [
     },
     Variables {
         rank: "SLURM_PROCID",
-        // Of the step first: an allocation may be larger.
+        // The step comes first, because an allocation may be larger.
         world_size: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
         local_rank: &["SLURM_LOCALID"],
     },
 ];
 
 impl Rank {
-    /// The rank that an environment says; `None` for a process that is alone.
+    /// Returns the rank in an environment; `None` for a process that is alone.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Rank> {
         let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
         let first = |names: &[&str]| names.iter().find_map(|name| number(name));
@@ -85,7 +86,7 @@ impl Rank {
         })
     }
 
-    /// The rank that this process's environment says.
+    /// Returns the rank in the environment of this process.
     pub fn of_environment() -> Option<Rank> {
         Rank::of(|name| std::env::var(name).ok())
     }
@@ -150,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_programs_own_launcher_comes_before_what_started_it() {
-        // torchrun in a job of one task, and a step of a larger allocation.
+        // A job of torchrun in one task, and a step of a larger allocation.
         let job = [
             ("SLURM_PROCID", "1"),
             ("SLURM_NTASKS", "16"),

@@ -1,8 +1,8 @@
-//! The Python stack of a thread at the calls that explain gaps: at the end of a long wait, and at a submission after the thread
-//! has long made no call.
+//! Records the Python stack of a thread at the calls that explain gaps: at the end of a long wait, and at a
+//! submission after a long time without calls.
 //!
-//! The thread reads its own frames, which do not change while it is in the hook, whether it has the interpreter's lock or not.
-//! Nothing of Python is called but the function that gives the thread's state.
+//! The thread reads its own frames, which do not change while it is in the hook, with or without the interpreter's
+//! lock. The only Python function that is called is the one that returns the thread's state.
 
 mod cache;
 mod python;
@@ -15,14 +15,14 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 
-/// A shorter wait is no gap to speak of.
+/// The shortest wait that is worth a stack.
 const LONG_WAIT_NS: i64 = 100_000;
-/// A thread that has made no call for so long may be why the device idles.
+/// A thread without calls for this long may be the reason why the device is idle.
 const LONG_ABSENCE_NS: i64 = 200_000;
-/// Between two stacks of a thread: with all caches cold a stack takes 8 µs, of which this makes 1.6 % at most.
+/// The least time between two stacks of a thread. With cold caches a stack takes 8 µs, so the cost is 1.6 % at most.
 const BETWEEN_STACKS_NS: i64 = 500_000;
 
-/// When a thread last was in a call, and when its stack was taken last.
+/// The times of a thread's last call and last stack.
 #[derive(Debug, Clone, Copy)]
 struct Last {
     call_end_ns: i64,
@@ -30,7 +30,7 @@ struct Last {
 }
 
 thread_local! {
-    // It needs no destructor, so it is there as long as the thread is.
+    // The cell needs no destructor, so it lives as long as the thread.
     static LAST: Cell<Last> = const { Cell::new(Last { call_end_ns: i64::MAX, stack_ns: i64::MIN }) };
     static CACHE: RefCell<Option<Cache>> = const { RefCell::new(None) };
 }
@@ -38,7 +38,7 @@ thread_local! {
 static IS_ON: OnceLock<bool> = OnceLock::new();
 static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
 
-/// A call of this thread that waited for the device has ended.
+/// Records the stack after a long wait for the device, which has just ended on this thread.
 #[inline]
 pub fn waited(spool: &Spool, span: Span) {
     let end_ns = span.end_ns();
@@ -52,7 +52,7 @@ pub fn waited(spool: &Spool, span: Span) {
     }
 }
 
-/// A call of this thread that submits has ended.
+/// Records the stack at a submission, which has just ended on this thread, after a long time without calls.
 #[inline]
 pub fn submitted(spool: &Spool, span: Span) {
     let last = LAST.get();
@@ -72,7 +72,7 @@ fn is_due(last: Last, now_ns: i64) -> bool {
 
 fn python() -> Option<&'static Python> {
     if PYTHON.get().is_none() {
-        // A thread that runs no Python cannot tell.
+        // Only a thread that runs Python can find the interpreter.
         let found = Python::find()?;
         let _ = PYTHON.set(found);
     }
@@ -97,7 +97,7 @@ fn take(spool: &Spool, at_ns: i64, source: SampleSource) {
         return;
     };
     let mut ids = [ids::Frame::NONE; MOST_FRAMES];
-    // Without it, as at the thread's end, there is no stack.
+    // At the end of a thread the cache is gone, and no stack is recorded.
     let _ = CACHE.try_with(|cache| {
         let mut cache = cache.try_borrow_mut().ok()?;
         let cache = cache.get_or_insert_with(Cache::new);

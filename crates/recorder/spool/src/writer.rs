@@ -1,4 +1,4 @@
-//! The hooks' end of the spool.
+//! Writes the spool inside the recorded program.
 
 use crate::chunk::ChunkWriter;
 use crate::event::{CommonEvent, EventGroup};
@@ -12,41 +12,42 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use std::sync::{Mutex, TryLockError};
 
-/// A thread's first chunk, so that many threads that write little do not fill the spool; each next one is larger, up to the
-/// most.
+/// Size of a thread's first chunk, which is small so that many threads with few records do not fill the spool. Each
+/// next chunk is larger, up to [`MOST_CHUNK_BYTES`].
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
 const MOST_CHUNK_BYTES: usize = 1 << 20;
 const CHUNKS_GROW: usize = 4;
-/// The least, where a larger one finds no space; what a thread still writes when its own log is gone is little too.
+/// Size of a chunk when there is no space for a larger one, and of the log for records of ending threads.
 const LEAST_CHUNK_BYTES: usize = 16 << 10;
-/// For so long after a chunk could not be made none is tried: a program that records into a full disk must not pay for an
-/// attempt with each record.
+/// How long no chunk is created after a failure: a program that records into a full disk must not pay for an attempt
+/// with each record.
 const RETRY_NS: i64 = 10_000_000;
-/// How often a thread asks for the log of late records before it drops one.
+/// How often a thread tries to lock the log of late records before it drops one.
 const LATE_TRIES: u32 = 1000;
 /// Default of [`crate::env::LIMIT`]: 2 GiB.
 const DEFAULT_LIMIT: u64 = 2 << 30;
 
-/// Makes the first event of a process ([`CommonEvent::Process`]); called again in each forked child that records.
+/// Returns the first event of a process ([`CommonEvent::Process`]); called again in each forked child that records.
 pub type Hello = fn() -> CommonEvent<'static>;
 
-/// The spool of this process, and of the processes that it forks.
+/// The spool of this process and its forked children.
 pub struct Spool {
     root: PathBuf,
     limit: u64,
     record_at_once: bool,
     hello: Hello,
-    /// A [`Process`] that is never freed: that of this process, or that of its parent until it has made its own. There is
-    /// no lock: a fork while another thread held one would leave it locked in the child for ever.
+    /// A [`Process`] that is never freed: that of this process, or that of its parent until this process has created
+    /// its own. There is no lock, because a fork while another thread holds it would leave it locked in the child for
+    /// ever.
     process: AtomicPtr<Process>,
 }
 
-/// One process's end of the spool.
+/// The spool folder of one process.
 struct Process {
     generation: u32,
-    /// `None`: it could not be made, and nothing of the process is recorded.
+    /// `None` when the folder could not be created: then nothing of the process is recorded.
     home: Option<Home>,
-    /// Where the process that forked it counts it in that case.
+    /// The parent's folder, in which an unrecorded child is counted.
     parent: Option<&'static Home>,
 }
 
@@ -55,14 +56,14 @@ struct Home {
     control: Control,
     chunks: AtomicU64,
     greeted: AtomicBool,
-    /// The log of a thread whose own is gone because it is ending.
+    /// The log for threads whose own log is gone because they are ending.
     late: Mutex<Option<ThreadLog>>,
 }
 
 /// Counts forks: a thread's log belongs to one generation.
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 
-/// Changes when the process has been forked: what was written before is not in the child's spool.
+/// Returns a number that changes with each fork: earlier records are not in the child's spool.
 pub fn generation() -> u32 {
     GENERATION.load(Acquire)
 }
@@ -77,7 +78,7 @@ struct ThreadLog {
     home: &'static Home,
     chunk_bytes: usize,
     chunk: Option<ChunkWriter>,
-    /// No chunk is made before.
+    /// No chunk is created before this time.
     retry_ns: i64,
 }
 
@@ -90,15 +91,15 @@ impl Drop for ThreadLog {
 }
 
 impl Spool {
-    /// Opens the spool that the environment names. `Ok(None)` when it names none.
+    /// Opens the spool that the environment names; `Ok(None)` when it names none.
     ///
     /// # Errors
-    /// The folder cannot be written: the program runs on unrecorded.
+    /// The folder cannot be written: the program then runs unrecorded.
     pub fn from_env(hello: Hello) -> Result<Option<Spool>, Error> {
         // SAFETY: the call only reads what the kernel has told the process.
         let privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
         let root = std::env::var_os(crate::env::SPOOL).filter(|v| !v.is_empty());
-        // Who starts a program with more rights than his own must not choose where it writes.
+        // A user who starts a program with elevated rights must not choose where it writes.
         let (Some(root), false) = (root, privileged) else {
             return Ok(None);
         };
@@ -110,7 +111,7 @@ impl Spool {
         Spool::create(PathBuf::from(root), limit, record_at_once, hello).map(Some)
     }
 
-    /// Makes this process's spool under `root`.
+    /// Creates this process' spool under `root`.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -144,7 +145,7 @@ impl Spool {
         Ok(spool)
     }
 
-    /// True while hooks shall record work. Definitions (devices, kernels, names, buffers) are always written.
+    /// Returns true while hooks record work. Definitions (devices, kernels, names, buffers) are always written.
     #[inline]
     pub fn recording(&self) -> bool {
         self.home()
@@ -164,12 +165,12 @@ impl Spool {
         }
     }
 
-    /// The shared counters of this process.
+    /// Returns the shared counters of this process.
     pub fn control(&self) -> Option<&'static Control> {
         self.home().map(|home| &home.control)
     }
 
-    /// This process's end of the spool, made anew in a forked child.
+    /// Returns this process' folder, which is created anew in a forked child.
     #[inline]
     fn home(&self) -> Option<&'static Home> {
         let process = self.process();
@@ -185,7 +186,7 @@ impl Spool {
         unsafe { &*self.process.load(Acquire) }
     }
 
-    /// Makes the end of a forked child. Of threads that do so at once, one wins.
+    /// Creates the folder of a forked child. Of several threads that do so at once, one wins.
     #[cold]
     fn make_home(&self, forked: &'static Process) -> Option<&'static Home> {
         let generation = generation();
@@ -216,7 +217,7 @@ impl Spool {
         }
     }
 
-    /// Appends a record to the calling thread's log. A record that cannot be kept is counted, never reported here.
+    /// Appends a record to the calling thread's log. A record that cannot be kept is counted and never reported here.
     pub fn write(&self, event: &impl EventGroup) {
         let kept = LOG.try_with(|log| match log.try_borrow_mut() {
             Ok(mut log) => {
@@ -232,11 +233,11 @@ impl Spool {
         }
     }
 
-    /// The thread's log in this process.
+    /// Returns the thread's log in this process.
     fn open_log<'a>(&self, log: &'a mut Option<ThreadLog>) -> Option<&'a mut ThreadLog> {
         if log.as_ref().is_none_or(|l| l.generation != generation()) {
             let (home, thread) = (self.home()?, thread_id());
-            // A thread of the same number has ended: its records come before.
+            // An earlier thread with the same number has ended: its records come first.
             if let Ok(mut late) = home.late.try_lock()
                 && late.as_ref().is_some_and(|late| late.thread == thread)
             {
@@ -256,7 +257,7 @@ impl Spool {
         log.as_mut()
     }
 
-    /// The thread is ending and its log is gone: the record goes to one that such threads use in turn.
+    /// Writes a record of an ending thread, whose log is gone, to a log that such threads share.
     #[cold]
     fn write_late(&self, event: &impl EventGroup) {
         let Some(home) = self.home() else {
@@ -264,7 +265,8 @@ impl Spool {
         };
         let thread = thread_id();
         for _ in 0..LATE_TRIES {
-            // Not `lock`: a signal handler of the program may have interrupted this thread while it held it.
+            // `lock` could deadlock: a signal handler of the program may have interrupted this thread while it held
+            // the lock.
             let mut late = match home.late.try_lock() {
                 Ok(late) => late,
                 Err(TryLockError::Poisoned(late)) => late.into_inner(),
@@ -284,7 +286,7 @@ impl Spool {
         home.drop_record();
     }
 
-    /// The first log of a process starts with its greeting.
+    /// Starts the first log of a process with the event of [`Hello`].
     fn greet(&self, log: &mut ThreadLog) {
         if !log.home.greeted.swap(true, Relaxed) {
             log.write(self.limit, &(self.hello)());
@@ -303,9 +305,9 @@ impl Home {
         let (start_ns, folder) = loop {
             let start_ns = monotonic_ns();
             let folder = root.join(format!("p{}-{start_ns}", std::process::id()));
-            // Of no umask: the files inside hold what the program runs.
+            // The mode is independent of the umask, because the files expose what the program runs.
             match DirBuilder::new().mode(0o700).create(&folder) {
-                // Another thread, or another hook, of this process in the same nanosecond.
+                // Another thread, or another hook, of this process created it in the same nanosecond.
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
                 made => made.map_err(|e| Error::io(&folder, e))?,
             }
@@ -353,7 +355,7 @@ impl ThreadLog {
         }
     }
 
-    /// A chunk in which the event has space; `None` past the limit, and when the disk is full.
+    /// Creates a chunk with space for the event; `None` beyond the limit, and when the disk is full.
     fn new_chunk(&mut self, limit: u64, event: &impl EventGroup) -> Option<ChunkWriter> {
         let page = self.home.control.page();
         let (created, drained) = (&page.bytes_created, &page.bytes_drained);
@@ -365,7 +367,7 @@ impl ThreadLog {
                 continue;
             }
             let number = self.home.chunks.fetch_add(1, Relaxed);
-            // Nobody opens it before the records up to there have been read.
+            // The reader opens the chunk only after it has read the records below this number.
             let from = page.next_sequence.load(Relaxed);
             let name = format!("t{}-{number:08}-{from}.chunk", self.thread);
             let path = self.home.folder.join(name);
@@ -398,7 +400,7 @@ fn thread_id() -> u32 {
     unsafe { libc::gettid() as u32 }
 }
 
-/// The thread's name as the kernel has it.
+/// Returns the thread's name in the kernel.
 fn thread_name() -> String {
     let mut name = [0u8; 16];
     // SAFETY: PR_GET_NAME writes at most 16 bytes, NUL included.

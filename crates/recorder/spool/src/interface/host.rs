@@ -1,4 +1,4 @@
-//! The hook's end of the interface.
+//! The hook's side of the interface: answers the program's calls.
 
 use super::{Status, Table, VERSION};
 use crate::event::{CommonEvent, LabelEdge, LabelScope, Layer, Object};
@@ -14,24 +14,24 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longer texts are refused.
+/// The most bytes of a text; longer ones are refused.
 const LONGEST_TEXT: usize = 64 * 1024;
 
-/// What a hook brings so that [`Table::of`] can make its table.
+/// The hook behind a table that [`Table::of`] makes.
 pub trait Host: Sync + 'static {
     /// The hook's name.
     const NAME: &'static CStr;
 
-    /// The hook's state, when this process is recorded.
+    /// Returns the hook's state, when this process is recorded.
     fn get() -> Option<&'static Self>;
 
-    /// Its spool.
+    /// Returns the hook's spool.
     fn spool(&self) -> &Spool;
 
-    /// The id of a text, which is written to the spool once.
+    /// Returns the id of a text, which is written to the spool once.
     fn text(&self, text: &str) -> ids::Text;
 
-    /// Recording is about to start or to stop.
+    /// Called before recording starts or stops.
     fn recording_changes(&self) {}
 
     /// Switches recording on or off.
@@ -39,15 +39,15 @@ pub trait Host: Sync + 'static {
         self.spool().record(on);
     }
 
-    /// Writes what is known of finished work to the spool; true when no work is pending any more.
+    /// Writes the results of finished work to the spool. Returns true when no work is pending any more.
     fn flush(&self) -> bool;
 }
 
-/// The capture that is open.
+/// The open capture.
 struct Open {
     generation: u32,
     capture: u32,
-    /// Recording was on before.
+    /// True when recording was on before.
     was_recording: bool,
 }
 
@@ -56,12 +56,12 @@ static OPEN: Mutex<Option<Open>> = Mutex::new(None);
 thread_local! {
     /// Labels that this thread has pushed and not popped.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// The same of each layer.
+    /// The same for each kind of injected labels.
     static LAYER_DEPTHS: Cell<[u32; Layer::ALL.len()]> = const { Cell::new([0; Layer::ALL.len()]) };
 }
 
 impl Table {
-    /// The table of a hook.
+    /// Creates the table of a hook.
     pub const fn of<H: Host>() -> Table {
         Table {
             version: VERSION,
@@ -80,7 +80,7 @@ impl Table {
         }
     }
 
-    /// What the exported function returns: the table, or null for a caller who needs a newer one.
+    /// Returns the table, or null for a caller who needs a newer version. The exported function returns this.
     pub fn answer(&'static self, version: u32) -> *const Table {
         if (1..=VERSION).contains(&version) {
             self
@@ -90,7 +90,7 @@ impl Table {
     }
 }
 
-/// Runs a function of the interface: no panic leaves it.
+/// Runs a function of the interface without letting a panic out.
 fn guarded<H: Host>(work: impl FnOnce(&'static H) -> Status) -> i32 {
     let status = guard(|| match H::get() {
         Some(host) => work(host),
@@ -154,7 +154,7 @@ unsafe extern "C" fn start_capture<H: Host>(
         if !was_recording {
             host.recording_changes();
         }
-        // Written first: what is recorded because of the capture follows its start.
+        // The event is written first: everything recorded because of the capture follows its start.
         host.spool().write(&CommonEvent::Capture {
             capture: ids::Capture(number),
             edge: LabelEdge::Begin,
@@ -173,7 +173,7 @@ unsafe extern "C" fn start_capture<H: Host>(
     })
 }
 
-/// The path as the session, which may have another working directory, can use it.
+/// Makes a path usable by the session, which may have another working directory.
 fn absolute(path: &[u8]) -> Cow<'_, [u8]> {
     if path.is_empty() {
         return Cow::Borrowed(path);
@@ -219,7 +219,7 @@ extern "C" fn capture_state<H: Host>(capture: u32) -> i32 {
         if page.captures_finished.load(Acquire) < capture {
             return Status::Pending;
         }
-        // One bit for each of the last 64 captures.
+        // There is one bit for each of the last 64 captures.
         let failed = page.captures_failed.load(Relaxed) >> (capture % 64) & 1 == 1;
         if failed {
             Status::NotWritten
@@ -229,9 +229,9 @@ extern "C" fn capture_state<H: Host>(capture: u32) -> i32 {
     })
 }
 
-/// Writes one end of a label of a layer; before the first of a process, the name of the layer's domain.
+/// Writes one end of an injected label, after the name of its domain if that is the first one of the process.
 pub fn write_layer(spool: &Spool, layer: Layer, edge: LabelEdge, text: ids::Text, at_ns: i64) {
-    /// The process in whose spool the name is.
+    /// The generation of the process in whose spool the name is.
     static NAMED: [AtomicU32; Layer::ALL.len()] = [const { AtomicU32::new(0) }; Layer::ALL.len()];
     let generation = crate::writer::generation();
     if NAMED[layer.index()].swap(generation, Relaxed) != generation {
@@ -295,12 +295,13 @@ unsafe fn label<H: Host>(text: *const c_char, bytes: usize, edge: LabelEdge) -> 
         let Some(text) = (unsafe { bytes_at(text, bytes) }) else {
             return Status::BadText;
         };
-        // It may start the recording.
+        // The text may start the recording.
         let text = host.text(&String::from_utf8_lossy(text));
         if edge == LabelEdge::Begin {
             DEPTH.with(|depth| depth.set(depth.get().saturating_add(1)));
         }
-        // Written even while recording is off: a label that is open when recording starts applies to what follows.
+        // The label is written even while recording is off: a label that is open when recording starts applies from
+        // then on.
         host.spool().write(&CommonEvent::Label {
             scope: LabelScope::Thread,
             edge,

@@ -1,13 +1,13 @@
-//! The lines of functions that a thread has written to its log, with their ids.
+//! Remembers the lines that a thread has written to its log, with their ids.
 
 use super::python::Place;
 use crate::ids;
 use crate::writer::generation;
 
-/// Two lines with the same place here push each other out, and are then written again.
+/// Number of slots. Lines that share a slot evict each other and are then written again.
 const PLACES: usize = 1 << 9;
 
-/// Lines by where they are.
+/// Lines by their positions in code.
 pub struct Cache {
     /// A forked child has another log.
     generation: u32,
@@ -24,7 +24,7 @@ impl Cache {
         }
     }
 
-    /// The id of a line; one that is new is written first. `None`: what it is cannot be read.
+    /// Returns the id of a line; a new one is written first. Returns `None` when the line cannot be read.
     pub fn id<W: FnOnce(ids::Frame)>(
         &mut self,
         place: &Place,

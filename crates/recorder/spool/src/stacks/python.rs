@@ -1,7 +1,7 @@
-//! Reads the frames of the calling thread.
+//! Reads the Python frames of the calling thread.
 //!
-//! Before the first stack is taken by plain reads, one is read through `/proc/self/mem`, which refuses a wrong address where a
-//! plain read would end the program. What a line is called is always read so: once for each line.
+//! Before stacks are taken by plain reads, one is read through `/proc/self/mem`, which refuses a wrong address where
+//! a plain read would end the program. Names and lines are always read that way, once for each line.
 
 use gapscope_model::python::{Code, Current, Inconsistent, Layout, Lines, TABLE_BYTES, Version};
 use std::ffi::{CStr, c_int, c_void};
@@ -9,19 +9,19 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Frames of one stack; of deeper ones the outermost are left out.
+/// The most frames of a stack; the outermost frames of deeper ones are left out.
 pub const MOST_FRAMES: usize = 128;
-/// Long enough for each structure that is read plainly.
+/// The most bytes of any structure that is read by plain reads.
 const MOST_BYTES: usize = 512;
-/// The parts of strings and of `bytes` that say how long they are: no such object is shorter.
+/// Bytes of the headers of strings and `bytes` that hold their lengths: no such object is shorter.
 const TEXT_HEADER_BYTES: usize = 40;
 const BYTES_HEADER_BYTES: usize = 24;
 
-/// So often an interpreter is tried out before it is taken for one that cannot be read.
+/// The number of attempts after which an interpreter counts as unreadable.
 const MOST_TRIES: u32 = 32;
 static TRIES: AtomicU32 = AtomicU32::new(0);
 
-/// Where a frame is in its code. The name tells a code object from another one that took its place.
+/// A position in code. The name detects another code object at the same address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
     code: u64,
@@ -41,7 +41,7 @@ impl Place {
 pub struct Line {
     pub function: String,
     pub file: String,
-    /// 0: not known.
+    /// Line number; 0 when unknown.
     pub line: u32,
 }
 
@@ -53,12 +53,12 @@ pub struct Python {
     is_initialized: unsafe extern "C" fn() -> c_int,
 }
 
-/// How memory of this process is read.
+/// A way to read this process' memory.
 trait Memory {
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()>;
 }
 
-/// By a plain read.
+/// Reads memory directly.
 struct Plain;
 
 impl Memory for Plain {
@@ -75,7 +75,7 @@ impl Memory for Plain {
     }
 }
 
-/// By the system, which refuses what is not mapped.
+/// Reads memory through the system, which refuses unmapped addresses.
 struct Checked(File);
 
 impl Checked {
@@ -91,8 +91,8 @@ impl Memory for Checked {
 }
 
 impl Python {
-    /// The interpreter that this process is, or has loaded for all to see; `Some(None)`: there is none that can be read. `None`: the calling thread
-    /// runs no Python, and another one has to find out.
+    /// Finds the interpreter in this process' global symbols. Returns `Some(None)` where there is none that can be
+    /// read, and `None` where the calling thread runs no Python, so that another thread must try.
     pub fn find() -> Option<Option<Python>> {
         let Some(python) = Python::of_process() else {
             return Some(None);
@@ -107,7 +107,7 @@ impl Python {
         });
         match is_read {
             true => Some(Some(python)),
-            // A thread that has a state may run no Python.
+            // A thread with a state may still run no Python.
             false if TRIES.fetch_add(1, Relaxed) < MOST_TRIES => None,
             false => Some(None),
         }
@@ -144,7 +144,8 @@ impl Python {
         has_room.then_some(python)
     }
 
-    /// The address of the state of this thread; 0 where it has none, or the interpreter is about to end and takes states apart.
+    /// Returns the address of this thread's state; 0 where it has none, or the interpreter is shutting down and
+    /// destroys states.
     fn thread_state(&self) -> u64 {
         // SAFETY: both read variables, of the process and of the thread.
         unsafe {
@@ -155,7 +156,7 @@ impl Python {
         }
     }
 
-    /// The stack of this thread, the innermost frame first, as deep as there is room. `None`: it runs no Python.
+    /// Returns this thread's stack, innermost frame first, as far as it fits; `None` when it runs no Python.
     pub fn stack<'a>(&self, places: &'a mut [Place]) -> Option<&'a [Place]> {
         self.walk(&Plain, places)
     }
@@ -179,7 +180,7 @@ impl Python {
             }
         };
         let mut found = 0;
-        // The interpreter's own frames between others take no room.
+        // The interpreter's own frames in between take no room.
         for _ in 0..4 * places.len() {
             if at == 0 || found == places.len() {
                 break;
@@ -229,7 +230,7 @@ impl Python {
         parse(&self.layout, bytes).ok()
     }
 
-    /// What a place is called.
+    /// Returns the function, file and line of a position.
     pub fn line(&self, place: &Place) -> Option<Line> {
         let memory = Checked::open()?;
         let code = self.code(&memory, place.code)?;
@@ -260,7 +261,7 @@ impl Python {
     }
 }
 
-/// The address of what the program, or a library that is loaded for all to see, calls so.
+/// Returns the address of a global symbol of the program or its libraries.
 fn symbol(name: &CStr) -> Option<u64> {
     // SAFETY: the name ends with a zero.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
