@@ -3,7 +3,7 @@
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
-/// The longest recording that a client may ask for, in seconds, where the options do not say.
+/// The default of `--longest`: the longest recording that a client may ask for, in seconds.
 pub const LONGEST: u32 = 120;
 
 /// Serve gapscope's tasks to an agent, by the Model Context Protocol

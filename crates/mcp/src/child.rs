@@ -1,4 +1,4 @@
-//! Runs the program `gapscope` for a call, within a time and with a bounded answer.
+//! Runs the program `gapscope` for a call, with a time limit and bounded output.
 
 use gapscope_command::one_line;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -9,21 +9,21 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-/// More of a child's output is read and thrown away.
+/// The most bytes of a stream that are kept; the rest is discarded.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// What a child left.
+/// A finished child.
 #[derive(Debug)]
 pub struct Ended {
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
-    /// What it printed.
+    /// Standard output.
     pub stdout: String,
-    /// What it said.
+    /// Standard error.
     pub stderr: String,
 }
 
-/// The program, beside this one, or else in PATH.
+/// Finds the program beside this one, or else in PATH.
 pub fn gapscope() -> PathBuf {
     let executable = std::env::current_exe().and_then(|path| path.canonicalize());
     let beside = executable.ok().map(|path| path.with_file_name("gapscope"));
@@ -32,10 +32,11 @@ pub fn gapscope() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from("gapscope"))
 }
 
-/// Runs `gapscope` with these arguments in a folder. It is ended, with all that it started, after `limit`, and where the client gives up.
+/// Runs `gapscope` with these arguments in a folder. It is killed, with all processes that it started, after `limit`,
+/// and when the client gives up.
 ///
 /// # Errors
-/// It cannot be started, or took too long: a sentence.
+/// The program cannot be started, or takes too long.
 pub async fn run(
     arguments: Vec<OsString>,
     stdin: &str,
@@ -58,7 +59,7 @@ pub async fn run(
     let ran = async {
         let write = async {
             if let Some(pipe) = &mut to {
-                // A child that does not read it has ended.
+                // A child that does not read its input has ended.
                 let _ = pipe.write_all(stdin.as_bytes()).await;
             }
             drop(to.take());
@@ -77,11 +78,11 @@ pub async fn run(
     })
 }
 
-/// A child and what it started, which end with this value.
+/// The process group of a child, which is killed when this value is dropped.
 struct Group(Option<Pid>);
 
 impl Group {
-    /// It has ended by itself.
+    /// Disarms the value once the child has ended by itself.
     fn ended(mut self) {
         self.0 = None;
     }
@@ -90,7 +91,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            // Where it has just ended there is none to kill.
+            // If the group has just ended, there is nothing to kill.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
@@ -108,7 +109,7 @@ async fn kept(pipe: Option<impl AsyncRead + Unpin>) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// The start of a text, and where it is cut a sentence that says so, with what helps.
+/// Returns the start of a text and, where it was cut, a sentence that says so, followed by the advice `instead`.
 pub fn cut(text: &str, most: usize, instead: &str) -> String {
     let Some((end, _)) = text.char_indices().nth(most) else {
         return text.to_owned();

@@ -1,7 +1,7 @@
-//! The program that answers `gapscope mcp`: `gapscope` becomes it. stdout carries the protocol alone.
+//! The program behind `gapscope mcp`, which `gapscope` executes. Stdout carries the protocol alone.
 //!
-//! Each tool runs the program `gapscope`, so that a fault of one task ends neither the server nor another task, and an answer is
-//! the one that a person gets.
+//! Each tool runs the program `gapscope`, so that a crash of one task ends neither the server nor another task, and
+//! answers are the same as on the command line.
 #![forbid(unsafe_code)]
 
 mod child;
@@ -15,7 +15,7 @@ use server::Server;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How long tasks have to end once the client has gone.
+/// How long tasks may run on after the client has gone.
 const LINGER: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
@@ -55,7 +55,7 @@ fn run(arguments: Mcp) -> Result<(), String> {
             .await
             .map_err(|error| format!("serving ended: {error}"))
     });
-    // Tasks that still run end with what they started.
+    // Tasks that still run are killed with the processes that they started.
     runtime.shutdown_timeout(LINGER);
     served.map(drop)
 }

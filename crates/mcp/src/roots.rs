@@ -1,20 +1,20 @@
-//! Where a client may read and write: below its roots, with links followed first.
+//! Restricts a client's paths to its roots, after links are resolved.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// Traces that one call may name: more are a mistake.
+/// The most traces that one call may name.
 const MOST: usize = 4096;
 
-/// Folders that all paths must be in.
+/// The folders that all paths must be in.
 #[derive(Debug, Clone)]
 pub struct Roots(Vec<PathBuf>);
 
 impl Roots {
-    /// Those of `folders` that exist.
+    /// Keeps those of `folders` that exist.
     ///
     /// # Errors
-    /// None exists: a sentence.
+    /// None of them exists.
     pub fn of(folders: &[PathBuf]) -> Result<Roots, String> {
         let there = folders
             .iter()
@@ -26,25 +26,25 @@ impl Roots {
         }
     }
 
-    /// The first: what paths that are not absolute are from.
+    /// Returns the first root, to which relative paths refer.
     pub fn first(&self) -> &Path {
         &self.0[0]
     }
 
-    /// A file or folder that exists, with links followed.
+    /// Resolves a file or folder that exists.
     ///
     /// # Errors
-    /// It does not exist, or is outside of the roots: a sentence.
+    /// It does not exist, or is outside of the roots.
     pub fn existing(&self, text: &str) -> Result<PathBuf, String> {
         let path = self.full(text)?;
         let found = path.canonicalize().map_err(|_| self.absent(text))?;
         self.inside(&found, text)
     }
 
-    /// All that a path or a glob names.
+    /// Resolves a path or a glob.
     ///
     /// # Errors
-    /// There is none, or one is outside of the roots: a sentence.
+    /// Nothing matches, or a match is outside of the roots.
     pub fn matching(&self, text: &str) -> Result<Vec<PathBuf>, String> {
         let path = self.full(text)?;
         if path.exists() {
@@ -52,7 +52,7 @@ impl Roots {
         }
         let pattern = path.to_str().ok_or_else(|| self.absent(text))?;
         let all = glob::glob(pattern).map_err(|error| format!("{text} is no glob: {error}"))?;
-        // A glob may wander far: what it may read is looked at before what it found is used.
+        // A glob may search far, so its fixed part is checked before the matches are used.
         let fixed: PathBuf = path
             .components()
             .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']))
@@ -73,10 +73,10 @@ impl Roots {
         }
     }
 
-    /// A file or folder to write, which does not exist yet, in a folder that does.
+    /// Resolves a file or folder to write, which must not exist yet, in a folder that does.
     ///
     /// # Errors
-    /// It exists, its folder does not, or it is outside of the roots: a sentence.
+    /// It exists, its folder does not, or it is outside of the roots.
     pub fn new_file(&self, text: &str) -> Result<PathBuf, String> {
         let path = self.full(text)?;
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -90,7 +90,8 @@ impl Roots {
         }
     }
 
-    /// Whole, from the first root. What goes upwards is refused, as links would make it mean another place.
+    /// Makes a path absolute, from the first root. `..` is refused, because behind a link it would mean another
+    /// folder.
     fn full(&self, text: &str) -> Result<PathBuf, String> {
         if text.is_empty() || text.contains('\0') {
             return Err("a path is empty, or has a zero byte in it".to_owned());
@@ -117,7 +118,7 @@ impl Roots {
     }
 }
 
-/// The folder of an address that a client gives as a root.
+/// Returns the folder of a root's `file:` address.
 pub fn of_address(address: &str) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let path = address.strip_prefix("file://")?;

@@ -1,4 +1,4 @@
-//! The tools: what each asks for, and what it runs.
+//! Defines the tools: their parameters, and the commands that they run.
 
 use crate::child::{self, Ended, cut};
 use crate::roots::{Roots, of_address};
@@ -17,15 +17,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// How long a task may take that records nothing.
+/// The time limit of tasks that record nothing.
 const LIMIT: Duration = Duration::from_secs(300);
-/// How long a recording may take beyond its limit, for the command's end and for what is written then.
+/// The time that a recording may take beyond its limit, to end the command and to write the trace.
 const AFTER: Duration = Duration::from_secs(120);
-/// How long the client has to name its roots.
+/// The time that the client has to name its roots.
 const ROOTS_LIMIT: Duration = Duration::from_secs(5);
-/// Tasks at one time: more wait.
+/// The most tasks at one time; further ones wait.
 const AT_ONCE: usize = 2;
-/// Characters of what a recorded command printed.
+/// The most characters of a recorded command's output in an answer.
 const PRINTED: usize = 4_000;
 
 const INSTRUCTIONS: &str = "\
@@ -44,7 +44,7 @@ pub struct Server {
     tool_router: ToolRouter<Server>,
 }
 
-/// What of a trace to report.
+/// The parameters of `report`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Report {
@@ -67,7 +67,7 @@ enum ReportFormat {
     Json,
 }
 
-/// What to explain.
+/// The parameters of `explain`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Explain {
@@ -84,7 +84,7 @@ enum ExplainFormat {
     Json,
 }
 
-/// A question in SQL.
+/// The parameters of `query`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Query {
@@ -94,7 +94,7 @@ struct Query {
     sql: Option<String>,
 }
 
-/// Two traces.
+/// The parameters of `diff`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Diff {
@@ -106,7 +106,7 @@ struct Diff {
     gates: Option<Vec<String>>,
 }
 
-/// A file of another tool.
+/// The parameters of `import`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Import {
@@ -116,7 +116,7 @@ struct Import {
     output: String,
 }
 
-/// A command to record.
+/// The parameters of `record`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Record {
@@ -198,7 +198,7 @@ impl Server {
             words.push(roots.existing(&asked.before)?.into());
             words.push(roots.existing(&asked.after)?.into());
             let ended = self.run(words, "", &roots, LIMIT).await?;
-            // With an answer, 1 is a broken gate.
+            // With an answer, status 1 means a broken gate.
             let broken = ended.status.code() == Some(1) && !ended.stdout.is_empty();
             match broken {
                 true => Ok(self.cut(&ended.stdout, "")),
@@ -261,10 +261,10 @@ impl ServerHandler for Server {
 }
 
 impl Server {
-    /// A server with these options.
+    /// Creates a server with these options.
     ///
     /// # Errors
-    /// No root is a folder: a sentence.
+    /// No root is a folder.
     pub fn new(options: Mcp) -> Result<Server, String> {
         let roots = match options.root.is_empty() {
             true => None,
@@ -284,7 +284,7 @@ impl Server {
         })
     }
 
-    /// Those of the options, else the client's where it names some, else the current folder.
+    /// Returns the roots of the options, else the client's if it names any, else the current folder.
     async fn roots(&self, peer: &Peer<RoleServer>) -> Result<Roots, String> {
         if let Some(roots) = &self.roots {
             return Ok(roots.clone());
@@ -333,7 +333,7 @@ impl Server {
         let roots = self.roots(peer).await?;
         let mut words = words(match asked.sql {
             Some(_) => &["query", "--format=json"],
-            // As text it is shorter.
+            // The text form is shorter than JSON.
             None => &["query", "--schema"],
         });
         if asked.traces.is_empty() {
@@ -344,7 +344,7 @@ impl Server {
                 words.push(path.into());
             }
         }
-        // Not as an argument: it could begin as an option does, or be taken for a trace.
+        // The SQL goes to stdin: as an argument it could look like an option or a trace.
         let sql = asked.sql.unwrap_or_default();
         let ended = self.run(words, &sql, &roots, LIMIT).await?;
         self.text(
@@ -405,7 +405,7 @@ impl Server {
         child::run(words, stdin, roots.first(), limit).await
     }
 
-    /// What a task printed, with what it said of what is missing.
+    /// Turns a finished task into an answer, with its warnings about missing data.
     fn text(&self, ended: Ended, instead: &str) -> Result<String, String> {
         let said = ended.stderr.trim();
         match ended.status.code() {
@@ -430,7 +430,7 @@ impl Server {
         cut(text, self.options.most as usize, instead)
     }
 
-    /// An answer, or a sentence that says why there is none: the client's model is to see it.
+    /// Returns the answer or the error as the tool's result, so that the client's model sees both.
     fn answered(&self, answer: Result<String, String>) -> Outcome {
         Ok(match answer {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
@@ -439,7 +439,8 @@ impl Server {
     }
 }
 
-/// The folders that the client names as its roots; absent where it, or the version of the protocol, names none.
+/// Returns the folders that the client names as its roots; `None` where it, or its version of the protocol, names
+/// none.
 #[expect(
     deprecated,
     reason = "clients of older versions of the protocol name their roots so"

@@ -1,5 +1,6 @@
-//! The tables `device_activity` and `process_activity`: how long each device and each process's work ran. Time in which several
-//! pieces of work run counts once, which takes all work of a trace in order: SQL would sort it.
+//! Computes the tables `device_activity` and `process_activity`: how long the work of each device and process ran.
+//! Time in which several pieces of work run counts once, for which the work of a trace must be sorted; doing that in
+//! SQL would take longer.
 
 use crate::computed::Definition;
 use crate::library::Library;
@@ -18,7 +19,7 @@ use gapscope_trace::{Selection, Trace, read};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// The columns of [`Activity::figures`].
+/// Returns the columns of [`Activity::figures`].
 fn figures() -> [ColumnFacts; 5] {
     [
         ColumnFacts::own(
@@ -45,7 +46,7 @@ fn figures() -> [ColumnFacts; 5] {
     ]
 }
 
-/// Devices as physical ones, however many processes used them.
+/// Defines the table of physical devices, however many processes used them.
 pub(crate) fn of_devices() -> Definition {
     definition(
         "device_activity",
@@ -74,7 +75,7 @@ pub(crate) fn of_devices() -> Definition {
     )
 }
 
-/// Recorded processes.
+/// Defines the table of recorded processes.
 pub(crate) fn of_processes() -> Definition {
     definition(
         "process_activity",
@@ -114,7 +115,7 @@ fn definition(
 /// The work of each physical device or process.
 struct Activity<K>(BTreeMap<K, Vec<Interval>>);
 
-/// The columns that say when work ran, and where.
+/// Selects the columns that say when and where work ran.
 fn selection(mode: SamplingMode) -> Selection {
     const TIMES: [&str; 3] = ["queue", "start_ns", "duration_ns"];
     let selection = Selection::manifest()
@@ -129,7 +130,7 @@ fn selection(mode: SamplingMode) -> Selection {
 }
 
 impl<K: Copy + Ord> Activity<K> {
-    /// `owner` says of a queue whose its work is. What cannot be read is said.
+    /// Reads the work of a trace; `owner` returns the device or process of a queue. Problems are reported as remarks.
     fn of(library: &Library, source: &Source, owner: impl Fn(QueueId) -> Option<K>) -> Activity<K> {
         let read = read(&source.folder, &selection(source.manifest.sampling_mode));
         let (trace, diagnostics) = match read {
@@ -156,7 +157,7 @@ impl<K: Copy + Ord> Activity<K> {
             |queues: &[QueueId], start_ns: &Optional<i64>, duration_ns: &Optional<i64>| {
                 let times = start_ns.iter().zip(duration_ns);
                 let mut rows = queues.iter().zip(times).peekable();
-                // Rows of one queue mostly stand together.
+                // Rows of one queue mostly follow each other.
                 while let Some((queue, _)) = rows.peek() {
                     let queue = **queue;
                     let owner = owners.entry(queue).or_insert_with(|| owner(queue));
@@ -190,13 +191,13 @@ impl<K: Copy + Ord> Activity<K> {
         add(&c.queue, &c.start_ns, &c.duration_ns);
         works.retain(|_, works| !works.is_empty());
         for works in works.values_mut() {
-            // Stable, because it is quick where long stretches are in order.
+            // A stable sort is fast here because long stretches are already in order.
             works.sort_by_key(|interval| interval.start_ns);
         }
         Activity(works)
     }
 
-    /// In the order of [`figures`].
+    /// Returns the figures in the order of [`figures`].
     fn figures(&self) -> Vec<ArrayRef> {
         let each = |figure: fn(&[Interval]) -> i64| {
             Arc::new(Int64Array::from_iter_values(

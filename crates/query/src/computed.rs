@@ -1,5 +1,5 @@
-//! Tables that are in no file: their rows are computed from each trace while a query that names them runs, one trace at a
-//! time on each core.
+//! Tables whose rows are computed from each trace while a query that names them runs, one trace at a time on each
+//! core.
 
 use crate::library::Library;
 use crate::scan::{RowGroups, Unit};
@@ -26,13 +26,13 @@ use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, DataFusionError>;
 
-/// What a computed table is.
+/// The definition of a computed table.
 pub(crate) struct Definition {
     pub name: &'static str,
     pub meaning: &'static str,
-    /// The columns of its own.
+    /// The table's own columns.
     pub columns: Vec<ColumnFacts>,
-    /// The rows of a trace, in an array for each of these columns. What it lacks it says to the library.
+    /// Returns the rows of a trace, an array for each of the columns. Problems are reported to the library.
     pub rows: fn(&Library, &Source) -> Vec<ArrayRef>,
 }
 
@@ -75,7 +75,7 @@ impl TableProvider for ComputedTable {
         TableType::Base
     }
 
-    /// Filters leave out traces, not rows.
+    /// Filters exclude traces, not rows.
     fn supports_filters_pushdown(
         &self,
         filters: &[&Expr],
@@ -137,7 +137,7 @@ impl TableProvider for ComputedTable {
     }
 }
 
-/// Computes the rows of traces.
+/// The plan that computes the rows of traces.
 #[derive(Debug)]
 struct Compute {
     facts: Arc<TableFacts>,
@@ -145,7 +145,7 @@ struct Compute {
     rows: fn(&Library, &Source) -> Vec<ArrayRef>,
     projection: Vec<usize>,
     schema: SchemaRef,
-    /// For each partition its traces.
+    /// The traces of each partition.
     partitions: Vec<Vec<usize>>,
     properties: Arc<PlanProperties>,
 }
@@ -216,7 +216,7 @@ impl ExecutionPlan for Compute {
     }
 }
 
-/// The rows of a trace with all columns of the table.
+/// Adds the common columns to the rows of a trace.
 fn batch(
     facts: &TableFacts,
     library: &Library,

@@ -1,4 +1,4 @@
-//! The table `gaps`: why devices ran nothing, as the analyses of `gapscope report` find it.
+//! Computes the table `gaps`: why devices were idle, by the same analyses as `gapscope report`.
 
 use crate::computed::Definition;
 use crate::library::Library;
@@ -18,7 +18,7 @@ use gapscope_trace::panics::guarded;
 use gapscope_trace::{Trace, read};
 use std::sync::Arc;
 
-/// What the table is.
+/// Defines the table.
 pub(crate) fn table() -> Definition {
     let causes = Cause::ALL.map(Cause::as_str);
     Definition {
@@ -108,14 +108,14 @@ struct Rows {
     warm_up: Vec<bool>,
 }
 
-/// The gaps of a trace. What cannot be read or analysed is said, and has none.
+/// Finds the gaps of a trace. Problems are reported as remarks, and the trace then has no rows.
 fn of_trace(library: &Library, source: &Source) -> Rows {
     match read(&source.folder, &Findings::selection_of_times()) {
         Ok((trace, diagnostics)) => {
             for diagnostic in diagnostics {
                 library.remark(format!("{}: {diagnostic}", source.name));
             }
-            // Where work is missing, there would be gaps that were none.
+            // Missing work would show up as gaps.
             if unknown_because(&trace, CAUSES).is_some() {
                 library.remark(format!("{}: its gaps are unknown", source.name));
                 return Rows::default();
@@ -161,7 +161,7 @@ impl Rows {
                 let label = timeline.label_of(work).and_then(|id| labels.get(id));
                 for part in parts {
                     let end_ns = part.start_ns.saturating_add(part.duration_ns);
-                    // What is partly in the warm-up is two rows, so that sums are those of the report.
+                    // A gap across the end of the warm-up becomes two rows, so that sums equal those of the report.
                     let middle_ns = warm_until_ns.clamp(part.start_ns, end_ns);
                     for (from_ns, to_ns, warm_up) in
                         [(part.start_ns, middle_ns, true), (middle_ns, end_ns, false)]
@@ -194,7 +194,7 @@ impl Rows {
         rows
     }
 
-    /// In the order of the columns.
+    /// Returns the columns in order.
     fn arrays(self) -> Vec<ArrayRef> {
         vec![
             Arc::new(UInt32Array::from(self.device)),

@@ -1,5 +1,5 @@
-//! The table `kernel_counters`: hardware counters by kernel and what they say of its limit, as the analyses of `gapscope report` find
-//! it.
+//! Computes the table `kernel_counters`: hardware counters by kernel and the limits that they show, by the same
+//! analyses as `gapscope report`.
 
 use crate::computed::Definition;
 use crate::library::Library;
@@ -14,7 +14,7 @@ use gapscope_trace::panics::guarded;
 use gapscope_trace::read;
 use std::sync::Arc;
 
-/// What the table is.
+/// Defines the table.
 pub(crate) fn table() -> Definition {
     let column = ColumnFacts::own;
     let (text, float) = (DataType::Utf8View, DataType::Float64);
@@ -75,7 +75,7 @@ pub(crate) fn table() -> Definition {
     }
 }
 
-/// The kernels of a trace. What cannot be read or analysed is said, and has none.
+/// Finds the kernels of a trace. Problems are reported as remarks, and the trace then has no rows.
 fn of_trace(library: &Library, source: &Source) -> Vec<Kernel> {
     match read(&source.folder, &Findings::selection()) {
         Ok((trace, diagnostics)) => {
@@ -98,7 +98,7 @@ fn of_trace(library: &Library, source: &Source) -> Vec<Kernel> {
     }
 }
 
-/// In the order of the columns.
+/// Returns the columns in order.
 fn arrays(kernels: &[Kernel]) -> Vec<ArrayRef> {
     let rows: Vec<(&Kernel, Option<&KernelCounter>)> = kernels
         .iter()

@@ -1,4 +1,4 @@
-//! The program that answers `gapscope query`: `gapscope` starts it with the arguments that it was given.
+//! The program behind `gapscope query`, which `gapscope` starts with its own arguments.
 #![forbid(unsafe_code)]
 
 use clap::{Args, Command, FromArgMatches};
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Answers a query on traces; the error is a sentence.
+/// Answers a query on traces.
 fn run(arguments: &Query) -> Result<ExitCode, String> {
     let (given, sql) = split(arguments);
     let to_terminal = match &arguments.output {
@@ -89,7 +89,7 @@ fn status(incomplete: bool) -> ExitCode {
     }
 }
 
-/// The traces, and the SQL if the last of what was given is some.
+/// Separates the traces from the SQL, if the last argument is SQL.
 fn split(arguments: &Query) -> (&[OsString], Option<String>) {
     let all = arguments.traces.as_slice();
     if arguments.schema || arguments.saved.is_some() {
@@ -122,9 +122,9 @@ fn answer(arguments: &Query, session: &Session, sql: &str) -> Result<(), String>
     let Some(path) = file(arguments) else {
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout());
         return match session.run(sql, format, &mut out) {
-            // A reader that has had enough (`| head`) is not a failure.
+            // A reader that closes the pipe (`| head`) is not a failure.
             Err(Error::Write(error)) if error.kind() == ErrorKind::BrokenPipe => {
-                // What is left would meet the same end, and say so.
+                // Flushing the rest would fail in the same way, and print an error.
                 let _ = out.into_parts();
                 Ok(())
             }
@@ -135,7 +135,7 @@ fn answer(arguments: &Query, session: &Session, sql: &str) -> Result<(), String>
     let mut out = BufWriter::with_capacity(1 << 16, out);
     let written = session.run(sql, format, &mut out);
     written.map(drop).map_err(|error| {
-        // It was made above and is not whole.
+        // The file was created above and is incomplete.
         let _ = std::fs::remove_file(path);
         match error {
             Error::Write(error) => unwritten(path, &error),
@@ -144,7 +144,7 @@ fn answer(arguments: &Query, session: &Session, sql: &str) -> Result<(), String>
     })
 }
 
-/// The file for the answer, if it goes to one.
+/// Returns the file for the answer, if it goes to one.
 fn file(arguments: &Query) -> Option<&Path> {
     let path = arguments.output.as_deref()?;
     (path.as_os_str() != "-").then_some(path)
@@ -155,7 +155,7 @@ fn ask(arguments: &Query, session: &Session) -> Result<(), String> {
         return Err("-o is for one answer: write the SQL after the traces too".to_owned());
     }
     let stop = Arc::new(AtomicBool::new(false));
-    // While a line is typed the terminal sends no signal.
+    // While a line is being typed, the terminal sends no signal.
     signal_hook::flag::register(signal_hook::consts::SIGINT, stop.clone())
         .map_err(|error| format!("Ctrl-C cannot be heeded: {error}"))?;
     let count = session.traces().sources.len();
@@ -173,7 +173,7 @@ fn ask(arguments: &Query, session: &Session) -> Result<(), String> {
     .map_err(failed)
 }
 
-/// Where the lines of earlier prompts are kept.
+/// Returns the file with the history of the prompt.
 fn history() -> Option<PathBuf> {
     Some(state_folder()?.join("query-history"))
 }

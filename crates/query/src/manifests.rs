@@ -1,4 +1,4 @@
-//! What the manifests say, as tables.
+//! Turns the manifests of traces into tables.
 
 use crate::schema::{ColumnFacts, Origin, TableFacts};
 use crate::source::{Source, Traces};
@@ -10,7 +10,7 @@ use datafusion::error::DataFusionError;
 use gapscope_trace::manifest::{ClockMethod, Exit};
 use std::sync::Arc;
 
-/// The rows that one trace adds.
+/// Returns the rows that one trace adds.
 type Rows = fn(&Source) -> Vec<Vec<ScalarValue>>;
 
 struct ManifestTable {
@@ -26,7 +26,7 @@ pub(crate) struct Filled {
     pub table: Arc<MemTable>,
 }
 
-/// The tables.
+/// Creates all tables of manifests.
 pub(crate) fn tables(traces: &Traces) -> Result<Vec<Filled>, DataFusionError> {
     let tables = definitions().into_iter();
     tables.map(|table| table.fill(traces)).collect()

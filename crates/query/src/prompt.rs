@@ -1,4 +1,4 @@
-//! The prompt: one statement after the other, with history.
+//! The prompt: answers one statement after the other, with history and completion.
 
 use crate::{Error, Format, Session, saved};
 use rustyline::completion::Completer;
@@ -22,12 +22,12 @@ A statement ends with ; and may have several lines. Ctrl-C stops it, Ctrl-D leav
   .quit            leave
 ";
 
-/// Reads statements from the terminal and writes their answers to `out`, at first in `format`, until its user leaves.
-/// `stop` ends a running query when it is set; `say` gets sentences about what went wrong or is missing. The history is
-/// kept in `history`, if it can be.
+/// Reads statements from the terminal and writes their answers to `out`, at first in `format`, until the user leaves.
+/// Setting `stop` ends a running query; `say` receives sentences about errors and missing data. The history is kept
+/// in `history`, if possible.
 ///
 /// # Errors
-/// The terminal fails, or `out` does.
+/// The terminal or `out` fails.
 pub fn prompt(
     session: &Session,
     mut format: Format,
@@ -109,7 +109,7 @@ fn format_of(name: &str) -> Option<Format> {
     }
 }
 
-/// A history that cannot be kept does not stop the prompt.
+/// Saves the history and ignores failures.
 fn save(editor: &mut Editor<Words, FileHistory>, path: &PathBuf) {
     if let Some(folder) = path.parent() {
         let _ = std::fs::create_dir_all(folder);
@@ -147,7 +147,7 @@ fn answer(
     }
 }
 
-/// Knows the words that can be completed, and when a statement is whole.
+/// Completes words, and recognises complete statements.
 struct Words(Vec<String>);
 
 const KEYWORDS: [&str; 22] = [
@@ -231,13 +231,13 @@ impl Hinter for Words {
 }
 impl Helper for Words {}
 
-/// A statement with its `;`, a command, or nothing.
+/// Returns true for a statement with its `;`, a command, or an empty line.
 fn is_whole(input: &str) -> bool {
     let text = input.trim();
     text.is_empty() || text.starts_with('.') || (text.ends_with(';') && !in_quotes(text))
 }
 
-/// Whether the text ends inside a quoted one.
+/// Returns true when the text ends inside quotes.
 fn in_quotes(text: &str) -> bool {
     let mut open = None;
     for character in text.chars().filter(|c| matches!(c, '\'' | '"')) {

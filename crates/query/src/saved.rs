@@ -1,19 +1,19 @@
-//! Saved queries for the usual questions.
+//! Saved queries for common questions.
 
 use crate::{Error, Session};
 
 /// A query with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saved {
-    /// Its name.
+    /// Name of the query.
     pub name: &'static str,
-    /// What it answers.
+    /// The question that it answers.
     pub meaning: &'static str,
-    /// `{by}` stands for the columns that tell traces apart, each with a comma.
+    /// The SQL, in which `{by}` stands for the columns that tell traces apart, each with a comma.
     sql: &'static str,
 }
 
-/// All of them.
+/// All saved queries.
 pub const ALL: [Saved; 10] = [
     Saved {
         name: "kernels",
@@ -76,7 +76,8 @@ from (select *, end_ns - start_ns as span_ns from device_activity) as a order by
     Saved {
         name: "code",
         meaning: "the code that the submitting threads ran while a device was idle, by cause; about how long, from their samples",
-        // Only gaps and samples of the same 5 ms are compared: each with each would take for ever in a long recording.
+        // Only gaps and samples of the same 5 ms are compared: comparing all pairs would take too long in a long
+        // recording.
         sql: "\
 with of_thread as (
   select trace as of_trace, process as of_process, thread as of_thread, time_ns, time_ns / 5000000 as of_slot, period_ns, code
@@ -113,10 +114,10 @@ from each join usual on of_kernel = kernel order by behind_ms desc limit 20",
 ];
 
 impl Session {
-    /// The SQL of a saved query.
+    /// Returns the SQL of a saved query.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no saved query of that name.
     pub fn saved(&self, name: &str) -> Result<String, Error> {
         let saved = ALL.iter().find(|saved| saved.name == name);
         let saved = saved.ok_or_else(|| {
@@ -129,13 +130,13 @@ impl Session {
         Ok(self.sql_of(saved))
     }
 
-    /// The SQL of a saved query on the traces of this session.
+    /// Returns the SQL of a saved query on the traces of this session.
     pub(crate) fn sql_of(&self, saved: &Saved) -> String {
         let mut by = String::new();
         if self.traces().sources.len() > 1 {
             by.push_str("trace, ");
             for partition in self.traces().partitions.iter() {
-                // Only those that every table has under the same name.
+                // These must have the same name in every table.
                 let name = partition.name.as_str();
                 let common =
                     |t: &std::sync::Arc<crate::schema::TableFacts>| t.column(name).is_some();

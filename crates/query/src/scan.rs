@@ -1,4 +1,4 @@
-//! Reading one table of all traces, as a plan of DataFusion.
+//! Reads one table of all traces, as a plan of DataFusion.
 
 mod names;
 mod plan;

@@ -1,4 +1,4 @@
-//! The SQL tables: which there are, and where each column's values come from.
+//! Defines the SQL tables of the trace format, and the source of each column's values.
 
 use crate::source::{Partition, TraceValue};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -24,12 +24,12 @@ pub(crate) struct ColumnFacts {
     pub origin: Origin,
 }
 
-/// Where the values of a column come from.
+/// The source of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
     /// The trace as a whole.
     Trace(TraceValue),
-    /// The table itself: its file, or what computes its rows.
+    /// The table itself: its file, or the computation of its rows.
     Own,
     /// The name behind an id in the file.
     Name(Name),
@@ -40,10 +40,10 @@ pub(crate) enum Origin {
 pub(crate) enum Name {
     Kernel,
     KernelWhole,
-    /// The name of the kernel that the row is.
+    /// The name of the kernel in the row itself.
     KernelItself,
     Label,
-    /// The path of the label that the row is.
+    /// The path of the label in the row itself.
     LabelItself,
     Queue,
     DeviceOfQueue,
@@ -52,11 +52,11 @@ pub(crate) enum Name {
     Process,
     Counter,
     Stack(OfStack),
-    /// Of the stack that the row is.
+    /// A property of the stack in the row itself.
     StackItself(OfStack),
 }
 
-/// What is said of a stack.
+/// A property of a stack that has its own column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum OfStack {
     Function,
@@ -75,7 +75,7 @@ impl OfStack {
         OfStack::Text,
     ];
 
-    /// The column that it is in, and what that says.
+    /// Returns the column's name and meaning.
     fn column(self) -> (&'static str, &'static str) {
         match self {
             OfStack::Function => (
@@ -103,7 +103,7 @@ impl OfStack {
 }
 
 impl Name {
-    /// The columns of the file that name it.
+    /// Returns the columns of the file that determine the name.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
             Name::Kernel | Name::KernelWhole => &["kernel"],
@@ -120,7 +120,7 @@ impl Name {
         }
     }
 
-    /// The column that it is in, and what that says.
+    /// Returns the column's name and meaning.
     fn column(self) -> (&'static str, &'static str) {
         match self {
             Name::Kernel => (
@@ -146,7 +146,7 @@ impl Name {
         }
     }
 
-    /// The type of that column.
+    /// Returns the column's type.
     fn data_type(self) -> DataType {
         match self {
             Name::Stack(OfStack::Line) | Name::StackItself(OfStack::Line) => DataType::UInt32,
@@ -154,7 +154,7 @@ impl Name {
         }
     }
 
-    /// The names that a table gets, by its columns.
+    /// Returns the names that are added to a table, depending on its columns.
     fn of_table(table: &str, has: impl Fn(&str) -> bool) -> Vec<Name> {
         let mut names = Vec::new();
         let mut add = |name: Name, wanted: bool| {
@@ -182,7 +182,7 @@ impl Name {
 }
 
 impl ColumnFacts {
-    /// A column of the table's own.
+    /// Creates a column of the table itself.
     pub fn own<M: Into<String>>(name: &str, data_type: DataType, meaning: M) -> ColumnFacts {
         ColumnFacts {
             name: name.to_owned(),
@@ -194,8 +194,8 @@ impl ColumnFacts {
 }
 
 impl TableFacts {
-    /// A table of these columns, behind `trace` and those of folders, with which every table starts. A folder that is
-    /// called as one of `columns` is in `folder_NAME`.
+    /// Creates a table of these columns, after `trace` and the columns of folders, with which every table starts. A
+    /// folder with the name of one of `columns` becomes `folder_NAME`.
     pub fn new(
         name: &'static str,
         meaning: &'static str,
@@ -231,13 +231,13 @@ impl TableFacts {
         }
     }
 
-    /// The place of a column.
+    /// Returns the index of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 }
 
-/// All tables of the trace format.
+/// Returns all tables of the trace format.
 pub(crate) fn tables(partitions: &[Partition]) -> Vec<Arc<TableFacts>> {
     let mut tables = Vec::new();
     macro_rules! add {
@@ -272,7 +272,7 @@ fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
     )
 }
 
-/// The type in SQL of a column of the trace.
+/// Returns the SQL type of a trace's column.
 fn data_type(of_trace: DataType) -> DataType {
     match of_trace {
         DataType::Dictionary(..) => DataType::Utf8View,
@@ -280,7 +280,7 @@ fn data_type(of_trace: DataType) -> DataType {
     }
 }
 
-/// Every column may lack values: a trace of an earlier version may not have it.
+/// Builds the schema. Every column is nullable, because a trace of an earlier version may lack it.
 pub(crate) fn schema(columns: &[ColumnFacts]) -> SchemaRef {
     let fields = columns.iter();
     let fields = fields.map(|c| Field::new(&c.name, c.data_type.clone(), true));

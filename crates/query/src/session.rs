@@ -1,4 +1,4 @@
-//! A session: the tables of some traces, and the answers to queries on them.
+//! A session: registers the tables of some traces and answers queries on them.
 
 use crate::computed::ComputedTable;
 use crate::library::Library;
@@ -22,9 +22,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Rows that are worked on at once.
+/// Rows that are processed at once.
 const BATCH_ROWS: usize = 1 << 14;
-/// How often a running query looks whether it is to stop.
+/// How often a running query checks whether it should stop.
 const STOP_EVERY: Duration = Duration::from_millis(50);
 
 /// The tables of some traces.
@@ -38,10 +38,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// Makes the tables of `traces`. Nothing but the manifests was read so far.
+    /// Creates the tables of `traces`. So far only the manifests are read.
     ///
     /// # Errors
-    /// The system refuses threads.
+    /// The system refuses to create threads.
     pub fn new(traces: Traces) -> Result<Session, Error> {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -94,23 +94,23 @@ impl Session {
         })
     }
 
-    /// Gives at most so many rows of each answer from now on.
+    /// Limits the number of rows of each further answer.
     pub fn limit_rows(&mut self, most: Option<u64>) {
         self.most = most;
     }
 
-    /// The traces.
+    /// Returns the traces.
     pub fn traces(&self) -> &Traces {
         &self.library.traces
     }
 
-    /// Sentences about rows that were found missing since the last call, such as those of a torn file.
+    /// Returns remarks about missing rows since the last call, such as those of a torn file.
     pub fn take_remarks(&self) -> Vec<String> {
         self.library.take_remarks()
     }
 
-    /// Answers one statement. Memory does not grow with the answer; what must be sorted or grouped goes to temporary
-    /// files when it is larger than half of the machine's memory.
+    /// Answers one statement. Memory does not grow with the answer: data to sort or group goes to temporary files
+    /// when it is larger than the memory limit allows.
     ///
     /// # Errors
     /// The SQL is wrong, the query fails, or `out` does.
@@ -123,7 +123,7 @@ impl Session {
         self.run_until(sql, format, out, &AtomicBool::new(false))
     }
 
-    /// As [`Self::run`], and gives up when `stop` is set.
+    /// Like [`Self::run`], but gives up when `stop` is set.
     pub(crate) fn run_until(
         &self,
         sql: &str,
@@ -153,7 +153,7 @@ impl Session {
         format: Format,
         out: &mut (dyn Write + Send),
     ) -> Result<Rows, Error> {
-        // Nothing is written but the answer.
+        // Statements must not write.
         let options = SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false);
@@ -182,7 +182,7 @@ impl Session {
         Ok(Rows(rows))
     }
 
-    /// Knowing how many rows are asked for, the engine keeps no more of them while it sorts.
+    /// Applies the limit inside the engine, which then keeps fewer rows while it sorts.
     fn limited(&self, frame: DataFrame) -> Result<DataFrame, DataFusionError> {
         let (LogicalPlan::Explain(_)
         | LogicalPlan::Analyze(_)
@@ -194,11 +194,11 @@ impl Session {
                 None => Ok(frame),
             };
         };
-        // What they say is short.
+        // The answers of these statements are short.
         Ok(frame)
     }
 
-    /// The tables and columns with what they mean; of one table if it is named.
+    /// Describes the tables and columns, of one table if it is named.
     ///
     /// # Errors
     /// There is no such table.
@@ -243,12 +243,12 @@ pub(crate) fn type_name(data_type: &datafusion::arrow::datatypes::DataType) -> &
     }
 }
 
-/// Of what reading may take, what the engine may hold of a query's intermediate results.
+/// Returns the share of the memory limit that the engine may use for a query's intermediate results.
 fn memory_bytes() -> usize {
     usize::try_from(memory::limit() / 3 * 2).unwrap_or(usize::MAX)
 }
 
-/// What went wrong, in one sentence with a hint.
+/// Describes an error in one sentence with a hint.
 fn sentence(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
     match error {
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
@@ -282,7 +282,7 @@ fn sentence(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
             }
             None => one_line(text),
         },
-        // It holds the plan as the engine keeps it.
+        // The text contains the engine's internal plan.
         DataFusionError::NotImplemented(text) if text.contains("WindowFunction") => {
             "a window function cannot stand there: with `group by all`, name the columns to group by instead".to_owned()
         }
@@ -324,7 +324,7 @@ fn of_schema(error: &SchemaError) -> String {
     }
 }
 
-/// The name in "table 'datafusion.public.NAME' not found".
+/// Returns the name in "table 'datafusion.public.NAME' not found".
 fn missing_table(text: &str) -> Option<&str> {
     let name = text.strip_prefix("table '")?.split_once("' not found")?.0;
     Some(name.strip_prefix("datafusion.public.").unwrap_or(name))

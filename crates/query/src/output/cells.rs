@@ -1,4 +1,4 @@
-//! Values as texts.
+//! Formats values as texts.
 
 use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::arrow::datatypes::DataType;
@@ -6,7 +6,7 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::fmt::Write as _;
 use std::io;
 
-/// The cells of a batch as texts.
+/// Formats the cells of a batch.
 pub(super) struct Cells<'a> {
     columns: Vec<(&'a dyn Array, ArrayFormatter<'a>)>,
     text: String,
@@ -24,10 +24,10 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// The text of a value; `None` for NULL.
+    /// Returns the text of a value; `None` for NULL.
     pub fn text(&mut self, row: usize, column: usize) -> io::Result<Option<&str>> {
         let (array, formatter) = &self.columns[column];
-        // An array of nothing but NULL has no marks for them.
+        // An array of type Null has no null bitmap.
         if array.is_null(row) || *array.data_type() == DataType::Null {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! CSV as the export writes it.
+//! Writes answers as CSV, in the same way as the export.
 
 use super::Writer;
 use super::cells::Cells;
@@ -47,7 +47,7 @@ impl Writer for CsvWriter<'_> {
     }
 }
 
-/// An empty text is quoted, unlike NULL.
+/// Writes a text. An empty text is quoted, which distinguishes it from NULL.
 fn write_text(text: &str, out: &mut dyn Write) -> io::Result<()> {
     match !text.is_empty() && !text.contains(['"', ',', '\n', '\r']) {
         true => out.write_all(text.as_bytes()),

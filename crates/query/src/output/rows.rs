@@ -1,4 +1,4 @@
-//! JSON lines: the columns, then an array for each row.
+//! Writes answers as JSON lines: the columns, then an array for each row.
 
 use super::Writer;
 use super::cells::Cells;
@@ -22,7 +22,7 @@ impl<'a> RowsWriter<'a> {
     }
 }
 
-/// What kind of values a column has: `integer`, `fraction`, `boolean` or `text`.
+/// Returns the kind of a column's values: `integer`, `fraction`, `boolean` or `text`.
 fn kind(of: &DataType) -> &'static str {
     match of {
         of if of.is_integer() => "integer",
@@ -41,7 +41,7 @@ impl Writer for RowsWriter<'_> {
                 self.out.write_all(if column == 0 { b"[" } else { b"," })?;
                 serde_json::to_writer(&mut self.out, &cells.text(row, column)?)?;
             }
-            // A row of no columns is one too.
+            // A row without columns is an empty array.
             self.out.write_all(if batch.num_columns() == 0 {
                 b"[]\n"
             } else {

@@ -1,4 +1,4 @@
-//! A table for people. The first rows settle the widths; later ones that need more stand out.
+//! Writes answers as a table for people. The first rows determine the widths; later, longer cells stick out.
 
 use super::Writer;
 use super::cells::Cells;
@@ -10,20 +10,20 @@ use gapscope_command::steers;
 use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Rows that are looked at before the first is written.
+/// Rows that are examined before the first is written.
 const MEASURED_ROWS: usize = 1000;
-/// Characters of a cell; CSV, JSON and Parquet have the whole text.
+/// The most characters of a cell; CSV, JSON and Parquet have the whole text.
 const WIDEST: usize = 100;
-/// Significant digits of the largest fraction of a column; CSV, JSON and Parquet have all of them.
+/// Significant digits of the largest fraction in a column; CSV, JSON and Parquet have all digits.
 const DIGITS: i32 = 3;
 /// The fewest and most decimals of a column, unless all of its values are below [`SMALL`].
 const LEAST_DECIMALS: i32 = 2;
 const MOST_DECIMALS: i32 = 3;
 const SMALL: f64 = 0.001;
-/// Fractions that are larger, or have more decimals, are written with an exponent.
+/// Larger fractions, and those with more decimals, are written with an exponent.
 const LARGEST: f64 = 1e15;
 const FINEST: i32 = 9;
-/// Columns that count, besides those whose names end in `_count`.
+/// Columns of counts, besides those whose names end in `_count`.
 const COUNTS: &[&str] = &[
     "count",
     "n",
@@ -41,30 +41,30 @@ const COUNTS: &[&str] = &[
 pub(super) struct TableWriter<'a> {
     out: &'a mut (dyn Write + Send),
     columns: Vec<Column>,
-    /// Rows that wait for the widths.
+    /// Rows that wait until the widths are known.
     waiting: Vec<Vec<String>>,
     settled: bool,
-    /// The plans of `EXPLAIN` are whole pages.
+    /// True for the plans of `EXPLAIN`, which are whole pages.
     is_plan: bool,
 }
 
 struct Column {
     name: String,
     kind: Kind,
-    /// With thousands separators.
+    /// True for numbers with thousands separators.
     is_quantity: bool,
-    /// Of fractions, once they are settled.
+    /// Decimals of a column of fractions, once they are known.
     decimals: Option<usize>,
     width: usize,
 }
 
-/// How a column's cells are written.
+/// The kind of a column, which determines alignment and rounding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
-    /// On the right.
+    /// Aligned to the right.
     Number,
-    /// Also rounded.
+    /// Aligned to the right and rounded.
     Fraction,
 }
 
@@ -175,7 +175,7 @@ impl Writer for TableWriter<'_> {
 }
 
 impl Column {
-    /// A value as it is shown.
+    /// Formats a value.
     fn text(&self, value: String) -> String {
         let text = match self.kind {
             Kind::Text => return value,
@@ -189,7 +189,8 @@ impl Column {
     }
 }
 
-/// True for times, bytes and counts, also where they are added up: `sum(t.duration_ns)`. Other integers may be ids, which are no amounts.
+/// Returns true for times, bytes and counts, also when they are aggregated: `sum(t.duration_ns)`. Other integers may
+/// be ids.
 fn is_quantity(column: &str) -> bool {
     let inner = column.trim_end_matches(')');
     ["_ns", "_bytes", "_count"]
@@ -202,8 +203,8 @@ fn is_quantity(column: &str) -> bool {
         || COUNTS.contains(&column)
 }
 
-/// Decimals that all fractions of a column have, for [`DIGITS`] significant digits of the largest, and no more than they have; `None` where
-/// they are too small or too large for that.
+/// Returns the decimals for all fractions of a column: enough for [`DIGITS`] significant digits of the largest, and
+/// no more than the values have; `None` where the values are too small or too large.
 fn decimals<'a>(values: impl Iterator<Item = &'a str>) -> Option<usize> {
     let (mut most, mut given) = (0.0, 1);
     for text in values {
@@ -225,7 +226,7 @@ fn decimals<'a>(values: impl Iterator<Item = &'a str>) -> Option<usize> {
     (most < LARGEST && decimals <= FINEST).then_some(decimals as usize)
 }
 
-/// A fraction with so many decimals. What is not quite nothing never reads as if it were.
+/// Rounds a fraction to some decimals. A value other than 0 never reads as 0.
 fn rounded(number: String, decimals: Option<usize>) -> String {
     let Some(value) = number.parse::<f64>().ok().filter(|value| value.is_finite()) else {
         return number;
@@ -241,7 +242,7 @@ fn rounded(number: String, decimals: Option<usize>) -> String {
     }
 }
 
-/// With thousands separators in front of the point; what is no plain number stays.
+/// Adds thousands separators to the integer part of a plain number.
 fn separated(number: String) -> String {
     let sign = number.len() - number.trim_start_matches(['-', '<', '>']).len();
     let end = number.find('.').unwrap_or(number.len());
@@ -251,7 +252,7 @@ fn separated(number: String) -> String {
     }
 }
 
-/// A text on one line that does nothing to a terminal, cut if it is long.
+/// Makes a text harmless to a terminal, on one line, and cuts it if it is long.
 fn visible(text: &str) -> String {
     let mut shown = String::new();
     for (count, character) in text.chars().enumerate() {

@@ -1,4 +1,4 @@
-//! The names behind the ids of one trace.
+//! Resolves the ids of one trace to names.
 
 use crate::library::Library;
 use crate::schema::{Name, OfStack};
@@ -21,11 +21,11 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// What is said of ids.
+/// The names of one kind in a trace.
 pub(super) struct Names {
-    /// Texts, or numbers.
+    /// Distinct names, or numbers.
     texts: ArrayRef,
-    /// The text of each row, by its key columns.
+    /// Maps key columns to indexes into the names.
     places: Places,
 }
 
@@ -39,7 +39,7 @@ struct ThreadKey {
 }
 
 impl Names {
-    /// The names of a kind in a trace.
+    /// Loads the names of a kind in a trace.
     pub fn of(name: Name, source: &Source, library: &Library) -> Names {
         let manifest = &source.manifest;
         let vocabulary = || Vocabulary::of(manifest);
@@ -106,14 +106,14 @@ impl Names {
         }
     }
 
-    /// The name of each row, by its key columns.
+    /// Returns the name of each row, by its key columns.
     pub fn resolve(&self, keys: &[ArrayRef]) -> Result<ArrayRef, DataFusionError> {
         let places = (self.places)(keys);
         Ok(take(self.texts.as_ref(), &places as &dyn Array, None)?)
     }
 }
 
-/// What kernels are named by.
+/// Reads the columns that kernels' names depend on.
 fn kernels(source: &Source, library: &Library) -> Kernels {
     let columns = [
         "id",
@@ -127,7 +127,7 @@ fn kernels(source: &Source, library: &Library) -> Kernels {
     tables(source, library, &selection).kernels
 }
 
-/// Where a table cannot be read its ids have no names, as is said.
+/// Reads some tables. Ids of an unreadable table have no names, which is reported as a remark.
 fn tables(source: &Source, library: &Library, selection: &Selection) -> Tables {
     let missing = |what: &dyn Display| {
         library.remark(format!("{}: {what}: its names are missing", source.name));
@@ -144,7 +144,7 @@ fn tables(source: &Source, library: &Library, selection: &Selection) -> Tables {
     }
 }
 
-/// What is said of the stacks of a trace.
+/// Loads a property of a trace's stacks.
 fn of_stacks(what: OfStack, source: &Source, library: &Library) -> Names {
     let selection = Selection::manifest().with::<Stacks>().with::<Frames>();
     let tables = tables(source, library, &selection);

@@ -1,4 +1,4 @@
-//! The plan that reads a table: which row groups of which traces, and on which partition.
+//! The plan that reads a table: which row groups of which traces, on which partition.
 
 use super::reader::Reader;
 use crate::library::Library;
@@ -30,7 +30,7 @@ pub(crate) struct Unit {
     pub rows: usize,
 }
 
-/// Reads some columns of row groups.
+/// The plan that reads some columns of row groups.
 #[derive(Debug)]
 pub(super) struct Scan {
     pub facts: Arc<TableFacts>,
@@ -39,9 +39,10 @@ pub(super) struct Scan {
     /// The columns in the order of the schema.
     pub columns: Vec<ColumnFacts>,
     pub schema: SchemaRef,
-    /// For each partition its row groups. They are shared out here and not while they are read: a plan may run twice.
+    /// The row groups of each partition. They are assigned here and not during execution, because a plan may run
+    /// twice.
     partitions: Vec<Vec<Unit>>,
-    /// No partition needs to give more rows.
+    /// The most rows that any partition needs to return.
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
 }
@@ -81,14 +82,14 @@ impl Scan {
     }
 }
 
-/// Neighbours stay together, as those of one trace share its names, and every partition gets about as many rows.
+/// Distributes row groups evenly by rows. Neighbours stay together, because those of one trace share its names.
 fn share_out(units: Vec<Unit>, most: usize) -> Vec<Vec<Unit>> {
     let count = units.len().clamp(1, most.max(1));
     let all: usize = units.iter().map(|unit| unit.rows).sum();
     let mut partitions = vec![Vec::new(); count];
     let mut before = 0;
     for unit in units {
-        // By the middle of its rows.
+        // The position is the middle of the row group's rows.
         let place = (before + unit.rows / 2) as u128 * count as u128 / all.max(1) as u128;
         partitions[(place as usize).min(count - 1)].push(unit);
         before += unit.rows;
@@ -165,7 +166,7 @@ impl ExecutionPlan for Scan {
         )))
     }
 
-    /// How many rows: `count(*)` needs nothing else, and joins choose their sides by it.
+    /// Returns the number of rows: it is all that `count(*)` needs, and joins choose their sides by it.
     fn partition_statistics(
         &self,
         partition: Option<usize>,

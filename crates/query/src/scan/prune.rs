@@ -1,4 +1,4 @@
-//! Leaving out row groups that cannot have a row of the answer.
+//! Excludes row groups that cannot have a row of the answer.
 
 use super::plan::Unit;
 use crate::schema::{Origin, TableFacts};
@@ -16,7 +16,7 @@ use gapscope_trace::table_file::{Statistic, TableFile};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What is known of row groups without reading them.
+/// The facts about row groups that are known without reading them.
 pub(crate) struct RowGroups<'a> {
     pub facts: &'a TableFacts,
     pub traces: &'a Traces,
@@ -25,7 +25,7 @@ pub(crate) struct RowGroups<'a> {
 }
 
 impl RowGroups<'_> {
-    /// For each row group, whether it may have a row that all filters let through.
+    /// Returns, for each row group, whether it may have a row that passes all filters.
     pub fn that_may_match(
         &self,
         state: &dyn Session,
@@ -46,7 +46,7 @@ impl RowGroups<'_> {
         }
     }
 
-    /// The value that all rows of a row group have.
+    /// Returns the value that all rows of a row group share.
     fn constants(&self, column: &Column) -> Option<ArrayRef> {
         let column = &self.facts.columns[self.facts.column(&column.name)?];
         let Origin::Trace(value) = column.origin else {
@@ -56,13 +56,13 @@ impl RowGroups<'_> {
         ScalarValue::iter_to_array(units.map(|unit| self.traces.value(value, unit.source))).ok()
     }
 
-    /// A statistic of a column of the files, for each row group. Where a footer does not have it, it is null: unknown.
+    /// Returns a statistic of a column for each row group; null where a footer lacks it.
     fn of_files(&self, column: &Column, statistic: Statistic) -> Option<ArrayRef> {
         let known = &self.facts.columns[self.facts.column(&column.name)?];
         let data_type = match statistic {
             _ if known.origin != Origin::Own => return None,
             Statistic::Absent => &DataType::UInt64,
-            // Texts may be cut short, and NaN stands in no order.
+            // Statistics of texts may be truncated, and NaN has no order.
             _ if !known.data_type.is_integer() => return None,
             _ => &known.data_type,
         };

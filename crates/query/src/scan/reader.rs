@@ -14,13 +14,13 @@ use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, DataFusionError>;
 
-/// The batches of some row groups.
+/// Iterates over the batches of some row groups.
 pub(super) struct Reader {
     library: Arc<Library>,
     files: Arc<Vec<Option<TableFile>>>,
     columns: Arc<[ColumnFacts]>,
     schema: SchemaRef,
-    /// Columns to read of a file: those of the answer and the keys of names.
+    /// The columns to read of a file: those of the answer and the keys of names.
     of_file: Vec<String>,
     units: std::vec::IntoIter<Unit>,
     batch_rows: usize,
@@ -30,7 +30,7 @@ pub(super) struct Reader {
     failed: bool,
 }
 
-/// What all rows of a trace share.
+/// The values that all rows of a trace share.
 struct OfSource {
     index: usize,
     names: HashMap<Name, Names>,
@@ -41,7 +41,7 @@ struct OfSource {
 /// The row group that is being read.
 enum Open {
     Columns(Batches),
-    /// No column of the file is needed: so many rows are left.
+    /// No column of the file is needed; the number is that of the remaining rows.
     Rows(usize),
 }
 
@@ -146,7 +146,7 @@ impl Reader {
         ))
     }
 
-    /// Adds what the file does not have.
+    /// Adds the columns that the file does not have.
     fn complete(&mut self, rows: usize, read: Option<&RecordBatch>) -> Result<RecordBatch> {
         let keep = self.left.map_or(rows, |left| left.min(rows));
         self.left = self.left.map(|left| left - keep);
@@ -191,7 +191,7 @@ impl OfSource {
         names.or_insert_with(|| Names::of(name, source, library))
     }
 
-    /// A column of one value, of at least so many rows.
+    /// Returns a column of one value, with at least `rows` rows.
     fn value(&mut self, value: TraceValue, rows: usize, library: &Library) -> Result<ArrayRef> {
         if let Some(array) = self.values.get(&value).filter(|array| array.len() >= rows) {
             return Ok(array.clone());

@@ -1,4 +1,4 @@
-//! A table of all traces, as DataFusion asks for it.
+//! Provides a table of all traces to DataFusion.
 
 use super::plan::{Scan, Unit};
 use super::prune::RowGroups;
@@ -21,8 +21,8 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct TraceTable {
     facts: Arc<TableFacts>,
     library: Arc<Library>,
-    /// By source; absent for those whose file cannot be read, and those of a version without this table. Footers are read
-    /// when the table is first asked for.
+    /// By source; absent where the file cannot be read, or the trace's version lacks the table. Footers are read when
+    /// the table is first used.
     files: OnceLock<Arc<Vec<Option<TableFile>>>>,
 }
 
@@ -61,7 +61,7 @@ fn path_of(folder: &Path, facts: &TableFacts) -> PathBuf {
     folder.join(format!("{}.parquet", facts.name))
 }
 
-/// Opens the table's file in `folder`. The error is a sentence.
+/// Opens the table's file in `folder`.
 fn open(folder: &Path, facts: &TableFacts) -> Result<TableFile, String> {
     let path = path_of(folder, facts);
     let unreadable = |reason: String| {
@@ -97,7 +97,7 @@ impl TableProvider for TraceTable {
         TableType::Base
     }
 
-    /// Filters leave out row groups, not rows.
+    /// Filters exclude row groups, not rows.
     fn supports_filters_pushdown(
         &self,
         filters: &[&Expr],
@@ -140,7 +140,7 @@ impl TableProvider for TraceTable {
             columns,
             units,
             state.config().target_partitions(),
-            // With filters the rows of the answer may come late.
+            // With filters, the rows of the answer may come late.
             limit.filter(|_| filters.is_empty()),
         )?))
     }
