@@ -238,7 +238,7 @@ fn of_rows(table: &KernelMetrics, rows: &[usize]) -> ProfiledKernel {
                 section: table.section[*row],
                 value: table.value[*row],
                 unit: table.unit[*row],
-                meaning: Metric::of(&table.metric[*row]).map(|metric| metric.meaning),
+                meaning: Metric::by_name(&table.metric[*row]).map(|metric| metric.meaning),
             })
             .collect(),
         ..ProfiledKernel::default()

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::page;
 use gapscope_limits::Choice;
 use gapscope_report::document::{Block, Document, Text};
-use gapscope_trace::measured::{Kept, Store};
+use gapscope_trace::measured::{MeasuredDevice as Kept, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -71,9 +71,9 @@ fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
 }
 
 fn keep(devices: &[Kept]) -> Result<(), Failure> {
-    let store = Store::of_user().ok_or_else(no_folder)?;
+    let store = Store::for_user().ok_or_else(no_folder)?;
     for device in devices {
-        let path = store.keep(device).map_err(|error| {
+        let path = store.save(device).map_err(|error| {
             let folder = store.folder().display();
             Failure::new(format!(
                 "what was measured cannot be kept in {folder}: {error}"
@@ -89,14 +89,14 @@ fn no_folder() -> Failure {
 }
 
 fn list(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
-    let store = Store::of_user().ok_or_else(no_folder)?;
+    let store = Store::for_user().ok_or_else(no_folder)?;
     let listed = store.list();
     for damaged in &listed.damaged {
         page::say(&format!("gapscope: {damaged}\n"));
     }
     let folder = store.folder().display().to_string();
     let measured = Measured {
-        devices: listed.kept.into_iter().map(|(_, kept)| kept).collect(),
+        devices: listed.devices.into_iter().map(|(_, kept)| kept).collect(),
         failed: listed.damaged,
     };
     if measured.devices.is_empty() && !arguments.json {

@@ -34,6 +34,12 @@ impl fmt::Display for Failure {
     }
 }
 
+impl From<gapscope_command::WriteError> for Failure {
+    fn from(error: gapscope_command::WriteError) -> Failure {
+        Failure::new(error.to_string())
+    }
+}
+
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Failure {
         Failure::new(format!("{error:#}"))

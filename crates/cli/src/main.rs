@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments.command,
         Err(error) => return empty::refused(&error),
     };
-    let limited = memory::take_variable().map_err(Failure::new);
+    let limited = memory::apply_variable().map_err(|error| Failure::new(error.to_string()));
     let outcome = limited.and_then(|unchecked| {
         if let Some(sentence) = unchecked {
             page::say(&format!("gapscope: {sentence}\n"));

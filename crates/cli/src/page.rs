@@ -55,7 +55,7 @@ pub fn print(document: &Document, width: &Width) -> Result<(), Failure> {
 
 /// Writes text to stdout.
 pub fn write(text: &str) -> Result<(), Failure> {
-    gapscope_command::write(text).map_err(Failure::new)
+    Ok(gapscope_command::write(text)?)
 }
 
 #[cfg(test)]

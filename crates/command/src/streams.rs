@@ -1,20 +1,22 @@
 //! Writes text to stdout and sentences to stderr.
 
-use std::io::{ErrorKind, Write, stderr, stdout};
+use std::io::{self, ErrorKind, Write, stderr, stdout};
+
+/// Stdout cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write to stdout: {}", without_number(&.0.to_string()))]
+pub struct WriteError(#[source] io::Error);
 
 /// Writes text to stdout. A reader that closes the pipe (`| head`) is not a failure.
 ///
 /// # Errors
 /// Stdout cannot be written.
-pub fn write(text: &str) -> Result<(), String> {
+pub fn write(text: &str) -> Result<(), WriteError> {
     let mut out = stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => {
-            let text = format!("cannot write to stdout: {error}");
-            Err(without_number(&text))
-        }
+        Err(error) => Err(WriteError(error)),
     }
 }
 

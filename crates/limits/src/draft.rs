@@ -3,7 +3,7 @@
 use crate::samples::Samples;
 use gapscope_model::Api;
 use gapscope_trace::manifest::MeasuredLimits;
-use gapscope_trace::measured::Kept;
+use gapscope_trace::measured::MeasuredDevice as Kept;
 use std::time::SystemTime;
 
 /// Repetitions that differ by more than this share say that something else was at work.

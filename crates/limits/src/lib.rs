@@ -12,7 +12,7 @@ mod samples;
 mod vulkan;
 
 use draft::Draft;
-use gapscope_trace::measured::Kept;
+use gapscope_trace::measured::MeasuredDevice as Kept;
 use samples::Effort;
 
 /// Called with what is measured next.

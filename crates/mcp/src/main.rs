@@ -11,12 +11,16 @@ mod server;
 use clap::{Args, Command, FromArgMatches};
 use gapscope_command::{Mcp, one_line, say, without_number};
 use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+use roots::RootsError;
 use server::Server;
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
+use tokio::task::JoinError;
 
 /// How long tasks may run on after the client has gone.
-const LINGER: Duration = Duration::from_secs(2);
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     let command = Command::new("gapscope mcp")
@@ -27,35 +31,43 @@ fn main() -> ExitCode {
     let arguments = Mcp::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            say(&format!(
-                "gapscope: {}\n",
-                one_line(&without_number(&sentence))
-            ));
+        Err(error) => {
+            let sentence = one_line(&without_number(&error.to_string()));
+            say(&format!("gapscope: {sentence}\n"));
             ExitCode::FAILURE
         }
     }
 }
 
+/// Why serving ends early.
+#[derive(Debug, thiserror::Error)]
+enum ServeError {
+    #[error(transparent)]
+    Roots(#[from] RootsError),
+    #[error("no threads can be had: {0}")]
+    Threads(#[source] io::Error),
+    #[error("the client did not begin as the protocol asks: {0}")]
+    Handshake(#[source] Box<ServerInitializeError>),
+    #[error("serving ended: {0}")]
+    Join(#[source] JoinError),
+}
+
 /// Serves until the client closes stdin.
-fn run(arguments: Mcp) -> Result<(), String> {
+fn run(arguments: Mcp) -> Result<(), ServeError> {
     let server = Server::new(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|error| format!("no threads can be had: {error}"))?;
+        .map_err(ServeError::Threads)?;
     let served = runtime.block_on(async {
         let running = server
             .serve(rmcp::transport::stdio())
             .await
-            .map_err(|error| format!("the client did not begin as the protocol asks: {error}"))?;
-        running
-            .waiting()
-            .await
-            .map_err(|error| format!("serving ended: {error}"))
+            .map_err(|error| ServeError::Handshake(Box::new(error)))?;
+        running.waiting().await.map_err(ServeError::Join)
     });
     // Tasks that still run are killed with the processes that they started.
-    runtime.shutdown_timeout(LINGER);
+    runtime.shutdown_timeout(SHUTDOWN_LIMIT);
     served.map(drop)
 }

@@ -4,7 +4,30 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 /// The most traces that one call may name.
-const MOST: usize = 4096;
+const MAX_MATCHES: usize = 4096;
+
+/// Why a path is refused. Each prints as one sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RootsError {
+    #[error("no root is a folder: {0}")]
+    NoRoot(String),
+    #[error("{path} does not exist in {roots}")]
+    Absent { path: String, roots: String },
+    #[error("{path} is outside of the folders that may be used: {roots}")]
+    Outside { path: String, roots: String },
+    #[error("{path} is no glob: {reason}")]
+    Glob { path: String, reason: String },
+    #[error("{0} names more than {MAX_MATCHES} files: name fewer")]
+    ManyMatches(String),
+    #[error("{0} is no name for a file")]
+    NoFileName(String),
+    #[error("{0} exists already: choose another name")]
+    Exists(String),
+    #[error("a path is empty, or has a zero byte in it")]
+    Empty,
+    #[error("{0} goes upwards (..): name the file itself")]
+    Upwards(String),
+}
 
 /// The folders that all paths must be in.
 #[derive(Debug, Clone)]
@@ -15,13 +38,13 @@ impl Roots {
     ///
     /// # Errors
     /// None of them exists.
-    pub fn of(folders: &[PathBuf]) -> Result<Roots, String> {
+    pub fn new(folders: &[PathBuf]) -> Result<Roots, RootsError> {
         let there = folders
             .iter()
             .filter_map(|folder| folder.canonicalize().ok());
         let there: Vec<PathBuf> = there.filter(|folder| folder.is_dir()).collect();
         match there.is_empty() {
-            true => Err(format!("no root is a folder: {}", list(folders))),
+            true => Err(RootsError::NoRoot(list(folders))),
             false => Ok(Roots(there)),
         }
     }
@@ -35,7 +58,7 @@ impl Roots {
     ///
     /// # Errors
     /// It does not exist, or is outside of the roots.
-    pub fn existing(&self, text: &str) -> Result<PathBuf, String> {
+    pub fn existing(&self, text: &str) -> Result<PathBuf, RootsError> {
         let path = self.full(text)?;
         let found = path.canonicalize().map_err(|_| self.absent(text))?;
         self.inside(&found, text)
@@ -45,13 +68,16 @@ impl Roots {
     ///
     /// # Errors
     /// Nothing matches, or a match is outside of the roots.
-    pub fn matching(&self, text: &str) -> Result<Vec<PathBuf>, String> {
+    pub fn matching(&self, text: &str) -> Result<Vec<PathBuf>, RootsError> {
         let path = self.full(text)?;
         if path.exists() {
             return Ok(vec![self.existing(text)?]);
         }
         let pattern = path.to_str().ok_or_else(|| self.absent(text))?;
-        let all = glob::glob(pattern).map_err(|error| format!("{text} is no glob: {error}"))?;
+        let all = glob::glob(pattern).map_err(|error| RootsError::Glob {
+            path: text.to_owned(),
+            reason: error.to_string(),
+        })?;
         // A glob may search far, so its fixed part is checked before the matches are used.
         let fixed: PathBuf = path
             .components()
@@ -61,8 +87,8 @@ impl Roots {
         self.inside(&start, text)?;
         let mut found = Vec::new();
         for one in all.flatten() {
-            if found.len() == MOST {
-                return Err(format!("{text} names more than {MOST} files: name fewer"));
+            if found.len() == MAX_MATCHES {
+                return Err(RootsError::ManyMatches(text.to_owned()));
             }
             let one = one.canonicalize().map_err(|_| self.absent(text))?;
             found.push(self.inside(&one, text)?);
@@ -77,49 +103,52 @@ impl Roots {
     ///
     /// # Errors
     /// It exists, its folder does not, or it is outside of the roots.
-    pub fn new_file(&self, text: &str) -> Result<PathBuf, String> {
+    pub fn new_file(&self, text: &str) -> Result<PathBuf, RootsError> {
         let path = self.full(text)?;
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(format!("{text} is no name for a file"));
+            return Err(RootsError::NoFileName(text.to_owned()));
         };
         let folder = folder.canonicalize().map_err(|_| self.absent(text))?;
         let path = self.inside(&folder, text)?.join(name);
         match path.symlink_metadata() {
-            Ok(_) => Err(format!("{text} exists already: choose another name")),
+            Ok(_) => Err(RootsError::Exists(text.to_owned())),
             Err(_) => Ok(path),
         }
     }
 
     /// Makes a path absolute, from the first root. `..` is refused, because behind a link it would mean another
     /// folder.
-    fn full(&self, text: &str) -> Result<PathBuf, String> {
+    fn full(&self, text: &str) -> Result<PathBuf, RootsError> {
         if text.is_empty() || text.contains('\0') {
-            return Err("a path is empty, or has a zero byte in it".to_owned());
+            return Err(RootsError::Empty);
         }
         let path = Path::new(text);
         if path.components().any(|part| part == Component::ParentDir) {
-            return Err(format!("{text} goes upwards (..): name the file itself"));
+            return Err(RootsError::Upwards(text.to_owned()));
         }
         Ok(self.first().join(path))
     }
 
-    fn inside(&self, path: &Path, text: &str) -> Result<PathBuf, String> {
+    fn inside(&self, path: &Path, text: &str) -> Result<PathBuf, RootsError> {
         match self.0.iter().any(|root| path.starts_with(root)) {
             true => Ok(path.to_owned()),
-            false => Err(format!(
-                "{text} is outside of the folders that may be used: {}",
-                list(&self.0)
-            )),
+            false => Err(RootsError::Outside {
+                path: text.to_owned(),
+                roots: list(&self.0),
+            }),
         }
     }
 
-    fn absent(&self, text: &str) -> String {
-        format!("{text} does not exist in {}", list(&self.0))
+    fn absent(&self, text: &str) -> RootsError {
+        RootsError::Absent {
+            path: text.to_owned(),
+            roots: list(&self.0),
+        }
     }
 }
 
 /// Returns the folder of a root's `file:` address.
-pub fn of_address(address: &str) -> Option<PathBuf> {
+pub fn folder_of_address(address: &str) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let path = address.strip_prefix("file://")?;
     let path = path.strip_prefix("localhost").unwrap_or(path);
@@ -155,7 +184,7 @@ mod tests {
         std::fs::create_dir_all(root.join("rank=0")).unwrap();
         std::fs::create_dir_all(outer.path().join("secret")).unwrap();
         symlink(outer.path().join("secret"), root.join("link")).unwrap();
-        let roots = Roots::of(std::slice::from_ref(&root)).unwrap();
+        let roots = Roots::new(std::slice::from_ref(&root)).unwrap();
         let root = root.canonicalize().unwrap();
         assert_eq!(roots.existing("rank=0"), Ok(root.join("rank=0")));
         assert_eq!(roots.matching("rank=*"), Ok(vec![root.join("rank=0")]));
@@ -184,16 +213,21 @@ mod tests {
         for wrong in ["link/new", "rank=0", "../new", "/tmp/new", "none/new", "/"] {
             assert!(roots.new_file(wrong).is_err(), "{wrong}");
         }
-        assert!(Roots::of(&[root.join("none")]).is_err());
+        assert!(Roots::new(&[root.join("none")]).is_err());
     }
 
     #[test]
     fn an_address_is_a_folder() {
-        let of = |address| of_address(address);
-        assert_eq!(of("file:///a%20b/c"), Some(PathBuf::from("/a b/c")));
-        assert_eq!(of("file://localhost/a"), Some(PathBuf::from("/a")));
+        assert_eq!(
+            folder_of_address("file:///a%20b/c"),
+            Some(PathBuf::from("/a b/c"))
+        );
+        assert_eq!(
+            folder_of_address("file://localhost/a"),
+            Some(PathBuf::from("/a"))
+        );
         for wrong in ["https://a/b", "file://host/a", "file:///a%2", "a"] {
-            assert_eq!(of(wrong), None, "{wrong}");
+            assert_eq!(folder_of_address(wrong), None, "{wrong}");
         }
     }
 }

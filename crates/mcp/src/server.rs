@@ -1,7 +1,7 @@
 //! Defines the tools: their parameters, and the commands that they run.
 
-use crate::child::{self, Ended, cut};
-use crate::roots::{Roots, of_address};
+use crate::child::{self, ChildError, FinishedChild, cut};
+use crate::roots::{Roots, RootsError, folder_of_address};
 use gapscope_command::{INCOMPLETE, Mcp, one_line};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
@@ -12,21 +12,23 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// The time limit of tasks that record nothing.
-const LIMIT: Duration = Duration::from_secs(300);
+const TASK_LIMIT: Duration = Duration::from_secs(300);
 /// The time that a recording may take beyond its limit, to end the command and to write the trace.
-const AFTER: Duration = Duration::from_secs(120);
+const RECORDING_GRACE: Duration = Duration::from_secs(120);
 /// The time that the client has to name its roots.
 const ROOTS_LIMIT: Duration = Duration::from_secs(5);
 /// The most tasks at one time; further ones wait.
-const AT_ONCE: usize = 2;
+const MAX_TASKS: usize = 2;
 /// The most characters of a recorded command's output in an answer.
-const PRINTED: usize = 4_000;
+const MAX_OUTPUT_CHARACTERS: usize = 4_000;
 
 const INSTRUCTIONS: &str = "\
 gapscope records the GPU timeline of a program and says why the GPU waits. Start with `explain` on a trace (a folder NAME.gapscope): \
@@ -38,7 +40,7 @@ another tool's file; `diff` compares two. Times are nanoseconds, unknown is null
 #[derive(Clone)]
 pub struct Server {
     options: Arc<Mcp>,
-    /// Those of the options; absent where there are none.
+    /// The roots of the options; absent without such options.
     roots: Option<Roots>,
     turns: Arc<Semaphore>,
     tool_router: ToolRouter<Server>,
@@ -132,6 +134,34 @@ struct Record {
 
 type Outcome = Result<CallToolResult, rmcp::ErrorData>;
 
+/// Why a tool has no answer. Each prints as one sentence for the client's model.
+#[derive(Debug, thiserror::Error)]
+enum ToolError {
+    #[error(transparent)]
+    Roots(#[from] RootsError),
+    #[error(transparent)]
+    Child(#[from] ChildError),
+    #[error("the current folder is not known: {0}")]
+    CurrentFolder(#[source] io::Error),
+    #[error("the report has no key \"{absent}\": it has {known}")]
+    NoKey { absent: String, known: String },
+    #[error("no trace was named")]
+    NoTrace,
+    #[error("no command was named")]
+    NoCommand,
+    #[error(
+        "time_limit_s is {limit_s}: a recording may take 1 to {longest_s} s (gapscope mcp --longest)"
+    )]
+    TimeLimit { limit_s: u32, longest_s: u32 },
+    #[error("nothing was recorded ({status}): {stderr}")]
+    NotRecorded { status: ExitStatus, stderr: String },
+    #[error("gapscope ended with {0}")]
+    Ended(ExitStatus),
+    /// The sentence of a task that failed.
+    #[error("{0}")]
+    Task(String),
+}
+
 #[tool_router]
 impl Server {
     #[tool(
@@ -143,7 +173,7 @@ impl Server {
         Parameters(asked): Parameters<Report>,
         context: RequestContext<RoleServer>,
     ) -> Outcome {
-        self.answered(self.report_of(asked, &context.peer).await)
+        self.answered(self.run_report(asked, &context.peer).await)
     }
 
     #[tool(
@@ -162,7 +192,7 @@ impl Server {
                 words.push("--json".into());
             }
             words.push(roots.existing(&asked.trace)?.into());
-            let ended = self.run(words, "", &roots, LIMIT).await?;
+            let ended = self.run(words, "", &roots, TASK_LIMIT).await?;
             self.text(ended, "")
         };
         self.answered(answer.await)
@@ -177,7 +207,7 @@ impl Server {
         Parameters(asked): Parameters<Query>,
         context: RequestContext<RoleServer>,
     ) -> Outcome {
-        self.answered(self.answer_of(asked, &context.peer).await)
+        self.answered(self.run_query(asked, &context.peer).await)
     }
 
     #[tool(
@@ -197,7 +227,7 @@ impl Server {
             }
             words.push(roots.existing(&asked.before)?.into());
             words.push(roots.existing(&asked.after)?.into());
-            let ended = self.run(words, "", &roots, LIMIT).await?;
+            let ended = self.run(words, "", &roots, TASK_LIMIT).await?;
             // With an answer, status 1 means a broken gate.
             let broken = ended.status.code() == Some(1) && !ended.stdout.is_empty();
             match broken {
@@ -225,10 +255,13 @@ impl Server {
             for input in &asked.inputs {
                 words.push(roots.existing(input)?.into());
             }
-            let ended = self.run(words, "", &roots, LIMIT).await?;
+            let ended = self.run(words, "", &roots, TASK_LIMIT).await?;
             let said = ended.stderr.clone();
             self.text(ended, "")?;
-            Ok(json!({ "trace": output, "said": cut(&said, PRINTED, "") }).to_string())
+            Ok(
+                json!({ "trace": output, "said": cut(&said, MAX_OUTPUT_CHARACTERS, "") })
+                    .to_string(),
+            )
         };
         self.answered(answer.await)
     }
@@ -247,7 +280,7 @@ impl Server {
         Parameters(asked): Parameters<Record>,
         context: RequestContext<RoleServer>,
     ) -> Outcome {
-        self.answered(self.recording_of(asked, &context.peer).await)
+        self.answered(self.run_record(asked, &context.peer).await)
     }
 }
 
@@ -265,10 +298,10 @@ impl Server {
     ///
     /// # Errors
     /// No root is a folder.
-    pub fn new(options: Mcp) -> Result<Server, String> {
+    pub fn new(options: Mcp) -> Result<Server, RootsError> {
         let roots = match options.root.is_empty() {
             true => None,
-            false => Some(Roots::of(&options.root)?),
+            false => Some(Roots::new(&options.root)?),
         };
         let mut tool_router = Server::tool_router();
         if options.read_only {
@@ -279,25 +312,28 @@ impl Server {
         Ok(Server {
             options: Arc::new(options),
             roots,
-            turns: Arc::new(Semaphore::new(AT_ONCE)),
+            turns: Arc::new(Semaphore::new(MAX_TASKS)),
             tool_router,
         })
     }
 
     /// Returns the roots of the options, else the client's if it names any, else the current folder.
-    async fn roots(&self, peer: &Peer<RoleServer>) -> Result<Roots, String> {
+    async fn roots(&self, peer: &Peer<RoleServer>) -> Result<Roots, ToolError> {
         if let Some(roots) = &self.roots {
             return Ok(roots.clone());
         }
-        if let Some(folders) = named(peer).await {
-            return Roots::of(&folders);
+        if let Some(folders) = client_roots(peer).await {
+            return Ok(Roots::new(&folders)?);
         }
         let here = std::env::current_dir();
-        let here = here.map_err(|error| format!("the current folder is not known: {error}"))?;
-        Roots::of(&[here])
+        Ok(Roots::new(&[here.map_err(ToolError::CurrentFolder)?])?)
     }
 
-    async fn report_of(&self, asked: Report, peer: &Peer<RoleServer>) -> Result<String, String> {
+    async fn run_report(
+        &self,
+        asked: Report,
+        peer: &Peer<RoleServer>,
+    ) -> Result<String, ToolError> {
         let roots = self.roots(peer).await?;
         let trace = roots.existing(&asked.trace)?;
         let json = asked.format == Some(ReportFormat::Json) || asked.keys.is_some();
@@ -309,16 +345,16 @@ impl Server {
             words.push(format!("--top={top}").into());
         }
         words.push(trace.into());
-        let mut ended = self.run(words, "", &roots, LIMIT).await?;
+        let mut ended = self.run(words, "", &roots, TASK_LIMIT).await?;
         if let (Some(keys), Ok(Value::Object(mut report))) =
             (&asked.keys, serde_json::from_str(&ended.stdout))
         {
             let there: Vec<String> = report.keys().cloned().collect();
             if let Some(absent) = keys.iter().find(|key| !there.contains(key)) {
-                let there = there.join(", ");
-                return Err(format!(
-                    "the report has no key \"{absent}\": it has {there}"
-                ));
+                return Err(ToolError::NoKey {
+                    absent: absent.clone(),
+                    known: there.join(", "),
+                });
             }
             report.retain(|key, _| keys.contains(key));
             ended.stdout = Value::Object(report).to_string();
@@ -329,7 +365,7 @@ impl Server {
         )
     }
 
-    async fn answer_of(&self, asked: Query, peer: &Peer<RoleServer>) -> Result<String, String> {
+    async fn run_query(&self, asked: Query, peer: &Peer<RoleServer>) -> Result<String, ToolError> {
         let roots = self.roots(peer).await?;
         let mut words = words(match asked.sql {
             Some(_) => &["query", "--format=json"],
@@ -337,7 +373,7 @@ impl Server {
             None => &["query", "--schema"],
         });
         if asked.traces.is_empty() {
-            return Err("no trace was named".to_owned());
+            return Err(ToolError::NoTrace);
         }
         for trace in &asked.traces {
             for path in roots.matching(trace)? {
@@ -346,24 +382,29 @@ impl Server {
         }
         // The SQL goes to stdin: as an argument it could look like an option or a trace.
         let sql = asked.sql.unwrap_or_default();
-        let ended = self.run(words, &sql, &roots, LIMIT).await?;
+        let ended = self.run(words, &sql, &roots, TASK_LIMIT).await?;
         self.text(
             ended,
             "Add a `limit`, group the rows, or name fewer columns.",
         )
     }
 
-    async fn recording_of(&self, asked: Record, peer: &Peer<RoleServer>) -> Result<String, String> {
+    async fn run_record(
+        &self,
+        asked: Record,
+        peer: &Peer<RoleServer>,
+    ) -> Result<String, ToolError> {
         let roots = self.roots(peer).await?;
         let longest = self.options.longest;
         let limit_s = asked.time_limit_s.unwrap_or(longest.min(30));
         if limit_s == 0 || limit_s > longest {
-            return Err(format!(
-                "time_limit_s is {limit_s}: a recording may take 1 to {longest} s (gapscope mcp --longest)"
-            ));
+            return Err(ToolError::TimeLimit {
+                limit_s,
+                longest_s: longest,
+            });
         }
         if asked.command.is_empty() {
-            return Err("no command was named".to_owned());
+            return Err(ToolError::NoCommand);
         }
         let output = roots.new_file(&asked.output)?;
         let folder = match &asked.folder {
@@ -374,22 +415,21 @@ impl Server {
         words.push(format!("--time-limit={limit_s}s").into());
         words.extend(["-o".into(), output.clone().into(), "--".into()]);
         words.extend(asked.command.into_iter().map(OsString::from));
-        let limit = Duration::from_secs(limit_s.into()) + AFTER;
+        let limit = Duration::from_secs(limit_s.into()) + RECORDING_GRACE;
         let turn = self.turns.acquire().await;
         let ended = child::run(words, "", &folder, limit).await?;
         drop(turn);
         if !output.join("trace.json").exists() {
-            return Err(format!(
-                "nothing was recorded ({}): {}",
-                ended.status,
-                one_line(cut(&ended.stderr, PRINTED, "").trim())
-            ));
+            return Err(ToolError::NotRecorded {
+                status: ended.status,
+                stderr: one_line(cut(&ended.stderr, MAX_OUTPUT_CHARACTERS, "").trim()),
+            });
         }
         let answer = json!({
             "trace": output,
             "exit_status": ended.status.code(),
-            "stdout": cut(&ended.stdout, PRINTED, ""),
-            "stderr": cut(&ended.stderr, PRINTED, ""),
+            "stdout": cut(&ended.stdout, MAX_OUTPUT_CHARACTERS, ""),
+            "stderr": cut(&ended.stderr, MAX_OUTPUT_CHARACTERS, ""),
         });
         Ok(answer.to_string())
     }
@@ -400,13 +440,13 @@ impl Server {
         stdin: &str,
         roots: &Roots,
         limit: Duration,
-    ) -> Result<Ended, String> {
+    ) -> Result<FinishedChild, ToolError> {
         let _turn = self.turns.acquire().await;
-        child::run(words, stdin, roots.first(), limit).await
+        Ok(child::run(words, stdin, roots.first(), limit).await?)
     }
 
     /// Turns a finished task into an answer, with its warnings about missing data.
-    fn text(&self, ended: Ended, instead: &str) -> Result<String, String> {
+    fn text(&self, ended: FinishedChild, instead: &str) -> Result<String, ToolError> {
         let said = ended.stderr.trim();
         match ended.status.code() {
             Some(0) => Ok(self.cut(&ended.stdout, instead)),
@@ -418,10 +458,10 @@ impl Server {
                     said => said,
                 })
             )),
-            _ if said.is_empty() => Err(format!("gapscope ended with {}", ended.status)),
+            _ if said.is_empty() => Err(ToolError::Ended(ended.status)),
             _ => {
                 let sentence = said.strip_prefix("gapscope: ").unwrap_or(said);
-                Err(cut(sentence, PRINTED, ""))
+                Err(ToolError::Task(cut(sentence, MAX_OUTPUT_CHARACTERS, "")))
             }
         }
     }
@@ -431,10 +471,10 @@ impl Server {
     }
 
     /// Returns the answer or the error as the tool's result, so that the client's model sees both.
-    fn answered(&self, answer: Result<String, String>) -> Outcome {
+    fn answered(&self, answer: Result<String, ToolError>) -> Outcome {
         Ok(match answer {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(sentence) => CallToolResult::error(vec![ContentBlock::text(sentence)]),
+            Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
         })
     }
 }
@@ -445,11 +485,11 @@ impl Server {
     deprecated,
     reason = "clients of older versions of the protocol name their roots so"
 )]
-async fn named(peer: &Peer<RoleServer>) -> Option<Vec<PathBuf>> {
+async fn client_roots(peer: &Peer<RoleServer>) -> Option<Vec<PathBuf>> {
     peer.peer_info()?.capabilities.roots.as_ref()?;
     let asked = tokio::time::timeout(ROOTS_LIMIT, peer.list_roots());
     let roots = asked.await.ok()?.ok()?.roots;
-    let folders = roots.iter().filter_map(|root| of_address(&root.uri));
+    let folders = roots.iter().filter_map(|root| folder_of_address(&root.uri));
     Some(folders.collect())
 }
 

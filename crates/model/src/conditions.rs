@@ -139,7 +139,10 @@ mod tests {
     #[test]
     fn a_counter_is_found_by_its_name_and_has_a_unit() {
         for condition in Condition::ALL {
-            assert_eq!(Condition::of(condition.as_str()), *condition);
+            assert_eq!(
+                Condition::from_text_or_unknown(condition.as_str()),
+                *condition
+            );
             assert_ne!(condition.unit(), CounterUnit::Unknown, "{condition}");
         }
     }

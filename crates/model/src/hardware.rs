@@ -67,9 +67,15 @@ mod tests {
     #[test]
     fn a_counter_is_found_by_its_name_and_has_a_unit() {
         for counter in HardwareCounter::ALL {
-            assert_eq!(HardwareCounter::of(counter.as_str()), *counter);
+            assert_eq!(
+                HardwareCounter::from_text_or_unknown(counter.as_str()),
+                *counter
+            );
             assert_ne!(counter.unit(), CounterUnit::Unknown, "{counter}");
-            assert_eq!(Condition::of(counter.as_str()), Condition::Unknown);
+            assert_eq!(
+                Condition::from_text_or_unknown(counter.as_str()),
+                Condition::Unknown
+            );
         }
     }
 }

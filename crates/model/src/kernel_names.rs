@@ -6,14 +6,13 @@
 mod communication;
 mod cpp;
 mod demangled;
-mod functor;
 mod fused;
 mod matrix;
+mod operations;
 mod pytorch;
 mod readable;
 mod spellings;
 mod templates;
-mod types;
 
 pub use communication::is_communication;
 pub use demangled::{CppName, demangle};

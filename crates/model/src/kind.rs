@@ -30,7 +30,7 @@ macro_rules! kind {
             }
 
             /// Returns the value of a text; [`Self::Unknown`] for a text of a later version.
-            pub fn of(text: &str) -> Self {
+            pub fn from_text_or_unknown(text: &str) -> Self {
                 match text {
                     $($text => Self::$value,)+
                     _ => Self::Unknown,
@@ -61,7 +61,7 @@ macro_rules! kind {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 match from.is_human_readable() {
-                    true => Ok(Self::of(&<String as serde::Deserialize>::deserialize(from)?)),
+                    true => Ok(Self::from_text_or_unknown(&<String as serde::Deserialize>::deserialize(from)?)),
                     false => Ok(Self::from_number(serde::Deserialize::deserialize(from)?)),
                 }
             }

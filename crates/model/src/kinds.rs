@@ -1,6 +1,5 @@
 //! Kinds of work, host calls and places.
 
-use crate::cuda::FunctionClass;
 use crate::kind::kind;
 
 kind! {
@@ -144,16 +143,6 @@ kind! {
 }
 
 impl HostCallKind {
-    /// Returns the kind of a call of `function`. Older traces say `other-call` for functions that have a kind by now.
-    pub fn of_function(self, function: &str) -> HostCallKind {
-        match self {
-            HostCallKind::OtherCall => {
-                FunctionClass::of_function(function).map_or(self, FunctionClass::host_call_kind)
-            }
-            call => call,
-        }
-    }
-
     /// Returns true for calls that ask about the GPU's progress and return at once.
     pub fn is_poll(self) -> bool {
         use HostCallKind::*;
@@ -367,11 +356,11 @@ mod tests {
     #[test]
     fn kinds_are_the_same_after_a_way_through_text_and_number() {
         for kind in TransferKind::ALL {
-            assert_eq!(TransferKind::of(kind.as_str()), *kind);
+            assert_eq!(TransferKind::from_text_or_unknown(kind.as_str()), *kind);
             assert_eq!(TransferKind::from_number(kind.number()), *kind);
         }
         assert_eq!(
-            TransferKind::of("of-a-later-version"),
+            TransferKind::from_text_or_unknown("of-a-later-version"),
             TransferKind::Unknown
         );
         assert_eq!(TransferKind::from_number(200), TransferKind::Unknown);

@@ -24,7 +24,7 @@ macro_rules! loss_kinds {
                 }
             }
 
-            fn known(text: &str) -> Option<LossKind> {
+            fn from_known_text(text: &str) -> Option<LossKind> {
                 match text {
                     $($text => Some(LossKind::$kind),)+
                     _ => None,
@@ -130,9 +130,9 @@ impl LossKind {
     }
 
     /// Returns the kind of a text.
-    pub fn of(text: impl Into<Cow<'static, str>>) -> LossKind {
+    pub fn from_text(text: impl Into<Cow<'static, str>>) -> LossKind {
         let text = text.into();
-        LossKind::known(&text).unwrap_or(LossKind::Other(text))
+        LossKind::from_known_text(&text).unwrap_or(LossKind::Other(text))
     }
 }
 
@@ -142,8 +142,8 @@ fn singular(text: &str) -> Cow<'_, str> {
     if text.contains(" and ") || text.contains(',') {
         return Cow::Borrowed(text);
     }
-    const BEHIND: [&str; 6] = [" of ", " between ", " before ", " whose ", " that ", " on "];
-    let end = BEHIND.iter().filter_map(|word| text.find(word)).min();
+    const SUFFIX_WORDS: [&str; 6] = [" of ", " between ", " before ", " whose ", " that ", " on "];
+    let end = SUFFIX_WORDS.iter().filter_map(|word| text.find(word)).min();
     let (noun, behind) = text.split_at(end.unwrap_or(text.len()));
     let one = match noun {
         many if many.ends_with("ies") => format!("{}y", &many[..many.len() - 3]),
@@ -160,19 +160,19 @@ fn singular(text: &str) -> Cow<'_, str> {
 
 impl From<&'static str> for LossKind {
     fn from(text: &'static str) -> LossKind {
-        LossKind::of(text)
+        LossKind::from_text(text)
     }
 }
 
 impl From<String> for LossKind {
     fn from(text: String) -> LossKind {
-        LossKind::of(text)
+        LossKind::from_text(text)
     }
 }
 
 impl From<Cow<'static, str>> for LossKind {
     fn from(text: Cow<'static, str>) -> LossKind {
-        LossKind::of(text)
+        LossKind::from_text(text)
     }
 }
 
@@ -209,7 +209,7 @@ impl Serialize for LossKind {
 
 impl<'de> Deserialize<'de> for LossKind {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Ok(LossKind::of(String::deserialize(from)?))
+        Ok(LossKind::from_text(String::deserialize(from)?))
     }
 }
 
@@ -232,7 +232,7 @@ impl std::fmt::Display for Loss {
 }
 
 /// The most different losses; further ones are counted together, because reasons may contain texts of the program.
-const MOST: usize = 256;
+const MAX_ENTRIES: usize = 256;
 
 /// Counts by kind of loss and reason.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -253,7 +253,7 @@ impl Ledger {
             *total = total.saturating_add(count);
             return;
         }
-        let (kind, reason) = if self.entries < MOST {
+        let (kind, reason) = if self.entries < MAX_ENTRIES {
             self.entries += 1;
             (kind, reason)
         } else {
@@ -312,7 +312,7 @@ mod tests {
         for number in 0..1000 {
             ledger.add(LossKind::Labels, 1, format!("reason {number}"));
         }
-        assert_eq!(ledger.losses().len(), MOST + 1);
+        assert_eq!(ledger.losses().len(), MAX_ENTRIES + 1);
         let all: u64 = ledger.losses().iter().map(|loss| loss.count).sum();
         assert_eq!(all, 1000);
     }
@@ -341,7 +341,7 @@ mod tests {
                 "made up by the program's buses",
             ),
         ] {
-            let kind = LossKind::of(many);
+            let kind = LossKind::from_text(many);
             assert_eq!(kind.for_count(1), one);
             assert_eq!(kind.for_count(2), many);
         }

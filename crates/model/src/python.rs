@@ -8,169 +8,21 @@
 //! From 3.13 on the interpreter publishes its offsets (`_Py_DebugOffsets`, at the start of `_PyRuntime`); before that
 //! they are constants of the version.
 
+mod bytes;
+mod layout;
 mod lines;
 mod table;
 mod text;
 
+pub use bytes::Inconsistent;
+pub use layout::{
+    HEADER_BYTES, Layout, Lock, LockOffsets, STRUCTURE_BYTES, TABLE_BYTES, Unsupported, Version,
+};
 pub use lines::Lines;
 pub use text::Text;
 
-use std::fmt;
-
-/// Number of bytes from the start of `_PyRuntime` that [`Layout::of`] needs.
-pub const TABLE_BYTES: usize = 128 * 8;
-
-/// Number of bytes of an object that [`Layout::text`] and [`Layout::bytes_length`] need.
-pub const HEADER_BYTES: usize = 64;
-
-/// The most bytes that this module asks for of any structure.
-pub const STRUCTURE_BYTES: usize = 4096;
-
-/// A version of Python, encoded like `Py_Version`: `0x030c01f0` is 3.12.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Version(pub u32);
-
-impl Version {
-    /// Returns the minor version, such as the 12 of 3.12.1.
-    pub fn minor(self) -> u8 {
-        (self.0 >> 16) as u8
-    }
-
-    fn major(self) -> u8 {
-        (self.0 >> 24) as u8
-    }
-
-    fn is_alpha_or_beta(self) -> bool {
-        (self.0 >> 4) & 0xf < 0xc
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major(), self.minor())?;
-        write!(f, ".{}", (self.0 >> 8) as u8)
-    }
-}
-
-/// Why the stacks of an interpreter cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unsupported {
-    /// The layout of this version is unknown.
-    Version(Version),
-    /// The layout of this version may differ from that of the release.
-    Unreleased(Version),
-    /// The interpreter has no lock, and other object headers.
-    FreeThreaded,
-    /// The interpreter's table of offsets is missing or makes no sense.
-    Table,
-}
-
-impl fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Version(version) => write!(f, "Python {version}: 3.11 to 3.15 can be read"),
-            Self::Unreleased(version) => {
-                write!(f, "Python {version} is an alpha or beta version")
-            }
-            Self::FreeThreaded => f.write_str("a free-threaded Python cannot be read"),
-            Self::Table => f.write_str("the interpreter's table of offsets makes no sense"),
-        }
-    }
-}
-
-impl std::error::Error for Unsupported {}
-
-/// Bytes that are inconsistent, because they changed while they were read or are something else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Inconsistent(pub &'static str);
-
-impl fmt::Display for Inconsistent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl std::error::Error for Inconsistent {}
-
-/// The memory layout of an interpreter. Offsets are in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
-    /// Offset in `_PyRuntime` of the address of the first interpreter.
-    pub first_interpreter: u64,
-    /// Offset in an interpreter of the address of the next one.
-    pub next_interpreter: u64,
-    /// Offset in an interpreter of the address of its first thread state.
-    pub first_thread: u64,
-    /// Position of the lock.
-    pub lock: Lock,
-    thread: ThreadOffsets,
-    frame: FrameOffsets,
-    code: CodeOffsets,
-    text: TextOffsets,
-    /// Offset in a `bytes` object of its first byte.
-    bytes_data: u64,
-}
-
-/// The position of the interpreter's lock (GIL), which knows its last holder and whether it is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lock {
-    /// The lock is in `_PyRuntime`.
-    InRuntime(LockOffsets),
-    /// The lock is in the interpreter.
-    InInterpreter(LockOffsets),
-    /// The interpreter has a pointer to the lock.
-    BehindInterpreter {
-        /// Offset of the pointer in the interpreter.
-        pointer: u64,
-        /// Offsets in the structure that it points to.
-        lock: LockOffsets,
-    },
-}
-
-/// Offsets of the two fields of the lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LockOffsets {
-    /// The address of the thread state that holds or held the lock: 8 bytes.
-    pub holder: u64,
-    /// Whether the lock is held: 1 in 4 bytes.
-    pub locked: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ThreadOffsets {
-    next: u64,
-    /// Offset of the frame's address; where `behind` is set, of the address of a structure with the frame at offset
-    /// `behind`.
-    frame: u64,
-    behind: Option<u64>,
-    native_id: u64,
-    chunk: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FrameOffsets {
-    code: u64,
-    previous: u64,
-    instruction: u64,
-    owner: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct CodeOffsets {
-    file: u64,
-    name: u64,
-    lines: u64,
-    first_line: u64,
-    instructions: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct TextOffsets {
-    length: u64,
-    state: u64,
-    ascii_data: u64,
-    other_data: u64,
-}
+use bytes::{at, word};
+use layout::{CodeOffsets, FrameOffsets, TextOffsets, ThreadOffsets};
 
 /// A thread state of the interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,12 +34,12 @@ pub struct Thread {
     /// The address of the chunk of memory with most of its frames, or 0.
     pub chunk: u64,
     /// The innermost frame.
-    pub current: Current,
+    pub current: CurrentFrame,
 }
 
 /// The location of the innermost frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Current {
+pub enum CurrentFrame {
     /// The frame's address; 0 when the thread runs no Python.
     Frame(u64),
     /// The address of the frame's address.
@@ -223,7 +75,7 @@ pub struct Code {
 impl Layout {
     /// Returns the layout of a version. `table` is the first [`TABLE_BYTES`] bytes of `_PyRuntime`, or as many as
     /// exist; it is ignored before 3.13.
-    pub fn of(version: Version, table: &[u8]) -> Result<Layout, Unsupported> {
+    pub fn for_version(version: Version, table: &[u8]) -> Result<Layout, Unsupported> {
         if version.major() != 3 || !(11..=15).contains(&version.minor()) {
             return Err(Unsupported::Version(version));
         }
@@ -248,8 +100,8 @@ impl Layout {
     pub fn thread(&self, bytes: &[u8]) -> Result<Thread, Inconsistent> {
         let frame = word(bytes, self.thread.frame)?;
         let current = match self.thread.behind {
-            None => Current::Frame(frame),
-            Some(offset) => Current::AddressAt(
+            None => CurrentFrame::Frame(frame),
+            Some(offset) => CurrentFrame::AddressAt(
                 frame
                     .checked_add(offset)
                     .ok_or(Inconsistent("the address of a frame makes no sense"))?,
@@ -278,7 +130,7 @@ impl Layout {
         // The last two bits of references are flags from 3.14 on, and 0 before.
         let code = word(bytes, self.frame.code)? & !3;
         let previous = word(bytes, self.frame.previous)?;
-        if owner > MOST_OWNER || previous % 8 != 0 || code % 8 != 0 {
+        if owner > MAX_OWNER || previous % 8 != 0 || code % 8 != 0 {
             return Err(Inconsistent("a frame is not a frame"));
         }
         // A running generator has a caller; one that has just yielded has none.
@@ -333,7 +185,7 @@ impl Layout {
         let length = word(header, VARIABLE_LENGTH)?;
         usize::try_from(length)
             .ok()
-            .filter(|length| *length <= lines::MOST_BYTES)
+            .filter(|length| *length <= lines::MAX_TABLE_BYTES)
             .ok_or(Inconsistent("a line table is not one"))
     }
 
@@ -344,7 +196,7 @@ impl Layout {
 }
 
 /// The owners of frames are thread, generator, frame object, interpreter, C stack.
-const MOST_OWNER: u8 = 4;
+const MAX_OWNER: u8 = 4;
 const GENERATOR_OWNER: u8 = 1;
 const INTERPRETER_OWNER: u8 = 3;
 /// `PyVarObject.ob_size`, the same in every build with a lock.
@@ -426,18 +278,6 @@ const PYTHON_3_12: Layout = Layout {
     },
     bytes_data: 32,
 };
-
-fn word(bytes: &[u8], offset: u64) -> Result<u64, Inconsistent> {
-    Ok(u64::from_le_bytes(at(bytes, offset)?))
-}
-
-fn at<const N: usize>(bytes: &[u8], offset: u64) -> Result<[u8; N], Inconsistent> {
-    let start = usize::try_from(offset).ok();
-    start
-        .and_then(|start| bytes.get(start..)?.first_chunk::<N>())
-        .copied()
-        .ok_or(Inconsistent("fewer bytes than a structure has"))
-}
 
 #[cfg(test)]
 mod tests;

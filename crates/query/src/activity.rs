@@ -2,7 +2,7 @@
 //! Time in which several pieces of work run counts once, for which the work of a trace must be sorted; doing that in
 //! SQL would take longer.
 
-use crate::computed::Definition;
+use crate::computed::ComputedDefinition;
 use crate::library::Library;
 use crate::schema::ColumnFacts;
 use crate::source::Source;
@@ -47,7 +47,7 @@ fn figures() -> [ColumnFacts; 5] {
 }
 
 /// Defines the table of physical devices, however many processes used them.
-pub(crate) fn of_devices() -> Definition {
+pub(crate) fn device_table() -> ComputedDefinition {
     definition(
         "device_activity",
         "How long each physical device ran something, between its first and its last work. Computed when asked for.",
@@ -61,7 +61,7 @@ pub(crate) fn of_devices() -> Definition {
         ],
         |library, source| {
             let gpus = Gpus::of(&source.manifest);
-            let activity = Activity::of(library, source, |queue| gpus.of_queue(queue));
+            let activity = Activity::read(library, source, |queue| gpus.of_queue(queue));
             let worked = || activity.0.keys().copied();
             let ids = worked().map(|gpu| gpus.devices(gpu).first().map(|id| id.0));
             let names = worked().map(|gpu| gpus.name(gpu));
@@ -76,7 +76,7 @@ pub(crate) fn of_devices() -> Definition {
 }
 
 /// Defines the table of recorded processes.
-pub(crate) fn of_processes() -> Definition {
+pub(crate) fn process_table() -> ComputedDefinition {
     definition(
         "process_activity",
         "How long the GPU work of each process ran, on whatever devices. Computed when asked for.",
@@ -86,7 +86,7 @@ pub(crate) fn of_processes() -> Definition {
             "Id of the process.",
         )],
         |library, source| {
-            let activity = Activity::of(library, source, |queue| {
+            let activity = Activity::read(library, source, |queue| {
                 Some(source.manifest.device_of_queue(queue)?.process)
             });
             let ids = UInt32Array::from_iter_values(activity.0.keys().map(|id| id.0));
@@ -102,9 +102,9 @@ fn definition(
     meaning: &'static str,
     mut columns: Vec<ColumnFacts>,
     rows: fn(&Library, &Source) -> Vec<ArrayRef>,
-) -> Definition {
+) -> ComputedDefinition {
     columns.extend(figures());
-    Definition {
+    ComputedDefinition {
         name,
         meaning,
         columns,
@@ -131,7 +131,11 @@ fn selection(mode: SamplingMode) -> Selection {
 
 impl<K: Copy + Ord> Activity<K> {
     /// Reads the work of a trace; `owner` returns the device or process of a queue. Problems are reported as remarks.
-    fn of(library: &Library, source: &Source, owner: impl Fn(QueueId) -> Option<K>) -> Activity<K> {
+    fn read(
+        library: &Library,
+        source: &Source,
+        owner: impl Fn(QueueId) -> Option<K>,
+    ) -> Activity<K> {
         let read = read(&source.folder, &selection(source.manifest.sampling_mode));
         let (trace, diagnostics) = match read {
             Ok(read) => read,
@@ -143,14 +147,14 @@ impl<K: Copy + Ord> Activity<K> {
         for diagnostic in diagnostics {
             library.remark(format!("{}: {diagnostic}", source.name));
         }
-        let activity = guarded(|| Ok(Activity::of_trace(&trace, owner)));
-        activity.unwrap_or_else(|reason| {
-            library.remark(format!("{} is damaged ({reason})", source.name));
+        let activity = guarded(|| Activity::from_trace(&trace, owner));
+        activity.unwrap_or_else(|panic| {
+            library.remark(format!("{} is damaged ({panic})", source.name));
             Activity(BTreeMap::new())
         })
     }
 
-    fn of_trace(trace: &Trace, owner: impl Fn(QueueId) -> Option<K>) -> Activity<K> {
+    fn from_trace(trace: &Trace, owner: impl Fn(QueueId) -> Option<K>) -> Activity<K> {
         let mut owners: HashMap<QueueId, Option<K>> = HashMap::new();
         let mut works: BTreeMap<K, Vec<Interval>> = BTreeMap::new();
         let mut add =

@@ -2,7 +2,7 @@
 //! core.
 
 use crate::library::Library;
-use crate::scan::{RowGroups, Unit};
+use crate::scan::{Pruning, RowGroup};
 use crate::schema::{ColumnFacts, Origin, TableFacts};
 use crate::source::Source;
 use async_trait::async_trait;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 type Result<T> = std::result::Result<T, DataFusionError>;
 
 /// The definition of a computed table.
-pub(crate) struct Definition {
+pub(crate) struct ComputedDefinition {
     pub name: &'static str,
     pub meaning: &'static str,
     /// The table's own columns.
@@ -45,7 +45,7 @@ pub(crate) struct ComputedTable {
 }
 
 impl ComputedTable {
-    pub fn new(definition: Definition, library: Arc<Library>) -> ComputedTable {
+    pub fn new(definition: ComputedDefinition, library: Arc<Library>) -> ComputedTable {
         let partitions = &library.traces.partitions;
         let facts = TableFacts::new(
             definition.name,
@@ -91,18 +91,18 @@ impl TableProvider for ComputedTable {
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let sources = self.library.traces.sources.len();
-        let units: Vec<Unit> = (0..sources)
-            .map(|source| Unit {
+        let groups: Vec<RowGroup> = (0..sources)
+            .map(|source| RowGroup {
                 source,
-                row_group: 0,
+                index: 0,
                 rows: 1,
             })
             .collect();
-        let kept = RowGroups {
+        let kept = Pruning {
             facts: &self.facts,
             traces: &self.library.traces,
             files: &Vec::from_iter((0..sources).map(|_| None)),
-            units: &units,
+            groups: &groups,
         }
         .that_may_match(state, filters)?;
         let sources: Vec<usize> = (0..sources)
@@ -125,7 +125,7 @@ impl TableProvider for ComputedTable {
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        Ok(Arc::new(Compute {
+        Ok(Arc::new(ComputedScan {
             facts: self.facts.clone(),
             library: self.library.clone(),
             rows: self.rows,
@@ -139,7 +139,7 @@ impl TableProvider for ComputedTable {
 
 /// The plan that computes the rows of traces.
 #[derive(Debug)]
-struct Compute {
+struct ComputedScan {
     facts: Arc<TableFacts>,
     library: Arc<Library>,
     rows: fn(&Library, &Source) -> Vec<ArrayRef>,
@@ -150,7 +150,7 @@ struct Compute {
     properties: Arc<PlanProperties>,
 }
 
-impl DisplayAs for Compute {
+impl DisplayAs for ComputedScan {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
         let traces: usize = self.partitions.iter().map(Vec::len).sum();
         write!(
@@ -162,7 +162,7 @@ impl DisplayAs for Compute {
     }
 }
 
-impl ExecutionPlan for Compute {
+impl ExecutionPlan for ComputedScan {
     fn name(&self) -> &str {
         "ComputedScan"
     }

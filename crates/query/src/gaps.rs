@@ -1,6 +1,6 @@
 //! Computes the table `gaps`: why devices were idle, by the same analyses as `gapscope report`.
 
-use crate::computed::Definition;
+use crate::computed::ComputedDefinition;
 use crate::library::Library;
 use crate::schema::ColumnFacts;
 use crate::source::Source;
@@ -19,9 +19,9 @@ use gapscope_trace::{Trace, read};
 use std::sync::Arc;
 
 /// Defines the table.
-pub(crate) fn table() -> Definition {
+pub(crate) fn table() -> ComputedDefinition {
     let causes = Cause::ALL.map(Cause::as_str);
-    Definition {
+    ComputedDefinition {
         name: "gaps",
         meaning: "Gaps: time in which a device ran nothing between two pieces of work, by cause. Computed when asked for.",
         columns: vec![
@@ -84,13 +84,13 @@ pub(crate) fn table() -> Definition {
                 "It is in the warm-up, which `gapscope report` leaves out by default.",
             ),
         ],
-        rows: |library, source| of_trace(library, source).arrays(),
+        rows: |library, source| read_gaps(library, source).arrays(),
     }
 }
 
 /// The rows of one trace, by columns.
 #[derive(Debug, Default)]
-struct Rows {
+struct GapRows {
     device: Vec<Option<u32>>,
     device_name: Vec<Option<String>>,
     gap: Vec<u64>,
@@ -109,7 +109,7 @@ struct Rows {
 }
 
 /// Finds the gaps of a trace. Problems are reported as remarks, and the trace then has no rows.
-fn of_trace(library: &Library, source: &Source) -> Rows {
+fn read_gaps(library: &Library, source: &Source) -> GapRows {
     match read(&source.folder, &Findings::selection_of_times()) {
         Ok((trace, diagnostics)) => {
             for diagnostic in diagnostics {
@@ -118,25 +118,25 @@ fn of_trace(library: &Library, source: &Source) -> Rows {
             // Missing work would show up as gaps.
             if unknown_because(&trace, CAUSES).is_some() {
                 library.remark(format!("{}: its gaps are unknown", source.name));
-                return Rows::default();
+                return GapRows::default();
             }
-            guarded(|| Ok(Rows::of(&trace))).unwrap_or_else(|_| {
+            guarded(|| GapRows::from_trace(&trace)).unwrap_or_else(|_| {
                 library.remark(format!(
                     "{} cannot be analysed: its gaps are missing",
                     source.name
                 ));
-                Rows::default()
+                GapRows::default()
             })
         }
         Err(error) => {
             library.remark(format!("{error}: its gaps are missing"));
-            Rows::default()
+            GapRows::default()
         }
     }
 }
 
-impl Rows {
-    fn of(trace: &Trace) -> Rows {
+impl GapRows {
+    fn from_trace(trace: &Trace) -> GapRows {
         let timeline = Timeline::of(trace);
         let busy_ns = busy::any_busy_ns(&timeline);
         let kernels = kernels::kernels(&timeline, &BindingSets::of(trace), None, busy_ns);
@@ -145,7 +145,7 @@ impl Rows {
         let labels = LabelPaths::new(&trace.tables.labels);
         let by = &trace.tables.submissions;
         let submissions = IdIndex::new(&by.id);
-        let mut rows = Rows::default();
+        let mut rows = GapRows::default();
         let mut number = 0;
         let gpus = Gpus::of(&trace.manifest);
         for place in 0..timeline.gpus.len() {

@@ -1,7 +1,7 @@
 //! Computes the table `kernel_counters`: hardware counters by kernel and the limits that they show, by the same
 //! analyses as `gapscope report`.
 
-use crate::computed::Definition;
+use crate::computed::ComputedDefinition;
 use crate::library::Library;
 use crate::schema::ColumnFacts;
 use crate::source::Source;
@@ -15,10 +15,10 @@ use gapscope_trace::read;
 use std::sync::Arc;
 
 /// Defines the table.
-pub(crate) fn table() -> Definition {
+pub(crate) fn table() -> ComputedDefinition {
     let column = ColumnFacts::own;
     let (text, float) = (DataType::Utf8View, DataType::Float64);
-    Definition {
+    ComputedDefinition {
         name: "kernel_counters",
         meaning: "Kernels: what limits each, and its hardware counters, a row for each counter; one row without a counter where none is known. Computed when asked for.",
         columns: vec![
@@ -71,18 +71,18 @@ pub(crate) fn table() -> Definition {
                 "The share of the kernel's time that they cover.",
             ),
         ],
-        rows: |library, source| arrays(&of_trace(library, source)),
+        rows: |library, source| arrays(&read_kernels(library, source)),
     }
 }
 
 /// Finds the kernels of a trace. Problems are reported as remarks, and the trace then has no rows.
-fn of_trace(library: &Library, source: &Source) -> Vec<Kernel> {
+fn read_kernels(library: &Library, source: &Source) -> Vec<Kernel> {
     match read(&source.folder, &Findings::selection()) {
         Ok((trace, diagnostics)) => {
             for diagnostic in diagnostics {
                 library.remark(format!("{}: {diagnostic}", source.name));
             }
-            let found = guarded(|| Ok(Findings::of(&trace, &Options::default()).kernels));
+            let found = guarded(|| Findings::of(&trace, &Options::default()).kernels);
             found.unwrap_or_else(|_| {
                 library.remark(format!(
                     "{} cannot be analysed: its kernels' counters are missing",

@@ -28,7 +28,7 @@ mod source;
 mod statement;
 
 pub use error::Error;
-pub use output::{Format, Rows};
+pub use output::{Format, RowCount};
 pub use prompt::prompt;
 pub use session::Session;
 pub use source::{Source, Traces, looks_like_sql};

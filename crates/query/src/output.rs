@@ -6,10 +6,11 @@ mod json;
 mod parquet;
 mod rows;
 mod table;
+mod writer;
 
-use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use std::io::{self, Write};
+use writer::Writer;
 
 /// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,14 +30,7 @@ pub enum Format {
 
 /// The number of rows in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rows(pub u64);
-
-/// Writes the batches of one answer.
-pub(crate) trait Writer {
-    fn write(&mut self, batch: &RecordBatch) -> io::Result<()>;
-    /// Completes the answer after the last batch.
-    fn finish(self: Box<Self>) -> io::Result<()>;
-}
+pub struct RowCount(pub u64);
 
 impl Format {
     /// Creates a writer of answers with these columns.

@@ -41,10 +41,11 @@ pub fn prompt(
         .history_ignore_space(true)
         .auto_add_history(true)
         .build();
-    let mut editor: Editor<Words, FileHistory> = Editor::with_config(config).map_err(failed)?;
-    editor.set_helper(Some(Words::of(session)));
+    let mut editor: Editor<Completions, FileHistory> =
+        Editor::with_config(config).map_err(failed)?;
+    editor.set_helper(Some(Completions::new(session)));
     if let Some(path) = &history {
-        // The first time there is none.
+        // On first use there is no history.
         let _ = editor.load_history(path);
     }
     loop {
@@ -61,7 +62,7 @@ pub fn prompt(
             (Some(".quit" | ".exit"), _) => break,
             (Some(".help"), _) => out.write_all(HELP.as_bytes()),
             (Some(".format"), name) => {
-                match name.and_then(format_of) {
+                match name.and_then(parse_format) {
                     Some(chosen) => format = chosen,
                     None => say("write .format table, .format csv or .format json"),
                 }
@@ -100,7 +101,7 @@ pub fn prompt(
     Ok(())
 }
 
-fn format_of(name: &str) -> Option<Format> {
+fn parse_format(name: &str) -> Option<Format> {
     match name {
         "table" => Some(Format::Table),
         "csv" => Some(Format::Csv),
@@ -110,7 +111,7 @@ fn format_of(name: &str) -> Option<Format> {
 }
 
 /// Saves the history and ignores failures.
-fn save(editor: &mut Editor<Words, FileHistory>, path: &PathBuf) {
+fn save(editor: &mut Editor<Completions, FileHistory>, path: &PathBuf) {
     if let Some(folder) = path.parent() {
         let _ = std::fs::create_dir_all(folder);
     }
@@ -148,7 +149,7 @@ fn answer(
 }
 
 /// Completes words, and recognises complete statements.
-struct Words(Vec<String>);
+struct Completions(Vec<String>);
 
 const KEYWORDS: [&str; 22] = [
     "select",
@@ -175,8 +176,8 @@ const KEYWORDS: [&str; 22] = [
     "explain",
 ];
 
-impl Words {
-    fn of(session: &Session) -> Words {
+impl Completions {
+    fn new(session: &Session) -> Completions {
         let mut words: Vec<String> = KEYWORDS.iter().map(|word| (*word).to_owned()).collect();
         for table in &session.tables {
             words.push(table.name.to_owned());
@@ -186,11 +187,11 @@ impl Words {
         words.extend([".schema", ".saved", ".format", ".help", ".quit"].map(str::to_owned));
         words.sort();
         words.dedup();
-        Words(words)
+        Completions(words)
     }
 }
 
-impl Completer for Words {
+impl Completer for Completions {
     type Candidate = String;
 
     fn complete(
@@ -216,29 +217,29 @@ impl Completer for Words {
     }
 }
 
-impl Validator for Words {
+impl Validator for Completions {
     fn validate(&self, context: &mut ValidationContext) -> rustyline::Result<ValidationResult> {
-        Ok(match is_whole(context.input()) {
+        Ok(match is_complete(context.input()) {
             true => ValidationResult::Valid(None),
             false => ValidationResult::Incomplete,
         })
     }
 }
 
-impl Highlighter for Words {}
-impl Hinter for Words {
+impl Highlighter for Completions {}
+impl Hinter for Completions {
     type Hint = String;
 }
-impl Helper for Words {}
+impl Helper for Completions {}
 
 /// Returns true for a statement with its `;`, a command, or an empty line.
-fn is_whole(input: &str) -> bool {
+fn is_complete(input: &str) -> bool {
     let text = input.trim();
-    text.is_empty() || text.starts_with('.') || (text.ends_with(';') && !in_quotes(text))
+    text.is_empty() || text.starts_with('.') || (text.ends_with(';') && !ends_in_quotes(text))
 }
 
 /// Returns true when the text ends inside quotes.
-fn in_quotes(text: &str) -> bool {
+fn ends_in_quotes(text: &str) -> bool {
     let mut open = None;
     for character in text.chars().filter(|c| matches!(c, '\'' | '"')) {
         open = match open {
@@ -257,10 +258,10 @@ mod tests {
     #[test]
     fn a_statement_ends_with_a_semicolon_outside_of_quotes() {
         for whole in ["", ".help", "select 1;", "select ';';  ", "select '\"';"] {
-            assert!(is_whole(whole), "{whole}");
+            assert!(is_complete(whole), "{whole}");
         }
         for partial in ["select 1", "select\n1", "select ';", "select \"a;"] {
-            assert!(!is_whole(partial), "{partial}");
+            assert!(!is_complete(partial), "{partial}");
         }
     }
 }

@@ -4,8 +4,9 @@ mod names;
 mod plan;
 mod prune;
 mod reader;
+mod row_group;
 mod table;
 
-pub(crate) use plan::Unit;
-pub(crate) use prune::RowGroups;
+pub(crate) use prune::Pruning;
+pub(crate) use row_group::RowGroup;
 pub(crate) use table::TraceTable;

@@ -32,12 +32,12 @@ pub(crate) enum Origin {
     /// The table itself: its file, or the computation of its rows.
     Own,
     /// The name behind an id in the file.
-    Name(Name),
+    Name(IdName),
 }
 
 /// A name behind an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Name {
+pub(crate) enum IdName {
     Kernel,
     KernelWhole,
     /// The name of the kernel in the row itself.
@@ -51,14 +51,14 @@ pub(crate) enum Name {
     Thread,
     Process,
     Counter,
-    Stack(OfStack),
+    Stack(StackProperty),
     /// A property of the stack in the row itself.
-    StackItself(OfStack),
+    StackItself(StackProperty),
 }
 
 /// A property of a stack that has its own column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum OfStack {
+pub(crate) enum StackProperty {
     Function,
     File,
     Line,
@@ -66,35 +66,35 @@ pub(crate) enum OfStack {
     Text,
 }
 
-impl OfStack {
-    const ALL: [OfStack; 5] = [
-        OfStack::Function,
-        OfStack::File,
-        OfStack::Line,
-        OfStack::Code,
-        OfStack::Text,
+impl StackProperty {
+    const ALL: [StackProperty; 5] = [
+        StackProperty::Function,
+        StackProperty::File,
+        StackProperty::Line,
+        StackProperty::Code,
+        StackProperty::Text,
     ];
 
     /// Returns the column's name and meaning.
     fn column(self) -> (&'static str, &'static str) {
         match self {
-            OfStack::Function => (
+            StackProperty::Function => (
                 "function",
                 "The function of the stack's innermost frame; absent where its library does not say.",
             ),
-            OfStack::File => (
+            StackProperty::File => (
                 "file",
                 "The source file of the innermost frame; absent in native code.",
             ),
-            OfStack::Line => (
+            StackProperty::Line => (
                 "line",
                 "The line of the innermost frame; absent in native code.",
             ),
-            OfStack::Code => (
+            StackProperty::Code => (
                 "code",
                 "The stack as reports tell it, by the innermost line of the program's own code: `train.py:41 load_batch > resize`.",
             ),
-            OfStack::Text => (
+            StackProperty::Text => (
                 "stack_text",
                 "The whole stack, the outermost frame first, with `;` between frames.",
             ),
@@ -102,80 +102,82 @@ impl OfStack {
     }
 }
 
-impl Name {
+impl IdName {
     /// Returns the columns of the file that determine the name.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
-            Name::Kernel | Name::KernelWhole => &["kernel"],
-            Name::KernelItself => &["id"],
-            Name::Label => &["label"],
-            Name::LabelItself => &["id"],
-            Name::Queue | Name::DeviceOfQueue => &["queue"],
-            Name::Device => &["device"],
-            Name::Thread => &["process", "thread"],
-            Name::Process => &["process"],
-            Name::Counter => &["counter"],
-            Name::Stack(_) => &["stack"],
-            Name::StackItself(_) => &["id"],
+            IdName::Kernel | IdName::KernelWhole => &["kernel"],
+            IdName::KernelItself => &["id"],
+            IdName::Label => &["label"],
+            IdName::LabelItself => &["id"],
+            IdName::Queue | IdName::DeviceOfQueue => &["queue"],
+            IdName::Device => &["device"],
+            IdName::Thread => &["process", "thread"],
+            IdName::Process => &["process"],
+            IdName::Counter => &["counter"],
+            IdName::Stack(_) => &["stack"],
+            IdName::StackItself(_) => &["id"],
         }
     }
 
     /// Returns the column's name and meaning.
     fn column(self) -> (&'static str, &'static str) {
         match self {
-            Name::Kernel => (
+            IdName::Kernel => (
                 "kernel_name",
-                "Name of the kernel as people read it, as in reports: no other code has it.",
+                "IdName of the kernel as people read it, as in reports: no other code has it.",
             ),
-            Name::KernelWhole => (
+            IdName::KernelWhole => (
                 "kernel_full_name",
                 "The kernel's whole name in the code, where `kernel_name` is a shorter one.",
             ),
-            Name::KernelItself => ("readable_name", "`kernel_name` of the other tables."),
-            Name::Label => ("label_path", "The label in its nesting: `step / layer 3`."),
-            Name::LabelItself => ("path", "The text in its nesting: `step / layer 3`."),
-            Name::Queue => (
+            IdName::KernelItself => ("readable_name", "`kernel_name` of the other tables."),
+            IdName::Label => ("label_path", "The label in its nesting: `step / layer 3`."),
+            IdName::LabelItself => ("path", "The text in its nesting: `step / layer 3`."),
+            IdName::Queue => (
                 "queue_name",
                 "The queue's name, or one in the words of its API: `stream 7`, `queue 0.1` (family and index).",
             ),
-            Name::DeviceOfQueue | Name::Device => ("device_name", "Name of the device."),
-            Name::Thread => ("thread_name", "The thread's name and id: `main (4242)`."),
-            Name::Process => ("program", "The program that the process ran."),
-            Name::Counter => ("counter_name", "Name of the counter."),
-            Name::Stack(what) | Name::StackItself(what) => what.column(),
+            IdName::DeviceOfQueue | IdName::Device => ("device_name", "IdName of the device."),
+            IdName::Thread => ("thread_name", "The thread's name and id: `main (4242)`."),
+            IdName::Process => ("program", "The program that the process ran."),
+            IdName::Counter => ("counter_name", "IdName of the counter."),
+            IdName::Stack(what) | IdName::StackItself(what) => what.column(),
         }
     }
 
     /// Returns the column's type.
     fn data_type(self) -> DataType {
         match self {
-            Name::Stack(OfStack::Line) | Name::StackItself(OfStack::Line) => DataType::UInt32,
+            IdName::Stack(StackProperty::Line) | IdName::StackItself(StackProperty::Line) => {
+                DataType::UInt32
+            }
             _ => DataType::Utf8View,
         }
     }
 
     /// Returns the names that are added to a table, depending on its columns.
-    fn of_table(table: &str, has: impl Fn(&str) -> bool) -> Vec<Name> {
+    fn for_table(table: &str, has: impl Fn(&str) -> bool) -> Vec<IdName> {
         let mut names = Vec::new();
-        let mut add = |name: Name, wanted: bool| {
+        let mut add = |name: IdName, wanted: bool| {
             if wanted {
                 names.push(name);
             }
         };
-        add(Name::Kernel, has("kernel"));
-        add(Name::KernelWhole, has("kernel"));
-        add(Name::KernelItself, table == Kernels::NAME);
-        add(Name::Label, has("label"));
-        add(Name::LabelItself, table == Labels::NAME);
-        add(Name::Queue, has("queue"));
-        add(Name::DeviceOfQueue, has("queue") && !has("device"));
-        add(Name::Device, has("device"));
-        add(Name::Thread, has("process") && has("thread"));
-        add(Name::Process, has("process"));
-        add(Name::Counter, has("counter"));
-        for what in OfStack::ALL {
-            add(Name::Stack(what), has("stack"));
-            add(Name::StackItself(what), table == Stacks::NAME);
+        add(IdName::Kernel, has("kernel"));
+        add(IdName::KernelWhole, has("kernel"));
+        add(IdName::KernelItself, table == Kernels::NAME);
+        add(IdName::Label, has("label"));
+        add(IdName::LabelItself, table == Labels::NAME);
+        add(IdName::Queue, has("queue"));
+        add(IdName::DeviceOfQueue, has("queue") && !has("device"));
+        add(IdName::Device, has("device"));
+        add(IdName::Thread, has("process") && has("thread"));
+        add(IdName::Process, has("process"));
+        add(IdName::Counter, has("counter"));
+        for what in StackProperty::ALL {
+            add(IdName::Stack(what), has("stack"));
+            add(IdName::StackItself(what), table == Stacks::NAME);
         }
         names
     }
@@ -256,7 +258,7 @@ fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
         }
         ColumnFacts::own(column.name, data_type(column.data_type), meaning)
     });
-    let names = Name::of_table(T::NAME, |column| T::COLUMNS.contains(&column));
+    let names = IdName::for_table(T::NAME, |column| T::COLUMNS.contains(&column));
     let names = names.into_iter().map(|name| {
         let (column, meaning) = name.column();
         ColumnFacts {

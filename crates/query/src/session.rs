@@ -2,10 +2,10 @@
 
 use crate::computed::ComputedTable;
 use crate::library::Library;
-use crate::output::{Format, Rows};
+use crate::output::{Format, RowCount};
 use crate::scan::TraceTable;
 use crate::schema::{self, TableFacts};
-use crate::similar::{or, similar};
+use crate::similar::{join_or, similar};
 use crate::{Error, Traces, activity, gaps, kernel_counters, manifests, statement};
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
@@ -31,7 +31,7 @@ const STOP_EVERY: Duration = Duration::from_millis(50);
 pub struct Session {
     library: Arc<Library>,
     /// The most rows of an answer.
-    most: Option<u64>,
+    max_rows: Option<u64>,
     pub(crate) tables: Vec<Arc<TableFacts>>,
     context: SessionContext,
     runtime: tokio::runtime::Runtime,
@@ -54,13 +54,13 @@ impl Session {
             .with_batch_size(BATCH_ROWS)
             .with_information_schema(true);
         let environment = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes())))
+            .with_memory_pool(Arc::new(FairSpillPool::new(engine_memory_bytes())))
             .build_arc()
-            .map_err(|error| Error::Failed(sentence(&error, &[])))?;
+            .map_err(|error| Error::Failed(describe(&error, &[])))?;
         let context = SessionContext::new_with_config_rt(config, environment);
         let library = Arc::new(Library::new(traces));
         let mut tables = Vec::new();
-        let failed = |error: DataFusionError| Error::Failed(sentence(&error, &[]));
+        let failed = |error: DataFusionError| Error::Failed(describe(&error, &[]));
         for filled in manifests::tables(&library.traces).map_err(failed)? {
             let registered = context.register_table(filled.facts.name, filled.table);
             registered.map_err(failed)?;
@@ -75,8 +75,8 @@ impl Session {
         for definition in [
             gaps::table(),
             kernel_counters::table(),
-            activity::of_devices(),
-            activity::of_processes(),
+            activity::device_table(),
+            activity::process_table(),
         ] {
             let table = ComputedTable::new(definition, library.clone());
             let facts = table.facts();
@@ -87,7 +87,7 @@ impl Session {
         }
         Ok(Session {
             library,
-            most: None,
+            max_rows: None,
             tables,
             context,
             runtime,
@@ -95,8 +95,8 @@ impl Session {
     }
 
     /// Limits the number of rows of each further answer.
-    pub fn limit_rows(&mut self, most: Option<u64>) {
-        self.most = most;
+    pub fn limit_rows(&mut self, max_rows: Option<u64>) {
+        self.max_rows = max_rows;
     }
 
     /// Returns the traces.
@@ -119,7 +119,7 @@ impl Session {
         sql: &str,
         format: Format,
         out: &mut (dyn Write + Send),
-    ) -> Result<Rows, Error> {
+    ) -> Result<RowCount, Error> {
         self.run_until(sql, format, out, &AtomicBool::new(false))
     }
 
@@ -130,7 +130,7 @@ impl Session {
         format: Format,
         out: &mut (dyn Write + Send),
         stop: &AtomicBool,
-    ) -> Result<Rows, Error> {
+    ) -> Result<RowCount, Error> {
         let stopped = async {
             while !stop.load(Ordering::Relaxed) {
                 tokio::time::sleep(STOP_EVERY).await;
@@ -152,12 +152,12 @@ impl Session {
         sql: &str,
         format: Format,
         out: &mut (dyn Write + Send),
-    ) -> Result<Rows, Error> {
+    ) -> Result<RowCount, Error> {
         // Statements must not write.
         let options = SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false);
-        let wrong = |error: DataFusionError| Error::Sql(sentence(&error, &self.tables));
+        let wrong = |error: DataFusionError| Error::Sql(describe(&error, &self.tables));
         let sql = sql.trim().trim_end_matches(';');
         if let Some(why) = statement::refusal(sql) {
             return Err(Error::Sql(why));
@@ -174,12 +174,12 @@ impl Session {
             .map_err(Error::Write)?;
         let mut rows = 0;
         while let Some(batch) = batches.next().await {
-            let batch = batch.map_err(|error| Error::Failed(sentence(&error, &self.tables)))?;
+            let batch = batch.map_err(|error| Error::Failed(describe(&error, &self.tables)))?;
             rows += batch.num_rows() as u64;
             writer.write(&batch).map_err(Error::Write)?;
         }
         writer.finish().map_err(Error::Write)?;
-        Ok(Rows(rows))
+        Ok(RowCount(rows))
     }
 
     /// Applies the limit inside the engine, which then keeps fewer rows while it sorts.
@@ -189,7 +189,7 @@ impl Session {
         | LogicalPlan::DescribeTable(_)
         | LogicalPlan::Statement(_)) = frame.logical_plan()
         else {
-            return match self.most {
+            return match self.max_rows {
                 Some(most) => frame.limit(0, usize::try_from(most).ok()),
                 None => Ok(frame),
             };
@@ -244,19 +244,19 @@ pub(crate) fn type_name(data_type: &datafusion::arrow::datatypes::DataType) -> &
 }
 
 /// Returns the share of the memory limit that the engine may use for a query's intermediate results.
-fn memory_bytes() -> usize {
+fn engine_memory_bytes() -> usize {
     usize::try_from(memory::limit() / 3 * 2).unwrap_or(usize::MAX)
 }
 
 /// Describes an error in one sentence with a hint.
-fn sentence(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
+fn describe(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
     match error {
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
-            sentence(inner, tables)
+            describe(inner, tables)
         }
-        DataFusionError::Shared(inner) => sentence(inner, tables),
-        DataFusionError::Collection(all) if !all.is_empty() => sentence(&all[0], tables),
-        DataFusionError::SchemaError(error, _) => of_schema(error),
+        DataFusionError::Shared(inner) => describe(inner, tables),
+        DataFusionError::Collection(all) if !all.is_empty() => describe(&all[0], tables),
+        DataFusionError::SchemaError(error, _) => schema_sentence(error),
         DataFusionError::SQL(error, _) => {
             let text = error.to_string();
             let text = text.strip_prefix("sql parser error: ").unwrap_or(&text);
@@ -296,7 +296,7 @@ fn one_line(text: &str) -> String {
     words.join(" ")
 }
 
-fn of_schema(error: &SchemaError) -> String {
+fn schema_sentence(error: &SchemaError) -> String {
     match error {
         SchemaError::FieldNotFound {
             field,
@@ -309,7 +309,10 @@ fn of_schema(error: &SchemaError) -> String {
             let name = field.flat_name();
             let alike = similar(&field.name, known.iter().copied());
             match alike.is_empty() {
-                false => format!("there is no column {name}: did you mean {}?", or(&alike)),
+                false => format!(
+                    "there is no column {name}: did you mean {}?",
+                    join_or(&alike)
+                ),
                 true if known.is_empty() => format!(
                     "there is no column {name}: `gapscope query --schema TRACE` shows the tables and their columns"
                 ),
@@ -334,7 +337,10 @@ fn no_table(name: &str, tables: &[Arc<TableFacts>]) -> String {
     let known = || tables.iter().map(|table| table.name);
     let alike = similar(name, known());
     match alike.is_empty() {
-        false => format!("there is no table {name}: did you mean {}?", or(&alike)),
+        false => format!(
+            "there is no table {name}: did you mean {}?",
+            join_or(&alike)
+        ),
         true => {
             let known: Vec<&str> = known().collect();
             format!("there is no table {name}: there are {}", known.join(", "))

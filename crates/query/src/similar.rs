@@ -21,7 +21,7 @@ fn likeness(a: &str, b: &str) -> f64 {
 }
 
 /// Joins names for a sentence: `a`, `a or b`, `a, b or c`.
-pub(crate) fn or(names: &[&str]) -> String {
+pub(crate) fn join_or(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => (*one).to_owned(),
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn names_are_joined() {
-        assert_eq!(or(&["a"]), "a");
-        assert_eq!(or(&["a", "b", "c"]), "a, b or c");
+        assert_eq!(join_or(&["a"]), "a");
+        assert_eq!(join_or(&["a", "b", "c"]), "a, b or c");
     }
 }

@@ -5,6 +5,7 @@
 //! Parquet has its own checksums of pages, but none of page headers or of the footer. Blocks are small, so that rows
 //! before a damaged block can still be read.
 
+use crate::damage::Damage;
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{
@@ -16,10 +17,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
-
-/// The reason given for bytes that differ from those that were written.
-pub(crate) const ALTERED: &str = "it was changed or damaged after it was written";
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The beginning of `created_by` in files that are written here. A tool that rewrites a table may keep unknown footer
 /// values, such as ours.
@@ -34,7 +32,7 @@ const SIGNATURE: &str = "footer=";
 const UNSIGNED: &str = "00000000";
 
 /// The most bytes that are read at once from a file without checksums when the length is open.
-const AT_ONCE: u64 = 1 << 13;
+const UNSIGNED_READ_BYTES: u64 = 1 << 13;
 
 /// Returns the size of a column's blocks in bytes; the last block is shorter. Checksums take a thousandth of a long
 /// column, and a short column still has several blocks.
@@ -58,22 +56,23 @@ pub(crate) fn sign(path: &Path) -> Result<()> {
             value += &digits(crc32fast::hash(&block));
         }
     }
-    let of = metadata.file_metadata();
-    let mut values = of.key_value_metadata().cloned().unwrap_or_default();
+    let facts = metadata.file_metadata();
+    let mut values = facts.key_value_metadata().cloned().unwrap_or_default();
     values.push(KeyValue::new(KEY.to_owned(), value));
-    let of = FileMetaData::new(
-        of.version(),
-        of.num_rows(),
-        of.created_by().map(str::to_owned),
+    let signed = FileMetaData::new(
+        facts.version(),
+        facts.num_rows(),
+        facts.created_by().map(str::to_owned),
         Some(values),
-        of.schema_descr_ptr(),
-        of.column_orders().cloned(),
+        facts.schema_descr_ptr(),
+        facts.column_orders().cloned(),
     );
-    let begins = file.metadata()?.len() - footer_bytes(&file)? - TAIL;
-    let metadata = ParquetMetaDataBuilder::new(of).set_row_groups(metadata.row_groups().to_vec());
+    let begins = file.metadata()?.len() - footer_bytes(&file)? - TAIL_BYTES;
+    let metadata =
+        ParquetMetaDataBuilder::new(signed).set_row_groups(metadata.row_groups().to_vec());
     let mut footer = Vec::new();
     ParquetMetaDataWriter::new(&mut footer, &metadata.build()).finish()?;
-    let length = footer.len() - TAIL as usize;
+    let length = footer.len() - TAIL_BYTES as usize;
     if let Some(place) = signature(&footer[..length]) {
         let signature = digits(crc32fast::hash(&footer[..length]));
         footer[place].copy_from_slice(signature.as_bytes());
@@ -85,19 +84,23 @@ pub(crate) fn sign(path: &Path) -> Result<()> {
 }
 
 /// Length of the end of a Parquet file: the length of its footer, and a magic number.
-const TAIL: u64 = 8;
+const TAIL_BYTES: u64 = 8;
 
 fn footer_bytes(file: &File) -> io::Result<u64> {
     let mut length = [0; 4];
     let end = file.metadata()?.len();
-    read_at(file, end.saturating_sub(TAIL), &mut length)?;
+    read_at(file, end.saturating_sub(TAIL_BYTES), &mut length)?;
     Ok(u32::from_le_bytes(length).into())
 }
 
 /// Returns the bytes of a footer; `None` where the file is shorter than the length that it gives.
 pub(crate) fn footer_of(file: &File) -> Option<Vec<u8>> {
     let bytes = footer_bytes(file).ok()?;
-    let start = file.metadata().ok()?.len().checked_sub(TAIL + bytes)?;
+    let start = file
+        .metadata()
+        .ok()?
+        .len()
+        .checked_sub(TAIL_BYTES + bytes)?;
     let mut footer = vec![0; usize::try_from(bytes).ok()?];
     read_at(file, start, &mut footer).ok()?;
     Some(footer)
@@ -132,21 +135,21 @@ fn blocks(column: Range<u64>) -> impl Iterator<Item = Range<u64>> {
 }
 
 /// Stands in front of the checksum of a manifest, which is computed without this last member.
-const OF_MANIFEST: &str = ",\n  \"crc32\": \"";
+const MANIFEST_SIGNATURE: &str = ",\n  \"crc32\": \"";
 
 /// Adds a checksum to a manifest in JSON.
 pub(crate) fn signed_manifest(mut json: Vec<u8>) -> Vec<u8> {
     if json.ends_with(b"\n}") {
         json.truncate(json.len() - 2);
         let sum = digits(crc32fast::hash(&json));
-        json.extend(format!("{OF_MANIFEST}{sum}\"\n}}").into_bytes());
+        json.extend(format!("{MANIFEST_SIGNATURE}{sum}\"\n}}").into_bytes());
     }
     json
 }
 
 /// Returns true for a manifest whose content does not match its checksum.
 pub(crate) fn is_altered_manifest(json: &[u8]) -> bool {
-    let begins = |at: &usize| json[*at..].starts_with(OF_MANIFEST.as_bytes());
+    let begins = |at: &usize| json[*at..].starts_with(MANIFEST_SIGNATURE.as_bytes());
     let Some(at) = (0..json.len()).rev().find(begins) else {
         return false;
     };
@@ -157,12 +160,12 @@ pub(crate) fn is_altered_manifest(json: &[u8]) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Checksums {
     /// Sorted by position in the file.
-    columns: Vec<Column>,
+    columns: Vec<SignedColumn>,
     blocks: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct Column {
+struct SignedColumn {
     place: Range<u64>,
     block_bytes: u64,
     first_block: usize,
@@ -173,15 +176,15 @@ impl Checksums {
     ///
     /// # Errors
     /// The footer differs from the one that was written.
-    pub fn of(
+    pub fn read(
         file: &File,
         metadata: &ParquetMetaData,
-    ) -> std::result::Result<Option<Self>, String> {
-        let of = metadata.file_metadata();
-        if !of.created_by().is_some_and(|by| by.starts_with(WRITER)) {
+    ) -> std::result::Result<Option<Self>, Damage> {
+        let facts = metadata.file_metadata();
+        if !facts.created_by().is_some_and(|by| by.starts_with(WRITER)) {
             return Ok(None);
         }
-        let mut values = of.key_value_metadata().into_iter().flatten();
+        let mut values = facts.key_value_metadata().into_iter().flatten();
         let Some(value) = values.find(|value| value.key == KEY) else {
             return Ok(None);
         };
@@ -189,7 +192,7 @@ impl Checksums {
             let length = footer_bytes(file).ok()?;
             let mut footer = vec![0; usize::try_from(length).ok()?];
             let end = file.metadata().ok()?.len();
-            read_at(file, end.checked_sub(length + TAIL)?, &mut footer).ok()?;
+            read_at(file, end.checked_sub(length + TAIL_BYTES)?, &mut footer).ok()?;
             let place = signature(&footer)?;
             let signed = footer[place.clone()].to_vec();
             footer[place].copy_from_slice(UNSIGNED.as_bytes());
@@ -201,11 +204,11 @@ impl Checksums {
             let blocks = (0..blocks.len()).step_by(8).map(sum);
             let blocks = blocks.collect::<Option<Vec<u32>>>()?;
             let mut first_block = 0;
-            let mut columns: Vec<Column> = columns(metadata)
+            let mut columns: Vec<SignedColumn> = columns(metadata)
                 .map(|place| {
                     let (before, block_bytes) = (first_block, block_bytes(&place));
                     first_block += (place.end - place.start).div_ceil(block_bytes) as usize;
-                    Column {
+                    SignedColumn {
                         place,
                         block_bytes,
                         first_block: before,
@@ -215,7 +218,7 @@ impl Checksums {
             columns.sort_by_key(|column| column.place.start);
             (blocks.len() == first_block).then_some(Checksums { columns, blocks })
         };
-        whole().map(Some).ok_or_else(|| ALTERED.to_owned())
+        whole().map(Some).ok_or(Damage::Altered)
     }
 
     /// Returns the byte range of the blocks that cover `wanted`, the size of a block, and the blocks' checksums.
@@ -241,11 +244,11 @@ impl Checksums {
 
 /// A page that must not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedPage {
     /// Position of the page's header in the file.
     pub at: u64,
-    /// Why, as a clause.
-    pub reason: String,
+    /// Why.
+    pub reason: Damage,
 }
 
 /// A table's file that returns only bytes that match their checksums.
@@ -255,12 +258,14 @@ pub(crate) struct CheckedFile {
     bytes: u64,
     checksums: Option<Arc<Checksums>>,
     /// Sorted by position.
-    refused: Arc<[Refused]>,
+    refused: Arc<[RefusedPage]>,
+    /// Why bytes were last refused: the libraries in between pass on only the text of an error.
+    damage: Arc<Mutex<Option<Damage>>>,
 }
 
 impl CheckedFile {
     /// Returns the same file without some pages: reading one of them fails with its reason.
-    pub fn refusing(self, mut pages: Vec<Refused>) -> CheckedFile {
+    pub fn refusing(self, mut pages: Vec<RefusedPage>) -> CheckedFile {
         pages.sort_by_key(|page| page.at);
         CheckedFile {
             refused: pages.into(),
@@ -275,16 +280,29 @@ impl CheckedFile {
             file: Arc::new(file),
             checksums,
             refused: Arc::new([]),
+            damage: Arc::default(),
         })
     }
 
+    /// Returns why bytes were last refused, if any were since the last call.
+    pub fn take_damage(&self) -> Option<Damage> {
+        let damage = self.damage.lock();
+        damage.unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn refuse(&self, damage: Damage) -> io::Error {
+        let error = io::Error::other(damage.to_string());
+        *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(damage);
+        error
+    }
+
     fn read(&self, wanted: Range<u64>) -> io::Result<Bytes> {
-        let beyond = || io::Error::other("its footer tells of columns beyond its end");
+        let beyond = || self.refuse(Damage::BeyondEnd);
         if wanted.end > self.bytes {
             return Err(beyond());
         }
         let around = match &self.checksums {
-            None => (wanted.clone(), AT_ONCE, &[][..]),
+            None => (wanted.clone(), UNSIGNED_READ_BYTES, &[][..]),
             Some(checksums) => checksums.around(&wanted).ok_or_else(beyond)?,
         };
         let (place, block, sums) = around;
@@ -297,7 +315,7 @@ impl CheckedFile {
                 let until = (wanted.end - place.start) as usize;
                 Ok(Bytes::from(bytes).slice(from..until))
             }
-            false => Err(io::Error::other(ALTERED)),
+            false => Err(self.refuse(Damage::Altered)),
         }
     }
 }
@@ -313,12 +331,13 @@ impl ChunkReader for CheckedFile {
 
     fn get_read(&self, start: u64) -> Result<CheckedRead> {
         if let Ok(found) = self.refused.binary_search_by_key(&start, |page| page.at) {
-            return Err(ParquetError::General(self.refused[found].reason.clone()));
+            let refused = self.refuse(self.refused[found].reason.clone());
+            return Err(ParquetError::General(refused.to_string()));
         }
         Ok(CheckedRead {
-            of: self.clone(),
-            at: start,
-            read: Bytes::new(),
+            file: self.clone(),
+            position: start,
+            buffer: Bytes::new(),
         })
     }
 
@@ -331,27 +350,27 @@ impl ChunkReader for CheckedFile {
 
 /// Reads forward from a position in the file.
 pub(crate) struct CheckedRead {
-    of: CheckedFile,
-    at: u64,
+    file: CheckedFile,
+    position: u64,
     /// Bytes that were read from the file and not yet handed out.
-    read: Bytes,
+    buffer: Bytes,
 }
 
 impl Read for CheckedRead {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if self.read.is_empty() {
-            let end = match &self.of.checksums {
-                None => Some((self.at + AT_ONCE).min(self.of.bytes)),
-                Some(checksums) => checksums.end_of_block(self.at),
+        if self.buffer.is_empty() {
+            let end = match &self.file.checksums {
+                None => Some((self.position + UNSIGNED_READ_BYTES).min(self.file.bytes)),
+                Some(checksums) => checksums.end_of_block(self.position),
             };
-            let Some(end) = end.filter(|end| *end > self.at) else {
+            let Some(end) = end.filter(|end| *end > self.position) else {
                 return Ok(0);
             };
-            self.read = self.of.read(self.at..end)?;
-            self.at = end;
+            self.buffer = self.file.read(self.position..end)?;
+            self.position = end;
         }
-        let given = out.len().min(self.read.len());
-        out[..given].copy_from_slice(&self.read.split_to(given));
+        let given = out.len().min(self.buffer.len());
+        out[..given].copy_from_slice(&self.buffer.split_to(given));
         Ok(given)
     }
 }

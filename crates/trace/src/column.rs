@@ -88,14 +88,14 @@ pub trait Values: ColumnValues + Default + Clone + PartialEq + std::fmt::Debug {
 }
 
 /// Returns the capacity for a column of `held` rows that gets `more`, and ends with `all` according to its file.
-pub(crate) fn space(held: usize, more: usize, all: usize) -> usize {
+pub(crate) fn capacity_for(held: usize, more: usize, all: usize) -> usize {
     let needed = held.saturating_add(more);
     // A file may claim more rows than it has, so capacity grows with the rows that were read.
     let step = GROWTH_ROWS.max(held / 2);
     held.saturating_add(step).min(all).max(needed)
 }
 
-fn kept<'a, T: 'a>(
+fn selected<'a, T: 'a>(
     values: impl Iterator<Item = T> + Clone + 'a,
     keep: &'a [bool],
 ) -> impl Iterator<Item = T> + Clone + 'a {
@@ -118,7 +118,7 @@ where
         Vec::push(self, value);
     }
     fn select(&self, keep: &[bool]) -> Self {
-        let kept = kept(self.iter(), keep);
+        let kept = selected(self.iter(), keep);
         let mut selected = Vec::with_capacity(kept.clone().count());
         selected.extend(kept.cloned());
         selected
@@ -147,7 +147,7 @@ where
         Optional::push(self, value);
     }
     fn select(&self, keep: &[bool]) -> Self {
-        kept(self.iter(), keep).collect()
+        selected(self.iter(), keep).collect()
     }
     fn clear(&mut self) {
         Optional::clear(self);
@@ -166,7 +166,7 @@ where
         true
     }
     fn reserve(&mut self, more: usize, all: usize) -> bool {
-        let space = space(self.len(), more, all);
+        let space = capacity_for(self.len(), more, all);
         self.len().saturating_add(more) <= self.capacity() || Optional::reserve(self, space)
     }
     fn append_array(&mut self, array: &dyn Array, texts: &mut Texts) -> bool {
@@ -207,7 +207,7 @@ where
         T::NULLABLE
     }
     fn reserve(&mut self, more: usize, all: usize) -> bool {
-        let space = space(self.len(), more, all);
+        let space = capacity_for(self.len(), more, all);
         self.len().saturating_add(more) <= self.capacity()
             || self.try_reserve_exact(space - self.len()).is_ok()
     }
@@ -317,7 +317,7 @@ integer_column!(i64, Int64Type, Int64, i64::from, |value: &i64| *value);
 integer_column!(i32, Int32Type, Int32, i32::from, |value: &i32| *value);
 integer_column!(f64, Float64Type, Float64, f64::from, |value: &f64| *value);
 
-pub(crate) fn dictionary() -> DataType {
+pub(crate) fn dictionary_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
@@ -326,7 +326,7 @@ pub(crate) fn dictionary() -> DataType {
 pub struct Texts(FxHashSet<Arc<str>>);
 
 impl Texts {
-    pub(crate) fn shared(&mut self, text: &str) -> Arc<str> {
+    pub(crate) fn intern(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.0.get(text) {
             return known.clone();
         }
@@ -338,7 +338,7 @@ impl Texts {
 
 /// Passes the result of `read` for each row's text to `take`; each distinct text of a dictionary is read once.
 /// Returns `None` when the array holds no texts, or `read` rejects one.
-pub(crate) fn each_text<T: Copy>(
+pub(crate) fn for_each_text<T: Copy>(
     array: &dyn Array,
     mut read: impl FnMut(Option<&str>) -> Option<T>,
     mut take: impl FnMut(T),
@@ -368,7 +368,7 @@ pub(crate) fn each_text<T: Copy>(
     Some(())
 }
 
-fn write_texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+fn texts_to_array<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
     let mut ids: FxHashMap<&str, i32> = FxHashMap::default();
     let mut distinct = Vec::new();
     // Neighbouring rows mostly share a text, which is then the same allocation.
@@ -397,14 +397,14 @@ macro_rules! kind_columns {
     ($($name:ident),+ $(,)?) => {$(
         impl Column for $name {
             type Values = Vec<Self>;
-            fn data_type() -> DataType { dictionary() }
+            fn data_type() -> DataType { dictionary_type() }
             const NULLABLE: bool = false;
             const VALUES: &'static [(&'static str, &'static str)] = $name::TEXTS;
             fn to_array(values: &Vec<Self>) -> ArrayRef {
-                write_texts(values.iter().map(|value| Some(value.as_str())))
+                texts_to_array(values.iter().map(|value| Some(value.as_str())))
             }
             fn append_array(array: &dyn Array, values: &mut Vec<Self>, _: &mut Texts) -> Option<()> {
-                each_text(array, |text| text.map($name::of), |value| values.push(value))
+                for_each_text(array, |text| text.map($name::from_text_or_unknown), |value| values.push(value))
             }
             fn to_text(&self) -> Option<String> { Some(self.as_str().to_owned()) }
             fn write_text(&self, to: &mut String) -> bool {
@@ -412,23 +412,23 @@ macro_rules! kind_columns {
                 true
             }
             fn from_text(text: &str) -> Option<Self> {
-                Some($name::of(text)).filter(|value| value.as_str() == text)
+                Some($name::from_text_or_unknown(text)).filter(|value| value.as_str() == text)
             }
         }
 
         impl Column for Option<$name> {
             type Values = Vec<Self>;
-            fn data_type() -> DataType { dictionary() }
+            fn data_type() -> DataType { dictionary_type() }
             const NULLABLE: bool = true;
             const VALUES: &'static [(&'static str, &'static str)] = $name::TEXTS;
             fn to_array(values: &Vec<Self>) -> ArrayRef {
-                write_texts(values.iter().map(|value| value.map($name::as_str)))
+                texts_to_array(values.iter().map(|value| value.map($name::as_str)))
             }
             fn append_array(array: &dyn Array, values: &mut Vec<Self>, _: &mut Texts) -> Option<()> {
-                each_text(array, |text| Some(text.map($name::of)), |value| values.push(value))
+                for_each_text(array, |text| Some(text.map($name::from_text_or_unknown)), |value| values.push(value))
             }
             fn to_text(&self) -> Option<String> { self.map(|value| value.as_str().to_owned()) }
-            fn from_text(text: &str) -> Option<Self> { $name::from_text(text).map(Some) }
+            fn from_text(text: &str) -> Option<Self> { <$name as Column>::from_text(text).map(Some) }
         }
     )+};
 }

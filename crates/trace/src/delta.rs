@@ -10,16 +10,18 @@ pub(crate) struct Lengths {
     pub end: usize,
 }
 
-/// Adds up encoded lengths; `None` where there are more than `most`, or they are damaged.
-pub(crate) fn lengths(bytes: &[u8], most: u32) -> Option<Lengths> {
+/// Adds up encoded lengths; `None` where there are more than `max_count`, or they are damaged.
+pub(crate) fn lengths(bytes: &[u8], max_count: u32) -> Option<Lengths> {
     let mut reader = Reader { bytes, at: 0 };
     let block = usize::try_from(reader.number()?).ok()?;
-    let minis = usize::try_from(reader.number()?).ok()?;
+    let miniblocks = usize::try_from(reader.number()?).ok()?;
     let mut left = reader.number()?;
     let mut length = i32::try_from(reader.signed()?).ok()?;
-    let fits = minis != 0 && block % 128 == 0 && block % minis == 0;
-    let of_mini = fits.then(|| block / minis).filter(|mini| mini % 32 == 0)?;
-    (left <= u64::from(most)).then_some(())?;
+    let fits = miniblocks != 0 && block % 128 == 0 && block % miniblocks == 0;
+    let miniblock = fits
+        .then(|| block / miniblocks)
+        .filter(|length| length % 32 == 0)?;
+    (left <= u64::from(max_count)).then_some(())?;
     let mut sum = 0;
     if left > 0 {
         sum = u64::try_from(length).ok()?;
@@ -27,15 +29,15 @@ pub(crate) fn lengths(bytes: &[u8], most: u32) -> Option<Lengths> {
     }
     while left > 0 {
         let least = i32::try_from(reader.signed()?).ok()?;
-        let widths = reader.take(minis)?;
+        let widths = reader.take(miniblocks)?;
         for width in widths {
             if left == 0 {
                 break;
             }
             let width = usize::from(*width);
             (width <= 32).then_some(())?;
-            let packed = reader.take(width.checked_mul(of_mini)?.div_ceil(8))?;
-            for place in 0..of_mini.min(usize::try_from(left).unwrap_or(usize::MAX)) {
+            let packed = reader.take(width.checked_mul(miniblock)?.div_ceil(8))?;
+            for place in 0..miniblock.min(usize::try_from(left).unwrap_or(usize::MAX)) {
                 let more = bits(packed, place * width, width) as i32;
                 length = length.wrapping_add(least).wrapping_add(more);
                 sum += u64::try_from(length).ok()?;

@@ -1,7 +1,7 @@
 //! What is wrong with a trace that can still be read.
 
-use crate::manifest::Manifest;
-use crate::reader::MANIFEST;
+use crate::damage::Damage;
+use crate::manifest::{self, Manifest};
 use std::path::{Path, PathBuf};
 
 /// A problem that reading a trace met and that a report on it should state. Each prints as one sentence.
@@ -41,7 +41,7 @@ pub enum Diagnostic {
         /// The file.
         path: PathBuf,
         /// Why.
-        reason: String,
+        reason: Damage,
     },
     /// A column that rows cannot do without is missing, of another type, or damaged.
     #[error("{}: column {column} cannot be read ({reason}): {rows} rows are missing", path.display())]
@@ -53,7 +53,7 @@ pub enum Diagnostic {
         /// The column.
         column: &'static str,
         /// Why.
-        reason: String,
+        reason: Damage,
         /// Rows that are missing: from the damage to the end of the file.
         rows: usize,
     },
@@ -67,7 +67,7 @@ pub enum Diagnostic {
         /// The column.
         column: &'static str,
         /// Why.
-        reason: String,
+        reason: Damage,
         /// Rows without the column: from the damage to the end of the file.
         rows: usize,
     },
@@ -93,7 +93,7 @@ impl Diagnostic {
 
     /// Returns the diagnostic for the manifest of the trace `folder`, if there is one.
     pub fn of_manifest(folder: &Path, manifest: &Manifest) -> Option<Diagnostic> {
-        let path = || folder.join(MANIFEST);
+        let path = || folder.join(manifest::FILE_NAME);
         manifest
             .altered
             .then(|| Diagnostic::AlteredManifest { path: path() })

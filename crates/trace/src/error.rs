@@ -1,5 +1,6 @@
 //! Errors of writing and opening traces.
 
+use crate::damage::Damage;
 use crate::manifest::FORMAT_VERSION;
 use crate::memory::{self, VARIABLE, size_text};
 use parquet::errors::ParquetError;
@@ -46,7 +47,7 @@ pub enum Error {
         /// The part.
         path: PathBuf,
         /// What is wrong with the part.
-        reason: String,
+        reason: Damage,
     },
     /// The trace is complete, so nothing can be added to it.
     #[error("{} is complete already", path.display())]
@@ -132,7 +133,7 @@ impl Error {
         }
     }
 
-    pub(crate) fn damaged_part(path: &Path) -> impl Fn(String) -> Error {
+    pub(crate) fn damaged_part(path: &Path) -> impl Fn(Damage) -> Error {
         |reason| Error::DamagedPart {
             path: path.to_owned(),
             reason,

@@ -6,13 +6,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The extension of a file that is still being written; it is renamed when it is complete.
-pub(crate) const NEW: &str = "new";
+pub(crate) const NEW_EXTENSION: &str = "new";
 
-/// Returns `path` with [`NEW`] appended.
-pub(crate) fn new_name(path: &Path) -> PathBuf {
+/// Returns `path` with [`NEW_EXTENSION`] appended.
+pub(crate) fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
-    name.push(NEW);
+    name.push(NEW_EXTENSION);
     PathBuf::from(name)
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 
 /// Replaces or creates `path` atomically: readers see the old bytes or the new ones.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let new = new_name(path);
+    let new = temporary_path(path);
     let written = File::create(&new).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_data()?;

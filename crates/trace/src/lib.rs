@@ -9,6 +9,8 @@
 pub mod build;
 mod checksums;
 pub mod column;
+mod conversion;
+mod damage;
 mod delta;
 mod diagnostic;
 mod encoding;
@@ -40,10 +42,10 @@ pub mod text_column;
 mod thrift;
 mod unread;
 mod versions;
-mod widening;
 mod window;
 pub mod writer;
 
+pub use damage::Damage;
 pub use diagnostic::Diagnostic;
 pub use error::Error;
 pub use files::own_folder;
@@ -54,7 +56,7 @@ pub use ranks::rank_folders;
 pub use reader::{DispatchPieces, Selection, read, read_manifest};
 pub use sizes::{TableSize, table_sizes};
 pub use tables::Tables;
-pub use text::TextError;
+pub use text::{TextError, TextProblem};
 pub use unread::UnreadTable;
 pub use writer::{Parts, TraceWriter};
 

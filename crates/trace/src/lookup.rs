@@ -10,10 +10,10 @@ pub const NONE: u32 = u32::MAX;
 
 /// Maps the ids of a table to rows. Of several rows with one id it knows the first.
 #[derive(Debug, Clone)]
-pub struct IdIndex<I>(Places, PhantomData<fn(I)>);
+pub struct IdIndex<I>(RowLookup, PhantomData<fn(I)>);
 
 #[derive(Debug, Clone)]
-enum Places {
+enum RowLookup {
     /// For ids that are roughly a counter: the row of `id - first`, or [`NONE`].
     Dense { first: u64, rows: Vec<u32> },
     /// Pairs of id and row, sorted.
@@ -21,15 +21,15 @@ enum Places {
 }
 
 impl<I> IdIndex<I> {
-    const fn of(places: Places) -> Self {
-        IdIndex(places, PhantomData)
+    const fn from_lookup(lookup: RowLookup) -> Self {
+        IdIndex(lookup, PhantomData)
     }
 }
 
 impl<I> Default for IdIndex<I> {
     /// Returns the index of an empty table.
     fn default() -> Self {
-        IdIndex::of(Places::Sparse(Vec::new()))
+        IdIndex::from_lookup(RowLookup::Sparse(Vec::new()))
     }
 }
 
@@ -49,7 +49,7 @@ impl<I: Id> IdIndex<I> {
         if span / 8 > ids.len() as u64 {
             let mut pairs: Vec<(u64, u32)> = rows.collect();
             pairs.sort_unstable();
-            return IdIndex::of(Places::Sparse(pairs));
+            return IdIndex::from_lookup(RowLookup::Sparse(pairs));
         }
         let mut places = vec![NONE; span as usize + 1];
         for (id, row) in rows {
@@ -58,7 +58,7 @@ impl<I: Id> IdIndex<I> {
                 *place = row;
             }
         }
-        IdIndex::of(Places::Dense {
+        IdIndex::from_lookup(RowLookup::Dense {
             first,
             rows: places,
         })
@@ -69,12 +69,12 @@ impl<I: Id> IdIndex<I> {
     pub fn row(&self, id: I) -> u32 {
         let id = id.number();
         match &self.0 {
-            Places::Dense { first, rows } => id
+            RowLookup::Dense { first, rows } => id
                 .checked_sub(*first)
                 .and_then(|at| rows.get(usize::try_from(at).ok()?))
                 .copied()
                 .unwrap_or(NONE),
-            Places::Sparse(pairs) => {
+            RowLookup::Sparse(pairs) => {
                 let at = pairs.partition_point(|(other, _)| *other < id);
                 match pairs.get(at) {
                     Some((other, row)) if *other == id => *row,
@@ -95,13 +95,13 @@ impl<I: Id> IdIndex<I> {
 }
 
 /// The depth at which walks through labels end: labels of a damaged trace may contain themselves.
-const DEEPEST_LABEL: usize = 64;
+const MAX_LABEL_DEPTH: usize = 64;
 
 impl Labels {
     /// Returns the rows of a label and its ancestors, innermost first. `ids` is the index of this table.
     pub fn outwards(&self, ids: &IdIndex<LabelId>, row: usize) -> impl Iterator<Item = usize> {
         let parent = |row: &usize| self.parent.at(*row).and_then(|parent| ids.get(parent));
-        std::iter::successors(Some(row), parent).take(DEEPEST_LABEL)
+        std::iter::successors(Some(row), parent).take(MAX_LABEL_DEPTH)
     }
 
     /// Returns the path of a label: texts from the outermost to its own, such as `step / attention / matmul`.

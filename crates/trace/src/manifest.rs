@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 
 pub use gapscope_model::{Api, Loss};
 
+/// File name of the manifest.
+pub(crate) const FILE_NAME: &str = "trace.json";
+
 /// The version of the trace format that this crate writes.
 pub const FORMAT_VERSION: u32 = 3;
 
@@ -31,7 +34,7 @@ pub struct Manifest {
     /// End of the recording.
     pub end_ns: i64,
     /// `start_ns` on the wall clock, nanoseconds since 1970; absent when unknown, as in many imports.
-    #[serde(deserialize_with = "known")]
+    #[serde(deserialize_with = "absent_if_default")]
     pub start_unix_ns: Option<i64>,
     /// The machine.
     pub host: Host,
@@ -81,7 +84,7 @@ impl Manifest {
 }
 
 /// Reads a field that older traces could not leave out: there the default stands for an unknown value.
-fn known<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
+fn absent_if_default<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de> + Default + PartialEq,
     D: Deserializer<'de>,
@@ -148,7 +151,7 @@ pub struct Host {
     /// Processor.
     pub processor: String,
     /// Logical cores; absent when unknown.
-    #[serde(deserialize_with = "known")]
+    #[serde(deserialize_with = "absent_if_default")]
     pub cores: Option<u32>,
     /// The boot in which the times were taken, as the kernel names it; unique to a machine and boot. Absent when
     /// unknown, as in imports.
@@ -167,7 +170,7 @@ pub struct Process {
     /// The system's process id.
     pub pid: u32,
     /// The parent's process id; absent when unknown, as in imports, or when it is in another process namespace.
-    #[serde(deserialize_with = "known")]
+    #[serde(deserialize_with = "absent_if_default")]
     pub parent_pid: Option<u32>,
     /// Path of the executable.
     pub executable: String,

@@ -23,7 +23,7 @@ static LIMIT: AtomicU64 = AtomicU64::new(0);
 pub fn limit() -> u64 {
     match LIMIT.load(Ordering::Relaxed) {
         0 => {
-            let limit = of_machine();
+            let limit = machine_limit();
             LIMIT.store(limit, Ordering::Relaxed);
             limit
         }
@@ -36,24 +36,30 @@ pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes.max(1), Ordering::Relaxed);
 }
 
+/// The value of [`VARIABLE`] is not a size.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{VARIABLE} is \"{text}\": write a size such as 500M or 8G")]
+pub struct NotASize {
+    text: String,
+}
+
 /// Sets the limit to the value of [`VARIABLE`], where there is one. Returns a warning where the system cannot enforce
 /// it.
 ///
 /// # Errors
 /// The value is not a size.
-pub fn take_variable() -> Result<Option<String>, String> {
+pub fn apply_variable() -> Result<Option<String>, NotASize> {
     let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
-    let bytes = text.to_str().and_then(size).ok_or_else(|| {
-        let text = text.to_string_lossy();
-        format!("{VARIABLE} is \"{text}\": write a size such as 500M or 8G")
+    let bytes = text.to_str().and_then(size).ok_or_else(|| NotASize {
+        text: text.to_string_lossy().into_owned(),
     })?;
     set_limit(bytes);
-    Ok(unchecked(CHECKED))
+    Ok(unenforced_warning(CHECKED))
 }
 
-fn unchecked(checked: bool) -> Option<String> {
+fn unenforced_warning(checked: bool) -> Option<String> {
     (!checked).then(|| {
         format!(
             "{VARIABLE} is not kept to here: this system does not say how much memory gapscope holds"
@@ -63,7 +69,7 @@ fn unchecked(checked: bool) -> Option<String> {
 
 /// Returns true when this process holds more than the limit; never where that is not [`CHECKED`].
 pub fn is_exceeded() -> bool {
-    held().is_some_and(|held| held > limit())
+    held_bytes().is_some_and(|held| held > limit())
 }
 
 /// Formats a size for people: "1.5 GiB".
@@ -91,26 +97,26 @@ fn size(text: &str) -> Option<u64> {
 }
 
 /// Returns the anonymous memory of this process in bytes; `None` where that is not [`CHECKED`].
-fn held() -> Option<u64> {
+fn held_bytes() -> Option<u64> {
     if !CHECKED {
         return None;
     }
     let text = fs::read_to_string("/proc/self/status").ok()?;
-    kib_of(&text, "RssAnon:").or_else(|| kib_of(&text, "VmRSS:"))
+    kib_value(&text, "RssAnon:").or_else(|| kib_value(&text, "VmRSS:"))
 }
 
-fn of_machine() -> u64 {
+fn machine_limit() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok();
-    let machine = machine.and_then(|text| kib_of(&text, "MemTotal:"));
+    let machine = machine.and_then(|text| kib_value(&text, "MemTotal:"));
     let groups = fs::read_to_string("/proc/self/cgroup").ok();
-    let group = groups.and_then(|text| of_groups(&text, Path::new("/sys/fs/cgroup")));
+    let group = groups.and_then(|text| group_limit(&text, Path::new("/sys/fs/cgroup")));
     let least = machine.into_iter().chain(group).min();
     // On a system that does not say, its own limits apply first.
     least.map_or(u64::MAX, |bytes| bytes / 4 * 3)
 }
 
 /// Returns the least memory limit of the control groups that `listed` names, and of their ancestors, below `root`.
-fn of_groups(listed: &str, root: &Path) -> Option<u64> {
+fn group_limit(listed: &str, root: &Path) -> Option<u64> {
     let limits = listed.lines().filter_map(|line| {
         let (_, line) = line.split_once(':')?;
         let (controllers, path) = line.split_once(':')?;
@@ -130,7 +136,7 @@ fn of_groups(listed: &str, root: &Path) -> Option<u64> {
 }
 
 /// Returns the value of a `NAME: N kB` line, in bytes.
-fn kib_of(text: &str, name: &str) -> Option<u64> {
+fn kib_value(text: &str, name: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = value.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kib << 10)
@@ -155,10 +161,10 @@ mod tests {
 
     #[test]
     fn a_limit_that_cannot_be_kept_to_is_said_by_name() {
-        assert_eq!(unchecked(true), None);
-        let said = unchecked(false).unwrap();
+        assert_eq!(unenforced_warning(true), None);
+        let said = unenforced_warning(false).unwrap();
         assert!(said.contains("GAPSCOPE_MEMORY_LIMIT is not kept to here"));
-        assert_eq!(held().is_some(), CHECKED);
+        assert_eq!(held_bytes().is_some(), CHECKED);
     }
 
     #[test]
@@ -173,7 +179,7 @@ mod tests {
         write("a/memory.max", "4096\n");
         write("a/b/memory.max", "max\n");
         write("memory/c/memory.limit_in_bytes", "1024\n");
-        let of = |listed| of_groups(listed, root.path());
+        let of = |listed| group_limit(listed, root.path());
         assert_eq!(of("0::/a/b\n"), Some(4096));
         assert_eq!(of("0::/\n"), None);
         assert_eq!(of("0::/from/outside\n"), None);
@@ -183,9 +189,9 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn what_is_allocated_is_held() {
-        let before = held().unwrap();
+        let before = held_bytes().unwrap();
         let bytes = std::hint::black_box(vec![1_u8; 64 << 20]);
-        assert!(held().unwrap() > before + (bytes.len() as u64 / 2));
+        assert!(held_bytes().unwrap() > before + (bytes.len() as u64 / 2));
         assert!(limit() > 64 << 20);
     }
 }

@@ -1,11 +1,12 @@
 //! Merges the parts of a table into its file.
 
 use crate::Error;
-use crate::checksums::{ALTERED, CheckedFile, sign};
+use crate::checksums::{CheckedFile, sign};
 use crate::column::Texts;
+use crate::damage::Damage;
 use crate::encoding::properties;
-use crate::files::new_name;
-use crate::table_file::{OpenError, ReadError, TableFile};
+use crate::files::temporary_path;
+use crate::table_file::{ReadError, TableFile};
 use crate::tables::Table;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
@@ -26,7 +27,7 @@ const LARGE_ROWS: i64 = 1 << 14;
 /// Writes the file of table `T` in `folder` from `parts`, which stay. An earlier file is replaced.
 pub(crate) fn merge<T: Table>(folder: &Path, parts: &[PathBuf]) -> Result<(), Error> {
     let path = folder.join(format!("{}.parquet", T::NAME));
-    let new = new_name(&path);
+    let new = temporary_path(&path);
     let _ = fs::remove_file(&new);
     let merged = match parts {
         // A hard link takes no time and no space. Some file systems have none.
@@ -80,10 +81,7 @@ impl<T: Table> Merge<T> {
 
     fn add(&mut self, part: &Path) -> Result<(), Error> {
         let damaged = Error::damaged_part(part);
-        let table = TableFile::open(part, T::NAME, T::schema()).map_err(|error| match error {
-            OpenError::Missing => damaged("it is missing".to_owned()),
-            OpenError::Unreadable(reason) => damaged(reason),
-        })?;
+        let table = TableFile::open(part, T::NAME, T::schema()).map_err(&damaged)?;
         let file = table.file().map_err(Error::read(part))?;
         let metadata = table.metadata();
         // A recording of an earlier gapscope that this one recovers may have had other columns.
@@ -93,12 +91,11 @@ impl<T: Table> Merge<T> {
         for (index, group) in groups.iter().enumerate() {
             if same_columns && group.num_rows() >= LARGE_ROWS {
                 self.write_pending()?;
-                self.copy(&file, metadata, index).map_err(|error| {
-                    match error.to_string().contains(ALTERED) {
-                        true => damaged(ALTERED.to_owned()),
-                        false => Error::write_parquet(&self.path)(error),
-                    }
-                })?;
+                self.copy(&file, metadata, index)
+                    .map_err(|error| match file.take_damage() {
+                        Some(damage) => damaged(damage),
+                        None => Error::write_parquet(&self.path)(error),
+                    })?;
             } else {
                 self.decode(&table, index)?;
             }
@@ -134,13 +131,11 @@ impl<T: Table> Merge<T> {
         let batches = table.read(T::COLUMNS, Some(row_group), PENDING_ROWS);
         for batch in batches.map_err(&damaged)? {
             let batch = batch.map_err(|error| match error {
-                ReadError::Damaged(reason) => damaged(reason),
+                ReadError::Damaged(damage) => damaged(damage),
                 ReadError::Memory => Error::memory(table.path()),
             })?;
             let appended = self.pending.append_batch(&batch, &mut self.texts);
-            appended.map_err(|column| {
-                damaged(format!("its column {column} is missing or of another type"))
-            })?;
+            appended.map_err(|column| damaged(Damage::Column { column }))?;
             if self.pending.len() >= PENDING_ROWS {
                 self.write_pending()?;
             }

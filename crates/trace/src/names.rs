@@ -21,17 +21,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Fewer digits would match too many kernels by chance.
-const LEAST_DIGITS: usize = 4;
-const MOST_DIGITS: usize = 32;
+const MIN_HASH_DIGITS: usize = 4;
+const MAX_HASH_DIGITS: usize = 32;
 
 /// Names by hash and specialisation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names {
-    names: Vec<Name>,
+    names: Vec<NameRule>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Name {
+struct NameRule {
     hash: String,
     specialisation: Option<String>,
     name: String,
@@ -50,15 +50,48 @@ pub enum NamesError {
         source: std::io::Error,
     },
     /// A line cannot be parsed.
-    #[error("{path}, line {line}: {reason}")]
+    #[error("{path}, line {}: {}", source.line, source.problem)]
     Line {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong, and what to write.
-        reason: String,
+        /// The error.
+        source: LineError,
     },
+}
+
+/// A line of a names file that cannot be parsed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct LineError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong, and what to write.
+    pub problem: NameProblem,
+}
+
+/// Why a line of a names file cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameProblem {
+    /// The name is missing.
+    #[error(
+        "there is no name; write `HASH = NAME`, or `HASH SPECIALISATION = NAME` for one specialisation"
+    )]
+    NoName,
+    /// The name is empty.
+    #[error("the name is empty")]
+    EmptyName,
+    /// A third word stands before the name.
+    #[error("`{0}` is not understood; a hash and at most one specialisation come before the name")]
+    MoreWords(String),
+    /// The first word is not a hash, or too short or too long.
+    #[error(
+        "`{0}` is not a SPIR-V hash; give {MIN_HASH_DIGITS} to {MAX_HASH_DIGITS} hexadecimal digits of the one in the report"
+    )]
+    NoHash(String),
+    /// An earlier line names the same kernel.
+    #[error("{0} is named twice; keep one of the lines")]
+    NamedTwice(String),
 }
 
 impl Names {
@@ -71,28 +104,33 @@ impl Names {
             path: path.to_owned(),
             source,
         })?;
-        Names::parse(&text).map_err(|(line, reason)| NamesError::Line {
+        Names::parse(&text).map_err(|source| NamesError::Line {
             path: path.to_owned(),
-            line,
-            reason,
+            source,
         })
     }
 
     /// Parses the text of a names file.
-    pub fn parse(text: &str) -> Result<Names, (usize, String)> {
-        let mut names: Vec<Name> = Vec::new();
+    ///
+    /// # Errors
+    /// A line cannot be parsed.
+    pub fn parse(text: &str) -> Result<Names, LineError> {
+        let mut names: Vec<NameRule> = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let name = parse_line(line).map_err(|reason| (index + 1, reason))?;
+            let error = |problem| LineError {
+                line: index + 1,
+                problem,
+            };
+            let name = parse_line(line).map_err(error)?;
             if names
                 .iter()
                 .any(|n| n.hash == name.hash && n.specialisation == name.specialisation)
             {
-                let reason = format!("{} is named twice; keep one of the lines", name.hash);
-                return Err((index + 1, reason));
+                return Err(error(NameProblem::NamedTwice(name.hash)));
             }
             names.push(name);
         }
@@ -150,16 +188,14 @@ impl Names {
     }
 }
 
-fn parse_line(line: &str) -> Result<Name, String> {
+fn parse_line(line: &str) -> Result<NameRule, NameProblem> {
     let (kernel, name) = match line.split_once(" = ") {
         Some(parts) => parts,
-        None => line.rsplit_once('\t').ok_or(
-            "there is no name; write `HASH = NAME`, or `HASH SPECIALISATION = NAME` for one specialisation",
-        )?,
+        None => line.rsplit_once('\t').ok_or(NameProblem::NoName)?,
     };
     let name = name.trim();
     if name.is_empty() {
-        return Err("the name is empty".to_owned());
+        return Err(NameProblem::EmptyName);
     }
     let mut words = kernel.split_whitespace();
     let hash = words.next().unwrap_or_default();
@@ -169,18 +205,14 @@ fn parse_line(line: &str) -> Result<Name, String> {
         .to_ascii_lowercase();
     let specialisation = words.next().map(str::to_owned);
     if let Some(more) = words.next() {
-        return Err(format!(
-            "`{more}` is not understood; a hash and at most one specialisation come before the name"
-        ));
+        return Err(NameProblem::MoreWords(more.to_owned()));
     }
     if !hash.bytes().all(|b| b.is_ascii_hexdigit())
-        || !(LEAST_DIGITS..=MOST_DIGITS).contains(&hash.len())
+        || !(MIN_HASH_DIGITS..=MAX_HASH_DIGITS).contains(&hash.len())
     {
-        return Err(format!(
-            "`{hash}` is not a SPIR-V hash; give {LEAST_DIGITS} to {MOST_DIGITS} hexadecimal digits of the one in the report"
-        ));
+        return Err(NameProblem::NoHash(hash));
     }
-    Ok(Name {
+    Ok(NameRule {
         hash,
         specialisation,
         name: name.to_owned(),
@@ -243,9 +275,9 @@ mod tests {
             ("48373bb5 1:02 3:04 = a", 1, "`3:04` is not understood"),
             ("48373bb5 = a\n48373bb5 = b", 2, "named twice"),
         ] {
-            let (at, reason) = Names::parse(text).unwrap_err();
-            assert_eq!(at, line, "{text}");
-            assert!(reason.contains(part), "{text}: {reason}");
+            let error = Names::parse(text).unwrap_err();
+            assert_eq!(error.line, line, "{text}");
+            assert!(error.problem.to_string().contains(part), "{text}: {error}");
         }
     }
 }

@@ -168,7 +168,7 @@ impl<T: Copy + Default> Optional<T> {
     /// # Panics
     /// The iterator panics where there is no such row.
     pub fn range(&self, rows: Range<usize>) -> Iter<'_, T> {
-        Iter { of: self, rows }
+        Iter { column: self, rows }
     }
 
     /// Adds meaningless entries for absent rows, up to `rows`.
@@ -255,14 +255,14 @@ impl<'a, T: Copy + Default> IntoIterator for &'a Optional<T> {
 
 /// Values of an [`Optional`] in the order of rows.
 pub struct Iter<'a, T> {
-    of: &'a Optional<T>,
+    column: &'a Optional<T>,
     rows: Range<usize>,
 }
 
 impl<T> Clone for Iter<'_, T> {
     fn clone(&self) -> Self {
         Iter {
-            of: self.of,
+            column: self.column,
             rows: self.rows.clone(),
         }
     }
@@ -272,19 +272,19 @@ impl<T: Copy + Default> Iterator for Iter<'_, T> {
     type Item = Option<T>;
     #[inline]
     fn next(&mut self) -> Option<Option<T>> {
-        self.rows.next().map(|row| self.of.at(row))
+        self.rows.next().map(|row| self.column.at(row))
     }
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.rows.size_hint()
     }
     fn nth(&mut self, n: usize) -> Option<Option<T>> {
-        self.rows.nth(n).map(|row| self.of.at(row))
+        self.rows.nth(n).map(|row| self.column.at(row))
     }
 }
 
 impl<T: Copy + Default> DoubleEndedIterator for Iter<'_, T> {
     fn next_back(&mut self) -> Option<Option<T>> {
-        self.rows.next_back().map(|row| self.of.at(row))
+        self.rows.next_back().map(|row| self.column.at(row))
     }
 }
 

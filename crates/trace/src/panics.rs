@@ -10,16 +10,21 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls a library that may panic on damaged input, such as Parquet's, and turns a panic into an error. The panic
-/// prints nothing in a process that called [`quiet`].
+/// A panic that [`guarded`] caught, with its message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("it is damaged: {0}")]
+pub struct Panicked(String);
+
+/// Calls a library that may panic on damaged input, such as Parquet's. A panic prints nothing in a process that called
+/// [`quiet`].
 ///
 /// # Errors
-/// The error of the call, or the message of its panic.
-pub fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+/// The call panicked.
+pub fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Panicked> {
     let outside = GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(call));
     GUARDED.set(outside);
-    result.unwrap_or_else(|panic| Err(message(&*panic)))
+    result.map_err(|panic| Panicked(message(&*panic)))
 }
 
 /// Silences the panics that [`guarded`] catches; all others go to the hook that was there. Meant for programs: a
@@ -41,7 +46,7 @@ fn message(panic: &(dyn Any + Send)) -> String {
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("it is damaged: {}", text.unwrap_or("the reader gave up"))
+    text.unwrap_or("the reader gave up").to_owned()
 }
 
 #[cfg(test)]
@@ -60,14 +65,12 @@ mod tests {
         }));
         quiet();
         quiet();
-        let nested = || guarded(|| -> Result<(), String> { panic!("inside") });
-        let result = guarded(|| {
+        let nested = || guarded(|| panic!("inside")).map_err(|panic| panic.to_string());
+        let result: Result<(), Panicked> = guarded(|| {
             assert_eq!(nested(), Err("it is damaged: inside".to_owned()));
             panic!("after it");
-            #[allow(unreachable_code)]
-            Ok(())
         });
-        assert_eq!(result, Err("it is damaged: after it".to_owned()));
+        assert_eq!(result, Err(Panicked("after it".to_owned())));
         assert!(catch_unwind(|| panic!("outside")).is_err());
         let elsewhere = std::thread::spawn(|| panic!("elsewhere"));
         assert!(elsewhere.join().is_err());

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The folder of the parts in a trace.
-pub(crate) const FOLDER: &str = "parts";
+pub(crate) const PARTS_FOLDER: &str = "parts";
 
 /// The suffix of a part that is still being written: it has no footer yet, so nobody can read it.
 pub(crate) const OPEN_SUFFIX: &str = ".open";

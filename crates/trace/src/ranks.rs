@@ -1,5 +1,6 @@
 //! Finds the traces of a distributed program's ranks, in the folders `rank=N` of its recording.
 
+use crate::manifest;
 use std::path::{Path, PathBuf};
 
 /// Returns the subfolders `rank=N` that hold traces, by number; none for a trace of processes without ranks.
@@ -11,7 +12,7 @@ pub fn rank_folders(folder: &Path) -> Vec<(u32, PathBuf)> {
             let rank = name.to_str()?.strip_prefix("rank=")?.parse().ok()?;
             Some((rank, entry.path()))
         })
-        .filter(|(_, path)| path.join("trace.json").is_file())
+        .filter(|(_, path)| path.join(manifest::FILE_NAME).is_file())
         .collect();
     found.sort();
     found

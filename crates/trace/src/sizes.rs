@@ -26,7 +26,7 @@ pub struct TableSize {
 /// The folder cannot be read.
 pub fn table_sizes(folder: &Path, format_version: u32) -> Result<Vec<TableSize>, Error> {
     let parts = find_parts(folder)?;
-    let from_parts = folder.join(part::FOLDER).is_dir();
+    let from_parts = folder.join(part::PARTS_FOLDER).is_dir();
     let files = |table: &str| match from_parts {
         true => parts.get(table).cloned().unwrap_or_default(),
         false => vec![folder.join(format!("{table}.parquet"))],

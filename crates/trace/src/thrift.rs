@@ -9,12 +9,12 @@ const I32: u8 = 5;
 const TRUE: u8 = 1;
 const FALSE: u8 = 2;
 /// The deepest nesting of structures; those of Parquet's footer are six deep.
-const DEEPEST: u32 = 32;
+const MAX_DEPTH: u32 = 32;
 
 /// Returns true where a structure begins at the start of `bytes`, and none of its lists claims more elements than
 /// bytes follow.
 pub(crate) fn is_plausible(bytes: &[u8]) -> bool {
-    Reader(bytes).value(STRUCTURE, DEEPEST).is_some()
+    Reader(bytes).value(STRUCTURE, MAX_DEPTH).is_some()
 }
 
 /// The header of a page.
@@ -71,7 +71,7 @@ pub(crate) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
                 values[id as usize] = reader.page_values(id)?;
             }
             1..=8 => return None,
-            _ => reader.without_lists(of, DEEPEST)?,
+            _ => reader.without_lists(of, MAX_DEPTH)?,
         }
     }
     let (kind, (values, encoding)) = match kind? {
@@ -206,7 +206,7 @@ impl Reader<'_> {
             match (part, id) {
                 (5 | 7 | 8, 1) => values = Some(self.natural()?),
                 (5 | 7, 2) | (8, 4) => encoding = Some(self.natural()?),
-                _ => self.without_lists(of, DEEPEST)?,
+                _ => self.without_lists(of, MAX_DEPTH)?,
             }
         }
         Some(values.zip(encoding))

@@ -1,6 +1,7 @@
 //! Describes tables of which rows or columns could not be read.
 
 use crate::Diagnostic;
+use crate::damage::Damage;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -26,38 +27,38 @@ pub struct UnreadTable {
 
 impl UnreadTable {
     /// Converts a diagnostic about a table. `rows_read` returns the rows of a table that could be read.
-    pub(crate) fn of(
+    pub(crate) fn from_diagnostic(
         diagnostic: &Diagnostic,
         rows_read: impl Fn(&str) -> Option<usize>,
     ) -> Option<UnreadTable> {
         let (table, path, column, reason, rows_missing) = match diagnostic {
-            Diagnostic::MissingFile { table, path } => (table, path, None, "it is missing", None),
+            Diagnostic::MissingFile { table, path } => (table, path, None, &Damage::Missing, None),
             Diagnostic::UnreadableFile {
                 table,
                 path,
                 reason,
-            } => (table, path, None, reason.as_str(), None),
+            } => (table, path, None, reason, None),
             Diagnostic::UnreadableRows {
                 table,
                 path,
                 column,
                 reason,
                 rows,
-            } => (table, path, Some(*column), reason.as_str(), Some(*rows)),
+            } => (table, path, Some(*column), reason, Some(*rows)),
             Diagnostic::UnreadableColumn {
                 table,
                 path,
                 column,
                 reason,
                 ..
-            } => (table, path, Some(*column), reason.as_str(), Some(0)),
+            } => (table, path, Some(*column), reason, Some(0)),
             _ => return None,
         };
         Some(UnreadTable {
             table,
-            file: name(path),
+            file: file_name(path),
             column,
-            reason: reason.to_owned(),
+            reason: reason.to_string(),
             rows_read: rows_read(table).unwrap_or(0) as u64,
             rows_missing: rows_missing.map(|rows| rows as u64),
         })
@@ -69,7 +70,7 @@ impl UnreadTable {
     }
 }
 
-fn name(path: &Path) -> String {
+fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()
 }

@@ -28,12 +28,12 @@ pub fn is_optional(table: &str) -> bool {
 }
 
 /// Returns true for a column that was not nullable in version 1, which wrote 0 for an unknown value.
-pub(crate) fn is_absent_as_0(table: &str, column: &str) -> bool {
+pub(crate) fn had_zeros(table: &str, column: &str) -> bool {
     column == "thread" && [Submissions::NAME, HostCalls::NAME].contains(&table)
 }
 
 /// Replaces ids of 0 by absent ones.
-pub(crate) fn without_0(ids: ArrayRef) -> ArrayRef {
+pub(crate) fn zeros_to_absent(ids: ArrayRef) -> ArrayRef {
     match ids.as_primitive_opt::<UInt32Type>() {
         Some(numbers) if numbers.values().contains(&0) => {
             Arc::new(numbers.unary_opt::<_, UInt32Type>(|id| (id != 0).then_some(id)))
@@ -43,39 +43,39 @@ pub(crate) fn without_0(ids: ArrayRef) -> ArrayRef {
 }
 
 /// The predecessor of a column in version 1.
-pub(crate) enum Earlier {
+pub(crate) enum Predecessor {
     /// The same column under another name.
     Named(&'static str),
     /// Columns from which the column is computed.
-    Columns(Computed),
+    Columns(Computation),
 }
 
 /// The computation of a column.
 #[derive(Clone, Copy)]
-pub(crate) struct Computed {
+pub(crate) struct Computation {
     /// The source columns, which have the same type.
     pub from: &'static [&'static str],
     /// Computes the column in the wanted type from a batch of the source columns; `None` where they have other types.
-    pub make: fn(&RecordBatch, &DataType) -> Option<ArrayRef>,
+    pub compute: fn(&RecordBatch, &DataType) -> Option<ArrayRef>,
 }
 
-/// A column that every table of [`earlier`] had in version 1, and never since.
-pub(crate) const ONLY_COLUMN: &str = "begin_ns";
+/// A column that every table of [`predecessor`] had in version 1, and never since.
+pub(crate) const VERSION_1_COLUMN: &str = "begin_ns";
 
 /// Returns the predecessor of a column; `None` for a column that version 1 had too, or lacked for good.
-pub(crate) fn earlier(table: &str, column: &str) -> Option<Earlier> {
+pub(crate) fn predecessor(table: &str, column: &str) -> Option<Predecessor> {
     if table != Submissions::NAME {
         return None;
     }
     match column {
-        "start_ns" => Some(Earlier::Named("begin_ns")),
-        "duration_ns" => Some(Earlier::Columns(Computed {
+        "start_ns" => Some(Predecessor::Named("begin_ns")),
+        "duration_ns" => Some(Predecessor::Columns(Computation {
             from: &["begin_ns", "end_ns"],
-            make: duration,
+            compute: duration,
         })),
-        "kind" => Some(Earlier::Columns(Computed {
+        "kind" => Some(Predecessor::Columns(Computation {
             from: &["function"],
-            make: kind,
+            compute: kind,
         })),
         _ => None,
     }

@@ -6,7 +6,7 @@
 
 use crate::checksums;
 use crate::files::{self, own_folder};
-use crate::manifest::Manifest;
+use crate::manifest::{self, Manifest};
 use crate::merge::merge;
 use crate::part::{self, PartWriter};
 use crate::tables::*;
@@ -63,8 +63,8 @@ impl TraceWriter {
             },
             _ => Error::write(folder)(source),
         })?;
-        make_folder(&folder.join(part::FOLDER))?;
-        make_folder(&folder.join(SOURCES))?;
+        make_folder(&folder.join(part::PARTS_FOLDER))?;
+        make_folder(&folder.join(SOURCES_FOLDER))?;
         TraceWriter::open(folder, &Parts::default())
     }
 
@@ -79,7 +79,7 @@ impl TraceWriter {
                 path: folder.to_owned(),
             });
         }
-        let part_folder = folder.join(part::FOLDER);
+        let part_folder = folder.join(part::PARTS_FOLDER);
         let listed: HashSet<&str> = parts
             .tables
             .values()
@@ -106,7 +106,7 @@ impl TraceWriter {
     }
 
     fn open(folder: &Path, parts: &Parts) -> Result<TraceWriter, Error> {
-        let part_folder = folder.join(part::FOLDER);
+        let part_folder = folder.join(part::PARTS_FOLDER);
         let mut writers = Vec::new();
         macro_rules! open_parts {
             ($($field:ident: $table:ty,)+) => {$(
@@ -202,9 +202,9 @@ impl TraceWriter {
         if self.sources.contains(&name) {
             return Ok(());
         }
-        let path = self.folder.join(SOURCES).join(&name);
+        let path = self.folder.join(SOURCES_FOLDER).join(&name);
         if !path.exists() {
-            let new = files::new_name(&path);
+            let new = files::temporary_path(&path);
             fs::write(&new, bytes)
                 .and_then(|()| fs::rename(&new, &path))
                 .map_err(|source| {
@@ -228,13 +228,13 @@ impl TraceWriter {
 
     fn replace_manifest(&self, manifest: &Manifest, complete: bool) -> Result<(), Error> {
         let manifest = Manifest {
-            format_version: crate::manifest::FORMAT_VERSION,
+            format_version: manifest::FORMAT_VERSION,
             complete,
             ..manifest.clone()
         };
         let json = serde_json::to_vec_pretty(&manifest).expect("a manifest's keys are texts");
         let json = checksums::signed_manifest(json);
-        files::replace(&self.folder.join(reader::MANIFEST), &json)
+        files::replace(&self.folder.join(manifest::FILE_NAME), &json)
     }
 
     /// Completes the trace: all rows, one file for each table, and the manifest.
@@ -258,12 +258,12 @@ impl TraceWriter {
         self.replace_manifest(manifest, true)?;
         // The parts go last, so that at every moment either the parts or the tables count. The parts of a complete
         // trace are not read, so failing to delete one does no harm.
-        let _ = fs::remove_dir_all(self.folder.join(part::FOLDER));
+        let _ = fs::remove_dir_all(self.folder.join(part::PARTS_FOLDER));
         Ok(())
     }
 }
 
-const SOURCES: &str = "sources";
+const SOURCES_FOLDER: &str = "sources";
 
 fn make_folder(path: &Path) -> Result<(), Error> {
     own_folder(path).map_err(Error::write(path))

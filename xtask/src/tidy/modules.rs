@@ -10,7 +10,16 @@ use super::workspace::Package;
 use paths::UsedPath;
 
 /// The crates for which this holds.
-const LAYERED: &[&str] = &["gapscope-cuda", "gapscope-spool", "gapscope-vulkan"];
+const LAYERED: &[&str] = &[
+    "gapscope-command",
+    "gapscope-cuda",
+    "gapscope-mcp",
+    "gapscope-model",
+    "gapscope-query",
+    "gapscope-spool",
+    "gapscope-trace",
+    "gapscope-vulkan",
+];
 
 /// The segments of a module's path; empty for the root of the crate.
 type Module = Vec<String>;

@@ -356,7 +356,7 @@ impl Builder {
         self.host_call(HostCall {
             process,
             thread,
-            call: HostCallKind::of(&event.name),
+            call: HostCallKind::from_text_or_unknown(&event.name),
             start_ns: event.at_ns,
             duration_ns,
             count: count

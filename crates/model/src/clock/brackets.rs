@@ -13,16 +13,16 @@ use std::collections::BTreeMap;
 const KNOT_NS: i64 = 20_000_000;
 
 /// Windows farther away than this add nothing to nearer ones.
-const HORIZON: i64 = 1000;
+const HORIZON_WINDOWS: i64 = 1000;
 
 /// The relative change that a fitted rate may still undergo.
-const WANDER: f64 = 20e-6;
+const RATE_WANDER: f64 = 20e-6;
 
 /// The least distance between bounds that determine the rate.
 const FIT_NS: i64 = 1_000_000_000;
 
 /// Number of windows that the rate is fitted against.
-const REFERENCES: usize = 16;
+const MAX_REFERENCES: usize = 16;
 
 /// Bounds of the offset between two clocks, and the map through them.
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ struct Bound {
 
 /// The offsets between two bounds.
 #[derive(Debug, Clone, Copy)]
-struct Feasible {
+struct FeasibleOffsets {
     lower_ns: i64,
     upper_ns: i64,
 }
@@ -77,7 +77,7 @@ pub struct Offset {
     pub error_ns: i64,
 }
 
-impl Feasible {
+impl FeasibleOffsets {
     fn middle_ns(self) -> i64 {
         self.lower_ns.midpoint(self.upper_ns)
     }
@@ -143,7 +143,7 @@ impl Brackets {
         let Some(window) = self.windows.get(&index).copied() else {
             return;
         };
-        if self.references.len() < REFERENCES {
+        if self.references.len() < MAX_REFERENCES {
             self.references.push(window);
         }
         let slope = |from: Option<Bound>, to: Option<Bound>| {
@@ -162,16 +162,16 @@ impl Brackets {
     }
 
     fn prune(&mut self, newest: i64) {
-        if self.windows.len() as i64 > 2 * HORIZON {
-            self.windows = self.windows.split_off(&(newest - HORIZON));
-            self.knots = self.knots.split_off(&(newest - HORIZON));
+        if self.windows.len() as i64 > 2 * HORIZON_WINDOWS {
+            self.windows = self.windows.split_off(&(newest - HORIZON_WINDOWS));
+            self.knots = self.knots.split_off(&(newest - HORIZON_WINDOWS));
         }
     }
 
     /// Returns the relative change of the offset, and its error.
     fn drift(&self) -> (f64, f64) {
         let RateRange { least, most } = self.change;
-        let tolerance = (most - least) / 2.0 + WANDER;
+        let tolerance = (most - least) / 2.0 + RATE_WANDER;
         // A rate that is not constant shows as a contradiction, and then nothing was learnt.
         if least <= most && tolerance < RATE_TOLERANCE {
             ((least + most) / 2.0, tolerance)
@@ -181,7 +181,7 @@ impl Brackets {
     }
 
     /// Returns the feasible offsets at a moment of the nominal device clock.
-    fn feasible(&self, at: i64) -> Option<Feasible> {
+    fn feasible(&self, at: i64) -> Option<FeasibleOffsets> {
         let (drift, tolerance) = self.drift();
         let moved = |bound: Bound, widening: f64| {
             let distance = (at - bound.at) as f64;
@@ -190,7 +190,9 @@ impl Brackets {
         };
         let index = at.div_euclid(KNOT_NS);
         let (mut lower, mut upper) = (None, None);
-        let near = self.windows.range(index - HORIZON..=index + HORIZON);
+        let near = self
+            .windows
+            .range(index - HORIZON_WINDOWS..=index + HORIZON_WINDOWS);
         for window in near.map(|(_, w)| w) {
             lower = lower.max(window.lower.map(|b| moved(b, -tolerance)));
             let bound = window.upper.map(|b| moved(b, tolerance));
@@ -199,14 +201,14 @@ impl Brackets {
                 (a, b) => a.or(b),
             };
         }
-        Some(Feasible {
+        Some(FeasibleOffsets {
             lower_ns: lower?,
             upper_ns: upper?,
         })
     }
 
     /// Returns the feasible offsets at the newest bounds.
-    fn newest(&self) -> Option<Feasible> {
+    fn newest(&self) -> Option<FeasibleOffsets> {
         let (index, _) = self.windows.last_key_value()?;
         self.feasible(*index * KNOT_NS)
     }

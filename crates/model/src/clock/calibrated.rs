@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Samples kept for mapping. Rows wait for the next sample only, so older pieces are not needed.
-const KEPT: usize = 4096;
+const MAX_SAMPLES: usize = 4096;
 
 /// The least length of a piece as a multiple of the errors at its ends, which makes its slope right to a thousandth.
-const LEAST_LENGTH: i64 = 1000;
+const MIN_PIECE_LENGTH: i64 = 1000;
 
 /// Extrapolation takes its rate from samples this far back.
 const BASELINE_NS: i64 = 10_000_000_000;
 
 /// The relative deviation of a continuing clock, as far as a piece determines its rate.
-const GOES_ON: f64 = 2.0 / LEAST_LENGTH as f64;
+const RATE_STEADINESS: f64 = 2.0 / MIN_PIECE_LENGTH as f64;
 
 /// The least jump of a clock that restarts.
-const LEAP_NS: i64 = 10_000_000;
+const MIN_LEAP_NS: i64 = 10_000_000;
 
 /// Linear pieces between samples.
 #[derive(Debug, Serialize, Deserialize)]
@@ -95,7 +95,8 @@ impl Calibrated {
         if length < 0 {
             return false;
         }
-        if length_ns < LEAST_LENGTH.saturating_mul((last.error_ns + error_ns).max(1)) || length == 0
+        if length_ns < MIN_PIECE_LENGTH.saturating_mul((last.error_ns + error_ns).max(1))
+            || length == 0
         {
             if self.samples.len() == 1 && !self.mapped && error_ns < last.error_ns {
                 self.samples[0] = sample;
@@ -104,11 +105,11 @@ impl Calibrated {
             return true;
         }
         if let Some(last) = self.samples.back_mut() {
-            last.rate = Rate::of(length_ns, length);
+            last.rate = Rate::from_ratio(length_ns, length);
         }
         self.samples.push_back(sample);
         self.used += 1;
-        if self.samples.len() > KEPT {
+        if self.samples.len() > MAX_SAMPLES {
             if self.samples[0].used {
                 self.dropped_error_ns = self.dropped_error_ns.max(self.piece_error_ns(0));
             }
@@ -130,9 +131,9 @@ impl Calibrated {
             return false;
         }
         let off_ns = self.nominal.ns(ticks.0.saturating_sub(expected.0));
-        let allowed_ns = LEAP_NS
+        let allowed_ns = MIN_LEAP_NS
             .saturating_add(last.error_ns.saturating_add(error_ns))
-            .saturating_add((length_ns as f64 * GOES_ON) as i64);
+            .saturating_add((length_ns as f64 * RATE_STEADINESS) as i64);
         off_ns.saturating_abs() > allowed_ns
     }
 
@@ -229,7 +230,7 @@ impl Calibrated {
             Some(far) => {
                 let (from, to) = if behind { (far, anchor) } else { (anchor, far) };
                 let length_ns = to.host_ns - from.host_ns;
-                let rate = Rate::of(length_ns, to.ticks - from.ticks);
+                let rate = Rate::from_ratio(length_ns, to.ticks - from.ticks);
                 // The deviation of the rate from the nominal one is the scale on which it may still change.
                 let drift = (rate.as_f64() / self.nominal.as_f64() - 1.0).abs();
                 let reading = (from.error_ns + to.error_ns) as f64 / length_ns.max(1) as f64;

@@ -4,7 +4,7 @@ use super::{Line, Point};
 use serde::Serialize;
 
 /// The most samples that are kept; beyond them, every other inner one is dropped.
-const MOST_PAIRS: usize = 256;
+const MAX_PAIRS: usize = 256;
 
 /// The readings of both clocks at one moment.
 ///
@@ -138,7 +138,7 @@ impl PairedClock {
             };
             if known.cpu_ns != pair.cpu_ns && less(pair.error_ns, known.error_ns) {
                 *known = pair;
-                self.look_for_bends(at);
+                self.update_bend(at);
             }
             return;
         }
@@ -151,8 +151,8 @@ impl PairedClock {
             return;
         }
         self.pairs.insert(at, pair);
-        self.look_for_bends(at);
-        if self.pairs.len() > MOST_PAIRS {
+        self.update_bend(at);
+        if self.pairs.len() > MAX_PAIRS {
             let last = self.pairs.len() - 1;
             let mut index = 0;
             self.pairs.retain(|_| {
@@ -160,13 +160,13 @@ impl PairedClock {
                 index == last + 1 || index % 2 == 1
             });
             for at in 0..self.pairs.len() {
-                self.look_for_bends(at);
+                self.update_bend(at);
             }
         }
     }
 
     /// Updates the bend from the sample at `at` and its neighbours.
-    fn look_for_bends(&mut self, at: usize) {
+    fn update_bend(&mut self, at: usize) {
         let around = at.saturating_sub(2)..(at + 3).min(self.pairs.len());
         let bend = self.pairs[around].windows(3).map(bend_ns).max();
         self.bend_ns = self.bend_ns.max(bend.unwrap_or(0));

@@ -4,7 +4,7 @@
 //! state, or are for Windows or 32-bit programs, are left out: CUPTI then reports nothing of them, and they cost
 //! nothing. In PyTorch, four of five runtime calls are cudaGetDevice and cudaGetLastError.
 
-use super::FunctionClass::{self, *};
+use super::class::FunctionClass::{self, *};
 
 /// Sorted by name, for binary search.
 pub(super) const FUNCTIONS: &[(&str, FunctionClass)] = &[

@@ -1,4 +1,5 @@
 use super::*;
+use crate::LossKind;
 use std::collections::BTreeSet;
 
 /// Returns the functions of CUDA 12.0 to 13.5, without suffixes, each with its decision from `names.txt`.

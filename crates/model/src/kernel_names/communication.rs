@@ -20,12 +20,12 @@ const PREFIXES: [&str; 8] = [
     "epcombine",
 ];
 
-/// Namespaces of libraries that communicate; those of [`COMPUTES`] inside them are excluded.
+/// Namespaces of libraries that communicate; those of [`COMPUTING_NAMESPACES`] inside them are excluded.
 const NAMESPACES: [&str; 3] = ["deep_ep", "mscclpp", "mori"];
-const COMPUTES: [&str; 1] = ["layout"];
+const COMPUTING_NAMESPACES: [&str; 1] = ["layout"];
 
 /// Parts of the names of kernels that communicate, in lower case and without underscores.
-const WORDS: [&str; 17] = [
+const COMMUNICATION_WORDS: [&str; 17] = [
     "allreduce",
     "allgather",
     "reducescatter",
@@ -50,7 +50,7 @@ const WORDS: [&str; 17] = [
 ];
 
 /// Parts of the names of kernels that do more than communicate, or stay within one device.
-const OTHERWISE: [&str; 6] = [
+const EXCLUDED_WORDS: [&str; 6] = [
     "gemm",
     "matmul",
     "blockallreduce",
@@ -60,11 +60,11 @@ const OTHERWISE: [&str; 6] = [
 ];
 
 /// The most bytes of a name that are examined. A function's own name comes before its arguments, which have no limit.
-const LONGEST: usize = 4096;
+const MAX_NAME_BYTES: usize = 4096;
 
 /// Returns true when a kernel of this name mostly moves data between devices or waits for other devices.
 pub fn is_communication(name: &str) -> bool {
-    let path = path(&name[..name.floor_char_boundary(LONGEST)]);
+    let path = path(&name[..name.floor_char_boundary(MAX_NAME_BYTES)]);
     let Some((own, around)) = path.split_last() else {
         return false;
     };
@@ -79,9 +79,9 @@ pub fn is_communication(name: &str) -> bool {
     }
     let has = |words: &[&str]| words.iter().any(|part| word.contains(part));
     let within = |names: &[&str]| around.iter().any(|space| names.contains(space));
-    let library = within(&NAMESPACES) && !within(&COMPUTES);
+    let library = within(&NAMESPACES) && !within(&COMPUTING_NAMESPACES);
     let barrier = within(&["symmetric_memory"]) && word.contains("barrier");
-    (library || barrier || has(&WORDS)) && !has(&OTHERWISE)
+    (library || barrier || has(&COMMUNICATION_WORDS)) && !has(&EXCLUDED_WORDS)
 }
 
 /// Returns the namespaces and, last, the own name of a function, without its result, arguments and template
@@ -113,8 +113,8 @@ fn plain_path(name: &str) -> Vec<&str> {
     let (mut depth, mut from) = (0usize, None);
     let mut chars = name.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        let of_word = depth == 0 && (c.is_alphanumeric() || c == '_');
-        match (from, of_word) {
+        let is_word = depth == 0 && (c.is_alphanumeric() || c == '_');
+        match (from, is_word) {
             (None, true) => from = Some(at),
             (Some(start), false) => {
                 path.push(&name[start..at]);

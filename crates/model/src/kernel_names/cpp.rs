@@ -4,21 +4,21 @@
 //! of Nsight's, `at::native::<unnamed>::k<(unsigned long)4, [lambda(float) (instance 1)]>(T1)`.
 
 /// The most bytes of a name that is parsed.
-const LONGEST: usize = 1 << 16;
+const MAX_NAME_BYTES: usize = 1 << 16;
 /// The deepest nesting of a name that is parsed.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// A token of a name.
 #[derive(Debug, PartialEq)]
 pub(super) struct Token<'a> {
-    pub kind: Kind<'a>,
+    pub kind: TokenKind<'a>,
     /// True after blanks.
     pub spaced: bool,
     start: usize,
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Kind<'a> {
+pub(super) enum TokenKind<'a> {
     /// An identifier or a number.
     Word(&'a str),
     /// `::`.
@@ -37,14 +37,14 @@ impl<'a> Token<'a> {
 
     fn word(&self) -> Option<&'a str> {
         match self.kind {
-            Kind::Word(word) => Some(word),
+            TokenKind::Word(word) => Some(word),
             _ => None,
         }
     }
 }
 
 /// Brackets that are still open.
-struct Open<'a> {
+struct OpenBracket<'a> {
     bracket: char,
     spaced: bool,
     start: usize,
@@ -53,10 +53,10 @@ struct Open<'a> {
 
 /// Splits a name into tokens; `None` where its brackets do not match.
 pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
-    if name.len() > LONGEST {
+    if name.len() > MAX_NAME_BYTES {
         return None;
     }
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenBracket> = Vec::new();
     let mut tokens: Vec<Token> = Vec::new();
     let (mut at, mut spaced) = (0, false);
     while let Some(next) = name[at..].chars().next() {
@@ -69,7 +69,7 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
             }
             ':' if name[at..].starts_with(':') => {
                 at += 1;
-                Kind::Scope
+                TokenKind::Scope
             }
             _ if is_word(next) => {
                 at = name[start..]
@@ -79,16 +79,16 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
                 if word == "operator" {
                     at += operator(&name[at..]);
                 }
-                Kind::Word(match word {
+                TokenKind::Word(match word {
                     "operator" if name[start..at].ends_with("()") => "operator()",
                     _ => name[start..at].trim_end(),
                 })
             }
             '<' | '(' | '[' | '{' => {
-                if open.len() == DEEPEST {
+                if open.len() == MAX_DEPTH {
                     return None;
                 }
-                open.push(Open {
+                open.push(OpenBracket {
                     bracket: next,
                     spaced,
                     start,
@@ -104,7 +104,7 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
             }
             '-' if name[at..].starts_with('>') => {
                 at += 1;
-                Kind::Sign("->")
+                TokenKind::Sign("->")
             }
             '>' | ')' | ']' | '}' => {
                 let closed = open.pop().filter(|open| closes(open.bracket, next))?;
@@ -112,7 +112,7 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
                 spaced = false;
                 continue;
             }
-            _ => Kind::Sign(&name[start..at]),
+            _ => TokenKind::Sign(&name[start..at]),
         };
         tokens.push(Token {
             kind,
@@ -131,14 +131,14 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
 }
 
 /// Returns the tokens before a bracket, followed by the group that it closes.
-fn close<'a>(mut closed: Open<'a>, last: Vec<Token<'a>>) -> Vec<Token<'a>> {
+fn close<'a>(mut closed: OpenBracket<'a>, last: Vec<Token<'a>>) -> Vec<Token<'a>> {
     // The first item holds the tokens before the bracket.
     let mut tokens = closed.items.remove(0);
     if !(last.is_empty() && closed.items.is_empty()) {
         closed.items.push(last);
     }
     tokens.push(Token {
-        kind: Kind::Group(closed.bracket, closed.items),
+        kind: TokenKind::Group(closed.bracket, closed.items),
         spaced: closed.spaced,
         start: closed.start,
     });
@@ -176,7 +176,7 @@ fn operator(rest: &str) -> usize {
 
 /// A segment of a path: `name<arguments>(parameters)`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part<'t, 'a> {
+pub(super) struct Segment<'t, 'a> {
     /// `lambda` for a lambda; empty for an unnamed namespace.
     pub name: &'a str,
     /// Template arguments.
@@ -186,43 +186,47 @@ pub(super) struct Part<'t, 'a> {
 }
 
 /// Returns the path at the end of tokens: `a`, `b<c>(d)` for `void a::b<c>(d)`.
-pub(super) fn path<'t, 'a>(tokens: &'t [Token<'a>]) -> Vec<Part<'t, 'a>> {
+pub(super) fn path<'t, 'a>(tokens: &'t [Token<'a>]) -> Vec<Segment<'t, 'a>> {
     let mut start = 0;
     for (at, pair) in tokens.windows(2).enumerate() {
         let [before, token] = pair else { continue };
         let begins = match &token.kind {
-            Kind::Word("const" | "volatile") | Kind::Scope | Kind::Sign(_) => false,
-            Kind::Word(_) | Kind::Group(..) => token.spaced && before.kind != Kind::Scope,
+            TokenKind::Word("const" | "volatile") | TokenKind::Scope | TokenKind::Sign(_) => false,
+            TokenKind::Word(_) | TokenKind::Group(..) => {
+                token.spaced && before.kind != TokenKind::Scope
+            }
         };
         if begins {
             start = at + 1;
         }
     }
-    let parts = tokens[start..].split(|token| token.kind == Kind::Scope);
-    parts.map(part).collect()
+    let parts = tokens[start..].split(|token| token.kind == TokenKind::Scope);
+    parts.map(segment).collect()
 }
 
-fn part<'t, 'a>(tokens: &'t [Token<'a>]) -> Part<'t, 'a> {
-    let mut part = Part {
+fn segment<'t, 'a>(tokens: &'t [Token<'a>]) -> Segment<'t, 'a> {
+    let mut parsed = Segment {
         name: "",
         arguments: &[],
         parameters: None,
     };
     for (at, token) in tokens.iter().enumerate() {
         match &token.kind {
-            Kind::Word(word) if part.name.is_empty() => part.name = word,
-            Kind::Group('{' | '[', items) if at == 0 => {
+            TokenKind::Word(word) if parsed.name.is_empty() => parsed.name = word,
+            TokenKind::Group('{' | '[', items) if at == 0 => {
                 let inside = items.first().map_or(&[][..], Vec::as_slice);
                 if inside.first().and_then(Token::word) == Some("lambda") {
-                    part = self::part(&inside[..inside.len().min(2)]);
+                    parsed = segment(&inside[..inside.len().min(2)]);
                 }
             }
-            Kind::Group('<', items) if !part.name.is_empty() => part.arguments = items,
-            Kind::Group('(', items) if !part.name.is_empty() => part.parameters = Some(items),
+            TokenKind::Group('<', items) if !parsed.name.is_empty() => parsed.arguments = items,
+            TokenKind::Group('(', items) if !parsed.name.is_empty() => {
+                parsed.parameters = Some(items)
+            }
             _ => {}
         }
     }
-    part
+    parsed
 }
 
 /// Returns the word of tokens that consist of one.
@@ -230,7 +234,7 @@ pub(super) fn word<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     match tokens {
         [token] => token.word(),
         // `(int)4`
-        [cast, token] if matches!(cast.kind, Kind::Group('(', _)) => token.word(),
+        [cast, token] if matches!(cast.kind, TokenKind::Group('(', _)) => token.word(),
         _ => None,
     }
 }
@@ -242,7 +246,7 @@ pub(super) fn number(tokens: &[Token]) -> Option<u64> {
 
 /// Returns true for the literal `true`.
 pub(super) fn is_true(tokens: &[Token]) -> bool {
-    let is_bool = |token: &Token| matches!(&token.kind, Kind::Group('(', items) if items.len() == 1 && word(&items[0]) == Some("bool"));
+    let is_bool = |token: &Token| matches!(&token.kind, TokenKind::Group('(', items) if items.len() == 1 && word(&items[0]) == Some("bool"));
     match tokens {
         [token] => token.word() == Some("true"),
         [cast, token] => is_bool(cast) && token.word() == Some("1"),

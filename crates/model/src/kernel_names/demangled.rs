@@ -4,7 +4,7 @@ use cpp_demangle::{DemangleOptions, Symbol};
 
 /// The most characters of a name; longer ones are cut. A demangled name can be exponentially longer than the mangled
 /// one.
-const LONGEST: usize = 4096;
+const MAX_CHARACTERS: usize = 4096;
 
 /// A demangled name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct CppName {
 
 /// Demangles a name; `None` where it is not mangled, or cannot be parsed.
 pub fn demangle(mangled: &str) -> Option<CppName> {
-    if !mangled.starts_with("_Z") || mangled.len() > 4 * LONGEST {
+    if !mangled.starts_with("_Z") || mangled.len() > 4 * MAX_CHARACTERS {
         return None;
     }
     let symbol = Symbol::new(mangled).ok()?;
@@ -32,7 +32,7 @@ pub fn demangle(mangled: &str) -> Option<CppName> {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
@@ -62,7 +62,7 @@ fn shorten(name: &str) -> String {
             if !in_name && next != '>' {
                 word = short.len();
             } else if next == '>' {
-                word = open_of(&short).unwrap_or(word);
+                word = name_start(&short).unwrap_or(word);
             }
         }
         rest = behind;
@@ -71,7 +71,7 @@ fn shorten(name: &str) -> String {
 }
 
 /// Returns the start of the name whose template arguments end at the end of `text`.
-fn open_of(text: &str) -> Option<usize> {
+fn name_start(text: &str) -> Option<usize> {
     let mut depth = 0;
     let open = text.char_indices().rev().find_map(|(at, c)| {
         match c {

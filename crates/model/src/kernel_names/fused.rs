@@ -2,10 +2,10 @@
 //! each with the name and type of its result (`B`, 4 bytes of float), a flag whether the result is kept (`O`) or not
 //! (`I`), the operation (`Sin`) and its inputs (`A`). Results are named by successive letters.
 
-use super::functor::snake;
+use super::operations::snake;
 
 /// The most operations that are spelled out.
-const MOST: usize = 24;
+const MAX_OPERATIONS: usize = 24;
 
 /// Returns a name such as `sin cos exp log (fused f32, contiguous)`.
 pub(super) fn name(name: &str) -> Option<String> {
@@ -16,18 +16,18 @@ pub(super) fn name(name: &str) -> Option<String> {
     }
     let first = inputs.len() as u64 + 1;
     let mut operations: Vec<String> = Vec::new();
-    let mut of_types: Vec<String> = Vec::new();
+    let mut types: Vec<String> = Vec::new();
     let (mut left, mut result) = (tape, first);
     while !left.is_empty() {
-        let (of_type, behind) = node(left, result)?;
+        let (type_name, behind) = node(left, result)?;
         let after = next_node(behind, result + 1).unwrap_or(behind.len());
         let operation = behind[..after].trim_end_matches(|c: char| c.is_ascii_uppercase());
-        if operation.is_empty() || operations.len() == MOST {
+        if operation.is_empty() || operations.len() == MAX_OPERATIONS {
             return None;
         }
         operations.push(snake(operation));
-        if !of_types.contains(&of_type) {
-            of_types.push(of_type);
+        if !types.contains(&type_name) {
+            types.push(type_name);
         }
         left = &behind[after..];
         result += 1;
@@ -41,7 +41,7 @@ pub(super) fn name(name: &str) -> Option<String> {
     Some(format!(
         "{} (fused {}{layout})",
         operations.join(" "),
-        of_types.join(" ")
+        types.join(" ")
     ))
 }
 
@@ -52,7 +52,7 @@ fn node(text: &str, result: u64) -> Option<(String, &str)> {
     let text = &text[1..];
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let bytes: u32 = text[..digits].parse().ok().filter(|bytes| *bytes <= 16)?;
-    let of_type = match (kind, bytes) {
+    let type_name = match (kind, bytes) {
         ('b', _) => "bool".to_owned(),
         ('V', 2) => "bf16".to_owned(),
         ('c', bytes) => format!("complex{}", bytes * 8),
@@ -62,7 +62,7 @@ fn node(text: &str, result: u64) -> Option<(String, &str)> {
     let mut two = text.chars();
     let flag = two.next().is_some_and(|c| c == 'I' || c == 'O')
         && two.next().is_some_and(|c| c.is_ascii_uppercase());
-    Some((of_type, if flag { &text[1..] } else { text }))
+    Some((type_name, if flag { &text[1..] } else { text }))
 }
 
 /// Returns where the node of a result begins, behind the operation at the start of `text`.

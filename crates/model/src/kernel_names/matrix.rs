@@ -7,7 +7,7 @@
 struct Product<'a> {
     operation: &'a str,
     /// Type of the inputs.
-    of_type: &'a str,
+    input_type: &'a str,
     tile: &'a str,
     epilogue: Vec<&'a str>,
     layout: &'a str,
@@ -24,9 +24,9 @@ impl<'a> Product<'a> {
             self.epilogue.push(word);
         } else if self.layout.is_empty() && is_layout(word) {
             self.layout = word;
-        } else if self.of_type.is_empty() && is_type(word) {
-            self.of_type = word;
-        } else if !(is_type(word) && word == self.of_type) {
+        } else if self.input_type.is_empty() && is_type(word) {
+            self.input_type = word;
+        } else if !(is_type(word) && word == self.input_type) {
             self.details.push(word);
         }
     }
@@ -35,12 +35,12 @@ impl<'a> Product<'a> {
         if self.tile.is_empty() {
             return None;
         }
-        let of_type = match self.of_type {
+        let input_type = match self.input_type {
             "fp16" => "f16",
             "fp32" => "f32",
             other => other,
         };
-        let words = [self.operation, of_type, self.tile].into_iter();
+        let words = [self.operation, input_type, self.tile].into_iter();
         let words = words.chain(self.epilogue).chain([self.layout]);
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         Some(format!("{} ({})", words.join(" "), self.details.join(" ")))
@@ -73,12 +73,12 @@ fn nvjet<'a>(words: &[&'a str]) -> Option<String> {
         .extend(rest.next_if(|word| word.starts_with("sm")));
     let types: &'a str = rest.next()?;
     // Letters for the types of inputs, accumulator and output, with cuBLAS's usual abbreviations.
-    product.of_type = match types {
+    product.input_type = match types {
         "hsh" | "hss" | "hhh" => "f16",
         "tst" | "tss" => "bf16",
         other => other,
     };
-    if product.of_type != types {
+    if product.input_type != types {
         product.details.push(types);
     }
     rest.for_each(|word| product.word(word));
@@ -91,7 +91,7 @@ fn instruction(words: &[&str]) -> Option<String> {
     let at = words.iter().position(|word| operation(word).is_some())?;
     let (instruction, named) = operation(words[at])?;
     product.operation = named;
-    product.of_type = match instruction {
+    product.input_type = match instruction {
         "s" => "f32",
         "d" => "f64",
         "h" => "f16",
@@ -99,7 +99,7 @@ fn instruction(words: &[&str]) -> Option<String> {
         "z" => "complex f64",
         _ => "",
     };
-    let typed = !product.of_type.is_empty();
+    let typed = !product.input_type.is_empty();
     for (place, word) in words.iter().enumerate() {
         match place {
             _ if place != at => product.word(word),
@@ -107,9 +107,9 @@ fn instruction(words: &[&str]) -> Option<String> {
             _ => {}
         }
     }
-    if product.of_type.is_empty() {
+    if product.input_type.is_empty() {
         // The instruction is better than no type.
-        product.of_type = instruction;
+        product.input_type = instruction;
         product.details.retain(|word| *word != instruction);
     }
     product.name()
@@ -155,13 +155,14 @@ fn xmma(words: &[&str]) -> Option<String> {
                 product.epilogue.push("split-k");
             }
             "execute" | "kernel" | "5x" => {}
-            _ if product.of_type.is_empty() && pair(word).is_some() => {
+            _ if product.input_type.is_empty() && pair(word).is_some() => {
                 // Types of both inputs come first, then those of accumulator and output.
                 let (a, b) = pair(word)?;
-                product.of_type = if a == b { a } else { word };
+                product.input_type = if a == b { a } else { word };
                 for _ in 0..2 {
                     let further = rest.next_if(|word| is_type(word) || pair(word).is_some());
-                    let same = |word: &&str| *word != product.of_type && pair(word) != Some((a, a));
+                    let same =
+                        |word: &&str| *word != product.input_type && pair(word) != Some((a, a));
                     product.details.extend(further.filter(same));
                 }
             }

@@ -1,7 +1,7 @@
 //! Makes the kernel names of compilers and libraries readable.
 
-use super::cpp::{self, Kind, Part, Token};
-use super::{fused, matrix, pytorch, templates, types};
+use super::cpp::{self, Segment, Token, TokenKind};
+use super::{fused, matrix, operations, pytorch, templates};
 use std::borrow::Cow;
 
 /// The name of a kernel without any name.
@@ -54,7 +54,7 @@ pub fn of_family(name: &str) -> Option<String> {
 /// Returns a function's name without its return type, namespaces and parameters.
 fn plain(tokens: &[Token]) -> Option<String> {
     let path = cpp::path(tokens);
-    let kernel: &Part = path.last()?;
+    let kernel: &Segment = path.last()?;
     if kernel.parameters.is_none()
         || !ends_with_parameters(tokens)
         || kernel.name.starts_with("operator")
@@ -78,7 +78,7 @@ fn plain(tokens: &[Token]) -> Option<String> {
             .is_some_and(|part| part.name.starts_with("cublas"))
     };
     let arguments: Vec<String> = (kernel.arguments.iter().filter(own))
-        .map(|item| types::text(item))
+        .map(|item| operations::type_text(item))
         .collect();
     let arguments = match kernel.arguments {
         [] => String::new(),
@@ -106,7 +106,7 @@ fn ends_with_parameters(tokens: &[Token]) -> bool {
             _,
             ..,
             Token {
-                kind: Kind::Group('(', _),
+                kind: TokenKind::Group('(', _),
                 spaced: false,
                 ..
             }

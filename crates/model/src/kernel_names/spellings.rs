@@ -8,7 +8,7 @@ pub struct Spellings(Vec<String>);
 
 impl Spellings {
     /// Spells a kernel by its name in the code, which may be mangled.
-    pub fn of(in_code: &str) -> Spellings {
+    pub fn new(in_code: &str) -> Spellings {
         let mut names = vec![in_code.to_owned()];
         let mut add = |name: &str| {
             if !names.iter().any(|known| known == name) {
@@ -30,7 +30,7 @@ impl Spellings {
     ///
     /// ```
     /// use gapscope_model::kernel_names::Spellings;
-    /// let fill = Spellings::of(
+    /// let fill = Spellings::new(
     ///     "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
     /// );
     /// for text in ["at6native29", "at::native::FillFunctor<float>", "elementwise_kernel<4", "fill<float> (vec4)"] {

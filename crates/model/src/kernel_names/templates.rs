@@ -1,25 +1,26 @@
 //! Names kernels of CUTLASS, FlashAttention and CUB by their template arguments.
 
-use super::cpp::{self, Part, Token};
-use super::{matrix, types};
+use super::cpp::{self, Segment, Token};
+use super::matrix;
+use super::operations::{snake, type_text};
 
 /// Returns the readable name of a kernel of these libraries.
-pub(super) fn name(path: &[Part]) -> Option<String> {
+pub(super) fn name(path: &[Segment]) -> Option<String> {
     let kernel = path.last()?;
     match kernel.name {
         "Kernel" | "Kernel2" => matrix::name(cpp::word(kernel.arguments.first()?)?),
-        "device_kernel" => of_device(kernel.arguments.first()?),
+        "device_kernel" => device_kernel(kernel.arguments.first()?),
         name if name.starts_with("flash_") => flash_attention(kernel),
         name if name.starts_with("Device") => {
             let cub = path.iter().any(|part| part.name == "cub");
-            cub.then(|| of_cub(kernel))
+            cub.then(|| cub_kernel(kernel))
         }
         _ => None,
     }
 }
 
 /// Names `flash_fwd_kernel<Flash_fwd_kernel_traits<head, rows, columns, warps, bool, bool, T, …>, …>`.
-fn flash_attention(kernel: &Part) -> Option<String> {
+fn flash_attention(kernel: &Segment) -> Option<String> {
     let path = cpp::path(kernel.arguments.first()?);
     let traits = path.last()?;
     if !matches!(
@@ -30,7 +31,7 @@ fn flash_attention(kernel: &Part) -> Option<String> {
     }
     let number = |at: usize| cpp::number(traits.arguments.get(at)?);
     let (head, rows, columns) = (number(0)?, number(1)?, number(2)?);
-    let float = traits.arguments.iter().map(|item| types::text(item));
+    let float = traits.arguments.iter().map(|item| type_text(item));
     let float = float.into_iter().find(|text| is_float(text))?;
     let name = kernel.name.strip_suffix("_kernel").unwrap_or(kernel.name);
     Some(format!("{name}<{float}, hdim {head}> ({rows}x{columns})"))
@@ -41,12 +42,12 @@ fn is_float(text: &str) -> bool {
 }
 
 /// Names a kernel that CUTLASS 3 launches.
-fn of_device(tokens: &[Token]) -> Option<String> {
+fn device_kernel(tokens: &[Token]) -> Option<String> {
     let path = cpp::path(tokens);
     let kernel = path.last()?;
     match kernel.name {
         "enable_sm90_or_later" | "enable_sm80_to_sm89" | "enable_sm90" | "enable_sm80" => {
-            of_device(kernel.arguments.first()?)
+            device_kernel(kernel.arguments.first()?)
         }
         "GemmUniversal" => universal(kernel),
         name if name.starts_with("FlashAttn") => {
@@ -58,13 +59,13 @@ fn of_device(tokens: &[Token]) -> Option<String> {
             let [rows, columns, head] = sizes[..] else {
                 return None;
             };
-            let mut texts = main.arguments.iter().map(|item| types::text(item));
+            let mut texts = main.arguments.iter().map(|item| type_text(item));
             let float = texts.find(|text| is_float(text))?;
             let (name, arch) = match name.find("Sm") {
                 Some(at) => name.split_at(at),
                 None => (name, ""),
             };
-            let name = super::functor::snake(name);
+            let name = snake(name);
             let arch = arch.to_lowercase();
             Some(format!(
                 "{name}<{float}, hdim {head}> ({arch} {rows}x{columns})"
@@ -75,7 +76,7 @@ fn of_device(tokens: &[Token]) -> Option<String> {
 }
 
 /// Names `GemmUniversal<problem, CollectiveMma<Mainloop<…>, tile, T, …>, …>`.
-fn universal(kernel: &Part) -> Option<String> {
+fn universal(kernel: &Segment) -> Option<String> {
     let main = cpp::path(kernel.arguments.get(1)?);
     let main = main.last().filter(|part| part.name == "CollectiveMma")?;
     let [schedule, sizes, of_type, ..] = main.arguments else {
@@ -95,7 +96,7 @@ fn universal(kernel: &Part) -> Option<String> {
     let how = how.map_or(String::new(), |how| format!(" {how}"));
     Some(format!(
         "gemm {} {} (cutlass {name}{how})",
-        types::text(of_type),
+        type_text(of_type),
         sizes.join("x")
     ))
 }
@@ -113,10 +114,10 @@ fn tile(tokens: &[Token]) -> Option<Vec<u64>> {
 }
 
 /// Names a CUB kernel without its tuning policies, which repeat its types.
-fn of_cub(kernel: &Part) -> String {
+fn cub_kernel(kernel: &Segment) -> String {
     let tuned = |item: &&Vec<Token>| {
         let path = cpp::path(item);
-        let named = |part: &Part| {
+        let named = |part: &Segment| {
             let name = part.name.to_lowercase();
             name.contains("policy") || name.contains("tuning")
         };
@@ -126,7 +127,7 @@ fn of_cub(kernel: &Part) -> String {
         .arguments
         .iter()
         .filter(tuned)
-        .map(|item| types::text(item))
+        .map(|item| type_text(item))
         .collect();
     let name = kernel.name.strip_suffix("Kernel").unwrap_or(kernel.name);
     match arguments.is_empty() {

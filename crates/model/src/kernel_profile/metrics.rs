@@ -15,7 +15,7 @@ pub struct Metric {
 
 impl Metric {
     /// Returns the metric of this name from [`METRICS`] and [`GRID`].
-    pub fn of(name: &str) -> Option<&'static Metric> {
+    pub fn by_name(name: &str) -> Option<&'static Metric> {
         let all = METRICS.iter().chain([&GRID]);
         all.into_iter().find(|metric| metric.name == name)
     }
@@ -128,7 +128,7 @@ mod tests {
             assert_ne!(metric.section, MetricSection::Unknown);
             assert!(metric.meaning.ends_with('.'), "{}", metric.meaning);
         }
-        assert_eq!(Metric::of("nonsense"), None);
+        assert_eq!(Metric::by_name("nonsense"), None);
         let units = |unit| METRICS.iter().filter(|m| m.unit() == unit).count();
         assert_eq!(units(MetricUnit::Bytes), 5);
         assert_eq!(units(MetricUnit::Hertz), 2);

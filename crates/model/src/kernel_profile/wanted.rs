@@ -30,7 +30,7 @@ impl fmt::Display for WantedError {
             WantedError::Number(number) => write!(
                 f,
                 "{number} is not a number of launches from 1 to {}",
-                Wanted::MOST
+                Wanted::MAX_LAUNCHES
             ),
         }
     }
@@ -40,7 +40,7 @@ impl std::error::Error for WantedError {}
 
 impl Wanted {
     /// The most launches; each takes a good part of a second.
-    pub const MOST: u32 = 1000;
+    pub const MAX_LAUNCHES: u32 = 1000;
 
     /// Formats several requests for an environment variable, one a line.
     pub fn to_lines(all: &[Wanted]) -> String {
@@ -49,7 +49,7 @@ impl Wanted {
     }
 
     /// Parses [`Wanted::to_lines`] and skips lines that are not valid.
-    pub fn of_lines(lines: &str) -> Vec<Wanted> {
+    pub fn from_lines(lines: &str) -> Vec<Wanted> {
         let read = |line: &str| {
             let (launches, name) = line.split_once(' ')?;
             Some(Wanted {
@@ -83,7 +83,7 @@ impl FromStr for Wanted {
         let launches = match number {
             None => 1,
             Some(number) => (number.parse().ok())
-                .filter(|launches| (1..=Wanted::MOST).contains(launches))
+                .filter(|launches| (1..=Wanted::MAX_LAUNCHES).contains(launches))
                 .ok_or_else(|| WantedError::Number(number.to_owned()))?,
         };
         Ok(Wanted {
@@ -117,7 +117,7 @@ mod tests {
         #[test]
         fn what_was_read_is_read_again(texts in proptest::collection::vec(".{0,30}(:[0-9]{1,4})?", 0..4)) {
             let all: Vec<Wanted> = texts.iter().filter_map(|text| text.parse().ok()).collect();
-            proptest::prop_assert_eq!(Wanted::of_lines(&Wanted::to_lines(&all)), all);
+            proptest::prop_assert_eq!(Wanted::from_lines(&Wanted::to_lines(&all)), all);
         }
     }
 }

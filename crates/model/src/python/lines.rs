@@ -1,7 +1,7 @@
 //! Decodes the line table of a code object: the location table of 3.11 and later (`Objects/locations.md` of CPython).
 
 /// The most bytes of a table. That of a module with 100,000 lines has about 1 MiB.
-pub const MOST_BYTES: usize = 4 << 20;
+pub const MAX_TABLE_BYTES: usize = 4 << 20;
 
 /// An instruction has two bytes.
 const INSTRUCTION_BYTES: u64 = 2;

@@ -57,14 +57,14 @@ fn unhex(text: &str) -> Vec<u8> {
 
 #[test]
 fn the_interpreter_says_where_things_are() {
-    let layout = Layout::of(Version(0x030d_00f0), &table_of_3_13()).unwrap();
+    let layout = Layout::for_version(Version(0x030d_00f0), &table_of_3_13()).unwrap();
     assert_eq!(layout.first_interpreter, 632);
     let thread = vec![0; layout.thread_bytes()];
     let thread = with_word(with_word(thread, 72, 0x7000), 160, 42);
     let thread = layout.thread(&thread).unwrap();
     assert_eq!(
         (thread.native_id, thread.current),
-        (42, Current::Frame(0x7000))
+        (42, CurrentFrame::Frame(0x7000))
     );
     let frame = vec![0; layout.frame_bytes()];
     let frame = with_word(
@@ -84,17 +84,17 @@ fn the_interpreter_says_where_things_are() {
 
 #[test]
 fn before_3_13_the_frame_is_behind_the_c_frame() {
-    let layout = Layout::of(Version(RELEASES[0]), &[]).unwrap();
+    let layout = Layout::for_version(Version(RELEASES[0]), &[]).unwrap();
     let thread = with_word(vec![0; layout.thread_bytes()], 56, 0x5000);
     assert_eq!(
         layout.thread(&thread).unwrap().current,
-        Current::AddressAt(0x5008)
+        CurrentFrame::AddressAt(0x5008)
     );
 }
 
 #[test]
 fn frames_without_code_are_passed_over_and_torn_ones_refused() {
-    let layout = Layout::of(Version(RELEASES[1]), &[]).unwrap();
+    let layout = Layout::for_version(Version(RELEASES[1]), &[]).unwrap();
     let bytes = with_word(vec![0; layout.frame_bytes()], 8, 0x6f00);
     let owned = |owner: u8, bytes: &[u8]| {
         let mut bytes = bytes.to_vec();
@@ -116,7 +116,7 @@ fn frames_without_code_are_passed_over_and_torn_ones_refused() {
 
 #[test]
 fn what_cannot_be_read_is_said() {
-    let refused = |version, table: &[u8]| Layout::of(Version(version), table).unwrap_err();
+    let refused = |version, table: &[u8]| Layout::for_version(Version(version), table).unwrap_err();
     let table = table_of_3_13();
     assert_eq!(
         refused(0x030a_0df0, &table).to_string(),
@@ -146,7 +146,7 @@ fn what_cannot_be_read_is_said() {
 /// The table is of a function with all forms of entries, the lines are from that Python's `co_lines()`.
 #[test]
 fn lines_are_those_that_python_names() {
-    let of_3_12 = "8000e00809884189058041dc0d1290318b58f2003705148801d8080988519021d81415f103011316f100010e17f1000109178801f46801000e1290218b57f0000209149801d81c1dd610239071a2119211d21023f200011114d80e0f9011f0030128148841f703020914f000020914f06b01370514f07001000c0d8048f9f205001124f703020914f000020914fa";
+    let table_of_3_12 = "8000e00809884189058041dc0d1290318b58f2003705148801d8080988519021d81415f103011316f100010e17f1000109178801f46801000e1290218b57f0000209149801d81c1dd610239071a2119211d21023f200011114d80e0f9011f0030128148841f703020914f000020914f06b01370514f07001000c0d8048f9f205001124f703020914f000020914fa";
     let lines_of_3_12 = [
         (0, 2, Some(2)),
         (2, 12, Some(4)),
@@ -166,7 +166,7 @@ fn lines_are_those_that_python_names() {
         (170, 188, Some(58)),
         (188, 194, None),
     ];
-    let table = unhex(of_3_12);
+    let table = unhex(table_of_3_12);
     let lines = Lines::new(&table, 2);
     assert_eq!(lines.code_bytes(), 194);
     for (start, end, line) in lines_of_3_12 {
@@ -187,7 +187,7 @@ fn string(kind: u32, is_ascii: bool, characters: u64) -> Vec<u8> {
 
 #[test]
 fn strings_of_every_width_are_read() {
-    let layout = Layout::of(Version(RELEASES[1]), &[]).unwrap();
+    let layout = Layout::for_version(Version(RELEASES[1]), &[]).unwrap();
     let read = |kind, is_ascii, characters, bytes: &[u8]| {
         let text = layout.text(&string(kind, is_ascii, characters)).unwrap();
         (text.offset, text.decode(bytes))
@@ -225,8 +225,8 @@ proptest! {
         let head = [*b"xdebugpy", u64::from(version.0).to_le_bytes(), [0; 8]].concat();
         let known = head.len().min(hostile.len());
         hostile[..known].copy_from_slice(&head[..known]);
-        let _ = Layout::of(version, &table);
-        if let Ok(layout) = Layout::of(version, &hostile) {
+        let _ = Layout::for_version(version, &table);
+        if let Ok(layout) = Layout::for_version(version, &hostile) {
             read_all(&layout, &bytes);
         }
         let lines = Lines::new(&bytes, first_line);
@@ -249,7 +249,7 @@ proptest! {
         words[1] = u64::from(version.0);
         words[2] = 0;
         let table: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        if let Ok(layout) = Layout::of(version, &table) {
+        if let Ok(layout) = Layout::for_version(version, &table) {
             prop_assert!(layout.thread_bytes() <= STRUCTURE_BYTES);
             prop_assert!(layout.frame_bytes() <= STRUCTURE_BYTES);
             prop_assert!(layout.code_bytes() <= STRUCTURE_BYTES);

@@ -1,9 +1,10 @@
 //! Decodes strings in the compact form of PEP 393, which names and paths of code always have.
 
-use super::{Inconsistent, TextOffsets, at, word};
+use super::bytes::{Inconsistent, at, word};
+use super::layout::TextOffsets;
 
 /// The most characters of a name or a path.
-const MOST_CHARACTERS: usize = 16 << 10;
+const MAX_CHARACTERS: usize = 16 << 10;
 
 /// The location of a string's characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub fn text(offsets: &TextOffsets, header: &[u8]) -> Result<Text, Inconsistent> 
     let length = word(header, offsets.length)?;
     let (kind, is_compact, is_ascii) = (state >> 2 & 7, state >> 5 & 1 == 1, state >> 6 & 1 == 1);
     let characters = usize::try_from(length).unwrap_or(usize::MAX);
-    if characters > MOST_CHARACTERS || !is_compact || !matches!(kind, 1 | 2 | 4) {
+    if characters > MAX_CHARACTERS || !is_compact || !matches!(kind, 1 | 2 | 4) {
         return Err(NO_TEXT);
     }
     if is_ascii && kind != 1 {
@@ -48,20 +49,20 @@ impl Text {
     /// Decodes characters. Invalid ones, such as lone surrogates, are replaced; missing ones are left out.
     pub fn decode(&self, bytes: &[u8]) -> String {
         let bytes = &bytes[..bytes.len().min(self.bytes())];
-        let of = |code: u32| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+        let decode = |code: u32| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
         match self.width {
             1 => bytes.iter().map(|byte| char::from(*byte)).collect(),
             2 => bytes
                 .as_chunks::<2>()
                 .0
                 .iter()
-                .map(|code| of(u32::from(u16::from_le_bytes(*code))))
+                .map(|code| decode(u32::from(u16::from_le_bytes(*code))))
                 .collect(),
             _ => bytes
                 .as_chunks::<4>()
                 .0
                 .iter()
-                .map(|code| of(u32::from_le_bytes(*code)))
+                .map(|code| decode(u32::from_le_bytes(*code)))
                 .collect(),
         }
     }

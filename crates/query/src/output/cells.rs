@@ -13,7 +13,7 @@ pub(super) struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    pub fn of(batch: &'a RecordBatch, options: &'a FormatOptions) -> io::Result<Cells<'a>> {
+    pub fn new(batch: &'a RecordBatch, options: &'a FormatOptions) -> io::Result<Cells<'a>> {
         let columns = batch.columns().iter().map(|column| {
             let formatter = ArrayFormatter::try_new(column.as_ref(), options);
             Ok((column.as_ref(), formatter.map_err(io::Error::other)?))

@@ -1,7 +1,7 @@
 //! Writes answers as CSV, in the same way as the export.
 
-use super::Writer;
 use super::cells::Cells;
+use super::writer::Writer;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::util::display::FormatOptions;
@@ -27,7 +27,7 @@ impl<'a> CsvWriter<'a> {
 impl Writer for CsvWriter<'_> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let options = FormatOptions::new();
-        let mut cells = Cells::of(batch, &options)?;
+        let mut cells = Cells::new(batch, &options)?;
         for row in 0..batch.num_rows() {
             for column in 0..batch.num_columns() {
                 if column > 0 {

@@ -1,6 +1,6 @@
 //! Writes answers as a JSON array of objects, one a line.
 
-use super::Writer;
+use super::writer::Writer;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::json::WriterBuilder;

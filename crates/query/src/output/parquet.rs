@@ -1,6 +1,6 @@
 //! Writes answers as Parquet.
 
-use super::Writer;
+use super::writer::Writer;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};

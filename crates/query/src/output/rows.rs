@@ -1,7 +1,7 @@
 //! Writes answers as JSON lines: the columns, then an array for each row.
 
-use super::Writer;
 use super::cells::Cells;
+use super::writer::Writer;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::util::display::FormatOptions;
@@ -35,7 +35,7 @@ fn kind(of: &DataType) -> &'static str {
 impl Writer for RowsWriter<'_> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let options = FormatOptions::new();
-        let mut cells = Cells::of(batch, &options)?;
+        let mut cells = Cells::new(batch, &options)?;
         for row in 0..batch.num_rows() {
             for column in 0..batch.num_columns() {
                 self.out.write_all(if column == 0 { b"[" } else { b"," })?;

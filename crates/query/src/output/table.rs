@@ -1,7 +1,7 @@
 //! Writes answers as a table for people. The first rows determine the widths; later, longer cells stick out.
 
-use super::Writer;
 use super::cells::Cells;
+use super::writer::Writer;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::util::display::FormatOptions;
@@ -13,18 +13,18 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Rows that are examined before the first is written.
 const MEASURED_ROWS: usize = 1000;
 /// The most characters of a cell; CSV, JSON and Parquet have the whole text.
-const WIDEST: usize = 100;
+const MAX_CELL_CHARACTERS: usize = 100;
 /// Significant digits of the largest fraction in a column; CSV, JSON and Parquet have all digits.
-const DIGITS: i32 = 3;
+const SIGNIFICANT_DIGITS: i32 = 3;
 /// The fewest and most decimals of a column, unless all of its values are below [`SMALL`].
-const LEAST_DECIMALS: i32 = 2;
-const MOST_DECIMALS: i32 = 3;
+const MIN_DECIMALS: i32 = 2;
+const MAX_DECIMALS: i32 = 3;
 const SMALL: f64 = 0.001;
 /// Larger fractions, and those with more decimals, are written with an exponent.
-const LARGEST: f64 = 1e15;
-const FINEST: i32 = 9;
+const MAX_PLAIN: f64 = 1e15;
+const MAX_PLAIN_DECIMALS: i32 = 9;
 /// Columns of counts, besides those whose names end in `_count`.
-const COUNTS: &[&str] = &[
+const COUNT_COLUMNS: &[&str] = &[
     "count",
     "n",
     "calls",
@@ -141,7 +141,7 @@ impl<'a> TableWriter<'a> {
 impl Writer for TableWriter<'_> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let options = FormatOptions::new();
-        let mut cells = Cells::of(batch, &options)?;
+        let mut cells = Cells::new(batch, &options)?;
         for row in 0..batch.num_rows() {
             if self.is_plan {
                 let kind = cells.text(row, 0)?.unwrap_or_default().to_owned();
@@ -200,10 +200,10 @@ fn is_quantity(column: &str) -> bool {
         || inner.ends_with(".bytes")
         || inner.ends_with("(bytes")
         || column.starts_with("count(")
-        || COUNTS.contains(&column)
+        || COUNT_COLUMNS.contains(&column)
 }
 
-/// Returns the decimals for all fractions of a column: enough for [`DIGITS`] significant digits of the largest, and
+/// Returns the decimals for all fractions of a column: enough for [`SIGNIFICANT_DIGITS`] significant digits of the largest, and
 /// no more than the values have; `None` where the values are too small or too large.
 fn decimals<'a>(values: impl Iterator<Item = &'a str>) -> Option<usize> {
     let (mut most, mut given) = (0.0, 1);
@@ -218,12 +218,12 @@ fn decimals<'a>(values: impl Iterator<Item = &'a str>) -> Option<usize> {
     if most == 0.0 {
         return Some(1);
     }
-    let wanted = DIGITS - 1 - most.log10().floor() as i32;
+    let wanted = SIGNIFICANT_DIGITS - 1 - most.log10().floor() as i32;
     let decimals = match most < SMALL {
         true => wanted,
-        false => wanted.clamp(LEAST_DECIMALS, MOST_DECIMALS).min(given),
+        false => wanted.clamp(MIN_DECIMALS, MAX_DECIMALS).min(given),
     };
-    (most < LARGEST && decimals <= FINEST).then_some(decimals as usize)
+    (most < MAX_PLAIN && decimals <= MAX_PLAIN_DECIMALS).then_some(decimals as usize)
 }
 
 /// Rounds a fraction to some decimals. A value other than 0 never reads as 0.
@@ -231,7 +231,7 @@ fn rounded(number: String, decimals: Option<usize>) -> String {
     let Some(value) = number.parse::<f64>().ok().filter(|value| value.is_finite()) else {
         return number;
     };
-    let Some(decimals) = decimals.filter(|_| value.abs() < LARGEST) else {
+    let Some(decimals) = decimals.filter(|_| value.abs() < MAX_PLAIN) else {
         return number;
     };
     let least = 10f64.powi(-(decimals as i32));
@@ -256,7 +256,7 @@ fn separated(number: String) -> String {
 fn visible(text: &str) -> String {
     let mut shown = String::new();
     for (count, character) in text.chars().enumerate() {
-        if count == WIDEST {
+        if count == MAX_CELL_CHARACTERS {
             shown.push('…');
             break;
         }
@@ -352,6 +352,9 @@ mod tests {
             "a\\nb\\u{1b}[31mc\\u{202e}"
         );
         assert_eq!(visible("größer"), "größer");
-        assert_eq!(visible(&"x".repeat(10_000_000)).chars().count(), WIDEST + 1);
+        assert_eq!(
+            visible(&"x".repeat(10_000_000)).chars().count(),
+            MAX_CELL_CHARACTERS + 1
+        );
     }
 }

@@ -1,10 +1,10 @@
-//! `device_activity` and `process_activity` say what SQL finds in the work itself.
+//! `device_activity` and `process_activity` agree with SQL over the work itself.
 
 use crate::{Place, csv};
 use gapscope_trace::Trace;
 use gapscope_trace::synthetic::Synthetic;
 
-/// All timed work with its device and process; the busy time by sorting it.
+/// Computes busy time in SQL by sorting all timed work, with its device and process.
 const BY_SQL: &str = "
 with timed as (
   select queue, start_ns, start_ns + duration_ns as end_ns from dispatches

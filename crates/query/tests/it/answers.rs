@@ -1,4 +1,4 @@
-//! What queries on one trace answer, in every form.
+//! Answers to queries on one trace, in every format.
 
 use crate::{Place, TEXT, csv, one};
 use gapscope_query::{Format, Rows};
@@ -139,7 +139,7 @@ fn every_form_says_the_same() {
         Some("NULL                       3  NULL")
     );
 
-    // Parquet of ours is read as a table is by others.
+    // Parquet output is as readable as that of other tools.
     let path = place.path("answer.parquet");
     std::fs::write(&path, ask(Format::Parquet)).unwrap();
     let file = std::fs::File::open(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Wrong SQL, wrong traces: one sentence that says what to do.
+//! Invalid SQL and invalid traces: each error is one sentence that says what to do.
 
 use crate::{Place, TEXT, csv, cut_short, error, one};
 use gapscope_trace::TraceWriter;
@@ -147,7 +147,7 @@ fn a_damaged_page_fails_and_names_the_trace() {
     place.trace("a.gapscope", TEXT);
     let path = place.path("a.gapscope/dispatches.parquet");
     let mut bytes = std::fs::read(&path).unwrap();
-    // The pages stand before the footer, which stays whole.
+    // Pages come before the footer, which stays intact.
     for byte in &mut bytes[4..200] {
         *byte = 0xff;
     }

@@ -1,4 +1,4 @@
-//! The examples of `docs/query.md` run.
+//! Runs the examples of `docs/query.md`.
 
 use crate::{Place, TEXT, csv};
 use gapscope_query::saved;

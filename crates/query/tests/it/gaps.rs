@@ -1,4 +1,4 @@
-//! The table `gaps` says what the report says.
+//! The table `gaps` agrees with the report.
 
 use crate::{Place, csv};
 use gapscope_analysis::{Findings, Options};
@@ -82,7 +82,7 @@ fn a_gap_has_its_device_its_parts_and_what_ended_it() {
         csv(&session, sql),
         "kernel_before,kernel_after,process,thread\nk,k,1,7\n"
     );
-    // It counts from the start of the recording, also where the clock does not.
+    // The column counts from the start of the recording, whatever the clock's zero is.
     let mut late = warming_up();
     late.manifest.start_ns = -7;
     place.write("late.gapscope", late);

@@ -1,4 +1,4 @@
-//! The table `kernel_counters` says what the report says.
+//! The table `kernel_counters` agrees with the report.
 
 use crate::{Place, csv};
 use std::fmt::Write;

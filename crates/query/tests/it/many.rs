@@ -70,7 +70,7 @@ fn a_name_with_characters_of_globs_is_a_name() {
     assert_eq!(csv(&session, "select count(*) as n from traces"), "n\n1\n");
 }
 
-/// An earlier version had no column `submission`: NULL in its rows.
+/// An earlier version lacks the column `submission`, which is NULL in its rows.
 #[test]
 fn columns_that_an_older_trace_lacks_are_null() {
     use parquet::arrow::ArrowWriter;

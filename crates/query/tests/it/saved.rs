@@ -1,4 +1,4 @@
-//! Saved queries: each runs, and says what the trace shows.
+//! Runs each saved query and compares it with the trace.
 
 use crate::{LATE, Place, TEXT, csv, one};
 use gapscope_query::saved;
@@ -49,7 +49,7 @@ fn the_code_of_idle_time_is_that_of_the_submitting_threads_samples_in_it() {
     let place = Place::new();
     place.trace("t.gapscope", &format!("{TEXT}{LATE}"));
     let session = place.session(&["t.gapscope"]);
-    // Not counted: another thread, a hook's line, a sample while the device worked.
+    // Not counted: another thread, a hook's sample, and a sample while the device worked.
     assert_eq!(
         csv(&session, &session.saved("code").unwrap()),
         "cause,code,samples,about_ms\n\

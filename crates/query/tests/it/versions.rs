@@ -9,7 +9,7 @@ use parquet::file::properties::WriterProperties;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A session on the committed traces of versions.
+/// Opens a session on the committed traces of all versions.
 fn fixtures(versions: &[u32]) -> Session {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let folders = versions
@@ -43,7 +43,7 @@ fn both_versions_give_the_same_rows_in_every_table_that_both_have() {
         let sql = format!("select * from {table}");
         let answers = sessions.each_ref().map(|session| {
             let answer = csv(session, &sql);
-            // The name of the trace apart.
+            // Only the trace's name differs.
             let answer = answer.replace("v1.gapscope", "v2.gapscope");
             let mut rows: Vec<String> = answer.lines().map(str::to_owned).collect();
             rows.sort();
@@ -88,7 +88,7 @@ fn tables_that_version_1_lacks_are_empty_and_nothing_is_missing() {
         csv(&session, sql),
         "name,unit,device_name,queue_name\nmemory clock,hertz,Some device,main\n"
     );
-    // Without its file, a trace of a version that has the table lacks something.
+    // Without its file, a trace whose version has the table is damaged.
     let place = Place::new();
     place.trace("t.gapscope", crate::TEXT);
     std::fs::remove_file(place.path("t.gapscope/counters.parquet")).unwrap();
@@ -204,7 +204,7 @@ fn what_a_submission_of_version_1_is_follows_from_its_function() {
          400,40,kernel,cuLaunchKernel\n\
          500,50,transfer,cuMemsetD8Async\n"
     );
-    // The kind alone, without the columns that it is made of.
+    // The kind alone, without the columns that it is computed from.
     let sql = "select kind, count(*) as n from submissions group by kind order by kind";
     assert_eq!(
         csv(&session, sql),
@@ -219,7 +219,7 @@ fn row_groups_are_left_out_by_the_times_of_version_1_and_never_by_what_is_comput
     place.trace("new.gapscope", crate::TEXT);
     let old = place.session(&["old.gapscope"]);
     let both = place.session(&["old.gapscope", "new.gapscope"]);
-    // The one submission of the new trace starts at 10000 ns and takes 10000 ns, on a known thread.
+    // The only submission of the new trace starts at 10000 ns and takes 10000 ns, on a known thread.
     for (filter, groups, of_old, groups_of_both, of_both) in [
         ("start_ns >= 400", 1, 2, 2, 3),
         ("start_ns < 200", 1, 2, 1, 2),

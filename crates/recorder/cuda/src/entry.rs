@@ -4,7 +4,7 @@ use crate::process::recorder;
 use crate::recorder::Recorder;
 use crate::{labels, nvtx, tracing};
 use gapscope_spool::hook::guard;
-use gapscope_spool::interface::{Host, Table};
+use gapscope_spool::interface::{Provider, Table};
 use gapscope_spool::{Spool, ids};
 use std::ffi::{CStr, c_int, c_void};
 
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn InitializeInjectionNvtxExtension(module: *const nvtx::M
     c_int::from(attached.unwrap_or(false))
 }
 
-static TABLE: Table = Table::of::<Recorder>();
+static TABLE: Table = Table::new::<Recorder>();
 
 /// The functions by which the program speaks to this library; see `gapscope_spool::interface`.
 #[unsafe(no_mangle)]
@@ -62,7 +62,7 @@ pub extern "C" fn gapscope_interface(version: u32) -> *const c_void {
     TABLE.answer(version).cast()
 }
 
-impl Host for Recorder {
+impl Provider for Recorder {
     const NAME: &'static CStr = c"cuda";
 
     fn get() -> Option<&'static Recorder> {

@@ -125,7 +125,7 @@ impl ChunkReader {
             path: path.to_owned(),
         };
         if chunk.header().magic.load(Acquire) != MAGIC {
-            return Err(foreign("its first bytes are others".to_owned()));
+            return Err(foreign("its first bytes differ".to_owned()));
         }
         let version = chunk.header().version.load(Relaxed);
         if version != VERSION {

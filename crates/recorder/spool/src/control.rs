@@ -77,7 +77,7 @@ impl Control {
         page.pid_namespace.store(pid_namespace(), Relaxed);
         page.start_ns.store(start_ns, Relaxed);
         page.recording.store(u32::from(recording), Relaxed);
-        if let Some(rank) = Rank::of_environment() {
+        if let Some(rank) = Rank::from_environment() {
             let local = rank.local_rank.and_then(|local| local.checked_add(1));
             page.local_rank_and_one.store(local.unwrap_or(0), Relaxed);
             page.world_size.store(rank.world_size, Relaxed);
@@ -113,7 +113,7 @@ impl Control {
         let control = Control { map };
         use std::sync::atomic::Ordering::{Acquire, Relaxed};
         if control.page().magic.load(Acquire) != MAGIC {
-            return Err(foreign("its first bytes are others".to_owned()));
+            return Err(foreign("its first bytes differ".to_owned()));
         }
         match control.page().version.load(Relaxed) {
             VERSION => Ok(control),

@@ -40,10 +40,10 @@
 //! labels: 0 are the modules of a model, 1 the operators of its framework ([`Layer`](crate::event::Layer)).
 
 mod client;
-mod host;
+mod provider;
 
 pub use client::{Hook, Hooks};
-pub use host::{Host, write_layer};
+pub use provider::{Provider, write_layer};
 
 use std::ffi::{CStr, c_char};
 
@@ -106,7 +106,7 @@ impl Status {
     ];
 
     /// Converts a returned number.
-    pub fn of(code: i32) -> Status {
+    pub fn from_code(code: i32) -> Status {
         usize::try_from(code)
             .ok()
             .and_then(|code| Status::ALL.get(code).copied())
@@ -148,7 +148,7 @@ pub struct Table {
 }
 
 /// The size of the first tables of [`VERSION`], which every table has at least.
-const LEAST_BYTES: usize = std::mem::offset_of!(Table, push_layer);
+const MIN_TABLE_BYTES: usize = std::mem::offset_of!(Table, push_layer);
 
 // SAFETY: a table is immutable; its pointers are to functions that any thread may call and to a static text.
 unsafe impl Sync for Table {}

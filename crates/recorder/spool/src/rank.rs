@@ -14,7 +14,7 @@ pub struct Rank {
 }
 
 /// The variables in which a launcher passes the rank, the number of ranks, and the rank on the machine.
-struct Variables {
+struct LauncherVariables {
     rank: &'static str,
     world_size: &'static [&'static str],
     local_rank: &'static [&'static str],
@@ -22,48 +22,48 @@ struct Variables {
 
 /// The variables of known launchers. The first with a plausible rank and size wins: a program's own launcher comes
 /// before the one that started that launcher.
-const VARIABLES: [Variables; 8] = [
+const LAUNCHERS: [LauncherVariables; 8] = [
     // torchrun, DeepSpeed, Accelerate, Lightning.
-    Variables {
+    LauncherVariables {
         rank: "RANK",
         world_size: &["WORLD_SIZE"],
         local_rank: &["LOCAL_RANK"],
     },
     // Horovod, under any of its launchers.
-    Variables {
+    LauncherVariables {
         rank: "HOROVOD_RANK",
         world_size: &["HOROVOD_SIZE"],
         local_rank: &["HOROVOD_LOCAL_RANK"],
     },
     // A convention of programs that pass the values to `jax.distributed.initialize`.
-    Variables {
+    LauncherVariables {
         rank: "JAX_PROCESS_ID",
         world_size: &["JAX_NUM_PROCESSES", "JAX_PROCESS_COUNT"],
         local_rank: &["JAX_LOCAL_PROCESS_ID"],
     },
-    Variables {
+    LauncherVariables {
         rank: "OMPI_COMM_WORLD_RANK",
         world_size: &["OMPI_COMM_WORLD_SIZE"],
         local_rank: &["OMPI_COMM_WORLD_LOCAL_RANK"],
     },
     // MVAPICH.
-    Variables {
+    LauncherVariables {
         rank: "MV2_COMM_WORLD_RANK",
         world_size: &["MV2_COMM_WORLD_SIZE"],
         local_rank: &["MV2_COMM_WORLD_LOCAL_RANK"],
     },
     // MPICH and Intel MPI with Hydra, Cray's with PALS.
-    Variables {
+    LauncherVariables {
         rank: "PMI_RANK",
         world_size: &["PMI_SIZE"],
         local_rank: &["MPI_LOCALRANKID", "PMI_LOCAL_RANK", "PALS_LOCAL_RANKID"],
     },
-    Variables {
+    LauncherVariables {
         rank: "PALS_RANKID",
         world_size: &["PMI_SIZE"],
         local_rank: &["PALS_LOCAL_RANKID"],
     },
-    Variables {
+    LauncherVariables {
         rank: "SLURM_PROCID",
         // The step comes first, because an allocation may be larger.
         world_size: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
@@ -73,10 +73,10 @@ const VARIABLES: [Variables; 8] = [
 
 impl Rank {
     /// Returns the rank in an environment; `None` for a process that is alone.
-    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Rank> {
+    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Option<Rank> {
         let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
         let first = |names: &[&str]| names.iter().find_map(|name| number(name));
-        VARIABLES.iter().find_map(|names| {
+        LAUNCHERS.iter().find_map(|names| {
             let (rank, world_size) = (number(names.rank)?, first(names.world_size)?);
             (world_size > 1 && rank < world_size).then(|| Rank {
                 rank,
@@ -87,8 +87,8 @@ impl Rank {
     }
 
     /// Returns the rank in the environment of this process.
-    pub fn of_environment() -> Option<Rank> {
-        Rank::of(|name| std::env::var(name).ok())
+    pub fn from_environment() -> Option<Rank> {
+        Rank::from_variables(|name| std::env::var(name).ok())
     }
 }
 
@@ -96,8 +96,8 @@ impl Rank {
 mod tests {
     use super::*;
 
-    fn of(pairs: &[(&str, &str)]) -> Option<Rank> {
-        Rank::of(|name| {
+    fn rank_of(pairs: &[(&str, &str)]) -> Option<Rank> {
+        Rank::from_variables(|name| {
             let found = pairs.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
         })
@@ -105,17 +105,20 @@ mod tests {
 
     #[test]
     fn a_rank_needs_its_number_and_company() {
-        let rank = of(&[("RANK", "1"), ("WORLD_SIZE", "4"), ("LOCAL_RANK", "0")]).unwrap();
+        let rank = rank_of(&[("RANK", "1"), ("WORLD_SIZE", "4"), ("LOCAL_RANK", "0")]).unwrap();
         assert_eq!(
             (rank.rank, rank.world_size, rank.local_rank),
             (1, 4, Some(0))
         );
-        assert_eq!(of(&[("RANK", "0"), ("WORLD_SIZE", "1")]), None);
-        assert_eq!(of(&[("RANK", "4"), ("WORLD_SIZE", "4")]), None);
-        assert_eq!(of(&[("RANK", "x"), ("WORLD_SIZE", "4")]), None);
-        assert_eq!(of(&[]), None);
+        assert_eq!(rank_of(&[("RANK", "0"), ("WORLD_SIZE", "1")]), None);
+        assert_eq!(rank_of(&[("RANK", "4"), ("WORLD_SIZE", "4")]), None);
+        assert_eq!(rank_of(&[("RANK", "x"), ("WORLD_SIZE", "4")]), None);
+        assert_eq!(rank_of(&[]), None);
         let mpi = [("OMPI_COMM_WORLD_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "4")];
-        assert_eq!(of(&mpi).map(|r| (r.rank, r.local_rank)), Some((3, None)));
+        assert_eq!(
+            rank_of(&mpi).map(|r| (r.rank, r.local_rank)),
+            Some((3, None))
+        );
     }
 
     #[test]
@@ -143,7 +146,7 @@ mod tests {
             ("PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID"),
             ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
         ] {
-            let known = of(&[(rank, "5"), (size, "8"), (local, "1")])
+            let known = rank_of(&[(rank, "5"), (size, "8"), (local, "1")])
                 .map(|r| (r.rank, r.world_size, r.local_rank));
             assert_eq!(known, Some((5, 8, Some(1))), "{rank}");
         }
@@ -157,8 +160,8 @@ mod tests {
             ("SLURM_NTASKS", "16"),
             ("SLURM_STEP_NUM_TASKS", "2"),
         ];
-        assert_eq!(of(&job).map(|r| (r.rank, r.world_size)), Some((1, 2)));
+        assert_eq!(rank_of(&job).map(|r| (r.rank, r.world_size)), Some((1, 2)));
         let both = [&[("RANK", "7"), ("WORLD_SIZE", "8")][..], &job].concat();
-        assert_eq!(of(&both).map(|r| (r.rank, r.world_size)), Some((7, 8)));
+        assert_eq!(rank_of(&both).map(|r| (r.rank, r.world_size)), Some((7, 8)));
     }
 }

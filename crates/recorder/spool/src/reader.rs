@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// How long an uncommitted sequence number is waited for: after that its thread has ended between taking and
 /// committing it, or hangs. A record that comes still later is skipped, so that it is counted once.
-const PATIENCE: Duration = Duration::from_secs(2);
+const GAP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Finds the processes under one spool folder.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ struct Chunk {
 
 /// The next record in a log, ordered by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Next {
+struct NextRecord {
     number: u64,
     /// False while the chunk has not been opened: the number is then a lower bound.
     is_known: bool,
@@ -249,9 +249,9 @@ impl ProcessSpool {
     }
 
     /// Returns the threads in the order of their next records.
-    fn queue(&self) -> BinaryHeap<Reverse<(Next, u32)>> {
+    fn queue(&self) -> BinaryHeap<Reverse<(NextRecord, u32)>> {
         let next = |(thread, log): (&u32, &ThreadLog)| {
-            let next = Next {
+            let next = NextRecord {
                 number: log.chunks.front()?.from,
                 is_known: false,
             };
@@ -261,7 +261,7 @@ impl ProcessSpool {
     }
 
     /// Returns the next record in the log of a thread, see [`ThreadLog::peek`]; `None` when nothing is committed.
-    fn peek(&mut self, thread: u32, due: u64, until: Until) -> Option<Next> {
+    fn peek(&mut self, thread: u32, due: u64, until: Until) -> Option<NextRecord> {
         let log = self.logs.get_mut(&thread)?;
         loop {
             let next = log.peek(&mut self.damage, &mut self.consumed, due, until)?;
@@ -298,7 +298,7 @@ impl ProcessSpool {
             return true;
         }
         match self.waited_for {
-            Some((number, since)) if number == self.expected => since.elapsed() >= PATIENCE,
+            Some((number, since)) if number == self.expected => since.elapsed() >= GAP_PATIENCE,
             _ => {
                 self.waited_for = Some((self.expected, Instant::now()));
                 false
@@ -311,7 +311,7 @@ impl ProcessSpool {
             if path.extension().is_none_or(|e| e != "chunk") || self.seen_chunks.contains(&path) {
                 continue;
             }
-            if let Some((thread, from)) = parts_of_name(&path) {
+            if let Some((thread, from)) = parse_chunk_name(&path) {
                 let log = self.logs.entry(thread).or_default();
                 self.seen_chunks.insert(path.clone());
                 log.chunks.push_back(Chunk {
@@ -334,14 +334,14 @@ impl ThreadLog {
         consumed: &mut Vec<(PathBuf, u64)>,
         due: u64,
         until: Until,
-    ) -> Option<Next> {
+    ) -> Option<NextRecord> {
         loop {
             // A thread seals its chunk before it creates another.
             let is_last = self.chunks.len() == 1 && until != Until::End;
             let chunk = self.chunks.front_mut()?;
             if chunk.reader.is_none() {
                 if chunk.from > due {
-                    return Some(Next {
+                    return Some(NextRecord {
                         number: chunk.from,
                         is_known: false,
                     });
@@ -366,7 +366,7 @@ impl ThreadLog {
             let finished = !is_last || reader.sealed();
             match reader.record(self.offset) {
                 Ok(Some(record)) => {
-                    return Some(Next {
+                    return Some(NextRecord {
                         number: record.sequence,
                         is_known: true,
                     });
@@ -398,7 +398,7 @@ impl ThreadLog {
 }
 
 /// Parses the thread and the lower bound of sequence numbers from a chunk's name: `t<tid>-<n>-<number>.chunk`.
-fn parts_of_name(path: &Path) -> Option<(u32, u64)> {
+fn parse_chunk_name(path: &Path) -> Option<(u32, u64)> {
     let (thread, rest) = path
         .file_stem()?
         .to_str()?

@@ -9,30 +9,30 @@ mod python;
 
 use crate::event::{CommonEvent, SampleSource, Span};
 use crate::{Spool, ids};
-use cache::Cache;
-use python::{MOST_FRAMES, Place, Python};
+use cache::LineCache;
+use python::{CodePosition, MAX_FRAMES, Python};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 
 /// The shortest wait that is worth a stack.
-const LONG_WAIT_NS: i64 = 100_000;
+const MIN_WAIT_NS: i64 = 100_000;
 /// A thread without calls for this long may be the reason why the device is idle.
-const LONG_ABSENCE_NS: i64 = 200_000;
+const MIN_ABSENCE_NS: i64 = 200_000;
 /// The least time between two stacks of a thread. With cold caches a stack takes 8 µs, so the cost is 1.6 % at most.
-const BETWEEN_STACKS_NS: i64 = 500_000;
+const MIN_STACK_DISTANCE_NS: i64 = 500_000;
 
 /// The times of a thread's last call and last stack.
 #[derive(Debug, Clone, Copy)]
-struct Last {
+struct LastTimes {
     call_end_ns: i64,
     stack_ns: i64,
 }
 
 thread_local! {
     // The cell needs no destructor, so it lives as long as the thread.
-    static LAST: Cell<Last> = const { Cell::new(Last { call_end_ns: i64::MAX, stack_ns: i64::MIN }) };
-    static CACHE: RefCell<Option<Cache>> = const { RefCell::new(None) };
+    static LAST: Cell<LastTimes> = const { Cell::new(LastTimes { call_end_ns: i64::MAX, stack_ns: i64::MIN }) };
+    static CACHE: RefCell<Option<LineCache>> = const { RefCell::new(None) };
 }
 
 static IS_ON: OnceLock<bool> = OnceLock::new();
@@ -43,12 +43,12 @@ static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
 pub fn waited(spool: &Spool, span: Span) {
     let end_ns = span.end_ns();
     let last = LAST.get();
-    LAST.set(Last {
+    LAST.set(LastTimes {
         call_end_ns: end_ns,
         ..last
     });
-    if span.duration_ns >= LONG_WAIT_NS && is_due(last, end_ns) {
-        take(spool, end_ns, SampleSource::AfterWait);
+    if span.duration_ns >= MIN_WAIT_NS && is_due(last, end_ns) {
+        record_stack(spool, end_ns, SampleSource::AfterWait);
     }
 }
 
@@ -56,18 +56,18 @@ pub fn waited(spool: &Spool, span: Span) {
 #[inline]
 pub fn submitted(spool: &Spool, span: Span) {
     let last = LAST.get();
-    LAST.set(Last {
+    LAST.set(LastTimes {
         call_end_ns: span.end_ns(),
         ..last
     });
     let away_ns = span.start_ns.saturating_sub(last.call_end_ns);
-    if away_ns >= LONG_ABSENCE_NS && is_due(last, span.start_ns) {
-        take(spool, span.start_ns, SampleSource::AtSubmission);
+    if away_ns >= MIN_ABSENCE_NS && is_due(last, span.start_ns) {
+        record_stack(spool, span.start_ns, SampleSource::AtSubmission);
     }
 }
 
-fn is_due(last: Last, now_ns: i64) -> bool {
-    now_ns.saturating_sub(last.stack_ns) >= BETWEEN_STACKS_NS
+fn is_due(last: LastTimes, now_ns: i64) -> bool {
+    now_ns.saturating_sub(last.stack_ns) >= MIN_STACK_DISTANCE_NS
 }
 
 fn python() -> Option<&'static Python> {
@@ -80,27 +80,27 @@ fn python() -> Option<&'static Python> {
 }
 
 #[cold]
-fn take(spool: &Spool, at_ns: i64, source: SampleSource) {
+fn record_stack(spool: &Spool, at_ns: i64, source: SampleSource) {
     let is_on = || std::env::var_os(crate::env::STACKS).is_none_or(|value| value != "0");
     if !spool.recording() || !*IS_ON.get_or_init(is_on) {
         return;
     }
-    LAST.set(Last {
+    LAST.set(LastTimes {
         stack_ns: at_ns,
         ..LAST.get()
     });
     let Some(python) = python() else {
         return;
     };
-    let mut frames = [Place::default(); MOST_FRAMES];
+    let mut frames = [CodePosition::default(); MAX_FRAMES];
     let Some(frames) = python.stack(&mut frames) else {
         return;
     };
-    let mut ids = [ids::Frame::NONE; MOST_FRAMES];
+    let mut ids = [ids::Frame::NONE; MAX_FRAMES];
     // At the end of a thread the cache is gone, and no stack is recorded.
     let _ = CACHE.try_with(|cache| {
         let mut cache = cache.try_borrow_mut().ok()?;
-        let cache = cache.get_or_insert_with(Cache::new);
+        let cache = cache.get_or_insert_with(LineCache::new);
         for (frame, id) in frames.iter().zip(&mut ids) {
             *id = cache.id(frame, || {
                 let line = python.line(frame)?;

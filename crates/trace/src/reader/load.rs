@@ -1,9 +1,10 @@
 //! Loads columns from Parquet files, several at once.
 
 use crate::column::{ColumnValues, Texts};
+use crate::damage::Damage;
 use crate::parallel;
 use crate::table::Table;
-use crate::table_file::{MOST_ROWS, OpenError, ReadError, TableFile};
+use crate::table_file::{MAX_ROWS, ReadError, TableFile};
 use crate::{Diagnostic, Error};
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -13,40 +14,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) const BATCH_ROWS: usize = 1 << 14;
 
 /// A table's columns and the files that they come from.
-pub(super) struct Source<'a> {
+pub(super) struct TableSource<'a> {
     table: &'static str,
-    files: Vec<Part>,
-    columns: Vec<Column<'a>>,
+    files: Vec<TableFile>,
+    columns: Vec<SelectedColumn<'a>>,
 }
 
-/// One file of a table.
-struct Part {
-    file: TableFile,
-}
-
-struct Column<'a> {
+struct SelectedColumn<'a> {
     name: &'static str,
     values: &'a mut dyn ColumnValues,
     /// How much of each file was read.
-    read: Vec<Read>,
+    read: Vec<ColumnRead>,
 }
 
 /// How much of a file's column was read.
-struct Read {
+struct ColumnRead {
     /// Rows with good values, from the file's first row on.
     rows: usize,
     /// Why reading ended early.
-    failed: Option<String>,
+    failed: Option<Damage>,
 }
 
 /// Why reading ends.
-enum Stop {
+enum ReadStop {
     /// The column has this many good values, and no more for this reason.
-    Column(usize, String),
+    Column(usize, Damage),
     Memory,
 }
 
-impl<'a> Source<'a> {
+impl<'a> TableSource<'a> {
     /// Reads the footers of `paths`, files of `table`, and leaves out those that are unreadable. Only the columns
     /// that `selected` accepts are filled; the others stay empty.
     pub fn open<T: Table>(
@@ -54,22 +50,22 @@ impl<'a> Source<'a> {
         table: &'a mut T,
         selected: impl Fn(&'static str) -> bool,
         diagnostics: &mut Vec<Diagnostic>,
-    ) -> Source<'a> {
-        let mut files: Vec<Part> = Vec::new();
+    ) -> TableSource<'a> {
+        let mut files: Vec<TableFile> = Vec::new();
         for path in paths {
-            let before = files.iter().map(|part| part.file.rows()).sum();
-            match Part::open::<T>(&path, before) {
+            let before = files.iter().map(TableFile::rows).sum();
+            match open_part::<T>(&path, before) {
                 Ok(file) => files.push(file),
                 Err(diagnostic) => diagnostics.push(diagnostic),
             }
         }
         let columns = T::COLUMNS.iter().zip(table.columns_mut());
         let columns = columns.filter(|(name, _)| selected(name));
-        Source {
+        TableSource {
             table: T::NAME,
             files,
             columns: columns
-                .map(|(name, values)| Column {
+                .map(|(name, values)| SelectedColumn {
                     name,
                     values,
                     read: Vec::new(),
@@ -81,11 +77,11 @@ impl<'a> Source<'a> {
 
 /// Opens the file of a table.
 pub(crate) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
-    TableFile::open(path, T::NAME, T::schema()).map_err(|error| {
+    TableFile::open(path, T::NAME, T::schema()).map_err(|damage| {
         let (table, path) = (T::NAME, path.to_owned());
-        match error {
-            OpenError::Missing => Diagnostic::MissingFile { table, path },
-            OpenError::Unreadable(reason) => Diagnostic::UnreadableFile {
+        match damage {
+            Damage::Missing => Diagnostic::MissingFile { table, path },
+            reason => Diagnostic::UnreadableFile {
                 table,
                 path,
                 reason,
@@ -94,64 +90,57 @@ pub(crate) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
     })
 }
 
-impl Part {
-    fn open<T: Table>(path: &Path, before: usize) -> Result<Part, Diagnostic> {
-        let file = open::<T>(path)?;
-        if file.rows() > MOST_ROWS - before {
-            return Err(Diagnostic::UnreadableFile {
-                table: T::NAME,
-                path: path.to_owned(),
-                reason: format!("its table would have more than {MOST_ROWS} rows"),
-            });
-        }
-        Ok(Part { file })
+/// Opens a further file of a table that has `before` rows.
+fn open_part<T: Table>(path: &Path, before: usize) -> Result<TableFile, Diagnostic> {
+    let file = open::<T>(path)?;
+    if file.rows() > MAX_ROWS - before {
+        return Err(Diagnostic::UnreadableFile {
+            table: T::NAME,
+            path: path.to_owned(),
+            reason: Damage::ManyRowsInTable,
+        });
     }
+    Ok(file)
+}
 
-    /// Appends a column, which shall have rows for `space` in the end.
-    fn read(
-        &self,
-        column: &'static str,
-        values: &mut dyn ColumnValues,
-        texts: &mut Texts,
-        space: usize,
-    ) -> Result<(), Stop> {
-        if !self.file.has(column) {
-            return match values.nullable() {
-                true => Ok(()),
-                false => Err(Stop::Column(0, "the file has no such column".to_owned())),
-            };
-        }
-        // Nothing tells which rows are missing.
-        let other_number = || {
-            Stop::Column(
-                0,
-                "it has another number of rows than its file says".to_owned(),
-            )
-        };
-        let (first, all) = (values.rows(), self.file.rows());
-        let batches = self.file.read(&[column], None, BATCH_ROWS);
-        for batch in batches.map_err(|reason| Stop::Column(0, reason))? {
-            let good = values.rows() - first;
-            let batch = batch.map_err(|error| match error {
-                ReadError::Damaged(reason) => Stop::Column(good, reason),
-                ReadError::Memory => Stop::Memory,
-            })?;
-            if batch.num_rows() > all - good {
-                return Err(other_number());
-            }
-            if !values.reserve(batch.num_rows(), space) {
-                return Err(Stop::Memory);
-            }
-            if !values.append_array(batch.column(0).as_ref(), texts) {
-                let held = batch.column(0).data_type();
-                let reason = format!("it is of type {held}, or lacks values");
-                return Err(Stop::Column(good, reason));
-            }
-        }
-        match values.rows() - first == all {
+/// Appends a column of a file to `values`, which end with `space` rows.
+fn read_column(
+    file: &TableFile,
+    column: &'static str,
+    values: &mut dyn ColumnValues,
+    texts: &mut Texts,
+    space: usize,
+) -> Result<(), ReadStop> {
+    if !file.has(column) {
+        return match values.nullable() {
             true => Ok(()),
-            false => Err(other_number()),
+            false => Err(ReadStop::Column(0, Damage::NoColumn)),
+        };
+    }
+    // Nothing tells which rows are missing.
+    let other_rows = || ReadStop::Column(0, Damage::OtherRows);
+    let (first, all) = (values.rows(), file.rows());
+    let batches = file.read(&[column], None, BATCH_ROWS);
+    for batch in batches.map_err(|damage| ReadStop::Column(0, damage))? {
+        let good = values.rows() - first;
+        let batch = batch.map_err(|error| match error {
+            ReadError::Damaged(damage) => ReadStop::Column(good, damage),
+            ReadError::Memory => ReadStop::Memory,
+        })?;
+        if batch.num_rows() > all - good {
+            return Err(other_rows());
         }
+        if !values.reserve(batch.num_rows(), space) {
+            return Err(ReadStop::Memory);
+        }
+        if !values.append_array(batch.column(0).as_ref(), texts) {
+            let held = batch.column(0).data_type().clone();
+            return Err(ReadStop::Column(good, Damage::TypeOrNullsOf { held }));
+        }
+    }
+    match values.rows() - first == all {
+        true => Ok(()),
+        false => Err(other_rows()),
     }
 }
 
@@ -160,7 +149,7 @@ impl Part {
 /// # Errors
 /// They take more memory than allowed.
 pub(super) fn load(
-    mut tables: Vec<Source<'_>>,
+    mut tables: Vec<TableSource<'_>>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<(), Error> {
     let columns = tables.iter_mut().flat_map(|source| {
@@ -181,34 +170,34 @@ pub(super) fn load(
 }
 
 /// Returns the number of rows of all files of a table, according to their footers.
-fn rows(files: &[Part]) -> usize {
-    files.iter().map(|part| part.file.rows()).sum()
+fn rows(files: &[TableFile]) -> usize {
+    files.iter().map(TableFile::rows).sum()
 }
 
-impl Column<'_> {
+impl SelectedColumn<'_> {
     /// Appends the column of every file, as far as it can be read.
-    fn load(&mut self, files: &[Part], stopped: &AtomicBool) -> Result<(), Error> {
+    fn load(&mut self, files: &[TableFile], stopped: &AtomicBool) -> Result<(), Error> {
         let mut texts = Texts::default();
-        for (at, part) in files.iter().enumerate() {
+        for (at, file) in files.iter().enumerate() {
             // Memory that another column gave back is not for this one.
             if stopped.load(Ordering::Relaxed) {
                 break;
             }
             let first = self.values.rows();
             let all = first + rows(&files[at..]);
-            let failed = match part.read(self.name, self.values, &mut texts, all) {
+            let failed = match read_column(file, self.name, self.values, &mut texts, all) {
                 Ok(()) => None,
-                Err(Stop::Column(good, reason)) => {
+                Err(ReadStop::Column(good, damage)) => {
                     self.values.truncate(first + good);
-                    Some(reason)
+                    Some(damage)
                 }
-                Err(Stop::Memory) => {
+                Err(ReadStop::Memory) => {
                     stopped.store(true, Ordering::Relaxed);
-                    return Err(Error::memory(part.file.path()));
+                    return Err(Error::memory(file.path()));
                 }
             };
             let rows = self.values.rows() - first;
-            self.read.push(Read { rows, failed });
+            self.read.push(ColumnRead { rows, failed });
         }
         Ok(())
     }
@@ -228,11 +217,11 @@ impl Column<'_> {
     }
 }
 
-impl Source<'_> {
+impl TableSource<'_> {
     /// Gives all columns the same rows: those that have everything a row needs. Reports what is missing.
     fn settle(&mut self, diagnostics: &mut Vec<Diagnostic>) {
         let files = self.files.iter().enumerate();
-        let kept = files.map(|(at, part)| self.kept(at, part, diagnostics));
+        let kept = files.map(|(at, file)| self.kept(at, file, diagnostics));
         let kept: Vec<usize> = kept.collect();
         for column in &mut self.columns {
             column.fit(&kept);
@@ -240,9 +229,9 @@ impl Source<'_> {
     }
 
     /// Returns the number of rows to keep of the file at `at`.
-    fn kept(&self, at: usize, part: &Part, diagnostics: &mut Vec<Diagnostic>) -> usize {
-        let (table, path) = (self.table, part.file.path());
-        let missing = |column: &Column| part.file.rows() - column.read[at].rows;
+    fn kept(&self, at: usize, file: &TableFile, diagnostics: &mut Vec<Diagnostic>) -> usize {
+        let (table, path) = (self.table, file.path());
+        let missing = |column: &SelectedColumn| file.rows() - column.read[at].rows;
         for column in self.columns.iter().filter(|c| c.values.nullable()) {
             if let Some(reason) = &column.read[at].failed {
                 diagnostics.push(Diagnostic::UnreadableColumn {

@@ -1,9 +1,11 @@
 //! Reads the dispatches of a trace piece by piece.
 
 use super::load::{self, BATCH_ROWS};
-use super::references::Known;
-use super::{Selection, read_manifest, table_path};
+use super::references::KnownIds;
+use super::selection::Selection;
+use super::{read_manifest, table_path};
 use crate::column::{ColumnValues, Texts};
+use crate::damage::Damage;
 use crate::parallel;
 use crate::table_file::{Batches, ReadError, TableFile};
 use crate::tables::{ColumnFacts, Dispatches, Table};
@@ -63,10 +65,10 @@ impl DispatchPieces {
         trace: &Trace,
         take: &mut (dyn FnMut(&Dispatches) + Send),
     ) -> Option<Vec<Diagnostic>> {
-        let known = Known::of(trace, &self.selection);
-        let mut unknown = known.of_dispatches();
+        let known = KnownIds::new(trace, &self.selection);
+        let mut unknown = known.dispatches();
         let mut take = |piece: &Dispatches| {
-            unknown.look(piece);
+            unknown.check(piece);
             take(piece);
         };
         let columns = Dispatches::columns();
@@ -80,12 +82,12 @@ impl DispatchPieces {
             // A piece is taken while the columns of the next one are read; the longest job comes first.
             let mut jobs = Vec::new();
             if held > 0 {
-                jobs.push(Job::Take(&piece, &mut take));
+                jobs.push(PieceJob::Take(&piece, &mut take));
             }
             let into = next.columns_mut().into_iter();
             let into = columns.iter_mut().zip(into);
-            jobs.extend(into.map(|(from, into)| Job::Read { from, into, rows }));
-            let done = parallel::each(jobs, Job::run).into_iter();
+            jobs.extend(into.map(|(from, into)| PieceJob::Read { from, into, rows }));
+            let done = parallel::each(jobs, PieceJob::run).into_iter();
             if let Err(error) = done.collect::<Result<(), ReadError>>() {
                 self.stopped
                     .fetch_or(error == ReadError::Memory, Ordering::Relaxed);
@@ -128,7 +130,7 @@ impl DispatchPieces {
 }
 
 /// A job that runs beside others.
-enum Job<'a> {
+enum PieceJob<'a> {
     Take(&'a Dispatches, &'a mut (dyn FnMut(&Dispatches) + Send)),
     Read {
         from: &'a mut ColumnReader,
@@ -137,14 +139,14 @@ enum Job<'a> {
     },
 }
 
-impl Job<'_> {
+impl PieceJob<'_> {
     fn run(self) -> Result<(), ReadError> {
         match self {
-            Job::Take(piece, take) => {
+            PieceJob::Take(piece, take) => {
                 take(piece);
                 Ok(())
             }
-            Job::Read { from, into, rows } => from.fill(into, rows),
+            PieceJob::Read { from, into, rows } => from.fill(into, rows),
         }
     }
 }
@@ -186,19 +188,18 @@ impl ColumnReader {
                 texts,
             } => (batches, rest, texts),
         };
-        let damaged = |reason: &str| Err(ReadError::Damaged(reason.to_owned()));
         let until = into.rows() + rows;
         while into.rows() < until {
             let array = match rest.take() {
                 Some(array) => array,
                 None => match batches.next() {
                     Some(batch) => batch?.column(0).clone(),
-                    None => return damaged("it has fewer rows than its file says"),
+                    None => return Err(Damage::FewerRows.into()),
                 },
             };
             let wanted = array.len().min(until - into.rows());
             if !into.append_array(array.slice(0, wanted).as_ref(), texts) {
-                return damaged("it is of another type, or lacks values");
+                return Err(Damage::TypeOrNulls.into());
             }
             if wanted < array.len() {
                 *rest = Some(array.slice(wanted, array.len() - wanted));

@@ -1,7 +1,7 @@
 //! Reads an unfinished trace while it grows.
 
 use super::find_parts;
-use super::load::{self, Source};
+use super::load::{self, TableSource};
 use crate::tables::*;
 use crate::{Diagnostic, Error, for_each_table, part};
 use std::collections::HashMap;
@@ -51,7 +51,7 @@ impl Tail {
                 let name = <$table>::NAME;
                 let paths = fresh.remove(name).unwrap_or_default();
                 if !paths.is_empty() {
-                    sources.push(Source::open(paths, &mut tables.$field, |_| true, &mut diagnostics));
+                    sources.push(TableSource::open(paths, &mut tables.$field, |_| true, &mut diagnostics));
                 }
             )+};
         }

@@ -1,8 +1,7 @@
 //! Generates the kernels, labels, buffers and bindings of a trace.
 
-use super::Synthetic;
 use super::noise::Noise;
-use super::stream::PROCESS;
+use super::parameters::{PROCESS, Synthetic};
 use crate::Tables;
 use crate::build::Labels;
 use crate::ids::*;
@@ -31,7 +30,7 @@ const TYPES: [&str; 4] = ["f32", "f16", "q4_k", "q8_0"];
 
 /// The typical duration and workgroups of a kernel.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Usual {
+pub(super) struct TypicalKernel {
     pub duration_ns: i64,
     pub groups: u32,
 }
@@ -52,12 +51,16 @@ pub(super) fn buffer_id(queue: QueueId, buffer: u32) -> BufferId {
 }
 
 /// Adds kernels, labels, buffers and bindings. Returns the typical values of each kernel.
-pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec<Usual> {
-    labels(of, tables);
-    for queue in of.queues() {
-        buffers(of, queue, tables);
+pub(super) fn add(
+    parameters: &Synthetic,
+    noise: &mut Noise,
+    tables: &mut Tables,
+) -> Vec<TypicalKernel> {
+    labels(parameters, tables);
+    for queue in parameters.queues() {
+        buffers(parameters, queue, tables);
     }
-    let count = of.kernels.max(1);
+    let count = parameters.kernels.max(1);
     let kernel = |id: u32| {
         let at = id as usize - 1;
         let operation = OPERATIONS[at % OPERATIONS.len()];
@@ -88,7 +91,7 @@ pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec
         });
         // From 2 to 66 us, short ones more often.
         let duration_ns = (2_000 << noise.below(6)) + noise.between(0, 2_000);
-        Usual {
+        TypicalKernel {
             duration_ns,
             groups: 1 << noise.between(2, 12),
         }
@@ -97,10 +100,10 @@ pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec
 }
 
 /// Adds the labels in the order of their ids: see [`layer_label`].
-fn labels(of: &Synthetic, tables: &mut Tables) {
+fn labels(parameters: &Synthetic, tables: &mut Tables) {
     let mut labels = Labels::default();
     let forward = labels.named(None, "forward");
-    for layer in 0..of.layers.max(1) {
+    for layer in 0..parameters.layers.max(1) {
         let layer = labels.named(Some(forward), &format!("layer {layer}"));
         for text in PARTS {
             labels.named(Some(layer), text);
@@ -111,13 +114,13 @@ fn labels(of: &Synthetic, tables: &mut Tables) {
 
 /// Adds buffers and bindings: a dispatch reads one buffer of its queue and writes the next. Binding set N begins with
 /// buffer N.
-fn buffers(of: &Synthetic, queue: QueueId, tables: &mut Tables) {
+fn buffers(parameters: &Synthetic, queue: QueueId, tables: &mut Tables) {
     for buffer in 0..BUFFERS {
         let id = buffer_id(queue, buffer);
         tables.buffers.push(Buffer {
             id,
             process: PROCESS,
-            device: of.device_of(queue),
+            device: parameters.device_of(queue),
             bytes: BUFFER_BYTES,
             allocation: Some(AllocationId(queue.0)),
             offset_bytes: Some(u64::from(buffer) * BUFFER_BYTES),

@@ -6,7 +6,7 @@
 //! than others of their kernel, the first evaluations take longer, and the host is sometimes late.
 
 use super::noise::Noise;
-use super::stream::{PROCESS, START_NS};
+use super::parameters::{PROCESS, START_NS, Synthetic};
 use crate::ids::*;
 use crate::manifest::*;
 use crate::tables::*;
@@ -74,7 +74,7 @@ const NAMES: [&str; 10] = [
 ];
 
 /// The correlation of neighbours.
-const MEMORY: f64 = 0.98;
+const NEIGHBOUR_CORRELATION: f64 = 0.98;
 
 const LABEL: LabelId = LabelId(1);
 const QUEUE: QueueId = QueueId(1);
@@ -134,8 +134,9 @@ impl Repeated {
             let mut position = 0;
             for (at, kernel) in program.iter().enumerate() {
                 for _ in 0..kernel.times {
-                    neighbours =
-                        MEMORY * neighbours + (1.0 - MEMORY * MEMORY).sqrt() * noise.normal();
+                    neighbours = NEIGHBOUR_CORRELATION * neighbours
+                        + (1.0 - NEIGHBOUR_CORRELATION * NEIGHBOUR_CORRELATION).sqrt()
+                            * noise.normal();
                     let own =
                         spread.neighbours * neighbours + spread.dispatch * noise.normal().abs();
                     let outlier = match noise.once_in(500) {
@@ -169,9 +170,9 @@ impl Repeated {
     }
 
     fn manifest(&self, end_ns: i64) -> Manifest {
-        let one = super::Synthetic {
+        let one = Synthetic {
             queues: 1,
-            ..super::Synthetic::default()
+            ..Synthetic::default()
         };
         Manifest {
             start_unix_ns: Some(1_790_000_000_000_000_000 + i64::from(self.place) * 60_000_000_000),

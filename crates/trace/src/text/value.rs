@@ -1,12 +1,14 @@
 //! Converts values of the text form: times with units, and parts of the manifest by way of their JSON.
 
+use super::problem::TextProblem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// Converts a time to plain nanoseconds; returns the values of other columns unchanged.
-pub(super) fn without_unit<'a>(column: &str, text: &'a str) -> Result<Cow<'a, str>, String> {
+pub(super) fn without_unit<'a>(column: &str, text: &'a str) -> Result<Cow<'a, str>, TextProblem> {
+    let owned = || (column.to_owned(), text.to_owned());
     if !column.ends_with("_ns") {
         return Ok(Cow::Borrowed(text));
     }
@@ -21,22 +23,21 @@ pub(super) fn without_unit<'a>(column: &str, text: &'a str) -> Result<Cow<'a, st
         "ms" => 6,
         "s" => 9,
         _ => {
-            return Err(format!(
-                "`{column}={text}` has no known unit: ns, us, ms or s"
-            ));
+            let (column, text) = owned();
+            return Err(TextProblem::NoUnit { column, text });
         }
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let is_number =
         !(whole.is_empty() && fraction.is_empty()) && fraction.bytes().all(|b| b.is_ascii_digit());
     if !is_number {
-        return Err(format!("`{column}={text}` is not a time"));
+        let (column, text) = owned();
+        return Err(TextProblem::NotATime { column, text });
     }
     let fraction = fraction.trim_end_matches('0');
     if fraction.len() > digits {
-        return Err(format!(
-            "`{column}={text}` is not a whole number of nanoseconds"
-        ));
+        let (column, text) = owned();
+        return Err(TextProblem::Fraction { column, text });
     }
     Ok(Cow::Owned(format!("{whole}{fraction:0<digits$}")))
 }
@@ -46,20 +47,21 @@ pub(super) fn read<P: Serialize + DeserializeOwned>(
     base: &P,
     pairs: &[(String, String)],
     kind: &str,
-) -> Result<P, String> {
+) -> Result<P, TextProblem> {
     let known = to_json(base);
     let mut json = known.clone();
     let mut given = Vec::new();
     for (name, text) in pairs {
         let field = find(&known, name).ok_or_else(|| {
             let fields = flatten(&known).into_iter().map(|(name, _)| name);
-            format!(
-                "a {kind} has no `{name}`; it has {}",
-                fields.collect::<Vec<_>>().join(", ")
-            )
+            TextProblem::UnknownField {
+                part: kind.to_owned(),
+                field: name.clone(),
+                known: fields.collect::<Vec<_>>().join(", "),
+            }
         })?;
         if !field.is_array() && given.contains(&name) {
-            return Err(format!("`{name}` is given twice"));
+            return Err(TextProblem::GivenTwice(name.clone()));
         }
         given.push(name);
         let plain = without_unit(name, text)?;
@@ -67,9 +69,9 @@ pub(super) fn read<P: Serialize + DeserializeOwned>(
             .into_iter()
             .map(|value| with(json.clone(), name, value))
             .find(|json| P::deserialize(json).is_ok())
-            .ok_or_else(|| format!("`{text}` is not a value of `{name}`"))?;
+            .ok_or_else(|| TextProblem::not_a_value(text, name))?;
     }
-    serde_json::from_value(json).map_err(|e| e.to_string())
+    serde_json::from_value(json).map_err(|error| TextProblem::Json(error.to_string()))
 }
 
 /// Returns the fields of `part` that differ from `base`, in the form that [`read`] takes.

@@ -44,7 +44,7 @@ struct Active {
 /// Reads what the user has chosen.
 pub fn prepare() {
     let wanted = std::env::var(env::PROFILE_KERNELS).unwrap_or_default();
-    let wanted = Wanted::of_lines(&wanted);
+    let wanted = Wanted::from_lines(&wanted);
     if !wanted.is_empty() {
         *lock(&CHOICE) = Some(Choice::of(wanted));
         IS_ON.store(true, Relaxed);

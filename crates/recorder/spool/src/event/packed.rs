@@ -25,11 +25,11 @@ const OF_GRAPH: u8 = 0x20;
 /// Flag: the launch (kernel), route (transfer), thread (overhead) or queue (other kinds) is that of the last entry.
 const SAME: u8 = 0x40;
 /// Bytes of the longest entry: a tag, six numbers of at most 10 bytes and a byte.
-const LONGEST: usize = 62;
+const MAX_ENTRY_BYTES: usize = 62;
 
 /// The values that the next entry of a kind is relative to.
 #[derive(Debug, Clone, Copy, Default)]
-struct Last {
+struct LastEntry {
     end_ns: i64,
     correlation: u32,
     step: u32,
@@ -42,13 +42,13 @@ pub struct Packer {
     bytes: Vec<u8>,
     capacity: usize,
     count: u32,
-    last: [Last; KINDS],
+    last: [LastEntry; KINDS],
 }
 
 impl Packer {
     /// Creates a packer of batches of at most `capacity` bytes. It allocates here and never again.
     pub fn new(capacity: usize) -> Packer {
-        let capacity = capacity.max(LONGEST);
+        let capacity = capacity.max(MAX_ENTRY_BYTES);
         Packer {
             bytes: Vec::with_capacity(capacity),
             capacity,
@@ -60,7 +60,7 @@ impl Packer {
     /// Returns true when another entry might not fit: take the batch with [`Self::bytes`], then call [`Self::clear`].
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.bytes.len() + LONGEST > self.capacity
+        self.bytes.len() + MAX_ENTRY_BYTES > self.capacity
     }
 
     /// Returns the number of entries in the batch.
@@ -184,7 +184,7 @@ impl Packer {
 /// An entry that is being written.
 struct Entry<'a> {
     bytes: &'a mut Vec<u8>,
-    last: &'a mut Last,
+    last: &'a mut LastEntry,
     tag: u8,
     key: u32,
     span: Option<Span>,
@@ -284,7 +284,7 @@ pub fn unpack(bytes: &[u8]) -> impl Iterator<Item = Result<Activity, Torn>> + '_
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    last: [Last; KINDS],
+    last: [LastEntry; KINDS],
 }
 
 impl Reader<'_> {

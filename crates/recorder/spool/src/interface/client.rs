@@ -1,6 +1,6 @@
 //! The program's side of the interface: finds and calls loaded hooks.
 
-use super::{Entry, LEAST_BYTES, SYMBOL, Status, Table, VERSION};
+use super::{Entry, MIN_TABLE_BYTES, SYMBOL, Status, Table, VERSION};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -99,7 +99,7 @@ fn table_in(library: &CStr) -> Option<&'static Table> {
         }
         let entry = std::mem::transmute::<*mut c_void, Entry>(symbol);
         let table = entry(VERSION).as_ref()?;
-        (table.version >= VERSION && table.bytes as usize >= LEAST_BYTES).then_some(table)
+        (table.version >= VERSION && table.bytes as usize >= MIN_TABLE_BYTES).then_some(table)
     }
 }
 
@@ -113,7 +113,7 @@ impl Hook {
 
     /// Returns whether this process is recorded: [`Status::Done`], [`Status::Off`] or [`Status::NotRecorded`].
     pub fn state(&self) -> Status {
-        Status::of((self.0.state)())
+        Status::from_code((self.0.state)())
     }
 
     /// Begins a capture and returns its number. Without a path, the window is only marked and gets no trace of its
@@ -128,7 +128,7 @@ impl Hook {
         let status = unsafe {
             (self.0.start_capture)(path.as_ptr().cast::<c_char>(), path.len(), &mut capture)
         };
-        match Status::of(status) {
+        match Status::from_code(status) {
             Status::Done => Ok(capture),
             other => Err(other),
         }
@@ -136,34 +136,34 @@ impl Hook {
 
     /// Ends a capture.
     pub fn stop_capture(&self, capture: u32) -> Status {
-        Status::of((self.0.stop_capture)(capture))
+        Status::from_code((self.0.stop_capture)(capture))
     }
 
     /// Returns the state of a capture.
     pub fn capture_state(&self, capture: u32) -> Status {
-        Status::of((self.0.capture_state)(capture))
+        Status::from_code((self.0.capture_state)(capture))
     }
 
     /// Begins a label on the calling thread.
     pub fn push_label(&self, text: &str) -> Status {
         // SAFETY: the text lives through the call.
-        Status::of(unsafe { (self.0.push_label)(text.as_ptr().cast(), text.len()) })
+        Status::from_code(unsafe { (self.0.push_label)(text.as_ptr().cast(), text.len()) })
     }
 
     /// Ends the innermost label of the calling thread.
     pub fn pop_label(&self) -> Status {
-        Status::of((self.0.pop_label)())
+        Status::from_code((self.0.pop_label)())
     }
 
     /// Sets a label at this moment on the calling thread.
     pub fn instant_label(&self, text: &str) -> Status {
         // SAFETY: the text lives through the call.
-        Status::of(unsafe { (self.0.instant_label)(text.as_ptr().cast(), text.len()) })
+        Status::from_code(unsafe { (self.0.instant_label)(text.as_ptr().cast(), text.len()) })
     }
 
     /// Waits until the times of all finished work are in the spool.
     pub fn flush(&self, timeout: Duration) -> Status {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        Status::of((self.0.flush)(timeout_ns))
+        Status::from_code((self.0.flush)(timeout_ns))
     }
 }

@@ -3,33 +3,35 @@
 //! Before stacks are taken by plain reads, one is read through `/proc/self/mem`, which refuses a wrong address where
 //! a plain read would end the program. Names and lines are always read that way, once for each line.
 
-use gapscope_model::python::{Code, Current, Inconsistent, Layout, Lines, TABLE_BYTES, Version};
+use gapscope_model::python::{
+    Code, CurrentFrame, Inconsistent, Layout, Lines, TABLE_BYTES, Version,
+};
 use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The most frames of a stack; the outermost frames of deeper ones are left out.
-pub const MOST_FRAMES: usize = 128;
+pub const MAX_FRAMES: usize = 128;
 /// The most bytes of any structure that is read by plain reads.
-const MOST_BYTES: usize = 512;
+const MAX_STRUCTURE_BYTES: usize = 512;
 /// Bytes of the headers of strings and `bytes` that hold their lengths: no such object is shorter.
 const TEXT_HEADER_BYTES: usize = 40;
 const BYTES_HEADER_BYTES: usize = 24;
 
 /// The number of attempts after which an interpreter counts as unreadable.
-const MOST_TRIES: u32 = 32;
-static TRIES: AtomicU32 = AtomicU32::new(0);
+const MAX_ATTEMPTS: u32 = 32;
+static ATTEMPTS: AtomicU32 = AtomicU32::new(0);
 
 /// A position in code. The name detects another code object at the same address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct CodePosition {
     code: u64,
     name: u64,
     instruction: u64,
 }
 
-impl Place {
+impl CodePosition {
     pub fn hash(&self) -> usize {
         let mixed =
             (self.code ^ self.instruction.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -38,10 +40,10 @@ impl Place {
 }
 
 /// A line of a function.
-pub struct Line {
+pub struct SourceLine {
     pub function: String,
     pub file: String,
-    /// Line number; 0 when unknown.
+    /// SourceLine number; 0 when unknown.
     pub line: u32,
 }
 
@@ -59,9 +61,9 @@ trait Memory {
 }
 
 /// Reads memory directly.
-struct Plain;
+struct DirectMemory;
 
-impl Memory for Plain {
+impl Memory for DirectMemory {
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()> {
         if address < 1 << 16 {
             return None;
@@ -76,15 +78,15 @@ impl Memory for Plain {
 }
 
 /// Reads memory through the system, which refuses unmapped addresses.
-struct Checked(File);
+struct CheckedMemory(File);
 
-impl Checked {
-    fn open() -> Option<Checked> {
-        File::open("/proc/self/mem").ok().map(Checked)
+impl CheckedMemory {
+    fn open() -> Option<CheckedMemory> {
+        File::open("/proc/self/mem").ok().map(CheckedMemory)
     }
 }
 
-impl Memory for Checked {
+impl Memory for CheckedMemory {
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()> {
         self.0.read_exact_at(bytes, address).ok()
     }
@@ -94,36 +96,36 @@ impl Python {
     /// Finds the interpreter in this process' global symbols. Returns `Some(None)` where there is none that can be
     /// read, and `None` where the calling thread runs no Python, so that another thread must try.
     pub fn find() -> Option<Option<Python>> {
-        let Some(python) = Python::of_process() else {
+        let Some(python) = Python::in_process() else {
             return Some(None);
         };
         if python.thread_state() == 0 {
             return None;
         }
-        let mut places = [Place::default(); MOST_FRAMES];
-        let is_read = Checked::open().is_some_and(|memory| {
-            let found = python.walk(&memory, &mut places);
-            found.is_some_and(|places| python.line(&places[0]).is_some())
+        let mut positions = [CodePosition::default(); MAX_FRAMES];
+        let is_read = CheckedMemory::open().is_some_and(|memory| {
+            let found = python.walk(&memory, &mut positions);
+            found.is_some_and(|positions| python.line(&positions[0]).is_some())
         });
         match is_read {
             true => Some(Some(python)),
             // A thread with a state may still run no Python.
-            false if TRIES.fetch_add(1, Relaxed) < MOST_TRIES => None,
+            false if ATTEMPTS.fetch_add(1, Relaxed) < MAX_ATTEMPTS => None,
             false => Some(None),
         }
     }
 
-    fn of_process() -> Option<Python> {
+    fn in_process() -> Option<Python> {
         let runtime = symbol(c"_PyRuntime")?;
         let version = symbol(c"Py_Version")?;
         let thread_state = symbol(c"PyGILState_GetThisThreadState")?;
         let is_initialized = symbol(c"Py_IsInitialized")?;
-        let memory = Checked::open()?;
+        let memory = CheckedMemory::open()?;
         let mut number = [0; 4];
         memory.read(version, &mut number)?;
         let mut table = [0; TABLE_BYTES];
         memory.read(runtime, &mut table)?;
-        let layout = Layout::of(Version(u32::from_ne_bytes(number)), &table).ok()?;
+        let layout = Layout::for_version(Version(u32::from_ne_bytes(number)), &table).ok()?;
         let python = Python {
             layout,
             // SAFETY: the function of this name has this type in every version that has a layout.
@@ -140,7 +142,9 @@ impl Python {
             layout.frame_bytes(),
             layout.code_bytes(),
         ];
-        let has_room = lengths.into_iter().all(|length| length <= MOST_BYTES);
+        let has_room = lengths
+            .into_iter()
+            .all(|length| length <= MAX_STRUCTURE_BYTES);
         has_room.then_some(python)
     }
 
@@ -157,13 +161,17 @@ impl Python {
     }
 
     /// Returns this thread's stack, innermost frame first, as far as it fits; `None` when it runs no Python.
-    pub fn stack<'a>(&self, places: &'a mut [Place]) -> Option<&'a [Place]> {
-        self.walk(&Plain, places)
+    pub fn stack<'a>(&self, positions: &'a mut [CodePosition]) -> Option<&'a [CodePosition]> {
+        self.walk(&DirectMemory, positions)
     }
 
-    fn walk<'a>(&self, memory: &impl Memory, places: &'a mut [Place]) -> Option<&'a [Place]> {
+    fn walk<'a>(
+        &self,
+        memory: &impl Memory,
+        positions: &'a mut [CodePosition],
+    ) -> Option<&'a [CodePosition]> {
         let state = self.thread_state();
-        let mut bytes = [0; MOST_BYTES];
+        let mut bytes = [0; MAX_STRUCTURE_BYTES];
         let state = self.read(
             memory,
             state,
@@ -172,8 +180,8 @@ impl Python {
             Layout::thread,
         )?;
         let mut at = match state.current {
-            Current::Frame(at) => at,
-            Current::AddressAt(address) => {
+            CurrentFrame::Frame(at) => at,
+            CurrentFrame::AddressAt(address) => {
                 let mut at = [0; 8];
                 memory.read(address, &mut at)?;
                 u64::from_ne_bytes(at)
@@ -181,8 +189,8 @@ impl Python {
         };
         let mut found = 0;
         // The interpreter's own frames in between take no room.
-        for _ in 0..4 * places.len() {
-            if at == 0 || found == places.len() {
+        for _ in 0..4 * positions.len() {
+            if at == 0 || found == positions.len() {
                 break;
             }
             let frame = self.read(
@@ -194,7 +202,7 @@ impl Python {
             )?;
             if frame.code != 0 {
                 let code = self.code(memory, frame.code)?;
-                places[found] = Place {
+                positions[found] = CodePosition {
                     code: frame.code,
                     name: code.name,
                     instruction: frame.instruction,
@@ -203,11 +211,11 @@ impl Python {
             }
             at = frame.previous;
         }
-        (found > 0).then(|| &places[..found])
+        (found > 0).then(|| &positions[..found])
     }
 
     fn code(&self, memory: &impl Memory, address: u64) -> Option<Code> {
-        let mut bytes = [0; MOST_BYTES];
+        let mut bytes = [0; MAX_STRUCTURE_BYTES];
         self.read(
             memory,
             address,
@@ -222,7 +230,7 @@ impl Python {
         memory: &impl Memory,
         address: u64,
         length: usize,
-        bytes: &mut [u8; MOST_BYTES],
+        bytes: &mut [u8; MAX_STRUCTURE_BYTES],
         parse: impl FnOnce(&Layout, &[u8]) -> Result<T, Inconsistent>,
     ) -> Option<T> {
         let bytes = bytes.get_mut(..length)?;
@@ -231,9 +239,9 @@ impl Python {
     }
 
     /// Returns the function, file and line of a position.
-    pub fn line(&self, place: &Place) -> Option<Line> {
-        let memory = Checked::open()?;
-        let code = self.code(&memory, place.code)?;
+    pub fn line(&self, position: &CodePosition) -> Option<SourceLine> {
+        let memory = CheckedMemory::open()?;
+        let code = self.code(&memory, position.code)?;
         let mut header = [0; BYTES_HEADER_BYTES];
         memory.read(code.lines, &mut header)?;
         let mut table = vec![0; self.layout.bytes_length(&header).ok()?];
@@ -241,10 +249,10 @@ impl Python {
             code.lines.checked_add(self.layout.bytes_offset())?,
             &mut table,
         )?;
-        let first = place.code.checked_add(code.instructions)?;
-        let offset = place.instruction.wrapping_sub(first) as i64;
+        let first = position.code.checked_add(code.instructions)?;
+        let offset = position.instruction.wrapping_sub(first) as i64;
         let line = Lines::new(&table, code.first_line).line(offset);
-        Some(Line {
+        Some(SourceLine {
             function: self.text(&memory, code.name)?,
             file: self.text(&memory, code.file)?,
             line: line.unwrap_or_default(),

@@ -15,10 +15,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The most bytes of a text; longer ones are refused.
-const LONGEST_TEXT: usize = 64 * 1024;
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// The hook behind a table that [`Table::of`] makes.
-pub trait Host: Sync + 'static {
+/// The hook behind a table that [`Table::new`] makes.
+pub trait Provider: Sync + 'static {
     /// The hook's name.
     const NAME: &'static CStr;
 
@@ -44,14 +44,14 @@ pub trait Host: Sync + 'static {
 }
 
 /// The open capture.
-struct Open {
+struct OpenCapture {
     generation: u32,
     capture: u32,
     /// True when recording was on before.
     was_recording: bool,
 }
 
-static OPEN: Mutex<Option<Open>> = Mutex::new(None);
+static OPEN: Mutex<Option<OpenCapture>> = Mutex::new(None);
 
 thread_local! {
     /// Labels that this thread has pushed and not popped.
@@ -62,7 +62,7 @@ thread_local! {
 
 impl Table {
     /// Creates the table of a hook.
-    pub const fn of<H: Host>() -> Table {
+    pub const fn new<H: Provider>() -> Table {
         Table {
             version: VERSION,
             bytes: size_of::<Table>() as u32,
@@ -91,9 +91,9 @@ impl Table {
 }
 
 /// Runs a function of the interface without letting a panic out.
-fn guarded<H: Host>(work: impl FnOnce(&'static H) -> Status) -> i32 {
+fn guarded<H: Provider>(work: impl FnOnce(&'static H) -> Status) -> i32 {
     let status = guard(|| match H::get() {
-        Some(host) => work(host),
+        Some(hook) => work(hook),
         None => Status::NotRecorded,
     });
     status.unwrap_or(Status::Internal) as i32
@@ -102,20 +102,20 @@ fn guarded<H: Host>(work: impl FnOnce(&'static H) -> Status) -> i32 {
 /// # Safety
 /// `text` is null or points to `bytes` bytes.
 unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {
-    if text.is_null() || bytes > LONGEST_TEXT {
+    if text.is_null() || bytes > MAX_TEXT_BYTES {
         return None;
     }
     // SAFETY: as the caller promises.
     Some(unsafe { std::slice::from_raw_parts(text.cast(), bytes) })
 }
 
-fn page<H: Host>(host: &H) -> Option<&'static crate::control::Page> {
-    host.spool().control().map(Control::page)
+fn page<H: Provider>(hook: &H) -> Option<&'static crate::control::Page> {
+    hook.spool().control().map(Control::page)
 }
 
-extern "C" fn state<H: Host>() -> i32 {
-    guarded::<H>(|host| {
-        if host.spool().recording() {
+extern "C" fn state<H: Provider>() -> i32 {
+    guarded::<H>(|hook| {
+        if hook.spool().recording() {
             Status::Done
         } else {
             Status::Off
@@ -123,12 +123,12 @@ extern "C" fn state<H: Host>() -> i32 {
     })
 }
 
-unsafe extern "C" fn start_capture<H: Host>(
+unsafe extern "C" fn start_capture<H: Provider>(
     path: *const c_char,
     path_bytes: usize,
     capture: *mut u32,
 ) -> i32 {
-    guarded::<H>(|host| {
+    guarded::<H>(|hook| {
         let path = if path.is_null() {
             &[]
         } else {
@@ -141,7 +141,7 @@ unsafe extern "C" fn start_capture<H: Host>(
         if capture.is_null() || path.contains(&0) {
             return Status::BadText;
         }
-        let Some(page) = page(host) else {
+        let Some(page) = page(hook) else {
             return Status::NotRecorded;
         };
         let generation = crate::writer::generation();
@@ -150,19 +150,19 @@ unsafe extern "C" fn start_capture<H: Host>(
             return Status::AlreadyCapturing;
         }
         let number = page.captures.fetch_add(1, Relaxed) + 1;
-        let was_recording = host.spool().recording();
+        let was_recording = hook.spool().recording();
         if !was_recording {
-            host.recording_changes();
+            hook.recording_changes();
         }
         // The event is written first: everything recorded because of the capture follows its start.
-        host.spool().write(&CommonEvent::Capture {
+        hook.spool().write(&CommonEvent::Capture {
             capture: ids::Capture(number),
             edge: LabelEdge::Begin,
             path: absolute(path),
             at_ns: monotonic_ns(),
         });
-        host.record(true);
-        *open = Some(Open {
+        hook.record(true);
+        *open = Some(OpenCapture {
             generation,
             capture: number,
             was_recording,
@@ -184,20 +184,20 @@ fn absolute(path: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-extern "C" fn stop_capture<H: Host>(capture: u32) -> i32 {
-    guarded::<H>(|host| {
+extern "C" fn stop_capture<H: Provider>(capture: u32) -> i32 {
+    guarded::<H>(|hook| {
         let generation = crate::writer::generation();
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(ended) = open.take_if(|o| o.generation == generation && o.capture == capture)
         else {
             return Status::NotCapturing;
         };
-        host.flush();
+        hook.flush();
         if !ended.was_recording {
-            host.recording_changes();
-            host.record(false);
+            hook.recording_changes();
+            hook.record(false);
         }
-        host.spool().write(&CommonEvent::Capture {
+        hook.spool().write(&CommonEvent::Capture {
             capture: ids::Capture(capture),
             edge: LabelEdge::End,
             path: Cow::Borrowed(&[]),
@@ -207,9 +207,9 @@ extern "C" fn stop_capture<H: Host>(capture: u32) -> i32 {
     })
 }
 
-extern "C" fn capture_state<H: Host>(capture: u32) -> i32 {
-    guarded::<H>(|host| {
-        let Some(page) = page(host) else {
+extern "C" fn capture_state<H: Provider>(capture: u32) -> i32 {
+    guarded::<H>(|hook| {
+        let Some(page) = page(hook) else {
             return Status::NotRecorded;
         };
         if capture == 0 || capture > page.captures.load(Relaxed) {
@@ -248,25 +248,25 @@ pub fn write_layer(spool: &Spool, layer: Layer, edge: LabelEdge, text: ids::Text
     });
 }
 
-unsafe extern "C" fn push_layer<H: Host>(layer: u32, text: *const c_char, bytes: usize) -> i32 {
-    guarded::<H>(|host| {
+unsafe extern "C" fn push_layer<H: Provider>(layer: u32, text: *const c_char, bytes: usize) -> i32 {
+    guarded::<H>(|hook| {
         let at_ns = monotonic_ns();
         // SAFETY: the caller's own text.
         let text = unsafe { bytes_at(text, bytes) };
         let (Some(layer), Some(text)) = (Layer::ALL.get(layer as usize), text) else {
             return Status::BadText;
         };
-        let text = host.text(&String::from_utf8_lossy(text));
+        let text = hook.text(&String::from_utf8_lossy(text));
         let mut open = LAYER_DEPTHS.get();
         open[layer.index()] = open[layer.index()].saturating_add(1);
         LAYER_DEPTHS.set(open);
-        write_layer(host.spool(), *layer, LabelEdge::Begin, text, at_ns);
+        write_layer(hook.spool(), *layer, LabelEdge::Begin, text, at_ns);
         Status::Done
     })
 }
 
-extern "C" fn pop_layer<H: Host>(layer: u32) -> i32 {
-    guarded::<H>(|host| {
+extern "C" fn pop_layer<H: Provider>(layer: u32) -> i32 {
+    guarded::<H>(|hook| {
         let Some(layer) = Layer::ALL.get(layer as usize) else {
             return Status::NoLabel;
         };
@@ -277,7 +277,7 @@ extern "C" fn pop_layer<H: Host>(layer: u32) -> i32 {
         open[layer.index()] = left;
         LAYER_DEPTHS.set(open);
         write_layer(
-            host.spool(),
+            hook.spool(),
             *layer,
             LabelEdge::End,
             ids::Text::NONE,
@@ -289,20 +289,20 @@ extern "C" fn pop_layer<H: Host>(layer: u32) -> i32 {
 
 /// # Safety
 /// `text` is null or points to `bytes` bytes.
-unsafe fn label<H: Host>(text: *const c_char, bytes: usize, edge: LabelEdge) -> i32 {
-    guarded::<H>(|host| {
+unsafe fn label<H: Provider>(text: *const c_char, bytes: usize, edge: LabelEdge) -> i32 {
+    guarded::<H>(|hook| {
         // SAFETY: as the caller promises.
         let Some(text) = (unsafe { bytes_at(text, bytes) }) else {
             return Status::BadText;
         };
         // The text may start the recording.
-        let text = host.text(&String::from_utf8_lossy(text));
+        let text = hook.text(&String::from_utf8_lossy(text));
         if edge == LabelEdge::Begin {
             DEPTH.with(|depth| depth.set(depth.get().saturating_add(1)));
         }
         // The label is written even while recording is off: a label that is open when recording starts applies from
         // then on.
-        host.spool().write(&CommonEvent::Label {
+        hook.spool().write(&CommonEvent::Label {
             scope: LabelScope::Thread,
             edge,
             text,
@@ -312,18 +312,18 @@ unsafe fn label<H: Host>(text: *const c_char, bytes: usize, edge: LabelEdge) -> 
     })
 }
 
-unsafe extern "C" fn push_label<H: Host>(text: *const c_char, bytes: usize) -> i32 {
+unsafe extern "C" fn push_label<H: Provider>(text: *const c_char, bytes: usize) -> i32 {
     // SAFETY: the caller's own text.
     unsafe { label::<H>(text, bytes, LabelEdge::Begin) }
 }
 
-unsafe extern "C" fn instant_label<H: Host>(text: *const c_char, bytes: usize) -> i32 {
+unsafe extern "C" fn instant_label<H: Provider>(text: *const c_char, bytes: usize) -> i32 {
     // SAFETY: the caller's own text.
     unsafe { label::<H>(text, bytes, LabelEdge::Instant) }
 }
 
-extern "C" fn pop_label<H: Host>() -> i32 {
-    guarded::<H>(|host| {
+extern "C" fn pop_label<H: Provider>() -> i32 {
+    guarded::<H>(|hook| {
         let popped = DEPTH.with(|depth| match depth.get().checked_sub(1) {
             Some(left) => {
                 depth.set(left);
@@ -334,7 +334,7 @@ extern "C" fn pop_label<H: Host>() -> i32 {
         if !popped {
             return Status::NoLabel;
         }
-        host.spool().write(&CommonEvent::Label {
+        hook.spool().write(&CommonEvent::Label {
             scope: LabelScope::Thread,
             edge: LabelEdge::End,
             text: ids::Text::NONE,
@@ -344,12 +344,12 @@ extern "C" fn pop_label<H: Host>() -> i32 {
     })
 }
 
-extern "C" fn flush<H: Host>(timeout_ns: u64) -> i32 {
-    guarded::<H>(|host| {
+extern "C" fn flush<H: Provider>(timeout_ns: u64) -> i32 {
+    guarded::<H>(|hook| {
         let begun = Instant::now();
         let timeout = Duration::from_nanos(timeout_ns);
         loop {
-            if host.flush() {
+            if hook.flush() {
                 return Status::Done;
             }
             if begun.elapsed() >= timeout {
