@@ -9,7 +9,7 @@ mod scripts;
 
 use crate::deps::Deps;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use gapscope_command::{Mcp, Query};
+use gapscope_companion::{Mcp, Query};
 use gapscope_trace::kernel_profile::Wanted;
 use gapscope_trace::manifest::SamplingMode;
 use std::ffi::OsString;

@@ -1,7 +1,7 @@
 //! Tasks that a program of its own does, because what it is made of is large or slow to build: `gapscope query` and `gapscope mcp`.
 
 use crate::failure::Failure;
-use gapscope_command::{companion, without_number};
+use gapscope_companion::{companion, without_number};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 

@@ -100,7 +100,7 @@ pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
         for remark in &remarks {
             page::say(&format!(
                 "gapscope: {}\n",
-                gapscope_command::one_line(remark)
+                gapscope_companion::one_line(remark)
             ));
         }
     }

@@ -1,6 +1,6 @@
 //! How commands end.
 
-pub use gapscope_command::INCOMPLETE;
+pub use gapscope_companion::INCOMPLETE;
 use gapscope_trace::manifest::Exit;
 use std::process::ExitCode;
 

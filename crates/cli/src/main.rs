@@ -44,7 +44,7 @@ mod view;
 use args::{Arguments, Command};
 use clap::Parser;
 use failure::Failure;
-use gapscope_command::{MCP_PROGRAM, QUERY_PROGRAM};
+use gapscope_companion::{MCP_PROGRAM, QUERY_PROGRAM};
 use gapscope_trace::{memory, panics};
 use std::process::ExitCode;
 

@@ -2,7 +2,7 @@
 
 use crate::args::Width;
 use crate::failure::Failure;
-pub use gapscope_command::say;
+pub use gapscope_companion::say;
 use gapscope_report::{Document, Terminal};
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr, stdout};
@@ -55,7 +55,7 @@ pub fn print(document: &Document, width: &Width) -> Result<(), Failure> {
 
 /// Writes text to stdout.
 pub fn write(text: &str) -> Result<(), Failure> {
-    Ok(gapscope_command::write(text)?)
+    Ok(gapscope_companion::write(text)?)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Runs the program `gapscope` for a call, with a time limit and bounded output.
 
-use gapscope_command::one_line;
+use gapscope_companion::one_line;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::io;

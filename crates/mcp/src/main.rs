@@ -9,7 +9,7 @@ mod roots;
 mod server;
 
 use clap::{Args, Command, FromArgMatches};
-use gapscope_command::{Mcp, one_line, say, without_number};
+use gapscope_companion::{Mcp, one_line, say, without_number};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use roots::RootsError;

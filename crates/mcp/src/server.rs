@@ -2,7 +2,7 @@
 
 use crate::child::{self, ChildError, FinishedChild, cut};
 use crate::roots::{Roots, RootsError, folder_of_address};
-use gapscope_command::{INCOMPLETE, Mcp, one_line};
+use gapscope_companion::{INCOMPLETE, Mcp, one_line};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ContentBlock, Implementation, ServerCapabilities, ServerConfig};

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use clap::{Args, Command, FromArgMatches};
-use gapscope_command::{
+use gapscope_companion::{
     AnswerFormat, INCOMPLETE, Query, WriteError, one_line, say, state_folder, without_number, write,
 };
 use gapscope_query::{Error, Format, Session, Traces, looks_like_sql, prompt};

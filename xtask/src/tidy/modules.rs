@@ -11,7 +11,7 @@ use paths::UsedPath;
 
 /// The crates for which this holds.
 const LAYERED: &[&str] = &[
-    "gapscope-command",
+    "gapscope-companion",
     "gapscope-cuda",
     "gapscope-mcp",
     "gapscope-model",

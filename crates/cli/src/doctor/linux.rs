@@ -138,10 +138,10 @@ pub fn probe(probe: Probe, answer: &Path) -> Result<ExitCode, Failure> {
         Probe::Cuda => tell(&machine::cuda(), answer)?,
         Probe::Counters => {
             let said = serde_json::to_string(&counters::can_sample_counters());
-            gapscope_command::write(&said.unwrap_or_default())?;
+            gapscope_companion::write(&said.unwrap_or_default())?;
         }
         Probe::Wait => {
-            gapscope_command::write("\n")?;
+            gapscope_companion::write("\n")?;
             // Its end is what is waited for, however it comes.
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
         }
