@@ -24,14 +24,10 @@ pub enum ChildError {
     Wait(#[source] io::Error),
 }
 
-/// A finished child.
 #[derive(Debug)]
 pub struct FinishedChild {
-    /// Exit status.
     pub status: ExitStatus,
-    /// Standard output.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
 }
 

@@ -52,7 +52,6 @@ enum ServeError {
     Join(#[source] JoinError),
 }
 
-/// Serves until the client closes stdin.
 fn run(arguments: Mcp) -> Result<(), ServeError> {
     let server = Server::new(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

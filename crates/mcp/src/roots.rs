@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// The most traces that one call may name.
 const MAX_MATCHES: usize = 4096;
 
 /// Why a path is refused. Each prints as one sentence.

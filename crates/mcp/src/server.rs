@@ -46,7 +46,6 @@ pub struct Server {
     tool_router: ToolRouter<Server>,
 }
 
-/// The parameters of `report`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Report {
@@ -69,7 +68,6 @@ enum ReportFormat {
     Json,
 }
 
-/// The parameters of `explain`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Explain {
@@ -86,7 +84,6 @@ enum ExplainFormat {
     Json,
 }
 
-/// The parameters of `query`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Query {
@@ -96,7 +93,6 @@ struct Query {
     sql: Option<String>,
 }
 
-/// The parameters of `diff`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Diff {
@@ -108,7 +104,6 @@ struct Diff {
     gates: Option<Vec<String>>,
 }
 
-/// The parameters of `import`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Import {
@@ -118,7 +113,6 @@ struct Import {
     output: String,
 }
 
-/// The parameters of `record`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Record {

@@ -19,7 +19,6 @@ use gapscope_trace::{Selection, Trace, read};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Returns the columns of [`Activity::figures`].
 fn figures() -> [ColumnFacts; 5] {
     [
         ColumnFacts::own(

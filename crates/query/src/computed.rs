@@ -26,7 +26,6 @@ use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, DataFusionError>;
 
-/// The definition of a computed table.
 pub(crate) struct ComputedDefinition {
     pub name: &'static str,
     pub meaning: &'static str,
@@ -145,7 +144,6 @@ struct ComputedScan {
     rows: fn(&Library, &Source) -> Vec<ArrayRef>,
     projection: Vec<usize>,
     schema: SchemaRef,
-    /// The traces of each partition.
     partitions: Vec<Vec<usize>>,
     properties: Arc<PlanProperties>,
 }

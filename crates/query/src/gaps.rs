@@ -18,7 +18,6 @@ use gapscope_trace::panics::guarded;
 use gapscope_trace::{Trace, read};
 use std::sync::Arc;
 
-/// Defines the table.
 pub(crate) fn table() -> ComputedDefinition {
     let causes = Cause::ALL.map(Cause::as_str);
     ComputedDefinition {

@@ -14,7 +14,6 @@ use gapscope_trace::panics::guarded;
 use gapscope_trace::read;
 use std::sync::Arc;
 
-/// Defines the table.
 pub(crate) fn table() -> ComputedDefinition {
     let column = ColumnFacts::own;
     let (text, float) = (DataType::Utf8View, DataType::Float64);

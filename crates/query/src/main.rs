@@ -64,7 +64,6 @@ impl Failure {
     }
 }
 
-/// Answers a query on traces.
 fn run(arguments: &Query) -> Result<ExitCode, Failure> {
     if let Some(sentence) = memory::apply_variable()? {
         warn(&sentence);
@@ -173,7 +172,6 @@ fn answer(arguments: &Query, session: &Session, sql: &str) -> Result<(), Failure
     })
 }
 
-/// Returns the file for the answer, if it goes to one.
 fn file(arguments: &Query) -> Option<&Path> {
     let path = arguments.output.as_deref()?;
     (path.as_os_str() != "-").then_some(path)
@@ -201,7 +199,6 @@ fn ask(arguments: &Query, session: &Session) -> Result<(), Failure> {
     )?)
 }
 
-/// Returns the file with the history of the prompt.
 fn history() -> Option<PathBuf> {
     Some(state_folder()?.join("query-history"))
 }

@@ -20,13 +20,11 @@ struct ManifestTable {
     rows: RowsOfTrace,
 }
 
-/// A table with its rows.
 pub(crate) struct FilledTable {
     pub facts: Arc<TableFacts>,
     pub table: Arc<MemTable>,
 }
 
-/// Creates all tables of manifests.
 pub(crate) fn tables(traces: &Traces) -> Result<Vec<FilledTable>, DataFusionError> {
     let tables = definitions().into_iter();
     tables.map(|table| table.fill(traces)).collect()

@@ -33,7 +33,6 @@ pub enum Format {
 pub struct RowCount(pub u64);
 
 impl Format {
-    /// Creates a writer of answers with these columns.
     pub(crate) fn writer<'a>(
         self,
         schema: &SchemaRef,

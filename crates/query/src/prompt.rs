@@ -238,7 +238,6 @@ fn is_complete(input: &str) -> bool {
     text.is_empty() || text.starts_with('.') || (text.ends_with(';') && !ends_in_quotes(text))
 }
 
-/// Returns true when the text ends inside quotes.
 fn ends_in_quotes(text: &str) -> bool {
     let mut open = None;
     for character in text.chars().filter(|c| matches!(c, '\'' | '"')) {

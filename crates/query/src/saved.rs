@@ -130,7 +130,6 @@ impl Session {
         Ok(self.sql_of(saved))
     }
 
-    /// Returns the SQL of a saved query on the traces of this session.
     pub(crate) fn sql_of(&self, saved: &SavedQuery) -> String {
         let mut by = String::new();
         if self.traces().sources.len() > 1 {

@@ -146,7 +146,6 @@ impl IdName {
         }
     }
 
-    /// Returns the column's type.
     fn data_type(self) -> DataType {
         match self {
             IdName::Stack(StackProperty::Line) | IdName::StackItself(StackProperty::Line) => {
@@ -239,7 +238,6 @@ impl TableFacts {
     }
 }
 
-/// Returns all tables of the trace format.
 pub(crate) fn tables(partitions: &[Partition]) -> Vec<Arc<TableFacts>> {
     let mut tables = Vec::new();
     macro_rules! add {
@@ -274,7 +272,6 @@ fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
     )
 }
 
-/// Returns the SQL type of a trace's column.
 fn data_type(of_trace: DataType) -> DataType {
     match of_trace {
         DataType::Dictionary(..) => DataType::Utf8View,

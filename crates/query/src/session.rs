@@ -22,7 +22,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Rows that are processed at once.
 const BATCH_ROWS: usize = 1 << 14;
 /// How often a running query checks whether it should stop.
 const STOP_EVERY: Duration = Duration::from_millis(50);
@@ -30,7 +29,6 @@ const STOP_EVERY: Duration = Duration::from_millis(50);
 /// The tables of some traces.
 pub struct Session {
     library: Arc<Library>,
-    /// The most rows of an answer.
     max_rows: Option<u64>,
     pub(crate) tables: Vec<Arc<TableFacts>>,
     context: SessionContext,

@@ -101,7 +101,6 @@ impl Traces {
         }
     }
 
-    /// Adds a trace, unless it was added before.
     fn add(
         &mut self,
         folder: PathBuf,

@@ -119,7 +119,6 @@ fn digits(sum: u32) -> String {
     format!("{sum:08x}")
 }
 
-/// Returns the byte ranges of the columns in the order of the footer.
 fn columns(metadata: &ParquetMetaData) -> impl Iterator<Item = Range<u64>> {
     let groups = metadata.row_groups().iter();
     groups.flat_map(|group| group.columns()).map(|column| {
@@ -137,7 +136,6 @@ fn blocks(column: Range<u64>) -> impl Iterator<Item = Range<u64>> {
 /// Stands in front of the checksum of a manifest, which is computed without this last member.
 const MANIFEST_SIGNATURE: &str = ",\n  \"crc32\": \"";
 
-/// Adds a checksum to a manifest in JSON.
 pub(crate) fn signed_manifest(mut json: Vec<u8>) -> Vec<u8> {
     if json.ends_with(b"\n}") {
         json.truncate(json.len() - 2);
@@ -236,7 +234,6 @@ impl Checksums {
         Some((place, bytes, self.blocks.get(sums)?))
     }
 
-    /// Returns the end of the block that byte `at` is in.
     fn end_of_block(&self, at: u64) -> Option<u64> {
         Some(self.around(&(at..at + 1))?.0.end)
     }

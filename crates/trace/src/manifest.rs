@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 pub use gapscope_model::{Api, Loss};
 
-/// File name of the manifest.
 pub(crate) const FILE_NAME: &str = "trace.json";
 
 /// The version of the trace format that this crate writes.

@@ -15,7 +15,6 @@ pub const VARIABLE: &str = "GAPSCOPE_MEMORY_LIMIT";
 /// True where the system says how much memory a process holds, so that [`is_exceeded`] can be true.
 pub const CHECKED: bool = cfg!(target_os = "linux");
 
-/// The limit in bytes; 0 until it is set.
 static LIMIT: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the limit in bytes: the one that was set, else three quarters of the memory of the machine or of this

@@ -115,7 +115,6 @@ impl<T: Copy + Default> Optional<T> {
         self.values.extend(values);
     }
 
-    /// Appends rows without values.
     pub(crate) fn extend_absent(&mut self, rows: usize) {
         if rows > 0 {
             self.present.append_n_nulls(rows);

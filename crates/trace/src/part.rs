@@ -17,7 +17,6 @@ pub(crate) const PARTS_FOLDER: &str = "parts";
 /// The suffix of a part that is still being written: it has no footer yet, so nobody can read it.
 pub(crate) const OPEN_SUFFIX: &str = ".open";
 
-/// Writes the parts of one table.
 pub(crate) struct PartWriter {
     table: &'static str,
     folder: PathBuf,

@@ -28,7 +28,6 @@ pub struct TableFile {
     path: PathBuf,
     table: &'static str,
     metadata: ArrowReaderMetadata,
-    /// The wanted types of the columns.
     wanted: Arc<Schema>,
     rows: usize,
     checksums: Option<Arc<Checksums>>,
@@ -411,7 +410,6 @@ fn is_cut(mut file: &File) -> bool {
     read.is_err() || !end.ends_with(b"PAR1")
 }
 
-/// Checks that every compression can be read.
 fn check_codecs(metadata: &ParquetMetaData) -> Result<(), Damage> {
     let groups = metadata.row_groups().iter();
     let mut used = groups.flat_map(|group| group.columns().iter().map(|c| c.compression()));

@@ -6,7 +6,6 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::fmt::Write as _;
 use std::io;
 
-/// Formats the cells of a batch.
 pub(super) struct Cells<'a> {
     columns: Vec<(&'a dyn Array, ArrayFormatter<'a>)>,
     text: String,

@@ -175,7 +175,6 @@ impl Writer for TableWriter<'_> {
 }
 
 impl Column {
-    /// Formats a value.
     fn text(&self, value: String) -> String {
         let text = match self.kind {
             Kind::Text => return value,

@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, DataFusionError>;
 
-/// Iterates over the batches of some row groups.
 pub(super) struct Reader {
     library: Arc<Library>,
     files: Arc<Vec<Option<TableFile>>>,

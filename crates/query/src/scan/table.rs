@@ -82,7 +82,6 @@ enum OpenError {
     },
 }
 
-/// Opens the table's file in `folder`.
 fn open(folder: &Path, facts: &TableFacts) -> Result<TableFile, OpenError> {
     let path = table_path(folder, facts);
     let file = match TableFile::open(&path, facts.name, facts.schema.clone()) {

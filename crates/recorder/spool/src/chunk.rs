@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// "GAPSPOOL"
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSPOOL");
 const HEADER_BYTES: usize = 64;
 /// Bytes of a record's header: length of the payload (u32), its group (u32), sequence number (u64).
@@ -24,7 +23,6 @@ struct Header {
     sealed: AtomicU32,
 }
 
-/// A committed record.
 pub(crate) struct Record<'a> {
     pub sequence: u64,
     /// [`crate::event::EventGroup::GROUP`]
@@ -100,7 +98,6 @@ impl ChunkWriter {
     }
 }
 
-/// The reading end of a chunk.
 pub(crate) struct ChunkReader {
     map: MmapRaw,
     path: PathBuf,

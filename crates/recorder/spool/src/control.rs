@@ -8,7 +8,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
-/// "GAPSCTL\0"
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSCTL\0");
 
 /// The mapped page that a process and the session share. Either side may change any field at any time.
@@ -41,7 +40,6 @@ pub struct Page {
     pub captures_failed: AtomicU64,
     /// Rank of the process plus one; 0 when it has none.
     rank_and_one: AtomicU32,
-    /// Number of ranks.
     world_size: AtomicU32,
     /// Local rank plus one; 0 when unknown.
     local_rank_and_one: AtomicU32,

@@ -95,7 +95,6 @@ impl std::fmt::Debug for ProcessSpool {
 #[derive(Default)]
 struct ThreadLog {
     chunks: VecDeque<Chunk>,
-    /// Offset in the first chunk.
     offset: usize,
 }
 

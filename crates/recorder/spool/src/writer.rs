@@ -233,7 +233,6 @@ impl Spool {
         }
     }
 
-    /// Returns the thread's log in this process.
     fn open_log<'a>(&self, log: &'a mut Option<ThreadLog>) -> Option<&'a mut ThreadLog> {
         if log.as_ref().is_none_or(|l| l.generation != generation()) {
             let (folder, thread) = (self.folder()?, thread_id());
@@ -400,7 +399,6 @@ fn thread_id() -> u32 {
     unsafe { libc::gettid() as u32 }
 }
 
-/// Returns the thread's name in the kernel.
 fn thread_name() -> String {
     let mut name = [0u8; 16];
     // SAFETY: PR_GET_NAME writes at most 16 bytes, NUL included.

@@ -31,7 +31,6 @@ struct SelectedColumn<'a> {
 struct ColumnRead {
     /// Rows with good values, from the file's first row on.
     rows: usize,
-    /// Why reading ended early.
     failed: Option<Damage>,
 }
 
@@ -75,7 +74,6 @@ impl<'a> TableSource<'a> {
     }
 }
 
-/// Opens the file of a table.
 pub(crate) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
     TableFile::open(path, T::NAME, T::schema()).map_err(|damage| {
         let (table, path) = (T::NAME, path.to_owned());

@@ -25,7 +25,6 @@ pub struct DispatchPieces {
     selection: Selection,
     /// The time that becomes 0.
     origin_ns: i64,
-    /// True once the memory limit was exceeded.
     stopped: AtomicBool,
 }
 
@@ -174,7 +173,6 @@ impl ColumnReader {
         }
     }
 
-    /// Appends the next `rows` values.
     fn fill(&mut self, into: &mut dyn ColumnValues, rows: usize) -> Result<(), ReadError> {
         let (batches, rest, texts) = match self {
             ColumnReader::LeftOut => return Ok(()),

@@ -106,12 +106,10 @@ impl Selection {
         self.tables.contains_key(table)
     }
 
-    /// Returns true where ids are checked.
     pub(crate) fn is_checked(&self) -> bool {
         !self.unchecked
     }
 
-    /// Returns the names that kernels get.
     pub(crate) fn names(&self) -> Option<&Names> {
         self.names.as_deref()
     }

@@ -7,9 +7,7 @@ use crate::build::Labels;
 use crate::ids::*;
 use crate::tables::{Access, Binding, Buffer, Kernel, NameSource, Table};
 
-/// Number of buffers of each queue.
 pub(super) const BUFFERS: u32 = 64;
-/// Bytes of a buffer.
 pub(super) const BUFFER_BYTES: u64 = 4 << 20;
 
 const OPERATIONS: [&str; 12] = [

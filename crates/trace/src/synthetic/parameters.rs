@@ -5,7 +5,6 @@ use crate::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 pub(super) const PROCESS: ProcessId = ProcessId(1);
 pub(super) const START_NS: i64 = 1_000_000_000;
 
-/// Returns the thread that feeds a queue.
 pub(super) fn thread_of(queue: QueueId) -> ThreadId {
     ThreadId(4242 + queue.0)
 }

@@ -73,7 +73,6 @@ const NAMES: [&str; 10] = [
     "embed",
 ];
 
-/// The correlation of neighbours.
 const NEIGHBOUR_CORRELATION: f64 = 0.98;
 
 const LABEL: LabelId = LabelId(1);
@@ -81,7 +80,6 @@ const QUEUE: QueueId = QueueId(1);
 const DEVICE: DeviceId = DeviceId(1);
 const THREAD: ThreadId = ThreadId(4243);
 
-/// A kernel of the program.
 struct Kernel {
     usual_ns: f64,
     /// Dispatches in an evaluation.

@@ -9,7 +9,6 @@ use crate::Tables;
 use crate::ids::*;
 use crate::tables::*;
 
-/// Dispatches of one part of a layer.
 const DISPATCHES_PER_PART: u64 = 6;
 /// A thread that is this far ahead of its queue waits for it.
 const MAX_AHEAD_NS: i64 = 5_000_000;
@@ -389,7 +388,6 @@ impl Stream<'_> {
     }
 }
 
-/// The contents of a command buffer so far.
 struct CommandBufferState {
     id: CommandBufferId,
     position: u32,

@@ -181,7 +181,6 @@ impl Packer {
     }
 }
 
-/// An entry that is being written.
 struct Entry<'a> {
     bytes: &'a mut Vec<u8>,
     last: &'a mut LastEntry,

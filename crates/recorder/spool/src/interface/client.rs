@@ -6,7 +6,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// The beginning of hooks' file names.
 const FILE_PREFIX: &[u8] = b"libgapscope_";
 
 /// A hook that is loaded into this process.

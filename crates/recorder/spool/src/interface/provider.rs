@@ -43,7 +43,6 @@ pub trait Provider: Sync + 'static {
     fn flush(&self) -> bool;
 }
 
-/// The open capture.
 struct OpenCapture {
     generation: u32,
     capture: u32,
