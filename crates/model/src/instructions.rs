@@ -6,11 +6,11 @@ use crate::kind::kind;
 kind! {
     /// Why an instruction has no source line.
     NoLine {
-        /// Its code was compiled without line information.
+        /// The code was compiled without line information.
         NotCompiledIn = "not-compiled-in",
-        /// Its code was not kept.
+        /// The code was not kept.
         CodeNotKept = "code-not-kept",
-        /// Its code has line information, but none for this instruction.
+        /// The code has line information, but none for this instruction.
         NoneForInstruction = "none-for-instruction",
         /// The function of the instruction is unknown.
         UnknownFunction = "unknown-function",

@@ -263,9 +263,9 @@ kind! {
 kind! {
     /// An event in the life of an allocation.
     MemoryEvent {
-        /// It was made.
+        /// The allocation was made.
         Allocate = "allocate",
-        /// It was freed.
+        /// The allocation was freed.
         Free = "free",
     }
 }
@@ -293,9 +293,9 @@ kind! {
 kind! {
     /// The state of a thread at a moment.
     ThreadState {
-        /// It runs, or waits for a processor.
+        /// The thread runs, or waits for a processor.
         Running = "running",
-        /// It is in a system call that waits.
+        /// The thread is in a blocking system call.
         Blocked = "blocked",
     }
 }

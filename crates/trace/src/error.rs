@@ -22,7 +22,7 @@ pub enum Error {
     NoParent {
         /// The folder that was to be created.
         path: PathBuf,
-        /// Its missing parent.
+        /// The missing parent folder.
         parent: PathBuf,
     },
     /// A file or folder cannot be written.

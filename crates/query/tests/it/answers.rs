@@ -1,7 +1,7 @@
 //! Answers to queries on one trace, in every format.
 
 use crate::{Place, TEXT, csv, one};
-use gapscope_query::{Format, Rows};
+use gapscope_query::{Format, RowCount};
 use gapscope_trace::Trace;
 
 #[test]
@@ -113,7 +113,7 @@ fn every_form_says_the_same() {
         from dispatches left join kernels k on k.id = kernel order by position";
     let ask = |format| {
         let mut out = Vec::new();
-        assert_eq!(session.run(sql, format, &mut out).unwrap(), Rows(4));
+        assert_eq!(session.run(sql, format, &mut out).unwrap(), RowCount(4));
         out
     };
     let text = |format| String::from_utf8(ask(format)).unwrap();

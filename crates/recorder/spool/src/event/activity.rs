@@ -61,7 +61,7 @@ pub enum Activity {
     },
     /// An event was put on a queue (cudaEventRecord): it occurs when the work before it is done.
     EventRecord {
-        /// Which event.
+        /// The event.
         event: ids::CudaEvent,
         /// Tells occurrences of the event apart; 0 when unknown.
         occurrence: u64,

@@ -106,18 +106,18 @@ pub enum CudaEvent<'a> {
     Pool {
         /// The pool.
         pool: ids::Pool,
-        /// Its device.
+        /// The device.
         device: ids::Device,
         /// The reason for the event.
         edge: PoolEdge,
         /// Bytes that the pool holds of the device's memory.
         bytes: u64,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
     /// Details of the label that the same thread wrote last.
     LabelDetail {
-        /// Its category, which [`super::CommonEvent::Name`] may name.
+        /// Category of the label, which [`super::CommonEvent::Name`] may name.
         category: ids::LabelCategory,
         /// The value.
         payload: Option<Payload>,

@@ -24,7 +24,7 @@ pub enum CommonEvent<'a> {
     },
     /// The process ends in an orderly way; missing after SIGKILL or `_exit`.
     ProcessEnd {
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
     /// A thread starts to write: the first record of its log, apart from [`CommonEvent::Process`].
@@ -59,7 +59,7 @@ pub enum CommonEvent<'a> {
         device: ids::Device,
         /// True when the driver reported the device as lost.
         lost: bool,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
     /// Readings of both clocks at one moment.
@@ -77,7 +77,7 @@ pub enum CommonEvent<'a> {
     Queue {
         /// The queue.
         queue: ids::Queue,
-        /// Its device.
+        /// The device.
         device: ids::Device,
         /// Queue family. CUDA: number of the context.
         family: u32,
@@ -133,27 +133,27 @@ pub enum CommonEvent<'a> {
     Allocate {
         /// The allocation.
         memory: ids::Allocation,
-        /// Its device.
+        /// The device.
         device: ids::Device,
-        /// Its heap. CUDA: one of [`super::heap`].
+        /// Heap of the allocation. CUDA: one of [`super::heap`].
         heap: u32,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
     /// Device memory was freed.
     Free {
         /// The allocation.
         memory: ids::Allocation,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
     /// A label on a queue or on a thread.
     Label {
-        /// Where it is.
+        /// Place of the label.
         scope: LabelScope,
-        /// Its start, its end, or an instant.
+        /// Start, end, or an instant.
         edge: LabelEdge,
         /// Text of the label; absent at the end.
         text: ids::Text,
@@ -169,7 +169,7 @@ pub enum CommonEvent<'a> {
         /// At the start: the absolute path of the trace that the session is to write; empty for none.
         #[serde(with = "serde_bytes")]
         path: Cow<'a, [u8]>,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
     /// Something was not recorded.
@@ -199,7 +199,7 @@ pub enum CommonEvent<'a> {
     },
     /// The Python stack of the writing thread at the end of a call.
     Stack {
-        /// When.
+        /// Time of the event.
         at_ns: i64,
         /// The kind of call that ended.
         source: SampleSource,

@@ -16,11 +16,11 @@ pub enum VulkanEvent<'a> {
     Buffer {
         /// The buffer.
         buffer: ids::Buffer,
-        /// Its device.
+        /// The device.
         device: ids::Device,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
     /// A buffer got its memory.
@@ -36,7 +36,7 @@ pub enum VulkanEvent<'a> {
     BufferEnd {
         /// The buffer.
         buffer: ids::Buffer,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
     /// The buffers in a descriptor set (or a push) at one moment. Contents are immutable: a change creates a new one.
@@ -123,7 +123,7 @@ pub enum VulkanEvent<'a> {
     HostSignal {
         /// The semaphore and the value.
         semaphore: SemaphoreValue,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
     /// A semaphore is gone, or an operation other than a submission, such as a presentation, has waited for its
@@ -173,7 +173,7 @@ pub struct PerformanceCounter {
     pub name: String,
     /// Category according to the driver.
     pub category: String,
-    /// Its unit.
+    /// Unit of the values.
     pub unit: PerformanceUnit,
 }
 
