@@ -353,7 +353,7 @@ mod tests {
             table.push(KernelMetric {
                 metric: Arc::from(*metric),
                 value: *value,
-                unit: MetricUnit::of_metric(metric),
+                unit: MetricUnit::from_metric(metric),
                 passes: 20,
                 ..KernelMetric::default()
             });

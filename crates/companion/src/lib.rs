@@ -10,7 +10,7 @@ mod query;
 mod state;
 mod streams;
 
-pub use mcp::{LONGEST, Mcp};
+pub use mcp::{DEFAULT_LONGEST_S, Mcp};
 pub use query::{AnswerFormat, Query};
 pub use state::state_folder;
 pub use streams::{WriteError, one_line, say, steers, without_number, write};

@@ -44,9 +44,9 @@ fn main() -> ExitCode {
 enum ServeError {
     #[error(transparent)]
     Roots(#[from] RootsError),
-    #[error("no threads can be had: {0}")]
+    #[error("threads cannot be started: {0}")]
     Threads(#[source] io::Error),
-    #[error("the client did not begin as the protocol asks: {0}")]
+    #[error("the handshake with the client failed: {0}")]
     Handshake(#[source] Box<ServerInitializeError>),
     #[error("serving ended: {0}")]
     Join(#[source] JoinError),

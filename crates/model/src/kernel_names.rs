@@ -16,5 +16,5 @@ mod templates;
 
 pub use communication::is_communication;
 pub use demangled::{CppName, demangle};
-pub use readable::{UNKNOWN, of_family, readable, without_parameters};
+pub use readable::{UNKNOWN, library_kernel_name, readable, without_parameters};
 pub use spellings::Spellings;

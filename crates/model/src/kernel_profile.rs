@@ -54,15 +54,15 @@ impl MetricUnit {
     ///
     /// ```
     /// use gapscope_model::kernel_profile::MetricUnit;
-    /// let of = MetricUnit::of_metric;
-    /// assert_eq!(of("dram__bytes_read.sum"), MetricUnit::Bytes);
-    /// assert_eq!(of("dram__bytes.sum.per_second"), MetricUnit::BytesPerSecond);
-    /// assert_eq!(of("sm__cycles_elapsed.avg.per_second"), MetricUnit::Hertz);
-    /// assert_eq!(of("sm__throughput.avg.pct_of_peak_sustained_elapsed"), MetricUnit::Percent);
-    /// assert_eq!(of("sm__inst_executed.avg.per_cycle_active"), MetricUnit::Ratio);
-    /// assert_eq!(of("sm__inst_executed.sum"), MetricUnit::Count);
+    /// let unit = MetricUnit::from_metric;
+    /// assert_eq!(unit("dram__bytes_read.sum"), MetricUnit::Bytes);
+    /// assert_eq!(unit("dram__bytes.sum.per_second"), MetricUnit::BytesPerSecond);
+    /// assert_eq!(unit("sm__cycles_elapsed.avg.per_second"), MetricUnit::Hertz);
+    /// assert_eq!(unit("sm__throughput.avg.pct_of_peak_sustained_elapsed"), MetricUnit::Percent);
+    /// assert_eq!(unit("sm__inst_executed.avg.per_cycle_active"), MetricUnit::Ratio);
+    /// assert_eq!(unit("sm__inst_executed.sum"), MetricUnit::Count);
     /// ```
-    pub fn of_metric(name: &str) -> MetricUnit {
+    pub fn from_metric(name: &str) -> MetricUnit {
         let (base, suffix) = name.split_once('.').unwrap_or((name, ""));
         let bytes = base.contains("__bytes") || base.contains("_bytes");
         match () {

@@ -128,11 +128,15 @@ fn arrays(kernels: &[Kernel]) -> Vec<ArrayRef> {
     };
     vec![
         text(|kernel| Some(&kernel.name)),
-        Arc::new(UInt64Array::from_iter_values(kernel().map(|of| of.count))),
+        Arc::new(UInt64Array::from_iter_values(
+            kernel().map(|kernel| kernel.count),
+        )),
         times(|kernel| kernel.busy_ns),
         text(|kernel| kernel.limit.map(|limit| limit.as_str())),
         text(|kernel| kernel.limited_by.map(|unit| unit.as_str())),
-        Arc::new(Float64Array::from_iter(kernel().map(|of| of.reached))),
+        Arc::new(Float64Array::from_iter(
+            kernel().map(|kernel| kernel.reached),
+        )),
         times(|kernel| kernel.winnable_ns),
         text(|kernel| kernel.counters.as_ref()?.unknown_because.as_deref()),
         counter(|mean| mean.name),
@@ -142,7 +146,8 @@ fn arrays(kernels: &[Kernel]) -> Vec<ArrayRef> {
         float(|mean| mean.min),
         float(|mean| mean.max),
         Arc::new(UInt64Array::from_iter(
-            rows.iter().map(|(_, mean)| mean.map(|of| of.sample_count)),
+            rows.iter()
+                .map(|(_, mean)| mean.map(|mean| mean.sample_count)),
         )),
         float(|mean| mean.covered_share),
     ]

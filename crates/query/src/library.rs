@@ -15,7 +15,7 @@ impl Library {
     pub fn new(traces: Traces) -> Library {
         let sources = traces.sources.iter();
         let remarks = sources
-            .filter_map(|source| Diagnostic::of_manifest(&source.folder, &source.manifest))
+            .filter_map(|source| Diagnostic::for_manifest(&source.folder, &source.manifest))
             .map(|diagnostic| diagnostic.to_string());
         Library {
             remarks: Mutex::new(remarks.collect()),

@@ -48,7 +48,7 @@ enum Failure {
     NoSql,
     #[error("-o is for one answer: write the SQL after the traces too")]
     FileForPrompt,
-    #[error("Ctrl-C cannot be heeded: {0}")]
+    #[error("Ctrl-C cannot be handled: {0}")]
     Signal(#[source] io::Error),
     #[error("{} cannot be written: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },

@@ -46,7 +46,7 @@ impl Session {
             .worker_threads(threads)
             .enable_time()
             .build()
-            .map_err(|error| Error::Failed(format!("no threads can be had: {error}")))?;
+            .map_err(|error| Error::Failed(format!("threads cannot be started: {error}")))?;
         let config = SessionConfig::new()
             .with_target_partitions(threads)
             .with_batch_size(BATCH_ROWS)

@@ -92,7 +92,7 @@ impl Diagnostic {
     }
 
     /// Returns the diagnostic for the manifest of the trace `folder`, if there is one.
-    pub fn of_manifest(folder: &Path, manifest: &Manifest) -> Option<Diagnostic> {
+    pub fn for_manifest(folder: &Path, manifest: &Manifest) -> Option<Diagnostic> {
         let path = || folder.join(manifest::FILE_NAME);
         manifest
             .altered

@@ -178,11 +178,11 @@ mod tests {
         write("a/memory.max", "4096\n");
         write("a/b/memory.max", "max\n");
         write("memory/c/memory.limit_in_bytes", "1024\n");
-        let of = |listed| group_limit(listed, root.path());
-        assert_eq!(of("0::/a/b\n"), Some(4096));
-        assert_eq!(of("0::/\n"), None);
-        assert_eq!(of("0::/from/outside\n"), None);
-        assert_eq!(of("5:cpu,memory:/c\n0::/a\n"), Some(1024));
+        let limit = |listed| group_limit(listed, root.path());
+        assert_eq!(limit("0::/a/b\n"), Some(4096));
+        assert_eq!(limit("0::/\n"), None);
+        assert_eq!(limit("0::/from/outside\n"), None);
+        assert_eq!(limit("5:cpu,memory:/c\n0::/a\n"), Some(1024));
     }
 
     #[test]

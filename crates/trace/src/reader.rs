@@ -83,7 +83,7 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
     let mut diagnostics = Vec::new();
     let manifest = match manifest_or_missing(folder)? {
         Some(manifest) => {
-            diagnostics.extend(Diagnostic::of_manifest(folder, &manifest));
+            diagnostics.extend(Diagnostic::for_manifest(folder, &manifest));
             manifest
         }
         None if parts.values().all(Vec::is_empty) && !has_tables(folder) => {

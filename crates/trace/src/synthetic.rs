@@ -184,9 +184,12 @@ mod tests {
         }
         for row in 0..t.command_buffers.len() {
             let submission = t.command_buffers.submission[row];
-            let of = t.submissions.row(submission.0 as usize - 1);
-            assert_eq!(of.id, submission);
-            assert!(t.command_buffers.start_ns.at(row).unwrap() > of.start_ns + of.duration_ns);
+            let submitted = t.submissions.row(submission.0 as usize - 1);
+            assert_eq!(submitted.id, submission);
+            assert!(
+                t.command_buffers.start_ns.at(row).unwrap()
+                    > submitted.start_ns + submitted.duration_ns
+            );
         }
         let wait = crate::tables::HostCallKind::WaitFences;
         assert!(t.host_calls.call.contains(&wait));

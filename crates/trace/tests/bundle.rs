@@ -521,6 +521,6 @@ fn a_table_that_only_some_traces_have_is_written_with_rows_only() {
     assert_eq!(found.tables.kernel_metrics.submission.at(1), None);
     let sizes = gapscope_trace::table_sizes(&with, found.manifest.format_version);
     let sizes = sizes.expect("readable");
-    let of_metrics = sizes.iter().find(|size| size.table == "kernel_metrics");
-    assert_eq!(of_metrics.and_then(|size| size.rows), Some(2));
+    let kernel_metrics = sizes.iter().find(|size| size.table == "kernel_metrics");
+    assert_eq!(kernel_metrics.and_then(|size| size.rows), Some(2));
 }

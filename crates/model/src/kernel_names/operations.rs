@@ -292,10 +292,10 @@ fn is_number(tokens: &[Token]) -> bool {
 }
 
 /// Formats a value that is written with a cast to its type.
-fn literal(of: &[Token], value: &[Token]) -> Option<String> {
+fn literal(cast: &[Token], value: &[Token]) -> Option<String> {
     let last = cpp::word(&value[value.len() - 1..])?;
     let sign = if value.len() == 2 { "-" } else { "" };
-    match cpp::path(of).last()?.name {
+    match cpp::path(cast).last()?.name {
         "bool" => Some((last != "0").to_string()),
         "ggml_type" => Some(ggml_type(last)?.to_owned()),
         "int" | "long" | "char" | "short" | "unsigned" | "signed" => Some(format!("{sign}{last}")),

@@ -68,12 +68,12 @@ fn reduction(kernel: &Segment) -> Option<String> {
     };
     let (from, to) = (type_text(from), type_text(to));
     let name = functor(operation)?.name;
-    let of = match from == to {
+    let types = match from == to {
         true => from,
         false => format!("{from} -> {to}"),
     };
     let (threads, vector) = (cpp::number(threads)?, cpp::number(vector)?);
-    Some(format!("{name}<{of}> (reduce {threads},{vector})"))
+    Some(format!("{name}<{types}> (reduce {threads},{vector})"))
 }
 
 /// Names `multi_tensor_apply_kernel<Lists, Functor, further arguments…>`.

@@ -18,14 +18,14 @@ pub const UNKNOWN: &str = "unknown kernel";
 /// assert_eq!(readable("triton_poi_fused_cos_0", None), "triton_poi_fused_cos_0");
 /// ```
 pub fn readable<'a>(name: &'a str, full_name: Option<&str>) -> Cow<'a, str> {
-    if let Some(known) = of_family(full_name.unwrap_or(name)) {
+    if let Some(known) = library_kernel_name(full_name.unwrap_or(name)) {
         return Cow::Owned(known);
     }
     match full_name.filter(|full| *full != name) {
         Some(_) => {}
         None => {
             if let Some(plain) = cpp::parse(name).and_then(|tokens| plain(&tokens)) {
-                return Cow::Owned(of_family(&plain).unwrap_or(plain));
+                return Cow::Owned(library_kernel_name(&plain).unwrap_or(plain));
             }
         }
     }
@@ -36,7 +36,7 @@ pub fn readable<'a>(name: &'a str, full_name: Option<&str>) -> Cow<'a, str> {
 }
 
 /// Returns the readable name of a kernel from a known library.
-pub fn of_family(name: &str) -> Option<String> {
+pub fn library_kernel_name(name: &str) -> Option<String> {
     let tokens = cpp::parse(name)?;
     let path = cpp::path(&tokens);
     let kernel = path.last()?;

@@ -22,7 +22,7 @@ impl Metric {
 
     /// Returns the unit of the value.
     pub fn unit(&self) -> MetricUnit {
-        MetricUnit::of_metric(self.name)
+        MetricUnit::from_metric(self.name)
     }
 }
 

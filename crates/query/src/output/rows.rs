@@ -23,10 +23,10 @@ impl<'a> RowsWriter<'a> {
 }
 
 /// Returns the kind of a column's values: `integer`, `fraction`, `boolean` or `text`.
-fn kind(of: &DataType) -> &'static str {
-    match of {
-        of if of.is_integer() => "integer",
-        of if of.is_numeric() => "fraction",
+fn kind(data_type: &DataType) -> &'static str {
+    match data_type {
+        t if t.is_integer() => "integer",
+        t if t.is_numeric() => "fraction",
         DataType::Boolean => "boolean",
         _ => "text",
     }

@@ -60,14 +60,14 @@ sample time_ns=425us process=1 thread=101 stack=0 state=running source=sampled p
 ";
 
 /// A folder for one test.
-pub struct Place {
+pub struct TestFolder {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl TestFolder {
     #[expect(clippy::new_without_default, reason = "an empty folder is made")]
-    pub fn new() -> Place {
-        Place {
+    pub fn new() -> TestFolder {
+        TestFolder {
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -105,11 +105,11 @@ impl Place {
 }
 
 /// Opens a session on one trace of [`TEXT`].
-pub fn one() -> (Place, Session) {
-    let place = Place::new();
-    place.trace("t.gapscope", TEXT);
-    let session = place.session(&["t.gapscope"]);
-    (place, session)
+pub fn one() -> (TestFolder, Session) {
+    let folder = TestFolder::new();
+    folder.trace("t.gapscope", TEXT);
+    let session = folder.session(&["t.gapscope"]);
+    (folder, session)
 }
 
 pub fn csv(session: &Session, sql: &str) -> String {

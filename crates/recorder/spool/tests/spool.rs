@@ -65,9 +65,7 @@ fn events_of_threads_come_in_the_order_in_which_they_happened() {
         let spool = spool(folder.path(), NO_LIMIT);
         for turn in 0..200 {
             // Each thread ends before the next begins, which orders their records.
-            std::thread::scope(|scope| {
-                scope.spawn(|| spool.write(&free(turn)));
-            });
+            in_thread(|| spool.write(&free(turn)));
         }
     });
     let mut process = only_process(folder.path());
@@ -85,9 +83,8 @@ fn chunks_of_threads_that_have_ended_are_mapped_one_after_the_other() {
     in_thread(|| {
         let spool = spool(folder.path(), NO_LIMIT);
         for turn in 0..100 {
-            std::thread::scope(|scope| {
-                scope.spawn(|| spool.write(&free(turn)));
-            });
+            // This waits until the thread's log is unmapped, unlike the end of a scope.
+            in_thread(|| spool.write(&free(turn)));
         }
     });
     let mut process = only_process(folder.path());

@@ -219,7 +219,7 @@ impl TableSource<'_> {
     /// Gives all columns the same rows: those that have everything a row needs. Reports what is missing.
     fn settle(&mut self, diagnostics: &mut Vec<Diagnostic>) {
         let files = self.files.iter().enumerate();
-        let kept = files.map(|(at, file)| self.kept(at, file, diagnostics));
+        let kept = files.map(|(at, file)| self.rows_to_keep(at, file, diagnostics));
         let kept: Vec<usize> = kept.collect();
         for column in &mut self.columns {
             column.fit(&kept);
@@ -227,7 +227,12 @@ impl TableSource<'_> {
     }
 
     /// Returns the number of rows to keep of the file at `at`.
-    fn kept(&self, at: usize, file: &TableFile, diagnostics: &mut Vec<Diagnostic>) -> usize {
+    fn rows_to_keep(
+        &self,
+        at: usize,
+        file: &TableFile,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> usize {
         let (table, path) = (self.table, file.path());
         let missing = |column: &SelectedColumn| file.rows() - column.read[at].rows;
         for column in self.columns.iter().filter(|c| c.values.nullable()) {
