@@ -40,7 +40,7 @@ impl Default for Synthetic {
 }
 
 impl Synthetic {
-    pub(super) fn queues(&self) -> impl Iterator<Item = QueueId> + use<> {
+    pub(super) fn queues(&self) -> impl Iterator<Item = QueueId> {
         (1..=self.queues.max(1)).map(QueueId)
     }
 
