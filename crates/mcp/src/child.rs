@@ -10,7 +10,6 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-/// The most bytes of a stream that are kept; the rest is discarded.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
 
 /// Why a child has no result.

@@ -19,7 +19,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::task::JoinError;
 
-/// How long tasks may run on after the client has gone.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
@@ -39,7 +38,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Why serving ends early.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error(transparent)]

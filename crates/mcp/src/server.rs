@@ -25,7 +25,6 @@ const TASK_LIMIT: Duration = Duration::from_secs(300);
 const RECORDING_GRACE: Duration = Duration::from_secs(120);
 /// The time that the client has to name its roots.
 const ROOTS_LIMIT: Duration = Duration::from_secs(5);
-/// The most tasks at one time; further ones wait.
 const MAX_TASKS: usize = 2;
 /// The most characters of a recorded command's output in an answer.
 const MAX_OUTPUT_CHARACTERS: usize = 4_000;

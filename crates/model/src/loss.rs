@@ -238,7 +238,6 @@ const MAX_ENTRIES: usize = 256;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
     counts: BTreeMap<LossKind, BTreeMap<Cow<'static, str>, u64>>,
-    /// Number of different losses in `counts`.
     entries: usize,
 }
 

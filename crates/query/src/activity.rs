@@ -74,7 +74,6 @@ pub(crate) fn device_table() -> ComputedDefinition {
     )
 }
 
-/// Defines the table of recorded processes.
 pub(crate) fn process_table() -> ComputedDefinition {
     definition(
         "process_activity",
@@ -111,10 +110,8 @@ fn definition(
     }
 }
 
-/// The work of each physical device or process.
 struct Activity<K>(BTreeMap<K, Vec<Interval>>);
 
-/// Selects the columns that say when and where work ran.
 fn selection(mode: SamplingMode) -> Selection {
     const TIMES: [&str; 3] = ["queue", "start_ns", "duration_ns"];
     let selection = Selection::manifest()
@@ -200,7 +197,6 @@ impl<K: Copy + Ord> Activity<K> {
         Activity(works)
     }
 
-    /// Returns the figures in the order of [`figures`].
     fn figures(&self) -> Vec<ArrayRef> {
         let each = |figure: fn(&[Interval]) -> i64| {
             Arc::new(Int64Array::from_iter_values(

@@ -35,7 +35,6 @@ pub(crate) struct ComputedDefinition {
     pub rows: fn(&Library, &Source) -> Vec<ArrayRef>,
 }
 
-/// A computed table with the rows of all traces.
 #[derive(Debug)]
 pub(crate) struct ComputedTable {
     facts: Arc<TableFacts>,
@@ -136,7 +135,6 @@ impl TableProvider for ComputedTable {
     }
 }
 
-/// The plan that computes the rows of traces.
 #[derive(Debug)]
 struct ComputedScan {
     facts: Arc<TableFacts>,

@@ -193,7 +193,6 @@ impl GapRows {
         rows
     }
 
-    /// Returns the columns in order.
     fn arrays(self) -> Vec<ArrayRef> {
         vec![
             Arc::new(UInt32Array::from(self.device)),

@@ -97,7 +97,6 @@ fn read_kernels(library: &Library, source: &Source) -> Vec<Kernel> {
     }
 }
 
-/// Returns the columns in order.
 fn arrays(kernels: &[Kernel]) -> Vec<ArrayRef> {
     let rows: Vec<(&Kernel, Option<&KernelCounter>)> = kernels
         .iter()

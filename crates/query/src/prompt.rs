@@ -110,7 +110,6 @@ fn parse_format(name: &str) -> Option<Format> {
     }
 }
 
-/// Saves the history and ignores failures.
 fn save(editor: &mut Editor<Completions, FileHistory>, path: &PathBuf) {
     if let Some(folder) = path.parent() {
         let _ = std::fs::create_dir_all(folder);

@@ -15,7 +15,6 @@ pub(crate) struct TableFacts {
     pub schema: SchemaRef,
 }
 
-/// A column of an SQL table.
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnFacts {
     pub name: String,
@@ -24,10 +23,8 @@ pub(crate) struct ColumnFacts {
     pub origin: Origin,
 }
 
-/// The source of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
-    /// The trace as a whole.
     Trace(TraceValue),
     /// The table itself: its file, or the computation of its rows.
     Own,
@@ -232,7 +229,6 @@ impl TableFacts {
         }
     }
 
-    /// Returns the index of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }

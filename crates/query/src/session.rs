@@ -23,7 +23,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const BATCH_ROWS: usize = 1 << 14;
-/// How often a running query checks whether it should stop.
 const STOP_EVERY: Duration = Duration::from_millis(50);
 
 /// The tables of some traces.

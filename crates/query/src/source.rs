@@ -86,7 +86,6 @@ impl Traces {
         Ok(traces)
     }
 
-    /// Returns a value that all rows of a trace share.
     pub(crate) fn value(&self, value: TraceValue, source: usize) -> ScalarValue {
         let source = &self.sources[source];
         match value {
@@ -249,7 +248,6 @@ fn traces_below(folder: &Path) -> Option<String> {
         .then(|| folder.join("*/*").display().to_string())
 }
 
-/// Hive's name for an absent value.
 const NO_VALUE: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Returns the `NAME=VALUE` folders of a path; a value may be absent.

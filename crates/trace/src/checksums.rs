@@ -41,7 +41,6 @@ fn block_bytes(column: &Range<u64>) -> u64 {
     sixteenth.next_power_of_two().clamp(1 << 9, 1 << 13)
 }
 
-/// Adds checksums to the whole file at `path`.
 pub(crate) fn sign(path: &Path) -> Result<()> {
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
     let metadata = ParquetMetaDataReader::new()
@@ -154,7 +153,6 @@ pub(crate) fn is_altered_manifest(json: &[u8]) -> bool {
     json != signed_manifest([&json[..at], b"\n}"].concat())
 }
 
-/// The checksums of a file's columns.
 #[derive(Debug, Default)]
 pub(crate) struct Checksums {
     /// Sorted by position in the file.
@@ -345,7 +343,6 @@ impl ChunkReader for CheckedFile {
     }
 }
 
-/// Reads forward from a position in the file.
 pub(crate) struct CheckedRead {
     file: CheckedFile,
     position: u64,

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// Files that are larger were not written by gapscope.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// The most letters of the driver in a file name.
 const MAX_DRIVER_LETTERS: usize = 100;
 
 /// A device with its measured peaks.

@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 /// Bytes that are first read for a header. Most headers have 30; those with long texts as statistics have more.
 const FIRST_HEADER_BYTES: u64 = 1 << 9;
-/// No header is longer.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 /// Room for frames and headers of codecs, and for rounding.

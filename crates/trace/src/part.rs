@@ -11,7 +11,6 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The folder of the parts in a trace.
 pub(crate) const PARTS_FOLDER: &str = "parts";
 
 /// The suffix of a part that is still being written: it has no footer yet, so nobody can read it.
@@ -60,22 +59,18 @@ impl PartWriter {
         Ok(part)
     }
 
-    /// Returns the name of the table.
     pub fn table(&self) -> &'static str {
         self.table
     }
 
-    /// Returns the names of the closed parts in order.
     pub fn closed(&self) -> &[String] {
         &self.closed
     }
 
-    /// Returns the paths of the closed parts in order.
     pub fn closed_paths(&self) -> Vec<PathBuf> {
         self.closed.iter().map(|n| self.folder.join(n)).collect()
     }
 
-    /// Returns the bytes on disk.
     pub fn bytes(&self) -> u64 {
         let open = self.open.as_ref().map_or(0, |o| o.writer.bytes_written());
         self.closed_bytes + open as u64

@@ -275,15 +275,12 @@ pub enum Statistic {
     NullCount,
 }
 
-/// The source of a column's values.
 enum ColumnOrigin {
-    /// The file's own column.
     Column(FieldRef),
     /// Columns of version 1.
     Computed(Computation),
 }
 
-/// A column that is read.
 struct OutputColumn {
     field: FieldRef,
     origin: ColumnOrigin,

@@ -17,10 +17,8 @@ pub(crate) fn is_plausible(bytes: &[u8]) -> bool {
     Reader(bytes).value(STRUCTURE, MAX_DEPTH).is_some()
 }
 
-/// The header of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageHeader {
-    /// The kind of page.
     pub kind: PageKind,
     /// Bytes after decompression.
     pub unpacked_bytes: u32,
@@ -30,11 +28,9 @@ pub(crate) struct PageHeader {
     pub values: u32,
     /// The number of the values' encoding.
     pub encoding: u32,
-    /// Bytes of the header itself.
     pub header_bytes: usize,
 }
 
-/// The kinds of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageKind {
     /// Values.

@@ -50,7 +50,6 @@ pub(crate) enum Predecessor {
     Columns(Computation),
 }
 
-/// The computation of a column.
 #[derive(Clone, Copy)]
 pub(crate) struct Computation {
     /// The source columns, which have the same type.

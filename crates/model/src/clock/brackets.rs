@@ -54,14 +54,12 @@ struct Bound {
     offset_ns: i64,
 }
 
-/// The offsets between two bounds.
 #[derive(Debug, Clone, Copy)]
 struct FeasibleOffsets {
     lower_ns: i64,
     upper_ns: i64,
 }
 
-/// A range of relative rates.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct RateRange {
     least: f64,
@@ -207,7 +205,6 @@ impl Brackets {
         })
     }
 
-    /// Returns the feasible offsets at the newest bounds.
     fn newest(&self) -> Option<FeasibleOffsets> {
         let (index, _) = self.windows.last_key_value()?;
         self.feasible(*index * KNOT_NS)

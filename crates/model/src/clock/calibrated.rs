@@ -19,7 +19,6 @@ const RATE_STEADINESS: f64 = 2.0 / MIN_PIECE_LENGTH as f64;
 /// The least jump of a clock that restarts.
 const MIN_LEAP_NS: i64 = 10_000_000;
 
-/// Linear pieces between samples.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Calibrated {
     nominal: Rate,
@@ -42,7 +41,6 @@ struct Sample {
     ticks: i64,
     host_ns: i64,
     error_ns: i64,
-    /// Rate from this sample to the next.
     rate: Rate,
     /// True once times between this sample and the next were mapped.
     used: bool,

@@ -5,10 +5,8 @@
 
 /// The most bytes of a name that is parsed.
 const MAX_NAME_BYTES: usize = 1 << 16;
-/// The deepest nesting of a name that is parsed.
 const MAX_DEPTH: usize = 100;
 
-/// A token of a name.
 #[derive(Debug, PartialEq)]
 pub(super) struct Token<'a> {
     pub kind: TokenKind<'a>,
@@ -43,7 +41,6 @@ impl<'a> Token<'a> {
     }
 }
 
-/// Brackets that are still open.
 struct OpenBracket<'a> {
     bracket: char,
     spaced: bool,
@@ -244,7 +241,6 @@ pub(super) fn number(tokens: &[Token]) -> Option<u64> {
     word(tokens)?.trim_end_matches(['u', 'l']).parse().ok()
 }
 
-/// Returns true for the literal `true`.
 pub(super) fn is_true(tokens: &[Token]) -> bool {
     let is_bool = |token: &Token| matches!(&token.kind, TokenKind::Group('(', items) if items.len() == 1 && word(&items[0]) == Some("bool"));
     match tokens {

@@ -4,7 +4,6 @@
 
 use super::operations::snake;
 
-/// The most operations that are spelled out.
 const MAX_OPERATIONS: usize = 24;
 
 /// Returns a name such as `sin cos exp log (fused f32, contiguous)`.

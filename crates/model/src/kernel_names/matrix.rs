@@ -6,17 +6,14 @@
 #[derive(Default)]
 struct Product<'a> {
     operation: &'a str,
-    /// Type of the inputs.
     input_type: &'a str,
     tile: &'a str,
     epilogue: Vec<&'a str>,
     layout: &'a str,
-    /// Everything else.
     details: Vec<&'a str>,
 }
 
 impl<'a> Product<'a> {
-    /// Assigns a word to its field.
     fn word(&mut self, word: &'a str) {
         if self.tile.is_empty() && is_tile(word) {
             self.tile = word;
@@ -47,7 +44,6 @@ impl<'a> Product<'a> {
     }
 }
 
-/// Returns the readable name of a product or a convolution.
 pub(super) fn name(name: &str) -> Option<String> {
     let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
     match words.first()? {

@@ -29,7 +29,6 @@ pub(super) fn functor(tokens: &[Token]) -> Option<Functor> {
     }
 }
 
-/// Names a lambda after the function that contains it.
 fn lambda_functor(path: &[Segment], lambda: &Segment) -> Option<Functor> {
     let place = path.iter().position(|part| part.parameters.is_some())?;
     let mut function = path[place];

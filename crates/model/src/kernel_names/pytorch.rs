@@ -3,7 +3,6 @@
 use super::cpp::{self, Segment, Token};
 use super::operations::{Functor, functor, snake, type_text};
 
-/// Returns the readable name of a PyTorch kernel.
 pub(super) fn name(kernel: &Segment) -> Option<String> {
     let argument = |at: usize| kernel.arguments.get(at).map(Vec::as_slice);
     let number = |at: usize| argument(at).and_then(cpp::number);

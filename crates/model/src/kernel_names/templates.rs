@@ -4,7 +4,6 @@ use super::cpp::{self, Segment, Token};
 use super::matrix;
 use super::operations::{snake, type_text};
 
-/// Returns the readable name of a kernel of these libraries.
 pub(super) fn name(path: &[Segment]) -> Option<String> {
     let kernel = path.last()?;
     match kernel.name {
@@ -41,7 +40,6 @@ fn is_float(text: &str) -> bool {
     matches!(text, "bf16" | "half" | "float" | "double" | "tf32")
 }
 
-/// Names a kernel that CUTLASS 3 launches.
 fn device_kernel(tokens: &[Token]) -> Option<String> {
     let path = cpp::path(tokens);
     let kernel = path.last()?;

@@ -3,7 +3,6 @@
 /// The most bytes of a table. That of a module with 100,000 lines has about 1 MiB.
 pub const MAX_TABLE_BYTES: usize = 4 << 20;
 
-/// An instruction has two bytes.
 const INSTRUCTION_BYTES: u64 = 2;
 
 /// The line table of a code object.
@@ -13,7 +12,6 @@ pub struct Lines<'a> {
     first_line: i32,
 }
 
-/// A run of instructions of one line.
 struct Entry {
     /// The range in bytes from the first instruction.
     start: u64,

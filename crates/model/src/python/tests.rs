@@ -9,7 +9,6 @@ const RELEASES: [u32; 5] = [
     0x030f_02f0,
 ];
 
-/// Returns the table of a 3.13.0 interpreter.
 fn table_of_3_13() -> Vec<u8> {
     let mut words = vec![0_u64; 80];
     words[0] = u64::from_le_bytes(*b"xdebugpy");
@@ -178,7 +177,6 @@ fn lines_are_those_that_python_names() {
     assert_eq!(lines.line(194), None, "behind the code");
 }
 
-/// Returns the header of a 3.12 string.
 fn string(kind: u32, is_ascii: bool, characters: u64) -> Vec<u8> {
     let state = kind << 2 | 1 << 5 | u32::from(is_ascii) << 6;
     let bytes = with_word(vec![0; HEADER_BYTES], 16, characters);

@@ -3,7 +3,6 @@
 use super::bytes::{Inconsistent, at, word};
 use super::layout::TextOffsets;
 
-/// The most characters of a name or a path.
 const MAX_CHARACTERS: usize = 16 << 10;
 
 /// The location of a string's characters.

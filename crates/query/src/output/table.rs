@@ -41,7 +41,6 @@ const COUNT_COLUMNS: &[&str] = &[
 pub(super) struct TableWriter<'a> {
     out: &'a mut (dyn Write + Send),
     columns: Vec<Column>,
-    /// Rows that wait until the widths are known.
     waiting: Vec<Vec<String>>,
     settled: bool,
     /// True for the plans of `EXPLAIN`, which are whole pages.

@@ -6,6 +6,5 @@ use std::io;
 /// Writes the batches of one answer.
 pub(crate) trait Writer {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()>;
-    /// Completes the answer after the last batch.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }

@@ -21,7 +21,6 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// The names of one kind in a trace.
 pub(super) struct Names {
     /// Distinct names, or numbers.
     texts: ArrayRef,
@@ -31,7 +30,6 @@ pub(super) struct Names {
 
 type KeyResolver = Box<dyn Fn(&[ArrayRef]) -> UInt32Array + Send>;
 
-/// A thread of a process.
 #[derive(PartialEq, Eq, Hash)]
 struct ThreadKey {
     process: ProcessId,
@@ -39,7 +37,6 @@ struct ThreadKey {
 }
 
 impl Names {
-    /// Loads the names of a kind in a trace.
     pub fn load(name: IdName, source: &Source, library: &Library) -> Names {
         let manifest = &source.manifest;
         let vocabulary = || Vocabulary::of(manifest);
@@ -144,7 +141,6 @@ fn tables(source: &Source, library: &Library, selection: &Selection) -> Tables {
     }
 }
 
-/// Loads a property of a trace's stacks.
 fn stacks(what: StackProperty, source: &Source, library: &Library) -> Names {
     let selection = Selection::manifest().with::<Stacks>().with::<Frames>();
     let tables = tables(source, library, &selection);

@@ -22,7 +22,6 @@ use gapscope_trace::table_file::TableFile;
 use std::fmt;
 use std::sync::Arc;
 
-/// The plan that reads some columns of row groups.
 #[derive(Debug)]
 pub(super) struct Scan {
     pub facts: Arc<TableFacts>,
@@ -34,7 +33,6 @@ pub(super) struct Scan {
     /// The row groups of each partition. They are assigned here and not during execution, because a plan may run
     /// twice.
     partitions: Vec<Vec<RowGroup>>,
-    /// The most rows that any partition needs to return.
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
 }

@@ -38,7 +38,6 @@ struct SourceValues {
     values: HashMap<TraceValue, ArrayRef>,
 }
 
-/// The row group that is being read.
 enum OpenGroup {
     Columns(Batches),
     /// No column of the file is needed; the number is that of the remaining rows.

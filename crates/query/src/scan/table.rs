@@ -18,7 +18,6 @@ use gapscope_trace::table_file::TableFile;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// One table of the trace format with the rows of all traces.
 #[derive(Debug)]
 pub(crate) struct TraceTable {
     facts: Arc<TableFacts>,

@@ -32,7 +32,6 @@ pub(crate) struct Record<'a> {
     pub next: usize,
 }
 
-/// The writing end of a chunk, owned by one thread.
 pub(crate) struct ChunkWriter {
     map: MmapRaw,
     used: usize,

@@ -78,7 +78,6 @@ struct ThreadLog {
     folder: &'static ProcessFolder,
     chunk_bytes: usize,
     chunk: Option<ChunkWriter>,
-    /// No chunk is created before this time.
     retry_ns: i64,
 }
 

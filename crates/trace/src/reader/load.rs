@@ -27,14 +27,12 @@ struct SelectedColumn<'a> {
     read: Vec<ColumnRead>,
 }
 
-/// How much of a file's column was read.
 struct ColumnRead {
     /// Rows with good values, from the file's first row on.
     rows: usize,
     failed: Option<Damage>,
 }
 
-/// Why reading ends.
 enum ReadStop {
     /// The column has this many good values, and no more for this reason.
     Column(usize, Damage),

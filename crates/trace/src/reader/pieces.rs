@@ -150,7 +150,6 @@ impl PieceJob<'_> {
     }
 }
 
-/// The source of a column's values.
 enum ColumnReader {
     /// The column was not selected and stays empty.
     LeftOut,

@@ -59,7 +59,6 @@ impl KnownIds {
         }
     }
 
-    /// Starts checking the ids of dispatches.
     pub fn dispatches(&self) -> DispatchReferences<'_> {
         DispatchReferences {
             known: self,
@@ -92,7 +91,6 @@ impl DispatchReferences<'_> {
         "submission",
     ];
 
-    /// Checks more dispatches.
     pub fn check(&mut self, t: &Dispatches) {
         let k = self.known;
         let found = [
@@ -111,7 +109,6 @@ impl DispatchReferences<'_> {
         }
     }
 
-    /// Returns the findings.
     pub fn diagnostics(self) -> Vec<Diagnostic> {
         let found = Self::COLUMNS.into_iter().zip(self.found);
         let found = found.filter_map(|(column, found)| diagnostic("dispatches", column, found));

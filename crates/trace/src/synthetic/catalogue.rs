@@ -35,7 +35,6 @@ pub(super) struct TypicalKernel {
 
 /// The parts of a layer, each with a label inside that of the layer.
 pub(super) const PARTS: [&str; 2] = ["attention", "feed-forward"];
-/// The label around all layers.
 pub(super) const FORWARD: LabelId = LabelId(0);
 
 /// Returns the label of layer `layer`, from 0.

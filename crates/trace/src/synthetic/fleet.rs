@@ -12,7 +12,6 @@ const PROCESS: ProcessId = ProcessId(1);
 const THREAD: ThreadId = ThreadId(7);
 const MAIN: QueueId = QueueId(1);
 const COLLECTIVES: QueueId = QueueId(2);
-/// Kernels with their typical times.
 const KERNELS: [(&str, i64); 4] = [
     ("gemm", 180_000),
     ("softmax", 30_000),
@@ -20,7 +19,6 @@ const KERNELS: [(&str, i64); 4] = [
     ("adam", 60_000),
 ];
 const ALL_REDUCE: (&str, i64) = ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 250_000);
-/// From one launch to the next.
 const LAUNCH_NS: i64 = 4_000;
 
 /// A distributed program that never ran: steps of layers, each step ended by an all-reduce of all ranks.

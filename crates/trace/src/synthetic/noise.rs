@@ -27,7 +27,6 @@ impl Noise {
         first + self.below((last - first) as u64 + 1) as i64
     }
 
-    /// Returns true once in `times`.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

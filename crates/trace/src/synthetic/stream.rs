@@ -13,12 +13,10 @@ const DISPATCHES_PER_PART: u64 = 6;
 /// A thread that is this far ahead of its queue waits for it.
 const MAX_AHEAD_NS: i64 = 5_000_000;
 
-/// One queue and its thread.
 #[derive(Debug, Clone)]
 struct Feed {
     queue: QueueId,
     device: DeviceId,
-    /// The thread's current time.
     host_ns: i64,
     /// The end of the queue's work so far.
     device_ns: i64,
@@ -59,7 +57,6 @@ impl Stream<'_> {
         }
     }
 
-    /// Adds the rows that precede all work.
     pub fn begin(&mut self, tables: &mut Tables) {
         self.usual = catalogue::add(self.parameters, &mut self.noise, tables);
         for feed in &mut self.feeds {
@@ -73,7 +70,6 @@ impl Stream<'_> {
         }
     }
 
-    /// Returns when the last work ended.
     pub fn end_ns(&self) -> i64 {
         let ends = self
             .feeds

@@ -27,7 +27,6 @@ const SAME: u8 = 0x40;
 /// Bytes of the longest entry: a tag, six numbers of at most 10 bytes and a byte.
 const MAX_ENTRY_BYTES: usize = 62;
 
-/// The values that the next entry of a kind is relative to.
 #[derive(Debug, Clone, Copy, Default)]
 struct LastEntry {
     end_ns: i64,

@@ -46,14 +46,12 @@ pub trait Provider: Sync + 'static {
 struct OpenCapture {
     generation: u32,
     capture: u32,
-    /// True when recording was on before.
     was_recording: bool,
 }
 
 static OPEN: Mutex<Option<OpenCapture>> = Mutex::new(None);
 
 thread_local! {
-    /// Labels that this thread has pushed and not popped.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     /// The same for each kind of injected labels.
     static LAYER_DEPTHS: Cell<[u32; Layer::ALL.len()]> = const { Cell::new([0; Layer::ALL.len()]) };

@@ -55,12 +55,10 @@ pub struct Python {
     is_initialized: unsafe extern "C" fn() -> c_int,
 }
 
-/// A way to read this process' memory.
 trait Memory {
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()>;
 }
 
-/// Reads memory directly.
 struct DirectMemory;
 
 impl Memory for DirectMemory {
