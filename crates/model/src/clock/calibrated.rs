@@ -19,6 +19,7 @@ const RATE_STEADINESS: f64 = 2.0 / MIN_PIECE_LENGTH as f64;
 /// The least jump of a clock that restarts.
 const MIN_LEAP_NS: i64 = 10_000_000;
 
+/// Maps device ticks to host time by linear pieces between samples.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Calibrated {
     nominal: Rate,
